@@ -1,0 +1,170 @@
+"""What the judge asks of a device, the same for ``gpu`` and ``sim``.
+
+The judge hands over a call with fresh inputs and gets back everything that it may look at afterwards. Where the memory
+lives, how the untrusted runner is started and what is poisoned is the device's business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Protocol, Self
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from types import TracebackType
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+class Schedule(StrEnum):
+    """In which of the orders that CUDA allows the sim executes; a GPU has its own order."""
+
+    PROGRAM = "program order"
+    REVERSED = "reversed blocks and warps"
+    LATE_STREAMS = "streams as late as their events allow"
+
+
+class Memory(StrEnum):
+    """Whether the entry point takes device pointers or, as in the original handout, host pointers."""
+
+    DEVICE = "device"
+    HOST = "host"
+
+
+class Status(StrEnum):
+    """How a call ended."""
+
+    RETURNED = "returned"
+    CUDA_ERROR = "CUDA error"  # the call or a kernel of it failed, with CUDA's name and text
+    CRASHED = "crashed"  # the runner died of a signal
+    EXITED = "exited"  # the student's code ended the runner
+    TIMEOUT = "timeout"
+    LIMIT = "limit"  # memory, output or processes; the message names the limit
+    UNTRUSTED = "untrusted"  # forged channel or tampering
+    UNSUPPORTED = "unsupported"  # the sim does not know an instruction or runtime call: our gap, not a student's fault
+    LOST = "lost"  # the machine failed
+
+
+@dataclass(frozen=True)
+class ArrayArgument:
+    """An array passed by pointer: ``data`` is None for an output (poisoned with NaN) unless ``null`` is set."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    data: NDArray[np.generic] | None
+    null: bool = False
+
+
+@dataclass(frozen=True)
+class ScalarArgument:
+    """A value; ``ctype`` is ``int``, ``bool`` or ``float``."""
+
+    name: str
+    ctype: str
+    value: int | bool | float
+
+
+@dataclass(frozen=True)
+class StreamArgument:
+    """A non-default, non-blocking stream; equal ``index`` means the same stream."""
+
+    name: str
+    index: int
+
+
+Argument = ArrayArgument | ScalarArgument | StreamArgument
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of an entry point. ``seconds`` is the wall time after which it counts as hung."""
+
+    entry_point: str
+    arguments: tuple[Argument, ...]
+    seconds: float
+    memory: Memory = Memory.DEVICE
+    schedule: Schedule = Schedule.PROGRAM
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a checker saw, once per place. Names of tools and kinds stand in ``docs/findings.md``."""
+
+    tool: str
+    kind: str
+    kernel: str
+    file: str
+    line: int  # 0 where no line is known
+    message: str
+
+
+@dataclass(frozen=True)
+class Hint:
+    """What the sim counted at one line and why it would be slow; never a speed."""
+
+    kernel: str
+    file: str
+    line: int
+    message: str
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the device holds after a call: the content of every array and the bytes changed in its guard zones."""
+
+    status: Status
+    message: str = ""
+    arrays: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)
+    overrun: Mapping[str, str] = field(default_factory=dict)  # array name -> where its guard zone was written
+    findings: tuple[Finding, ...] = ()
+    hints: tuple[Hint, ...] = ()
+    printed: str = ""  # what the student's code printed, capped
+
+    @property
+    def usable(self) -> bool:
+        """Whether the arrays may be compared, and whether the session can take another call."""
+        return self.status is Status.RETURNED
+
+
+class Session(Protocol):
+    """One runner with one library loaded. After an answer that is not ``usable`` it must be closed."""
+
+    def run(self, call: Call) -> Answer:
+        """Run one call on fresh, poisoned memory with guard zones; never raises for what the student's code does."""
+
+    def close(self) -> None:
+        """End the runner and everything that it started."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+class Device(Protocol):
+    """Where kernels execute."""
+
+    kind: str  # "gpu" or "sim"
+    name: str
+    schedules: tuple[Schedule, ...]  # the orders that each case runs under
+
+    def open(self, library: Path, entry_points: tuple[str, ...]) -> Session:
+        """Start a runner and load ``library``, an object linked against the shared CUDA runtime.
+
+        Raises:
+            LoadError: the library cannot be loaded or lacks an entry point: a fault of the submission.
+            DeviceError: the machine failed.
+        """
+
+
+class LoadError(Exception):
+    """The student's library cannot be loaded."""
+
+
+class DeviceError(Exception):
+    """The machine failed; the message says what to do."""

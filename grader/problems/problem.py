@@ -1,0 +1,139 @@
+"""What a problem is: the one shape that every module of this package fills.
+
+A problem module defines ``PROBLEM``. Adding a problem is adding a module here, its kernel to ``reference/`` and its
+stub to ``student_template/``; judge, scoring and reports read only what stands in this file.
+
+Layer: imports numpy and the standard library, and nothing else of the grader (problem modules may use torch).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from grader.baseline.operations import Operation
+
+MEMORY_GROUP = "memory and concurrency"
+"""The case group that findings of the checkers decide; it holds no cases of its own."""
+
+
+class Role(StrEnum):
+    """What the entry point may do with an array."""
+
+    INPUT = "in"
+    OUTPUT = "out"
+    INOUT = "inout"
+
+
+@dataclass(frozen=True)
+class ArrayParameter:
+    """A pointer parameter. ``nullable`` inputs may be passed as a null pointer."""
+
+    name: str
+    role: Role
+    dtype: str = "float32"
+    nullable: bool = False
+
+
+@dataclass(frozen=True)
+class ScalarParameter:
+    """A parameter passed by value: ``ctype`` is ``int``, ``bool`` or ``float``."""
+
+    name: str
+    ctype: str
+
+
+@dataclass(frozen=True)
+class StreamParameter:
+    """A ``cudaStream_t``. Streams of different names may be equal."""
+
+    name: str
+
+
+Parameter = ArrayParameter | ScalarParameter | StreamParameter
+
+
+@dataclass(frozen=True)
+class Case:
+    """One concrete input. ``name`` is unique in its problem; ``group`` is a theme that a student understands."""
+
+    name: str
+    group: str
+    sizes: Mapping[str, int]
+    distribution: str
+    seed: int
+    same_stream: bool = False  # pass one stream for all stream parameters
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What the entry point is called with, before it runs.
+
+    ``arrays`` holds every INPUT and INOUT array (None for a null pointer); ``outputs`` the shape of every OUTPUT.
+    """
+
+    arrays: Mapping[str, NDArray[np.generic] | None]
+    outputs: Mapping[str, tuple[int, ...]]
+    scalars: Mapping[str, int | bool | float]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One acceptable content of an output: ``expected`` and ``allowed`` are float64 of the output's shape.
+
+    An expected NaN is matched by NaN alone; ``allowed`` is the largest absolute error of each element.
+    """
+
+    expected: NDArray[np.float64]
+    allowed: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """What is right for one output: each row (last axis) must match one of the candidates as a whole.
+
+    ``finite_only`` marks rows (shape of the output without its last axis) of which only finiteness is asked.
+    """
+
+    candidates: tuple[Candidate, ...]
+    finite_only: NDArray[np.bool_] | None = None
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing to implement.
+
+    Attributes:
+        id: stable name, also the module's name.
+        title: what a student calls it.
+        file: the source file of a submission that holds the entry point.
+        entry_point: the ``extern "C"`` function.
+        parameters: its parameters in order.
+        groups: names of the case groups in the order of reports, without ``MEMORY_GROUP``.
+        cases: the correctness cases drawn from a seed.
+        timing_cases: the cases that performance is measured on, drawn from a seed.
+        inputs: the inputs of a case; the same case gives the same inputs.
+        oracle: what is right for those inputs, per output (OUTPUT and INOUT parameters).
+        minimal_bytes: bytes that any implementation must move through device memory for a case.
+        unfused: the baseline as a program of generic operations over the named arrays.
+    """
+
+    id: str
+    title: str
+    file: str
+    entry_point: str
+    parameters: tuple[Parameter, ...]
+    groups: tuple[str, ...]
+    cases: Callable[[int], tuple[Case, ...]]
+    timing_cases: Callable[[int], tuple[Case, ...]]
+    inputs: Callable[[Case], Inputs]
+    oracle: Callable[[Case, Inputs], Mapping[str, Expectation]]
+    minimal_bytes: Callable[[Case], int]
+    unfused: Callable[[Case], tuple[Operation, ...]]
+    kernels: tuple[str, ...] = field(default=())  # the handout's kernel names

@@ -1,0 +1,110 @@
+"""What confines compiling and running: one protocol, a backend per module.
+
+A job is plain data. ``run`` waits for it and returns an outcome; ``start`` gives a live process whose stdin and stdout
+are a channel (the runner). Compiling and running are two jobs: only the built object crosses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import BinaryIO, Protocol
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a job may use; None means unlimited where the job itself needs it (address space beside a GPU driver)."""
+
+    wall_seconds: float
+    address_space_bytes: int | None = None
+    data_bytes: int | None = None
+    processes: int = 64
+    file_bytes: int = 256 << 20
+    output_bytes: int = 1 << 20  # of stderr (and stdout where it is no channel); more is dropped, and said
+    scratch_bytes: int = 256 << 20
+    open_files: int = 256
+
+
+@dataclass(frozen=True)
+class Job:
+    """One program to run: ``inputs`` are visible and read-only, nothing else of the user's is."""
+
+    argv: tuple[str, ...]
+    limits: Limits
+    inputs: tuple[Path, ...] = ()  # files and folders, seen under their own paths
+    outputs: tuple[str, ...] = ()  # names, relative to the working folder, collected afterwards as data
+    files: Mapping[str, bytes] = field(default_factory=dict)  # written into the working folder before the start
+    environment: Mapping[str, str] = field(default_factory=dict)
+    pass_fds: tuple[int, ...] = ()
+    gpu: bool = False
+
+
+class Ended(StrEnum):
+    """How a job ended. SETUP_ERROR and LOST are faults of the machine, never points lost."""
+
+    EXITED = "exited"
+    SIGNALLED = "signalled"
+    TIMEOUT = "timeout"
+    MEMORY = "memory"
+    OUTPUT = "output"
+    SETUP_ERROR = "setup error"
+    LOST = "lost"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a job."""
+
+    ended: Ended
+    code: int  # exit code, or the signal's number
+    seconds: float
+    stdout: bytes
+    stderr: bytes
+    truncated: bool
+    artefacts: Mapping[str, bytes]
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What a backend can do on this machine."""
+
+    usable: bool
+    version: str
+    enforced: tuple[str, ...]
+    not_enforced: tuple[str, ...]
+    remedy: str  # what to do if it is not usable: a command
+
+
+class Running(Protocol):
+    """A live job whose stdin and stdout belong to the caller. Its stderr is drained and capped."""
+
+    stdin: BinaryIO
+    stdout: BinaryIO
+
+    def wait(self, seconds: float) -> Outcome | None:
+        """The outcome, or None if the job still runs after ``seconds``."""
+
+    def kill(self) -> Outcome:
+        """End the job and all its descendants."""
+
+
+class Sandbox(Protocol):
+    """One way to confine a job."""
+
+    name: str
+
+    def probe(self) -> Probe:
+        """Whether this backend works here, found by trying."""
+
+    def run(self, job: Job) -> Outcome:
+        """Run ``job`` to its end within its limits."""
+
+    def start(self, job: Job) -> Running:
+        """Start ``job`` with its stdin and stdout connected to the caller."""
+
+
+class SandboxError(Exception):
+    """The machine cannot confine the job; the message says what to install or which option to give."""

@@ -1,0 +1,157 @@
+// The simulated device: all that the server knows of the engine.
+//
+// A device pointer is an address in one of two arenas at fixed places. In the device's own process the arenas are
+// mapped there, so an address needs no translation; in the runner the device arena is not mapped at all, so host code
+// that dereferences a device pointer traps as it does beside a GPU. The shared arena (managed and pinned memory) is one
+// memfd mapped in both.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sim {
+
+using Address = std::uint64_t;
+
+inline constexpr Address device_arena = 0x2000'0000'0000;
+inline constexpr Address shared_arena = 0x3000'0000'0000;
+
+enum class Space : std::uint8_t { device, managed, pinned };
+
+struct Dim3 {
+  std::uint32_t x = 1, y = 1, z = 1;
+};
+
+// Codes of the CUDA runtime's cudaError_t.
+enum class Fault : int {
+  none = 0,
+  invalid_value = 1,
+  out_of_memory = 2,
+  invalid_configuration = 9,
+  illegal_address = 700,
+  launch_timeout = 702,
+  assertion = 710,
+  illegal_instruction = 715,
+  misaligned_address = 716,
+  launch_failure = 719,
+  cooperative_too_large = 720,
+  unsupported = 801,
+};
+
+// The PTX holds something that the engine does not know. Names the instruction or directive and the source line.
+struct Refusal : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+struct Finding {
+  std::string tool, kind, kernel, file;
+  unsigned line = 0;
+  std::string message;
+  std::uint64_t count = 1;  // how often at this place
+};
+
+// Per source line: what the memory system would have to do.
+struct LineCount {
+  std::string kernel, file;
+  unsigned line = 0;
+  std::uint64_t instructions = 0, lanes = 0;  // warp instructions; active lanes summed
+  std::uint64_t global_requests = 0, global_sectors = 0, minimal_sectors = 0, global_bytes = 0;
+  std::uint64_t shared_requests = 0, shared_wavefronts = 0, minimal_wavefronts = 0;
+  std::uint64_t barriers = 0;
+};
+
+enum class Order : std::uint8_t { program, reversed, shuffled };
+
+struct Options {
+  bool memcheck = true, initcheck = true, racecheck = true, synccheck = true, counters = true;
+  std::uint64_t instruction_budget = 2'000'000'000;  // warp instructions per launch
+  Order order = Order::program;
+  std::uint64_t seed = 0;
+  unsigned threads = 1;
+};
+
+struct Parameter {
+  std::uint32_t offset, size;
+};
+
+struct KernelInfo {
+  std::string name;
+  std::vector<Parameter> parameters;
+  std::uint32_t parameter_bytes = 0, static_shared = 0, local_bytes = 0, max_threads = 1024, registers = 0;
+};
+
+struct Symbol {
+  Address address;
+  std::size_t size;
+};
+
+struct Allocation {
+  Address base;
+  std::size_t size;
+  Space space;
+  bool live;
+};
+
+class Kernel;
+using ModuleId = std::uint32_t;
+
+struct Launch {
+  const Kernel* kernel = nullptr;
+  Dim3 grid, block;
+  std::uint32_t dynamic_shared = 0;
+  std::vector<std::byte> parameters;  // laid out as KernelInfo says
+  std::uint64_t stream = 0;           // for messages and cross-stream races
+  bool cooperative = false;
+};
+
+struct Ran {
+  Fault fault = Fault::none;
+  std::string message;  // kernel, file:line and what happened, for people
+  std::string printed;  // device printf and assert text
+};
+
+class Device {
+ public:
+  // shared_fd: a memfd that backs the shared arena, or -1 for none.
+  Device(std::size_t device_bytes, int shared_fd, std::size_t shared_bytes);
+  ~Device();
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  Options options;
+
+  ModuleId load(std::string_view ptx);  // throws Refusal; initialises the module's globals
+  void unload(ModuleId);
+  const Kernel* kernel(ModuleId, std::string_view name) const;  // nullptr if absent
+  KernelInfo info(const Kernel*) const;
+  std::optional<Symbol> symbol(ModuleId, std::string_view name) const;
+
+  Address allocate(std::size_t bytes, Space);  // 0 if there is no room; content is poison, uninitialised for initcheck
+  bool release(Address);                       // false if it is not the base of a live allocation
+  std::optional<Allocation> find(Address) const;  // the live (or just freed) allocation around an address
+
+  // Copies from outside count as initialising writes. False if the range is not inside one live allocation.
+  bool write(Address, std::span<const std::byte>);
+  bool read(Address, std::span<std::byte>) const;
+  bool fill(Address, std::byte value, std::size_t bytes);
+  bool copy(Address to, Address from, std::size_t bytes);  // initialisedness travels along
+
+  Ran launch(const Launch&);  // throws Refusal for a kernel that needs what the engine does not know
+
+  std::vector<Finding> take_findings();  // since the last call of it
+  std::vector<LineCount> take_counts();
+  void reset();  // frees all allocations and forgets modules, findings and counts
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace sim
