@@ -1,0 +1,26 @@
+"""The word that every judgement of the grader ends in.
+
+Layer: imports the standard library and nothing of the grader, so that judge, scoring, records and reports share it.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Verdict(StrEnum):
+    """What became of a case, a check, a measurement or a problem."""
+
+    PASS = "PASS"
+    FAIL = "FAIL"  # the submission's fault: wrong, too slow, a limit hit
+    AMBIGUOUS = "AMBIGUOUS"  # too close to call after measuring again; counts for the student
+    UNTRUSTED = (
+        "UNTRUSTED"  # facts contradict each other or the rules were left; no points, for a person to look at
+    )
+    NOT_MEASURED = "NOT_MEASURED"  # this machine cannot tell, so the points stay undecided
+    INFRA_ERROR = "INFRA_ERROR"  # the machine or the grader failed, so the points stay undecided
+
+    @property
+    def decided(self) -> bool:
+        """Whether points can be given or withheld on this word."""
+        return self not in {Verdict.NOT_MEASURED, Verdict.INFRA_ERROR}
