@@ -1,6 +1,6 @@
 """The word that every judgement of the grader ends in.
 
-Layer: imports the standard library and nothing of the grader, so that judge, scoring, records and reports share it.
+Layer: imports the standard library and nothing of the grader; judge, scoring, records and reports share it.
 """
 
 from __future__ import annotations
@@ -11,12 +11,10 @@ from enum import StrEnum
 class Verdict(StrEnum):
     """What became of a case, a check, a measurement or a problem."""
 
-    PASS = "PASS"
+    PASS = "PASS"  # noqa: S105 - a verdict, not a password
     FAIL = "FAIL"  # the submission's fault: wrong, too slow, a limit hit
     AMBIGUOUS = "AMBIGUOUS"  # too close to call after measuring again; counts for the student
-    UNTRUSTED = (
-        "UNTRUSTED"  # facts contradict each other or the rules were left; no points, for a person to look at
-    )
+    UNTRUSTED = "UNTRUSTED"  # facts contradict each other; no points, and a person should look at it
     NOT_MEASURED = "NOT_MEASURED"  # this machine cannot tell, so the points stay undecided
     INFRA_ERROR = "INFRA_ERROR"  # the machine or the grader failed, so the points stay undecided
 
