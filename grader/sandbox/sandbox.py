@@ -1,26 +1,28 @@
 """What confines compiling and running: one protocol, a backend per module.
 
-A job is plain data. ``run`` waits for it and returns an outcome; ``start`` gives a live process whose stdin and stdout
-are a channel (the runner). Compiling and running are two jobs: only the built object crosses.
+A job is plain data. ``run`` waits for it and returns an outcome; ``start`` gives a live process whose stdin
+and stdout are a channel (the runner). Compiling and running are two jobs: only the built object crosses.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import TYPE_CHECKING, BinaryIO, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a job may use; None means unlimited where the job itself needs it (address space beside a GPU driver)."""
+    """What a job may use; None is unlimited, where the job needs it (address space beside a GPU driver)."""
 
     wall_seconds: float
     address_space_bytes: int | None = None
     data_bytes: int | None = None
-    processes: int = 64
+    processes: int = 64  # with their threads
     file_bytes: int = 256 << 20
     output_bytes: int = 1 << 20  # of stderr (and stdout where it is no channel); more is dropped, and said
     scratch_bytes: int = 256 << 20
@@ -35,7 +37,9 @@ class Job:
     limits: Limits
     inputs: tuple[Path, ...] = ()  # files and folders, seen under their own paths
     outputs: tuple[str, ...] = ()  # names, relative to the working folder, collected afterwards as data
-    files: Mapping[str, bytes] = field(default_factory=dict)  # written into the working folder before the start
+    files: Mapping[str, bytes] = field(
+        default_factory=dict
+    )  # written into the working folder before the start
     environment: Mapping[str, str] = field(default_factory=dict)
     pass_fds: tuple[int, ...] = ()
     gpu: bool = False
@@ -48,7 +52,8 @@ class Ended(StrEnum):
     SIGNALLED = "signalled"
     TIMEOUT = "timeout"
     MEMORY = "memory"
-    OUTPUT = "output"
+    OUTPUT = "output"  # printed or written too much; the note says which
+    PROCESSES = "processes"
     SETUP_ERROR = "setup error"
     LOST = "lost"
 

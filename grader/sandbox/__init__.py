@@ -1,0 +1,1 @@
+"""Confining what nobody trusts: ``process`` and ``bubblewrap`` behind the protocol of ``sandbox.sandbox``."""

@@ -1,0 +1,203 @@
+"""Stands between the grader and one job, as a process of its own that runs on the standard library alone.
+
+It starts the job, watches time, memory, processes and written files, and ends the job with all its
+descendants, daemons included, because it is the subreaper of everything below it. It does so too when the
+grader dies: the grader holds the other end of the *lifeline*, a pipe. It has one thread, because a
+parent-death signal follows the thread that forked.
+
+Called as ``keeper.py CONFIG`` with a JSON object; writes ``{"ended", "code", "seconds", "note"}`` to
+``status_fd``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import resource
+import select
+import signal
+import subprocess
+import sys
+import time
+from typing import Any
+
+PR_SET_CHILD_SUBREAPER = 36
+TICK_SECONDS = 0.05
+SCRATCH_TICKS = 5  # walking files costs more than reading /proc
+MOST_FILES = 20_000
+PATIENCE_SECONDS = 10.0  # for killed processes to go: one inside the GPU driver takes its time
+
+
+def _read(path: str) -> str:
+    with contextlib.suppress(OSError), open(path, encoding="ascii", errors="replace") as file:  # noqa: PTH123
+        return file.read()
+    return ""
+
+
+def _children(pid: int) -> list[int]:
+    try:
+        threads = os.listdir(f"/proc/{pid}/task")  # noqa: PTH208
+    except OSError:
+        return []
+    return [
+        int(child) for thread in threads for child in _read(f"/proc/{pid}/task/{thread}/children").split()
+    ]
+
+
+def _children_by_scan(pid: int) -> list[int]:
+    processes = [int(name) for name in os.listdir("/proc") if name.isdecimal()]  # noqa: PTH208
+    return [p for p in processes if _read(f"/proc/{p}/stat").rpartition(")")[2].split()[1:2] == [str(pid)]]
+
+
+def descendants() -> list[int]:
+    """All living processes below this one, parents before children."""
+    own = os.getpid()
+    children_of = _children if os.path.exists(f"/proc/{own}/task/{own}/children") else _children_by_scan  # noqa: PTH110
+    found = children_of(own)
+    for pid in found:
+        found.extend(child for child in children_of(pid) if child not in found)
+    return found
+
+
+def usage(pids: list[int]) -> tuple[int, int]:
+    """Tasks (threads count, as for RLIMIT_NPROC) and bytes of memory that ``pids`` hold together."""
+    tasks, kilobytes = 0, 0
+    for pid in pids:
+        for line in _read(f"/proc/{pid}/status").splitlines():
+            if line.startswith("Threads:"):
+                tasks += int(line.split()[1])
+            elif line.startswith(("RssAnon:", "RssShmem:")):
+                kilobytes += int(line.split()[1])
+    return tasks, kilobytes * 1024
+
+
+def written(folder: str) -> tuple[int, int]:
+    """Files below ``folder`` and the bytes they take; links are not followed."""
+    files, size = 0, 0
+    pending = [folder]
+    while pending and files <= MOST_FILES:
+        with contextlib.suppress(OSError), os.scandir(pending.pop()) as entries:
+            for entry in entries:
+                with contextlib.suppress(OSError):
+                    files += 1
+                    size += entry.stat(follow_symlinks=False).st_blocks * 512
+                    if entry.is_dir(follow_symlinks=False):
+                        pending.append(entry.path)
+    return files, size
+
+
+def _signal_all(number: int) -> bool:
+    pids = descendants()
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            os.kill(pid, number)
+    return bool(pids)
+
+
+def end_all() -> bool:
+    """Kill and reap everything below, stopped first so that no fork outruns it; False if one survives."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < deadline:
+        _signal_all(signal.SIGSTOP)
+        alive = _signal_all(signal.SIGKILL)
+        with contextlib.suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        if not alive:
+            return True
+        time.sleep(0.001)
+    return False
+
+
+def _over(config: dict[str, Any], ticks: int) -> tuple[str, str] | None:
+    tasks, memory = usage(descendants())
+    if tasks > config["processes"]:
+        return "processes", f"more than {config['processes']} processes and threads"
+    if config["memory_bytes"] is not None and memory > config["memory_bytes"]:
+        return "memory", f"more than {config['memory_bytes'] >> 20} MiB of memory"
+    if config["scratch"] is not None and ticks % SCRATCH_TICKS == 0:
+        files, size = written(config["scratch"])
+        if size > config["scratch_bytes"]:
+            return "output", f"more than {config['scratch_bytes'] >> 20} MiB of files written"
+        if files > MOST_FILES:
+            return "output", f"more than {MOST_FILES} files written"
+    return None
+
+
+def _watch(job: subprocess.Popen[bytes], config: dict[str, Any]) -> tuple[str, str]:
+    """Wait until the job ends or must be ended: how, and which limit."""
+    deadline = time.monotonic() + config["wall_seconds"]
+    ended = os.pidfd_open(job.pid)
+    ticks = 0
+    while True:
+        remaining = deadline - time.monotonic()
+        ready = select.select([ended, config["lifeline_fd"]], [], [], max(0.0, min(TICK_SECONDS, remaining)))[
+            0
+        ]
+        if ended in ready:
+            return "exited", ""
+        if ready:
+            return "signalled", "ended by the grader"
+        if remaining <= 0:
+            return "timeout", f"more than {config['wall_seconds']:g} s of time"
+        ticks += 1
+        over = _over(config, ticks)
+        if over is not None:
+            return over
+
+
+def _start(config: dict[str, Any]) -> subprocess.Popen[bytes]:
+    def confine() -> None:
+        for name, value in config["rlimits"].items():
+            number = getattr(resource, name)
+            hard = resource.getrlimit(number)[1]
+            soft = value if hard == resource.RLIM_INFINITY else min(value, hard)
+            resource.setrlimit(number, (soft, soft))
+
+    return subprocess.Popen(
+        config["argv"],
+        cwd=config["folder"],
+        env=config["environment"],
+        pass_fds=config["pass_fds"],
+        start_new_session=True,
+        preexec_fn=confine,  # noqa: PLW1509  one thread here
+    )
+
+
+def main() -> None:
+    """Keep one job, report how it ended."""
+    config = json.loads(sys.argv[1])
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    begin = time.monotonic()
+    try:
+        job = _start(config)
+    except (OSError, subprocess.SubprocessError) as error:
+        status: dict[str, Any] = {
+            "ended": "setup error",
+            "code": 127,
+            "note": f"{config['argv'][0]}: {error}",
+        }
+    else:
+        # The job alone holds its pipes: their ends must be seen when it ends.
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for fd in (0, 1, 2):
+            os.dup2(nothing, fd)
+        for fd in config["pass_fds"]:
+            os.close(fd)
+        how, note = _watch(job, config)
+        code = job.wait() if how == "exited" else -signal.SIGKILL
+        status = {
+            "ended": how if code >= 0 or how != "exited" else "signalled",
+            "code": abs(code),
+            "note": note,
+        }
+        if not end_all():
+            status |= {"ended": "lost", "note": "a process of the job could not be killed"}
+    status["seconds"] = time.monotonic() - begin
+    os.write(config["status_fd"], json.dumps(status).encode())
+
+
+if __name__ == "__main__":
+    main()

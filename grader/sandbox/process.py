@@ -1,0 +1,120 @@
+"""The sandbox ``process``: limits and a clean slate, but no wall. For one's own code and trusted machines."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import stat
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from grader.sandbox.live import Command, Live, finish, rlimits
+from grader.sandbox.sandbox import Probe, SandboxError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from grader.sandbox.sandbox import Job, Outcome
+
+_ENFORCED = (
+    "wall time",
+    "memory of each process, and of all together as sampled",
+    "size of each file",
+    "files in the working folder, as sampled",
+    "printed output",
+    "number of processes, as sampled",
+    "no process survives the job",
+    "clean environment, no inherited descriptors",
+)
+_NOT_ENFORCED = (
+    "reading files: the submission can read whatever you can",
+    "writing files outside its working folder, as far as you may",
+    "network and sockets",
+    "signals to your other processes, the grader included",
+)
+
+
+class ProcessSandbox:
+    """Runs a job as a process of this user, in a private temporary folder that is removed afterwards."""
+
+    name = "process"
+
+    def probe(self) -> Probe:
+        """Usable on any Linux; says what it does not stop."""
+        usable = hasattr(os, "pidfd_open")
+        remedy = "" if usable else "Linux 5.3 or newer"
+        return Probe(usable, platform.release(), _ENFORCED, _NOT_ENFORCED, remedy)
+
+    def run(self, job: Job) -> Outcome:
+        """Run ``job`` to its end within its limits."""
+        return finish(Live(job, self._command(job), channel=False))
+
+    def start(self, job: Job) -> Live:
+        """Start ``job`` with its stdin and stdout connected to the caller."""
+        return Live(job, self._command(job), channel=True)
+
+    def _command(self, job: Job) -> Command:
+        try:
+            folder = Path(tempfile.mkdtemp(prefix="grader-job-"))
+            for name, content in job.files.items():
+                path = folder / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(content)
+        except OSError as error:
+            raise SandboxError(
+                f"cannot write to the temporary folder {tempfile.gettempdir()}: {error.strerror}\n"
+                "Free some space there, or set TMPDIR to another folder."
+            ) from error
+
+        def finished(outcome: Outcome) -> Outcome:
+            found = collect(folder, job.outputs, job.limits.file_bytes)
+            _remove(folder)
+            return replace(outcome, artefacts=found)
+
+        places = {"HOME": str(folder), "TMPDIR": str(folder)}
+        return Command(
+            argv=job.argv,
+            folder=folder,
+            environment=clean_environment(job) | places | dict(job.environment),
+            finish=finished,
+            pass_fds=job.pass_fds,
+            scratch=folder,
+            rlimits=rlimits(job.limits),
+        )
+
+
+def clean_environment(job: Job) -> dict[str, str]:
+    """What every job sees: nothing of the user's, except which GPU is lent."""
+    environment = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
+    if job.gpu and "CUDA_VISIBLE_DEVICES" in os.environ:
+        environment["CUDA_VISIBLE_DEVICES"] = os.environ["CUDA_VISIBLE_DEVICES"]
+    return environment
+
+
+def collect(folder: Path, names: tuple[str, ...], most: int) -> Mapping[str, bytes]:
+    """The results as data: regular files of at most ``most`` bytes, through no link; others are left out."""
+    found: dict[str, bytes] = {}
+    for name in names:
+        try:
+            fd = os.open(folder / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError:
+            continue
+        with open(fd, "rb") as file:  # noqa: PTH123
+            if stat.S_ISREG(os.fstat(fd).st_mode):
+                content = file.read(most + 1)
+                if len(content) <= most:
+                    found[name] = content
+    return found
+
+
+def _remove(folder: Path) -> None:
+    """Remove a job's folder, which may hold folders without permissions."""
+    for parent, folders, _ in os.walk(folder):
+        for name in folders:
+            path = Path(parent, name)
+            if not path.is_symlink():
+                path.chmod(0o700)
+    shutil.rmtree(folder, ignore_errors=True)
