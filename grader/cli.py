@@ -1,0 +1,221 @@
+"""The commands, and nothing else: each parses its options, calls one stage, and returns an exit code."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import secrets
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from grader import __version__
+from grader.assignments.assignment import AssignmentError
+from grader.assignments.assignment import load as load_assignment
+from grader.exit_codes import ExitCode
+from grader.results import RecordError
+from grader.results import write as write_record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from grader.assignments.assignment import Assignment
+
+DEFAULT_ASSIGNMENT = "llm_systems_3"
+SEED_BITS = 48
+TEMPLATE = Path(__file__).parent / "student_template"
+
+_assignment = click.option(
+    "--assignment", default=DEFAULT_ASSIGNMENT, show_default=True, help="Which assignment."
+)
+_file = click.Path(path_type=Path, dir_okay=False)
+
+
+class _FaultError(click.ClickException):
+    """An error that ends a command with an exit code of its own."""
+
+    def __init__(self, message: str, code: ExitCode) -> None:
+        super().__init__(message)
+        self.exit_code = code
+
+
+def main() -> None:
+    """Run a command; Ctrl-C ends any of them with 130."""
+    try:
+        code = commands.main(prog_name="grader", standalone_mode=False)
+    except (click.exceptions.Abort, KeyboardInterrupt):
+        click.echo("interrupted", err=True)
+        code = ExitCode.INTERRUPTED
+    except click.ClickException as error:
+        error.show()
+        code = error.exit_code
+    sys.exit(code)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, prog_name="grader")
+def commands() -> None:
+    """Grade CUDA kernels: whether they are right, on any machine, and whether they are fast, on a GPU."""
+
+
+@commands.command()
+@click.argument("path", type=click.Path(path_type=Path))
+@_assignment
+@click.option("--problem", "problems", multiple=True, metavar="ID", help="Only this problem; repeatable.")
+@click.option("--device", type=click.Choice(["auto", "gpu", "sim"]), default="auto", show_default=True)
+@click.option(
+    "--sandbox",
+    type=click.Choice(["auto", "docker", "bubblewrap", "process"]),
+    default="auto",
+    show_default=True,
+    help="What confines compiling and running.",
+)
+@click.option(
+    "--memory",
+    type=click.Choice(["auto", "device", "host"]),
+    default="auto",
+    show_default=True,
+    help="Whether the launchers take device or host pointers.",
+)
+@click.option("--seed", type=click.IntRange(0, 2**SEED_BITS - 1), help="Repeat the inputs of an earlier run.")
+@click.option("--json", "json_path", type=_file, metavar="FILE", help="Write the record to FILE.")
+@click.option("--quiet", is_flag=True, help="Print the last line alone.")
+def grade(
+    path: Path,
+    assignment: str,
+    problems: tuple[str, ...],
+    device: str,
+    sandbox: str,
+    memory: str,
+    seed: int | None,
+    json_path: Path | None,
+    quiet: bool,
+) -> int:
+    """Grade one submission: a folder or a .zip file."""
+    from grader import grading  # noqa: PLC0415 - PyTorch takes seconds that other commands need not wait
+    from grader.reports import console  # noqa: PLC0415
+
+    if not path.exists():
+        raise _FaultError(f"{path} does not exist. Name the folder or .zip file to grade.", ExitCode.USAGE)
+    chosen = _load(assignment, problems)
+    if json_path is not None and not json_path.parent.is_dir():
+        raise _FaultError(f"{json_path.parent} is no folder. Name a file in one that is.", ExitCode.USAGE)
+    request = grading.Request(
+        path=path,
+        assignment=chosen,
+        problems=problems or tuple(problem.id for problem in chosen.problems),
+        device=device,
+        sandbox=sandbox,
+        memory=memory,
+        seed=secrets.randbits(SEED_BITS) if seed is None else seed,
+    )
+    with _progress(shown=sys.stderr.isatty() and not quiet) as progress:
+        record = grading.grade(request, progress)
+    code = record.exit_code
+    if json_path is not None:
+        try:
+            write_record(record, json_path)
+        except RecordError as error:
+            click.echo(str(error), err=True)
+            code = max(code, ExitCode.MACHINE_FAULT)
+    if quiet:
+        click.echo(console.last_line(record.score))
+    else:
+        console.show(record, sys.stdout)
+    return code
+
+
+@commands.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+def new(folder: Path) -> int:
+    """Copy the student template to a new FOLDER."""
+    try:
+        shutil.copytree(TEMPLATE, folder)
+    except FileExistsError as error:
+        raise _FaultError(f"{folder} is there already. Name a folder that is not.", ExitCode.USAGE) from error
+    except OSError as error:
+        raise _FaultError(f"{folder} cannot be written: {error.strerror}.", ExitCode.USAGE) from error
+    click.echo(f"Read {folder / 'ASSIGNMENT.md'}, write your kernels, then: grader grade {folder}")
+    return ExitCode.OK
+
+
+@commands.command()
+@_assignment
+@click.option("--json", "json_path", type=_file, metavar="FILE", help="Write them to FILE instead.")
+def problems(assignment: str, json_path: Path | None) -> int:
+    """List the problems of an assignment with points and targets."""
+    chosen = _load(assignment, ())
+    if json_path is not None:
+        return _write_json(chosen.model_dump(), json_path)
+    table = Table("problem", "title", "correctness", "performance", "target", title=chosen.title, box=None)
+    for problem in chosen.problems:
+        table.add_row(
+            problem.id,
+            problem.title if problem.graded else f"{problem.title} (not graded in this release)",
+            f"{problem.correctness:g}",
+            f"{problem.performance:g}",
+            f"{problem.target:g}x",
+        )
+    Console().print(table)
+    return ExitCode.OK
+
+
+@commands.command()
+@click.option("--json", "json_path", type=_file, metavar="FILE", help="Write the report to FILE instead.")
+def doctor(json_path: Path | None) -> int:
+    """Say what this machine can do, what is missing, and the command that installs it."""
+    from grader import doctor as examination  # noqa: PLC0415 - probes load what other commands need not
+
+    report = examination.examine()
+    if json_path is not None:
+        return _write_json(examination.as_json(report), json_path)
+    click.echo(examination.as_text(report))
+    return ExitCode.OK
+
+
+@commands.command(context_settings={"ignore_unknown_options": True})
+@click.option("--json", "json_path", type=_file, metavar="FILE", help="Write the findings to FILE.")
+@click.option("--leak-check", is_flag=True, help="Report device memory that is not freed at exit.")
+@click.argument("program", nargs=-1, required=True, type=click.UNPROCESSED)
+def simulate(program: tuple[str, ...], json_path: Path | None, leak_check: bool) -> int:
+    """Run a PROGRAM built by nvcc with -cudart shared on the simulator and print what its checks find."""
+    from grader.devices.device import DeviceError  # noqa: PLC0415
+    from grader.simulator.simulate import simulate as run  # noqa: PLC0415
+
+    try:
+        return run(program, json_path=json_path, leak_check=leak_check)
+    except DeviceError as error:
+        raise _FaultError(str(error), ExitCode.MACHINE_FAULT) from error
+
+
+def _load(assignment: str, problem_ids: tuple[str, ...]) -> Assignment:
+    try:
+        chosen = load_assignment(assignment)
+        for problem_id in problem_ids:
+            chosen.problem(problem_id)
+    except AssignmentError as error:
+        raise _FaultError(str(error), ExitCode.USAGE) from error
+    return chosen
+
+
+def _write_json(content: object, path: Path) -> int:
+    try:
+        path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise _FaultError(f"{path} cannot be written: {error.strerror}.", ExitCode.USAGE) from error
+    return ExitCode.OK
+
+
+@contextlib.contextmanager
+def _progress(*, shown: bool) -> Iterator[Callable[[str], None]]:
+    """What the grader is doing, on stderr and only on a terminal."""
+    if not shown:
+        yield lambda _text: None
+        return
+    with Console(stderr=True).status("collecting") as status:
+        yield status.update

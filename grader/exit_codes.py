@@ -1,0 +1,16 @@
+"""The exit codes of every command."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    """What scripts learn without reading the record."""
+
+    OK = 0  # full marks of what could be measured
+    POINTS_LOST = 1
+    USAGE = 2
+    MACHINE_FAULT = 3  # no compiler, the GPU asked for is absent, an engine is down
+    GRADER_BUG = 4
+    INTERRUPTED = 130

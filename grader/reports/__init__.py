@@ -1,0 +1,1 @@
+"""Renderers of the record: each reads ``result.json`` and runs nothing."""

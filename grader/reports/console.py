@@ -1,0 +1,226 @@
+"""The record as text for a terminal: a header, a table per problem, and the score as the last line."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from rich.console import Console, Group
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from grader.verdict import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import TextIO
+
+    from rich.console import RenderableType
+
+    from grader.results import (
+        BuildResult,
+        CaseResult,
+        CorrectnessResult,
+        OutputResult,
+        Points,
+        ProblemResult,
+        Record,
+    )
+
+WIDTH = 110
+SHOWN_CASES = 4
+SHOWN_FINDINGS = 6
+SHOWN_LOG_LINES = 30
+STYLES = {
+    Verdict.PASS: "green",
+    Verdict.FAIL: "red",
+    Verdict.AMBIGUOUS: "yellow",
+    Verdict.UNTRUSTED: "magenta",
+    Verdict.NOT_MEASURED: "dim",
+    Verdict.INFRA_ERROR: "yellow",
+}
+_CONTROL = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|[^\n\t\x20-\x7e\xa0-\U0010ffff]")
+
+
+def show(record: Record, to: TextIO) -> None:
+    """Write ``record`` to ``to``; colours only on a terminal, and none with NO_COLOR."""
+    console = Console(file=to, width=WIDTH if not to.isatty() else None, highlight=False, soft_wrap=False)
+    console.print(header(record))
+    for problem in record.problems:
+        console.print()
+        console.print(Group(*_problem(problem)))
+    console.print()
+    print(last_line(record.score), file=to)
+
+
+def last_line(score: Points) -> str:
+    """The line that scripts read, always the last of ``grader grade``."""
+    return f"Score: {score.earned:.1f}/{score.decided:.1f} ({score.possible:.1f} possible)"
+
+
+def plain(text: str) -> str:
+    """What a student wrote, without escape sequences and control characters."""
+    return _CONTROL.sub("", text)
+
+
+def header(record: Record) -> RenderableType:
+    """Who judged what, where, and everything that went wrong for the run as a whole."""
+    lines = [
+        Text(f"Results for {plain(record.submission.name)} by grader {record.grader.version}", style="bold")
+    ]
+    if device := record.device:
+        compiler = f" ({device.compiler})" if device.compiler else ""
+        lines.append(Text(f"device   {device.name}{compiler}: {device.reason}"))
+    if sandbox := record.sandbox:
+        lines.append(Text(f"sandbox  {sandbox.backend}"))
+        if sandbox.not_enforced:
+            lines.append(Text(f"         does not stop: {', '.join(sandbox.not_enforced)}", style="yellow"))
+    lines.append(Text(f"seed     {record.seed} (the same inputs again: --seed {record.seed})"))
+    lines += [Text(f"note     {plain(note)}", style="yellow") for note in record.submission.notes]
+    lines += [
+        Text(plain(error), style="bold red") for error in (record.submission.error, record.error) if error
+    ]
+    return Group(*lines)
+
+
+def _problem(problem: ProblemResult) -> Iterator[RenderableType]:
+    undecided = problem.points.possible - problem.points.decided
+    title = Table.grid(expand=False, padding=(0, 2))
+    title.add_row(
+        Text(f"{problem.title} ({problem.id})", style="bold"),
+        Text(problem.verdict, style=STYLES[problem.verdict]),
+        Text(f"{problem.points.earned:.1f}/{problem.points.decided:.1f} points"),
+        Text(f"({undecided:.1f} undecided)" if undecided else "", style="dim"),
+    )
+    yield title
+    stages = Table.grid(padding=(0, 2))
+    stages.add_column(style="dim", width=12)
+    stages.add_column()
+    if problem.message:
+        stages.add_row("", plain(problem.message))
+    if problem.build:
+        stages.add_row("build", Group(*_build(problem.build)))
+    if problem.correctness.cases:
+        stages.add_row("correctness", Group(*_correctness(problem.correctness)))
+    if findings := list(_findings(problem)):
+        stages.add_row("checks", Group(*_capped(findings, SHOWN_FINDINGS)))
+    if problem.hints:
+        hints = [Text(f"{hint.file}:{hint.line}  {plain(hint.message)}") for hint in problem.hints]
+        stages.add_row("hints", Group(*_capped(hints, SHOWN_FINDINGS)))
+    if problem.trust.reasons:
+        stages.add_row(
+            "trust", Group(*(Text(plain(reason), style="magenta") for reason in problem.trust.reasons))
+        )
+    stages.add_row("performance", Group(*_performance(problem)))
+    if problem.printed:
+        stages.add_row("printed", Text("\n".join(plain(problem.printed).splitlines()[-5:])))
+    yield Padding(stages, (0, 0, 0, 2))
+
+
+def _build(build: BuildResult) -> Iterator[RenderableType]:
+    if not build.ok:
+        yield Text("did not compile", style="red")
+        yield from _capped([Text(plain(line)) for line in build.log.splitlines()], SHOWN_LOG_LINES)
+        return
+    parts = ["ok, from the cache" if build.cached else f"ok, {build.seconds:.1f} s"]
+    if build.resources:
+        parts.append(f"up to {max(kernel.registers for kernel in build.resources)} registers")
+        spilling = [kernel for kernel in build.resources if kernel.spill_bytes]
+        parts += [f"{plain(kernel.kernel)} spills {kernel.spill_bytes} bytes" for kernel in spilling] or [
+            "no spills"
+        ]
+    yield Text(", ".join(parts))
+
+
+def _correctness(correctness: CorrectnessResult) -> Iterator[RenderableType]:
+    passed = sum(case.verdict is Verdict.PASS for case in correctness.cases)
+    yield Text(f"{passed}/{len(correctness.cases)} cases")
+    if correctness.summary:
+        yield Text(plain(correctness.summary))
+        return
+    groups = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for column in ("case group", "cases", "points", ""):
+        groups.add_column(column, justify="right" if column in {"cases", "points"} else "left")
+    for group in correctness.groups:
+        cases = [case for case in correctness.cases if case.group == group.name]
+        right = sum(case.verdict is Verdict.PASS for case in cases)
+        groups.add_row(
+            group.name,
+            f"{right}/{len(cases)}" if cases else "",
+            f"{group.earned:.2f}/{group.possible:.2f}",
+            Text(group.verdict, style=STYLES[group.verdict]),
+        )
+    yield groups
+    wrong = [case for case in correctness.cases if case.verdict is not Verdict.PASS]
+    for case in wrong[:SHOWN_CASES]:
+        yield from _case(case)
+    if len(wrong) > SHOWN_CASES:
+        yield Text(f"and {len(wrong) - SHOWN_CASES} more cases in the record (--json FILE)", style="dim")
+
+
+def _case(case: CaseResult) -> Iterator[RenderableType]:
+    order = f" in {case.schedule}" if case.schedule else ""
+    yield Text(f"{case.name}: {case.verdict}{order}", style=STYLES[case.verdict])
+    for line in (case.message, case.diagnosis):
+        if line:
+            yield Text(f"  {plain(line)}")
+    for output in case.outputs:
+        if output.bad:
+            yield Text(f"  {_output(output)}")
+            for element in output.first_bad:
+                where = ", ".join(map(str, element.index))
+                yield Text(f"    [{where}] expected {_number(element.expected)}, got {_number(element.got)}")
+
+
+def _output(output: OutputResult) -> str:
+    strange = [
+        f"{count:,} {word}" for count, word in ((output.nan, "NaN"), (output.infinite, "infinite")) if count
+    ]
+    worst = f"largest error {_number(output.max_error)}, allowed there {_number(output.allowed)}"
+    counts = f" ({', '.join(strange)})" if strange else ""
+    return f"{output.name}: {output.bad:,} of {output.total:,} wrong{counts}; {worst}"
+
+
+def _number(number: float | str) -> str:
+    return number if isinstance(number, str) else f"{number:.7g}"
+
+
+def _findings(problem: ProblemResult) -> Iterator[Text]:
+    for check in problem.checks:
+        for finding in check.findings:
+            place = f"{finding.file}:{finding.line}" if finding.line else finding.kernel
+            yield Text(f"{check.tool} {finding.kind}  {plain(place)}  {plain(finding.message)}")
+
+
+def _performance(problem: ProblemResult) -> Iterator[RenderableType]:
+    performance = problem.performance
+    if performance.speedup is not None and performance.interval is not None:
+        low, high = performance.interval
+        yield Text(
+            f"{performance.speedup:.2f}x the unfused baseline ({low:.2f} to {high:.2f}), target "
+            f"{performance.target:g}x: {performance.verdict}",
+            style=STYLES[performance.verdict],
+        )
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+        for column in ("case (times in us)", "baseline", "yours", "speedup", "interval", "of bandwidth"):
+            table.add_column(column, justify="left" if column.startswith("case") else "right")
+        for case in performance.cases:
+            table.add_row(
+                case.name,
+                *(f"{time:.1f}" if time is not None else "" for time in (case.baseline_us, case.yours_us)),
+                f"{case.speedup:.2f}x" if case.speedup is not None else case.verdict,
+                f"{case.interval[0]:.2f}-{case.interval[1]:.2f}" if case.interval else "",
+                f"{case.bandwidth_fraction:.0%}" if case.bandwidth_fraction is not None else "",
+            )
+        yield table
+    else:
+        yield Text(performance.verdict, style=STYLES[performance.verdict])
+    if performance.message:
+        yield Text(plain(performance.message))
+
+
+def _capped(lines: list[Text], most: int) -> Iterable[Text]:
+    if len(lines) <= most:
+        return lines
+    return [*lines[:most], Text(f"[...] {len(lines) - most} more in the record (--json FILE)", style="dim")]
