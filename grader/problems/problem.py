@@ -1,7 +1,7 @@
 """What a problem is: the one shape that every module of this package fills.
 
-A problem module defines ``PROBLEM``. Adding a problem is adding a module here, its kernel to ``reference/`` and its
-stub to ``student_template/``; judge, scoring and reports read only what stands in this file.
+A problem module defines ``PROBLEM``. Adding a problem is adding a module here, its kernel to ``reference/``
+and its stub to ``student_template/``; judge, scoring and reports read only what stands in this file.
 
 Layer: imports numpy and the standard library, and nothing else of the grader (problem modules may use torch).
 """
@@ -61,7 +61,7 @@ Parameter = ArrayParameter | ScalarParameter | StreamParameter
 
 @dataclass(frozen=True)
 class Case:
-    """One concrete input. ``name`` is unique in its problem; ``group`` is a theme that a student understands."""
+    """One concrete input: ``name`` is unique in its problem, ``group`` a theme that a student understands."""
 
     name: str
     group: str
@@ -75,12 +75,24 @@ class Case:
 class Inputs:
     """What the entry point is called with, before it runs.
 
-    ``arrays`` holds every INPUT and INOUT array (None for a null pointer); ``outputs`` the shape of every OUTPUT.
+    ``arrays`` holds every INPUT and INOUT array (None for a null pointer); ``outputs`` the shape of every
+    OUTPUT.
     """
 
     arrays: Mapping[str, NDArray[np.generic] | None]
     outputs: Mapping[str, tuple[int, ...]]
     scalars: Mapping[str, int | bool | float]
+
+    def wide(self, name: str) -> NDArray[np.float64]:
+        """The content of an array as float64.
+
+        Raises:
+            ValueError: it is a null pointer.
+        """
+        array = self.arrays[name]
+        if array is None:
+            raise ValueError(f"{name} is a null pointer")
+        return array.astype("float64")
 
 
 @dataclass(frozen=True)
@@ -105,6 +117,14 @@ class Expectation:
     finite_only: NDArray[np.bool_] | None = None
 
 
+Bug = Callable[[Inputs], "Mapping[str, NDArray[np.float64]]"]
+"""What a known wrong formula would compute: the outputs that it gets wrong, by name."""
+
+
+def _nothing(_: Case) -> tuple[Operation, ...]:
+    return ()
+
+
 @dataclass(frozen=True)
 class Problem:
     """One thing to implement.
@@ -122,6 +142,8 @@ class Problem:
         oracle: what is right for those inputs, per output (OUTPUT and INOUT parameters).
         minimal_bytes: bytes that any implementation must move through device memory for a case.
         unfused: the baseline as a program of generic operations over the named arrays.
+        kernels: the handout's kernel names.
+        bugs: typical wrong formulas; the key says in a student's words what is wrong, the diagnosis shows it.
     """
 
     id: str
@@ -135,5 +157,6 @@ class Problem:
     inputs: Callable[[Case], Inputs]
     oracle: Callable[[Case, Inputs], Mapping[str, Expectation]]
     minimal_bytes: Callable[[Case], int]
-    unfused: Callable[[Case], tuple[Operation, ...]]
-    kernels: tuple[str, ...] = field(default=())  # the handout's kernel names
+    unfused: Callable[[Case], tuple[Operation, ...]] = _nothing
+    kernels: tuple[str, ...] = ()
+    bugs: Mapping[str, Bug] = field(default_factory=dict)

@@ -1,0 +1,107 @@
+"""How far a right kernel may be from the exact answer: the pieces of every problem's tolerance, derived.
+
+Notation: u is the unit roundoff of the arithmetic (2^-24 for float32), fl(x op y) = (x op y)(1 + d), |d| <=
+u. Everything is first order in u. A problem composes these pieces into a bound per output element, computed
+in float64 from the case's own numbers, so that it scales with the row and never with an absolute constant.
+
+**Sums.** Adding n terms t_i one after another gives partial sums s_k and the error sum(d_k s_k) (Higham,
+Accuracy and Stability, 4.2). In the worst case that is n u max|s_k|; with rounding errors that are
+independent of mean zero it exceeds L sqrt(n) u max|s_k| with probability below 2 exp(-L^2 / 2) (Higham and
+Mary, 2019). L = 6 makes that 3e-8, and min(n, L sqrt(n)) is at least what pairwise, warp-tree, block-tree,
+strided or float4 orders lose: they make fewer additions in a chain. The order is the student's, so max|s_k|
+is not known; a partial sum of a subset of terms chosen without looking at them is its share of the total plus
+a random walk, hence M = min(sum|t|, |sum t| + 4 sqrt(sum t^2)). Terms that carry r rounding errors of their
+own add r u min(sum|t|, L sqrt(sum t^2)) by the same argument.
+
+**Exponential.** ``__expf(x)`` is off by at most 2 + floor(1.173 |x|) ulp (CUDA C++ Programming Guide,
+mathematical functions), an ulp is at most 2u of the value; the argument x = l - max is itself rounded, which
+exp turns into a relative error u |x|. Together u (4 + 3.346 |x|), more than ``expf`` (2 ulp) or ``exp2f(x
+log2(e))`` lose.
+
+**Division and root.** ``__fdividef``, ``rsqrtf`` and a reciprocal followed by a product: 2 ulp each, 4u, one
+u more for the product.
+
+**Storage.** An output kept in a type with unit roundoff v > u (half problems accumulate in float32) adds v
+|y|; for float32 v = u. Where |y| < 2^-126 (the smallest normal number of the type) the output may be flushed
+to zero.
+
+**Safety.** The sum of the pieces is multiplied by SAFETY = 2, which covers the second order terms and a
+different but equally good association of the formula. Rounding an intermediate to half precision costs 2^-11
+relative to that intermediate, 2^-8 in bfloat16; the bounds stay below that in some output of each case except
+where the condition of the case itself is worse (large mean over deviation). ``tests/problems/test_bounds.py``
+measures both margins.
+
+Layer: imports numpy and nothing of the grader.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+SAFETY = 2.0
+LUCK = 6.0  # L above
+QUOTIENT = 5.0  # rounding errors, in u, of a fast division or reciprocal root and the product with it
+
+
+@dataclass(frozen=True)
+class Precision:
+    """Unit roundoff of the arithmetic and of the stored arrays, and the smallest normal number stored."""
+
+    unit: float
+    storage: float
+    tiny: float
+
+    @property
+    def word(self) -> float:
+        """Relative error of storing one value, beyond nothing if arithmetic and storage are the same type."""
+        return max(self.unit, self.storage)
+
+
+PRECISIONS = {
+    "float32": Precision(unit=2.0**-24, storage=2.0**-24, tiny=2.0**-126),
+    "float16": Precision(unit=2.0**-24, storage=2.0**-11, tiny=2.0**-14),
+    "bfloat16": Precision(unit=2.0**-24, storage=2.0**-8, tiny=2.0**-126),
+}
+"""Types of a problem's arrays; arithmetic is float32 in all of them, or better."""
+
+
+def additions(n: int) -> float:
+    """Rounding errors, in u of the largest partial sum, that adding ``n`` terms in any order may make."""
+    return min(float(n), LUCK * math.sqrt(n))
+
+
+def partial_sum(terms: Array, axis: int) -> Array:
+    """M: how large a partial sum of ``terms`` gets, whatever the order; keeps ``axis`` with length 1."""
+    walk = 4 * np.sqrt(np.sum(terms * terms, axis=axis, keepdims=True))
+    total = np.abs(np.sum(terms, axis=axis, keepdims=True))
+    bound: Array = np.minimum(np.sum(np.abs(terms), axis=axis, keepdims=True), total + walk)
+    return bound
+
+
+def sum_error(terms: Array, axis: int, roundings: float, unit: float) -> Array:
+    """Error of the sum of ``terms``, each of which carries ``roundings`` rounding errors; keeps ``axis``."""
+    spread = LUCK * np.sqrt(np.sum(terms * terms, axis=axis, keepdims=True))
+    own = np.minimum(np.sum(np.abs(terms), axis=axis, keepdims=True), spread)
+    error: Array = unit * (additions(terms.shape[axis]) * partial_sum(terms, axis) + roundings * own)
+    return error
+
+
+def exp_error(argument: Array, unit: float) -> Array:
+    """Relative error of the fast exponential of a rounded ``argument``."""
+    error: Array = unit * (4.0 + 3.346 * np.abs(argument))
+    return error
+
+
+def allowed(error: Array, expected: Array, precision: Precision) -> Array:
+    """The tolerance of an output: ``error`` of computing and of storing ``expected``, made safe."""
+    bound: Array = SAFETY * (error + precision.word * np.abs(expected)) + precision.tiny
+    return bound

@@ -1,0 +1,77 @@
+"""Where the numbers of a case come from: seeds, value distributions and masks.
+
+Everything is float32 and follows from the case's seed alone.
+
+Layer: imports numpy and the problem's shape.
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from grader.problems.problem import Case
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float32]
+
+
+def build_cases(
+    seed: int, table: Iterable[tuple[str, Mapping[str, int], str]], *, both_streams: str | None = None
+) -> tuple[Case, ...]:
+    """Cases from rows of (group, sizes, distribution), each with a seed of its own drawn from ``seed``.
+
+    The cases of the group ``both_streams`` are made twice: with streams of their own and with one stream for
+    all.
+    """
+    cases = []
+    for group, sizes, distribution in table:
+        shape = " x ".join(str(value) for name, value in sizes.items() if not name.startswith("mask_"))
+        flags = "".join(f", {name}" for name, value in sizes.items() if name.startswith("mask_") and value)
+        for same_stream in (False, True) if group == both_streams else (False,):
+            name = f"{shape}, {distribution}{flags}" + (", one stream" if same_stream else "")
+            content = int(
+                np.random.SeedSequence((seed, zlib.crc32(name.encode()))).generate_state(1, np.uint64)[0]
+            )
+            cases.append(Case(name, group, sizes, distribution, content, same_stream))
+    return tuple(cases)
+
+
+def generator(seed: int) -> np.random.Generator:
+    """The source of all random numbers of one case, or of the drawn sizes of a run."""
+    return np.random.default_rng(seed)
+
+
+def normal(
+    random: np.random.Generator, shape: tuple[int, ...], scale: float = 1.0, mean: float = 0.0
+) -> Floats:
+    """Normal numbers."""
+    values = random.standard_normal(shape, dtype=np.float32)
+    values *= np.float32(scale)
+    values += np.float32(mean)
+    return values
+
+
+def with_one_huge(random: np.random.Generator, values: Floats, huge: float) -> Floats:
+    """``values`` with one element of every row (last axis) replaced by ``huge``, at a random column."""
+    columns = random.integers(values.shape[-1], size=(*values.shape[:-1], 1))
+    np.put_along_axis(values, columns, np.float32(huge), axis=-1)
+    return values
+
+
+def padding(random: np.random.Generator, batches: int, keys: int, hidden: float) -> Floats:
+    """A mask [batches, keys] that hides the tail of every sequence: each keeps its own number of keys.
+
+    The first key of each batch stays visible, so that no query loses all its keys, also under the future
+    mask.
+    """
+    kept = random.integers(1, keys + 1, size=batches)
+    kept[0] = max(1, keys // 2)  # one of them always hides something, where there is something to hide
+    mask = np.where(np.arange(keys) < kept[:, None], np.float32(0), np.float32(hidden))
+    return mask.astype(np.float32)
