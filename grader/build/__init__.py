@@ -1,0 +1,1 @@
+"""From a student's source to a shared library: toolchain, sandboxed compile, cache, imports."""

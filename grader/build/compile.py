@@ -1,0 +1,305 @@
+"""Compiles one source file of a submission into a shared library, in a sandbox that shows it nothing else.
+
+One object serves both devices: it holds the PTX of compute_80, which the sim executes, and machine code that ptxas
+made from the same PTX for the GPU. Which CUDA runtime it meets is decided when it is run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from grader.build.cache import key
+from grader.sandbox.sandbox import Ended, Job, Limits
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from grader.build.cache import Cache
+    from grader.build.toolchain import Toolchain
+    from grader.sandbox.sandbox import Outcome, Sandbox
+
+PTX_ARCHITECTURE = "compute_80"
+DEFAULT_ARCHITECTURE = "sm_80"
+_FORMAT = "2"  # of a cache entry
+_LIBRARY = "library.so"
+_RECORD = "build.json"
+_LOG_LINES = 60
+_DISK_RESERVE_BYTES = 64 << 20
+
+_SCRIPT = """\
+nvcc "$@" >log 2>&1 && g++ -shared -Wl,-z,defs -o library.so object.o -L"$LINK" -l:"$RUNTIME" >>log 2>&1
+code=$?
+c++filt <log
+exit $code
+"""
+
+_STUDENT_FLAGS = ("-c", "-O3", "-std=c++17", "-Xcompiler", "-fPIC")
+_GRADER_FLAGS = (
+    "-lineinfo",
+    "--no-compress",  # the sim reads the PTX out of the object
+    "-DNVTX_DISABLE",  # CUB's profiling hooks load libraries, which the import policy forbids
+    "-Xptxas",
+    "-v",
+    "-I.",
+)
+
+_HEAD = re.compile(
+    r"(?P<file>[^\s:()][^:()]*)[(:](?P<line>\d+)(?:\)|:\d+)?: *(?P<kind>[a-z ]*error|warning)?"
+)
+_ENTRY = re.compile(r"ptxas info +: Compiling entry function '(?P<name>.*)' for 'sm_\w+'")
+_SPILLS = re.compile(r"(\d+) bytes spill stores, (\d+) bytes spill loads")
+_USED = re.compile(r"ptxas info +: Used (\d+) registers")
+_SHARED = re.compile(r"(\d+) bytes smem")
+_PTXAS_NOISE = re.compile(r"ptxas info|\s+\d+ bytes stack frame")
+_LIBRARY_KERNEL = re.compile(r"(void )?(cub|thrust|cuda)::")
+_OUT_OF_MEMORY = re.compile(r"out of memory|bad_alloc|memory exhausted|[Cc]annot allocate memory")
+_KILLED = re.compile(r"died due to signal 9|Killed signal terminated")
+
+
+class BuildError(Exception):
+    """The machine failed while compiling: never the student's fault."""
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What one kernel takes on the GPU, by ptxas."""
+
+    kernel: str  # demangled, without its parameters
+    registers: int  # per thread
+    spill_bytes: int  # per thread, stored plus loaded
+    shared_bytes: int  # static, per block
+
+
+@dataclass(frozen=True)
+class Build:
+    """What became of one source file."""
+
+    source: str  # the file's name in the submission
+    ok: bool
+    library: Path | None  # None unless ok
+    seconds: float
+    cached: bool
+    command: str  # what a student can type to see the same
+    log: str  # the compiler's words, the student's own lines first
+    resources: tuple[Resources, ...]
+
+
+def compile_limits(seconds: float = 180, memory_bytes: int = 6 << 30) -> Limits:
+    """What compiling one file may use."""
+    return Limits(
+        wall_seconds=seconds,
+        address_space_bytes=memory_bytes,
+        scratch_bytes=1 << 30,
+        output_bytes=4 << 20,
+    )
+
+
+def build_all(
+    sources: Iterable[str],
+    contents: Mapping[str, bytes],
+    toolchain: Toolchain,
+    sandbox: Sandbox,
+    limits: Limits,
+    cache: Cache,
+    architecture: str = DEFAULT_ARCHITECTURE,
+) -> dict[str, Build]:
+    """Build several files of one submission side by side; see ``build``."""
+    names = list(sources)
+    with ThreadPoolExecutor(max(1, min(len(names), os.cpu_count() or 1))) as pool:
+        builds = pool.map(
+            lambda name: build(name, contents, toolchain, sandbox, limits, cache, architecture), names
+        )
+        return dict(zip(names, builds, strict=True))
+
+
+def build(
+    source: str,
+    contents: Mapping[str, bytes],
+    toolchain: Toolchain,
+    sandbox: Sandbox,
+    limits: Limits,
+    cache: Cache,
+    architecture: str = DEFAULT_ARCHITECTURE,
+) -> Build:
+    """Compile and link ``source``, or take it from the cache.
+
+    Args:
+        source: the name of the file to compile.
+        contents: every file of the submission that may be compiled or included, by name.
+        toolchain: the compilers.
+        sandbox: what confines them.
+        limits: what they may use; a limit that is hit is a failed build that names it.
+        cache: where builds are kept.
+        architecture: the GPU to make machine code for, such as ``sm_90``.
+
+    Raises:
+        BuildError: the machine failed.
+    """
+    needed = reachable(source, contents)
+    runtime = _link_folder(toolchain)
+    arguments = (
+        *_STUDENT_FLAGS,
+        *_GRADER_FLAGS,
+        "-gencode",
+        f"arch={PTX_ARCHITECTURE},code=[{PTX_ARCHITECTURE},{architecture}]",
+        *("-o", "object.o", source),
+    )
+    files = [part for name in sorted(needed) for part in (name, needed[name])]
+    entry = key(_FORMAT, _SCRIPT, toolchain.identity, toolchain.runtime_name, *arguments, "", *files)
+    if (folder := cache.find(entry)) is not None:
+        return _load(folder, cached=True)
+    job = Job(
+        argv=("/bin/sh", "-c", _SCRIPT, "compile", *arguments),
+        limits=limits,
+        inputs=(*toolchain.inputs, runtime),
+        outputs=(_LIBRARY,),
+        files=needed,
+        environment={**toolchain.environment, "LINK": str(runtime), "RUNTIME": toolchain.runtime_name},
+    )
+    outcome = sandbox.run(job)
+    text = outcome.stdout.decode(errors="replace")
+    limit = _limit_hit(outcome, text, limits)
+    ok = not limit and outcome.ended is Ended.EXITED and outcome.code == 0 and _LIBRARY in outcome.artefacts
+    built = Build(
+        source=source,
+        ok=ok,
+        library=None,
+        seconds=round(outcome.seconds, 3),
+        cached=False,
+        command=" ".join(("nvcc", *_STUDENT_FLAGS, "-arch=" + architecture, source)),
+        log=diagnostics(text, set(contents)) or limit,
+        resources=resources(text) if ok else (),
+    )
+    if limit:  # another machine, or a quieter one, may do better: not kept
+        log = f"{limit}\n{built.log}" if built.log != limit else limit
+        return Build(**{**vars(built), "log": log})
+    if not ok and not built.log:
+        raise BuildError(
+            f"Compiling {source} gave neither a library nor a message (exit code {outcome.code})."
+        )
+    record = json.dumps(asdict(built)).encode()
+    kept = {_RECORD: record} | ({_LIBRARY: outcome.artefacts[_LIBRARY]} if ok else {})
+    return _load(cache.store(entry, kept), cached=False)
+
+
+def reachable(source: str, contents: Mapping[str, bytes]) -> dict[str, bytes]:
+    """``source`` and the files whose names it mentions, and those that they mention: all that it may include."""
+    found = {source: contents[source]}
+    pending = [source]
+    while pending:
+        text = found[pending.pop()]
+        for name in contents.keys() - found.keys():
+            if name.encode() in text:
+                found[name] = contents[name]
+                pending.append(name)
+    return found
+
+
+def _link_folder(toolchain: Toolchain) -> Path:
+    """Where the linker finds a CUDA runtime. The real one, because it knows every call: which are missing on the
+    sim is the sim's to say, not a link error."""
+    if toolchain.runtime is not None:
+        return toolchain.runtime
+    simulated = Path(__file__).parent.parent / "simulator" / "lib"
+    if (simulated / toolchain.runtime_name).exists():
+        return simulated
+    raise BuildError(
+        f"{toolchain.runtime_name} is missing: neither the CUDA toolkit in {toolchain.root} nor the simulator has it."
+    )
+
+
+def _load(folder: Path, *, cached: bool) -> Build:
+    record = json.loads((folder / _RECORD).read_bytes())
+    record["resources"] = tuple(Resources(**kernel) for kernel in record["resources"])
+    library = folder / _LIBRARY if record["ok"] else None
+    return Build(**{**record, "library": library, "cached": cached})
+
+
+def _limit_hit(outcome: Outcome, text: str, limits: Limits) -> str:
+    """The limit of the submission that ended a compile, in words; empty if none did.
+
+    Raises:
+        BuildError: it was the machine that ended it.
+    """
+    if outcome.ended in (Ended.SETUP_ERROR, Ended.LOST):
+        raise BuildError(f"The compiler could not be run: {outcome.note}")
+    if outcome.ended in (Ended.TIMEOUT, Ended.MEMORY, Ended.OUTPUT, Ended.PROCESSES):
+        return f"Compiling was stopped: {outcome.note or outcome.ended}."
+    if outcome.ended is Ended.EXITED and outcome.code == 0:
+        return ""
+    if outcome.ended is Ended.EXITED and outcome.code in (126, 127):
+        raise BuildError(f"nvcc does not run in the sandbox:\n{text.strip()}")
+    if "No space left on device" in text:
+        if shutil.disk_usage(tempfile.gettempdir()).free < _DISK_RESERVE_BYTES:
+            raise BuildError(f"The disk of {tempfile.gettempdir()} is full: free some space, or set TMPDIR.")
+        return f"Compiling was stopped: more than {limits.scratch_bytes >> 20} MiB of files written."
+    if "died due to signal 25" in text:
+        return f"Compiling was stopped: a file larger than {limits.file_bytes >> 20} MiB."
+    if _OUT_OF_MEMORY.search(text) and limits.address_space_bytes is not None:
+        return f"Compiling was stopped: more than {limits.address_space_bytes >> 20} MiB of memory."
+    if outcome.ended is Ended.SIGNALLED or _KILLED.search(text):
+        raise BuildError(
+            f"The compiler was killed, perhaps because this machine ran out of memory.\n{text.strip()}"
+        )
+    return ""
+
+
+def diagnostics(text: str, own: set[str]) -> str:
+    """The compiler's words without ptxas statistics: errors in the student's files first, then their warnings.
+
+    Cut by whole lines.
+    """
+    blocks: list[tuple[int, list[str]]] = [(3, [])]
+    for line in text.splitlines():
+        if _PTXAS_NOISE.match(line):
+            continue
+        head = _HEAD.match(line)
+        if head is not None:
+            mine = head["file"].removeprefix("./") in own
+            error = head["kind"] is not None and head["kind"].endswith("error")
+            blocks.append((0 if mine and error else 1 if error else 2, []))
+        blocks[-1][1].append(line)
+    lines = [line for _, block in sorted(blocks, key=lambda block: block[0]) for line in block]
+    omitted = len(lines) - _LOG_LINES
+    if omitted > 0:
+        lines = [*lines[:_LOG_LINES], f"[...] {omitted} lines omitted"]
+    return "\n".join(lines).strip()
+
+
+def resources(text: str) -> tuple[Resources, ...]:
+    """What ptxas says of each kernel, without those that come with CUDA's own libraries."""
+    found: list[Resources] = []
+    name, spills = "", 0
+    for line in text.splitlines():
+        if entry := _ENTRY.match(line):
+            name, spills = entry["name"], 0
+        elif spill := _SPILLS.search(line):
+            spills = int(spill[1]) + int(spill[2])
+        elif name and (used := _USED.match(line)):
+            shared = _SHARED.search(line)
+            if not _LIBRARY_KERNEL.match(name):
+                shown = short_name(name)
+                found.append(Resources(shown, int(used[1]), spills, int(shared[1]) if shared else 0))
+            name = ""
+    return tuple(found)
+
+
+def short_name(signature: str) -> str:
+    """``void k<2>(float*, int)`` as ``k<2>``."""
+    name = signature.removeprefix("void ")
+    if not name.endswith(")"):
+        return name
+    depth = 0
+    for place in range(len(name) - 1, -1, -1):
+        depth += {")": 1, "(": -1}.get(name[place], 0)
+        if depth == 0:
+            return name[:place]
+    return name
