@@ -1,0 +1,65 @@
+// How threads share one row: the part that softmax and LayerNorm have in common.
+//
+// GROUP neighbouring threads (a power of two) own a row and keep it in registers. Chunk c of a thread begins at element
+// (c * GROUP + lane) * WIDTH, so a load of the group is one contiguous piece of memory and every thread has several
+// independent loads in flight. WIDTH is 4 (one 16-byte access) where rows are 16-byte aligned, else 1.
+#pragma once
+
+__device__ inline void load(float (&to)[4], const float* from) {
+  const float4 v = *reinterpret_cast<const float4*>(from);
+  to[0] = v.x;
+  to[1] = v.y;
+  to[2] = v.z;
+  to[3] = v.w;
+}
+
+__device__ inline void load(float (&to)[1], const float* from) { to[0] = *from; }
+
+__device__ inline void store(float* to, const float (&from)[4]) {
+  *reinterpret_cast<float4*>(to) = make_float4(from[0], from[1], from[2], from[3]);
+}
+
+__device__ inline void store(float* to, const float (&from)[1]) { *to = from[0]; }
+
+struct Sum {
+  static __device__ float combine(float a, float b) { return a + b; }
+};
+
+struct Max {
+  static __device__ float combine(float a, float b) { return fmaxf(a, b); }
+};
+
+constexpr int MOST_WARPS = 32;
+
+// Combines N values over the threads of a group; every thread of the group gets the same bits.
+//
+// Up to a warp nothing but shuffles: no shared memory, no barrier. Above, one value per warp goes through `shared` and
+// one barrier, which every thread of the block must reach. There is no second barrier: whoever reduces again before
+// the next barrier needs other shared memory, or a fast warp overwrites what a slow one has yet to read.
+template <class Op, int GROUP, int N>
+__device__ inline void reduce(float (&value)[N], float (&shared)[N][MOST_WARPS]) {
+  constexpr int IN_WARP = GROUP < 32 ? GROUP : 32;
+#pragma unroll
+  for (int offset = IN_WARP / 2; offset > 0; offset /= 2) {
+#pragma unroll
+    for (int n = 0; n < N; ++n)
+      value[n] = Op::combine(value[n], __shfl_xor_sync(0xffffffff, value[n], offset));
+  }
+  if constexpr (GROUP > 32) {
+    constexpr int WARPS = GROUP / 32;
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, first = warp / WARPS * WARPS;
+    if (lane == 0) {
+#pragma unroll
+      for (int n = 0; n < N; ++n) shared[n][warp] = value[n];
+    }
+    __syncthreads();
+#pragma unroll
+    for (int n = 0; n < N; ++n) value[n] = shared[n][first + lane % WARPS];
+#pragma unroll
+    for (int offset = WARPS / 2; offset > 0; offset /= 2) {
+#pragma unroll
+      for (int n = 0; n < N; ++n)
+        value[n] = Op::combine(value[n], __shfl_xor_sync(0xffffffff, value[n], offset));
+    }
+  }
+}

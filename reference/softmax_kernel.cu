@@ -1,0 +1,211 @@
+// Softmax over the last axis, forward and backward, in place.
+//
+// What it teaches: a row that stays in registers crosses the memory bus once. Everything else follows from that.
+//
+//   ker_attn_softmax       a warp per row up to 1024 keys, a block per row above; maximum and sum by shuffles
+//   ker_attn_softmax_lt32  rows of at most 32 keys: eight threads per row, four rows per warp, so no lane idles
+//   ker_attn_softmax_bw    the same shape for the gradient, which needs one reduction only
+//
+// Bytes moved, for N = rows * length elements of 4 bytes: forward reads and writes N (8 N bytes) plus the mask, which
+// stays in cache; with mask_future it reads only the keys on and below the diagonal. Backward reads 2 N, writes N (12 N).
+//
+// Launch shape: blocks of 128 threads (more only where a row needs them), ceil(rows / rows per block) of them along x,
+// the one grid axis that holds 2^31 - 1 blocks. Nothing is allocated, copied or synchronised. Rows of up to 8192 keys.
+//
+// Compile: nvcc -O3 --shared -Xcompiler -fPIC -arch=sm_90 -o softmax.so softmax_kernel.cu
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "row.cuh"
+
+constexpr float EPSILON = 1e-8f;
+
+// GROUP threads per row, KEYS of them for each thread.
+template <int GROUP_, int KEYS_>
+struct Bucket {
+  static constexpr int GROUP = GROUP_, KEYS = KEYS_;
+  static constexpr int THREADS = GROUP > 128 ? GROUP : 128;
+  static constexpr int ROWS = THREADS / GROUP;
+};
+
+template <class B, int WIDTH>
+__device__ inline void softmax_row(float* inp, const float* attn_mask, int rows, int rows_per_mask, int from_len,
+                                   int to_len, bool mask_future) {
+  constexpr int CHUNKS = B::KEYS / WIDTH;
+  __shared__ float maxima[1][MOST_WARPS], sums[1][MOST_WARPS];
+  const unsigned row = blockIdx.x * B::ROWS + threadIdx.x / B::GROUP;
+  const int lane = threadIdx.x % B::GROUP;
+  // A row past the end has length 0: its threads touch no memory but stay for the shuffles and barriers.
+  const int length = row < static_cast<unsigned>(rows) ? to_len : 0;
+  const int query = row % from_len;
+  const int visible = mask_future ? min(length, query + 1) : length;
+  float* x = inp + static_cast<size_t>(row) * to_len;
+
+  float value[CHUNKS][WIDTH];
+#pragma unroll
+  for (int c = 0; c < CHUNKS; ++c) {
+    const int key = (c * B::GROUP + lane) * WIDTH;
+#pragma unroll
+    for (int w = 0; w < WIDTH; ++w) value[c][w] = -INFINITY;
+    if (key < visible) load(value[c], x + key);
+  }
+  if (attn_mask != nullptr) {
+    const float* mask = attn_mask + static_cast<size_t>(row / rows_per_mask) * to_len;
+#pragma unroll
+    for (int c = 0; c < CHUNKS; ++c) {
+      const int key = (c * B::GROUP + lane) * WIDTH;
+      float added[WIDTH] = {};
+      if (key < visible) load(added, mask + key);
+#pragma unroll
+      for (int w = 0; w < WIDTH; ++w) value[c][w] += added[w];
+    }
+  }
+
+  float largest[1] = {-INFINITY};
+#pragma unroll
+  for (int c = 0; c < CHUNKS; ++c) {
+    const int key = (c * B::GROUP + lane) * WIDTH;
+#pragma unroll
+    for (int w = 0; w < WIDTH; ++w) {
+      if (key + w >= visible) value[c][w] = -INFINITY;  // the diagonal may cut through a chunk
+      largest[0] = fmaxf(largest[0], value[c][w]);
+    }
+  }
+  reduce<Max, B::GROUP>(largest, maxima);
+  // Nothing visible: -inf - -inf would be NaN; any finite shift gives a row of zeros.
+  const float shift = largest[0] == -INFINITY ? 0.0f : largest[0];
+
+  float sum[1] = {0.0f};
+#pragma unroll
+  for (int c = 0; c < CHUNKS; ++c) {
+#pragma unroll
+    for (int w = 0; w < WIDTH; ++w) {
+      value[c][w] = expf(value[c][w] - shift);
+      sum[0] += value[c][w];
+    }
+  }
+  reduce<Sum, B::GROUP>(sum, sums);
+  const float scale = 1.0f / (sum[0] + EPSILON);
+
+#pragma unroll
+  for (int c = 0; c < CHUNKS; ++c) {
+    const int key = (c * B::GROUP + lane) * WIDTH;
+#pragma unroll
+    for (int w = 0; w < WIDTH; ++w) value[c][w] *= scale;
+    if (key < length) store(x + key, value[c]);
+  }
+}
+
+template <class B, int WIDTH>
+__global__ void __launch_bounds__(B::THREADS)
+    ker_attn_softmax(float* inp, const float* attn_mask, int rows, int rows_per_mask, int from_len, int to_len,
+                     bool mask_future) {
+  softmax_row<B, WIDTH>(inp, attn_mask, rows, rows_per_mask, from_len, to_len, mask_future);
+}
+
+template <int WIDTH>
+__global__ void __launch_bounds__(128)
+    ker_attn_softmax_lt32(float* inp, const float* attn_mask, int rows, int rows_per_mask, int from_len, int to_len,
+                          bool mask_future) {
+  softmax_row<Bucket<8, 4>, WIDTH>(inp, attn_mask, rows, rows_per_mask, from_len, to_len, mask_future);
+}
+
+template <class B, int WIDTH>
+__global__ void __launch_bounds__(B::THREADS)
+    ker_attn_softmax_bw(float* out_grad, const float* soft_inp, int rows, int softmax_len) {
+  constexpr int CHUNKS = B::KEYS / WIDTH;
+  __shared__ float sums[1][MOST_WARPS];
+  const unsigned row = blockIdx.x * B::ROWS + threadIdx.x / B::GROUP;
+  const int lane = threadIdx.x % B::GROUP;
+  const int length = row < static_cast<unsigned>(rows) ? softmax_len : 0;
+  float* out = out_grad + static_cast<size_t>(row) * softmax_len;
+  const float* soft = soft_inp + static_cast<size_t>(row) * softmax_len;
+
+  float grad[CHUNKS][WIDTH] = {}, weight[CHUNKS][WIDTH] = {};
+#pragma unroll
+  for (int c = 0; c < CHUNKS; ++c) {
+    const int key = (c * B::GROUP + lane) * WIDTH;
+    if (key < length) {
+      load(grad[c], out + key);
+      load(weight[c], soft + key);
+    }
+  }
+  float sum[1] = {0.0f};
+#pragma unroll
+  for (int c = 0; c < CHUNKS; ++c) {
+#pragma unroll
+    for (int w = 0; w < WIDTH; ++w) sum[0] += grad[c][w] * weight[c][w];
+  }
+  reduce<Sum, B::GROUP>(sum, sums);
+#pragma unroll
+  for (int c = 0; c < CHUNKS; ++c) {
+    const int key = (c * B::GROUP + lane) * WIDTH;
+#pragma unroll
+    for (int w = 0; w < WIDTH; ++w) grad[c][w] = weight[c][w] * (grad[c][w] - sum[0]);
+    if (key < length) store(out + key, grad[c]);
+  }
+}
+
+// The smallest bucket that holds a row, handed to `launch`.
+template <class Launch>
+static void with_bucket(int length, Launch launch) {
+  if (length <= 32) launch(Bucket<8, 4>{});
+  else if (length <= 64) launch(Bucket<16, 4>{});
+  else if (length <= 128) launch(Bucket<32, 4>{});
+  else if (length <= 256) launch(Bucket<32, 8>{});
+  else if (length <= 384) launch(Bucket<32, 12>{});
+  else if (length <= 512) launch(Bucket<32, 16>{});
+  else if (length <= 768) launch(Bucket<32, 24>{});
+  else if (length <= 1024) launch(Bucket<32, 32>{});
+  else if (length <= 2048) launch(Bucket<128, 16>{});
+  else if (length <= 8192) launch(Bucket<512, 16>{});
+}
+
+static unsigned blocks_for(int rows, int rows_per_block) {
+  return (static_cast<unsigned>(rows) + rows_per_block - 1) / rows_per_block;
+}
+
+static bool aligned(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer) % sizeof(float4) == 0; }
+
+template <int WIDTH>
+static void softmax(float* inp, const float* attn_mask, int rows, int rows_per_mask, int from_len, int to_len,
+                    bool mask_future, cudaStream_t stream) {
+  with_bucket(to_len, [=](auto bucket) {
+    using B = decltype(bucket);
+    const unsigned blocks = blocks_for(rows, B::ROWS);
+    if constexpr (B::GROUP == 8) {
+      ker_attn_softmax_lt32<WIDTH>
+          <<<blocks, B::THREADS, 0, stream>>>(inp, attn_mask, rows, rows_per_mask, from_len, to_len, mask_future);
+    } else {
+      ker_attn_softmax<B, WIDTH>
+          <<<blocks, B::THREADS, 0, stream>>>(inp, attn_mask, rows, rows_per_mask, from_len, to_len, mask_future);
+    }
+  });
+}
+
+template <int WIDTH>
+static void softmax_bw(float* out_grad, const float* soft_inp, int rows, int softmax_len, cudaStream_t stream) {
+  with_bucket(softmax_len, [=](auto bucket) {
+    using B = decltype(bucket);
+    const unsigned blocks = blocks_for(rows, B::ROWS);
+    ker_attn_softmax_bw<B, WIDTH><<<blocks, B::THREADS, 0, stream>>>(out_grad, soft_inp, rows, softmax_len);
+  });
+}
+
+// inp [batch_size, nhead, from_len, to_len] becomes softmax(inp + attn_mask) over its last axis. attn_mask
+// [batch_size, to_len] may be null; mask_future hides key j from query i where j > i.
+extern "C" void launch_attn_softmax(float* inp, const float* attn_mask, int batch_size, int nhead, int from_len,
+                                    int to_len, bool mask_future, cudaStream_t stream) {
+  const int rows_per_mask = nhead * from_len;
+  const int rows = batch_size * rows_per_mask;
+  const auto launch = to_len % 4 == 0 && aligned(inp) && aligned(attn_mask) ? softmax<4> : softmax<1>;
+  launch(inp, attn_mask, rows, rows_per_mask, from_len, to_len, mask_future, stream);
+}
+
+// out_grad [rows, softmax_len] becomes soft * (out_grad - sum(out_grad * soft)), with soft_inp the forward's output.
+extern "C" void launch_attn_softmax_bw(float* out_grad, const float* soft_inp, int rows, int softmax_len,
+                                       cudaStream_t stream) {
+  const auto launch = softmax_len % 4 == 0 && aligned(out_grad) && aligned(soft_inp) ? softmax_bw<4> : softmax_bw<1>;
+  launch(out_grad, soft_inp, rows, softmax_len, stream);
+}
