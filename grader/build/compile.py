@@ -1,7 +1,7 @@
 """Compiles one source file of a submission into a shared library, in a sandbox that shows it nothing else.
 
-One object serves both devices: it holds the PTX of compute_80, which the sim executes, and machine code that ptxas
-made from the same PTX for the GPU. Which CUDA runtime it meets is decided when it is run.
+One object serves both devices: it holds the PTX of compute_80, which the sim executes, and machine code that
+ptxas made from the same PTX for the GPU. Which CUDA runtime it meets is decided when it is run.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grader.build.cache import key
+from grader.build.toolchain import INSTALL_WHEELS
 from grader.sandbox.sandbox import Ended, Job, Limits
 
 if TYPE_CHECKING:
@@ -191,7 +192,7 @@ def build(
 
 
 def reachable(source: str, contents: Mapping[str, bytes]) -> dict[str, bytes]:
-    """``source`` and the files whose names it mentions, and those that they mention: all that it may include."""
+    """``source``, the files whose names it mentions, and those that they mention: all that it may include."""
     found = {source: contents[source]}
     pending = [source]
     while pending:
@@ -204,15 +205,18 @@ def reachable(source: str, contents: Mapping[str, bytes]) -> dict[str, bytes]:
 
 
 def _link_folder(toolchain: Toolchain) -> Path:
-    """Where the linker finds a CUDA runtime. The real one, because it knows every call: which are missing on the
-    sim is the sim's to say, not a link error."""
+    """Where the linker finds a CUDA runtime.
+
+    The real one, because it knows every call: which of them the sim lacks is the sim's to say, not the linker's.
+    """
     if toolchain.runtime is not None:
         return toolchain.runtime
     simulated = Path(__file__).parent.parent / "simulator" / "lib"
     if (simulated / toolchain.runtime_name).exists():
         return simulated
     raise BuildError(
-        f"{toolchain.runtime_name} is missing: neither the CUDA toolkit in {toolchain.root} nor the simulator has it."
+        f"{toolchain.runtime_name} is missing: it is neither in {toolchain.root} nor in the simulator.\n"
+        f"Install it:\n  {INSTALL_WHEELS}"
     )
 
 
@@ -246,14 +250,12 @@ def _limit_hit(outcome: Outcome, text: str, limits: Limits) -> str:
     if _OUT_OF_MEMORY.search(text) and limits.address_space_bytes is not None:
         return f"Compiling was stopped: more than {limits.address_space_bytes >> 20} MiB of memory."
     if outcome.ended is Ended.SIGNALLED or _KILLED.search(text):
-        raise BuildError(
-            f"The compiler was killed, perhaps because this machine ran out of memory.\n{text.strip()}"
-        )
+        raise BuildError(f"The compiler was killed; did this machine run out of memory?\n{text.strip()}")
     return ""
 
 
 def diagnostics(text: str, own: set[str]) -> str:
-    """The compiler's words without ptxas statistics: errors in the student's files first, then their warnings.
+    """The compiler's words without ptxas statistics: errors in the student's files first, warnings last.
 
     Cut by whole lines.
     """

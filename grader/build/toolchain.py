@@ -95,33 +95,30 @@ def find() -> Toolchain:
     """
     nvcc, version = _nvcc()
     cxx, cxx_version = _cxx()
-    root = _root(nvcc)
+    root = nvcc.parent.parent
     runtime = runtime_folder(root, f"libcudart.so.{version.partition('.')[0]}")
     return Toolchain(nvcc, version, root, cxx, cxx_version, runtime)
 
 
 def _nvcc() -> tuple[Path, str]:
-    """The first supported nvcc. One that is too old or broken is passed over, and named if no other is found."""
+    """The first supported nvcc. One that is unfit is passed over, and named if no other is found."""
     rejected: list[str] = []
-    for candidate in _candidates():
-        version = _version(candidate)
-        if version is None:
-            rejected.append(f"{candidate} does not run")
-        elif _supported(version):
-            return candidate.resolve(), version
-        else:
-            rejected.append(f"{candidate} is version {version}, supported are 12.4 or newer and 13.x")
+    candidates = _candidates()
     wheels = wheel_folder()
     if wheels is not None:
         missing = [name for name, part in _PARTS.items() if not (wheels / part).exists()]
-        if not missing:
-            nvcc = wheels / "bin" / "nvcc"
-            version = _version(nvcc)
-            if version is not None and _supported(version):
-                return nvcc, version
-            rejected.append(f"{nvcc} does not run")
-        else:
+        if missing:
             rejected.append(f"the CUDA wheels in {wheels} are incomplete, missing: {', '.join(missing)}")
+        else:
+            candidates.append(wheels / "bin" / "nvcc")
+    for candidate in candidates:
+        version = _version(candidate)
+        if version is None:
+            rejected.append(f"{candidate} does not run")
+        elif not _supported(version):
+            rejected.append(f"{candidate} is version {version}; supported are 12.4 or newer and 13.x")
+        else:
+            return _behind(candidate), version
     found = "".join(f"\n  {reason}" for reason in rejected)
     raise ToolchainError(
         f"No usable nvcc on this machine{':' if found else '.'}{found}\n"
@@ -142,25 +139,33 @@ def _candidates() -> list[Path]:
     return found
 
 
-@functools.cache
 def _version(nvcc: Path) -> str | None:
     """The version that nvcc tells of itself, None if it does not run."""
-    try:
-        told = subprocess.run([nvcc, "--version"], capture_output=True, text=True, timeout=60, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    match = re.search(r"release [\d.]+, V([\d.]+)", told.stdout)
+    match = re.search(r"release [\d.]+, V([\d.]+)", _ask(nvcc, "--version"))
     return match[1] if match else None
+
+
+def _behind(nvcc: Path) -> Path:
+    """The program itself: distributions put a script or a link of that name on PATH."""
+    match = re.search(
+        r"^#\$ _HERE_=(.+)$", _ask(nvcc, "--dryrun", "-c", "-x", "cu", os.devnull), re.MULTILINE
+    )
+    return Path(match[1], "nvcc") if match else nvcc.resolve()
+
+
+@functools.cache
+def _ask(program: Path, *arguments: str) -> str:
+    """What ``program`` prints; nothing if it does not run."""
+    try:
+        told = subprocess.run([program, *arguments], capture_output=True, text=True, timeout=60, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return told.stdout + told.stderr
 
 
 def _supported(version: str) -> bool:
     major, minor = (int(part) for part in version.split(".")[:2])
-    return _OLDEST <= (major, minor) and major <= _NEWEST_MAJOR
-
-
-def _root(nvcc: Path) -> Path:
-    """The folder above ``bin``; a distribution's /usr/bin/nvcc belongs to /usr."""
-    return nvcc.parent.parent
+    return (major, minor) >= _OLDEST and major <= _NEWEST_MAJOR
 
 
 def wheel_folder() -> Path | None:
@@ -177,16 +182,16 @@ def _cxx() -> tuple[Path, str]:
     compiler = shutil.which("g++")
     if compiler is None:
         raise ToolchainError(f"g++ is missing, nvcc needs it. Install it:\n  {INSTALL_CXX}")
-    told = subprocess.run([compiler, "--version"], capture_output=True, text=True, timeout=60, check=False)
-    if told.returncode != 0:
-        raise ToolchainError(f"{compiler} does not run: {told.stderr.strip()}\nInstall it:\n  {INSTALL_CXX}")
-    return Path(compiler), told.stdout.partition("\n")[0]
+    told = _ask(Path(compiler), "--version")
+    if not told:
+        raise ToolchainError(f"{compiler} does not run. Install it again:\n  {INSTALL_CXX}")
+    return Path(compiler), told.partition("\n")[0]
 
 
 def runtime_folder(root: Path, library: str) -> Path | None:
-    """The folder of the real CUDA runtime library: beside the compiler, in the wheels, or known to the loader."""
+    """The folder of the real CUDA runtime: beside the compiler, in the wheels, or known to the loader."""
     wheels = wheel_folder()
-    folders = [root / "lib64", root / "lib", root / "targets" / "x86_64-linux" / "lib"]
+    folders = [root / "lib64", root / "lib", *sorted(root.glob("targets/*/lib"))]
     if wheels is not None:
         folders.append(wheels / "lib")
     for folder in folders:
@@ -201,6 +206,5 @@ def loader_path(library: str) -> Path | None:
     ldconfig = shutil.which("ldconfig", path="/sbin:/usr/sbin:/bin:/usr/bin")
     if ldconfig is None:
         return None
-    listing = subprocess.run([ldconfig, "-p"], capture_output=True, text=True, timeout=60, check=False).stdout
-    match = re.search(rf"^\s*{re.escape(library)} .*=> (.+)$", listing, re.MULTILINE)
+    match = re.search(rf"^\s*{re.escape(library)} .*=> (.+)$", _ask(Path(ldconfig), "-p"), re.MULTILINE)
     return Path(match[1]) if match else None
