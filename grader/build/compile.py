@@ -207,7 +207,7 @@ def reachable(source: str, contents: Mapping[str, bytes]) -> dict[str, bytes]:
 def _link_folder(toolchain: Toolchain) -> Path:
     """Where the linker finds a CUDA runtime.
 
-    The real one, because it knows every call: which of them the sim lacks is the sim's to say, not the linker's.
+    The real one, because it knows every call: what the sim lacks of it is for the sim to say.
     """
     if toolchain.runtime is not None:
         return toolchain.runtime

@@ -1,0 +1,208 @@
+"""Every way to hand in something wrong, and the two or three ways to hand in something right."""
+
+from __future__ import annotations
+
+import os
+import stat
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from grader.submission import SubmissionError, UsageError, collect
+
+WANTED = ("softmax_kernel.cu", "layernorm_kernel.cu")
+
+
+def _folder(root: Path, *names: str) -> Path:
+    for name in names:
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"// {name}\n")
+    return root
+
+
+def _zip(path: Path, **members: str) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return path
+
+
+@pytest.mark.parametrize("place", ["", "src/", "hw3/", "hw3/src/"])
+def test_finds_files_at_the_top_in_src_and_one_folder_deeper(tmp_path: Path, place: str) -> None:
+    _folder(
+        tmp_path, *(place + name for name in WANTED), place + "common.cuh", "notes.pdf", "other/unrelated.h"
+    )
+    with collect(tmp_path, WANTED) as submission:
+        assert set(submission.files) == set(WANTED)
+        assert submission.contents()["common.cuh"] == f"// {place}common.cuh\n".encode()
+        assert set(submission.contents()) == {*WANTED, "common.cuh"}
+        assert bool(submission.notes) == bool(place)
+        assert not submission.problems
+        copy = submission.folder
+    assert not copy.exists()
+
+
+def test_a_zip_counts_the_same_as_its_folder(tmp_path: Path) -> None:
+    _folder(tmp_path / "ann", *WANTED)
+    archive = _zip(
+        tmp_path / "ann.zip", **{n: f"// {n}\n" for n in WANTED}, **{"__MACOSX/._softmax_kernel.cu": "x"}
+    )
+    with collect(tmp_path / "ann", WANTED) as folder, collect(archive, WANTED) as zipped:
+        assert folder.sha256 == zipped.sha256
+        assert folder.name == zipped.name == "ann"
+
+
+def test_the_private_copy_does_not_follow_later_changes(tmp_path: Path) -> None:
+    _folder(tmp_path, *WANTED)
+    with collect(tmp_path, WANTED) as submission:
+        (tmp_path / WANTED[0]).write_text("changed")
+        assert submission.contents()[WANTED[0]] == f"// {WANTED[0]}\n".encode()
+
+
+def test_another_name_is_named_as_the_one_to_rename(tmp_path: Path) -> None:
+    _folder(tmp_path, "Softmax-kernel.cu", "layernorm_kernel.cu")
+    with collect(tmp_path, WANTED) as submission:
+        assert set(submission.files) == {"layernorm_kernel.cu"}
+        assert submission.problems == {
+            "softmax_kernel.cu": "softmax_kernel.cu is missing. "
+            "Found Softmax-kernel.cu: rename it to softmax_kernel.cu."
+        }
+
+
+def test_two_files_of_one_name_are_said(tmp_path: Path) -> None:
+    _folder(tmp_path, *WANTED, "old/softmax_kernel.cu")
+    with collect(tmp_path, WANTED) as submission:
+        assert submission.contents()["softmax_kernel.cu"] == b"// softmax_kernel.cu\n"
+        assert "took softmax_kernel.cu, not old/softmax_kernel.cu" in submission.notes[0]
+
+
+def test_a_missing_path_suggests_the_nearest(tmp_path: Path) -> None:
+    (tmp_path / "reference").mkdir()
+    with pytest.raises(UsageError, match=r"refrence does not exist.*Did you mean .*reference\?"):
+        collect(tmp_path / "refrence", WANTED)
+
+
+@pytest.mark.parametrize("names", [(), ("report.pdf",)])
+def test_a_folder_without_sources(tmp_path: Path, names: tuple[str, ...]) -> None:
+    with pytest.raises(
+        SubmissionError, match=r"holds no source file. Expected: softmax_kernel.cu, layernorm"
+    ):
+        collect(_folder(tmp_path, *names), WANTED)
+
+
+def test_not_an_archive(tmp_path: Path) -> None:
+    (tmp_path / "a.zip").write_bytes(b"this is no zip")
+    (tmp_path / "b.rar").write_bytes(b"Rar!")
+    with pytest.raises(SubmissionError, match=r"a\.zip is not a zip archive or is damaged"):
+        collect(tmp_path / "a.zip", WANTED)
+    with pytest.raises(SubmissionError, match=r"b\.rar is neither a folder nor a zip archive"):
+        collect(tmp_path / "b.rar", WANTED)
+
+
+@pytest.mark.parametrize("cut", [40, 90])
+def test_a_damaged_archive(tmp_path: Path, cut: int) -> None:
+    path = _zip(tmp_path / "a.zip", **{"softmax_kernel.cu": "x" * 50_000})
+    content = bytearray(path.read_bytes())
+    content[cut : cut + 8] = b"\xff" * 8
+    path.write_bytes(content)
+    with pytest.raises(SubmissionError, match="damaged"):
+        collect(path, WANTED)
+
+
+def test_an_encrypted_archive(tmp_path: Path) -> None:
+    path = _zip(tmp_path / "a.zip", **{"softmax_kernel.cu": "x"})
+    content = bytearray(path.read_bytes())
+    content[content.index(b"PK\x01\x02") + 8] |= 1
+    path.write_bytes(content)
+    with pytest.raises(SubmissionError, match=r"encrypted\. Hand it in without a password"):
+        collect(path, WANTED)
+
+
+@pytest.mark.parametrize("name", ["../softmax_kernel.cu", "/etc/softmax_kernel.cu", "..\\x.cu", "C:\\x.cu"])
+def test_an_escaping_member(tmp_path: Path, name: str) -> None:
+    with pytest.raises(SubmissionError, match="would escape its folder"):
+        collect(_zip(tmp_path / "a.zip", **{name: "x"}), WANTED)
+
+
+def test_a_link_in_an_archive(tmp_path: Path) -> None:
+    link = zipfile.ZipInfo("softmax_kernel.cu")
+    link.external_attr = (stat.S_IFLNK | 0o777) << 16
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr(link, "/etc/passwd")
+    with pytest.raises(SubmissionError, match=r"holds a link, softmax_kernel\.cu"):
+        collect(tmp_path / "a.zip", WANTED)
+
+
+@pytest.mark.parametrize(
+    ("members", "reason"),
+    [
+        ({f"{n}.cu": "" for n in range(2001)}, "more than 2000 files"),
+        ({f"{n}.cu": "x" * (1 << 20) for n in range(65)}, "more than 64 MiB"),
+        ({"softmax_kernel.cu": "\0" * (3 << 20)}, "unpacks to"),
+    ],
+)
+def test_too_big_archives(tmp_path: Path, members: dict[str, str], reason: str) -> None:
+    with pytest.raises(SubmissionError, match=reason):
+        collect(_zip(tmp_path / "a.zip", **members), WANTED)
+
+
+def test_an_archive_that_lies_about_its_sizes(tmp_path: Path) -> None:
+    path = _zip(tmp_path / "a.zip", **{"softmax_kernel.cu": "\0" * (8 << 20)})
+    content = bytearray(path.read_bytes())
+    at = content.index(b"PK\x01\x02") + 24
+    content[at : at + 4] = (100).to_bytes(4, "little")
+    path.write_bytes(content)
+    with pytest.raises(SubmissionError, match=r"damaged|larger"):
+        collect(path, WANTED)
+
+
+def test_links_in_a_folder_are_not_followed(tmp_path: Path) -> None:
+    secret = tmp_path / "secret.cu"
+    secret.write_text("secret")
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "softmax_kernel.cu").symlink_to(secret)
+    with pytest.raises(SubmissionError, match=r"softmax_kernel\.cu is a link"):
+        collect(tmp_path / "a", WANTED)
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "src").symlink_to(tmp_path)
+    with pytest.raises(SubmissionError, match="no source file"):
+        collect(tmp_path / "b", WANTED)
+
+
+def test_a_fifo_does_not_block(tmp_path: Path) -> None:
+    _folder(tmp_path, "layernorm_kernel.cu")
+    os.mkfifo(tmp_path / "softmax_kernel.cu")
+    with collect(tmp_path, WANTED) as submission:
+        assert "softmax_kernel.cu" in submission.problems
+
+
+def _reason_for_an_ordinary_user(path: Path) -> str:
+    """Root may read everything, so collect as somebody else, in a child."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        if os.getuid() == 0:
+            os.setgroups([])
+            os.setgid(65534)
+            os.setuid(65534)
+        try:
+            collect(path, WANTED)
+        except SubmissionError as error:
+            os.write(write, str(error).encode())
+        os._exit(0)
+    os.close(write)
+    with os.fdopen(read) as pipe:
+        told = pipe.read()
+    os.waitpid(child, 0)
+    return told
+
+
+@pytest.mark.parametrize("closed", [".", "softmax_kernel.cu"])
+def test_what_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, closed: str) -> None:
+    folder = _folder(tmp_path / "a", *WANTED)
+    monkeypatch.chdir(folder)  # the folders above belong to this user alone
+    (folder / closed).chmod(0)
+    assert _reason_for_an_ordinary_user(Path()) == f"cannot read {closed}: Permission denied"
+    (folder / closed).chmod(0o755)
