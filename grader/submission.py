@@ -90,8 +90,13 @@ def collect(path: Path, wanted: Iterable[str]) -> Submission:
         OSError: the temporary folder cannot be written to, a fault of the machine.
     """
     names = list(wanted)
-    if not os.path.lexists(path):
-        raise UsageError(f"{path} does not exist. Give a folder or a .zip file.{_nearest_path(path)}")
+    try:
+        path.stat()
+    except PermissionError as error:
+        raise SubmissionError(f"cannot read {path}: {error.strerror}") from error
+    except OSError as error:
+        hint = _nearest_path(path)
+        raise UsageError(f"{path} does not exist. Give a folder or a .zip file.{hint}") from error
     if path.is_dir():
         found = _read_folder(path)
     elif path.suffix.lower() == ".zip" or zipfile.is_zipfile(path):

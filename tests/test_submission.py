@@ -191,7 +191,8 @@ def _reason_for_an_ordinary_user(path: Path) -> str:
             collect(path, WANTED)
         except SubmissionError as error:
             os.write(write, str(error).encode())
-        os._exit(0)
+        finally:
+            os._exit(0)
     os.close(write)
     with os.fdopen(read) as pipe:
         told = pipe.read()
