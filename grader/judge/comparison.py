@@ -1,0 +1,145 @@
+"""Whether an output is right: every element against what the oracle expects, nothing sampled.
+
+Pure functions of arrays. An element is wrong if ``not (|got - expected| <= allowed)``: written this way round
+a NaN can never pass.
+
+Layer: imports numpy and the problem's shape.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from grader.problems.problem import Candidate, Expectation
+
+    Array = NDArray[np.float64]
+    Mask = NDArray[np.bool_]
+
+SHOWN = 5  # wrong elements that a report lists
+
+
+@dataclass(frozen=True)
+class BadElement:
+    """One wrong element."""
+
+    index: tuple[int, ...]
+    expected: float
+    got: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One output against its expectation.
+
+    Attributes:
+        name: the parameter.
+        max_error: absolute error of the finite element that is furthest beyond, or nearest to, its bound.
+        allowed: the bound of that element.
+        bad: wrong elements.
+        total: all elements.
+        nan: wrong elements that are NaN.
+        infinite: wrong elements that are infinite.
+        unwritten: wrong elements that still hold the poison from before the call.
+        first_bad: the first ``SHOWN`` wrong elements.
+        expected: the accepted content nearest to the output, row by row.
+        bound: its largest absolute error, infinite where only finite numbers are asked for.
+        wrong: which elements are wrong.
+    """
+
+    name: str
+    max_error: float
+    allowed: float
+    bad: int
+    total: int
+    nan: int
+    infinite: int
+    unwritten: int
+    first_bad: tuple[BadElement, ...]
+    expected: Array
+    bound: Array
+    wrong: Mask
+
+    @property
+    def right(self) -> bool:
+        """Whether every element is right."""
+        return self.bad == 0
+
+
+def compare(name: str, expectation: Expectation, got: NDArray[np.generic]) -> Comparison:
+    """The output ``got`` against every candidate of ``expectation``, the best one of each row counting."""
+    values = got.astype(np.float64)
+    expected, bound, wrong = _judged(expectation.candidates[0], values)
+    for candidate in expectation.candidates[1:]:
+        other = _judged(candidate, values)
+        better = other[2].sum(axis=-1, keepdims=True) < wrong.sum(axis=-1, keepdims=True)
+        expected, bound, wrong = (
+            np.where(better, theirs, ours)
+            for theirs, ours in zip(other, (expected, bound, wrong), strict=True)
+        )
+    if expectation.finite_only is not None:
+        loose = expectation.finite_only[..., None]
+        wrong = np.where(loose, ~np.isfinite(values), wrong)
+        bound = np.where(loose, np.inf, bound)
+    max_error, allowed = _worst(np.abs(values - expected), bound)
+    places = np.argwhere(wrong)[:SHOWN]
+    return Comparison(
+        name=name,
+        max_error=max_error,
+        allowed=allowed,
+        bad=int(np.count_nonzero(wrong)),
+        total=values.size,
+        nan=int(np.count_nonzero(wrong & np.isnan(values))),
+        infinite=int(np.count_nonzero(wrong & np.isinf(values))),
+        unwritten=int(np.count_nonzero(wrong & poisoned(got))),
+        first_bad=tuple(
+            BadElement(
+                tuple(int(part) for part in place), float(expected[tuple(place)]), float(values[tuple(place)])
+            )
+            for place in places
+        ),
+        expected=expected,
+        bound=bound,
+        wrong=wrong,
+    )
+
+
+def poisoned(array: NDArray[np.generic]) -> Mask:
+    """Which elements still hold the poison, a NaN with sign and quiet bits that no arithmetic produces."""
+    if array.dtype == np.float32:
+        words = np.ascontiguousarray(array).view(np.uint32)
+        mask: Mask = words >= np.uint32(0xFFF00000)
+        return mask
+    return np.zeros(array.shape, np.bool_)
+
+
+def changed_elements(before: NDArray[np.generic], after: NDArray[np.generic]) -> int:
+    """How many elements of an array that must not change differ in any bit."""
+    size = before.dtype.itemsize
+    bits = np.dtype((np.void, size))
+    one, other = (np.ascontiguousarray(array).view(bits) for array in (before, after))
+    return int(np.count_nonzero(one != other))
+
+
+def _judged(candidate: Candidate, values: Array) -> tuple[Array, Array, Mask]:
+    """Expected, bound and which elements are wrong, for one candidate."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        near = np.abs(values - candidate.expected) <= candidate.allowed
+    right = near | (np.isnan(candidate.expected) & np.isnan(values))
+    return candidate.expected, candidate.allowed, ~right
+
+
+def _worst(errors: Array, bounds: Array) -> tuple[float, float]:
+    """Error and bound of the finite element with the largest ratio of the two; zeros if there is none."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        ratio = errors / bounds
+    ratio[~np.isfinite(errors)] = -1.0
+    worst = np.unravel_index(int(np.nanargmax(np.where(np.isnan(ratio), -1.0, ratio))), ratio.shape)
+    if ratio[worst] < 0:
+        return 0.0, 0.0
+    return float(errors[worst]), float(bounds[worst])
