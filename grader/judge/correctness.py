@@ -1,0 +1,248 @@
+"""Drives the cases of one problem through a device and judges every answer against the oracle.
+
+A case passes if it passes in every order of execution that the device offers. The death of a runner costs the
+case that killed it and the remaining cases of the problem, and nothing else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from grader.devices.device import (
+    Answer,
+    ArrayArgument,
+    Call,
+    DeviceError,
+    LoadError,
+    Memory,
+    ScalarArgument,
+    Schedule,
+    Status,
+    StreamArgument,
+)
+from grader.judge.comparison import changed_elements, compare
+from grader.judge.diagnosis import NOTHING_WRITTEN, diagnose
+from grader.problems.problem import ArrayParameter, Role, ScalarParameter
+from grader.results import BadElement, CaseResult, OutputResult, value
+from grader.verdict import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from grader.devices.device import Argument, Finding, Hint, Session
+    from grader.judge.comparison import Comparison
+    from grader.problems.problem import Case, Expectation, Inputs, Problem
+
+_VERDICTS = {
+    Status.UNSUPPORTED: Verdict.INFRA_ERROR,
+    Status.LOST: Verdict.INFRA_ERROR,
+    Status.UNTRUSTED: Verdict.UNTRUSTED,
+}
+"""What an answer without arrays means; every other status is the student's code failing."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What the cases of one problem showed on one device."""
+
+    cases: tuple[CaseResult, ...]
+    findings: tuple[Finding, ...] = ()
+    hints: tuple[Hint, ...] = ()
+    printed: str = ""
+    summary: str = ""  # one line where every case says the same
+
+    @property
+    def untrusted(self) -> tuple[str, ...]:
+        """Why the answers cannot be believed, if they cannot."""
+        return tuple(
+            case.message for case in self.cases if case.verdict is Verdict.UNTRUSTED and case.message
+        )
+
+
+def judge(
+    problem: Problem,
+    cases: Sequence[Case],
+    open_session: Callable[[], Session],
+    schedules: Sequence[Schedule],
+    *,
+    memory: Memory,
+    seconds: float,
+    begin: Callable[[Case], None] = lambda _case: None,
+) -> Judged:
+    """Run ``cases`` in order, each under every schedule, and compare.
+
+    Args:
+        problem: what the cases belong to.
+        cases: what to run; ``begin`` is told before each.
+        open_session: starts a runner with the library loaded.
+        schedules: the orders of execution.
+        memory: which pointers the entry point takes.
+        seconds: wall time after which a call counts as hung.
+        begin: called with each case before it runs; what it raises ends the judging.
+    """
+    results: list[CaseResult] = []
+    answers: list[Answer] = []
+    previous: Mapping[str, NDArray[np.generic]] | None = None
+    session: Session | None = None
+    ended: CaseResult | None = None
+    try:
+        for case in cases:
+            begin(case)
+            if ended is not None:
+                results.append(_not_run(case, ended))
+                continue
+            if session is None:
+                opened = _open(case, open_session)
+                if isinstance(opened, CaseResult):
+                    ended = opened
+                    results.append(ended)
+                    continue
+                session = opened
+            result, seen = _judge_case(problem, case, session, schedules, memory, seconds, previous)
+            results.append(result)
+            answers += seen
+            previous = seen[-1].arrays
+            if not seen[-1].usable:
+                session.close()
+                session = None
+                if seen[-1].status is not Status.UNSUPPORTED:
+                    ended = result
+    finally:
+        if session is not None:
+            session.close()
+    return Judged(
+        cases=tuple(results),
+        findings=tuple(dict.fromkeys(finding for answer in answers for finding in answer.findings)),
+        hints=tuple(dict.fromkeys(hint for answer in answers for hint in answer.hints)),
+        printed="".join(answer.printed for answer in answers),
+        summary=_summary(results),
+    )
+
+
+def _open(case: Case, open_session: Callable[[], Session]) -> Session | CaseResult:
+    """A session, or what its absence means for ``case``."""
+    try:
+        return open_session()
+    except LoadError as error:
+        return _failed(case, Verdict.FAIL, str(error))
+    except DeviceError as error:
+        return _failed(case, Verdict.INFRA_ERROR, str(error))
+
+
+def arguments(problem: Problem, case: Case, inputs: Inputs) -> tuple[Argument, ...]:
+    """The arguments of the entry point in order, for a case with its inputs."""
+    made: list[Argument] = []
+    for parameter in problem.parameters:
+        name = parameter.name
+        if isinstance(parameter, ScalarParameter):
+            made.append(ScalarArgument(name, parameter.ctype, inputs.scalars[name]))
+        elif isinstance(parameter, ArrayParameter):
+            if parameter.role is Role.OUTPUT:
+                made.append(ArrayArgument(name, parameter.dtype, inputs.outputs[name], None))
+            else:
+                data = inputs.arrays[name]
+                shape = () if data is None else data.shape
+                made.append(ArrayArgument(name, parameter.dtype, shape, data, null=data is None))
+        else:
+            taken = sum(isinstance(argument, StreamArgument) for argument in made)
+            made.append(StreamArgument(name, 0 if case.same_stream else taken))
+    return tuple(made)
+
+
+def _judge_case(
+    problem: Problem,
+    case: Case,
+    session: Session,
+    schedules: Sequence[Schedule],
+    memory: Memory,
+    seconds: float,
+    previous: Mapping[str, NDArray[np.generic]] | None,
+) -> tuple[CaseResult, list[Answer]]:
+    """The result of one case and the answers behind it; stops at the first schedule that goes wrong."""
+    inputs = problem.inputs(case)
+    expected = problem.oracle(case, inputs)
+    given = arguments(problem, case, inputs)
+    answers: list[Answer] = []
+    result = CaseResult(name=case.name, group=case.group, verdict=Verdict.PASS)
+    for schedule in schedules:
+        answer = session.run(Call(problem.entry_point, given, seconds, memory, schedule))
+        answers.append(answer)
+        result = _result(problem, case, inputs, expected, answer, previous)
+        previous = answer.arrays
+        if result.verdict is not Verdict.PASS:
+            right_before = f"right in {schedules[0]}, so the result depends on the order of execution"
+            notes = (
+                [right_before, result.diagnosis] if len(answers) > 1 and answer.usable else [result.diagnosis]
+            )
+            return result.model_copy(
+                update={"schedule": schedule.value, "diagnosis": "; ".join(filter(None, notes))}
+            ), answers
+    return result, answers
+
+
+def _result(
+    problem: Problem,
+    case: Case,
+    inputs: Inputs,
+    expected: Mapping[str, Expectation],
+    answer: Answer,
+    previous: Mapping[str, NDArray[np.generic]] | None,
+) -> CaseResult:
+    """What one answer says of a case."""
+    if not answer.usable:
+        verdict = _VERDICTS.get(answer.status, Verdict.FAIL)
+        return _failed(case, verdict, answer.message or answer.status)
+    compared = {name: compare(name, right, answer.arrays[name]) for name, right in expected.items()}
+    faults = [f"{name}: {where}" for name, where in answer.overrun.items()]
+    faults += [
+        f"{name} must not change, but {changed:,} of its elements did"
+        for name, before in inputs.arrays.items()
+        if name not in expected and before is not None
+        if (changed := changed_elements(before, answer.arrays[name]))
+    ]
+    wrong = bool(faults) or not all(comparison.right for comparison in compared.values())
+    return CaseResult(
+        name=case.name,
+        group=case.group,
+        verdict=Verdict.FAIL if wrong else Verdict.PASS,
+        message="; ".join(faults),
+        outputs=[_output(comparison) for comparison in compared.values()],
+        diagnosis=diagnose(problem, case, inputs, compared, answer.arrays, previous),
+    )
+
+
+def _output(comparison: Comparison) -> OutputResult:
+    return OutputResult(
+        name=comparison.name,
+        max_error=value(comparison.max_error),
+        allowed=value(comparison.allowed),
+        bad=comparison.bad,
+        total=comparison.total,
+        nan=comparison.nan,
+        infinite=comparison.infinite,
+        first_bad=[
+            BadElement(index=list(element.index), expected=value(element.expected), got=value(element.got))
+            for element in comparison.first_bad
+        ],
+    )
+
+
+def _failed(case: Case, verdict: Verdict, message: str) -> CaseResult:
+    return CaseResult(name=case.name, group=case.group, verdict=verdict, message=message)
+
+
+def _not_run(case: Case, ended: CaseResult) -> CaseResult:
+    message = (
+        ended.message if ended.verdict is Verdict.INFRA_ERROR else f"not run: {ended.name} ended the runner"
+    )
+    return _failed(case, ended.verdict, message)
+
+
+def _summary(results: Sequence[CaseResult]) -> str:
+    """One line for a problem that was not begun, instead of a wall of numbers."""
+    nothing = bool(results) and all(result.diagnosis == NOTHING_WRITTEN for result in results)
+    return NOTHING_WRITTEN if nothing else ""

@@ -1,0 +1,201 @@
+"""Cases driven through a device: every schedule counts, and a death costs what it must and no more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+import pytest
+
+from grader.devices.device import (
+    Answer,
+    ArrayArgument,
+    Call,
+    LoadError,
+    Memory,
+    Schedule,
+    Status,
+    StreamArgument,
+)
+from grader.judge import correctness
+from grader.judge.diagnosis import NOTHING_WRITTEN
+from grader.problems.problem import (
+    ArrayParameter,
+    Candidate,
+    Case,
+    Expectation,
+    Inputs,
+    Problem,
+    Role,
+    StreamParameter,
+)
+from grader.verdict import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+POISON = np.frombuffer(np.uint32(0xFFFFFFFF).tobytes() * 4, np.float32)
+
+
+def double(case: Case) -> Inputs:
+    return Inputs({"x": np.arange(4, dtype=np.float32) + case.seed}, {"y": (4,)}, {})
+
+
+PROBLEM = Problem(
+    id="double",
+    title="Double",
+    file="double.cu",
+    entry_point="launch_double",
+    parameters=(
+        ArrayParameter("x", Role.INPUT),
+        ArrayParameter("y", Role.OUTPUT),
+        StreamParameter("first"),
+        StreamParameter("second"),
+    ),
+    groups=("all",),
+    cases=lambda _: (),
+    timing_cases=lambda _: (),
+    inputs=double,
+    oracle=lambda _, given: {
+        "y": Expectation((Candidate(2.0 * given.arrays["x"].astype(np.float64), np.full(4, 1e-6)),))
+    },
+    minimal_bytes=lambda _: 32,
+)
+CASES = tuple(Case(f"case {number}", "all", {}, "normal", number) for number in range(3))
+
+
+@dataclass
+class FakeSession:
+    """Answers calls with ``work``."""
+
+    work: Callable[[Call], Answer]
+    closed: bool = False
+    calls: list[Call] = field(default_factory=list)
+
+    def run(self, call: Call) -> Answer:
+        assert not self.closed
+        self.calls.append(call)
+        return self.work(call)
+
+    def close(self) -> None:
+        self.closed = True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def right(call: Call) -> Answer:
+    x = call.arguments[0]
+    assert isinstance(x, ArrayArgument)
+    assert x.data is not None
+    return Answer(Status.RETURNED, arrays={"x": x.data, "y": 2 * x.data})
+
+
+def run(
+    work: Callable[[Call], Answer], schedules: tuple[Schedule, ...] = (Schedule.PROGRAM,)
+) -> tuple[correctness.Judged, list[FakeSession]]:
+    sessions: list[FakeSession] = []
+
+    def opened() -> FakeSession:
+        sessions.append(FakeSession(work))
+        return sessions[-1]
+
+    judged = correctness.judge(PROBLEM, CASES, opened, schedules, memory=Memory.DEVICE, seconds=1.0)
+    return judged, sessions
+
+
+def test_right_answers_pass_in_one_session_that_is_closed() -> None:
+    judged, sessions = run(right)
+    assert [case.verdict for case in judged.cases] == [Verdict.PASS] * 3
+    assert len(sessions) == 1
+    assert sessions[0].closed
+
+
+def test_an_answer_that_is_wrong_in_one_schedule_only_is_named_a_matter_of_order() -> None:
+    def late(call: Call) -> Answer:
+        answer = right(call)
+        if call.schedule is Schedule.LATE_STREAMS:
+            return replace(answer, arrays={**answer.arrays, "y": answer.arrays["y"] + 1})
+        return answer
+
+    judged, _ = run(late, (Schedule.PROGRAM, Schedule.LATE_STREAMS))
+    assert {case.verdict for case in judged.cases} == {Verdict.FAIL}
+    assert judged.cases[0].schedule == Schedule.LATE_STREAMS
+    assert "depends on the order of execution" in judged.cases[0].diagnosis
+
+
+@pytest.mark.parametrize(
+    "status", [Status.CRASHED, Status.EXITED, Status.TIMEOUT, Status.CUDA_ERROR, Status.LIMIT]
+)
+def test_a_death_costs_its_case_and_the_remaining_ones(status: Status) -> None:
+    def dies(call: Call) -> Answer:
+        x = call.arguments[0]
+        assert isinstance(x, ArrayArgument)
+        assert x.data is not None
+        return Answer(status, "it died") if x.data[0] == 1 else right(call)
+
+    judged, sessions = run(dies)
+    assert [case.verdict for case in judged.cases] == [Verdict.PASS, Verdict.FAIL, Verdict.FAIL]
+    assert judged.cases[1].message == "it died"
+    assert judged.cases[2].message == "not run: case 1 ended the runner"
+    assert all(session.closed for session in sessions)
+
+
+def test_what_the_simulator_does_not_know_is_no_fault_and_the_next_case_gets_a_new_session() -> None:
+    def unknown(call: Call) -> Answer:
+        x = call.arguments[0]
+        assert isinstance(x, ArrayArgument)
+        assert x.data is not None
+        return Answer(Status.UNSUPPORTED, "tex.2d at k.cu:7") if x.data[0] == 0 else right(call)
+
+    judged, sessions = run(unknown)
+    assert [case.verdict for case in judged.cases] == [Verdict.INFRA_ERROR, Verdict.PASS, Verdict.PASS]
+    assert judged.cases[0].message == "tex.2d at k.cu:7"
+    assert len(sessions) == 2
+
+
+def test_a_library_that_does_not_load_fails_every_case() -> None:
+    def refuse() -> FakeSession:
+        raise LoadError("no launch_double in double.cu")
+
+    judged = correctness.judge(PROBLEM, CASES, refuse, (Schedule.PROGRAM,), memory=Memory.DEVICE, seconds=1.0)
+    assert {case.verdict for case in judged.cases} == {Verdict.FAIL}
+    assert judged.cases[0].message == "no launch_double in double.cu"
+
+
+def test_a_forged_channel_is_untrusted_with_its_reason() -> None:
+    judged, _ = run(lambda _: Answer(Status.UNTRUSTED, "forged channel"))
+    assert judged.cases[0].verdict is Verdict.UNTRUSTED
+    assert judged.untrusted[0] == "forged channel"
+
+
+def test_a_changed_input_and_an_overrun_fail_right_numbers() -> None:
+    def careless(call: Call) -> Answer:
+        answer = right(call)
+        return replace(
+            answer, arrays={**answer.arrays, "x": answer.arrays["x"] + 1}, overrun={"y": "3 bytes behind it"}
+        )
+
+    judged, _ = run(careless)
+    assert judged.cases[0].verdict is Verdict.FAIL
+    assert "y: 3 bytes behind it" in judged.cases[0].message
+    assert "x must not change, but 4 of its elements did" in judged.cases[0].message
+
+
+def test_an_untouched_template_is_one_line() -> None:
+    def nothing(call: Call) -> Answer:
+        return replace(right(call), arrays={"x": right(call).arrays["x"], "y": POISON})
+
+    judged, _ = run(nothing)
+    assert judged.summary == NOTHING_WRITTEN
+
+
+def test_streams_are_distinct_unless_the_case_says_otherwise() -> None:
+    one = correctness.arguments(PROBLEM, replace(CASES[0], same_stream=True), double(CASES[0]))
+    two = correctness.arguments(PROBLEM, CASES[0], double(CASES[0]))
+    assert [argument.index for argument in one if isinstance(argument, StreamArgument)] == [0, 0]
+    assert [argument.index for argument in two if isinstance(argument, StreamArgument)] == [0, 1]
