@@ -15,6 +15,8 @@ import sysconfig
 from dataclasses import dataclass
 from pathlib import Path
 
+from grader.sandbox.loader import loader_path
+
 WHEELS = (
     "nvidia-cuda-nvcc==13.0.88",
     "nvidia-cuda-crt==13.0.88",
@@ -199,12 +201,3 @@ def runtime_folder(root: Path, library: str) -> Path | None:
             return folder
     known = loader_path(library)
     return known.parent if known is not None else None
-
-
-def loader_path(library: str) -> Path | None:
-    """Where the loader's cache says that ``library`` is."""
-    ldconfig = shutil.which("ldconfig", path="/sbin:/usr/sbin:/bin:/usr/bin")
-    if ldconfig is None:
-        return None
-    match = re.search(rf"^\s*{re.escape(library)} .*=> (.+)$", _ask(Path(ldconfig), "-p"), re.MULTILINE)
-    return Path(match[1]) if match else None

@@ -1,0 +1,308 @@
+"""The sandbox ``bubblewrap``: own namespaces, only the job's inputs in sight, no network, no privileges.
+
+Started by root, bwrap mounts with root's rights and the job then becomes an unused user. Started by anybody
+else it needs unprivileged user namespaces. Written files live in a sized tmpfs; results leave through files
+that were made beforehand, one per name, so that nothing but bytes can be in them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import platform
+import shutil
+import subprocess
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from grader.sandbox import seccomp
+from grader.sandbox.live import Command, Live, finish, rlimits
+from grader.sandbox.loader import loader_path
+from grader.sandbox.process import clean_environment, collect
+from grader.sandbox.sandbox import Ended, Job, Limits, Probe, SandboxError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from grader.sandbox.sandbox import Outcome
+
+_FOLDER = Path("/tmp")  # noqa: S108  the job's own
+_RESULTS = "/results"
+_SYSTEM = Path("/usr")
+_SHARED_MEMORY_BYTES = 16 << 20
+_FIRST_USER, _USERS = 60_000, 5_000  # in the 16-bit range that containers map
+_NPROC_PER_NAMESPACE = (5, 14)  # older kernels count all processes of the user
+_TOOLS = ("bwrap", "prlimit", "setpriv")
+_REMEDY = (
+    "sudo apt-get install bubblewrap util-linux    (Debian, Ubuntu)\n  sudo dnf install bubblewrap util-linux"
+    "    (Fedora, RHEL)"
+)
+_APPARMOR_REMEDY = (
+    "User namespaces are restricted here. On Ubuntu 23.10 or newer:\n"
+    "  sudo apt-get install apparmor-profiles\n"
+    "  sudo ln -s /usr/share/apparmor/extra-profiles/bwrap-userns-restrict /etc/apparmor.d/\n"
+    "  sudo systemctl reload apparmor"
+)
+_ENFORCED = (
+    "wall time",
+    "memory of each process, and of all together as sampled",
+    "size of each file and of all files together",
+    "printed output",
+    "number of processes",
+    "no process survives the job",
+    "only the inputs are visible, read-only",
+    "no network, no sockets of the host",
+    "no privileges, another user's processes out of reach",
+    "clean environment, no inherited descriptors",
+)
+_NOT_ENFORCED = ("number of empty files", "memory of many processes between two samples")
+
+# ``cp`` runs as the job's user: whatever stands under a name, only its bytes can arrive.
+_WITH_RESULTS = (
+    'names=$1; shift; "$@"; code=$?; for name in $names; do cp -- "$name" "/results/$name"; done 2>/dev/null; '
+    "exit $code"
+)
+
+
+class BubblewrapSandbox:
+    """Runs a job behind bwrap."""
+
+    name = "bubblewrap"
+
+    def __init__(self) -> None:
+        self._users = itertools.count(os.getpid() * 16)
+
+    def probe(self) -> Probe:
+        """Usable if a trivial job runs."""
+        missing = [tool for tool in _TOOLS if shutil.which(tool) is None]
+        if missing:
+            return Probe(False, "", (), (), f"Install {', '.join(missing)}:\n  {_REMEDY}")
+        version = _ask("--version").split()[-1]
+        if "--size" not in _options():
+            return Probe(False, version, (), (), f"bubblewrap 0.7.0 or newer is needed:\n  {_REMEDY}")
+        outcome = self.run(Job(("/usr/bin/true",), Limits(wall_seconds=20)))
+        if outcome.ended is not Ended.EXITED or outcome.code != 0:
+            return Probe(
+                False, version, (), (), _remedy(outcome.note or outcome.stderr.decode(errors="replace"))
+            )
+        lacking: tuple[str, ...] = _NOT_ENFORCED
+        if not seccomp.available():
+            lacking = (*lacking, "system calls (pip install pyseccomp)")
+        return Probe(True, version, _ENFORCED, lacking, "")
+
+    def run(self, job: Job) -> Outcome:
+        """Run ``job`` to its end within its limits."""
+        return finish(self._launch(job, channel=False))
+
+    def start(self, job: Job) -> Live:
+        """Start ``job`` with its stdin and stdout connected to the caller."""
+        return self._launch(job, channel=True)
+
+    def _launch(self, job: Job, *, channel: bool) -> Live:
+        user = _FIRST_USER + next(self._users) % _USERS if os.getuid() == 0 else None
+        try:
+            results = Path(tempfile.mkdtemp(prefix="grader-results-"))
+            for name in job.outputs:
+                (results / name).touch(mode=0o600)
+                if user is not None:
+                    os.chown(results / name, user, user)
+            files = {name: _memory_file(name, content) for name, content in job.files.items()}
+        except OSError as error:
+            raise SandboxError(
+                f"cannot write to the temporary folder {tempfile.gettempdir()}: {error.strerror}\n"
+                "Free some space there, or set TMPDIR to another folder."
+            ) from error
+        filter_fd = _memory_file("seccomp", seccomp.program()) if seccomp.available() else None
+        status, status_end = os.pipe()
+        handed = (*files.values(), status_end, *(() if filter_fd is None else (filter_fd,)))
+        argv = arguments(job, results, files, status_end, filter_fd, user, _options())
+        command = Command(
+            argv=argv,
+            folder=Path("/"),
+            environment={"PATH": "/usr/bin:/bin"},
+            finish=_finisher(job, results, status),
+            pass_fds=(*job.pass_fds, *handed),
+            rlimits=rlimits(job.limits),
+        )
+        try:
+            return Live(job, command, channel=channel)
+        finally:
+            for fd in handed:
+                os.close(fd)
+
+
+def arguments(
+    job: Job,
+    results: Path,
+    files: Mapping[str, int],
+    status_fd: int,
+    filter_fd: int | None,
+    user: int | None,
+    options: frozenset[str],
+) -> tuple[str, ...]:
+    """The command line of bwrap for ``job``.
+
+    Args:
+        job: what to run.
+        results: the folder on this machine that holds a file per output.
+        files: descriptors that the content of the job's files is read from.
+        status_fd: where bwrap tells that the job was started and ended.
+        filter_fd: the seccomp program.
+        user: the user to become, if bwrap is started by root; else None.
+        options: what this bwrap understands.
+    """
+    line = [
+        "bwrap",
+        "--unshare-ipc",
+        "--unshare-pid",
+        "--unshare-net",
+        "--unshare-uts",
+        "--unshare-cgroup-try",
+    ]
+    if user is None:
+        line += ["--unshare-user", *(["--disable-userns"] if "--disable-userns" in options else [])]
+    else:
+        line += ["--cap-drop", "ALL"]
+        for capability in ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP"):  # setpriv spends them
+            line += ["--cap-add", capability]
+    line += ["--die-with-parent", "--new-session", "--clearenv", "--hostname", "sandbox"]
+    line += _system()
+    line += ["--proc", "/proc", "--dev", "/dev"]
+    line += ["--size", str(_SHARED_MEMORY_BYTES), "--perms", "1777", "--tmpfs", "/dev/shm"]  # noqa: S108
+    line += ["--size", str(job.limits.scratch_bytes), "--perms", "1777", "--tmpfs", str(_FOLDER)]
+    for name, fd in files.items():
+        line += ["--perms", "0644", "--file", str(fd), str(_FOLDER / name)]
+    line += _inputs(job.inputs)
+    for name in job.outputs:
+        line += ["--bind", str(results / name), f"{_RESULTS}/{name}"]
+    if job.gpu:
+        line += _gpu()
+    line += ["--remount-ro", "/dev", "--remount-ro", "/"]
+    places = {"HOME": str(_FOLDER), "TMPDIR": str(_FOLDER)}
+    for name, value in (clean_environment(job) | places | dict(job.environment)).items():
+        line += ["--setenv", name, value]
+    line += ["--chdir", str(_FOLDER), "--json-status-fd", str(status_fd)]
+    if filter_fd is not None:
+        line += ["--seccomp", str(filter_fd)]
+    line += ["--", *_become(user, job.limits.processes)]
+    if job.outputs:
+        line += ["/bin/sh", "-c", _WITH_RESULTS, "sandbox", " ".join(job.outputs)]
+    return (*line, *job.argv)
+
+
+def _privileges(user: int | None, options: frozenset[str]) -> list[str]:
+    if user is None:
+        return ["--unshare-user", *(["--disable-userns"] if "--disable-userns" in options else [])]
+    spent_by_setpriv = ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP")
+    return ["--cap-drop", "ALL", *(word for name in spent_by_setpriv for word in ("--cap-add", name))]
+
+
+def _become(user: int | None, processes: int) -> list[str]:
+    """The programs that give up what is left of root's rights, and bound the processes of the job's user."""
+    line: list[str] = []
+    if user is not None:
+        identity = [f"--reuid={user}", f"--regid={user}", "--clear-groups"]
+        line += ["setpriv", *identity, "--inh-caps=-all", "--bounding-set=-all"]
+    if user is not None or _kernel() >= _NPROC_PER_NAMESPACE:
+        line += ["prlimit", f"--nproc={processes}"]
+    return line
+
+
+def _options() -> frozenset[str]:
+    """Told by --help, because distributions patch versions."""
+    return frozenset(word for word in _ask("--help").split() if word.startswith("--"))
+
+
+def _ask(option: str) -> str:
+    program = shutil.which("bwrap") or "bwrap"
+    told = subprocess.run([program, option], capture_output=True, text=True, timeout=60, check=False)
+    return told.stdout + told.stderr
+
+
+def _kernel() -> tuple[int, int]:
+    major, minor = platform.release().split("-")[0].split(".")[:2]
+    return int(major), int(minor)
+
+
+def _system() -> list[str]:
+    """Programs and libraries of the system, and how they are found; nothing else of /etc."""
+    line = ["--ro-bind", str(_SYSTEM), str(_SYSTEM)]
+    for name in ("bin", "sbin", "lib", "lib32", "lib64"):
+        path = Path("/", name)
+        if path.is_symlink():
+            line += ["--symlink", str(path.readlink()), str(path)]
+        elif path.is_dir():
+            line += ["--ro-bind", str(path), str(path)]
+    line += ["--dir", "/etc"]
+    for name in ("ld.so.cache", "alternatives"):
+        line += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
+    return line
+
+
+def _inputs(inputs: Sequence[Path]) -> list[str]:
+    """Inputs under their own paths, outer folders first.
+
+    The grader itself, with all its answers, stays hidden where an interpreter's folder would show it.
+    """
+    grader = Path(__file__).resolve().parent.parent
+    line: list[str] = []
+    mounts = {path.absolute() for path in inputs}
+    if any(grader.is_relative_to(path) for path in (*mounts, _SYSTEM)):
+        mounts.add(grader)
+    for path in sorted(mounts, key=lambda path: (len(path.parts), path)):
+        if path == grader:
+            line += ["--size", "4096", "--perms", "0755", "--tmpfs", str(path)]
+        elif path != _SYSTEM:
+            line += ["--ro-bind", str(path), str(path)]
+    return line
+
+
+def _gpu() -> list[str]:
+    """The devices of the NVIDIA driver, and its library where that lies outside of /usr."""
+    line: list[str] = []
+    nodes = sorted((*Path("/dev").glob("nvidia*"), *Path("/dev").glob("dxg")))
+    for node in nodes:
+        line += ["--dev-bind", str(node), str(node)]
+    driver = loader_path("libcuda.so.1")
+    if driver is not None and not driver.resolve().is_relative_to(_SYSTEM):
+        line += ["--ro-bind", str(driver.resolve().parent), str(driver.parent)]
+    return line
+
+
+def _memory_file(name: str, content: bytes) -> int:
+    fd = os.memfd_create(name.replace("/", "-")[:200])
+    with os.fdopen(os.dup(fd), "wb") as file:
+        file.write(content)
+    os.lseek(fd, 0, os.SEEK_SET)
+    return fd
+
+
+def _finisher(job: Job, results: Path, status_fd: int) -> Callable[[Outcome], Outcome]:
+    def finished(outcome: Outcome) -> Outcome:
+        with os.fdopen(status_fd, "rb") as pipe:
+            told = [json.loads(line) for line in pipe.read().splitlines()]
+        found = collect(results, job.outputs, job.limits.file_bytes)
+        shutil.rmtree(results, ignore_errors=True)
+        outcome = replace(outcome, artefacts={name: content for name, content in found.items() if content})
+        if outcome.ended is not Ended.EXITED:
+            return outcome
+        if not any("exit-code" in line for line in told):
+            note = outcome.stderr.decode(errors="replace").strip()
+            return replace(outcome, ended=Ended.SETUP_ERROR, note=note)
+        if outcome.code > 128:  # as bwrap tells of a signal
+            return replace(outcome, ended=Ended.SIGNALLED, code=outcome.code - 128)
+        return outcome
+
+    return finished
+
+
+def _remedy(why: str) -> str:
+    restricted = any(
+        text in why for text in ("uid map", "RTM_NEWADDR", "No permissions to create a new namespace")
+    )
+    return (
+        f"{why.strip()}\n{_APPARMOR_REMEDY if restricted else 'bubblewrap needs user namespaces, or root.'}"
+    )
