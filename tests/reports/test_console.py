@@ -1,0 +1,177 @@
+"""The console report: what a student has to see, and the last line that scripts read."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from grader.reports import console
+from grader.results import (
+    BadElement,
+    BuildResult,
+    CaseResult,
+    CheckResult,
+    CorrectnessResult,
+    DeviceInfo,
+    FindingRecord,
+    GraderInfo,
+    GroupResult,
+    HintRecord,
+    KernelResources,
+    OutputResult,
+    PerformanceResult,
+    Points,
+    ProblemResult,
+    Record,
+    SandboxInfo,
+    SubmissionInfo,
+    TimedCase,
+    TrustResult,
+)
+from grader.verdict import Verdict
+
+WRONG = CaseResult(
+    name="layernorm 37x1000",
+    group="odd sizes",
+    verdict=Verdict.FAIL,
+    diagnosis="the last elements of a row are not written",
+    outputs=[
+        OutputResult(
+            name="ln_res",
+            max_error=1.5,
+            allowed=1e-6,
+            bad=37,
+            total=37000,
+            nan=2,
+            first_bad=[BadElement(index=[0, 999], expected=0.25, got="NaN")],
+        )
+    ],
+)
+
+
+def problem(**changes: object) -> ProblemResult:
+    fields: dict[str, object] = {
+        "id": "layernorm_forward",
+        "title": "LayerNorm forward",
+        "verdict": Verdict.FAIL,
+        "points": Points(earned=6, decided=12, possible=20),
+        "build": BuildResult(
+            ok=True,
+            seconds=2.5,
+            cached=False,
+            command="nvcc",
+            log="",
+            resources=[KernelResources(kernel="ker_layer_norm", registers=40, spill_bytes=0, shared_bytes=0)],
+        ),
+        "correctness": CorrectnessResult(
+            verdict=Verdict.FAIL,
+            groups=[GroupResult(name="odd sizes", verdict=Verdict.FAIL, earned=0, possible=3)],
+            cases=[WRONG],
+        ),
+        "performance": PerformanceResult(verdict=Verdict.NOT_MEASURED, target=15.8, message="no GPU here"),
+        "trust": TrustResult(verdict=Verdict.PASS),
+    }
+    return ProblemResult.model_validate({**fields, **changes})
+
+
+def shown(*problems: ProblemResult, **changes: object) -> str:
+    fields: dict[str, object] = {
+        "grader": GraderInfo(version="1", config_sha256="0"),
+        "assignment": "a",
+        "submission": SubmissionInfo(name="jdoe", sha256="0", files=["layernorm_kernel.cu"]),
+        "seed": 42,
+        "started": "2026-01-01T00:00:00+00:00",
+        "seconds": 1.0,
+        "device": DeviceInfo(kind="sim", name="sim", reason="no GPU was found"),
+        "sandbox": SandboxInfo(backend="process", enforced=["wall time"], not_enforced=["network"]),
+        "score": Points(earned=6, decided=12, possible=20),
+        "problems": list(problems),
+        "exit_code": 1,
+    }
+    text = io.StringIO()
+    console.show(Record.model_validate({**fields, **changes}), text)
+    return text.getvalue()
+
+
+def test_the_last_line_is_the_score() -> None:
+    assert shown(problem()).splitlines()[-1] == "Score: 6.0/12.0 (20.0 possible)"
+
+
+def test_the_header_says_where_why_and_what_is_not_stopped() -> None:
+    text = shown()
+    for part in ("jdoe", "no GPU was found", "does not stop: network", "--seed 42"):
+        assert part in text
+
+
+def test_a_wrong_case_shows_counts_first_bad_element_and_diagnosis() -> None:
+    text = shown(problem())
+    assert "ln_res: 37 of 37,000 wrong (2 NaN); largest error 1.5, allowed there 1e-06" in text
+    assert "[0, 999] expected 0.25, got NaN" in text
+    assert "the last elements of a row are not written" in text
+    assert "(8.0 undecided)" in text
+
+
+def test_an_untouched_template_is_one_line_and_no_wall_of_numbers() -> None:
+    correctness = CorrectnessResult(verdict=Verdict.FAIL, summary="nothing was written", cases=[WRONG] * 20)
+    text = shown(problem(correctness=correctness))
+    assert "nothing was written" in text
+    assert "[0, 999]" not in text
+
+
+def test_a_compile_error_shows_the_words_of_the_compiler() -> None:
+    build = BuildResult(
+        ok=False, seconds=1, cached=False, command="nvcc", log="k.cu(7): error: expected a ;", resources=[]
+    )
+    assert "k.cu(7): error: expected a ;" in shown(problem(build=build))
+
+
+def test_findings_and_hints_name_the_line() -> None:
+    finding = FindingRecord(
+        kind="race_shared", kernel="k", file="k.cu", line=143, message="written by thread 64"
+    )
+    text = shown(
+        problem(
+            checks=[CheckResult(tool="racecheck", verdict=Verdict.FAIL, findings=[finding])],
+            hints=[HintRecord(kernel="k", file="k.cu", line=71, message="reads 32 sectors")],
+        )
+    )
+    assert "racecheck race_shared  k.cu:143  written by thread 64" in text
+    assert "k.cu:71  reads 32 sectors" in text
+
+
+def test_a_measured_speed_has_its_interval_target_and_cases() -> None:
+    performance = PerformanceResult(
+        verdict=Verdict.PASS,
+        target=6.5,
+        speedup=8.123,
+        interval=(8.0, 8.25),
+        cases=[
+            TimedCase(
+                name="8x8x512",
+                verdict=Verdict.PASS,
+                speedup=8.1,
+                interval=(8.0, 8.2),
+                baseline_us=81.0,
+                yours_us=10.0,
+                bandwidth_fraction=0.97,
+            )
+        ],
+    )
+    text = shown(problem(performance=performance))
+    assert "8.12x the unfused baseline (8.00 to 8.25), target 6.5x: PASS" in text
+    assert "97%" in text
+
+
+@pytest.mark.parametrize(
+    "hostile", ["\x1b[2J\x1b[1;31mPASS", "a\x00b\x07", "[bold red]PASS[/]", "\r\x1b]0;t\x07"]
+)
+def test_what_a_student_wrote_cannot_steer_the_terminal(hostile: str) -> None:
+    text = shown(
+        problem(printed=hostile, message=hostile),
+        submission=SubmissionInfo(name=hostile, sha256="0", files=[], error=hostile),
+    )
+    assert "\x1b" not in text
+    assert "\r" not in text
+    assert "\x07" not in text
+    assert hostile.startswith("[") <= ("[bold red]PASS[/]" in text)
