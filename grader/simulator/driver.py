@@ -1,0 +1,437 @@
+"""The judge's handle on ``grader-sim``, the process that is the simulated device.
+
+The process owns device memory, executes kernels and keeps what the checkers saw. Programs reach it only
+through sockets that :meth:`Simulator.client_socket` hands out; the commands' numbers stand in ``protocol.h``.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+import subprocess
+import time
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from grader.devices.device import DeviceError, Finding
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from types import TracebackType
+
+LIBRARIES = Path(__file__).parent / "lib"
+RUNTIME = LIBRARIES / "libcudart.so.13"
+SOCKET_VARIABLE = "GRADER_SIM_FD"
+
+_EXECUTABLE = LIBRARIES / "grader-sim"
+_CHUNK = 64 << 20
+_COMMAND_SECONDS = 120.0  # no single command but a launch or a synchronisation takes longer
+_EXIT_SECONDS = 5.0
+
+
+class _Command(IntEnum):
+    LOAD = 1
+    LOAD_PTX = 2
+    ALLOCATE = 3
+    RELEASE = 4
+    WRITE = 5
+    READ = 6
+    FILL = 7
+    LAUNCH = 8
+    SYNCHRONIZE = 9
+    TAKE_FINDINGS = 10
+    TAKE_COUNTS = 11
+    TAKE_PRINTED = 12
+    TAKE_UNSUPPORTED = 13
+    TAKE_TAMPERING = 14
+    TAKE_ERRORS = 15
+    CONFIGURE = 16
+    ADD_CLIENT = 17
+    RESET = 18
+    STATISTICS = 19
+
+
+class Space(IntEnum):
+    """Where an allocation lies and who may touch it."""
+
+    DEVICE = 0
+    MANAGED = 1
+    PINNED = 2
+
+
+class Order(IntEnum):
+    """In which order blocks and warps run."""
+
+    PROGRAM = 0
+    REVERSED = 1
+    SHUFFLED = 2
+
+
+@dataclass(frozen=True)
+class Options:
+    """What is checked and how kernels and streams are scheduled."""
+
+    memcheck: bool = True
+    initcheck: bool = True
+    racecheck: bool = True
+    synccheck: bool = True
+    counters: bool = True
+    instruction_budget: int = 2_000_000_000  # warp instructions per launch
+    order: Order = Order.PROGRAM
+    seed: int = 0  # of Order.SHUFFLED
+    threads: int = 1
+    late_streams: bool = False  # work runs only when something waits for it, the last issued first
+    open: bool = False  # programs may bring PTX that was not loaded here
+    leak_check: bool = False
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a launch or a synchronisation ended. ``fault`` is CUDA's name of the error, empty without one."""
+
+    fault: str = ""
+    message: str = ""
+    printed: str = ""  # by the kernel of a launch; programs' kernels print to ``take_printed``
+    timed_out: bool = False
+
+    def __bool__(self) -> bool:
+        """Whether everything ran to its end."""
+        return not self.fault and not self.timed_out
+
+
+@dataclass(frozen=True)
+class LineCount:
+    """What one source line asked of the memory system, summed over all launches since the last time."""
+
+    kernel: str
+    file: str
+    line: int
+    instructions: int  # of warps
+    lanes: int
+    global_requests: int
+    global_sectors: int
+    minimal_sectors: int
+    global_bytes: int
+    shared_requests: int
+    shared_wavefronts: int
+    minimal_wavefronts: int
+    barriers: int
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """What ran since the start or the last reset."""
+
+    launches: int
+    copies: int
+    copied_bytes: int
+
+
+class RefusedError(Exception):
+    """The device does not do what was asked; the text says why, and names instruction and line of a gap."""
+
+
+class Simulator:
+    """A simulated device: a context manager that starts the process and ends it.
+
+    Args:
+        options: see :class:`Options`; :meth:`configure` changes them.
+        device_bytes: size of device memory.
+        shared_bytes: size of managed and pinned memory, together.
+
+    Raises:
+        DeviceError: here or in any method, if the process cannot be started, died or hangs.
+    """
+
+    def __init__(
+        self, options: Options | None = None, *, device_bytes: int = 4 << 30, shared_bytes: int = 1 << 30
+    ) -> None:
+        check_installed()
+        ours, theirs = socket.socketpair()
+        with theirs:
+            self._socket = ours
+            self._process = subprocess.Popen(
+                [str(_EXECUTABLE), str(theirs.fileno()), str(device_bytes), str(shared_bytes)],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+            )
+        self._options = options or Options()
+        self.configure(self._options)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the device. Programs that still use it get errors from then on."""
+        self._socket.close()
+        try:
+            self._process.wait(_EXIT_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.kill()
+
+    def kill(self) -> None:
+        """End the device at once, whatever it is doing."""
+        self._process.kill()
+        self._process.wait()
+
+    @property
+    def alive(self) -> bool:
+        """Whether the device takes commands."""
+        return self._socket.fileno() >= 0 and self._process.poll() is None
+
+    def client_socket(self) -> socket.socket:
+        """A fresh socket for one program, which finds its number in the variable ``SOCKET_VARIABLE``."""
+        ours, theirs = socket.socketpair()
+        with theirs:
+            self._ask(_Command.ADD_CLIENT, b"", descriptor=theirs.fileno())
+        return ours
+
+    def load(self, path: Path) -> int:
+        """Take the device code of an object or library as what programs may run; returns how many PTX images.
+
+        Raises:
+            RefusedError: there is none that we can read, and which nvcc option is missing.
+        """
+        return _Reader(self._ask(_Command.LOAD, _text(str(path)))).u32()
+
+    def load_ptx(self, text: str) -> None:
+        """Take PTX text as what programs may run."""
+        self._ask(_Command.LOAD_PTX, _text(text))
+
+    def allocate(self, nbytes: int, space: Space = Space.DEVICE) -> int:
+        """Address of new memory that holds poison and counts as never written."""
+        return _Reader(self._ask(_Command.ALLOCATE, struct.pack("<QB", nbytes, space))).u64()
+
+    def release(self, address: int) -> None:
+        """Free an allocation."""
+        self._ask(_Command.RELEASE, struct.pack("<Q", address))
+
+    def write(self, address: int, data: bytes | bytearray | memoryview) -> None:
+        """Copy to the device."""
+        view = memoryview(data).cast("B")
+        for at in range(0, len(view), _CHUNK):
+            part = view[at : at + _CHUNK]
+            self._ask(_Command.WRITE, struct.pack("<QQ", address + at, len(part)), part)
+
+    def read(self, address: int, nbytes: int) -> bytes:
+        """Copy from the device."""
+        parts = []
+        for at in range(0, nbytes, _CHUNK):
+            answer = self._ask(_Command.READ, struct.pack("<QQ", address + at, min(_CHUNK, nbytes - at)))
+            parts.append(answer[8:])
+        return bytes(parts[0]) if len(parts) == 1 else b"".join(parts)
+
+    def fill(self, address: int, value: int, nbytes: int) -> None:
+        """Set every byte of a range."""
+        self._ask(_Command.FILL, struct.pack("<QQB", address, nbytes, value))
+
+    def launch(
+        self,
+        kernel: str,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+        args: Sequence[bytes],
+        *,
+        shared: int = 0,
+        cooperative: bool = False,
+        timeout_seconds: float = 600.0,
+    ) -> Outcome:
+        """Run a kernel of what was loaded, for tests; each argument as the bytes that the kernel expects."""
+        fields = [_text(kernel), struct.pack("<6IQBI", *grid, *block, shared, cooperative, len(args))]
+        fields += [struct.pack("<Q", len(arg)) + arg for arg in args]
+        return self._outcome(_Command.LAUNCH, b"".join(fields), timeout_seconds)
+
+    def synchronize(self, timeout_seconds: float) -> Outcome:
+        """Run all that programs have asked for. A device that takes longer is killed: open another then."""
+        return self._outcome(_Command.SYNCHRONIZE, b"", timeout_seconds)
+
+    def take_findings(self) -> tuple[Finding, ...]:
+        """What the checkers saw since the last time."""
+        reader = _Reader(self._ask(_Command.TAKE_FINDINGS))
+        found = []
+        for _ in range(reader.u32()):
+            tool, kind, kernel, file = (reader.text() for _ in range(4))
+            line, message = reader.u32(), reader.text()
+            reader.u64()  # how often: a place is reported once
+            found.append(Finding(tool, kind, kernel, file, line, message))
+        return tuple(found)
+
+    def take_counts(self) -> tuple[LineCount, ...]:
+        """Counters per source line since the last time."""
+        reader = _Reader(self._ask(_Command.TAKE_COUNTS))
+        return tuple(
+            LineCount(reader.text(), reader.text(), reader.u32(), *(reader.u64() for _ in range(10)))
+            for _ in range(reader.u32())
+        )
+
+    def take_printed(self) -> str:
+        """What kernels of programs printed since the last time, at most 1 MiB."""
+        return _Reader(self._ask(_Command.TAKE_PRINTED)).text()
+
+    def unsupported(self) -> tuple[str, ...]:
+        """Instructions and runtime calls that programs used and we lack, since the last time."""
+        return self._texts(_Command.TAKE_UNSUPPORTED)
+
+    def tampering(self) -> tuple[str, ...]:
+        """What programs did that no honest program does, since the last time."""
+        return self._texts(_Command.TAKE_TAMPERING)
+
+    def runtime_errors(self) -> tuple[tuple[str, int], ...]:
+        """Runtime calls that failed, with the code of ``cudaError_t``, since the last time."""
+        reader = _Reader(self._ask(_Command.TAKE_ERRORS))
+        return tuple((reader.text(), reader.u32()) for _ in range(reader.u32()))
+
+    def statistics(self) -> Statistics:
+        """What ran so far."""
+        reader = _Reader(self._ask(_Command.STATISTICS))
+        return Statistics(reader.u64(), reader.u64(), reader.u64())
+
+    def configure(self, options: Options) -> None:
+        """Change how later launches are checked and scheduled."""
+        self._options = options
+        checkers = (
+            options.memcheck,
+            options.initcheck,
+            options.racecheck,
+            options.synccheck,
+            options.counters,
+        )
+        schedule = struct.pack(
+            "<QBQI", options.instruction_budget, options.order, options.seed, options.threads
+        )
+        policy = struct.pack("<3B", options.late_streams, options.open, options.leak_check)
+        self._ask(_Command.CONFIGURE, struct.pack("<5B", *checkers) + schedule + policy)
+
+    @property
+    def options(self) -> Options:
+        """The options in force."""
+        return self._options
+
+    def reset(self) -> None:
+        """Cut off all programs and forget memory, device code and reports; the options stay."""
+        self._ask(_Command.RESET)
+
+    def _texts(self, command: _Command) -> tuple[str, ...]:
+        reader = _Reader(self._ask(command))
+        return tuple(reader.text() for _ in range(reader.u32()))
+
+    def _outcome(self, command: _Command, fields: bytes, seconds: float) -> Outcome:
+        try:
+            reader = _Reader(self._ask(command, fields, seconds=seconds))
+        except TimeoutError:
+            self.kill()
+            self._socket.close()
+            return Outcome(timed_out=True, message=f"still running after {seconds:g} s")
+        code, name, message = reader.u32(), reader.text(), reader.text()
+        printed = reader.text() if command is _Command.LAUNCH else ""
+        return Outcome(name if code else "", message, printed)
+
+    def _ask(
+        self,
+        command: _Command,
+        fields: bytes = b"",
+        data: memoryview | None = None,
+        *,
+        descriptor: int | None = None,
+        seconds: float = 0.0,
+    ) -> memoryview:
+        """One command and its answer.
+
+        Raises:
+            RefusedError: the device says no.
+            TimeoutError: no answer within ``seconds``, if they are given.
+            DeviceError: the device is gone, or hangs.
+        """
+        if self._socket.fileno() < 0:
+            raise DeviceError("the simulator was closed or killed; open a new one")
+        deadline = time.monotonic() + (seconds or _COMMAND_SECONDS)
+        frame = struct.pack("<II", 4 + len(fields) + (len(data) if data is not None else 0), command) + fields
+        try:
+            self._socket.settimeout(seconds or _COMMAND_SECONDS)
+            if descriptor is None:
+                self._socket.sendall(frame)
+            else:
+                socket.send_fds(self._socket, [frame], [descriptor])
+            if data is not None:
+                self._socket.sendall(data)
+            length, refused = struct.unpack("<II", self._receive(8, deadline))
+            answer = self._receive(length - 4, deadline)
+        except TimeoutError:
+            if seconds:
+                raise
+            self.kill()
+            raise DeviceError("the simulator hangs and was killed; please report this") from None
+        except OSError as error:
+            raise DeviceError(f"{self._death()} ({error})") from error
+        if refused:
+            raise RefusedError(_Reader(answer).text())
+        return answer
+
+    def _receive(self, nbytes: int, deadline: float) -> memoryview:
+        buffer = bytearray(nbytes)
+        view, rest = memoryview(buffer), memoryview(buffer)
+        while rest:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise TimeoutError
+            self._socket.settimeout(left)
+            got = self._socket.recv_into(rest)
+            if got == 0:
+                raise ConnectionError("end of stream")
+            rest = rest[got:]
+        return view
+
+    def _death(self) -> str:
+        try:
+            code = self._process.wait(_EXIT_SECONDS)
+        except subprocess.TimeoutExpired:
+            return "the simulator closed its socket"
+        cause = f"of signal {-code}" if code < 0 else f"with exit code {code}"
+        return f"the simulator died {cause}; please report this"
+
+
+class _Reader:
+    """Fields of an answer, in order."""
+
+    def __init__(self, data: memoryview) -> None:
+        self._data = data
+        self._at = 0
+
+    def u32(self) -> int:
+        return int(self._number("<I", 4))
+
+    def u64(self) -> int:
+        return int(self._number("<Q", 8))
+
+    def text(self) -> str:
+        length = self.u64()
+        self._at += length
+        return bytes(self._data[self._at - length : self._at]).decode(errors="replace")
+
+    def _number(self, layout: str, nbytes: int) -> int:
+        value: int = struct.unpack_from(layout, self._data, self._at)[0]
+        self._at += nbytes
+        return value
+
+
+def _text(words: str) -> bytes:
+    encoded = words.encode()
+    return struct.pack("<Q", len(encoded)) + encoded
+
+
+def check_installed(files: Iterable[Path] = (_EXECUTABLE, RUNTIME)) -> None:
+    """Raise DeviceError with the command to run if the simulator's binaries were not built."""
+    for file in files:
+        if not file.is_file():
+            raise DeviceError(
+                f"the simulator is not built: {file} is missing. Install the package (python -m pip "
+                "install .), or in a source tree run: cmake -S . -B cmake-build && cmake --build cmake-build && "
+                "cmake --install cmake-build --prefix ."
+            )

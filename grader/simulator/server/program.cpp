@@ -1,0 +1,726 @@
+#include "program.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdio>
+#include <memory>
+#include <utility>
+
+#include "../limits.h"
+#include "fatbin.h"
+
+namespace sim {
+namespace {
+
+constexpr std::size_t most_entries = 100'000;
+
+std::string hex(std::uint64_t value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
+  return text;
+}
+
+// Names come from the program: keep what an identifier can hold.
+std::string identifier(std::string_view name) {
+  std::string clean;
+  for (const char c : name.substr(0, 64)) {
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_') clean += c;
+  }
+  return clean;
+}
+
+std::string printable(std::string_view text) {
+  std::string clean(text.substr(0, 500));
+  std::ranges::replace_if(clean, [](char c) { return static_cast<unsigned char>(c) < ' '; }, '?');
+  return clean;
+}
+
+std::string dimensions(const Dim3& d) {
+  return std::to_string(d.x) + " x " + std::to_string(d.y) + " x " + std::to_string(d.z);
+}
+
+bool in_arena(Address at) { return at >= device_arena && at < shared_arena + (Address{1} << 44); }
+
+bool answered(Ask ask) {
+  switch (ask) {
+    case Ask::register_fatbin:
+    case Ask::register_kernel:
+    case Ask::register_variable:
+    case Ask::launch:
+    case Ask::host_function_done:
+    case Ask::unsupported:
+    case Ask::host_access:
+      return false;
+    default:
+      return true;
+  }
+}
+
+// Calls that a program with a sticky error may still make.
+bool survives_fault(Ask ask) {
+  return ask == Ask::hello || ask == Ask::last_error || ask == Ask::reset || ask == Ask::memory_info;
+}
+
+}  // namespace
+
+Program::Program(int descriptor, const World& world) : world_(world), channel_(descriptor, frame_limit, false) {}
+
+Program::~Program() {
+  forget_launch_error();
+  if (fault_.code != success && !fault_seen_) {
+    world_.report.finding("apicheck", "unchecked_error", "",
+                          "the program ended without asking for this error: " + fault_.message);
+  }
+  for (const auto& [base, space] : allocations_) {
+    if (world_.policy.leak_check) {
+      const auto found = world_.device.find(base);
+      world_.report.finding("memcheck", "leak", "",
+                            std::to_string(found ? found->size : 0) + " bytes at " + hex(base) + " were never freed");
+    }
+    world_.device.release(base);
+  }
+  for (const auto& [number, module] : modules_) {
+    if (module.id) world_.device.unload(*module.id);
+  }
+}
+
+bool Program::serve() {
+  try {
+    const bool open = channel_.fill();
+    while (const auto frame = channel_.next()) handle(*frame);
+    return open;
+  } catch (const Disconnected&) {
+  } catch (const Malformed& what) {
+    world_.report.forged(std::string("the program sent the simulator something that no CUDA runtime sends: ") + what.what());
+  }
+  return false;
+}
+
+void Program::finish() {
+  try {
+    timeline_.synchronize();
+  } catch (const Disconnected&) {
+  } catch (const Malformed& what) {
+    world_.report.forged(std::string("the program answered the simulator with nonsense: ") + what.what());
+  }
+}
+
+void Program::handle(std::span<const std::byte> frame) {
+  Reader in(frame);
+  const auto ask = static_cast<Ask>(in.take<std::uint32_t>());
+  const auto call = identifier(in.text());
+  if (greeted_ == (ask == Ask::hello)) throw Malformed("a greeting out of turn");
+  if (answered(ask)) {
+    answer(ask, call, in);
+  } else {
+    notify(ask, call, in);
+  }
+  settle();
+}
+
+void Program::settle() {
+  if (!world_.policy.late_streams || timeline_.overfull()) timeline_.synchronize();
+}
+
+void Program::notify(Ask ask, std::string_view call, Reader& in) {
+  switch (ask) {
+    case Ask::register_fatbin:
+      return register_fatbin(in);
+    case Ask::register_kernel:
+    case Ask::register_variable: {
+      auto& table = ask == Ask::register_kernel ? kernels_ : variables_;
+      const auto module = in.take<std::uint32_t>();
+      const auto shadow = in.take<std::uint64_t>();
+      if (table.size() >= most_entries || !modules_.contains(module)) throw Malformed("a kernel without a module");
+      table[shadow] = {module, std::string(in.text())};
+      return;
+    }
+    case Ask::launch:
+      launch(call, in);
+      return;
+    case Ask::unsupported:
+      return world_.report.gap("runtime call " + std::string(call));
+    case Ask::host_access: {
+      const auto at = in.take<std::uint64_t>();
+      return world_.report.finding("memcheck", "device_pointer_on_host", "",
+                                   "host code " + printable(in.text()) + " accesses device memory at " + hex(at) +
+                                       "; only kernels and cudaMemcpy may");
+    }
+    default:
+      throw Malformed("an answer to nothing");
+  }
+}
+
+void Program::answer(Ask ask, std::string_view call, Reader& in) {
+  waiting_ = true;
+  Writer result(success);
+  std::uint32_t code = success;
+  if (fault_.code != success && !survives_fault(ask)) {
+    code = fault_.code;
+  } else {
+    try {
+      perform(ask, call, in, result);
+    } catch (const Failed& failed) {
+      code = failed.code;
+    } catch (const UnknownHandle&) {
+      code = invalid_resource_handle;
+    } catch (const Capturing&) {
+      code = capture_unsupported;
+    } catch (const Unmatched&) {
+      code = capture_unmatched;
+    }
+    if (fault_.code != success && !survives_fault(ask)) code = fault_.code;
+  }
+  if (code != success && code != not_ready) world_.report.error(call, code);
+  if (fault_.code != success && code == fault_.code) {
+    fault_seen_ = true;
+    code |= sticky_error;
+  }
+  result.become(code);
+  send(result);
+  waiting_ = false;
+}
+
+void Program::send(Writer& result) {
+  if (!printed_.empty()) {
+    channel_.send(Writer(printed_text).text(std::exchange(printed_, {})).frame());
+  }
+  channel_.send(result.frame());
+}
+
+void Program::perform(Ask ask, std::string_view call, Reader& in, Writer& result) {
+  const auto u64 = [&] { return in.take<std::uint64_t>(); };
+  switch (ask) {
+    case Ask::hello:
+      if (in.take<std::uint32_t>() != protocol_version) throw Malformed("a CUDA runtime of another version");
+      greeted_ = true;
+      channel_.send(Writer(success).put(world_.device_bytes).put(world_.shared_bytes).frame(), world_.shared_descriptor);
+      return;
+    case Ask::kernel_info: {
+      const auto function = u64();
+      const auto [kernel, info] = target(function);
+      result.put(info.parameter_bytes).put(static_cast<std::uint32_t>(info.parameters.size()));
+      for (const auto& parameter : info.parameters) result.put(parameter.offset).put(parameter.size);
+      const auto asked = kernels_.at(function).dynamic_shared_limit;
+      result.put(std::uint64_t{info.static_shared}).put(std::uint64_t{info.local_bytes});
+      result.put(info.max_threads).put(info.registers);
+      result.put(asked != 0 ? asked : limits::shared_bytes - std::min(limits::shared_bytes, info.static_shared));
+      return;
+    }
+    case Ask::symbol: {
+      const auto [address, size] = symbol(u64());
+      result.put(address).put(static_cast<std::uint64_t>(size));
+      return;
+    }
+    case Ask::allocate: {
+      const auto bytes = u64();
+      const auto space = in.take<std::uint8_t>();
+      if (space > static_cast<std::uint8_t>(Space::pinned)) throw Malformed("a kind of memory that does not exist");
+      if (bytes > std::max(world_.device_bytes, world_.shared_bytes) || allocations_.size() >= most_entries) {
+        throw Failed{memory_allocation};
+      }
+      const auto base = world_.device.allocate(bytes, static_cast<Space>(space));
+      if (base == 0) throw Failed{memory_allocation};
+      allocations_[base] = static_cast<Space>(space);
+      result.put(base);
+      return;
+    }
+    case Ask::release: {
+      const auto base = u64();
+      if (!timeline_.capturing()) timeline_.synchronize();
+      return release(call, base, in.take<std::uint8_t>() != 0);
+    }
+    case Ask::release_async: {
+      const auto base = u64();
+      return timeline_.enqueue(u64(), [this, base, name = std::string(call)] {
+        try {
+          release(name, base, false);
+        } catch (const Failed&) {  // found out too late for the call to say so; the finding does
+        }
+      });
+    }
+    case Ask::copy_in:
+      return copy_in(call, in);
+    case Ask::copy_out:
+      return copy_out(call, in, result);
+    case Ask::copy:
+      return copy(call, in);
+    case Ask::fill:
+      return fill(call, in);
+    case Ask::launch_checked:
+      if (const auto code = launch(call, in); code != success) {
+        launch_error_ = {};  // the call itself returns it
+        throw Failed{code};
+      }
+      return;
+    case Ask::stream_create:
+      result.put(timeline_.create_stream((in.take<std::uint32_t>() & 1) == 0));
+      return;
+    case Ask::stream_destroy:
+      return timeline_.destroy_stream(u64());
+    case Ask::stream_synchronize:
+      return timeline_.synchronize(u64());
+    case Ask::stream_wait: {
+      const auto stream = u64();
+      return timeline_.wait(stream, u64());
+    }
+    case Ask::device_synchronize:
+      if (timeline_.capturing()) throw Capturing{};
+      return timeline_.synchronize();
+    case Ask::event_create:
+      in.take<std::uint32_t>();
+      result.put(timeline_.create_event());
+      return;
+    case Ask::event_destroy:
+      return timeline_.destroy_event(u64());
+    case Ask::event_record: {
+      const auto event = u64();
+      return timeline_.record(event, u64());
+    }
+    case Ask::event_synchronize:
+      return timeline_.synchronize_event(u64());
+    case Ask::event_elapsed: {
+      const auto start = u64();
+      const auto end = u64();
+      const auto milliseconds = timeline_.elapsed(start, end);
+      if (!milliseconds) throw Failed{invalid_resource_handle};
+      result.put(*milliseconds);
+      return;
+    }
+    case Ask::host_function: {
+      const auto stream = u64();
+      const auto function = u64();
+      const auto argument = u64();
+      timeline_.enqueue(stream, [this, function, argument] { call_host(function, argument); });
+      return settle();  // while the program is there to run it
+    }
+    case Ask::last_error: {
+      const bool keep = in.take<std::uint8_t>() != 0;
+      result.put(fault_.code != success ? fault_.code : launch_error_.code);
+      fault_seen_ = fault_.code != success;
+      launch_error_.message.clear();  // asked for
+      if (!keep) launch_error_ = {};
+      return;
+    }
+    case Ask::kernel_attribute: {
+      const auto function = u64();
+      const auto attribute = in.take<std::uint32_t>();
+      const auto value = in.take<std::uint32_t>();
+      const auto info = target(function).info;
+      constexpr std::uint32_t dynamic_shared = 8;
+      if (attribute != dynamic_shared) return;  // carve-outs and cluster preferences change no result
+      if (std::uint64_t{value} + info.static_shared > limits::shared_optin_bytes) throw Failed{invalid_value};
+      kernels_.at(function).dynamic_shared_limit = value;
+      return;
+    }
+    case Ask::memory_info: {
+      std::uint64_t used = 0;
+      for (const auto& [base, space] : allocations_) {
+        const auto found = world_.device.find(base);
+        if (space != Space::pinned && found) used += found->size;
+      }
+      result.put(world_.device_bytes - std::min(used, world_.device_bytes)).put(world_.device_bytes);
+      return;
+    }
+    case Ask::pointer: {
+      const auto found = world_.device.find(u64());
+      const bool live = found && found->live;
+      result.put(live ? found->base : 0).put(std::uint64_t{live ? found->size : 0});
+      result.put(live ? static_cast<std::uint8_t>(found->space) : std::uint8_t{0});
+      return;
+    }
+    case Ask::capture_begin:
+      return timeline_.begin_capture(u64());
+    case Ask::capture_end:
+      graphs_[next_graph_ += 16] = timeline_.end_capture(u64());
+      result.put(next_graph_);
+      return;
+    case Ask::capture_status: {
+      const auto id = timeline_.capture(u64());
+      result.put(std::uint32_t{id != 0}).put(id);
+      return;
+    }
+    case Ask::graph_instantiate: {
+      const auto found = graphs_.find(u64());
+      if (found == graphs_.end() || graphs_.size() >= most_entries) throw Failed{invalid_value};
+      const auto graph = found->second;
+      graphs_[next_graph_ += 16] = graph;
+      result.put(next_graph_);
+      return;
+    }
+    case Ask::graph_launch: {
+      const auto found = graphs_.find(u64());
+      if (found == graphs_.end()) throw Failed{invalid_value};
+      timeline_.launch(found->second, u64());
+      return settle();  // it may hold host functions
+    }
+    case Ask::graph_destroy:
+      if (graphs_.erase(u64()) == 0) throw Failed{invalid_value};
+      return;
+    case Ask::reset:
+      return reset();
+    default:
+      throw Malformed("a question that does not exist");
+  }
+}
+
+// --- modules ---
+
+void Program::register_fatbin(Reader& in) {
+  const auto number = in.take<std::uint32_t>();
+  if (modules_.size() >= most_entries || modules_.contains(number)) throw Malformed("a module twice");
+  auto& module = modules_[number];
+  try {
+    module.ptx = ptx_of(in.bytes());
+  } catch (const FatbinError& error) {
+    module.problem = error.what();
+    return;
+  }
+  if (module.ptx.empty() || world_.policy.open) return;
+  if (std::ranges::find(world_.trusted_ptx, module.ptx) == world_.trusted_ptx.end()) {
+    module = {};
+    world_.report.forged("the program registered device code that is not in the library that was built from its source");
+  }
+}
+
+ModuleId Program::load(std::uint32_t number) {
+  auto& module = modules_.at(number);
+  if (module.id) return *module.id;
+  if (module.problem.empty() && module.ptx.empty()) {
+    module.problem = "no PTX for this kernel; compile it with -gencode arch=compute_80,code=compute_80";
+  }
+  if (module.problem.empty()) {
+    try {
+      module.id = world_.device.load(module.ptx);
+      return *module.id;
+    } catch (const Refusal& refusal) {
+      module.problem = refusal.what();
+    }
+  }
+  world_.report.gap(module.problem);
+  throw Failed{module.ptx.empty() ? std::uint32_t{no_kernel_image} : std::uint32_t{not_supported}};
+}
+
+Program::Target Program::target(std::uint64_t host_function) {
+  const auto found = kernels_.find(host_function);
+  if (found == kernels_.end()) throw Failed{invalid_device_function};
+  const auto* kernel = world_.device.kernel(load(found->second.module), found->second.name);
+  if (kernel == nullptr) throw Failed{invalid_device_function};
+  auto [info, fresh] = infos_.try_emplace(kernel);
+  if (fresh) info->second = world_.device.info(kernel);
+  return {kernel, info->second};
+}
+
+Symbol Program::symbol(std::uint64_t host_variable) {
+  const auto found = variables_.find(host_variable);
+  if (found == variables_.end()) throw Failed{invalid_symbol};
+  const auto place = world_.device.symbol(load(found->second.module), found->second.name);
+  if (!place) throw Failed{invalid_symbol};
+  return *place;
+}
+
+// --- kernels ---
+
+std::string Program::why_invalid(const Launch& launch, const KernelInfo& info, std::uint32_t dynamic_limit,
+                                 std::uint32_t& code) const {
+  code = invalid_configuration;
+  const auto& [grid, block] = std::pair(launch.grid, launch.block);
+  if (grid.x == 0 || grid.y == 0 || grid.z == 0) return "the grid is empty (" + dimensions(grid) + " blocks)";
+  if (block.x == 0 || block.y == 0 || block.z == 0) return "the block is empty (" + dimensions(block) + " threads)";
+  if (grid.x > limits::grid[0] || grid.y > limits::grid[1] || grid.z > limits::grid[2]) {
+    return "a grid of " + dimensions(grid) + " blocks; the limit is 2147483647 x 65535 x 65535";
+  }
+  if (block.x > limits::block[0] || block.y > limits::block[1] || block.z > limits::block[2] ||
+      std::uint64_t{block.x} * block.y * block.z > limits::block_threads) {
+    return "a block of " + dimensions(block) + " threads; the limit is 1024 in all, and 64 in z";
+  }
+  const auto threads = block.x * block.y * block.z;
+  if (threads > info.max_threads) {
+    code = launch_out_of_resources;
+    return "a block of " + std::to_string(threads) + " threads; __launch_bounds__ of the kernel says " +
+           std::to_string(info.max_threads);
+  }
+  code = invalid_value;
+  const auto allowed = dynamic_limit != 0
+                           ? dynamic_limit
+                           : limits::shared_bytes - std::min(limits::shared_bytes, info.static_shared);
+  if (launch.dynamic_shared > allowed) {
+    return std::to_string(launch.dynamic_shared) + " bytes of dynamic shared memory beside " +
+           std::to_string(info.static_shared) + " static ones; " + std::to_string(allowed) +
+           " are allowed (cudaFuncAttributeMaxDynamicSharedMemorySize raises that to " +
+           std::to_string(limits::shared_optin_bytes) + " in all)";
+  }
+  if (info.static_shared > limits::shared_bytes) return "more than 48 KiB of static shared memory";
+  code = success;
+  return {};
+}
+
+std::uint32_t Program::launch(std::string_view call, Reader& in) {
+  Launch launch;
+  const auto function = in.take<std::uint64_t>();
+  for (auto* dimension : {&launch.grid, &launch.block}) {
+    *dimension = {in.take<std::uint32_t>(), in.take<std::uint32_t>(), in.take<std::uint32_t>()};
+  }
+  const auto shared = in.take<std::uint64_t>();
+  launch.dynamic_shared = static_cast<std::uint32_t>(std::min<std::uint64_t>(shared, 0xFFFF'FFFF));
+  launch.stream = in.take<std::uint64_t>();
+  launch.cooperative = in.take<std::uint8_t>() != 0;
+  const auto parameters = in.bytes();
+  launch.parameters.assign(parameters.begin(), parameters.end());
+  if (fault_.code != success) return fault_.code;
+
+  std::uint32_t code = success;
+  std::string name, why;
+  try {
+    const auto [kernel, info] = target(function);
+    if (parameters.size() != info.parameter_bytes) throw Malformed("arguments that do not fit the kernel");
+    name = info.name;
+    launch.kernel = kernel;
+    why = why_invalid(launch, info, kernels_.at(function).dynamic_shared_limit, code);
+    if (code == success) {
+      timeline_.enqueue(launch.stream, [this, launch] { run(launch); }, sizeof launch + parameters.size());
+      return success;
+    }
+    world_.report.finding("apicheck", "invalid_launch", name, "the kernel did not start: " + why);
+  } catch (const Failed& failed) {
+    code = failed.code;
+    why = "its code cannot be run here";
+  } catch (const UnknownHandle&) {
+    code = invalid_resource_handle;
+    why = "its stream does not exist";
+    world_.report.finding("apicheck", "invalid_launch", name, "the kernel did not start: " + why);
+  } catch (const Capturing&) {
+    code = capture_unsupported;
+    why = "the graph is full";
+  }
+  world_.report.error(call, code);
+  world_.report.failure(code, (name.empty() ? "a kernel" : name) + " did not start: " + why);
+  forget_launch_error();
+  launch_error_ = {code, (name.empty() ? "a kernel" : name) + " did not start: " + why};
+  return code;
+}
+
+void Program::run(const Launch& launch) {
+  if (fault_.code != success) return;
+  try {
+    ++world_.report.launches;
+    auto ran = world_.device.launch(launch);
+    if (world_.policy.open) {
+      printed_ += ran.printed;
+    } else {
+      world_.report.print(ran.printed);
+    }
+    if (ran.fault != Fault::none) fail(static_cast<std::uint32_t>(ran.fault), ran.message);
+  } catch (const Refusal& refusal) {
+    world_.report.gap(refusal.what());
+    fail(not_supported, refusal.what());
+  }
+}
+
+void Program::call_host(std::uint64_t function, std::uint64_t argument) {
+  if (!waiting_) return world_.report.gap("a host function in a stream that the program does not wait for");
+  Writer ask(host_call);
+  ask.put(function).put(argument);
+  send(ask);
+  Reader reply(channel_.wait());
+  if (static_cast<Ask>(reply.take<std::uint32_t>()) != Ask::host_function_done) {
+    throw Malformed("a call from within a host function");
+  }
+}
+
+// --- memory ---
+
+Program::Rows Program::rows(Reader& in) const {
+  Rows rows{};
+  rows.at = in.take<std::uint64_t>();
+  rows.pitch = in.take<std::uint64_t>();
+  rows.width = in.take<std::uint64_t>();
+  rows.height = in.take<std::uint64_t>();
+  std::uint64_t span;
+  if (rows.pitch < rows.width || __builtin_mul_overflow(rows.pitch, rows.height, &span)) throw Failed{invalid_value};
+  if (rows.width == 0 || rows.height == 0) return {rows.at, 0, 0, 0};
+  if (rows.pitch == rows.width) return {rows.at, span, span, 1};
+  return rows;
+}
+
+void Program::check(std::string_view call, const Rows& rows, std::uint64_t extent, bool writes) {
+  extent = std::max(extent, rows.width == 0 || rows.height == 0 ? 0 : rows.pitch * (rows.height - 1) + rows.width);
+  if (extent == 0) return;
+  const auto found = world_.device.find(rows.at);
+  const auto what = std::string(call) + (writes ? " writes " : " reads ") + std::to_string(extent) + " bytes at ";
+  if (found && found->live) {
+    const auto offset = rows.at - found->base;
+    if (extent <= found->size - std::min<std::uint64_t>(offset, found->size)) return;
+    world_.report.finding("apicheck", "memcpy_overflow", "",
+                          what + "offset " + std::to_string(offset) + " of an allocation of " +
+                              std::to_string(found->size) + " bytes");
+  } else {
+    for (const auto& [shadow, variable] : variables_) {
+      const auto module = modules_.find(variable.module);
+      if (module == modules_.end() || !module->second.id) continue;
+      const auto place = world_.device.symbol(*module->second.id, variable.name);
+      if (!place || rows.at < place->address || rows.at >= place->address + place->size) continue;
+      if (extent <= place->size - (rows.at - place->address)) return;
+      world_.report.finding("apicheck", "memcpy_overflow", "",
+                            what + "offset " + std::to_string(rows.at - place->address) + " of variable " +
+                                variable.name + " of " + std::to_string(place->size) + " bytes");
+      throw Failed{invalid_value};
+    }
+    if (found) {
+      world_.report.finding("memcheck", "use_after_free", "", what + "memory that was freed before");
+    } else if (in_arena(rows.at)) {
+      world_.report.finding("apicheck", "memcpy_overflow", "", what + hex(rows.at) + ", outside any allocation");
+    } else {
+      world_.report.finding("memcheck", "host_pointer", "", what + "a host address where a device address belongs");
+    }
+  }
+  throw Failed{invalid_value};
+}
+
+void Program::copy_in(std::string_view call, Reader& in) {
+  const auto stream = in.take<std::uint64_t>();
+  const auto to = rows(in);
+  const auto extent = in.take<std::uint64_t>();
+  const bool wait = in.take<std::uint8_t>() != 0;
+  const auto data = in.bytes();
+  check(call, to, extent, true);
+  if (data.size() != to.width * to.height) throw Malformed("a copy of another size than its data");
+  if (timeline_.capture(stream) != 0) {  // a graph would read the host's memory anew at every launch
+    world_.report.gap(std::string(call) + " from pageable memory in a captured stream");
+    throw Failed{not_supported};
+  }
+  auto held = std::make_shared<const std::vector<std::byte>>(data.begin(), data.end());
+  ++world_.report.copies;
+  world_.report.copied_bytes += data.size();
+  timeline_.enqueue(
+      stream,
+      [this, to, held] {
+        if (fault_.code != success) return;
+        const std::span all(*held);
+        for (std::uint64_t row = 0; row < to.height; ++row) {
+          if (!world_.device.write(to.at + row * to.pitch, all.subspan(row * to.width, to.width))) {
+            return fail(illegal_address, "a copy to the device into memory that was freed before it ran");
+          }
+        }
+      },
+      data.size());
+  if (wait) timeline_.synchronize(stream);
+}
+
+void Program::copy_out(std::string_view call, Reader& in, Writer& result) {
+  const auto stream = in.take<std::uint64_t>();
+  const auto from = rows(in);
+  check(call, from, in.take<std::uint64_t>(), false);
+  if (from.width * from.height > copy_chunk) throw Malformed("a copy of more than fits a frame");
+  timeline_.synchronize(stream);
+  ++world_.report.copies;
+  world_.report.copied_bytes += from.width * from.height;
+  if (fault_.code != success) throw Failed{fault_.code};
+  auto all = result.room(from.width * from.height);
+  for (std::uint64_t row = 0; row < from.height; ++row) {
+    if (!world_.device.read(from.at + row * from.pitch, all.subspan(row * from.width, from.width))) {
+      throw Failed{illegal_address};
+    }
+  }
+}
+
+void Program::copy(std::string_view call, Reader& in) {
+  const auto stream = in.take<std::uint64_t>();
+  Rows to{}, from{};
+  to.at = in.take<std::uint64_t>();
+  to.pitch = in.take<std::uint64_t>();
+  from.at = in.take<std::uint64_t>();
+  from.pitch = in.take<std::uint64_t>();
+  to.width = from.width = in.take<std::uint64_t>();
+  to.height = from.height = in.take<std::uint64_t>();
+  const bool wait = in.take<std::uint8_t>() != 0;
+  for (const auto& side : {to, from}) {
+    std::uint64_t span;
+    if (side.pitch < side.width || __builtin_mul_overflow(side.pitch, side.height, &span)) throw Failed{invalid_value};
+  }
+  if (to.width == 0 || to.height == 0) return;
+  check(call, from, 0, false);
+  check(call, to, 0, true);
+  ++world_.report.copies;
+  world_.report.copied_bytes += to.width * to.height;
+  timeline_.enqueue(stream, [this, to, from] {
+    if (fault_.code != success) return;
+    const bool whole = to.pitch == to.width && from.pitch == from.width;
+    const auto width = whole ? to.width * to.height : to.width;
+    for (std::uint64_t row = 0; row < (whole ? 1 : to.height); ++row) {
+      if (width != 0 && !world_.device.copy(to.at + row * to.pitch, from.at + row * from.pitch, width)) {
+        return fail(illegal_address, "a copy on the device of memory that was freed before it ran");
+      }
+    }
+  });
+  if (wait) timeline_.synchronize(stream);
+}
+
+void Program::fill(std::string_view call, Reader& in) {
+  const auto stream = in.take<std::uint64_t>();
+  const auto to = rows(in);
+  const auto value = static_cast<std::byte>(in.take<std::uint8_t>());
+  check(call, to, 0, true);
+  timeline_.enqueue(stream, [this, to, value] {
+    if (fault_.code != success) return;
+    for (std::uint64_t row = 0; row < to.height; ++row) {
+      if (to.width != 0 && !world_.device.fill(to.at + row * to.pitch, value, to.width)) {
+        return fail(illegal_address, "cudaMemset of memory that was freed before it ran");
+      }
+    }
+  });
+}
+
+void Program::release(std::string_view call, Address base, bool host) {
+  const auto own = allocations_.find(base);
+  if (own != allocations_.end() && (own->second == Space::pinned) == host) {
+    allocations_.erase(own);
+    world_.device.release(base);
+    return;
+  }
+  const auto found = world_.device.find(base);
+  const auto prefix = std::string(call) + " of " + hex(base);
+  if (found && !found->live && found->base == base) {
+    world_.report.finding("memcheck", "double_free", "", prefix + ", which was freed before");
+  } else if (own != allocations_.end()) {
+    world_.report.finding("memcheck", "double_free", "",
+                          prefix + (host ? ", which cudaFree must free" : ", which cudaFreeHost must free"));
+  } else {
+    world_.report.finding("memcheck", "double_free", "", prefix + ", which is not the start of an allocation of this program");
+  }
+  throw Failed{invalid_value};
+}
+
+// --- errors ---
+
+void Program::fail(std::uint32_t code, std::string_view message) {
+  if (fault_.code != success) return;
+  fault_ = {code, std::string(message)};
+  world_.report.failure(code, message);
+}
+
+void Program::forget_launch_error() {
+  if (!launch_error_.message.empty()) {
+    const auto* text = error_text(launch_error_.code);
+    world_.report.finding("apicheck", "unchecked_error", "",
+                          launch_error_.message + "; no cudaGetLastError asked for " + (text != nullptr ? text->name : "it"));
+  }
+  launch_error_ = {};
+}
+
+void Program::reset() {
+  timeline_.synchronize();
+  timeline_.clear();
+  graphs_.clear();
+  for (const auto& [base, space] : allocations_) world_.device.release(base);
+  allocations_.clear();
+  infos_.clear();
+  for (auto& [number, module] : modules_) {  // its variables start anew
+    if (module.id) world_.device.unload(*std::exchange(module.id, {}));
+  }
+  for (auto& [function, kernel] : kernels_) kernel.dynamic_shared_limit = 0;
+  fault_ = launch_error_ = {};
+  fault_seen_ = false;
+}
+
+}  // namespace sim

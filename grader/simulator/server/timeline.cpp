@@ -1,0 +1,199 @@
+#include "timeline.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "../protocol.h"
+
+namespace sim {
+namespace {
+
+constexpr std::size_t most_bytes = std::size_t{256} << 20, most_entries = 100'000, most_handles = 100'000;
+constexpr std::uint64_t first_id = 0x1000;  // a handle is a pointer to the program, and not a null one
+
+StreamId canonical(StreamId id) { return id == default_stream ? legacy_stream : id; }
+
+}  // namespace
+
+Timeline::Timeline() : next_id_(first_id) { clear(); }
+
+void Timeline::clear() {
+  streams_.clear();
+  events_.clear();
+  held_bytes_ = held_entries_ = 0;
+  streams_[legacy_stream];
+}
+
+Timeline::Stream& Timeline::stream(StreamId id) {
+  const auto found = streams_.find(canonical(id));
+  if (found == streams_.end() || found->second.destroyed) throw UnknownHandle{};
+  return found->second;
+}
+
+Timeline::Event& Timeline::event(EventId id) {
+  const auto found = events_.find(id);
+  if (found == events_.end()) throw UnknownHandle{};
+  return found->second;
+}
+
+StreamId Timeline::create_stream(bool blocking) {
+  if (streams_.size() >= most_handles) throw UnknownHandle{};
+  streams_[next_id_ += 16].blocking = blocking;
+  return next_id_;
+}
+
+void Timeline::destroy_stream(StreamId id) {
+  auto& gone = stream(id);
+  if (canonical(id) == legacy_stream) throw UnknownHandle{};
+  gone.destroyed = true;
+  if (gone.queue.empty()) streams_.erase(id);
+}
+
+bool Timeline::pending(const Mark& mark) const {
+  const auto found = streams_.find(mark.stream);
+  return found != streams_.end() && found->second.done < mark.ticket;
+}
+
+Timeline::Mark Timeline::push(StreamId id, Work work, std::size_t bytes, std::vector<Mark> after) {
+  id = canonical(id);
+  auto& target = stream(id);
+  const auto behind = [&](StreamId other, const Stream& its) {
+    if (!its.queue.empty()) after.push_back({other, its.done + its.queue.size()});
+  };
+  if (id == legacy_stream) {
+    for (const auto& [other, its] : streams_) {
+      if (its.blocking && other != legacy_stream) behind(other, its);
+    }
+  } else if (target.blocking) {
+    behind(legacy_stream, streams_.at(legacy_stream));
+  }
+  target.queue.push_back({std::move(work), std::move(after), ++issued_, bytes});
+  held_bytes_ += bytes;
+  ++held_entries_;
+  return {id, target.done + target.queue.size()};
+}
+
+void Timeline::enqueue(StreamId id, Work work, std::size_t bytes) {
+  if (auto& capture = stream(id).capture) {
+    if (capture->work.size() >= most_entries) throw Capturing{};
+    capture->work.push_back(std::move(work));
+  } else {
+    push(id, std::move(work), bytes);
+  }
+}
+
+void Timeline::run_until(Mark mark) {
+  while (pending(mark)) {
+    auto& its = streams_.at(mark.stream);
+    // The dependences are of earlier issue than this entry, so the recursion is no deeper than there are streams.
+    auto after = std::exchange(its.queue.front().after, {});
+    std::ranges::reverse(after);
+    for (const auto& earlier : after) run_until(earlier);
+    const auto entry = std::move(its.queue.front());
+    its.queue.pop_front();
+    ++its.done;
+    held_bytes_ -= entry.bytes;
+    --held_entries_;
+    if (its.destroyed && its.queue.empty()) streams_.erase(mark.stream);
+    entry.work();
+  }
+}
+
+void Timeline::synchronize(StreamId id) {
+  if (stream(id).capture) throw Capturing{};
+  run_until(push(id, [] {}, 0));
+}
+
+void Timeline::synchronize() {
+  while (true) {
+    std::pair<std::uint64_t, Mark> latest{};
+    for (const auto& [id, its] : streams_) {
+      if (!its.queue.empty()) {
+        const std::pair candidate(its.queue.back().issued, Mark{id, its.done + its.queue.size()});
+        if (candidate.first > latest.first) latest = candidate;
+      }
+    }
+    if (latest.first == 0) return;
+    run_until(latest.second);
+  }
+}
+
+EventId Timeline::create_event() {
+  if (events_.size() >= most_handles) throw UnknownHandle{};
+  events_[next_id_ += 16];
+  return next_id_;
+}
+
+void Timeline::destroy_event(EventId id) {
+  event(id);
+  events_.erase(id);
+}
+
+void Timeline::record(EventId id, StreamId on) {
+  auto& target = event(id);
+  target.capture = stream(on).capture;
+  target.mark.reset();
+  if (target.capture) return;
+  target.time = std::make_shared<std::optional<Clock::time_point>>();
+  target.mark = push(on, [time = target.time] { *time = Clock::now(); }, 0);
+}
+
+void Timeline::wait(StreamId id, EventId on) {
+  const auto& awaited = event(on);
+  auto& waiting = stream(id);
+  if (awaited.capture) {
+    if (canonical(id) == legacy_stream) throw Capturing{};
+    waiting.capture = awaited.capture;
+  } else if (awaited.mark && pending(*awaited.mark)) {
+    if (waiting.capture) throw Capturing{};
+    push(id, [] {}, 0, {*awaited.mark});
+  }
+}
+
+void Timeline::synchronize_event(EventId id) {
+  const auto& target = event(id);
+  if (target.capture) throw Capturing{};
+  if (target.mark) run_until(*target.mark);
+}
+
+std::optional<float> Timeline::elapsed(EventId start, EventId end) {
+  const auto from = event(start).time, to = event(end).time;
+  if (!from || !to || !*from || !*to) return {};
+  return std::chrono::duration<float, std::milli>(**to - **from).count();
+}
+
+void Timeline::begin_capture(StreamId id) {
+  auto& its = stream(id);
+  if (canonical(id) == legacy_stream || its.capture) throw Capturing{};
+  its.capture = std::make_shared<Capture>(Capture{++issued_, id, {}});
+}
+
+Graph Timeline::end_capture(StreamId id) {
+  const auto ended = stream(id).capture;
+  if (!ended || ended->origin != id) throw Unmatched{};
+  for (auto& [other, its] : streams_) {
+    if (its.capture == ended) its.capture.reset();
+  }
+  return std::make_shared<const std::vector<Work>>(std::move(ended->work));
+}
+
+std::uint64_t Timeline::capture(StreamId id) const {
+  const auto found = streams_.find(canonical(id));
+  if (found == streams_.end()) throw UnknownHandle{};
+  return found->second.capture ? found->second.capture->id : 0;
+}
+
+bool Timeline::capturing() const {
+  return std::ranges::any_of(streams_, [](const auto& entry) { return entry.second.capture != nullptr; });
+}
+
+void Timeline::launch(Graph graph, StreamId on) {
+  if (stream(on).capture) throw Capturing{};  // a graph in a graph in a graph could be nested without end
+  enqueue(on, [graph = std::move(graph)] {
+    for (const auto& work : *graph) work();
+  });
+}
+
+bool Timeline::overfull() const { return held_bytes_ > most_bytes || held_entries_ > most_entries; }
+
+}  // namespace sim

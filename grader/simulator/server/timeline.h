@@ -1,0 +1,100 @@
+// Streams and events of one program: which work waits for which, and when it runs.
+//
+// Work is queued with the dependences that CUDA guarantees and no others. Who runs it decides how late: after every call
+// (program order), or only when something waits for it, the last issued first, so that work which relies on an
+// order that nobody promised meets the other one.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace sim {
+
+using Work = std::function<void()>;
+using Graph = std::shared_ptr<const std::vector<Work>>;
+using StreamId = std::uint64_t;
+using EventId = std::uint64_t;
+
+// A handle that was never given out or is destroyed.
+struct UnknownHandle {};
+// What a stream that is being captured does not allow.
+struct Capturing {};
+// An end of a capture that did not begin there.
+struct Unmatched {};
+
+class Timeline {
+ public:
+  Timeline();
+
+  StreamId create_stream(bool blocking);
+  void destroy_stream(StreamId);  // what is queued still runs
+  // bytes: what the work holds on to until it has run.
+  void enqueue(StreamId, Work, std::size_t bytes = 0);
+  void synchronize(StreamId);
+  void synchronize();  // runs all but what is being captured
+
+  EventId create_event();
+  void destroy_event(EventId);
+  void record(EventId, StreamId);
+  void wait(StreamId, EventId);
+  void synchronize_event(EventId);
+  // Milliseconds between two events; nothing unless both were recorded.
+  std::optional<float> elapsed(EventId start, EventId end);
+
+  void begin_capture(StreamId);
+  Graph end_capture(StreamId);
+  std::uint64_t capture(StreamId) const;  // its number, 0 if the stream is not being captured
+  bool capturing() const;
+  void launch(Graph, StreamId);
+
+  bool overfull() const;
+  void clear();  // forgets everything, what is queued too
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Mark {
+    StreamId stream = 0;
+    std::uint64_t ticket = 0;
+  };
+  struct Entry {
+    Work work;
+    std::vector<Mark> after;
+    std::uint64_t issued;
+    std::size_t bytes;
+  };
+  struct Capture {
+    std::uint64_t id;
+    StreamId origin;
+    std::vector<Work> work;
+  };
+  struct Stream {
+    bool blocking = true, destroyed = false;
+    std::uint64_t done = 0;
+    std::deque<Entry> queue;
+    std::shared_ptr<Capture> capture;
+  };
+  struct Event {
+    std::optional<Mark> mark;
+    std::shared_ptr<std::optional<Clock::time_point>> time;
+    std::shared_ptr<Capture> capture;
+  };
+
+  Stream& stream(StreamId);
+  Event& event(EventId);
+  Mark push(StreamId, Work, std::size_t bytes, std::vector<Mark> after = {});
+  void run_until(Mark);
+  bool pending(const Mark&) const;
+
+  std::map<StreamId, Stream> streams_;
+  std::map<EventId, Event> events_;
+  std::uint64_t next_id_, issued_ = 0;
+  std::size_t held_bytes_ = 0, held_entries_ = 0;
+};
+
+}  // namespace sim

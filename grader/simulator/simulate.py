@@ -1,0 +1,132 @@
+"""``grader simulate``: run a program that nvcc built with the shared runtime, on the sim, with all checks."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from elftools.common.exceptions import ELFError
+from elftools.elf.dynamic import DynamicSection
+from elftools.elf.elffile import ELFFile
+
+from grader.devices.device import DeviceError
+from grader.simulator.driver import LIBRARIES, RUNTIME, SOCKET_VARIABLE, Options, Simulator
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from grader.devices.device import Finding
+
+EXIT_FINDINGS = 86
+_EXIT_USAGE = 2
+_EXIT_MACHINE = 3
+_EXIT_INTERRUPTED = 130
+_FINISH_SECONDS = 600.0
+
+
+def simulate(argv: Sequence[str], *, json_path: Path | None, leak_check: bool) -> int:
+    """Run ``argv`` on the sim and print what the checkers saw to stderr.
+
+    Args:
+        argv: the program, by path or by its name on PATH, and its arguments; its input and output are ours.
+        json_path: where findings and gaps go as JSON, too.
+        leak_check: also report what the program did not free.
+
+    Returns:
+        The program's exit code (128 + n for signal n), or 86 if it is 0 and there are findings, 2 if the
+        program cannot run here, 3 if the simulator failed or lacks what the program needs.
+    """
+    program = shutil.which(argv[0])
+    if program is None:
+        return _complain(f"{argv[0]}: no such program", _EXIT_USAGE)
+    if reason := why_not(Path(program)):
+        return _complain(reason, _EXIT_USAGE)
+    threads = len(os.sched_getaffinity(0))
+    try:
+        with Simulator(replace(Options(), open=True, leak_check=leak_check, threads=threads)) as simulator:
+            code = _run([program, *argv[1:]], simulator)
+            outcome = simulator.synchronize(_FINISH_SECONDS)
+            if outcome.timed_out:
+                return _complain(outcome.message, _EXIT_MACHINE)
+            findings, gaps = simulator.take_findings(), simulator.unsupported()
+            gaps += simulator.tampering()
+    except DeviceError as error:
+        return _complain(str(error), _EXIT_MACHINE)
+    except KeyboardInterrupt:
+        return _EXIT_INTERRUPTED
+
+    sys.stderr.write(describe(findings, gaps))
+    exit_code = code or (_EXIT_MACHINE if gaps else EXIT_FINDINGS if findings else 0)
+    if json_path is not None:
+        record = {
+            "program": list(argv),
+            "exit_code": exit_code,
+            "findings": [asdict(finding) for finding in findings],
+            "unsupported": list(gaps),
+        }
+        json_path.write_text(json.dumps(record, indent=2) + "\n")
+    return exit_code
+
+
+def why_not(program: Path) -> str:
+    """Why an executable cannot run on the sim, with the nvcc option that helps; empty if it can.
+
+    A script may run: what it starts is not looked at.
+    """
+    with program.open("rb") as file:
+        try:
+            elf = ELFFile(file)
+            dynamic = elf.get_section_by_name(".dynamic")
+            device_code = elf.get_section_by_name(".nv_fatbin") is not None
+        except ELFError:
+            return ""
+        needed: list[str] = []
+        if isinstance(dynamic, DynamicSection):
+            needed = [getattr(tag, "needed") for tag in dynamic.iter_tags("DT_NEEDED")]  # noqa: B009 (untyped there)
+    if not device_code or RUNTIME.name in needed:
+        return ""
+    if other := next((name for name in needed if name.startswith("libcudart.so")), None):
+        return f"{program} is linked with {other}; the simulator plays {RUNTIME.name}: build it with nvcc 13"
+    return f"{program} holds a CUDA runtime of its own, which wants a GPU; link it with: nvcc -cudart shared"
+
+
+def describe(findings: Sequence[Finding], gaps: Sequence[str]) -> str:
+    """The report for people, a line or two per finding; empty if there is nothing to say."""
+    lines = []
+    for finding in findings:
+        place = f"{finding.file}:{finding.line}: " if finding.file else ""
+        kernel = f" in {finding.kernel}" if finding.kernel else ""
+        lines.append(f"{place}{finding.tool}: {finding.kind}{kernel}: {finding.message}")
+    lines += [f"not simulated: {gap}" for gap in gaps]
+    if findings:
+        lines.append(f"{len(findings)} finding{'s' if len(findings) > 1 else ''}")
+    return "".join(f"grader: {line}\n" for line in lines)
+
+
+def _run(argv: list[str], simulator: Simulator) -> int:
+    """Run the program to its end; its exit code as a shell would give it."""
+    with simulator.client_socket() as channel:
+        libraries = [str(LIBRARIES), *filter(None, [os.environ.get("LD_LIBRARY_PATH")])]
+        environment = {
+            **os.environ,
+            "LD_LIBRARY_PATH": os.pathsep.join(libraries),
+            SOCKET_VARIABLE: str(channel.fileno()),
+        }
+        process = subprocess.Popen(argv, env=environment, pass_fds=[channel.fileno()])
+    try:
+        code = process.wait()
+    except KeyboardInterrupt:
+        process.wait()  # the terminal has interrupted it, too
+        raise
+    return 128 - code if code < 0 else code
+
+
+def _complain(message: str, code: int) -> int:
+    sys.stderr.write(f"grader: {message}\n")
+    return code
