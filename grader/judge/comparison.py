@@ -77,7 +77,7 @@ def compare(name: str, expectation: Expectation, got: NDArray[np.generic]) -> Co
     expected, bound, wrong = _judged(expectation.candidates[0], values)
     for candidate in expectation.candidates[1:]:
         other = _judged(candidate, values)
-        better = other[2].sum(axis=-1, keepdims=True) < wrong.sum(axis=-1, keepdims=True)
+        better = _distance(values, *other) < _distance(values, expected, bound, wrong)
         expected, bound, wrong = (
             np.where(better, theirs, ours)
             for theirs, ours in zip(other, (expected, bound, wrong), strict=True)
@@ -132,6 +132,14 @@ def _judged(candidate: Candidate, values: Array) -> tuple[Array, Array, Mask]:
         near = np.abs(values - candidate.expected) <= candidate.allowed
     right = near | (np.isnan(candidate.expected) & np.isnan(values))
     return candidate.expected, candidate.allowed, ~right
+
+
+def _distance(values: Array, expected: Array, bound: Array, wrong: Mask) -> Array:
+    """How far each row is from a candidate: wrong elements, then the largest share of the allowed error."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share = np.where(wrong, 0.0, np.nan_to_num(np.abs(values - expected) / bound))
+    count: Array = wrong.sum(axis=-1, keepdims=True) + 0.5 * share.max(axis=-1, keepdims=True)
+    return count
 
 
 def _worst(errors: Array, bounds: Array) -> tuple[float, float]:

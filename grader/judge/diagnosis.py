@@ -224,11 +224,11 @@ def stored_in_half(evidence: Evidence) -> str | None:
     values = evidence.got[np.isfinite(evidence.got) & (evidence.got != 0)].astype(np.float32)
     if values.size < 8:
         return None
+    if not (values.view(np.uint32) & np.uint32(0xFFFF)).any():  # first: most of these fit float16 as well
+        return "matches bfloat16: every value is one that bfloat16 can hold"
     with np.errstate(over="ignore"):
         if np.array_equal(values.astype(np.float16).astype(np.float32), values):
             return "matches float16: every value is one that float16 can hold"
-    if not (values.view(np.uint32) & np.uint32(0xFFFF)).any():
-        return "matches bfloat16: every value is one that bfloat16 can hold"
     return None
 
 
