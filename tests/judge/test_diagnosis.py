@@ -1,0 +1,209 @@
+"""Each rule of the diagnosis on an output that has the bug it names."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from grader.judge.comparison import compare
+from grader.judge.diagnosis import NOTHING_WRITTEN, diagnose
+from grader.problems import load_all
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from grader.problems.problem import Case, Inputs
+
+PROBLEMS = load_all()
+POISON = np.array([0xFFF12345], np.uint32).view(np.float32)[0]
+
+
+def a_case(problem_id: str, sizes: str, distribution: str = "normal", *, future: int = 0) -> Case:
+    return next(
+        case
+        for case in PROBLEMS[problem_id].cases(21)
+        if case.distribution == distribution
+        and case.name.startswith(sizes)
+        and case.sizes.get("mask_future", 0) == future
+    )
+
+
+def right_outputs(problem_id: str, case: Case, given: Inputs) -> dict[str, np.ndarray]:
+    expected = PROBLEMS[problem_id].oracle(case, given)
+    return {name: one.candidates[0].expected.astype(np.float32) for name, one in expected.items()}
+
+
+def told(
+    problem_id: str, case: Case, change: Callable[[dict[str, np.ndarray]], None], **previous: np.ndarray
+) -> str:
+    problem = PROBLEMS[problem_id]
+    given = problem.inputs(case)
+    got = right_outputs(problem_id, case, given)
+    change(got)
+    compared = {name: compare(name, one, got[name]) for name, one in problem.oracle(case, given).items()}
+    return diagnose(problem, case, given, compared, got, previous or None)
+
+
+def forward(change: Callable[[np.ndarray], None], sizes: str = "7 x 12") -> str:
+    """What is said of a LayerNorm forward whose ``ln_res`` is changed in place."""
+    return told("layernorm_forward", a_case("layernorm_forward", sizes), lambda got: change(got["ln_res"]))
+
+
+def test_right_outputs_have_no_diagnosis() -> None:
+    assert not forward(lambda _: None)
+
+
+def test_nothing_written() -> None:
+    def poison(got: dict[str, np.ndarray]) -> None:
+        for array in got.values():
+            array[:] = POISON
+
+    assert told("layernorm_forward", a_case("layernorm_forward", "7 x 12"), poison) == NOTHING_WRITTEN
+
+
+def test_nothing_written_in_place_means_the_input_is_still_there() -> None:
+    case = a_case("softmax_forward", "3 x 4")
+    scores = PROBLEMS["softmax_forward"].inputs(case).arrays["inp"]
+    assert told("softmax_forward", case, lambda got: got.update(inp=scores)) == NOTHING_WRITTEN
+
+
+def test_the_tail_of_a_row_was_never_written() -> None:
+    def tail(out: np.ndarray) -> None:
+        out[:, 8:] = POISON
+
+    text = forward(tail)
+    assert "28 of 84 elements were never written" in text
+    assert "right up to column 7, wrong from column 8 on (4 of 12)" in text
+
+
+def test_zero_after_a_column() -> None:
+    def tail(out: np.ndarray) -> None:
+        out[:, 1024:] = 0
+
+    text = forward(tail, "5 x 1028")
+    assert "the wrong elements are zero" in text
+    assert "right up to column 1023, wrong from column 1024 on" in text
+
+
+def test_every_32nd_column() -> None:
+    def lanes(out: np.ndarray) -> None:
+        out[:, ::32] += 1
+
+    assert "only every 32nd of the columns" in forward(lanes, "5 x 1024")
+
+
+def test_only_the_last_column() -> None:
+    def last(out: np.ndarray) -> None:
+        out[:, -1] += 1
+
+    assert "only column 11, the last one" in forward(last)
+
+
+def test_rows_after_the_first() -> None:
+    def rows(out: np.ndarray) -> None:
+        out[1:] *= 1.5 + np.arange(12)
+
+    assert "right up to row 0, wrong from row 1 on" in forward(rows)
+
+
+@pytest.mark.parametrize(("axis", "name"), [(0, "batch"), (1, "nhead")])
+def test_only_batches_or_heads_after_the_first(axis: int, name: str) -> None:
+    def later(got: dict[str, np.ndarray]) -> None:
+        part = np.moveaxis(got["inp"], axis, 0)[1:]
+        part[:] = part * np.random.default_rng(1).uniform(2, 3, part.shape)
+
+    text = told("softmax_forward", a_case("softmax_forward", "3 x 4"), later)
+    assert f"right up to {name} 0, wrong from {name} 1 on" in text
+
+
+def test_a_constant_factor() -> None:
+    def double(out: np.ndarray) -> None:
+        out *= 2
+
+    assert "the same factor of 2" in forward(double)
+
+
+def test_a_factor_of_each_row() -> None:
+    def factors(got: dict[str, np.ndarray]) -> None:
+        got["inp"] *= np.array([1.1, 1.2, 1.4, 1.5, 1.6], np.float32)[:, None]
+
+    assert "a factor of its own" in told(
+        "softmax_forward", a_case("softmax_forward", "1 x 1 x 5 x 129"), factors
+    )
+
+
+def test_an_offset_of_each_row() -> None:
+    def offsets(out: np.ndarray) -> None:
+        out += np.arange(1, 8, dtype=np.float32)[:, None]
+
+    assert "off by a constant of its own" in forward(offsets)
+
+
+@pytest.mark.parametrize("name", ["float16", "bfloat16"])
+def test_values_stored_in_half(name: str) -> None:
+    def store(out: np.ndarray) -> None:
+        if name == "float16":
+            out[:] = out.astype(np.float16)
+        else:
+            out.view(np.uint32)[:] &= 0xFFFF0000
+
+    assert f"matches {name}" in forward(store, "5 x 256")
+
+
+@pytest.mark.parametrize(("size", "name"), [(2.0**-11, "float16"), (2.0**-8, "bfloat16")])
+def test_errors_of_the_size_of_half(size: float, name: str) -> None:
+    def blur(out: np.ndarray) -> None:
+        out *= 1 + np.random.default_rng(3).uniform(-size, size, out.shape).astype(np.float32)
+
+    assert f"matches {name}" in forward(blur, "5 x 256")
+
+
+def test_added_to_an_output_that_was_never_set() -> None:
+    case = a_case("layernorm_backward", "33 x 64")
+
+    def add(got: dict[str, np.ndarray]) -> None:
+        got["gamma_grad"][:] = np.nan
+
+    text = told("layernorm_backward", case, add)
+    assert text.startswith("gamma_grad: every element is NaN")
+    assert "+=" in text
+
+
+def test_the_result_of_the_call_before() -> None:
+    case = a_case("softmax_backward", "33 x 70")
+    stale = np.random.default_rng(5).standard_normal((33, 70)).astype(np.float32)
+    text = told("softmax_backward", case, lambda got: got.update(out_grad=stale), out_grad=stale)
+    assert "the result of the call before" in text
+
+
+def test_nan_rows_of_a_negative_variance() -> None:
+    def rows(out: np.ndarray) -> None:
+        out[1:3] = np.nan
+
+    text = forward(rows)
+    assert "NaN or infinity in 2 of 7 rows" in text
+    assert "negative variance" in text
+
+
+@pytest.mark.parametrize(
+    ("problem_id", "sizes", "future"),
+    [
+        ("softmax_forward", "1 x 2 x 67", 1),
+        ("softmax_backward", "5 x 65", 0),
+        ("layernorm_forward", "5 x 36", 0),
+        ("layernorm_backward", "32 x 36", 0),
+    ],
+)
+def test_the_problem_s_own_bugs_are_named(problem_id: str, sizes: str, future: int) -> None:
+    case = a_case(problem_id, sizes, future=future)
+    problem = PROBLEMS[problem_id]
+    given = problem.inputs(case)
+    named = 0
+    for bug, formula in problem.bugs.items():
+        wrong = {name: value.astype(np.float32) for name, value in formula(given).items()}
+        text = told(problem_id, case, lambda got, wrong=wrong: got.update(wrong))
+        assert not text or bug in text
+        named += bool(text)
+    assert named >= 4
