@@ -270,6 +270,11 @@ def _exponentials(given: Inputs) -> Array:
     return np.asarray(np.exp(logits - logits.max(axis=-1, keepdims=True)))
 
 
+def _without_maximum(given: Inputs) -> Array:
+    powers = np.exp(_logits(given).astype(np.float32))
+    return np.asarray(powers / powers.sum(axis=-1, keepdims=True), np.float64)
+
+
 def _maximum_in_sum_only(given: Inputs) -> Array:
     logits = _logits(given)
     return np.asarray(
@@ -322,6 +327,7 @@ PROBLEM = Problem(
         ),
         "the future mask hides the past (j < i) instead of the future (j > i)": _changed(_past_hidden),
         "the division by the sum of the exponentials is missing": _changed(_exponentials),
+        "the maximum is not subtracted, so the exponentials overflow or vanish": _changed(_without_maximum),
         "the maximum is subtracted in the denominator but not in the numerator": _changed(
             _maximum_in_sum_only
         ),
