@@ -168,7 +168,7 @@ def _shares(
 ) -> dict[str, float]:
     """Points per group: those that the assignment names, and the rest in equal parts.
 
-    Where all groups are named, what they leave over is shared in proportion, so that the whole is always given.
+    Where all groups are named, what they leave over is shared in proportion: the whole is always given.
     """
     named = {name: group_points[name] for name in groups if name in group_points}
     others = [name for name in groups if name not in named]
