@@ -1,0 +1,347 @@
+"""Calibration of the tolerances: right float32 implementations pass with margin, wrong ones fail.
+
+The implementations are emulations: sums in the orders that kernels use, and fast intrinsics off by as
+much as the CUDA C++ Programming Guide allows, in a random direction for each value.
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+import torch
+
+from grader.judge.comparison import compare
+from grader.problems import load_all
+from grader.problems.bounds import PRECISIONS, additions, allowed, partial_sum
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from numpy.typing import NDArray
+
+    from grader.problems.problem import Case, Inputs
+
+    Floats = NDArray[np.float32]
+    Sum = Callable[[Floats], Floats]  # over the last axis, which stays with length 1
+    Outputs = Mapping[str, Floats]
+
+PROBLEMS = load_all()
+ULP = 2.0**-23
+MARGIN = 0.75  # of the allowed error: what the worst right implementation may use
+
+
+# How kernels add, divide and take powers.
+
+
+def serial(terms: Floats) -> Floats:
+    return np.add.accumulate(terms, axis=-1, dtype=np.float32)[..., -1:]
+
+
+def pairwise(terms: Floats) -> Floats:
+    return np.ascontiguousarray(terms).sum(axis=-1, keepdims=True, dtype=np.float32)
+
+
+def tree(terms: Floats, threads: int) -> Floats:
+    """Every thread adds its own elements one after another, then halves are added to halves."""
+    padding = -terms.shape[-1] % threads
+    padded = np.pad(terms, [(0, 0)] * (terms.ndim - 1) + [(0, padding)])
+    lanes = serial(np.swapaxes(padded.reshape(*terms.shape[:-1], -1, threads), -1, -2))[..., 0]
+    while lanes.shape[-1] > 1:
+        half = lanes.shape[-1] // 2
+        lanes = lanes[..., :half] + lanes[..., half:]
+    return lanes
+
+
+SUMS: Mapping[str, Sum] = {
+    "serial": serial,
+    "pairwise": pairwise,
+    "warp tree": lambda terms: tree(terms, 32),
+    "block tree": lambda terms: tree(terms, 256),
+}
+
+
+def off(values: NDArray[np.float64], ulps: NDArray[np.float64] | float) -> Floats:
+    """``values`` moved by ``ulps`` of themselves, up or down, results below 2^-126 flushed to zero."""
+    random = np.random.default_rng(zlib.crc32(np.ascontiguousarray(values).tobytes()))
+    moved = values * (1 + random.choice([-1.0, 1.0], values.shape) * ulps * ULP)
+    return np.where(np.abs(moved) < 2.0**-126, 0, moved).astype(np.float32)
+
+
+def fast_exp(x: Floats) -> Floats:
+    finite = np.where(np.isfinite(x), x, -1000).astype(np.float64)
+    return off(np.exp(finite), np.where(finite == 0, 0, 2 + np.floor(np.abs(1.173 * finite))))  # 2^0 is exact
+
+
+def fast_divide(a: Floats, b: Floats) -> Floats:
+    return off(a.astype(np.float64) / b, 2)
+
+
+def fast_rsqrt(x: Floats) -> Floats:
+    return off(1 / np.sqrt(x.astype(np.float64)), 2)
+
+
+# Right implementations.
+
+
+def logits(given: Inputs) -> Floats:
+    scores, mask = given.arrays["inp"], given.arrays["attn_mask"]
+    assert scores is not None
+    out = scores.copy() if mask is None else scores + mask[:, None, None, :]
+    if given.scalars["mask_future"]:
+        out[..., np.triu(np.ones(out.shape[2:], np.bool_), k=1)] = -np.inf
+    return np.asarray(out, np.float32)
+
+
+def softmax_right(given: Inputs, total: Sum) -> Mapping[str, Outputs]:
+    row = logits(given)
+    top = row.max(axis=-1, keepdims=True)
+    with np.errstate(invalid="ignore", divide="ignore", under="ignore"):
+        x = np.where(np.isneginf(top), -np.inf, row - top)
+        plain, fast = np.exp(x), fast_exp(x)
+        epsilon = np.float32(1e-8)
+        base = row * np.float32(1.4426950408889634) - top * np.float32(1.4426950408889634)
+        results = {
+            "plain": plain / total(plain),
+            "with epsilon": plain / (total(plain) + epsilon),
+            "fast intrinsics": fast_divide(fast, total(fast) + epsilon),
+            "reciprocal": fast * fast_divide(np.ones_like(top), total(fast) + epsilon),
+        }
+        if np.abs(top[np.isfinite(top)]).max() < 2048:  # a mask of -1e8 swallows the logarithm
+            results["logarithm of the sum"] = np.exp(row - (top + np.log(total(plain))))
+        if np.abs(top[np.isfinite(top)]).max() < 50:  # without an fma the two products round differently
+            results["powers of two"] = np.exp2(base) / total(np.exp2(base))
+        results["online"] = online(row)
+    return {name: {"inp": result.astype(np.float32)} for name, result in results.items()}
+
+
+def online(row: Floats) -> Floats:
+    """A running maximum and a running sum that is rescaled when the maximum grows."""
+    top = np.full((*row.shape[:-1],), -np.inf, np.float32)
+    total = np.zeros_like(top)
+    for column in range(row.shape[-1]):
+        x = row[..., column]
+        new = np.maximum(top, x)
+        kept = fast_exp(np.where(np.isneginf(new), np.float32(0), top - new))
+        total = total * kept + fast_exp(np.where(np.isneginf(new), -np.inf, x - new))
+        top = new
+    return fast_divide(fast_exp(row - top[..., None]), total[..., None])
+
+
+def softmax_backward_right(given: Inputs, total: Sum) -> Mapping[str, Outputs]:
+    g, s = (np.asarray(given.arrays[name], np.float32) for name in ("out_grad", "soft_inp"))
+    dot = total(g * s)
+    return {
+        "as written": {"out_grad": s * (g - dot)},
+        "products first": {"out_grad": g * s - s * dot},
+    }
+
+
+def layernorm_right(given: Inputs, total: Sum) -> Mapping[str, Outputs]:
+    x, scale, bias = (np.asarray(given.arrays[name], np.float32) for name in ("inp", "scale", "bias"))
+    n, epsilon = np.float32(x.shape[1]), np.float32(1e-8)
+    mean = total(x) / n
+    two_pass = total((x - mean) ** 2) / n
+    squares = np.maximum(total(x * x) / n - mean * mean, np.float32(0))
+    moving_mean, moving = welford(x)
+
+    def outputs(mean: Floats, variance: Floats, root: Floats, *, fused: bool = False) -> Outputs:
+        slope = scale * root
+        result = x * slope + (bias - mean * slope) if fused else (x - mean) * root * scale + bias
+        return {"ln_res": result, "vars": variance[:, 0], "means": mean[:, 0]}
+
+    return {
+        "two passes": outputs(mean, two_pass, 1 / np.sqrt(two_pass + epsilon)),
+        "two passes, vars with epsilon": outputs(mean, two_pass + epsilon, fast_rsqrt(two_pass + epsilon)),
+        "two passes, fused": outputs(mean, two_pass, fast_rsqrt(two_pass + epsilon), fused=True),
+        "E[x^2] - E[x]^2": outputs(mean, squares, fast_rsqrt(squares + epsilon)),
+        "E[x^2] - E[x]^2, fused": outputs(mean, squares, fast_rsqrt(squares + epsilon), fused=True),
+        "Welford": outputs(moving_mean, moving, fast_rsqrt(moving + epsilon)),
+    }
+
+
+def welford(x: Floats) -> tuple[Floats, Floats]:
+    mean, m2 = np.zeros((x.shape[0], 1), np.float32), np.zeros((x.shape[0], 1), np.float32)
+    for count in range(x.shape[1]):
+        value = x[:, count : count + 1]
+        delta = value - mean
+        mean = mean + delta / np.float32(count + 1)
+        m2 = m2 + delta * (value - mean)
+    return mean, m2 / np.float32(x.shape[1])
+
+
+def layernorm_backward_right(given: Inputs, total: Sum) -> Mapping[str, Outputs]:
+    names = ("out_grad", "inp", "gamma", "vars", "means")
+    g, x, gamma, variance, mean = (np.asarray(given.arrays[name], np.float32) for name in names)
+    n = np.float32(x.shape[1])
+
+    def outputs(root: Floats, xhat: Floats) -> Outputs:
+        d = g * gamma
+        return {
+            "gamma_grad": total((g * xhat).T)[:, 0],
+            "betta_grad": total(g.T)[:, 0],
+            "inp_grad": (d - (total(d) + xhat * total(d * xhat)) / n) * root,
+        }
+
+    exact = 1 / np.sqrt(variance + np.float32(1e-8))[:, None]
+    fast = fast_rsqrt(variance)[:, None]
+    return {
+        "epsilon again": outputs(exact, (x - mean[:, None]) * exact),
+        "fast root": outputs(fast, (x - mean[:, None]) * fast),
+        "fused": outputs(fast, x * fast - mean[:, None] * fast),
+    }
+
+
+RIGHT: Mapping[str, Callable[[Inputs, Sum], Mapping[str, Outputs]]] = {
+    "softmax_forward": softmax_right,
+    "softmax_backward": softmax_backward_right,
+    "layernorm_forward": layernorm_right,
+    "layernorm_backward": layernorm_backward_right,
+}
+
+
+def judged(problem_id: str, case: Case, given: Inputs, outputs: Outputs) -> tuple[bool, float]:
+    """Whether all outputs are right, and the largest share of the allowed error."""
+    compared = [
+        compare(name, expectation, outputs[name])
+        for name, expectation in PROBLEMS[problem_id].oracle(case, given).items()
+    ]
+    share = 0.0
+    for one in compared:
+        normal = (np.abs(one.expected) > 2.0**-125) & np.isfinite(one.bound)  # others may be flushed
+        error = np.abs(outputs[one.name] - one.expected)
+        share = max(share, float(np.max(error / one.bound, initial=0.0, where=normal)))
+    return all(one.right for one in compared), share
+
+
+@pytest.mark.parametrize("problem_id", RIGHT)
+@pytest.mark.parametrize("order", SUMS)
+def test_right_float32_implementations_pass_with_margin(problem_id: str, order: str) -> None:
+    for case in PROBLEMS[problem_id].cases(11):
+        given = PROBLEMS[problem_id].inputs(case)
+        for style, outputs in RIGHT[problem_id](given, SUMS[order]).items():
+            right, share = judged(problem_id, case, given, outputs)
+            assert right, f"{style}: {case.name}: {share:.2f} of the allowed error"
+            assert share <= MARGIN, f"{style}: {case.name}: {share:.2f} of the allowed error"
+
+
+# Wrong precision.
+
+
+def rounded(values: NDArray[np.generic], dtype: torch.dtype) -> Floats:
+    narrow = torch.from_numpy(values.astype(np.float32)).to(dtype).float().numpy()
+    return np.asarray(narrow, np.float32)
+
+
+def with_inputs(given: Inputs, dtype: torch.dtype, *names: str) -> Inputs:
+    arrays = {
+        name: rounded(array, dtype) if name in names else array
+        for name, array in given.arrays.items()
+        if array is not None
+    }
+    return type(given)({**given.arrays, **arrays}, given.outputs, given.scalars)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("where", ["inputs", "outputs"])
+@pytest.mark.parametrize("problem_id", RIGHT)
+def test_half_precision_inside_fails_at_every_length(problem_id: str, where: str, dtype: torch.dtype) -> None:
+    for case in PROBLEMS[problem_id].cases(12):
+        if case.distribution != "normal" or case.sizes.get("to_len", case.sizes.get("softmax_len")) == 1:
+            continue
+        given = PROBLEMS[problem_id].inputs(case)
+        names = ("inp", "out_grad", "soft_inp") if where == "inputs" else ()
+        outputs = next(iter(RIGHT[problem_id](with_inputs(given, dtype, *names), pairwise).values()))
+        if where == "outputs":
+            outputs = {name: rounded(values, dtype) for name, values in outputs.items()}
+        right, share = judged(problem_id, case, given, outputs)
+        assert not right, f"{case.name}: {share:.2f} of the allowed error"
+
+
+def test_a_sum_in_half_precision_fails_at_every_length() -> None:
+    """Exponentials and sums rounded to half, everything else in float32."""
+    for case in PROBLEMS["softmax_forward"].cases(13):
+        if case.distribution != "normal" or case.sizes["to_len"] == 1:
+            continue
+        given = PROBLEMS["softmax_forward"].inputs(case)
+        row = logits(given)
+        powers = rounded(np.exp(row - row.max(axis=-1, keepdims=True)), torch.float16)
+        right, _ = judged("softmax_forward", case, given, {"inp": powers / pairwise(powers)})
+        assert not right, case.name
+
+
+# Wrong formulas.
+
+
+@pytest.mark.parametrize("problem_id", RIGHT)
+def test_every_typical_bug_fails_somewhere(problem_id: str) -> None:
+    problem = PROBLEMS[problem_id]
+    passed = set(problem.bugs)
+    for case in problem.cases(14):
+        given = problem.inputs(case)
+        best = {name: one.candidates[0].expected for name, one in problem.oracle(case, given).items()}
+        for bug in sorted(passed):
+            with np.errstate(all="ignore"):
+                outputs = {**best, **problem.bugs[bug](given)}
+                right, _ = judged(
+                    problem_id, case, given, {n: v.astype(np.float32) for n, v in outputs.items()}
+                )
+            passed -= set() if right else {bug}
+    assert not passed
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0])
+@pytest.mark.parametrize("problem_id", RIGHT)
+def test_a_constant_output_fails_on_every_case(problem_id: str, value: float) -> None:
+    problem = PROBLEMS[problem_id]
+    for case in problem.cases(15):
+        given = problem.inputs(case)
+        if case.distribution == "mean / sigma 1000" or 1 in {
+            case.sizes.get("to_len"),
+            case.sizes.get("softmax_len"),
+        }:
+            continue  # only finite numbers are asked for; a row of length 1 is constant
+        expected = problem.oracle(case, given)
+        outputs = {
+            name: np.full(one.candidates[0].expected.shape, value, np.float32)
+            for name, one in expected.items()
+        }
+        assert not any(
+            compare(name, one, outputs[name]).right for name, one in expected.items() if name != "vars"
+        )
+
+
+def test_wrong_constants_of_the_course_s_old_checks_fail() -> None:
+    """Zeros in a long softmax, and LayerNorm with epsilon 1e-3: both passed a tolerance of 1e-3."""
+    softmax = PROBLEMS["softmax_forward"]
+    long = next(case for case in softmax.cases(16) if case.sizes["to_len"] == 2048)
+    given = softmax.inputs(long)
+    expected = softmax.oracle(long, given)["inp"]
+    got = expected.candidates[0].expected.astype(np.float32)
+    got[..., 1024:] = 0
+    assert compare("inp", expected, got).bad == got[..., 1024:].size
+
+
+# The pieces.
+
+
+def test_additions_grow_like_the_length_first_and_its_root_later() -> None:
+    assert additions(1) == 1
+    assert additions(32) == 32
+    assert additions(8192) < 600
+
+
+def test_a_partial_sum_never_exceeds_the_sum_of_magnitudes() -> None:
+    terms = np.random.default_rng(1).standard_normal((50, 200))
+    bound = partial_sum(terms, 1)
+    assert (bound <= np.abs(terms).sum(axis=1, keepdims=True)).all()
+    assert (bound >= np.abs(np.cumsum(terms, axis=1)).max(axis=1, keepdims=True)).all()
+
+
+def test_half_problems_get_room_for_storing_their_outputs_and_no_more() -> None:
+    value = np.array([1.0])
+    for dtype, unit in (("float16", 2.0**-11), ("bfloat16", 2.0**-8)):
+        bound = allowed(np.zeros(1), value, PRECISIONS[dtype])
+        assert unit <= bound[0] <= 4 * unit
