@@ -178,9 +178,10 @@ def _walk(root: Path) -> Iterator[Path]:
 def _read_file(path: Path, place: PurePosixPath) -> bytes:
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            os.close(fd)
+            raise SubmissionError(f"{place} is not a plain file.")
         with open(fd, "rb") as file:  # noqa: PTH123
-            if not stat.S_ISREG(os.fstat(fd).st_mode):
-                raise SubmissionError(f"{place} is not a plain file.")
             content = file.read(_MOST_FILE_BYTES + 1)
     except OSError as error:
         raise SubmissionError(f"cannot read {place}: {error.strerror}") from error
