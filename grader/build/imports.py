@@ -93,7 +93,7 @@ def _list(names: list[str]) -> str:
 
 
 def _everyday(name: str, origin: str) -> bool:
-    """Whether ``name`` belongs to CUDA, C or C++; ``origin`` is the library that its version names or empty."""
+    """Whether ``name`` belongs to CUDA, C or C++; ``origin`` is the library of its version, if any."""
     if origin.startswith(("libm.", "libstdc++.", "libgcc_s.")) or (not origin and name.startswith("_Z")):
         return True
     return _CUDA.fullmatch(name) is not None or _C.fullmatch(name) is not None

@@ -62,7 +62,8 @@ _NOT_ENFORCED = ("number of empty files", "memory of many processes between two 
 
 # ``cp`` runs as the job's user: whatever stands under a name, only its bytes can arrive.
 _WITH_RESULTS = (
-    'names=$1; shift; "$@"; code=$?; for name in $names; do cp -- "$name" "/results/$name"; done 2>/dev/null; '
+    'names=$1; shift; "$@"; code=$?; '
+    'for name in $names; do cp -- "$name" "/results/$name"; done 2>/dev/null; '
     "exit $code"
 )
 
@@ -176,6 +177,7 @@ def arguments(
     for name, fd in files.items():
         line += ["--perms", "0644", "--file", str(fd), str(_FOLDER / name)]
     line += _inputs(job.inputs)
+    line += ["--perms", "0755", "--dir", _RESULTS]
     for name in job.outputs:
         line += ["--bind", str(results / name), f"{_RESULTS}/{name}"]
     if job.gpu:
@@ -253,6 +255,10 @@ def _inputs(inputs: Sequence[Path]) -> list[str]:
     if any(grader.is_relative_to(path) for path in (*mounts, _SYSTEM)):
         mounts.add(grader)
     for path in sorted(mounts, key=lambda path: (len(path.parts), path)):
+        for parent in reversed(
+            path.parents[:-1]
+        ):  # else bwrap closes those of a file that is closed to others
+            line += ["--perms", "0755", "--dir", str(parent)]
         if path == grader:
             line += ["--size", "4096", "--perms", "0755", "--tmpfs", str(path)]
         elif path != _SYSTEM:

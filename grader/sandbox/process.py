@@ -102,11 +102,13 @@ def collect(folder: Path, names: tuple[str, ...], most: int) -> Mapping[str, byt
             fd = os.open(folder / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError:
             continue
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            os.close(fd)
+            continue
         with open(fd, "rb") as file:  # noqa: PTH123
-            if stat.S_ISREG(os.fstat(fd).st_mode):
-                content = file.read(most + 1)
-                if len(content) <= most:
-                    found[name] = content
+            content = file.read(most + 1)
+        if len(content) <= most:
+            found[name] = content
     return found
 
 

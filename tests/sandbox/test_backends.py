@@ -1,0 +1,307 @@
+"""What every backend must hold, tried from inside; and what bubblewrap holds beyond that."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from grader.sandbox.backends import select
+from grader.sandbox.sandbox import Ended, Job, Limits, SandboxError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from grader.sandbox.bubblewrap import BubblewrapSandbox
+    from grader.sandbox.sandbox import Outcome, Sandbox
+
+MIB = 1 << 20
+PYTHON = Path(sys.base_prefix, "bin", f"python{sys.version_info.major}.{sys.version_info.minor}")
+
+
+def _sh(sandbox: Sandbox, script: str, outputs: tuple[str, ...] = (), **limits: float) -> Outcome:
+    settings = {"wall_seconds": 20} | limits
+    return sandbox.run(Job(("/bin/sh", "-c", script), Limits(**settings), outputs=outputs))  # type: ignore[arg-type]
+
+
+def _python(sandbox: Sandbox, script: str, inputs: Iterable[Path] = (), **limits: float) -> Outcome:
+    settings = {"wall_seconds": 20} | limits
+    job = Job(
+        (str(PYTHON), "-I", "-S", "-c", script),
+        Limits(**settings),  # type: ignore[arg-type]
+        inputs=(Path(sys.base_prefix), *inputs),
+    )
+    return sandbox.run(job)
+
+
+def _alive(marker: str) -> bool:
+    return any(marker in path.read_bytes().decode(errors="replace") for path in _command_lines())
+
+
+def _command_lines() -> Iterable[Path]:
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            path.read_bytes()
+        except OSError:
+            continue
+        yield path
+
+
+def test_files_go_in_and_results_come_out(sandbox: Sandbox) -> None:
+    job = Job(
+        ("/bin/sh", "-c", "cp a/in.txt out.txt; echo said; echo wrong >&2; exit 3"),
+        Limits(wall_seconds=20),
+        outputs=("out.txt", "never.txt"),
+        files={"a/in.txt": b"\0\xff"},
+    )
+    outcome = sandbox.run(job)
+    assert (outcome.ended, outcome.code) == (Ended.EXITED, 3)
+    assert (outcome.stdout, outcome.stderr) == (b"said\n", b"wrong\n")
+    assert outcome.artefacts == {"out.txt": b"\0\xff"}
+
+
+def test_a_channel_with_a_descriptor(sandbox: Sandbox) -> None:
+    here, there = socket.socketpair()
+    with here, there:
+        script = f"import os; os.write({there.fileno()}, os.read(0, 5))"
+        job = Job(
+            (str(PYTHON), "-I", "-S", "-c", script),
+            Limits(wall_seconds=20),
+            inputs=(Path(sys.base_prefix),),
+            pass_fds=(there.fileno(),),
+        )
+        running = sandbox.start(job)
+        there.close()
+        assert running.wait(0.05) is None
+        running.stdin.write(b"hello")
+        running.stdin.flush()
+        assert here.recv(10) == b"hello"
+        assert here.recv(10) == b"", "the keeper must not hold the socket open"
+        outcome = running.wait(20)
+    assert outcome is not None
+    assert (outcome.ended, outcome.code) == (Ended.EXITED, 0)
+    assert running.kill() is outcome
+
+
+def test_kill_ends_it(sandbox: Sandbox) -> None:
+    running = sandbox.start(Job(("/bin/sleep", "61.25"), Limits(wall_seconds=100)))
+    assert running.kill().ended is Ended.SIGNALLED
+    assert not _alive("61.25")
+
+
+def test_a_crash_is_a_signal(sandbox: Sandbox) -> None:
+    outcome = _sh(sandbox, "kill -SEGV $$")
+    assert (outcome.ended, outcome.code) == (Ended.SIGNALLED, signal.SIGSEGV)
+
+
+def test_time(sandbox: Sandbox) -> None:
+    outcome = _sh(sandbox, "trap '' TERM; while :; do :; done", wall_seconds=0.3)
+    assert outcome.ended is Ended.TIMEOUT
+    assert outcome.note == "more than 0.3 s of time"
+
+
+def test_daemons_do_not_survive(sandbox: Sandbox) -> None:
+    outcome = _sh(sandbox, "(setsid setsid sleep 62.25 &) ; sleep 0.2; exit 0")
+    assert outcome.ended is Ended.EXITED
+    assert not _alive("62.25")
+
+
+def test_a_fork_bomb_is_stopped(sandbox: Sandbox) -> None:
+    script = (
+        "import os, time\n"
+        "for _ in range(300):\n if os.fork() == 0: time.sleep(63); os._exit(0)\n"
+        "time.sleep(63)"
+    )
+    outcome = _python(sandbox, script, processes=32)
+    if outcome.ended is Ended.EXITED:  # the kernel refused
+        assert b"BlockingIOError" in outcome.stderr
+    else:
+        assert (outcome.ended, outcome.note) == (Ended.PROCESSES, "more than 32 processes and threads")
+
+
+@pytest.mark.parametrize("hold", ["b'x' * (600 << 20)", "mmap.mmap(-1, 600 << 20).write(b'x' * (600 << 20))"])
+def test_memory_of_one_process(sandbox: Sandbox, hold: str) -> None:
+    outcome = _python(sandbox, f"import mmap; held = {hold}", address_space_bytes=256 * MIB)
+    assert outcome.ended is Ended.MEMORY or outcome.code != 0
+
+
+def test_memory_of_many_processes(sandbox: Sandbox) -> None:
+    script = "import os, time\nfor _ in range(5): os.fork()\nheld = b'x' * (64 << 20); time.sleep(64)"
+    outcome = _python(sandbox, script, address_space_bytes=256 * MIB)
+    assert (outcome.ended, outcome.note) == (Ended.MEMORY, "more than 256 MiB of memory")
+
+
+def test_one_large_file(sandbox: Sandbox) -> None:
+    outcome = _sh(sandbox, "exec dd if=/dev/zero of=file bs=1M count=9", file_bytes=4 * MIB)
+    assert outcome.ended is Ended.OUTPUT
+
+
+def test_many_files(sandbox: Sandbox) -> None:
+    script = "for i in 1 2 3 4 5 6 7 8; do dd if=/dev/zero of=$i bs=1M count=4 || exit 9; done; sleep 20"
+    outcome = _sh(sandbox, script, scratch_bytes=16 * MIB)
+    assert outcome.ended is Ended.OUTPUT or (outcome.code == 9 and b"No space left" in outcome.stderr)
+
+
+def test_a_flood_of_output_is_cut_and_drained(sandbox: Sandbox) -> None:
+    outcome = _sh(
+        sandbox, "head -c 9000000 /dev/zero; head -c 9000000 /dev/zero >&2; exit 5", output_bytes=1000
+    )
+    assert (outcome.ended, outcome.code, outcome.truncated) == (Ended.EXITED, 5, True)
+    assert (len(outcome.stdout), len(outcome.stderr)) == (1000, 1000)
+
+
+def test_results_are_plain_files_of_bounded_size(sandbox: Sandbox) -> None:
+    script = "ln -s /etc/passwd link; mkdir folder; head -c 3000 /dev/zero >large; echo fine >fine"
+    outcome = _sh(sandbox, script, outputs=("link", "folder", "large", "fine"), file_bytes=4096)
+    assert outcome.artefacts["fine"] == b"fine\n"
+    assert len(outcome.artefacts["large"]) == 3000
+    assert "folder" not in outcome.artefacts
+    assert b"root" not in outcome.artefacts.get("link", b"")
+
+
+def test_nothing_is_inherited(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GRADER_SECRET", "42")
+    with tempfile.TemporaryFile() as secret:
+        os.set_inheritable(secret.fileno(), True)
+        outcome = _sh(sandbox, "env; ls /proc/self/fd")
+    assert b"GRADER_SECRET" not in outcome.stdout
+    assert outcome.stdout.split()[-4:] == [b"0", b"1", b"2", b"3"]  # the last is ls reading the folder
+
+
+def test_nothing_is_left_behind(sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    _sh(sandbox, "mkdir -p a/b; touch a/b/c; chmod 0 a/b a", outputs=("x",))
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_program_that_is_not_there(sandbox: Sandbox) -> None:
+    outcome = sandbox.run(Job(("/nonexistent",), Limits(wall_seconds=20)))
+    assert outcome.ended is Ended.SETUP_ERROR or outcome.code == 127
+
+
+def test_a_full_disk_is_said(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(**_: object) -> str:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(tempfile, "mkdtemp", full)
+    with pytest.raises(SandboxError, match="No space left on device\nFree some space there, or set TMPDIR"):
+        sandbox.run(Job(("/bin/true",), Limits(wall_seconds=20)))
+
+
+def test_jobs_die_with_a_killed_grader(sandbox: Sandbox) -> None:
+    script = (
+        f"from {type(sandbox).__module__} import {type(sandbox).__name__} as S\n"
+        "from grader.sandbox.sandbox import Job, Limits\n"
+        "S().start(Job(('/bin/sleep', '65.25'), Limits(wall_seconds=100))); print('on', flush=True); input()"
+    )
+    grader = subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert grader.stdin is not None
+    assert grader.stdout is not None
+    with grader.stdin, grader.stdout:
+        grader.stdout.readline()
+        _wait_until(alive=True, marker="65.25")
+        grader.kill()
+        grader.wait()
+        _wait_until(alive=False, marker="65.25")
+
+
+def _wait_until(*, alive: bool, marker: str) -> None:
+    deadline = time.monotonic() + 20
+    while _alive(f"sleep\0{marker}") is not alive:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_bubblewrap_shows_inputs_read_only_and_nothing_else(bubblewrap: BubblewrapSandbox) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        shown, hidden = Path(folder, "shown"), Path(folder, "hidden")
+        shown.write_text("open")
+        shown.chmod(0o644)
+        hidden.write_text("secret")
+        hidden.chmod(0o644)
+        script = f"cat {shown} {hidden} /etc/passwd /etc/shadow /proc/1/environ; touch /x {shown} /usr/x"
+        job = Job(("/bin/sh", "-c", script), Limits(wall_seconds=20), inputs=(shown,))
+        outcome = bubblewrap.run(job)
+        assert outcome.stdout == b"open"
+        assert shown.read_text() == "open"
+        assert outcome.stderr.count(b"No such file") >= 3
+        assert outcome.stderr.count(b"touch: cannot touch") == 3
+
+
+def test_bubblewrap_hides_the_grader_from_its_own_interpreter(bubblewrap: BubblewrapSandbox) -> None:
+    package = Path(__file__).resolve().parents[2] / "grader"
+    job = Job(("/bin/ls", str(package)), Limits(wall_seconds=20), inputs=(package.parent,))
+    assert bubblewrap.run(job).stdout == b""
+    part = package / "sandbox" / "sandbox.py"
+    job = Job(("/bin/ls", "-R", str(package)), Limits(wall_seconds=20), inputs=(package.parent, part))
+    assert bubblewrap.run(job).stdout.split()[-1] == b"sandbox.py"
+
+
+def test_bubblewrap_has_no_network(bubblewrap: BubblewrapSandbox) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.socket(socket.AF_UNIX) as named:
+        named.bind("\0grader-test-abstract")
+        named.listen()
+        script = (
+            "import socket\n"
+            f"host = (socket.AF_INET, {server.getsockname()!r})\n"
+            "for family, address in (host, (socket.AF_UNIX, '\\0grader-test-abstract')):\n"
+            "    try: socket.socket(family).connect(address); print('connected')\n"
+            "    except OSError as error: print('refused')\n"
+        )
+        assert _python(bubblewrap, script).stdout.split() == [b"refused", b"refused"]
+
+
+def test_bubblewrap_gives_no_privileges(bubblewrap: BubblewrapSandbox) -> None:
+    script = (
+        "import os, ctypes\n"
+        "lines = open('/proc/self/status').read().splitlines()\n"
+        "status = dict(line.split(':\\t') for line in lines if ':\\t' in line)\n"
+        "print(os.getuid() != 0, status['CapEff'] == status['CapBnd'] == '0' * 16, status['NoNewPrivs'])\n"
+        "libc = ctypes.CDLL(None, use_errno=True)\n"
+        "mounted = libc.mount(b'a', b'/tmp', b'tmpfs', 0, 0)\n"
+        "print(libc.unshare(0x10000000), libc.ptrace(16, 1, 0, 0), mounted)\n"
+        "try: os.kill(1, 9); print('killed')\n"
+        "except OSError: print('refused')\n"
+    )
+    out = _python(bubblewrap, script).stdout.decode().splitlines()
+    if os.getuid() == 0:
+        assert out[0] == "True True 1"
+    assert out[1] == "-1 -1 -1"
+    assert "killed" not in out
+
+
+def test_bubblewrap_bounds_every_place_that_can_be_written(bubblewrap: BubblewrapSandbox) -> None:
+    script = "for d in / /tmp /dev/shm /dev /etc /usr /results; do touch $d/x 2>/dev/null && echo $d; done"
+    outcome = _sh(bubblewrap, script, outputs=("r",))
+    assert outcome.stdout.split() == [b"/tmp", b"/dev/shm"]
+
+
+def test_bubblewrap_tells_its_own_failure_from_the_job_s(bubblewrap: BubblewrapSandbox) -> None:
+    outcome = bubblewrap.run(Job(("/bin/true",), Limits(wall_seconds=20), inputs=(Path("/nonexistent"),)))
+    assert outcome.ended is Ended.SETUP_ERROR
+    assert "/nonexistent" in outcome.note
+    assert _sh(bubblewrap, "echo 'bwrap: forged' >&2; exit 1").ended is Ended.EXITED
+
+
+def test_process_says_what_it_does_not_stop() -> None:
+    assert any("network" in line for line in select("process").probe().not_enforced)
+
+
+def test_an_unknown_backend_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(SandboxError, match=r"no docker sandbox\. Use --sandbox bubblewrap or process"):
+        select("docker")
+
+
+def test_auto_falls_back_only_where_bubblewrap_does_not_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nonexistent")
+    assert select("auto").name == "process"
+    with pytest.raises(SandboxError, match="Install bwrap"):
+        select("bubblewrap")
