@@ -11,6 +11,7 @@ import hashlib
 import os
 import shutil
 import tempfile
+import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,7 +49,7 @@ class Cache:
     def __init__(self, folder: Path | None = None, most_bytes: int = _MOST_BYTES) -> None:
         self._folder = folder if folder is not None else default_folder()
         self._most_bytes = most_bytes
-        self._temporary: tempfile.TemporaryDirectory[str] | None = None
+        self._temporary: Path | None = None
         self.warning = ""
 
     def find(self, name: str) -> Path | None:
@@ -68,8 +69,9 @@ class Cache:
             if not self.warning:
                 self.warning = f"Builds are not cached: cannot write to {self._folder}: {error.strerror}."
         if self._temporary is None:
-            self._temporary = tempfile.TemporaryDirectory(prefix="grader-builds-")
-        return self._store(Path(self._temporary.name), name, files)
+            self._temporary = Path(tempfile.mkdtemp(prefix="grader-builds-"))
+            weakref.finalize(self, shutil.rmtree, self._temporary, ignore_errors=True)
+        return self._store(self._temporary, name, files)
 
     def _store(self, folder: Path, name: str, files: Mapping[str, bytes]) -> Path:
         folder.mkdir(parents=True, exist_ok=True)

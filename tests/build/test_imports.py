@@ -1,0 +1,126 @@
+"""What honest code imports passes, what a launcher must not do is named. Host code suffices here."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from grader.build.imports import violations
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HONEST = r"""
+#include <algorithm>
+#include <cassert>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <iomanip>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <unordered_map>
+#include <vector>
+static std::mutex lock;
+static std::map<int, std::vector<float>> buffers;
+extern "C" int cudaMalloc(void**, size_t);
+extern "C" double launch(int n, char* text) {
+  std::lock_guard<std::mutex> guard(lock);
+  std::unordered_map<std::string, int> table{{text, n}};
+  std::stringstream stream;
+  stream << std::setw(3) << std::hex << n << std::sin(n) * std::pow(n, .3) << expf(n) << std::endl;
+  std::mt19937 random(n);
+  std::normal_distribution<float> normal;
+  auto& v = buffers[n];
+  for (auto& x : v) x = normal(random);
+  std::sort(v.begin(), v.end());
+  auto shared = std::make_shared<int>(n);
+  static int once = *shared + 1;
+  assert(n > 0);
+  printf("%s %s\n", stream.str().c_str(), getenv("DEBUG"));
+  fprintf(stderr, "%d", once);
+  fflush(stdout);
+  std::cerr << std::chrono::steady_clock::now().time_since_epoch().count();
+  void* p = nullptr;
+  if (cudaMalloc(&p, 4)) exit(EXIT_FAILURE);
+  if (n < 3) throw std::invalid_argument("n");
+  try { v.at(n); } catch (const std::exception& error) { puts(error.what()); }
+  std::function<int(int)> f = [=](int k) { return k + n; };
+  memset(text, 0, n);
+  return f(3) + strtod(text, nullptr) + rand() + atoi(text) + std::stoi(text);
+}
+"""
+
+
+def _library(folder: Path, source: str, *flags: str) -> Path:
+    (folder / "a.cpp").write_text(source)
+    library = folder / "a.so"
+    subprocess.run(
+        ["g++", "-O2", "-std=c++17", "-shared", "-fPIC", "-o", library, folder / "a.cpp", *flags], check=True
+    )
+    return library
+
+
+@pytest.mark.parametrize("flag", ["-O3", "-D_FORTIFY_SOURCE=2", "-fstack-protector-all"])
+def test_honest_code_passes(tmp_path: Path, flag: str) -> None:
+    assert violations(_library(tmp_path, HONEST, flag)) == ()
+
+
+@pytest.mark.parametrize(
+    ("header", "body", "reason"),
+    [
+        ("thread", "std::thread([] {}).join()", "starts threads"),
+        ("future", "std::async(std::launch::async, [] {}).get()", "starts threads"),
+        ("pthread.h", "pthread_create(nullptr, nullptr, nullptr, nullptr)", "starts threads: pthread_create"),
+        ("fstream", 'std::ofstream("/tmp/x") << 1', "reaches files"),
+        ("cstdio", 'fopen("/etc/passwd", "r")', "reaches files: fopen"),
+        ("fcntl.h", 'open("/etc/passwd", 0)', "reaches files: open"),
+        ("filesystem", 'std::filesystem::remove("/x")', "reaches files"),
+        ("cstdio", "getchar()", "reads its standard input"),
+        ("unistd.h", "write(3, nullptr, 0)", "uses descriptors: write"),
+        ("sys/socket.h", "socket(1, 1, 0)", "uses the network: socket"),
+        ("cstdlib", 'system("id")', "starts or replaces programs: system"),
+        ("unistd.h", "fork()", "starts or replaces programs: fork"),
+        ("dlfcn.h", 'dlopen("x", 1)', "loads code at run time: dlopen"),
+        ("unistd.h", "syscall(1)", "calls the kernel directly: syscall"),
+        ("sys/ptrace.h", "ptrace(PTRACE_TRACEME)", "calls the kernel directly: ptrace"),
+        ("csignal", "signal(11, nullptr)", "catches signals: signal"),
+        ("sys/mman.h", "mprotect(nullptr, 0, 7)", "maps or protects memory: mprotect"),
+        ("unistd.h", "sleep(1)", "waits instead of working: sleep"),
+        ("cmath", 'extern "C" int cudaGetDriverEntryPoint(); cudaGetDriverEntryPoint()', "the driver behind"),
+        ("cmath", 'extern "C" int cuInit(int); cuInit(0)', "the driver behind the runtime: cuInit"),
+        (
+            "cmath",
+            'extern "C" void PyRun_SimpleString(); PyRun_SimpleString()',
+            "no kernel launcher needs: PyRun",
+        ),
+    ],
+)
+def test_what_no_launcher_may_do_is_named(tmp_path: Path, header: str, body: str, reason: str) -> None:
+    declaration, _, call = body.rpartition("; ") if body.startswith("extern") else ("", "", body)
+    source = f'#include <{header}>\n{declaration};\nextern "C" void launch() {{ {call}; }}\n'
+    (found,) = violations(_library(tmp_path, source, "-w"))
+    assert reason in found
+
+
+def test_another_library_is_named(tmp_path: Path) -> None:
+    library = _library(tmp_path, "", "-Wl,--no-as-needed", "-lutil", "-lresolv")
+    assert any("needs another library: libresolv.so.2" in reason for reason in violations(library))
+
+
+def test_what_cannot_be_read_does_not_pass(tmp_path: Path) -> None:
+    library = _library(tmp_path, HONEST)
+    library.write_bytes(library.read_bytes()[:900])
+    assert violations(library)
+    library.write_bytes(b"not an object")
+    assert "cannot be read" in violations(library)[0]
