@@ -4,7 +4,7 @@
 ``layernorm_fw`` and ``layernorm_bw``. Wrap them in ``torch.autograd.Function`` and build the model on top.
 """
 
-# ruff: noqa: ARG002 - the arguments are yours to use
+# ruff: noqa: ARG002, INP001 - the arguments are yours to use; a submission is a folder, not a package
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class LayerNorm(torch.autograd.Function):
 
 
 class DecoderLM(nn.Module):
-    """Embeddings, ``layers`` decoder blocks (norm, causal attention, norm, GELU network), a last norm, logits."""
+    """Embeddings, ``layers`` decoder blocks (causal attention, then a GELU network), a norm, logits."""
 
     def __init__(self, vocabulary: int, width: int, heads: int, positions: int, layers: int) -> None:
         super().__init__()

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from grader.baseline.operations import Operation, dense, mapped, reduced, zipped
 from grader.problems import bounds
 from grader.problems.distributions import build_cases, generator, normal
 from grader.problems.layernorm_forward import CONTENTS, EPSILON
@@ -223,6 +224,32 @@ def _epsilon(epsilon: float) -> Callable[[Inputs], Mapping[str, Array]]:
     return outputs
 
 
+def unfused(case: Case) -> tuple[Operation, ...]:
+    """The normalised rows again, then the three sums and the products around them."""
+    shape = rows, hidden = case.sizes["batch_size"], case.sizes["hidden_dim"]
+    gradient, normal_rows, scaled = (dense(name, *shape) for name in ("out_grad", "normal", "scaled"))
+    root = dense("root", rows, 1)
+    return (
+        zipped("centred", "subtract", dense("inp", *shape), dense("means", rows, 1)),
+        mapped("with_epsilon", "add constant", dense("vars", rows, 1), EPSILON),
+        mapped("root", "sqrt", dense("with_epsilon", rows, 1)),
+        zipped("normal", "divide", dense("centred", *shape), root),
+        zipped("product", "multiply", gradient, normal_rows),
+        reduced("gamma_grad", "sum", dense("product", *shape), axis=0),
+        reduced("betta_grad", "sum", gradient, axis=0),
+        zipped("scaled", "multiply", gradient, dense("gamma", 1, hidden)),
+        reduced("total", "sum", scaled, axis=1),
+        mapped("mean", "multiply constant", dense("total", rows, 1), 1 / hidden),
+        zipped("product", "multiply", scaled, normal_rows),
+        reduced("total", "sum", dense("product", *shape), axis=1),
+        mapped("slope", "multiply constant", dense("total", rows, 1), 1 / hidden),
+        zipped("shift", "multiply", normal_rows, dense("slope", rows, 1)),
+        zipped("lowered", "subtract", scaled, dense("mean", rows, 1)),
+        zipped("straightened", "subtract", dense("lowered", *shape), dense("shift", *shape)),
+        zipped("inp_grad", "divide", dense("straightened", *shape), root),
+    )
+
+
 PROBLEM = Problem(
     id="layernorm_backward",
     title="LayerNorm backward",
@@ -249,6 +276,7 @@ PROBLEM = Problem(
     inputs=inputs,
     oracle=oracle,
     minimal_bytes=minimal_bytes,
+    unfused=unfused,
     kernels=("ker_ln_bw_dinp", "ker_ln_bw_dgamma_dbetta"),
     bugs={
         "the sum of dxhat is missing": _input_bug(lambda d, h, r, _: r * (d - h * _mean(d * h))),

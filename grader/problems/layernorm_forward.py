@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from grader.baseline.operations import Operation, dense, mapped, reduced, zipped
 from grader.problems import bounds
 from grader.problems.distributions import build_cases, generator, normal, with_one_huge
 from grader.problems.problem import (
@@ -256,6 +257,26 @@ def _unbiased(given: Inputs) -> Mapping[str, Array]:
     }
 
 
+def unfused(case: Case) -> tuple[Operation, ...]:
+    """Mean, subtract, square, mean, add epsilon, root, divide, scale, shift."""
+    shape = rows, hidden = case.sizes["batch_size"], case.sizes["hidden_dim"]
+    inp, means, variances = dense("inp", *shape), dense("means", rows, 1), dense("vars", rows, 1)
+    centred, root = dense("centred", *shape), dense("root", rows, 1)
+    return (
+        reduced("total", "sum", inp, axis=1),
+        mapped("means", "multiply constant", dense("total", rows, 1), 1 / hidden),
+        zipped("centred", "subtract", inp, means),
+        zipped("squared", "multiply", centred, centred),
+        reduced("total", "sum", dense("squared", *shape), axis=1),
+        mapped("vars", "multiply constant", dense("total", rows, 1), 1 / hidden),
+        mapped("with_epsilon", "add constant", variances, EPSILON),
+        mapped("root", "sqrt", dense("with_epsilon", rows, 1)),
+        zipped("normal", "divide", centred, root),
+        zipped("scaled", "multiply", dense("normal", *shape), dense("scale", 1, hidden)),
+        zipped("ln_res", "add", dense("scaled", *shape), dense("bias", 1, hidden)),
+    )
+
+
 PROBLEM = Problem(
     id="layernorm_forward",
     title="LayerNorm forward",
@@ -278,6 +299,7 @@ PROBLEM = Problem(
     inputs=inputs,
     oracle=oracle,
     minimal_bytes=minimal_bytes,
+    unfused=unfused,
     kernels=("ker_layer_norm",),
     bugs={
         "the mean is not subtracted": _normal_with(np.zeros_like, _root),

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from grader.baseline.operations import Operation, dense, reduced, zipped
 from grader.problems import bounds
 from grader.problems.distributions import build_cases, generator, normal, with_one_huge
 from grader.problems.problem import (
@@ -149,6 +150,16 @@ def _mean(values: Array) -> Array:
     return mean
 
 
+def unfused(case: Case) -> tuple[Operation, ...]:
+    """Multiply, sum, subtract, multiply."""
+    shape = case.sizes["rows"], case.sizes["softmax_len"]
+    gradient, soft = dense("out_grad", *shape), dense("soft_inp", *shape)
+    product = zipped("product", "multiply", gradient, soft)
+    total = reduced("total", "sum", product.output, axis=1)
+    difference = zipped("difference", "subtract", gradient, total.output)
+    return product, total, difference, zipped("out_grad", "multiply", soft, difference.output)
+
+
 PROBLEM = Problem(
     id="softmax_backward",
     title="Softmax backward",
@@ -167,6 +178,7 @@ PROBLEM = Problem(
     inputs=inputs,
     oracle=oracle,
     minimal_bytes=minimal_bytes,
+    unfused=unfused,
     kernels=("ker_attn_softmax_bw",),
     bugs={
         "the sum of grad * soft is not subtracted": _bug(lambda g, s: s * g),

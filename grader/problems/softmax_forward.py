@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from grader.baseline.operations import Operation, dense, mapped, reduced, zipped
 from grader.problems import bounds
 from grader.problems.distributions import build_cases, generator, normal, padding, with_one_huge
 from grader.problems.problem import (
@@ -291,6 +292,25 @@ def _epsilon(given: Inputs, epsilon: float) -> Array:
     return np.asarray(exponentials / (exponentials.sum(axis=-1, keepdims=True) + epsilon))
 
 
+def unfused(case: Case) -> tuple[Operation, ...]:
+    """Add the mask, hide the future, maximum, subtract, exp, sum, divide."""
+    batch, heads, queries, keys = (case.sizes[name] for name in ("batch_size", "nhead", "from_len", "to_len"))
+    program: list[Operation] = []
+    logits = dense("inp", batch, heads, queries, keys)
+    if case.distribution != "null mask":
+        program.append(zipped("logits", "add", logits, dense("attn_mask", batch, 1, 1, keys)))
+        logits = program[-1].output
+    if case.sizes["mask_future"]:
+        program.append(mapped("visible", "hide future", logits))
+        logits = program[-1].output
+    largest = reduced("largest", "max", logits, axis=3)
+    shifted = zipped("shifted", "subtract", logits, largest.output)
+    exponential = mapped("exponential", "exp", shifted.output)
+    total = reduced("total", "sum", exponential.output, axis=3)
+    weights = zipped("inp", "divide", exponential.output, total.output)
+    return (*program, largest, shifted, exponential, total, weights)
+
+
 PROBLEM = Problem(
     id="softmax_forward",
     title="Softmax forward",
@@ -312,6 +332,7 @@ PROBLEM = Problem(
     inputs=inputs,
     oracle=oracle,
     minimal_bytes=minimal_bytes,
+    unfused=unfused,
     kernels=("ker_attn_softmax", "ker_attn_softmax_lt32"),
     bugs={
         "the mask is not added": _changed(_without_mask),
