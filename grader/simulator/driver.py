@@ -432,6 +432,6 @@ def check_installed(files: Iterable[Path] = (_EXECUTABLE, RUNTIME)) -> None:
         if not file.is_file():
             raise DeviceError(
                 f"the simulator is not built: {file} is missing. Install the package (python -m pip "
-                "install .), or in a source tree run: cmake -S . -B cmake-build && cmake --build cmake-build && "
-                "cmake --install cmake-build --prefix ."
+                "install .), or in a source tree run: cmake -S . -B cmake-build && "
+                "cmake --build cmake-build && cmake --install cmake-build --prefix ."
             )

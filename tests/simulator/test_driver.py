@@ -1,0 +1,213 @@
+"""The judge's handle, and what it must survive: dead programs, forged frames, a device that hangs."""
+
+import os
+import signal
+import socket
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from conftest import Compile, call, call_through
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from grader.devices.device import DeviceError
+from grader.simulator.driver import Options, RefusedError, Simulator, check_installed
+
+N = 1000
+SHARED = ("-cudart", "shared", "--shared", "-Xcompiler", "-fPIC")
+KERNEL = """
+    __global__ void k() {}
+    extern "C" int run() { k<<<1, 1>>>(); return cudaGetLastError(); }
+    """
+
+
+def frame(what: int, call: str = "cudaFree", fields: bytes = b"") -> bytes:
+    content = struct.pack("<IQ", what, len(call)) + call.encode() + fields
+    return struct.pack("<I", len(content)) + content
+
+
+HELLO = frame(1, "hello", struct.pack("<I", 1))
+
+
+def test_memory_keeps_what_is_written() -> None:
+    with Simulator() as simulator:
+        base = simulator.allocate(16)
+        simulator.write(base, bytes(range(16)))
+        simulator.fill(base + 4, 0xAB, 4)
+        assert simulator.read(base, 16) == bytes(range(4)) + b"\xab" * 4 + bytes(range(8, 16))
+        with pytest.raises(RefusedError, match="outside any live allocation"):
+            simulator.read(base, 17)
+        simulator.release(base)
+        with pytest.raises(RefusedError, match="not the start of a live allocation"):
+            simulator.release(base)
+
+
+def test_judge_launches_a_kernel(runtime_library: Path) -> None:
+    with Simulator() as simulator:
+        assert simulator.load(runtime_library) == 1
+        data = simulator.allocate(4 * N)
+        simulator.write(data, struct.pack(f"<{N}f", *range(N)))
+        args = (struct.pack("<Q", data), struct.pack("<i", N), struct.pack("<f", 2.0))
+        assert simulator.launch("_Z5scalePfif", (8, 1, 1), (128, 1, 1), args)
+        assert struct.unpack(f"<{N}f", simulator.read(data, 4 * N)) == tuple(2.0 * i for i in range(N))
+        with pytest.raises(RefusedError, match="takes 3 arguments"):
+            simulator.launch("_Z5scalePfif", (8, 1, 1), (128, 1, 1), args[:2])
+        with pytest.raises(RefusedError, match="no kernel nothing"):
+            simulator.launch("nothing", (1, 1, 1), (1, 1, 1), ())
+
+
+def test_program_works_on_the_judges_memory_and_leaves_it(runtime_library: Path) -> None:
+    with Simulator() as simulator:
+        simulator.load(runtime_library)
+        data = simulator.allocate(64)
+        assert call(simulator, runtime_library, "right_numbers") == 0
+        simulator.synchronize(10)
+        assert len(simulator.read(data, 64)) == 64
+        assert simulator.statistics().launches == 1
+
+
+def test_compressed_device_code_is_read_or_names_the_option(nvcc: Compile) -> None:
+    library = nvcc(KERNEL, "compressed.so", "-gencode=arch=compute_80,code=compute_80", *SHARED)
+    with Simulator() as simulator:
+        said = ""
+        try:
+            simulator.load(library)
+        except RefusedError as refused:  # built without zstd
+            said = str(refused)
+        assert said == "" or "--no-compress" in said
+
+
+def test_machine_code_alone_is_no_device_code(nvcc: Compile) -> None:
+    library = nvcc(KERNEL, "machine.so", "-gencode=arch=compute_80,code=sm_80", *SHARED)
+    with Simulator() as simulator:
+        assert simulator.load(library) == 0
+        assert call(simulator, library, "run") == 209  # cudaErrorNoKernelImageForDevice
+        simulator.synchronize(10)
+        (gap,) = simulator.unsupported()
+        assert "-gencode arch=compute_80,code=compute_80" in gap
+
+
+def test_highest_target_that_the_device_takes_is_chosen(nvcc: Compile) -> None:
+    several = [f"-gencode=arch=compute_{n},code=compute_{n}" for n in (75, 80, 90)]
+    source = """
+        #if !defined __CUDA_ARCH__ || __CUDA_ARCH__ == 750
+        extern "C" __global__ void for_750() {}
+        #endif
+        #if !defined __CUDA_ARCH__ || __CUDA_ARCH__ == 800
+        extern "C" __global__ void for_800() {}
+        #endif
+        #if !defined __CUDA_ARCH__ || __CUDA_ARCH__ == 900
+        extern "C" __global__ void for_900() {}
+        #endif
+        """
+    library = nvcc(source, "several.so", *several, "--no-compress", *SHARED)
+    with Simulator() as simulator:
+        assert simulator.load(library) == 1
+        assert simulator.launch("for_800", (1, 1, 1), (1, 1, 1), ())
+
+
+def test_files_that_are_not_libraries_are_refused(tmp_path: Path) -> None:
+    wrong = tmp_path / "wrong.so"
+    wrong.write_bytes(b"\x7fELF\x02" + b"\xff" * 200)
+    with Simulator() as simulator:
+        with pytest.raises(RefusedError, match="cannot read"):
+            simulator.load(tmp_path / "missing.so")
+        with pytest.raises(RefusedError):
+            simulator.load(wrong)
+
+
+def test_foreign_device_code_is_tampering(runtime_library: Path) -> None:
+    with Simulator() as simulator:  # nothing loaded: no program may bring code
+        assert call(simulator, runtime_library, "right_numbers") != 0
+        simulator.synchronize(10)
+        (reason,) = simulator.tampering()
+        assert "not in the library that was built from its source" in reason
+
+
+def test_each_program_starts_with_fresh_device_variables(runtime_library: Path) -> None:
+    with Simulator() as simulator:
+        simulator.load(runtime_library)
+        assert [call(simulator, runtime_library, "symbols") for _ in range(2)] == [0, 0]
+
+
+def test_death_of_a_program_leaves_the_device_usable(runtime_library: Path) -> None:
+    with Simulator() as simulator:
+        simulator.load(runtime_library)
+        assert call(simulator, runtime_library, "dereference_on_host") == -signal.SIGSEGV
+        assert simulator.synchronize(10)
+        assert call(simulator, runtime_library, "right_numbers") == 0
+
+
+def test_death_of_the_device_is_a_machine_fault(runtime_library: Path) -> None:
+    with Simulator() as simulator, simulator.client_socket() as channel:
+        os.kill(simulator._process.pid, signal.SIGKILL)
+        with pytest.raises(DeviceError, match="died of signal 9"):
+            simulator.synchronize(10)
+        assert not simulator.alive
+        assert call_through(channel, runtime_library, "right_numbers") > 0  # an error, not a hang
+
+
+def test_hung_kernel_ends_by_the_clock(runtime_library: Path) -> None:
+    with Simulator(Options(instruction_budget=2**60)) as simulator:
+        simulator.load(runtime_library)
+        assert call(simulator, runtime_library, "spin_forever") == 0  # it only launches
+        assert simulator.synchronize(1.0).timed_out
+    with pytest.raises(DeviceError, match="open a new one"):
+        simulator.take_findings()
+
+
+def test_reset_forgets_programs_and_memory(runtime_library: Path) -> None:
+    with Simulator() as simulator:
+        base = simulator.allocate(4)
+        simulator.load(runtime_library)
+        simulator.reset()
+        with pytest.raises(RefusedError):
+            simulator.read(base, 4)
+        with pytest.raises(RefusedError, match="no kernel"):
+            simulator.launch("_Z5scalePfif", (1, 1, 1), (1, 1, 1), ())
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        frame(7, fields=b"\0" * 9),  # before any greeting
+        HELLO + frame(7, fields=b"\0"),
+        HELLO + frame(999),
+        HELLO + struct.pack("<II", 0xFFFF_FFFF, 7),
+        HELLO + struct.pack("<IIQ", 12, 7, 2**63),
+        HELLO + frame(2, fields=struct.pack("<IQ", 1, 2**40)),
+        HELLO + frame(26),
+    ],
+)
+def test_forged_frames_are_tampering_and_cost_the_program_only(forged: bytes) -> None:
+    with Simulator() as simulator:
+        with simulator.client_socket() as channel:
+            channel.sendall(forged)
+            assert simulator.synchronize(10)
+            assert len(simulator.tampering()) == 1
+        assert simulator.allocate(4)
+
+
+@pytest.fixture(scope="module")
+def survivor() -> Iterator[Simulator]:
+    with Simulator() as simulator:
+        yield simulator
+
+
+@settings(max_examples=200, deadline=None)
+@given(questions=st.lists(st.tuples(st.integers(2, 40), st.binary(max_size=120)), max_size=8))
+def test_random_questions_never_kill_the_device(
+    questions: list[tuple[int, bytes]], survivor: Simulator
+) -> None:
+    with survivor.client_socket() as channel:
+        channel.sendall(HELLO + b"".join(frame(what, "x", fields) for what, fields in questions))
+        channel.shutdown(socket.SHUT_WR)
+        assert survivor.synchronize(10)
+    assert survivor.alive
+
+
+def test_missing_binaries_say_how_to_build_them(tmp_path: Path) -> None:
+    with pytest.raises(DeviceError, match="pip"):
+        check_installed([tmp_path / "grader-sim"])
