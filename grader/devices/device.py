@@ -1,17 +1,17 @@
 """What the judge asks of a device, the same for ``gpu`` and ``sim``.
 
-The judge hands over a call with fresh inputs and gets back everything that it may look at afterwards. Where the memory
-lives, how the untrusted runner is started and what is poisoned is the device's business.
+The judge hands over a call with fresh inputs and gets back everything that it may look at afterwards.
+Where the memory lives, how the untrusted runner is started and what is poisoned is the device's business.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Literal, Protocol, Self
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
     from types import TracebackType
 
@@ -44,13 +44,15 @@ class Status(StrEnum):
     TIMEOUT = "timeout"
     LIMIT = "limit"  # memory, output or processes; the message names the limit
     UNTRUSTED = "untrusted"  # forged channel or tampering
-    UNSUPPORTED = "unsupported"  # the sim does not know an instruction or runtime call: our gap, not a student's fault
+    UNSUPPORTED = (
+        "unsupported"  # the sim does not know an instruction or runtime call: our gap, not a student's fault
+    )
     LOST = "lost"  # the machine failed
 
 
 @dataclass(frozen=True)
 class ArrayArgument:
-    """An array passed by pointer: ``data`` is None for an output (poisoned with NaN) unless ``null`` is set."""
+    """An array passed by pointer: ``data`` is None for an output (poisoned with NaN) and where it is null."""
 
     name: str
     dtype: str
@@ -114,7 +116,7 @@ class Hint:
 
 @dataclass(frozen=True)
 class Answer:
-    """What the device holds after a call: the content of every array and the bytes changed in its guard zones."""
+    """What the device holds after a call: every array, and where guard zones changed."""
 
     status: Status
     message: str = ""
@@ -134,7 +136,7 @@ class Session(Protocol):
     """One runner with one library loaded. After an answer that is not ``usable`` it must be closed."""
 
     def run(self, call: Call) -> Answer:
-        """Run one call on fresh, poisoned memory with guard zones; never raises for what the student's code does."""
+        """Run one call on fresh, poisoned memory; never raises for what the student's code does."""
 
     def close(self) -> None:
         """End the runner and everything that it started."""
@@ -149,8 +151,9 @@ class Session(Protocol):
 class Device(Protocol):
     """Where kernels execute."""
 
-    kind: str  # "gpu" or "sim"
+    kind: Literal["gpu", "sim"]
     name: str
+    architecture: str  # of the machine code to build, such as "sm_90"
     schedules: tuple[Schedule, ...]  # the orders that each case runs under
 
     def open(self, library: Path, entry_points: tuple[str, ...]) -> Session:

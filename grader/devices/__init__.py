@@ -1,0 +1,1 @@
+"""Where kernels execute: ``gpu`` and ``sim`` behind the protocol of ``devices.device``."""

@@ -1,0 +1,190 @@
+"""The device ``gpu``: an NVIDIA GPU, whose memory, streams and events belong to the runner (CuPy).
+
+The judge never holds a CUDA context. It sends every array with its guard zones and gets all of it back.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Self
+
+from grader.devices import calls
+from grader.devices.device import Answer, Call, DeviceError, Schedule, Status
+from grader.devices.runner import LIMITS, Runner, RunnerError, Start
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from grader.sandbox.sandbox import Sandbox
+
+PROBE_SECONDS = 90.0
+DATA_BYTES = 8 << 30  # of the host, beside the driver's own; the address space stays open
+PACKAGES = ("cupy", "cupyx", "cupy_backends", "fastrlock", "cuda", "numpy", "numpy.libs")
+_QUERY = "name,driver_version,clocks.sm,clocks.mem,temperature.gpu,power.draw,clocks_throttle_reasons.active"
+INSTALL = "python -m pip install 'kernel-grader[gpu]'"
+
+_PROBE = """
+import json, sys
+sys.path += sys.argv[1:]
+import cupy
+x = cupy.cuda.alloc(1 << 20)
+cupy.cuda.runtime.memset(x.ptr, 1, 1 << 20)
+kernel = cupy.RawModule(code='extern "C" __global__ void one(int* p) { *p = 42; }').get_function("one")
+kernel((1,), (1,), (x,))
+seen = cupy.ndarray((1,), cupy.int32, memptr=x).get()[0]
+device = cupy.cuda.Device(0)
+name = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
+print(json.dumps({"works": int(seen) == 42, "name": name, "architecture": f"sm_{device.compute_capability}"}))
+"""
+
+
+@dataclass(frozen=True)
+class Found:
+    """Whether a GPU works here; ``reason`` says what is missing and, where known, how to mend it."""
+
+    usable: bool
+    name: str = ""
+    architecture: str = ""
+    reason: str = ""
+
+
+def probe(runtime: Path | None) -> Found:  # noqa: PLR0911 - a reason each
+    """Run a kernel on the GPU in a process of its own, so that this one never holds a context."""
+    if shutil.which("nvidia-smi") is None and not Path("/dev/nvidiactl").exists():
+        return Found(usable=False, reason="no NVIDIA driver on this machine")
+    if importlib.util.find_spec("cupy") is None:
+        return Found(usable=False, reason=f"CuPy is not installed ({INSTALL})")
+    if runtime is None:
+        return Found(usable=False, reason="no libcudart.so.13 beside nvcc")
+    try:
+        done = subprocess.run(
+            [sys.executable, "-I", "-c", _PROBE, *dict.fromkeys(str(path.parent) for path in packages())],
+            capture_output=True,
+            text=True,
+            timeout=PROBE_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return Found(usable=False, reason=f"a kernel did not end within {PROBE_SECONDS:g} s")
+    if done.returncode != 0:
+        lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+        return Found(usable=False, reason=f"a kernel does not run: {lines[-1]}")
+    answer = json.loads(done.stdout)
+    if not answer["works"]:
+        return Found(usable=False, reason="a kernel gave a wrong number")
+    return Found(usable=True, name=answer["name"], architecture=answer["architecture"])
+
+
+def packages() -> tuple[Path, ...]:
+    """The folders of CuPy and what it needs: all of the environment that a runner may read."""
+    found = (importlib.util.find_spec(name) for name in ("cupy", "numpy"))
+    sites = {Path(spec.origin).parents[1] for spec in found if spec is not None and spec.origin}
+    return tuple(path for site in sorted(sites) for name in PACKAGES if (path := site / name).exists())
+
+
+class Gpu:
+    """One GPU; see ``Device``."""
+
+    kind: Literal["gpu", "sim"] = "gpu"
+    schedules: tuple[Schedule, ...] = (Schedule.PROGRAM,)
+
+    def __init__(self, sandbox: Sandbox, runtime: Path, name: str, architecture: str) -> None:
+        self.name = name
+        self.architecture = architecture
+        self._sandbox = sandbox
+        self._runtime = runtime
+
+    def open(self, library: Path, entry_points: tuple[str, ...]) -> GpuSession:
+        """Start a runner with a context of its own, and load ``library``."""
+        return GpuSession(self._start(library, entry_points), self._sandbox)
+
+    def _start(self, library: Path, entry_points: tuple[str, ...]) -> Start:
+        return Start(
+            library,
+            entry_points,
+            runtime_library(self._runtime),
+            gpu=True,
+            packages=packages(),
+            limits=replace(LIMITS, data_bytes=DATA_BYTES, file_bytes=1 << 30),
+            environment={"CUPY_CACHE_IN_MEMORY": "1", "CUDA_CACHE_DISABLE": "1"},
+        )
+
+
+def runtime_library(folder: Path) -> Path:
+    """The libcudart in ``folder``, the newest by name.
+
+    Raises:
+        DeviceError: there is none.
+    """
+    found = sorted(folder.glob("libcudart.so.[0-9]*"), key=lambda path: len(path.name))
+    if not found:
+        raise DeviceError(f"no libcudart.so in {folder}")
+    return found[0]
+
+
+class GpuSession:
+    """One runner with its context and the library loaded; see ``Session``."""
+
+    def __init__(self, start: Start, sandbox: Sandbox) -> None:
+        self._failed: Answer | None = None
+        self._runner: Runner | None = None
+        try:
+            self._runner = Runner(sandbox, start)
+        except RunnerError as error:
+            self._failed = Answer(error.status, str(error), printed=error.printed)
+
+    def run(self, call: Call) -> Answer:
+        """Run one call; see ``Session``."""
+        if self._failed is not None or self._runner is None:
+            return self._failed or Answer(Status.LOST, "the session is closed")
+        answer = calls.run(self._runner, call)
+        if not answer.usable:
+            self._failed = answer
+        return answer
+
+    @property
+    def runner(self) -> Runner:
+        """The live runner, for timing.
+
+        Raises:
+            RunnerError: it is not alive.
+        """
+        if self._failed is not None or self._runner is None:
+            failed = self._failed or Answer(Status.LOST, "the session is closed")
+            raise RunnerError(failed.status, failed.message, failed.printed)
+        return self._runner
+
+    def close(self) -> None:
+        """End the runner and everything that it started."""
+        if self._runner is not None:
+            self._runner.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def condition() -> str:
+    """Clocks, temperature and why the clocks are held back, as nvidia-smi tells; "" if it does not."""
+    command = ("nvidia-smi", f"--query-gpu={_QUERY}", "--format=csv,noheader", "-i", "0")
+    try:
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            timeout=20,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""

@@ -1,0 +1,70 @@
+"""How an array lies in memory: guard zone, data, guard zone. Everything that is not an input is poisoned.
+
+Poison is NaN in every floating-point format, with a payload that changes from call to call.
+"""
+
+from __future__ import annotations
+
+import math
+import secrets
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from grader.devices.device import ArrayArgument
+
+GUARD = 4096  # bytes before the data and, with what fills up to ALIGNMENT, at least as many behind it
+ALIGNMENT = 256
+
+
+def data_bytes(argument: ArrayArgument) -> int:
+    """The size of the array itself."""
+    return math.prod(argument.shape) * np.dtype(argument.dtype).itemsize
+
+
+def image_bytes(argument: ArrayArgument) -> int:
+    """The size of the array with its guard zones."""
+    return 2 * GUARD + -(-data_bytes(argument) // ALIGNMENT) * ALIGNMENT
+
+
+def poison(size: int) -> NDArray[np.uint8]:
+    """``size`` bytes (a multiple of 4) of one NaN that nobody can foresee."""
+    word = 0xFFF00000 | secrets.randbits(20)
+    return np.full(size // 4, word, "<u4").view(np.uint8)
+
+
+def content(argument: ArrayArgument) -> NDArray[np.uint8]:
+    """The bytes of an input array."""
+    assert argument.data is not None
+    return np.ascontiguousarray(argument.data, argument.dtype).reshape(-1).view(np.uint8)
+
+
+def image(argument: ArrayArgument) -> NDArray[np.uint8]:
+    """The array between its guard zones, as it is before the call."""
+    whole = poison(image_bytes(argument))
+    if argument.data is not None:
+        whole[GUARD : GUARD + data_bytes(argument)] = content(argument)
+    return whole
+
+
+def array(argument: ArrayArgument, data: NDArray[np.uint8]) -> NDArray[np.generic]:
+    """The bytes of an array as what they mean."""
+    typed: NDArray[np.generic] = data.view(argument.dtype).reshape(argument.shape)
+    return typed
+
+
+def overrun(argument: ArrayArgument, before: NDArray[np.uint8], after: NDArray[np.uint8]) -> str:
+    """Where the guard zones of an image changed, for people; "" if they did not."""
+    end = GUARD + data_bytes(argument)
+    changed = np.flatnonzero(before != after)
+    front, back = changed[changed < GUARD], changed[changed >= end]
+    item = np.dtype(argument.dtype).itemsize
+    places = []
+    if front.size:
+        places.append(f"{-(-(GUARD - int(front[-1])) // item)} element(s) before the first one")
+    if back.size:
+        places.append(f"element {(int(back[0]) - GUARD) // item} of {math.prod(argument.shape)}")
+    return " and ".join(places)

@@ -1,0 +1,209 @@
+"""The judge's end of a runner: starts it in a sandbox, asks it, and names how it ended."""
+
+from __future__ import annotations
+
+import io
+import signal
+import sys
+import time
+import zipfile
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from grader.devices.device import DeviceError, LoadError, Status
+from grader.runner.protocol import (
+    Bytes,
+    Channel,
+    ClosedError,
+    ExpiredError,
+    Frame,
+    Header,
+    MalformedError,
+)
+from grader.sandbox.sandbox import Ended, Job, Limits, SandboxError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from grader.sandbox.sandbox import Outcome, Sandbox
+
+START_SECONDS = 60.0  # until the library is loaded; the first import of CuPy on a cold disk takes longest
+GONE_SECONDS = 5.0  # between the end of the channel and that of the process
+SESSION_SECONDS = 3600.0  # a bound for the sandbox; each call has its own
+PRINTED_CAP = 64 << 10
+
+LIMITS = Limits(wall_seconds=SESSION_SECONDS)
+MEMORY_BYTES = 2 << 30  # of the host, where no GPU driver needs more address space
+
+
+class RunnerError(Exception):
+    """The runner is of no more use: ``status`` and the message say why, ``printed`` what the code printed."""
+
+    def __init__(self, status: Status, message: str, printed: str = "") -> None:
+        super().__init__(message)
+        self.status = status
+        self.printed = printed
+
+
+@dataclass(frozen=True)
+class Start:
+    """How to start a runner.
+
+    Attributes:
+        library: the student's object.
+        entry_points: what it must export.
+        runtime: path of the libcudart that it is loaded with.
+        gpu: whether the runner imports CuPy, found in ``packages``.
+        limits: of the whole session.
+        inputs: further files and folders that the runner may read.
+        environment: further variables.
+        pass_fds: descriptors for the library's runtime.
+    """
+
+    library: Path
+    entry_points: tuple[str, ...]
+    runtime: Path
+    gpu: bool = False
+    packages: tuple[Path, ...] = ()
+    limits: Limits = LIMITS
+    inputs: tuple[Path, ...] = ()
+    environment: Mapping[str, str] | None = None
+    pass_fds: tuple[int, ...] = ()
+
+
+@cache
+def packed() -> bytes:
+    """The runner as one archive: all that it needs of the grader, and nothing more."""
+    folder = Path(__file__).parents[1] / "runner"
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as files:
+        files.writestr("grader/__init__.py", "")
+        for path in sorted(folder.glob("*.py")):
+            files.write(path, f"grader/runner/{path.name}")
+        files.writestr("__main__.py", "from grader.runner.server import main\n\nmain()\n")
+    return archive.getvalue()
+
+
+def python() -> tuple[Path, tuple[Path, ...]]:
+    """The interpreter without the packages of an environment, and the folder that it needs."""
+    prefix = Path(sys.base_prefix)
+    return prefix / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}", (prefix,)
+
+
+class Runner:
+    """A live runner with its library loaded."""
+
+    def __init__(self, sandbox: Sandbox, start: Start) -> None:
+        """Start it and load the library.
+
+        Raises:
+            LoadError: the library cannot be loaded or lacks an entry point.
+            DeviceError: the machine cannot start it.
+            RunnerError: it ended while loading; UNSUPPORTED if the runtime lacks what the library calls.
+        """
+        interpreter, folders = python()
+        job = Job(
+            argv=(str(interpreter), "-I", "-S", "-B", "runner.zip"),
+            limits=start.limits,
+            inputs=(start.library, start.runtime.parent, *folders, *start.packages, *start.inputs),
+            files={"runner.zip": packed()},
+            environment={"LD_LIBRARY_PATH": str(start.runtime.parent), **(start.environment or {})},
+            pass_fds=start.pass_fds,
+            gpu=start.gpu,
+        )
+        try:
+            self._running = sandbox.start(job)
+        except SandboxError as error:
+            raise DeviceError(str(error)) from error
+        self._ended: RunnerError | None = None
+        self._channel = Channel(self._running.stdout.fileno(), self._running.stdin.fileno())
+        self._load(start)
+
+    def _load(self, start: Start) -> None:
+        request = {
+            "operation": "load",
+            "library": str(start.library),
+            "entry_points": list(start.entry_points),
+            "runtime": str(start.runtime),
+            "gpu": start.gpu,
+            "packages": [str(path.parent) for path in start.packages],
+        }
+        reply = self.ask(request, (), 0, START_SECONDS).header
+        if reply["status"] == "loaded":
+            return
+        self.close()
+        symbol, message = str(reply.get("symbol", "")), str(reply.get("message", ""))
+        if symbol and symbol not in start.entry_points and symbol.startswith(("cuda", "__cuda")):
+            raise RunnerError(Status.UNSUPPORTED, f"{start.runtime.name} here has no {symbol}")
+        if reply["status"] == "cuda error":
+            raise DeviceError(message)
+        raise LoadError(message)
+
+    def ask(
+        self, request: Mapping[str, Any], payload: Sequence[Bytes], reply_bytes: int, seconds: float
+    ) -> Frame:
+        """Ask and take the answer, whose payload is empty or of exactly ``reply_bytes``.
+
+        Raises:
+            RunnerError: it ended, does not answer, or says what no honest runner says.
+        """
+        if self._ended is not None:
+            raise self._ended
+        try:
+            frame = self._channel.exchange(request, payload, reply_bytes, time.monotonic() + seconds)
+            if len(frame.payload) not in (0, reply_bytes):
+                raise MalformedError("the answer has another size than asked for")  # noqa: TRY301
+            return replace(frame, header=_checked(frame.header))
+        except MalformedError as error:
+            self._ended = RunnerError(Status.UNTRUSTED, f"forged channel: {error}", _printed(self._end()))
+        except ExpiredError:
+            message = f"no answer within {seconds:g} s: an endless loop or a deadlock?"
+            self._ended = RunnerError(Status.TIMEOUT, message, _printed(self._end()))
+        except ClosedError:
+            self._ended = ended(self._running.wait(GONE_SECONDS) or self._end())
+        raise self._ended
+
+    def close(self) -> None:
+        """End the runner and everything that it started."""
+        self._ended = self._ended or RunnerError(Status.LOST, "the session is closed")
+        self._end()
+
+    def _end(self) -> Outcome:
+        return self._running.kill()
+
+
+def ended(outcome: Outcome) -> RunnerError:
+    """What the end of the runner, in the middle of a question, means."""
+    printed = _printed(outcome)
+    if outcome.ended is Ended.EXITED:
+        message = f"the code ended its process with exit code {outcome.code} instead of returning"
+        return RunnerError(Status.EXITED, message, printed)
+    if outcome.ended is Ended.SIGNALLED:
+        return RunnerError(Status.CRASHED, f"the code died of {_signal(outcome.code)} on the host", printed)
+    if outcome.ended is Ended.TIMEOUT:
+        return RunnerError(Status.TIMEOUT, outcome.note or "time limit", printed)
+    if outcome.ended in (Ended.MEMORY, Ended.OUTPUT):
+        return RunnerError(Status.LIMIT, outcome.note or f"limit of {outcome.ended.value} reached", printed)
+    return RunnerError(Status.LOST, outcome.note or f"the sandbox reports: {outcome.ended.value}", printed)
+
+
+def _signal(number: int) -> str:
+    try:
+        return f"{signal.Signals(number).name} ({signal.strsignal(number)})"
+    except ValueError:
+        return f"signal {number}"
+
+
+def _printed(outcome: Outcome) -> str:
+    return outcome.stderr[:PRINTED_CAP].decode(errors="replace")
+
+
+def _checked(header: Header) -> Header:
+    for key in ("status", "message", "printed"):
+        if not isinstance(header.setdefault(key, ""), str):
+            raise MalformedError(f"{key} is no text")
+    if header["status"] not in ("loaded", "unloadable", "returned", "cuda error"):
+        raise MalformedError("an unknown status")
+    return {**header, "printed": header["printed"][:PRINTED_CAP]}

@@ -1,0 +1,46 @@
+"""Chooses the device: a GPU that works, or else the sim; and says which and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from grader.devices.device import DeviceError
+from grader.devices.gpu import Gpu, probe
+from grader.devices.sim import Sim
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from grader.devices.device import Device
+    from grader.sandbox.sandbox import Sandbox
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A device and, for the header, the reason why it was taken."""
+
+    device: Device
+    reason: str
+
+
+def select(kind: str, sandbox: Sandbox, runtime: Path | None) -> Choice:
+    """The device ``kind``: ``gpu``, ``sim``, or ``auto`` for a GPU that works and else the sim.
+
+    Args:
+        kind: what was asked for.
+        sandbox: what confines the runner.
+        runtime: the folder of the real libcudart, None if this machine has none.
+
+    Raises:
+        DeviceError: a GPU was asked for and none works; the message says what is missing.
+    """
+    if kind == "sim":
+        return Choice(Sim(sandbox), "asked for")
+    found = probe(runtime)
+    if found.usable and runtime is not None:
+        device = Gpu(sandbox, runtime, found.name, found.architecture)
+        return Choice(device, "asked for" if kind == "gpu" else "it works")
+    if kind == "gpu":
+        raise DeviceError(f"no GPU works here: {found.reason}")
+    return Choice(Sim(sandbox), f"no GPU: {found.reason}")

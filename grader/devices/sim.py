@@ -1,0 +1,183 @@
+"""The device ``sim``: a simulator that the judge owns, beside a runner that only launches.
+
+Device memory belongs to the simulator. The judge allocates, writes and reads there; the runner is told
+addresses. So outputs, findings and counts never pass through the student's process, and an access outside an
+array is a finding of memcheck with its line.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal, Self
+
+import numpy as np
+
+from grader.devices import calls, layout
+from grader.devices.device import Answer, Call, DeviceError, LoadError, Memory, Schedule, Status
+from grader.devices.hints import hints
+from grader.devices.runner import LIMITS, MEMORY_BYTES, Runner, RunnerError, Start
+from grader.simulator.driver import (
+    LIBRARIES,
+    RUNTIME,
+    SOCKET_VARIABLE,
+    Options,
+    Order,
+    RefusedError,
+    Simulator,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from types import TracebackType
+
+    from grader.devices.device import ArrayArgument
+    from grader.sandbox.sandbox import Sandbox
+    from grader.simulator.driver import Outcome
+
+INSTRUCTIONS_PER_SECOND = 20_000_000  # of warps: a launch within this rate ends before the call's wall time
+
+_SCHEDULES = {
+    Schedule.PROGRAM: Options(),
+    Schedule.REVERSED: Options(order=Order.REVERSED),
+    Schedule.LATE_STREAMS: Options(late_streams=True),
+}
+
+
+class Sim:
+    """The simulator as a device; see ``Device``."""
+
+    kind: Literal["gpu", "sim"] = "sim"
+    name = "simulator of this package, executing PTX on the CPU"
+    architecture = "sm_80"  # machine code that nobody runs; the PTX beside it is what counts
+    schedules = tuple(Schedule)
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self._sandbox = sandbox
+
+    def open(self, library: Path, entry_points: tuple[str, ...]) -> SimSession:
+        """Start a simulator and a runner, and load ``library``."""
+        return SimSession(self._sandbox, library, entry_points)
+
+
+class SimSession:
+    """One simulator and one runner with the library loaded; see ``Session``."""
+
+    def __init__(self, sandbox: Sandbox, library: Path, entry_points: tuple[str, ...]) -> None:
+        self._held: dict[str, tuple[int, int]] = {}  # array name -> address, bytes
+        self._failed: Answer | None = None
+        self._runner: Runner | None = None
+        self._simulator = Simulator()
+        try:
+            self._start(sandbox, library, entry_points)
+        except RefusedError as error:
+            self._failed = Answer(Status.UNSUPPORTED, str(error))
+        except RunnerError as error:
+            self._failed = Answer(error.status, str(error), printed=error.printed)
+        except (LoadError, DeviceError):
+            self.close()
+            raise
+
+    def _start(self, sandbox: Sandbox, library: Path, entry_points: tuple[str, ...]) -> None:
+        self._simulator.load(library)
+        with self._simulator.client_socket() as socket:
+            self._runner = Runner(
+                sandbox,
+                Start(
+                    library,
+                    entry_points,
+                    RUNTIME,
+                    limits=replace(LIMITS, data_bytes=MEMORY_BYTES),
+                    inputs=(LIBRARIES,),
+                    environment={SOCKET_VARIABLE: str(socket.fileno())},
+                    pass_fds=(socket.fileno(),),
+                ),
+            )
+
+    def run(self, call: Call) -> Answer:
+        """Run one call; see ``Session``."""
+        if self._failed is not None or self._runner is None:
+            return self._failed or Answer(Status.LOST, "the session is closed")
+        try:
+            budget = int(call.seconds * INSTRUCTIONS_PER_SECOND)
+            self._simulator.configure(replace(_SCHEDULES[call.schedule], instruction_budget=budget))
+            answer = self._judged(self._call(self._runner, call), call.seconds)
+        except (DeviceError, RefusedError) as error:
+            answer = Answer(Status.LOST, str(error))
+        if not answer.usable:
+            self._failed = answer
+        return answer
+
+    def _call(self, runner: Runner, call: Call) -> Answer:
+        if call.memory is Memory.HOST:
+            return calls.run(runner, call)
+        pointers = {argument.name: self._place(argument) for argument in calls.arrays(call)}
+        try:
+            header = runner.ask(calls.request(call, pointers), (), 0, call.seconds).header
+        except RunnerError as error:
+            return Answer(error.status, str(error), printed=error.printed)
+        if header["status"] != "returned":
+            return Answer(Status.CUDA_ERROR, header["message"], printed=header["printed"])
+        outcome = self._simulator.synchronize(call.seconds)  # kernels of streams that nobody waited for
+        if not outcome:
+            return _failure(outcome, header["printed"])
+        arrays = {}
+        for argument in calls.arrays(call):
+            data = self._simulator.read(pointers[argument.name], layout.data_bytes(argument))
+            arrays[argument.name] = layout.array(argument, np.frombuffer(data, np.uint8))
+        return Answer(Status.RETURNED, arrays=arrays, printed=header["printed"])
+
+    def _place(self, argument: ArrayArgument) -> int:
+        """Where the array lies now: inputs stay in place while their sizes do, outputs were never written."""
+        address, size = self._held.get(argument.name, (0, -1))
+        needed = layout.data_bytes(argument)
+        if address and (size != needed or argument.data is None):
+            self._simulator.release(address)
+        if size != needed or argument.data is None:
+            address = self._simulator.allocate(needed)
+        self._held[argument.name] = (address, needed)
+        if argument.data is not None:
+            self._simulator.write(address, layout.content(argument).data)
+        return address
+
+    def _judged(self, answer: Answer, seconds: float) -> Answer:
+        """The answer with what the simulator knows, which outranks what the runner said."""
+        if answer.status is Status.TIMEOUT:
+            return answer  # the simulator may still be busy with it
+        outcome = self._simulator.synchronize(seconds)
+        if not outcome:
+            answer = _failure(outcome, answer.printed)
+            if outcome.timed_out:
+                return answer
+        answer = replace(
+            answer,
+            findings=self._simulator.take_findings(),
+            hints=hints(self._simulator.take_counts()),
+            printed=self._simulator.take_printed() + answer.printed,
+        )
+        gaps, forged = self._simulator.unsupported(), self._simulator.tampering()
+        if forged:
+            return replace(answer, status=Status.UNTRUSTED, message="; ".join(forged), arrays={})
+        if gaps:
+            return replace(answer, status=Status.UNSUPPORTED, message="; ".join(gaps), arrays={})
+        return answer
+
+    def close(self) -> None:
+        """End the runner and the simulator."""
+        if self._runner is not None:
+            self._runner.close()
+        self._simulator.kill()
+        self._simulator.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _failure(outcome: Outcome, printed: str) -> Answer:
+    if outcome.timed_out:
+        return Answer(Status.TIMEOUT, outcome.message, printed=printed)
+    return Answer(Status.CUDA_ERROR, f"{outcome.fault}: {outcome.message}", printed=printed)

@@ -1,0 +1,123 @@
+"""Memory, streams and timing on a GPU, through CuPy. Imported only there."""
+
+from __future__ import annotations
+
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+import cupy
+
+from grader.runner.host import host_address
+from grader.runner.library import CudaError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from grader.runner.library import Runtime
+
+GARBAGE_BYTES = 256 << 20
+TO_DEVICE, TO_HOST, ON_DEVICE = 1, 2, 3  # cudaMemcpyKind
+PERSISTING_L2 = 6  # cudaLimitPersistingL2CacheSize
+
+Given = ParamSpec("Given")
+Returned = TypeVar("Returned")
+
+
+def checked(function: Callable[Given, Returned]) -> Callable[Given, Returned]:
+    """``function`` with the errors of CuPy as CudaError."""
+
+    @wraps(function)
+    def wrapped(*args: Given.args, **kwargs: Given.kwargs) -> Returned:
+        try:
+            return function(*args, **kwargs)
+        except (
+            cupy.cuda.runtime.CUDARuntimeError,
+            cupy.cuda.driver.CUDADriverError,
+            cupy.cuda.memory.OutOfMemoryError,
+        ) as error:
+            raise CudaError(f"{error} (in the grader's own call)") from error
+
+    return wrapped
+
+
+class DeviceMemory:
+    """Images (guard zone, data, guard zone) on the device that stay in place while the sizes do."""
+
+    def __init__(self) -> None:
+        self._sizes: list[int] = []
+        self._blocks: list[Any] = []
+
+    @checked
+    def place(self, sizes: Sequence[int], payload: memoryview) -> list[int]:
+        """Copy the images, which follow each other in ``payload``, into place and return their addresses."""
+        if list(sizes) != self._sizes:
+            self._blocks = []  # before the new ones: both may not fit
+            self._blocks = [cupy.cuda.alloc(size) for size in sizes]
+            self._sizes = list(sizes)
+        offset = 0
+        for block, size in zip(self._blocks, sizes, strict=True):
+            to_device(block.ptr, payload[offset : offset + size])
+            offset += size
+        return [block.ptr for block in self._blocks]
+
+    @checked
+    def content(self) -> list[bytearray]:
+        """The images as they are now."""
+        return [to_host(block.ptr, size) for block, size in zip(self._blocks, self._sizes, strict=True)]
+
+
+def to_device(address: int, data: memoryview) -> None:
+    """Copy bytes to the device and wait."""
+    if len(data):
+        cupy.cuda.runtime.memcpy(address, host_address(data), len(data), TO_DEVICE)
+
+
+def to_host(address: int, size: int) -> bytearray:
+    """Copy bytes from the device and wait."""
+    data = bytearray(size)
+    if size:
+        cupy.cuda.runtime.memcpy(host_address(memoryview(data)), address, size, TO_HOST)
+    return data
+
+
+class Gpu:
+    """The GPU as the runner uses it."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self.runtime = runtime
+        self.memory = DeviceMemory()
+        self._streams: list[Any] = []
+        self._start()
+
+    @checked
+    def _start(self) -> None:
+        cupy.cuda.Device(0).use()
+        cupy.cuda.runtime.deviceSynchronize()
+        self.soil()
+
+    @checked
+    def soil(self) -> None:
+        """Leave garbage in memory that the next allocation may get, as a long-running machine would."""
+        free, _ = cupy.cuda.runtime.memGetInfo()
+        size = min(GARBAGE_BYTES, free // 2)
+        address = cupy.cuda.runtime.malloc(size)
+        cupy.cuda.runtime.memset(address, 0xFF, size)
+        cupy.cuda.runtime.free(address)
+
+    @checked
+    def new_stream(self) -> Any:  # noqa: ANN401 - CuPy has no types
+        """A stream that does not wait for the default stream."""
+        self._streams.append(cupy.cuda.Stream(non_blocking=True))
+        return self._streams[-1]
+
+    def stream(self) -> int:
+        """The handle of a new stream."""
+        handle: int = self.new_stream().ptr
+        return handle
+
+    @checked
+    def cold_cache_policy(self) -> None:
+        """No part of the L2 may be set aside for data that persists from call to call."""
+        if cupy.cuda.Device(0).attributes.get("MaxPersistingL2CacheSize", 0):
+            cupy.cuda.runtime.deviceSetLimit(PERSISTING_L2, 0)
+            self.runtime.call("cudaCtxResetPersistingL2Cache")

@@ -1,0 +1,38 @@
+"""Arrays in the runner's own memory, for launchers that take host pointers."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def host_address(data: memoryview | mmap.mmap) -> int:
+    """Where writable bytes lie."""
+    return ctypes.addressof(ctypes.c_char.from_buffer(data))
+
+
+class HostMemory:
+    """Images (guard zone, data, guard zone) in page-aligned memory that stays in place while the sizes do."""
+
+    def __init__(self) -> None:
+        self._sizes: list[int] = []
+        self._maps: list[mmap.mmap] = []
+
+    def place(self, sizes: Sequence[int], payload: memoryview) -> list[int]:
+        """Copy the images, which follow each other in ``payload``, into place and return their addresses."""
+        if list(sizes) != self._sizes:
+            self._sizes = list(sizes)
+            self._maps = [mmap.mmap(-1, size) for size in sizes]
+        offset = 0
+        for memory, size in zip(self._maps, sizes, strict=True):
+            memory[:] = payload[offset : offset + size]
+            offset += size
+        return [host_address(memory) for memory in self._maps]
+
+    def content(self) -> list[bytes]:
+        """The images as they are now."""
+        return [bytes(memory) for memory in self._maps]

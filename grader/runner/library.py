@@ -1,0 +1,90 @@
+"""The student's library, and the CUDA runtime that it is linked against, seen through ctypes."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+from dataclasses import dataclass
+from typing import Any
+
+CTYPES = {"int": ctypes.c_int, "bool": ctypes.c_bool, "float": ctypes.c_float}
+NON_BLOCKING = 1  # cudaStreamNonBlocking
+
+
+@dataclass(frozen=True)
+class UnloadableError(Exception):
+    """The dynamic linker refuses the library; ``symbol`` is what it misses, "" if that is not the reason."""
+
+    text: str
+    symbol: str = ""
+
+
+class CudaError(Exception):
+    """A runtime call failed; the text holds CUDA's name, its explanation and where it was seen."""
+
+
+class Runtime:
+    """The calls of libcudart that the runner itself needs."""
+
+    def __init__(self, name: str) -> None:
+        self._library = ctypes.CDLL(name, mode=os.RTLD_NOW | os.RTLD_GLOBAL)
+        self._library.cudaGetErrorName.restype = ctypes.c_char_p
+        self._library.cudaGetErrorString.restype = ctypes.c_char_p
+
+    def check(self, code: int, where: str) -> None:
+        """Raise CudaError if ``code`` is an error."""
+        if code:
+            name, text = self._library.cudaGetErrorName(code), self._library.cudaGetErrorString(code)
+            raise CudaError(f"{name.decode()}: {text.decode()} ({where})")
+
+    def call(self, name: str, *arguments: Any) -> None:  # noqa: ANN401 - whatever ctypes passes on
+        """Call ``name`` and raise CudaError if it fails."""
+        self.check(getattr(self._library, name)(*arguments), name)
+
+    def settle(self) -> None:
+        """Wait for all work of the device and raise what went wrong since the last time."""
+        self.check(self._library.cudaGetLastError(), "when the launcher returned")
+        self.check(self._library.cudaDeviceSynchronize(), "while its kernels ran")
+        self.check(self._library.cudaGetLastError(), "after its kernels ran")
+
+    def stream(self) -> int:
+        """A new stream that does not wait for the default stream."""
+        handle = ctypes.c_void_p()
+        self.call("cudaStreamCreateWithFlags", ctypes.byref(handle), NON_BLOCKING)
+        return handle.value or 0
+
+
+def load(path: str, entry_points: list[str]) -> dict[str, Any]:
+    """The entry points of the library at ``path``.
+
+    Raises:
+        UnloadableError: it cannot be loaded, or lacks one of them.
+    """
+    try:
+        library = ctypes.CDLL(path, mode=os.RTLD_NOW)
+    except OSError as error:
+        missing = re.search(r"undefined symbol: (\w+)", str(error))
+        raise UnloadableError(str(error), missing[1] if missing else "") from None
+    functions = {}
+    for name in entry_points:
+        try:
+            function = getattr(library, name)
+        except AttributeError:
+            raise UnloadableError(f'the library has no extern "C" function {name}', name) from None
+        function.restype = None
+        functions[name] = function
+    return functions
+
+
+def argument(kind: str, value: Any, pointers: list[int], streams: list[int]) -> Any:  # noqa: ANN401
+    """What ctypes passes for ``[kind, value]`` of a request."""
+    if kind == "pointer":
+        return ctypes.c_void_p(value)
+    if kind == "array":
+        return ctypes.c_void_p(pointers[value])
+    if kind == "stream":
+        return ctypes.c_void_p(streams[value])
+    if kind == "ints":
+        return (ctypes.c_int * len(value))(*value)
+    return CTYPES[kind](value)

@@ -1,0 +1,138 @@
+"""The runner's loop: takes its channel away from the student's code, gives up rights, answers requests."""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import importlib
+import os
+import resource
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+from grader.runner.host import HostMemory
+from grader.runner.library import CudaError, Runtime, UnloadableError, argument, load
+from grader.runner.protocol import Channel, ClosedError, Frame, Header
+
+if TYPE_CHECKING:
+    from grader.runner.gpu import Gpu
+
+FRAME_CAP = 8 << 30
+PRINTED_CAP = 64 << 10
+PR_SET_NO_NEW_PRIVS = 38
+
+
+class Printed:
+    """What the student's code prints to stdout: a pipe that drops what nobody has room for."""
+
+    def __init__(self) -> None:
+        self._reading, writing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 1 << 20)
+        os.dup2(writing, 1)
+        os.close(writing)
+        self._libc = ctypes.CDLL(None)
+
+    def take(self) -> str:
+        """What was printed since the last time, its beginning if that is much."""
+        self._libc.fflush(None)
+        text = bytearray()
+        while True:
+            try:
+                piece = os.read(self._reading, 1 << 16)
+            except BlockingIOError:
+                break
+            if not piece:
+                break
+            text += piece[: PRINTED_CAP - len(text)]
+        return text.decode(errors="replace")
+
+
+def take_channel() -> Channel:
+    """The channel on private descriptors; stdin becomes empty, and nothing else stays open."""
+    reading, writing = (fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, 10) for number in (0, 1))
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    simulator = os.environ.get("GRADER_SIM_FD")
+    kept = {0, 1, 2, reading, writing} | ({int(simulator)} if simulator else set())
+    for name in os.listdir("/proc/self/fd"):  # noqa: PTH208
+        if int(name) not in kept:
+            try:
+                os.close(int(name))
+            except OSError:  # the listing's own descriptor
+                continue
+    return Channel(reading, writing)
+
+
+def drop_rights() -> None:
+    """No new privileges and no core files, before any foreign code runs (constructors run on loading)."""
+    ctypes.CDLL(None).prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+class Server:
+    """Answers one request after the other; a request is a method."""
+
+    def __init__(self) -> None:
+        self._printed = Printed()
+        self._host = HostMemory()
+        self._streams: list[int] = []
+        self._gpu: Gpu | None = None
+
+    def answer(self, request: Frame) -> tuple[Header, list[Any]]:
+        """The header and payload that answer ``request``."""
+        operation = {"load": self._load, "call": self._call, "time": self._time}[request.header["operation"]]
+        payload: list[Any] = []
+        try:
+            header, payload = operation(request.header, memoryview(request.payload))
+        except CudaError as error:
+            header = {"status": "cuda error", "message": str(error)}
+        except UnloadableError as error:
+            header = {"status": "unloadable", "message": error.text, "symbol": error.symbol}
+        return {**header, "printed": self._printed.take()}, payload
+
+    def _load(self, header: Header, _: memoryview) -> tuple[Header, list[Any]]:
+        self._runtime = Runtime(header["runtime"])
+        if header["gpu"]:
+            sys.path += header["packages"]
+            self._gpu = importlib.import_module("grader.runner.gpu").Gpu(self._runtime)
+            self._timer = importlib.import_module("grader.runner.timing").Timer(self._gpu)
+        self._functions = load(header["library"], header["entry_points"])
+        return {"status": "loaded"}, []
+
+    def _stream(self) -> int:
+        return self._gpu.stream() if self._gpu else self._runtime.stream()
+
+    def _call(self, header: Header, payload: memoryview) -> tuple[Header, list[Any]]:
+        while len(self._streams) < header["streams"]:
+            self._streams.append(self._stream())
+        memory = self._gpu.memory if self._gpu and header["memory"] == "device" else self._host
+        addresses = memory.place(header["images"], payload)
+        pointers = [address + header["guard"] for address in addresses]
+        arguments = [argument(kind, value, pointers, self._streams) for kind, value in header["arguments"]]
+        if self._gpu:
+            self._gpu.soil()
+        self._runtime.settle()
+        self._functions[header["entry_point"]](*arguments)
+        self._runtime.settle()
+        return {"status": "returned"}, memory.content()
+
+    def _time(self, header: Header, payload: memoryview) -> tuple[Header, list[Any]]:
+        answer: tuple[Header, list[Any]] = self._timer.answer(header, payload, self._functions)
+        return answer
+
+
+def main() -> None:
+    """Serve until the judge closes the channel."""
+    channel = take_channel()
+    drop_rights()
+    server = Server()
+    while True:
+        try:
+            request = channel.receive(FRAME_CAP)
+            header, payload = server.answer(request)
+            channel.send({**header, "nonce": request.header["nonce"], "at": time.monotonic()}, payload)
+        except ClosedError:
+            return

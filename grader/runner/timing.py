@@ -1,0 +1,295 @@
+"""Timed sweeps on a GPU: one arm over all input sets, with contents that the judge has just chosen.
+
+An *arm* is what runs: the unfused baseline, the submission, a streaming kernel, or nothing. A *slot* is one
+set of live arrays; a *content* is what the judge sent for the inputs of a slot. A *sweep* restores every slot
+(inputs copied from a content, outputs poisoned) and then runs the arm once per slot. All slots together are
+several times the L2, so every call meets a cold cache. The runner only obeys: which arm comes next, with
+which contents, it learns sweep by sweep.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import time
+from typing import TYPE_CHECKING, Any
+
+import cupy
+
+from grader.runner.gpu import ON_DEVICE, TO_DEVICE, TO_HOST, checked, to_device, to_host
+from grader.runner.host import HostMemory
+from grader.runner.library import argument, load
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from grader.runner.gpu import Gpu
+    from grader.runner.protocol import Header
+
+cuda: Any = cupy.cuda
+
+
+class Slot:
+    """Live arrays of one call: addresses on the device and, for host launchers, in host memory."""
+
+    def __init__(self, sizes: list[int], *, host: bool) -> None:
+        self._blocks = [cuda.alloc(size) for size in sizes]
+        self.device: list[int] = [block.ptr for block in self._blocks]
+        self._memory = HostMemory()
+        self.host = self._memory.place(sizes, memoryview(bytearray(sum(sizes)))) if host else []
+
+
+class Timer:
+    """Answers the judge's requests for times; see ``Case`` for what they hold."""
+
+    def __init__(self, gpu: Gpu) -> None:
+        self._gpu = gpu
+        self._case: Case | None = None
+
+    @checked
+    def answer(
+        self, header: Header, payload: memoryview, functions: dict[str, Any]
+    ) -> tuple[Header, list[Any]]:
+        """One step: prepare a case, renew its contents, run a sweep or a batch, or read slots back."""
+        step = header["step"]
+        returned: Header = {"status": "returned"}
+        if step == "prepare":
+            self._case = None  # frees its memory before the next one needs it
+            self._case = Case(self._gpu, header, payload, functions)
+            return {**returned, "l2": cuda.Device(0).attributes["L2CacheSize"]}, []
+        assert self._case is not None
+        if step == "renew":
+            self._case.renew(payload)
+        elif step == "batch":
+            for contents in header["contents"]:
+                self._case.sweep(header["arm"], contents)
+        elif step == "sweep":
+            return {**returned, "seconds": self._case.sweep(header["arm"], header["contents"])}, []
+        else:
+            return returned, self._case.read(header["slots"])
+        return returned, []
+
+
+class Case:
+    """One case, prepared: slots, contents and arms.
+
+    The header of ``prepare`` holds ``arrays`` (``bytes``, ``read``, ``written`` of each), the number of
+    ``slots``, the ``method`` (graph, events or host), the call (``entry_point``, ``arguments``, ``streams``),
+    the baseline (``library``, ``steps`` of ``function`` and ``arguments``, and ``scratch``: bytes of each
+    temporary, numbered behind the arrays), and ``reads`` and ``writes``: what the streaming kernel moves per
+    call.
+    """
+
+    def __init__(self, gpu: Gpu, header: Header, payload: memoryview, functions: dict[str, Any]) -> None:
+        self._gpu = gpu
+        self._host = header["method"] == "host"
+        self._arrays = header["arrays"]
+        sizes = [array["bytes"] for array in self._arrays]
+        self._slots = [Slot(sizes, host=self._host) for _ in range(header["slots"])]
+        self._scratch = [cuda.alloc(size) for size in header["scratch"]]
+        self._streams = [gpu.new_stream() for _ in range(max(1, header["streams"]))]
+        self._contents: list[list[Any]] = []
+        self.renew(payload)
+        self._restore(list(range(len(self._slots))))
+        submission = self._submission(functions[header["entry_point"]], header["arguments"])
+        self._library = load(
+            header["library"], ["launch_stream", *{step["function"] for step in header["steps"]}]
+        )
+        baseline = [self._baseline(slot, header["steps"]) for slot in self._slots]
+        self._arms: dict[str, Callable[[], float]] = {
+            "nothing": lambda: 0.0,
+            "stream": self._by_graph(self._streaming(header["reads"], header["writes"])),
+        }
+        if self._host:
+            self._arms["baseline"] = self._by_host_clock(self._with_copies(baseline))
+            self._arms["submission"] = self._by_host_clock(submission)
+        else:
+            self._arms["baseline"] = self._by_graph(_in_turn(baseline))
+            record = self._by_graph if header["method"] == "graph" else self._by_events
+            self._arms["submission"] = record(submission)
+
+    def renew(self, payload: memoryview) -> None:
+        """Take new contents, one per slot: the bytes of every array that is read, content after content."""
+        self._contents = []
+        offset = 0
+        for _ in self._slots:
+            content: list[Any] = []
+            for array in self._arrays:
+                if not array["read"]:
+                    content.append(None)
+                    continue
+                data = payload[offset : offset + array["bytes"]]
+                offset += array["bytes"]
+                if self._host:
+                    content.append(bytes(data))
+                else:
+                    content.append(cuda.alloc(len(data)))
+                    to_device(content[-1].ptr, data)
+            self._contents.append(content)
+
+    def sweep(self, arm: str, contents: list[int]) -> float:
+        """Seconds of ``arm`` over all slots, slot i holding content ``contents[i]``, restoring not counted."""
+        self._gpu.cold_cache_policy()
+        self._restore(contents)
+        seconds = self._arms[arm]()
+        self._gpu.runtime.settle()
+        return seconds
+
+    def read(self, slots: list[int]) -> list[bytearray]:
+        """The arrays that the call writes, of these slots."""
+        found = []
+        for slot in (self._slots[index] for index in slots):
+            for place, array in enumerate(self._arrays):
+                if array["written"] and self._host:
+                    found.append(bytearray(ctypes.string_at(slot.host[place], array["bytes"])))
+                elif array["written"]:
+                    found.append(to_host(slot.device[place], array["bytes"]))
+        return found
+
+    def _restore(self, contents: list[int]) -> None:
+        stream = self._streams[0].ptr
+        for slot, index in zip(self._slots, contents, strict=True):
+            pairs = zip(self._arrays, self._contents[index], strict=True)
+            for place, (array, content) in enumerate(pairs):
+                size = array["bytes"]
+                if self._host and content is None:
+                    ctypes.memset(slot.host[place], 0xFF, size)
+                elif self._host:
+                    ctypes.memmove(slot.host[place], content, size)
+                elif content is None:
+                    cuda.runtime.memsetAsync(slot.device[place], 0xFF, size, stream)
+                else:
+                    cuda.runtime.memcpyAsync(slot.device[place], content.ptr, size, ON_DEVICE, stream)
+        cuda.runtime.deviceSynchronize()
+
+    def _submission(self, function: Any, arguments: list[Any]) -> Callable[[], None]:  # noqa: ANN401
+        handles = [stream.ptr for stream in self._streams]
+        calls = [
+            [
+                argument(kind, value, slot.host if self._host else slot.device, handles)
+                for kind, value in arguments
+            ]
+            for slot in self._slots
+        ]
+
+        def run() -> None:
+            for call in calls:
+                function(*call)
+
+        return run
+
+    def _baseline(self, slot: Slot, steps: list[Header]) -> Callable[[], None]:
+        pointers = [*slot.device, *(block.ptr for block in self._scratch)]
+        handles = [self._streams[0].ptr]
+        calls = [
+            (
+                self._library[step["function"]],
+                [argument(kind, value, pointers, handles) for kind, value in step["arguments"]],
+            )
+            for step in steps
+        ]
+
+        def run() -> None:
+            for function, arguments in calls:
+                function(*arguments)
+
+        return run
+
+    def _with_copies(self, baseline: list[Callable[[], None]]) -> Callable[[], None]:
+        """The baseline as a host launcher: copies in, operations, copies out."""
+
+        def run() -> None:
+            for slot, operations in zip(self._slots, baseline, strict=True):
+                for place, array in enumerate(self._arrays):
+                    if array["read"]:
+                        cuda.runtime.memcpy(slot.device[place], slot.host[place], array["bytes"], TO_DEVICE)
+                operations()
+                self._streams[0].synchronize()
+                for place, array in enumerate(self._arrays):
+                    if array["written"]:
+                        cuda.runtime.memcpy(slot.host[place], slot.device[place], array["bytes"], TO_HOST)
+
+        return run
+
+    def _streaming(self, reads: int, writes: int) -> Callable[[], None]:
+        """The streaming kernel over as many buffers as there are slots."""
+        buffers = [(cuda.alloc(reads), cuda.alloc(writes)) for _ in self._slots]
+        for source, _ in buffers:
+            cuda.runtime.memset(source.ptr, 0, reads)
+        function = self._library["launch_stream"]
+        stream = ctypes.c_void_p(self._streams[0].ptr)
+
+        def run() -> None:
+            for source, target in buffers:
+                function(
+                    ctypes.c_void_p(source.ptr),
+                    ctypes.c_longlong(reads),
+                    ctypes.c_void_p(target.ptr),
+                    ctypes.c_longlong(writes),
+                    stream,
+                )
+
+        return run
+
+    def _by_graph(self, launches: Callable[[], None]) -> Callable[[], float]:
+        """Capture once, the other streams forked from the first and joined to it; time replays."""
+        first, others = self._streams[0], self._streams[1:]
+        first.begin_capture(cuda.runtime.streamCaptureModeThreadLocal)
+        fork = cuda.Event(disable_timing=True)
+        fork.record(first)
+        for other in others:
+            other.wait_event(fork)
+        launches()
+        for other in others:
+            join = cuda.Event(disable_timing=True)
+            join.record(other)
+            first.wait_event(join)
+        graph = first.end_capture()
+        graph.upload(first)
+        return self._between_events(lambda: graph.launch(first))
+
+    def _by_events(self, launches: Callable[[], None]) -> Callable[[], float]:
+        """Call anew each time: what the launcher does on the host counts where the device waits for it."""
+        first, others = self._streams[0], self._streams[1:]
+
+        def run() -> None:
+            fork = cuda.Event(disable_timing=True)
+            fork.record(first)
+            for other in others:
+                other.wait_event(fork)
+            launches()
+            for other in others:
+                join = cuda.Event(disable_timing=True)
+                join.record(other)
+                first.wait_event(join)
+
+        return self._between_events(run)
+
+    def _between_events(self, launch: Callable[[], None]) -> Callable[[], float]:
+        start, end = cuda.Event(), cuda.Event()
+
+        def timed() -> float:
+            start.record(self._streams[0])
+            launch()
+            end.record(self._streams[0])
+            end.synchronize()
+            return float(cuda.get_elapsed_time(start, end)) / 1000
+
+        return timed
+
+    @staticmethod
+    def _by_host_clock(launches: Callable[[], None]) -> Callable[[], float]:
+        def timed() -> float:
+            start = time.perf_counter()
+            launches()
+            cuda.runtime.deviceSynchronize()
+            return time.perf_counter() - start
+
+        return timed
+
+
+def _in_turn(launches: list[Callable[[], None]]) -> Callable[[], None]:
+    def run() -> None:
+        for launch in launches:
+            launch()
+
+    return run

@@ -1,0 +1,171 @@
+"""The runner as the judge sees it: real processes, host memory, no device."""
+
+from __future__ import annotations
+
+import time
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from conftest import compile_library
+
+from grader.devices import calls
+from grader.devices.device import (
+    Answer,
+    Argument,
+    ArrayArgument,
+    Call,
+    LoadError,
+    Memory,
+    ScalarArgument,
+    Status,
+    StreamArgument,
+)
+from grader.devices.runner import Runner, RunnerError, Start
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from grader.sandbox.process import ProcessSandbox
+
+NAMES = (
+    *("twice", "address", "nothing", "null", "beyond", "leave", "leave_at_once", "abort_it"),
+    *("fault", "hang", "fail", "chatter", "report", "forge", "babble"),
+)
+
+
+@pytest.fixture
+def runner(sandbox: ProcessSandbox, student: Path, runtime: Path) -> Iterator[Runner]:
+    with closing(Runner(sandbox, Start(student, NAMES, runtime))) as runner:
+        yield runner
+
+
+def output(size: int = 4, dtype: str = "float32", name: str = "out") -> ArrayArgument:
+    return ArrayArgument(name, dtype, (size,), None)
+
+
+def ask(runner: Runner, entry_point: str, *arguments: Argument, seconds: float = 10) -> Answer:
+    return calls.run(runner, Call(entry_point, arguments or (output(),), seconds, Memory.HOST))
+
+
+def test_arguments_arrive_and_outputs_come_back(runner: Runner) -> None:
+    data = np.linspace(-3, 3, 12, dtype=np.float32).reshape(3, 4)
+    for first, second, same in ((0, 1, 0), (0, 0, 1)):
+        answer = ask(
+            runner,
+            "twice",
+            ArrayArgument("out", "float32", (3, 4), None),
+            ArrayArgument("in", "float32", (3, 4), data),
+            ScalarArgument("n", "int", 12),
+            ScalarArgument("negate", "bool", value=True),
+            ScalarArgument("factor", "float", 0.1),
+            StreamArgument("first", first),
+            StreamArgument("second", second),
+        )
+        assert answer.status is Status.RETURNED, answer.message
+        np.testing.assert_array_equal(answer.arrays["out"], -np.float32(0.1) * data)
+        np.testing.assert_array_equal(answer.arrays["in"], data)
+        assert answer.overrun == {}
+        assert answer.printed == f"streams 1 {same}\n"
+
+
+def test_null_arrays_are_null(runner: Runner) -> None:
+    answer = ask(runner, "null", output(1), ArrayArgument("in", "float32", (7,), None, null=True))
+    assert answer.arrays["out"][0] == 1
+    assert set(answer.arrays) == {"out"}
+
+
+def test_untouched_outputs_are_nan_that_changes_from_call_to_call(runner: Runner) -> None:
+    first, second = (ask(runner, "nothing").arrays["out"] for _ in range(2))
+    assert np.isnan(first).all()
+    assert first.tobytes() != second.tobytes()
+
+
+def test_pointers_are_aligned_and_stay_while_sizes_do(runner: Runner) -> None:
+    places = [int(ask(runner, "address", output(n, "uint64")).arrays["out"][0]) for n in (5, 5)]
+    assert places[0] == places[1]
+    assert places[0] % 256 == 0
+
+
+def test_writes_beyond_an_array_are_located(runner: Runner) -> None:
+    answer = ask(runner, "beyond", output(5), ScalarArgument("n", "int", 5))
+    assert answer.overrun == {"out": "1 element(s) before the first one and element 5 of 5"}
+    assert (answer.arrays["out"] == 1).all()
+
+
+@pytest.mark.parametrize(
+    ("entry_point", "status", "words"),
+    [
+        ("leave", Status.EXITED, "exit code 0"),
+        ("leave_at_once", Status.EXITED, "exit code 7"),
+        ("abort_it", Status.CRASHED, "SIGABRT"),
+        ("fault", Status.CRASHED, "SIGSEGV"),
+        ("hang", Status.TIMEOUT, "1 s"),
+        ("fail", Status.CUDA_ERROR, "cudaErrorIllegalAddress: an illegal memory access"),
+        ("forge", Status.UNTRUSTED, "forged channel"),
+    ],
+)
+def test_what_a_launcher_may_do_instead_of_returning(
+    runner: Runner, entry_point: str, status: Status, words: str
+) -> None:
+    answer = ask(runner, entry_point, seconds=1 if entry_point == "hang" else 10)
+    assert answer.status is status, answer
+    assert words in answer.message
+    assert not answer.arrays
+
+
+def test_an_ended_runner_stays_ended(runner: Runner) -> None:
+    ask(runner, "leave")
+    assert ask(runner, "nothing").status is Status.EXITED
+
+
+def test_words_between_the_answers_are_forged(runner: Runner) -> None:
+    assert ask(runner, "babble").status is Status.RETURNED
+    time.sleep(0.5)
+    assert ask(runner, "nothing").status is Status.UNTRUSTED
+
+
+def test_printed_text_is_returned_capped_and_never_read_as_an_answer(runner: Runner) -> None:
+    answer = ask(runner, "chatter")
+    assert answer.status is Status.RETURNED
+    assert answer.printed.startswith('{"status": "returned"} 0\n')
+    assert len(answer.printed) <= 64 << 10
+    assert np.isnan(answer.arrays["out"]).all()
+
+
+def test_foreign_code_finds_no_rights_and_no_descriptors(runner: Runner) -> None:
+    text = bytes(ask(runner, "report", output(4096, "uint8")).arrays["out"])
+    lines = text[: text.index(b"\n") + 1].decode() + "".join(
+        line + "\n" for line in text.decode(errors="ignore").split("\n") if line.startswith("fd ")
+    )
+    assert lines == "NoNewPrivs:\t1\nfd 0\nfd 1\nfd 2\n"
+
+
+def test_a_missing_entry_point_is_named(sandbox: ProcessSandbox, student: Path, runtime: Path) -> None:
+    with pytest.raises(LoadError, match='no extern "C" function launch_it'):
+        Runner(sandbox, Start(student, ("launch_it",), runtime))
+
+
+@pytest.mark.parametrize(("symbol", "error"), [("cudaFancy", RunnerError), ("helper", LoadError)])
+def test_undefined_symbols_are_named_before_the_first_call(
+    symbol: str, error: type[Exception], sandbox: ProcessSandbox, runtime: Path, tmp_path: Path
+) -> None:
+    source = tmp_path / "missing.cpp"
+    source.write_text(f'extern "C" {{ void {symbol}(); void nothing() {{ {symbol}(); }} }}')
+    library = compile_library(source, tmp_path / "missing.so")
+    with pytest.raises(error, match=symbol) as caught:
+        Runner(sandbox, Start(library, ("nothing",), runtime))
+    if isinstance(caught.value, RunnerError):
+        assert caught.value.status is Status.UNSUPPORTED
+
+
+def test_code_that_runs_on_loading_can_end_only_its_runner(
+    sandbox: ProcessSandbox, runtime: Path, tmp_path: Path
+) -> None:
+    source = tmp_path / "early.cpp"
+    source.write_text("#include <cstdlib>\n__attribute__((constructor)) void early() { std::_Exit(0); }")
+    with pytest.raises(RunnerError) as caught:
+        Runner(sandbox, Start(compile_library(source, tmp_path / "early.so"), (), runtime))
+    assert caught.value.status is Status.EXITED
