@@ -108,7 +108,7 @@ struct Malformed : std::runtime_error {
 
 class Writer {
  public:
-  explicit Writer(std::uint32_t what) : frame_(4) { put(what); }
+  explicit Writer(std::uint32_t what) : frame_(8) { become(what); }
 
   template <typename T>
     requires std::is_arithmetic_v<T>
