@@ -7,6 +7,7 @@ import json
 import secrets
 import shutil
 import sys
+import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,11 +42,11 @@ class _FaultError(click.ClickException):
 
     def __init__(self, message: str, code: ExitCode) -> None:
         super().__init__(message)
-        self.exit_code = code
+        self.code = code
 
 
 def main() -> None:
-    """Run a command; Ctrl-C ends any of them with 130."""
+    """Run a command; Ctrl-C ends any of them with 130, and what nobody foresaw with 4."""
     try:
         code = commands.main(prog_name="grader", standalone_mode=False)
     except (click.exceptions.Abort, KeyboardInterrupt):
@@ -53,7 +54,13 @@ def main() -> None:
         code = ExitCode.INTERRUPTED
     except click.ClickException as error:
         error.show()
-        code = error.exit_code
+        code = error.code if isinstance(error, _FaultError) else ExitCode.USAGE
+    except Exception:  # noqa: BLE001 - the one place that tells a bug of the grader from lost points
+        traceback.print_exc()
+        click.echo(
+            "This is a bug in the grader, not in the submission. Please report the lines above.", err=True
+        )
+        code = ExitCode.GRADER_BUG
     sys.exit(code)
 
 
@@ -171,11 +178,12 @@ def doctor(json_path: Path | None) -> int:
     """Say what this machine can do, what is missing, and the command that installs it."""
     from grader import doctor as examination  # noqa: PLC0415 - probes load what other commands need not
 
-    report = examination.examine()
-    if json_path is not None:
-        return _write_json(examination.as_json(report), json_path)
-    click.echo(examination.as_text(report))
-    return ExitCode.OK
+    diagnosis = examination.examine()
+    if json_path is None:
+        click.echo(examination.render(diagnosis))
+    else:
+        _write_json(diagnosis.as_json(), json_path)
+    return ExitCode.OK if diagnosis.ready else ExitCode.MACHINE_FAULT
 
 
 @commands.command(context_settings={"ignore_unknown_options": True})

@@ -26,6 +26,10 @@ Value = float | Literal["NaN", "Infinity", "-Infinity"]
 """A number that a kernel may have produced; JSON has no words of its own for the last three."""
 
 
+Tool = Literal["memcheck", "initcheck", "racecheck", "synccheck", "hang", "apicheck"]
+"""The checkers, in the order of reports."""
+
+
 class RecordError(Exception):
     """A record that cannot be read or written; the message says which file and what to do."""
 
@@ -160,7 +164,7 @@ class FindingRecord(_Part):
 class CheckResult(_Part):
     """One checker over all cases."""
 
-    tool: Literal["memcheck", "initcheck", "racecheck", "synccheck", "hang", "apicheck"]
+    tool: Tool
     verdict: Verdict
     findings: list[FindingRecord] = []
 

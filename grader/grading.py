@@ -1,0 +1,432 @@
+"""One grading run from a path to a record: collect, build, judge, score.
+
+Whatever goes wrong ends in a valid record: a faulty submission with a score of 0 and the reason, a faulty
+machine with undecided points, an interrupt with everything that was judged before it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, get_args
+
+from grader import __version__
+from grader.build.cache import Cache
+from grader.build.compile import BuildError, build_all, compile_limits
+from grader.build.imports import violations
+from grader.build.toolchain import ToolchainError
+from grader.build.toolchain import find as find_toolchain
+from grader.devices.device import DeviceError, Memory
+from grader.devices.select import select as select_device
+from grader.exit_codes import ExitCode
+from grader.judge.correctness import Judged, judge
+from grader.problems import load_all
+from grader.results import (
+    BuildResult,
+    CheckResult,
+    CorrectnessResult,
+    DeviceInfo,
+    FindingRecord,
+    GraderInfo,
+    HintRecord,
+    KernelResources,
+    PerformanceResult,
+    ProblemResult,
+    Record,
+    SandboxInfo,
+    SubmissionInfo,
+    Tool,
+    TrustResult,
+)
+from grader.sandbox.backends import select as select_sandbox
+from grader.sandbox.sandbox import SandboxError
+from grader.scoring import ONLY_REPORTED, memory_verdict, score_problem, score_without_cases, total
+from grader.submission import SubmissionError, collect
+from grader.verdict import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from grader.assignments.assignment import Assignment, ProblemPoints
+    from grader.build.compile import Build
+    from grader.build.toolchain import Toolchain
+    from grader.devices.device import Device, Finding, Session
+    from grader.problems.problem import Case, Problem
+    from grader.sandbox.sandbox import Sandbox
+    from grader.submission import Submission
+
+NO_GPU = "not measured: no GPU here. Grade on a GPU machine, or leave it to your instructor."
+PRINTED_CHARACTERS = 4000
+_HOST_COPY = (b"cudaMemcpy", b"HostToDevice")
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to grade and how, as the command line says it."""
+
+    path: Path
+    assignment: Assignment
+    problems: tuple[str, ...]
+    device: str
+    sandbox: str
+    memory: str
+    seed: int
+
+
+@dataclass(frozen=True)
+class _Machine:
+    """What was found on this machine to grade with."""
+
+    sandbox: Sandbox
+    toolchain: Toolchain
+    device: Device
+    checker: Device  # the sim, which has the checkers; the device itself without a GPU
+
+
+class _InterruptedError(Exception):
+    """Raised between cases once the run was interrupted."""
+
+
+@dataclass
+class _Run:
+    """What is known so far; ``record`` is valid at any moment."""
+
+    request: Request
+    started: datetime = field(default_factory=lambda: datetime.now(UTC))
+    clock: float = field(default_factory=time.monotonic)
+    submission: SubmissionInfo | None = None
+    device: DeviceInfo | None = None
+    sandbox: SandboxInfo | None = None
+    problems: dict[str, ProblemResult] = field(default_factory=dict)
+
+    def record(self, code: ExitCode | None = None, error: str | None = None) -> Record:
+        """The record of what was judged so far; problems without a result count as undecided."""
+        request = self.request
+        fallback = error or "not judged"
+        problems = [
+            self.problems.get(name) or without_cases(request.assignment, name, Verdict.INFRA_ERROR, fallback)
+            for name in request.problems
+        ]
+        return Record(
+            grader=GraderInfo(version=__version__, config_sha256=_digest(request.assignment)),
+            assignment=request.assignment.id,
+            submission=self.submission or SubmissionInfo(name=request.path.name, sha256="", files=[]),
+            seed=request.seed,
+            started=self.started.isoformat(timespec="seconds"),
+            seconds=round(time.monotonic() - self.clock, 3),
+            device=self.device,
+            sandbox=self.sandbox,
+            score=total(problem.points for problem in problems),
+            problems=problems,
+            error=error,
+            exit_code=_exit_code(problems) if code is None else code,
+        )
+
+
+def grade(request: Request, progress: Callable[[str], None] = lambda _text: None) -> Record:
+    """Grade one submission; ``progress`` is told what happens.
+
+    Raises:
+        UsageError: the path does not exist.
+    """
+    run = _Run(request)
+    try:
+        _grade(run, progress)
+    except SubmissionError as error:
+        return _faulty(run, str(error))
+    except (ToolchainError, SandboxError, BuildError, DeviceError) as error:
+        return run.record(ExitCode.MACHINE_FAULT, str(error))
+    except OSError as error:
+        place = f" ({error.filename})" if error.filename else ""
+        return run.record(
+            ExitCode.MACHINE_FAULT, f"the machine failed: {error.strerror}{place}. Mend it and grade again."
+        )
+    except KeyboardInterrupt:
+        return run.record(ExitCode.INTERRUPTED, "interrupted")
+    return run.record()
+
+
+def without_cases(
+    assignment: Assignment,
+    problem_id: str,
+    verdict: Verdict,
+    message: str,
+    build: BuildResult | None = None,
+    reasons: tuple[str, ...] = (),
+) -> ProblemResult:
+    """The result of a problem of which no case ran."""
+    entry = assignment.problem(problem_id)
+    problem = load_all().get(problem_id)
+    score = score_without_cases(entry, assignment.group_points, problem.groups if problem else (), verdict)
+    return ProblemResult(
+        id=entry.id,
+        title=entry.title,
+        verdict=score.verdict,
+        points=score.points,
+        message=message,
+        build=build,
+        correctness=CorrectnessResult(verdict=score.correctness, groups=list(score.groups)),
+        performance=PerformanceResult(verdict=Verdict.NOT_MEASURED, target=entry.target),
+        trust=TrustResult(verdict=Verdict.UNTRUSTED if reasons else Verdict.PASS, reasons=list(reasons)),
+    )
+
+
+def _faulty(run: _Run, error: str) -> Record:
+    """Nothing of the submission can be graded: 0 points, with the reason."""
+    assignment = run.request.assignment
+    run.submission = SubmissionInfo(name=run.request.path.name, sha256="", files=[], error=error)
+    for name in run.request.problems:
+        verdict = Verdict.FAIL if assignment.problem(name).graded else Verdict.NOT_MEASURED
+        run.problems[name] = without_cases(assignment, name, verdict, "")
+    return run.record(ExitCode.POINTS_LOST)
+
+
+def _grade(run: _Run, progress: Callable[[str], None]) -> None:
+    request, assignment = run.request, run.request.assignment
+    known = load_all()
+    wanted = [
+        (entry, known[entry.id])
+        for entry in (assignment.problem(name) for name in request.problems)
+        if entry.graded and entry.id in known
+    ]
+    for name in set(request.problems) - {entry.id for entry, _ in wanted}:
+        message = "not part of this release's grading"
+        run.problems[name] = without_cases(assignment, name, Verdict.NOT_MEASURED, message)
+    progress("collecting")
+    with collect(request.path, sorted({problem.file for _, problem in wanted})) as submission:
+        run.submission = SubmissionInfo(
+            name=submission.name,
+            sha256=submission.sha256,
+            files=sorted(submission.files),
+            notes=list(submission.notes),
+        )
+        machine = _find_machine(run, progress)
+        progress("compiling " + ", ".join(sorted(submission.files)))
+        cache = Cache()
+        builds = build_all(
+            sorted(submission.files),
+            submission.contents(),
+            machine.toolchain,
+            machine.sandbox,
+            compile_limits(
+                assignment.limits.compile_seconds, int(assignment.limits.compile_memory_gib * 2**30)
+            ),
+            cache,
+            machine.device.architecture,
+        )
+        if cache.warning:
+            run.submission = run.submission.model_copy(
+                update={"notes": [*run.submission.notes, cache.warning]}
+            )
+        _judge_all(run, wanted, submission, builds, machine, progress)
+
+
+def _find_machine(run: _Run, progress: Callable[[str], None]) -> _Machine:
+    request = run.request
+    progress("looking at this machine")
+    sandbox = select_sandbox(request.sandbox)
+    probe = sandbox.probe()
+    run.sandbox = SandboxInfo(
+        backend=sandbox.name, enforced=list(probe.enforced), not_enforced=list(probe.not_enforced)
+    )
+    toolchain = find_toolchain()
+    choice = select_device(request.device, sandbox, toolchain.runtime)
+    device = choice.device
+    run.device = DeviceInfo(
+        kind=device.kind, name=device.name, reason=choice.reason, compiler=f"nvcc {toolchain.version}"
+    )
+    checker = device if device.kind == "sim" else select_device("sim", sandbox, None).device
+    return _Machine(sandbox, toolchain, device, checker)
+
+
+def _judge_all(
+    run: _Run,
+    wanted: list[tuple[ProblemPoints, Problem]],
+    submission: Submission,
+    builds: Mapping[str, Build],
+    machine: _Machine,
+    progress: Callable[[str], None],
+) -> None:
+    """Judge the problems side by side on the sim, one after the other on a GPU that they would share."""
+    workers = 1 if machine.device.kind == "gpu" else min(len(wanted), os.cpu_count() or 1)
+    judges = [
+        _Judge(run.request, entry, problem, submission, builds.get(problem.file), machine, progress)
+        for entry, problem in wanted
+    ]
+    with ThreadPoolExecutor(max(1, workers)) as pool:
+        futures = [pool.submit(judge.result) for judge in judges]
+        try:
+            for (entry, _), future in zip(wanted, futures, strict=True):
+                run.problems[entry.id] = future.result()
+        except BaseException:
+            for future in futures:
+                future.cancel()
+            for judge in judges:
+                judge.stop()
+            raise
+
+
+class _Judge:
+    """Judges one problem; ``stop`` ends it from another thread."""
+
+    def __init__(
+        self,
+        request: Request,
+        entry: ProblemPoints,
+        problem: Problem,
+        submission: Submission,
+        build: Build | None,
+        machine: _Machine,
+        progress: Callable[[str], None],
+    ) -> None:
+        self._request = request
+        self._entry = entry
+        self._problem = problem
+        self._submission = submission
+        self._build = build
+        self._machine = machine
+        self._progress = progress
+        self._stopped = threading.Event()
+        self._session: Session | None = None
+
+    def stop(self) -> None:
+        """End the session that runs, if one does, and judge no further case."""
+        self._stopped.set()
+        if self._session is not None:
+            self._session.close()
+
+    def result(self) -> ProblemResult:
+        """The result of the problem."""
+        assignment, name, file = self._request.assignment, self._entry.id, self._problem.file
+        if self._build is None:
+            reason = self._submission.problems.get(file, f"{file} is missing.")
+            return without_cases(assignment, name, Verdict.FAIL, reason)
+        built = _build_result(self._build)
+        if self._build.library is None:
+            return without_cases(assignment, name, Verdict.FAIL, f"{file} did not compile", built)
+        if reasons := violations(self._build.library):
+            message = f"{file} uses what a submission may not use"
+            return without_cases(assignment, name, Verdict.UNTRUSTED, message, built, reasons)
+        return self._judged(self._build.library, built)
+
+    def _judged(self, library: Path, built: BuildResult) -> ProblemResult:
+        machine, entry, problem = self._machine, self._entry, self._problem
+        memory = self._memory()
+        cases = problem.cases(self._request.seed)
+        judged = self._run_cases(machine.device, library, cases, memory)
+        checked = (
+            judged
+            if machine.checker is machine.device
+            else self._run_cases(machine.checker, library, cases, memory)
+        )
+        performance = self._performance(library, judged)
+        score = score_problem(
+            entry,
+            self._request.assignment.group_points,
+            problem.groups,
+            judged.cases,
+            memory_verdict((finding.kind for finding in checked.findings), checked.cases, checked=True),
+            performance,
+        )
+        return ProblemResult(
+            id=entry.id,
+            title=entry.title,
+            verdict=score.verdict,
+            points=score.points,
+            memory=memory.value,
+            build=built,
+            correctness=CorrectnessResult(
+                verdict=score.correctness,
+                summary=judged.summary,
+                groups=list(score.groups),
+                cases=list(judged.cases),
+            ),
+            checks=[_check(tool, checked.findings) for tool in get_args(Tool)],
+            performance=performance,
+            hints=[HintRecord(**vars(hint)) for hint in checked.hints],
+            trust=TrustResult(
+                verdict=Verdict.UNTRUSTED if judged.untrusted else Verdict.PASS,
+                reasons=list(judged.untrusted),
+            ),
+            printed=judged.printed[-PRINTED_CHARACTERS:],
+        )
+
+    def _run_cases(self, device: Device, library: Path, cases: tuple[Case, ...], memory: Memory) -> Judged:
+        limits = self._request.assignment.limits
+
+        def begin(case: Case) -> None:
+            if self._stopped.is_set():
+                raise _InterruptedError
+            self._progress(f"{self._entry.id} on {device.name}: {case.name}")
+
+        def open_session() -> Session:
+            self._session = device.open(library, (self._problem.entry_point,))
+            return self._session
+
+        return judge(
+            self._problem,
+            cases,
+            open_session,
+            device.schedules,
+            memory=memory,
+            seconds=limits.run_seconds_gpu if device.kind == "gpu" else limits.run_seconds_sim,
+            begin=begin,
+        )
+
+    def _performance(self, library: Path, judged: Judged) -> PerformanceResult:
+        target = self._entry.target
+        return PerformanceResult(verdict=Verdict.NOT_MEASURED, target=target, message=NO_GPU)
+
+    def _memory(self) -> Memory:
+        if self._request.memory != "auto":
+            return Memory(self._request.memory)
+        source = self._submission.files[self._problem.file].read_bytes()
+        return Memory.HOST if all(word in source for word in _HOST_COPY) else Memory.DEVICE
+
+
+def _build_result(build: Build) -> BuildResult:
+    return BuildResult(
+        ok=build.ok,
+        seconds=build.seconds,
+        cached=build.cached,
+        command=build.command,
+        log=build.log,
+        resources=[KernelResources(**vars(kernel)) for kernel in build.resources],
+    )
+
+
+def _check(tool: Tool, findings: tuple[Finding, ...]) -> CheckResult:
+    mine = [finding for finding in findings if finding.tool == tool]
+    counting = [finding for finding in mine if finding.kind not in ONLY_REPORTED]
+    return CheckResult(
+        tool=tool,
+        verdict=Verdict.FAIL if counting else Verdict.PASS,
+        findings=[
+            FindingRecord(
+                kind=finding.kind,
+                kernel=finding.kernel,
+                file=finding.file,
+                line=finding.line,
+                message=finding.message,
+            )
+            for finding in mine
+        ],
+    )
+
+
+def _digest(assignment: Assignment) -> str:
+    return hashlib.sha256(assignment.model_dump_json().encode()).hexdigest()
+
+
+def _exit_code(problems: list[ProblemResult]) -> ExitCode:
+    """A fault of the machine outweighs lost points: the run is to be repeated."""
+    if any(problem.verdict is Verdict.INFRA_ERROR for problem in problems):
+        return ExitCode.MACHINE_FAULT
+    lost = any(problem.points.earned < problem.points.decided for problem in problems)
+    return ExitCode.POINTS_LOST if lost else ExitCode.OK

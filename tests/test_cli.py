@@ -1,0 +1,200 @@
+"""The commands as a user types them: messages, exit codes, and records that are always valid."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+from typing import TYPE_CHECKING
+
+import pytest
+
+from grader import results
+from grader.verdict import Verdict
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+GRADER = [sys.executable, "-P", "-m", "grader"]
+EMPTY_KERNELS = 'extern "C" void launch_attn_softmax() {}\n'
+
+
+def run(
+    *arguments: str | Path, environment: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*GRADER, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **(environment or {})},
+    )
+
+
+def test_a_path_that_does_not_exist_is_a_usage_error(tmp_path: Path) -> None:
+    done = run("grade", tmp_path / "nowhere")
+    assert done.returncode == 2
+    assert "does not exist" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--problem", "softmax_foreward"), "Did you mean 'softmax_forward'?"),
+        (("--assignment", "llm_systems_4"), "llm_systems_3"),
+        (("--device", "tpu"), "'auto', 'gpu', 'sim'"),
+        (("--json", "/nowhere/result.json"), "/nowhere is no folder"),
+    ],
+)
+def test_a_wrong_option_says_what_would_be_right(
+    arguments: tuple[str, ...], said: str, tmp_path: Path
+) -> None:
+    done = run("grade", tmp_path, *arguments)
+    assert done.returncode == 2
+    assert said in done.stderr
+
+
+@pytest.mark.parametrize("kind", ["empty folder", "no zip", "escaping zip"])
+def test_a_faulty_submission_scores_zero_with_the_reason(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "hw3.zip"
+    if kind == "empty folder":
+        path = tmp_path / "hw3"
+        path.mkdir()
+    elif kind == "no zip":
+        path.write_bytes(b"this is no archive")
+    else:
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("../../evil.cu", "int x;")
+    done = run("grade", path, "--json", tmp_path / "result.json")
+    assert done.returncode == 1
+    assert done.stdout.splitlines()[-1] == "Score: 0.0/48.0 (100.0 possible)"
+    record = results.read(tmp_path / "result.json")
+    assert record.submission.error
+    assert record.submission.error in done.stdout.replace("\n", " ")
+
+
+def test_a_misnamed_file_costs_its_problems_and_names_the_right_name(tmp_path: Path) -> None:
+    (tmp_path / "softmax_kernels.cu").write_text(EMPTY_KERNELS)
+    done = run("grade", tmp_path, "--problem", "softmax_backward", "--json", tmp_path / "result.json")
+    assert done.returncode == 1
+    assert "rename it to softmax_kernel.cu" in done.stdout
+    record = results.read(tmp_path / "result.json")
+    assert record.problems[0].verdict is Verdict.FAIL
+
+
+def test_a_misspelt_entry_point_names_the_nearest(tmp_path: Path) -> None:
+    (tmp_path / "softmax_kernel.cu").write_text('extern "C" void launch_attn_softmax_bww() {}\n')
+    done = run("grade", tmp_path, "--problem", "softmax_backward")
+    assert done.returncode == 1
+    assert "launch_attn_softmax_bw" in done.stdout
+    assert "launch_attn_softmax_bww" in done.stdout
+
+
+def test_a_compile_error_shows_file_line_and_the_words_of_the_compiler(tmp_path: Path) -> None:
+    (tmp_path / "softmax_kernel.cu").write_text("int main() {\n  return undeclared_name;\n}\n")
+    done = run("grade", tmp_path, "--problem", "softmax_forward")
+    assert done.returncode == 1
+    assert "softmax_kernel.cu(2): error: identifier" in done.stdout
+
+
+def test_a_missing_compiler_is_the_fault_of_the_machine(tmp_path: Path) -> None:
+    (tmp_path / "softmax_kernel.cu").write_text(EMPTY_KERNELS)
+    done = run(
+        "grade", tmp_path, "--json", tmp_path / "r.json", environment={"CUDA_HOME": str(tmp_path / "no cuda")}
+    )
+    assert done.returncode == 3
+    assert "CUDA_HOME" in done.stdout
+    record = results.read(tmp_path / "r.json")
+    assert record.score.decided == 0
+    assert record.exit_code == 3
+
+
+def test_a_record_that_cannot_be_written_is_said_and_the_score_still_shown(tmp_path: Path) -> None:
+    done = run("grade", tmp_path, "--json", "/proc/result.json")
+    assert done.returncode == 3
+    assert "/proc/result.json: cannot be written" in done.stderr
+    assert done.stdout.splitlines()[-1].startswith("Score: 0.0/")
+
+
+def test_a_gpu_asked_for_where_none_works_is_the_fault_of_the_machine(tmp_path: Path) -> None:
+    (tmp_path / "softmax_kernel.cu").write_text(EMPTY_KERNELS)
+    done = run("grade", tmp_path, "--device", "gpu", environment={"CUDA_VISIBLE_DEVICES": "-1"})
+    assert done.returncode == 3
+    assert "no GPU works here" in done.stdout
+
+
+def test_quiet_prints_the_last_line_alone(tmp_path: Path) -> None:
+    assert run("grade", tmp_path, "--quiet").stdout == "Score: 0.0/48.0 (100.0 possible)\n"
+
+
+def test_an_interrupt_leaves_a_valid_record_of_what_was_judged(tmp_path: Path) -> None:
+    (tmp_path / "softmax_kernel.cu").write_text(
+        """
+__global__ void spin(volatile float* x) { while (x[0] == x[0] || x[0] != x[0]) {} }
+extern "C" void launch_attn_softmax(float* inp, const float*, int, int, int, int, bool, cudaStream_t stream) {
+  spin<<<1, 1, 0, stream>>>(inp);
+  cudaStreamSynchronize(stream);
+}
+"""
+    )
+    process = subprocess.Popen(
+        [
+            *GRADER,
+            "grade",
+            str(tmp_path),
+            "--problem",
+            "softmax_forward",
+            "--device",
+            "sim",
+            "--json",
+            str(tmp_path / "r.json"),
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    cache = time.monotonic() + 60
+    while not _simulating(process.pid) and process.poll() is None and time.monotonic() < cache:
+        time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert out.splitlines()[-1].startswith("Score: 0.0/0.0")
+    assert results.read(tmp_path / "r.json").exit_code == 130
+    assert not _simulating(process.pid)
+
+
+def _simulating(parent: int) -> bool:
+    """Whether a simulator runs below ``parent``."""
+    children = subprocess.run(
+        ["ps", "-o", "args=", "--ppid", str(parent)], capture_output=True, text=True, check=False
+    ).stdout
+    return "grader-sim" in children
+
+
+def test_the_problems_are_listed_with_points_and_targets(tmp_path: Path) -> None:
+    assert "softmax_forward" in run("problems").stdout
+    assert run("problems", "--json", tmp_path / "p.json").returncode == 0
+    listed = json.loads((tmp_path / "p.json").read_text())["problems"]
+    assert listed[0]["target"] == 6.5
+
+
+def test_new_copies_the_template_and_keeps_what_is_there(tmp_path: Path) -> None:
+    assert run("new", tmp_path / "hw3").returncode == 0
+    assert (tmp_path / "hw3" / "ASSIGNMENT.md").is_file()
+    done = run("new", tmp_path / "hw3")
+    assert done.returncode == 2
+    assert "is there already" in done.stderr
+
+
+def test_the_doctor_names_the_parts(tmp_path: Path) -> None:
+    done = run("doctor", "--json", tmp_path / "d.json")
+    assert done.returncode == 0, done.stderr
+    assert {"nvcc", "simulator"} <= {
+        part["name"] for part in json.loads((tmp_path / "d.json").read_text())["parts"]
+    }
