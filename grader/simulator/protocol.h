@@ -108,7 +108,11 @@ struct Malformed : std::runtime_error {
 
 class Writer {
  public:
-  explicit Writer(std::uint32_t what) : frame_(8) { become(what); }
+  explicit Writer(std::uint32_t what) {
+    frame_.reserve(64);
+    frame_.resize(8);
+    become(what);
+  }
 
   template <typename T>
     requires std::is_arithmetic_v<T>
@@ -137,9 +141,8 @@ class Writer {
 
  private:
   void append(const void* data, std::size_t n) {
-    const auto at = frame_.size();
-    frame_.resize(at + n);
-    if (n != 0) std::memcpy(frame_.data() + at, data, n);
+    const auto* bytes = static_cast<const std::byte*>(data);
+    frame_.insert(frame_.end(), bytes, bytes + n);
   }
   std::vector<std::byte> frame_;
 };
