@@ -1,0 +1,37 @@
+// The ceiling that a kernel is measured against: a streaming kernel that moves the same bytes, with float4 accesses and
+// nothing in between. Every element of the target is the sum of as many elements of the source as it takes to read all.
+#include <cuda_runtime.h>
+
+constexpr int STREAM_THREADS = 256;
+constexpr int IN_FLIGHT = 4;  // independent loads per thread, which hide the latency of memory
+
+__device__ float4 added(float4 a, float4 b) { return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w); }
+
+__global__ void __launch_bounds__(STREAM_THREADS)
+    ker_stream(const float4* source, long long reads, float4* target, long long writes) {
+  const long long first = static_cast<long long>(blockIdx.x) * STREAM_THREADS * IN_FLIGHT + threadIdx.x;
+  float4 sum[IN_FLIGHT];
+#pragma unroll
+  for (int k = 0; k < IN_FLIGHT; ++k) sum[k] = make_float4(0, 0, 0, 0);
+  for (long long base = first; base < reads; base += writes) {
+#pragma unroll
+    for (int k = 0; k < IN_FLIGHT; ++k) {
+      const long long at = base + k * STREAM_THREADS;
+      if (at < reads && first + k * STREAM_THREADS < writes) sum[k] = added(sum[k], source[at]);
+    }
+  }
+#pragma unroll
+  for (int k = 0; k < IN_FLIGHT; ++k) {
+    const long long at = first + k * STREAM_THREADS;
+    if (at < writes) target[at] = sum[k];
+  }
+}
+
+// Reads and writes this many bytes, multiples of 16. Returns cudaGetLastError().
+extern "C" int launch_stream(const float4* source, long long read_bytes, float4* target, long long write_bytes,
+                             cudaStream_t stream) {
+  const long long reads = read_bytes / 16, writes = write_bytes / 16, per_block = STREAM_THREADS * IN_FLIGHT;
+  const unsigned blocks = static_cast<unsigned>((writes + per_block - 1) / per_block);
+  ker_stream<<<blocks, STREAM_THREADS, 0, stream>>>(source, reads, target, writes);
+  return cudaGetLastError();
+}

@@ -1,0 +1,202 @@
+"""From raw times to a speed verdict: pure functions of what the record keeps, so that anyone can check them.
+
+Baseline (A) and submission (B) run in blocks A B B A or B A A B. A block's value is the log of its speedup,
+an interval around the median of the values comes from order statistics, and the same procedure with the baseline
+against itself gives the floor: what this machine cannot tell apart.
+
+Layer: standard library and the verdict.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+from statistics import fmean, median
+from typing import TYPE_CHECKING
+
+from grader.verdict import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+CONFIDENCE = 0.95
+ORDERS = ("ABBA", "BAAB")
+FEWEST_BLOCKS = 6  # fewer values have no interval of this confidence
+PROCESSES = 4  # fresh ones: two that must agree, and two more if they do not
+BLOCKS = (20, 20, 40, 80)  # per process
+
+
+@dataclass(frozen=True)
+class Block:
+    """Four sweeps in turn: ``order`` names the arms, ``seconds`` their times."""
+
+    order: str
+    seconds: tuple[float, float, float, float]
+
+    @property
+    def value(self) -> float:
+        """The log of the speedup of B over A: ``(ln a1 + ln a2 - ln b1 - ln b2) / 2``."""
+        signs = (1 if arm == "A" else -1 for arm in self.order)
+        return sum(sign * math.log(time) for sign, time in zip(signs, self.seconds, strict=True)) / 2
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A log ratio: the median and its confidence interval."""
+
+    estimate: float
+    low: float
+    high: float
+
+    def widened(self, floor: float) -> Interval:
+        """The interval with what cannot be told apart on both sides."""
+        return Interval(self.estimate, self.low - floor, self.high + floor)
+
+
+def rank(count: int) -> int:
+    """The k for which the k-th smallest and k-th largest of ``count`` values enclose the median.
+
+    The largest k with ``1 - 2 P(Binomial(count, 1/2) < k) >= CONFIDENCE``.
+
+    Raises:
+        ValueError: there are fewer than ``FEWEST_BLOCKS`` values.
+    """
+    if count < FEWEST_BLOCKS:
+        raise ValueError(f"{count} values are too few for an interval")
+    below, k = 0.0, 0
+    while 1 - 2 * (below + math.comb(count, k) / 2**count) >= CONFIDENCE:
+        below += math.comb(count, k) / 2**count
+        k += 1
+    return k
+
+
+def interval(values: Sequence[float]) -> Interval:
+    """The median of ``values`` and its interval by order statistics: exact, whatever their distribution.
+
+    Raises:
+        ValueError: too few values, or one that is not finite.
+    """
+    if not all(map(math.isfinite, values)):
+        raise ValueError("a value is not finite")
+    k, ordered = rank(len(values)), sorted(values)
+    return Interval(median(ordered), ordered[k - 1], ordered[-k])
+
+
+@dataclass(frozen=True)
+class Floor:
+    """What the baseline differs from itself, as a log ratio; unsound if 0 lies outside the interval."""
+
+    size: float
+    sound: bool
+
+
+def floor(values: Sequence[float]) -> Floor:
+    """The floor of A/A blocks: the larger of the interval's half-width and the median's size."""
+    own = interval(values)
+    return Floor(max((own.high - own.low) / 2, abs(own.estimate)), own.low <= 0 <= own.high)
+
+
+def decide(measured: Interval, floor_size: float, target: float) -> Verdict:
+    """PASS above the target, FAIL below, AMBIGUOUS if the widened interval straddles it.
+
+    Raises:
+        ValueError: the target is not positive.
+    """
+    if not target > 0:
+        raise ValueError("a target is a positive speedup")
+    wide, goal = measured.widened(floor_size), math.log(target)
+    if wide.low >= goal:
+        return Verdict.PASS
+    return Verdict.FAIL if wide.high < goal else Verdict.AMBIGUOUS
+
+
+@dataclass(frozen=True)
+class CaseTimes:
+    """What one process measured on one case; all times are seconds of one sweep over ``slots`` calls.
+
+    Attributes:
+        case: its name.
+        method: ``graph``, ``events`` or ``host``.
+        slots: calls per sweep.
+        blocks: baseline against submission.
+        same: baseline against baseline, in the same places.
+        stream: the streaming kernel with the same bytes.
+        novel: the submission on contents that it had never seen.
+        batches: arm, number of sweeps and seconds by the judge's own clock.
+        verified: calls whose outputs the judge compared, and how many of them were wrong.
+    """
+
+    case: str
+    method: str
+    slots: int
+    blocks: tuple[Block, ...]
+    same: tuple[Block, ...]
+    stream: tuple[float, ...]
+    novel: float
+    batches: tuple[tuple[str, int, float], ...]
+    verified: int
+    wrong: int
+
+    def times(self, arm: str) -> list[float]:
+        """The raw times of arm ``A`` or ``B``."""
+        timed = [pair for block in self.blocks for pair in zip(block.order, block.seconds, strict=True)]
+        return [seconds for name, seconds in timed if name == arm]
+
+    @property
+    def values(self) -> list[float]:
+        """The block values."""
+        return [block.value for block in self.blocks]
+
+    @property
+    def floor(self) -> Floor:
+        """What this case cannot tell apart."""
+        return floor([block.value for block in self.same])
+
+    @property
+    def bandwidth_fraction(self) -> float:
+        """The streaming kernel's time over the submission's."""
+        return median(self.stream) / median(self.times("B"))
+
+    def slope(self, arm: str) -> float:
+        """Seconds per sweep by the judge's clock: between the shortest and the longest batches."""
+        lengths = sorted({length for name, length, _ in self.batches if name == arm})
+        least, most = (
+            median(seconds for name, length, seconds in self.batches if (name, length) == (arm, wanted))
+            for wanted in (lengths[0], lengths[-1])
+        )
+        return (most - least) / (lengths[-1] - lengths[0])
+
+
+def combined(cases: Sequence[CaseTimes]) -> tuple[Interval, float]:
+    """The geometric mean over cases, block by block, and its floor (the mean of the cases' floors)."""
+    values = [fmean(block) for block in zip(*(case.values for case in cases), strict=True)]
+    return interval(values), fmean(case.floor.size for case in cases)
+
+
+def verdict_of_process(cases: Sequence[CaseTimes], target: float) -> Verdict:
+    """What one process says about the target.
+
+    A machine that tells the baseline from itself (an unsound floor) can still show a difference larger than
+    that floor; where it cannot, that is INFRA_ERROR.
+    """
+    measured, floor_size = combined(cases)
+    decided = decide(measured, floor_size, target)
+    if decided is Verdict.AMBIGUOUS and not all(case.floor.sound for case in cases):
+        return Verdict.INFRA_ERROR
+    return decided
+
+
+def conclude(verdicts: Sequence[Verdict]) -> Verdict | None:
+    """The verdict of several processes, None to measure again.
+
+    The first clear verdict that two processes share counts. After ``PROCESSES`` of them it is AMBIGUOUS, which
+    counts for the student, unless the machine failed every time.
+    """
+    votes = Counter(verdicts)
+    for clear in (Verdict.UNTRUSTED, Verdict.FAIL, Verdict.PASS):
+        if votes[clear] >= 2:
+            return clear
+    if len(verdicts) < PROCESSES:
+        return None
+    return Verdict.INFRA_ERROR if votes[Verdict.INFRA_ERROR] == len(verdicts) else Verdict.AMBIGUOUS

@@ -1,0 +1,44 @@
+"""Whether measured times can be true: physics, the judge's own clock, and the outputs of the timed calls.
+
+Pure functions of what the record keeps. A reason is no accusation: it says which facts contradict each other.
+"""
+
+from __future__ import annotations
+
+import math
+from statistics import median
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from grader.judge.timing import CaseTimes
+
+PHYSICAL = 0.8  # of the streaming kernel's time on the same bytes; nothing honest is faster
+CLOCK = 0.8  # of the judge's slope, which contains launches and waits that the runner's clock does not
+CLOCK_SECONDS = 50e-6  # per sweep: what a round trip may vary by
+NOVELTY = 1.25  # times longer on contents that were never seen
+
+
+def reasons(case: CaseTimes) -> tuple[str, ...]:
+    """Why the times of ``case`` cannot be believed; empty if they can."""
+    raw = [time for block in (*case.blocks, *case.same) for time in block.seconds]
+    raw += [*case.stream, case.novel, *(seconds for *_, seconds in case.batches)]
+    if not all(math.isfinite(time) and time > 0 for time in raw):
+        return (f"{case.case}: a time is not a positive number",)
+    found = []
+    reported, ceiling = median(case.times("B")), median(case.stream)
+    if case.wrong:
+        found.append(f"{case.wrong} of {case.verified} outputs of timed calls are wrong")
+    if case.method != "host" and reported < PHYSICAL * ceiling:
+        found.append(
+            f"{_us(reported)} for what the device needs {_us(ceiling)} to read and write at full bandwidth"
+        )
+    clock = case.slope("submission") - case.slope("nothing")
+    if reported < CLOCK * clock - CLOCK_SECONDS:
+        found.append(f"{_us(reported)} reported, but {_us(clock)} by the judge's clock")
+    if case.novel > NOVELTY * reported + CLOCK_SECONDS:
+        found.append(f"{_us(case.novel)} on contents never seen before, {_us(reported)} on others")
+    return tuple(f"{case.case}: {reason}" for reason in found)
+
+
+def _us(seconds: float) -> str:
+    return f"{seconds * 1e6:.4g} us"

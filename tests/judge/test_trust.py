@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from grader.judge.timing import Block, CaseTimes
+from grader.judge.trust import reasons
+
+SWEEP = 1e-3
+HONEST = CaseTimes(
+    case="16384 x 4096",
+    method="graph",
+    slots=4,
+    blocks=(Block("ABBA", (4 * SWEEP, SWEEP, SWEEP, 4 * SWEEP)),) * 20,
+    same=(Block("ABBA", (4 * SWEEP,) * 4),) * 20,
+    stream=(0.95 * SWEEP,) * 20,
+    novel=1.01 * SWEEP,
+    batches=tuple(
+        (arm, length, 2e-4 + length * (5e-4 + (SWEEP if arm == "submission" else 0)))
+        for arm in ("submission", "nothing")
+        for length in (3, 17, 3, 17)
+    ),
+    verified=16,
+    wrong=0,
+)
+
+
+def faster(case: CaseTimes, factor: float) -> CaseTimes:
+    """The runner's clock tells less; the judge's stays."""
+    block = Block("ABBA", (4 * SWEEP, SWEEP / factor, SWEEP / factor, 4 * SWEEP))
+    return replace(case, blocks=(block,) * 20, novel=SWEEP / factor)
+
+
+def test_honest_times_are_believed() -> None:
+    assert reasons(HONEST) == ()
+
+
+def test_a_kernel_at_the_ceiling_is_believed() -> None:
+    assert reasons(replace(HONEST, stream=(1.1 * SWEEP,) * 20)) == ()
+
+
+def test_faster_than_memory_is_not() -> None:
+    (reason,) = reasons(replace(HONEST, stream=(1.5 * SWEEP,) * 20))
+    assert reason.startswith("16384 x 4096: 1000 us for what the device needs 1500 us")
+
+
+def test_end_to_end_times_have_no_such_floor() -> None:
+    assert reasons(replace(HONEST, method="host", stream=(1.5 * SWEEP,) * 20)) == ()
+
+
+def test_a_runner_whose_clock_lags_behind_the_judges_is_not() -> None:
+    (reason,) = reasons(replace(faster(HONEST, 2), stream=(0.4 * SWEEP,) * 20))
+    assert "500 us reported, but 1000 us by the judge's clock" in reason
+
+
+def test_results_kept_from_earlier_calls_show_on_new_contents() -> None:
+    (reason,) = reasons(replace(HONEST, novel=2 * SWEEP))
+    assert "never seen before" in reason
+
+
+def test_wrong_outputs_of_timed_calls_are_counted() -> None:
+    (reason,) = reasons(replace(HONEST, wrong=3))
+    assert "3 of 16 outputs" in reason
+
+
+@pytest.mark.parametrize("bad", [0.0, -1.0, math.nan, math.inf])
+def test_times_that_no_clock_shows_are_not_even_compared(bad: float) -> None:
+    (reason,) = reasons(replace(HONEST, blocks=(Block("ABBA", (1, 1, bad, 1)),)))
+    assert "not a positive number" in reason
