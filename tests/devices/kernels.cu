@@ -1,0 +1,58 @@
+// Kernels and launchers for the sim: right, and wrong in each way that the device must name.
+#include <cstdio>
+#include <cstdlib>
+
+__global__ void scale(float* out, const float* in, int n, float factor) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) out[i] = factor * in[i];
+}
+__global__ void strided(float* out, const float* in, int n) {
+  const int i = threadIdx.x * 32 % n;
+  out[i] = in[i];
+}
+__global__ void beyond(float* out, int n) { out[n + threadIdx.x] = 1; }
+__global__ void add(float* out, int n) { if (threadIdx.x < n) out[threadIdx.x] += 1; }
+__global__ void spin(volatile float* out) { while (out[0] != 7) {} }
+__global__ void say(float* out) { printf("thread %d\n", threadIdx.x); *out = 1; }
+
+extern "C" {
+void launch_scale(float* out, const float* in, int n, float factor, cudaStream_t stream) {
+  scale<<<(n + 63) / 64, 64, 0, stream>>>(out, in, n, factor);
+}
+void launch_ordered(float* out, const float* in, int n, cudaStream_t first, cudaStream_t second) {
+  static float* scratch = nullptr;
+  if (scratch == nullptr) cudaMalloc(&scratch, 1 << 20);
+  cudaEvent_t done;
+  cudaEventCreateWithFlags(&done, cudaEventDisableTiming);
+  scale<<<(n + 63) / 64, 64, 0, first>>>(scratch, in, n, 2);
+  cudaEventRecord(done, first);
+  cudaStreamWaitEvent(second, done, 0);
+  scale<<<(n + 63) / 64, 64, 0, second>>>(out, scratch, n, 3);
+  cudaEventDestroy(done);
+}
+void launch_unordered(float* out, const float* in, int n, cudaStream_t first, cudaStream_t second) {
+  static float* scratch = nullptr;
+  if (scratch == nullptr) cudaMalloc(&scratch, 1 << 20);
+  scale<<<(n + 63) / 64, 64, 0, first>>>(scratch, in, n, 2);
+  scale<<<(n + 63) / 64, 64, 0, second>>>(out, scratch, n, 3);
+}
+void launch_host(float* out, const float* in, int n, float factor, cudaStream_t stream) {
+  float *device_out, *device_in;
+  cudaMalloc(&device_out, n * sizeof(float));
+  cudaMalloc(&device_in, n * sizeof(float));
+  cudaMemcpy(device_in, in, n * sizeof(float), cudaMemcpyHostToDevice);
+  scale<<<(n + 63) / 64, 64, 0, stream>>>(device_out, device_in, n, factor);
+  cudaStreamSynchronize(stream);
+  cudaMemcpy(out, device_out, n * sizeof(float), cudaMemcpyDeviceToHost);
+  cudaFree(device_out);
+  cudaFree(device_in);
+}
+void launch_strided(float* out, const float* in, int n) { strided<<<1, 32>>>(out, in, n); }
+void launch_beyond(float* out, int n) { beyond<<<1, 1>>>(out, n); }
+void launch_add(float* out, int n) { add<<<1, 32>>>(out, n); }
+void launch_spin(float* out) { spin<<<1, 1>>>(out); }
+void launch_say(float* out) { say<<<1, 1>>>(out); }
+void launch_nothing(float*) {}
+void touch_on_host(float* out) { *out = 1; }
+void leave(float*) { std::exit(0); }
+}

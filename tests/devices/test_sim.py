@@ -1,0 +1,181 @@
+"""The device sim with a library that nvcc made: data, streams, findings, and every bad end."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from grader.devices.device import (
+    Answer,
+    Argument,
+    ArrayArgument,
+    Call,
+    LoadError,
+    Memory,
+    ScalarArgument,
+    Schedule,
+    Status,
+    StreamArgument,
+)
+from grader.devices.sim import Sim, SimSession
+from grader.simulator.driver import LIBRARIES, RUNTIME
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from grader.sandbox.process import ProcessSandbox
+
+pytestmark = [
+    pytest.mark.skipif(not RUNTIME.is_file(), reason="the simulator is not built"),
+    pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc on PATH"),
+]
+
+NAMES = (
+    *("launch_scale", "launch_ordered", "launch_unordered", "launch_host", "launch_strided"),
+    *("launch_beyond", "launch_add", "launch_spin", "launch_say", "launch_nothing", "touch_on_host", "leave"),
+)
+N = 1000
+DATA = np.linspace(-5, 5, N, dtype=np.float32)
+
+
+@pytest.fixture(scope="session")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    target = tmp_path_factory.mktemp("kernels") / "kernels.so"
+    command = "nvcc -shared -Xcompiler -fPIC -gencode arch=compute_80,code=compute_80 -lineinfo --no-compress"
+    source = Path(__file__).with_name("kernels.cu")
+    subprocess.run(
+        [*command.split(), "-cudart", "shared", f"-L{LIBRARIES}", "-o", target, source],
+        check=True,
+        capture_output=True,
+    )
+    return target
+
+
+@pytest.fixture
+def session(sandbox: ProcessSandbox, library: Path) -> Iterator[SimSession]:
+    with Sim(sandbox).open(library, NAMES) as session:
+        yield session
+
+
+def ask(
+    session: SimSession,
+    entry_point: str,
+    *arguments: Argument,
+    memory: Memory = Memory.DEVICE,
+    schedule: Schedule = Schedule.PROGRAM,
+) -> Answer:
+    return session.run(Call(entry_point, arguments, 20, memory, schedule))
+
+
+def output(size: int = N) -> ArrayArgument:
+    return ArrayArgument("out", "float32", (size,), None)
+
+
+def data(content: np.ndarray = DATA) -> ArrayArgument:
+    return ArrayArgument("in", "float32", content.shape, content)
+
+
+SIZE = ScalarArgument("n", "int", N)
+TWO_STREAMS = (StreamArgument("first", 0), StreamArgument("second", 1))
+
+
+@pytest.mark.parametrize("schedule", list(Schedule))
+@pytest.mark.parametrize(
+    ("entry_point", "memory"), [("launch_scale", Memory.DEVICE), ("launch_host", Memory.HOST)]
+)
+def test_outputs_of_fresh_inputs_in_both_memories(
+    session: SimSession, entry_point: str, memory: Memory, schedule: Schedule
+) -> None:
+    for factor in (0.5, -3.0):
+        arguments = (
+            output(),
+            data(DATA * factor),
+            SIZE,
+            ScalarArgument("f", "float", 2.0),
+            StreamArgument("s", 0),
+        )
+        answer = ask(session, entry_point, *arguments, memory=memory, schedule=schedule)
+        assert answer.status is Status.RETURNED, answer
+        np.testing.assert_array_equal(answer.arrays["out"], 2 * (DATA * np.float32(factor)))
+        assert answer.overrun == {}
+        assert answer.findings == ()
+
+
+def test_unwritten_outputs_hold_poison(session: SimSession) -> None:
+    answer = ask(session, "launch_nothing", output())
+    assert answer.status is Status.RETURNED
+    assert (answer.arrays["out"].view(np.uint32) >= 0xFFF00000).all()
+
+
+def test_only_ordered_streams_survive_every_schedule(session: SimSession) -> None:
+    for schedule in Schedule:
+        answer = ask(session, "launch_ordered", output(), data(), SIZE, *TWO_STREAMS, schedule=schedule)
+        np.testing.assert_array_equal(answer.arrays["out"], 6 * DATA)
+        assert answer.findings == ()
+    late = ask(
+        session, "launch_unordered", output(), data(), SIZE, *TWO_STREAMS, schedule=Schedule.LATE_STREAMS
+    )
+    wrong = late.status is not Status.RETURNED or not np.array_equal(late.arrays["out"], 6 * DATA)
+    assert wrong or late.findings
+
+
+def test_an_access_outside_an_array_is_found_with_its_line(session: SimSession) -> None:
+    answer = ask(session, "launch_beyond", output(8), ScalarArgument("n", "int", 8))
+    (finding,) = [finding for finding in answer.findings if finding.tool == "memcheck"]
+    assert finding.kind == "global_oob"
+    assert "beyond" in finding.kernel
+    assert Path(finding.file).name == "kernels.cu"
+    assert finding.line == 14
+
+
+def test_adding_to_what_nobody_wrote_is_found_in_every_call(session: SimSession) -> None:
+    for _ in range(2):
+        answer = ask(session, "launch_add", output(8), ScalarArgument("n", "int", 8))
+        assert "uninit_global" in [finding.kind for finding in answer.findings], answer
+
+
+def test_hints_name_strided_lines(session: SimSession) -> None:
+    answer = ask(
+        session,
+        "launch_strided",
+        output(1024),
+        data(np.zeros(1024, np.float32)),
+        ScalarArgument("n", "int", 1024),
+    )
+    assert any("32 sectors" in hint.message and "strided" in hint.kernel for hint in answer.hints), answer
+
+
+def test_kernels_print_once(session: SimSession) -> None:
+    assert ask(session, "launch_say", output(1)).printed == "thread 0\n"
+
+
+@pytest.mark.parametrize(
+    ("entry_point", "status", "words"),
+    [
+        ("touch_on_host", Status.CRASHED, "SIG"),
+        ("leave", Status.EXITED, "exit code 0"),
+    ],
+)
+def test_bad_ends_are_named_and_final(
+    session: SimSession, entry_point: str, status: Status, words: str
+) -> None:
+    answer = ask(session, entry_point, output(8))
+    assert answer.status is status, answer
+    assert words in answer.message
+    assert ask(session, "launch_nothing", output(8)).status is status
+
+
+def test_an_endless_kernel_ends_with_its_name(sandbox: ProcessSandbox, library: Path) -> None:
+    with Sim(sandbox).open(library, NAMES) as session:
+        answer = session.run(Call("launch_spin", (output(1),), 2.0))
+    assert answer.status in (Status.CUDA_ERROR, Status.TIMEOUT), answer
+
+
+def test_a_missing_entry_point_is_the_students(sandbox: ProcessSandbox, library: Path) -> None:
+    with pytest.raises(LoadError, match="launch_softmax"):
+        Sim(sandbox).open(library, ("launch_softmax",))
