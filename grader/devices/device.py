@@ -105,6 +105,25 @@ class Finding:
 
 
 @dataclass(frozen=True)
+class LineCount:
+    """What one source line asked of the memory system, summed over launches."""
+
+    kernel: str
+    file: str
+    line: int
+    instructions: int  # of warps
+    lanes: int
+    global_requests: int
+    global_sectors: int
+    minimal_sectors: int
+    global_bytes: int
+    shared_requests: int
+    shared_wavefronts: int
+    minimal_wavefronts: int
+    barriers: int
+
+
+@dataclass(frozen=True)
 class Hint:
     """What the sim counted at one line and why it would be slow; never a speed."""
 
@@ -123,7 +142,7 @@ class Answer:
     arrays: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)
     overrun: Mapping[str, str] = field(default_factory=dict)  # array name -> where its guard zone was written
     findings: tuple[Finding, ...] = ()
-    hints: tuple[Hint, ...] = ()
+    counts: tuple[LineCount, ...] = ()
     printed: str = ""  # what the student's code printed, capped
 
     @property

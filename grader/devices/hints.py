@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from grader.devices.device import Hint
+from grader.devices.device import Hint, LineCount
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from grader.simulator.driver import LineCount
-
-MOST = 8  # hints per call; the most wasteful come first
+MOST = 8  # hints per problem; the most wasteful come first
 WASTE = 1.5  # traffic beyond this multiple of the least possible is worth a word
 SHARE = 0.02  # of all warp instructions: a line below it does not matter
 IDLE = 0.5  # a line that runs with fewer lanes than this share
+_SUMMED = tuple(field.name for field in fields(LineCount) if field.name not in {"kernel", "file", "line"})
 
 
 def hints(counts: Iterable[LineCount]) -> tuple[Hint, ...]:
@@ -23,7 +24,7 @@ def hints(counts: Iterable[LineCount]) -> tuple[Hint, ...]:
     A request is one warp instruction; the least possible is what its active lanes need when their addresses
     lie side by side (sectors of 32 bytes) or in different banks (passes over shared memory).
     """
-    lines = list(counts)
+    lines = summed(counts)
     total = sum(line.instructions for line in lines)
     found: list[tuple[float, Hint]] = []
 
@@ -59,3 +60,14 @@ def hints(counts: Iterable[LineCount]) -> tuple[Hint, ...]:
             )
     found.sort(key=lambda pair: (-pair[0], pair[1].file, pair[1].line, pair[1].message))
     return tuple(hint for _, hint in found[:MOST])
+
+
+def summed(counts: Iterable[LineCount]) -> list[LineCount]:
+    """The counts of each line over all launches, whatever instance of a template ran there."""
+    lines: dict[tuple[str, str, int], LineCount] = {}
+    for count in counts:
+        place = count.kernel.partition("<")[0], PurePath(count.file).name, count.line
+        before = lines.get(place)
+        sums = {name: getattr(count, name) + (getattr(before, name) if before else 0) for name in _SUMMED}
+        lines[place] = replace(count, kernel=place[0], file=place[1], **sums)
+    return list(lines.values())

@@ -8,13 +8,13 @@ array is a finding of memcheck with its line.
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
 
 from grader.devices import calls, layout
 from grader.devices.device import Answer, Call, DeviceError, LoadError, Memory, Schedule, Status
-from grader.devices.hints import hints
 from grader.devices.runner import LIMITS, MEMORY_BYTES, Runner, RunnerError, Start
 from grader.simulator.driver import (
     LIBRARIES,
@@ -150,8 +150,11 @@ class SimSession:
                 return answer
         answer = replace(
             answer,
-            findings=self._simulator.take_findings(),
-            hints=hints(self._simulator.take_counts()),
+            findings=tuple(
+                replace(finding, file=PurePath(finding.file).name)
+                for finding in self._simulator.take_findings()
+            ),
+            counts=self._simulator.take_counts(),
             printed=self._simulator.take_printed() + answer.printed,
         )
         gaps, forged = self._simulator.unsupported(), self._simulator.tampering()

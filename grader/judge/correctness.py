@@ -21,6 +21,7 @@ from grader.devices.device import (
     Status,
     StreamArgument,
 )
+from grader.devices.hints import hints
 from grader.judge.comparison import changed_elements, compare
 from grader.judge.diagnosis import NOTHING_WRITTEN, diagnose
 from grader.problems.problem import ArrayParameter, Role, ScalarParameter
@@ -117,7 +118,7 @@ def judge(
     return Judged(
         cases=tuple(results),
         findings=tuple(dict.fromkeys(finding for answer in answers for finding in answer.findings)),
-        hints=tuple(dict.fromkeys(hint for answer in answers for hint in answer.hints)),
+        hints=hints(count for answer in answers for count in answer.counts),
         printed="".join(answer.printed for answer in answers),
         summary=_summary(results),
     )

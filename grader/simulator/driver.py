@@ -15,7 +15,7 @@ from enum import IntEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from grader.devices.device import DeviceError, Finding
+from grader.devices.device import DeviceError, Finding, LineCount
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -99,25 +99,6 @@ class Outcome:
     def __bool__(self) -> bool:
         """Whether everything ran to its end."""
         return not self.fault and not self.timed_out
-
-
-@dataclass(frozen=True)
-class LineCount:
-    """What one source line asked of the memory system, summed over all launches since the last time."""
-
-    kernel: str
-    file: str
-    line: int
-    instructions: int  # of warps
-    lanes: int
-    global_requests: int
-    global_sectors: int
-    minimal_sectors: int
-    global_bytes: int
-    shared_requests: int
-    shared_wavefronts: int
-    minimal_wavefronts: int
-    barriers: int
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,130 @@
+"""Whole runs on the simulator: real compiler, real kernels, real scores."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from grader import grading
+from grader.assignments.assignment import load
+from grader.judge.diagnosis import NOTHING_WRITTEN
+from grader.verdict import Verdict
+
+if TYPE_CHECKING:
+    from grader.results import ProblemResult, Record
+
+ROOT = Path(__file__).parents[1]
+REFERENCE = ROOT / "reference"
+FOUR = ("softmax_forward", "softmax_backward", "layernorm_forward", "layernorm_backward")
+
+
+def grade(path: Path, *problems: str) -> Record:
+    assignment = load("llm_systems_3")
+    names = problems or tuple(problem.id for problem in assignment.problems)
+    return grading.grade(grading.Request(path, assignment, names, "sim", "auto", "auto", seed=1))
+
+
+def by_id(record: Record) -> dict[str, ProblemResult]:
+    return {problem.id: problem for problem in record.problems}
+
+
+@pytest.fixture
+def submission(tmp_path: Path) -> Path:
+    """A copy of the reference to spoil."""
+    return Path(shutil.copytree(REFERENCE, tmp_path / "hw3"))
+
+
+def spoil(path: Path, old: str, new: str) -> None:
+    text = path.read_text()
+    assert text.count(old) == 1, f"{path.name} has changed: {old!r} stands there {text.count(old)} times"
+    path.write_text(text.replace(old, new))
+
+
+def test_the_reference_gets_full_marks_of_what_a_simulator_can_decide() -> None:
+    record = grade(REFERENCE)
+    assert (record.score.earned, record.score.decided, record.score.possible) == (48, 48, 100)
+    assert record.exit_code == 0
+    assert {by_id(record)[name].verdict for name in FOUR} == {Verdict.PASS}
+    assert {by_id(record)[name].performance.verdict for name in FOUR} == {Verdict.NOT_MEASURED}
+    assert by_id(record)["transformer"].points.decided == 0
+    build = by_id(record)["softmax_forward"].build
+    assert build is not None
+    assert any(
+        kernel.kernel.startswith("ker_attn_softmax") and kernel.registers for kernel in build.resources
+    )
+
+
+def test_the_untouched_template_compiles_scores_nothing_and_says_so_in_a_line() -> None:
+    record = grade(ROOT / "student_template")
+    assert (record.score.earned, record.score.decided) == (0, 48)
+    assert record.exit_code == 1
+    for name in FOUR:
+        result = by_id(record)[name]
+        assert result.build is not None
+        assert result.build.ok
+        assert result.correctness.summary == NOTHING_WRITTEN
+
+
+def test_one_wrong_kernel_loses_its_problem_only(submission: Path) -> None:
+    spoil(
+        submission / "layernorm_kernel.cu",
+        "const float variance = square[0] / hidden;",
+        "const float variance = square[0] / (hidden - 1);",
+    )
+    problems = by_id(grade(submission, *FOUR))
+    assert problems["layernorm_forward"].verdict is Verdict.FAIL
+    assert {problems[name].verdict for name in FOUR if name != "layernorm_forward"} == {Verdict.PASS}
+    assert "unbiased" in problems["layernorm_forward"].correctness.cases[0].diagnosis
+
+
+@pytest.mark.parametrize(
+    ("crime", "said"),
+    [
+        ("*(volatile int*)0 = 1;", "SIGSEGV"),
+        ("exit(0);", "ended its process with exit code 0"),
+    ],
+)
+def test_a_crash_in_one_problem_keeps_the_points_of_the_others(
+    submission: Path, crime: str, said: str
+) -> None:
+    file = submission / "softmax_kernel.cu"
+    spoil(
+        file,
+        "  const auto launch = softmax_len % 4 == 0",
+        f"  {crime}\n  const auto launch = softmax_len % 4 == 0",
+    )
+    spoil(file, "#include <cstdint>", "#include <cstdint>\n#include <cstdlib>")
+    problems = by_id(grade(submission, *FOUR))
+    crashed = problems["softmax_backward"]
+    assert crashed.points.earned == 0
+    assert said in crashed.correctness.cases[0].message
+    assert crashed.correctness.cases[-1].message.startswith("not run")
+    assert [problems[name].points.earned for name in FOUR if name != "softmax_backward"] == [12, 12, 12]
+
+
+def test_the_same_seed_gives_the_same_errors() -> None:
+    first, second = (grade(REFERENCE, "layernorm_backward") for _ in range(2))
+    assert [case.outputs for case in first.problems[0].correctness.cases] == [
+        case.outputs for case in second.problems[0].correctness.cases
+    ]
+
+
+def test_a_finding_takes_the_memory_group_even_where_the_numbers_are_right(submission: Path) -> None:
+    spoil(
+        submission / "layernorm_kernel.cu",
+        "  const float inverse_sigma = rsqrtf(variance + EPSILON);\n\n  if (lane == 0 && columns > 0) {",
+        "  const float inverse_sigma = rsqrtf(variance + EPSILON);\n"
+        "  __shared__ float unused[2];\n"
+        "  if (threadIdx.x < 64 && hidden > 8000) *(volatile float*)(unused + 1) = variance;\n\n"
+        "  if (lane == 0 && columns > 0) {",
+    )
+    result = grade(submission, "layernorm_forward").problems[0]
+    groups = {group.name: group for group in result.correctness.groups}
+    assert groups["memory and concurrency"].verdict is Verdict.FAIL
+    assert result.points.earned == 9
+    findings = [finding for check in result.checks for finding in check.findings]
+    assert findings[0].file == "layernorm_kernel.cu"
+    assert findings[0].line > 0
