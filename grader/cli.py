@@ -29,10 +29,32 @@ if TYPE_CHECKING:
 
 DEFAULT_ASSIGNMENT = "llm_systems_3"
 SEED_BITS = 48
-TEMPLATE = Path(__file__).parent / "student_template"
+SHOWN_IGNORED = 10
+TEMPLATES = (Path(__file__).parent / "student_template", Path(__file__).parents[1] / "student_template")
+"""Installed within the package; in a source tree beside it."""
 
 _assignment = click.option(
     "--assignment", default=DEFAULT_ASSIGNMENT, show_default=True, help="Which assignment."
+)
+_device = click.option(
+    "--device", type=click.Choice(["auto", "gpu", "sim"]), default="auto", show_default=True
+)
+_sandbox = click.option(
+    "--sandbox",
+    type=click.Choice(["auto", "docker", "bubblewrap", "process"]),
+    default="auto",
+    show_default=True,
+    help="What confines compiling and running.",
+)
+_memory = click.option(
+    "--memory",
+    type=click.Choice(["auto", "device", "host"]),
+    default="auto",
+    show_default=True,
+    help="Whether the launchers take device or host pointers.",
+)
+_seed = click.option(
+    "--seed", type=click.IntRange(0, 2**SEED_BITS - 1), help="Repeat the inputs of an earlier run."
 )
 _file = click.Path(path_type=Path, dir_okay=False)
 
@@ -74,22 +96,10 @@ def commands() -> None:
 @click.argument("path", type=click.Path(path_type=Path))
 @_assignment
 @click.option("--problem", "problems", multiple=True, metavar="ID", help="Only this problem; repeatable.")
-@click.option("--device", type=click.Choice(["auto", "gpu", "sim"]), default="auto", show_default=True)
-@click.option(
-    "--sandbox",
-    type=click.Choice(["auto", "docker", "bubblewrap", "process"]),
-    default="auto",
-    show_default=True,
-    help="What confines compiling and running.",
-)
-@click.option(
-    "--memory",
-    type=click.Choice(["auto", "device", "host"]),
-    default="auto",
-    show_default=True,
-    help="Whether the launchers take device or host pointers.",
-)
-@click.option("--seed", type=click.IntRange(0, 2**SEED_BITS - 1), help="Repeat the inputs of an earlier run.")
+@_device
+@_sandbox
+@_memory
+@_seed
 @click.option("--json", "json_path", type=_file, metavar="FILE", help="Write the record to FILE.")
 @click.option("--quiet", is_flag=True, help="Print the last line alone.")
 def grade(
@@ -139,10 +149,66 @@ def grade(
 
 @commands.command()
 @click.argument("folder", type=click.Path(path_type=Path))
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    required=True,
+    metavar="DIR",
+    help="Where the records, gradebook.csv and index.html go.",
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    help="Gradings at a time.  [default: 1 on a GPU, else half the processors]",
+)
+@click.option("--force", is_flag=True, help="Grade finished submissions again.")
+@_assignment
+@_device
+@_sandbox
+@_memory
+@_seed
+def batch(
+    folder: Path,
+    out: Path,
+    jobs: int | None,
+    force: bool,
+    assignment: str,
+    device: str,
+    sandbox: str,
+    memory: str,
+    seed: int | None,
+) -> int:
+    """Grade every submission in FOLDER: sub-folders, .zip files, and files named as Canvas names them.
+
+    What is finished is kept: the same command again grades only what is new, changed, or failed for a reason
+    of the machine.
+    """
+    from grader.batch import batch as batches  # noqa: PLC0415 - PyTorch takes seconds, see grade
+
+    request = batches.Request(
+        folder, out, _load(assignment, ()), device, sandbox, memory, seed, jobs=jobs, force=force
+    )
+    shown = sys.stderr.isatty()
+    try:
+        outcome = batches.run(request, lambda line: click.echo(line, err=True) if shown else None)
+    except batches.FolderError as error:
+        raise _FaultError(str(error), ExitCode.USAGE) from error
+    except batches.StorageError as error:
+        raise _FaultError(str(error), ExitCode.MACHINE_FAULT) from error
+    if outcome.ignored:
+        more = ", ..." if len(outcome.ignored) > SHOWN_IGNORED else ""
+        names = ", ".join(outcome.ignored[:SHOWN_IGNORED]) + more
+        click.echo(f"not graded, {len(outcome.ignored)} files that are no submission: {names!r}", err=True)
+    click.echo("\n".join(batches.closing_lines(outcome)))
+    return outcome.exit_code
+
+
+@commands.command()
+@click.argument("folder", type=click.Path(path_type=Path))
 def new(folder: Path) -> int:
     """Copy the student template to a new FOLDER."""
     try:
-        shutil.copytree(TEMPLATE, folder)
+        shutil.copytree(next(template for template in TEMPLATES if template.is_dir()), folder)
     except FileExistsError as error:
         raise _FaultError(f"{folder} is there already. Name a folder that is not.", ExitCode.USAGE) from error
     except OSError as error:

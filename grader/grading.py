@@ -6,7 +6,6 @@ machine with undecided points, an interrupt with everything that was judged befo
 
 from __future__ import annotations
 
-import hashlib
 import os
 import threading
 import time
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, get_args
 from grader import __version__
 from grader.build.cache import Cache
 from grader.build.compile import BuildError, build_all, compile_limits
+from grader.build.exports import missing
 from grader.build.imports import violations
 from grader.build.toolchain import ToolchainError
 from grader.build.toolchain import find as find_toolchain
@@ -114,7 +114,7 @@ class _Run:
             for name in request.problems
         ]
         return Record(
-            grader=GraderInfo(version=__version__, config_sha256=_digest(request.assignment)),
+            grader=GraderInfo(version=__version__, config_sha256=request.assignment.sha256),
             assignment=request.assignment.id,
             submission=self.submission or SubmissionInfo(name=request.path.name, sha256="", files=[]),
             seed=request.seed,
@@ -313,6 +313,8 @@ class _Judge:
         if reasons := violations(self._build.library):
             message = f"{file} uses what a submission may not use"
             return without_cases(assignment, name, Verdict.UNTRUSTED, message, built, reasons)
+        if reason := missing(self._build.library, self._problem.entry_point, file):
+            return without_cases(assignment, name, Verdict.FAIL, reason, built)
         return self._judged(self._build.library, built)
 
     def _judged(self, library: Path, built: BuildResult) -> ProblemResult:
@@ -418,10 +420,6 @@ def _check(tool: Tool, findings: tuple[Finding, ...]) -> CheckResult:
             for finding in mine
         ],
     )
-
-
-def _digest(assignment: Assignment) -> str:
-    return hashlib.sha256(assignment.model_dump_json().encode()).hexdigest()
 
 
 def _exit_code(problems: list[ProblemResult]) -> ExitCode:

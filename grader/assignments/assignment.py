@@ -9,6 +9,7 @@ Layer: imports nothing else of the grader.
 from __future__ import annotations
 
 import difflib
+import hashlib
 import tomllib
 from pathlib import Path
 from typing import Annotated, get_args
@@ -94,6 +95,11 @@ class Assignment(_Table):
                     f"correctness points of {problem.id!r}"
                 )
         return self
+
+    @property
+    def sha256(self) -> str:
+        """The hash of all of it: only records with the same one compare with each other."""
+        return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
 
     def problem(self, problem_id: str) -> ProblemPoints:
         """The entry of one problem.
