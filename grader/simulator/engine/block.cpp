@@ -1,0 +1,186 @@
+// A block: its barriers, and the turns of its warps.
+#include <algorithm>
+#include <bit>
+
+#include "engine/checks/checks.h"
+#include "engine/execution.h"
+
+namespace sim {
+namespace {
+
+constexpr std::uint64_t warp_slice = 1 << 16;
+
+bool has_ready(const WarpState& w) {
+  return std::any_of(w.splits.begin(), w.splits.end(), [](const Split& s) { return s.state == Split::State::ready; });
+}
+
+template <class F> void each_waiting(Block& block, std::uint32_t barrier, F f) {
+  for (auto& w : block.warps) {
+    for (auto& s : w->splits) {
+      if (s.state == Split::State::barrier && s.barrier == barrier) f(*w, s);
+    }
+  }
+}
+
+// Of a barrier that is about to release: did all threads come, and to the same one?
+void check_barrier(Block& block, std::uint32_t barrier, LaunchState& launch) {
+  if (!launch.options.synccheck || launch.faulted) return;
+  std::uint32_t first = ~0u, other = ~0u;
+  bool aligned = false;
+  each_waiting(block, barrier, [&](WarpState&, const Split& s) {
+    aligned |= (launch.program.code[s.pc].target & 3) == 2;
+    if (first == ~0u) first = s.pc;
+    if (s.pc != first && other == ~0u) other = s.pc;
+  });
+  if (!aligned) return;
+  const auto& b = block.barriers[barrier];
+  if (other != ~0u) {
+    const auto &p = launch.place(first), &q = launch.place(other);
+    if (launch.seen("divergent_barrier", first)) return;
+    launch.report("synccheck", "divergent_barrier", first,
+                  "threads of " + name_block(block) + " wait at different __syncthreads(): some at line " + std::to_string(p.line) + ", others at line " +
+                      std::to_string(q.line) + "; all threads of a block must reach the same one");
+  } else if (b.arrived < block.threads) {
+    if (launch.seen("divergent_barrier", first)) return;
+    launch.report("synccheck", "divergent_barrier", first,
+                  "only " + std::to_string(b.arrived) + " of " + std::to_string(block.threads) + " threads of " + name_block(block) +
+                      " reach this __syncthreads(), the others have exited; move the barrier out of the condition, or let no thread return before it");
+  }
+}
+
+void release(Block& block, std::uint32_t barrier, LaunchState& launch) {
+  Barrier& b = block.barriers[barrier];
+  if (b.expected == 0) check_barrier(block, barrier, launch);
+  std::uint32_t count = 0;
+  bool all = true, any = false;
+  each_waiting(block, barrier, [&](WarpState& w, const Split& s) {
+    const Instruction& i = launch.program.code[s.pc];
+    if (!(i.target >> 4)) return;
+    w.warp.bank[frame_bank] = s.frame->registers;
+    const Mask p = *lanes_at<Mask>(w.warp, i.o[3]) & s.mask;
+    count += static_cast<std::uint32_t>(std::popcount(p));
+    all &= p == s.mask;
+    any |= p != 0;
+  });
+  each_waiting(block, barrier, [&](WarpState& w, Split& s) {
+    const Instruction& i = launch.program.code[s.pc];
+    w.warp.bank[frame_bank] = s.frame->registers;
+    if (i.target >> 4 == 1) {
+      auto* d = lanes_at<std::uint32_t>(w.warp, i.o[0]);
+      for (Mask m = s.mask; m; m &= m - 1) d[std::countr_zero(m)] = count;
+    } else if (i.target >> 4) {
+      Mask& d = *lanes_at<Mask>(w.warp, i.o[0]);
+      const bool value = i.target >> 4 == 2 ? all : any;
+      d = (d & ~s.mask) | (value ? s.mask : 0);
+    }
+    s.state = Split::State::ready;
+    ++s.pc;
+  });
+  const Mask warps = b.warps;
+  b = Barrier{};
+  synchronised(block, warps);
+}
+
+}  // namespace
+
+void arrive(WarpState& state, const Split& s, const Instruction& i, Mask m) {
+  Warp& w = state.warp;
+  Block& block = *w.block;
+  Barrier& b = block.barriers[s.barrier];
+  b.arrived += static_cast<std::uint32_t>(std::popcount(m));
+  b.warps |= 1u << w.number;
+  if (i.target & 1) b.expected = lanes_at<std::uint32_t>(w, i.o[2])[std::countr_zero(m)];
+  ++w.worker->counts.memory[i.site].barriers;
+  release_if_complete(block, s.barrier);
+}
+
+bool release_if_complete(Block& block, std::uint32_t barrier) {
+  const Barrier& b = block.barriers[barrier];
+  if (b.arrived == 0 || b.arrived < (b.expected ? b.expected : block.live_threads)) return false;
+  release(block, barrier, block.warps[0]->warp.worker->launch);
+  return true;
+}
+
+void after_exit(WarpState& state, Mask gone, std::uint32_t) {
+  Warp& w = state.warp;
+  gone &= w.live;
+  w.live &= ~gone;
+  w.block->live_threads -= static_cast<std::uint32_t>(std::popcount(gone));
+  settle_collectives(state);
+  for (std::uint32_t n = 0; n < w.block->barriers.size(); ++n) release_if_complete(*w.block, n);
+}
+
+Stop run_block(Block& block, Worker& worker, std::uint64_t slice) {
+  LaunchState& launch = worker.launch;
+  for (std::uint64_t used = 0; used < slice;) {
+    bool ran = false, left = false;
+    for (const auto n : block.order) {
+      WarpState& w = *block.warps[n];
+      if (w.done()) continue;
+      if (!has_ready(w)) {
+        left = true;
+        continue;
+      }
+      const auto before = worker.clock, spins = worker.spins;
+      ran = true;
+      left |= run_warp(w, warp_slice) != Stop::done;
+      const auto executed = worker.clock - before;
+      used += executed + (worker.spins - spins) * 64;
+      const auto total = launch.executed.fetch_add(executed, std::memory_order_relaxed) + executed;
+      if (launch.stop.load(std::memory_order_relaxed)) return Stop::done;
+      if (total > launch.options.instruction_budget) {
+        const auto pc = w.splits.empty() ? 0 : w.splits[0].pc;
+        const std::string limit = std::to_string(launch.options.instruction_budget);
+        launch.report("hang", "budget", pc, "the kernel has run " + limit + " warp instructions and is still here; is there a loop that never ends, or a wait for something that never happens?");
+        launch.fail(Fault::launch_timeout, "the kernel does not end: more than " + limit + " warp instructions, at last in " + launch.where(pc), true);
+        return Stop::done;
+      }
+    }
+    if (!left) return Stop::done;
+    if (!ran) return Stop::waiting;
+  }
+  return Stop::slice;
+}
+
+void report_deadlock(Block& block, Worker& worker) {
+  LaunchState& launch = worker.launch;
+  const Split *collective = nullptr, *barrier = nullptr, *other = nullptr;
+  const WarpState* warp = nullptr;
+  for (const auto& w : block.warps) {
+    for (const auto& s : w->splits) {
+      if (s.state == Split::State::collective && !collective) {
+        collective = &s;
+        warp = w.get();
+      }
+      if (s.state != Split::State::barrier) continue;
+      if (!barrier) barrier = &s;
+      if (!other && (s.pc != barrier->pc || s.barrier != barrier->barrier)) other = &s;
+    }
+  }
+  if (launch.faulted) {
+    launch.stop = true;
+    return;
+  }
+  std::string message;
+  std::uint32_t pc = 0;
+  if (collective) {
+    pc = collective->pc;
+    const Mask missing = collective->members & warp->warp.live & ~collective->mask;
+    message = "lanes " + std::to_string(std::countr_zero(missing)) + (std::popcount(missing) > 1 ? " and " + std::to_string(std::popcount(missing) - 1) + " more" : std::string()) +
+              " of warp " + std::to_string(warp->warp.number) + " in " + name_block(block) + " are named in the mask of this warp-wide operation and never reach it; the others wait forever";
+    if (launch.options.synccheck) launch.report("synccheck", "missing_lanes", pc, message);
+  } else if (barrier && other) {
+    pc = barrier->pc;
+    message = "threads of " + name_block(block) + " wait at different barriers forever: some at line " + std::to_string(launch.place(barrier->pc).line) + ", others at line " + std::to_string(launch.place(other->pc).line);
+    if (launch.options.synccheck) launch.report("synccheck", "divergent_barrier", pc, message);
+  } else if (barrier) {
+    pc = barrier->pc;
+    const Barrier& b = block.barriers[barrier->barrier];
+    message = "barrier " + std::to_string(barrier->barrier) + " of " + name_block(block) + " waits for " + std::to_string(b.expected ? b.expected : block.live_threads) + " threads and only " +
+              std::to_string(b.arrived) + " come";
+    launch.report("hang", "deadlock", pc, message);
+  }
+  launch.fail(Fault::launch_timeout, "deadlock in " + launch.where(pc) + ": " + message, true);
+}
+
+}  // namespace sim

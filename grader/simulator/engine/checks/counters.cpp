@@ -1,0 +1,90 @@
+// What an access would ask of the memory system: 32-byte sectors of global memory, wavefronts of shared memory.
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <bitset>
+
+#include "engine/checks/checks.h"
+
+namespace sim {
+namespace {
+
+constexpr std::uint64_t sector = 32;
+
+std::uint64_t sectors_of(const Access& a) {
+  using Shape = Access::Shape;
+  const std::uint64_t first = a.low / sector, last = (a.high - 1) / sector;
+  if (a.shape == Shape::uniform || (a.shape == Shape::contiguous && (a.mask & (a.mask + (a.mask & -a.mask))) == 0)) return last - first + 1;
+  constexpr std::size_t window = 4096;
+  if (last - first < window) {
+    std::array<std::uint64_t, window / 64> touched{};
+    std::uint64_t count = 0;
+    for (Mask m = a.mask; m; m &= m - 1) {
+      const Address at = a.address[std::countr_zero(m)];
+      for (std::uint64_t s = at / sector; s <= (at + a.size - 1) / sector; ++s) {
+        auto& word = touched[(s - first) / 64];
+        const std::uint64_t bit = 1ull << (s - first) % 64;
+        count += (word & bit) == 0;
+        word |= bit;
+      }
+    }
+    return count;
+  }
+  std::array<std::uint64_t, 2 * lane_count> list;
+  std::size_t n = 0;
+  for (Mask m = a.mask; m; m &= m - 1) {
+    const Address at = a.address[std::countr_zero(m)];
+    list[n++] = at / sector;
+    if ((at + a.size - 1) / sector != at / sector) list[n++] = (at + a.size - 1) / sector;
+  }
+  std::sort(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(n));
+  return static_cast<std::uint64_t>(std::unique(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(n)) - list.begin());
+}
+
+// Accesses of 8 bytes go by half warps, of 16 bytes by quarters; in each, a bank serves one word at a time.
+std::uint64_t wavefronts_of(const Access& a, Worker& worker) {
+  if (a.shape == Access::Shape::uniform) return 1;
+  const unsigned group = a.size <= 4 ? 32 : a.size == 8 ? 16 : 8;
+  if (a.shape == Access::Shape::contiguous && a.size >= 4) {
+    std::uint64_t groups = 0;
+    for (unsigned first = 0; first < lane_count; first += group) groups += (a.mask >> first & (group == 32 ? all_lanes : (1u << group) - 1)) != 0;
+    return groups;
+  }
+  auto& seen = worker.seen_words;
+  if (seen.size() < worker.launch.shared_size / 4 + 8) seen.resize(worker.launch.shared_size / 4 + 8);
+  std::uint64_t total = 0;
+  for (unsigned first = 0; first < lane_count; first += group) {
+    std::array<std::uint8_t, 32> banks{};
+    ++worker.seen_tick;
+    std::uint8_t worst = 0;
+    for (unsigned l = first; l < first + group; ++l) {
+      if (!(a.mask >> l & 1)) continue;
+      for (std::uint64_t word = a.address[l] / 4; word <= (a.address[l] + a.size - 1) / 4; ++word) {
+        if (seen[word] == worker.seen_tick) continue;
+        seen[word] = worker.seen_tick;
+        worst = std::max(worst, ++banks[word % 32]);
+      }
+    }
+    total += worst;
+  }
+  return total;
+}
+
+}  // namespace
+
+void count_access(Warp& w, const Instruction& i, const Access& a) {
+  LineCount& c = w.worker->counts.memory[i.site];
+  const auto bytes = static_cast<std::uint64_t>(std::popcount(a.mask)) * a.size;
+  if (a.space == ptx::Space::global) {
+    ++c.global_requests;
+    c.global_sectors += sectors_of(a);
+    c.minimal_sectors += a.shape == Access::Shape::uniform ? (a.size + sector - 1) / sector : (bytes + sector - 1) / sector;
+    c.global_bytes += bytes;
+  } else if (a.space == ptx::Space::shared) {
+    ++c.shared_requests;
+    c.shared_wavefronts += wavefronts_of(a, *w.worker);
+    c.minimal_wavefronts += a.shape == Access::Shape::uniform ? 1 : (bytes + 127) / 128;
+  }
+}
+
+}  // namespace sim

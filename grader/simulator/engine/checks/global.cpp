@@ -1,0 +1,322 @@
+// initcheck of global memory, and races between blocks.
+//
+// Per segment of 128 bytes the block that wrote it last, a block that read it and the words concerned are kept; when
+// blocks share a segment this is kept per word of 4 bytes. Two accesses are ordered if the first block has executed a
+// fence since, and the second block has since looked at what others publish (an atomic, volatile or acquiring access):
+// coarser than the memory model, so that a correct program is never accused. Neighbouring bytes in one word are not told
+// apart if written by plain byte stores of different blocks, so those are left alone.
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <deque>
+
+#include "engine/checks/checks.h"
+#include "engine/checks/races.h"
+#include "engine/hooks.h"
+
+namespace sim {
+namespace {
+
+constexpr unsigned segment_shift = 7, words_per_segment = 32;
+
+struct Touch {
+  std::uint32_t block = 0;  // number + 1; 0: none
+  std::uint32_t site = 0, time = 0;
+  bool atomic = false;
+};
+struct Word {
+  Touch writer, reader;
+  bool more_readers = false;
+};
+struct Segment {
+  std::atomic_flag busy;
+  bool more_readers;
+  std::uint32_t launch;
+  Touch writer, reader;
+  std::uint32_t written, read;  // words
+  std::uint32_t detail;         // index + 1 of the words' own records
+};
+static_assert(sizeof(Segment) <= 64);
+
+using Detail = std::array<Word, words_per_segment>;
+
+}  // namespace
+
+struct GlobalRaces {
+  const Memory& memory;
+  Segment* segments = nullptr;
+  std::size_t count = 0;
+  std::uint32_t launch = 0;
+  bool threads = false;
+  std::atomic<std::uint32_t> time{1};
+  std::deque<std::atomic<std::uint32_t>> fenced, looked;  // per block
+  std::mutex mutex;                                       // of the list of details
+  std::deque<Detail> details;
+
+  explicit GlobalRaces(const Memory& m) : memory(m), count((m.device_size() >> segment_shift) + 1) {
+    void* at = mmap(nullptr, count * sizeof(Segment), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (at == MAP_FAILED) throw std::bad_alloc();
+    segments = static_cast<Segment*>(at);
+  }
+  ~GlobalRaces() { munmap(segments, count * sizeof(Segment)); }
+  GlobalRaces(const GlobalRaces&) = delete;
+  GlobalRaces& operator=(const GlobalRaces&) = delete;
+};
+
+GlobalRaces* make_global_races(const Memory& memory) { return new GlobalRaces(memory); }
+void destroy_global_races(GlobalRaces* races) { delete races; }
+
+void begin_launch(GlobalRaces& r, const LaunchState& launch) {
+  ++r.launch;
+  r.threads = launch.options.threads > 1;
+  r.time = 1;
+  r.details.clear();
+  r.fenced.clear();
+  r.looked.clear();
+  r.fenced.resize(launch.blocks);
+  r.looked.resize(launch.blocks);
+}
+
+void fence(Warp& w, const Instruction&, Mask) {
+  if (GlobalRaces* r = w.worker->launch.races) r->fenced[w.block->number] = ++r->time;
+}
+
+namespace {
+
+bool silent(const Access& a, unsigned lane) {
+  if (a.atomic || !a.write) return false;
+  const auto* memory = reinterpret_cast<const std::byte*>(a.address[lane]);
+  for (std::uint32_t n = 0; n < a.size / a.element; ++n) {
+    if (std::memcmp(memory + n * a.element, a.value[n] + lane * a.element, a.element) != 0) return false;
+  }
+  return true;
+}
+
+struct Checker {
+  Warp& w;
+  const Instruction& i;
+  const Access& a;
+  GlobalRaces& r;
+  Touch me;
+
+  bool conflicts(const Touch& other, unsigned lane) const {
+    if (other.block == 0 || other.block == me.block || (other.atomic && me.atomic)) return false;
+    if (r.fenced[other.block - 1] > other.time && r.looked[me.block - 1] > other.time) return false;
+    return !silent(a, lane);
+  }
+  void report(const Touch& other, bool other_writes, unsigned lane) const {
+    LaunchState& launch = w.worker->launch;
+    if (launch.faulted || launch.seen("race_global", i.site)) return;
+    const auto place = [&](std::uint32_t site) { return " (line " + std::to_string(launch.place(site).line) + ")"; };
+    const auto n = other.block - 1;
+    const Dim3 g = launch.launch.grid;
+    const std::string other_block = "block (" + std::to_string(n % g.x) + "," + std::to_string(n / g.x % g.y) + "," + std::to_string(n / g.x / g.y) + ")";
+    const auto found = launch.memory.find(a.address[lane]);
+    const std::string where = found ? "byte " + std::to_string(a.address[lane] - found->base) + " of an allocation of " + std::to_string(found->size) + " bytes" : "global memory";
+    launch.report("racecheck", "race_global", i.site,
+                  name_thread(launch, *w.block, w.number, lane) + (a.write ? " writes " : " reads ") + where + place(i.site) + " that " + other_block +
+                      (other_writes ? " has written" : " has read") + place(other.site) +
+                      ", and nothing orders the two: blocks run in any order; use an atomic, another launch or a fence and a flag");
+  }
+
+  void on_word(Word& word, unsigned lane) {
+    if (conflicts(word.writer, lane)) report(word.writer, true, lane);
+    if (a.write) {
+      if (conflicts(word.reader, lane)) {
+        report(word.reader, false, lane);
+      } else if (word.more_readers && word.reader.block && !me.atomic && !silent(a, lane)) {
+        Touch another = word.reader;
+        if (another.block == me.block) another.block = me.block == 1 ? 2 : 1;
+        if (conflicts(another, lane)) report(word.reader, false, lane);
+      }
+      word.writer = me;
+    } else {
+      if (word.reader.block && word.reader.block != me.block) word.more_readers = true;
+      word.reader = me;
+    }
+  }
+
+  void on_segment(Segment& s, std::uint32_t words, unsigned lane, const std::array<std::uint8_t, words_per_segment>& lanes) {
+    if (s.launch != r.launch) {
+      s.launch = r.launch;
+      s.writer = s.reader = Touch{};
+      s.written = s.read = s.detail = 0;
+      s.more_readers = false;
+    }
+    const bool mine = (s.writer.block == 0 || s.writer.block == me.block) && (s.reader.block == 0 || s.reader.block == me.block || !a.write) &&
+                      (s.writer.block == 0 || s.writer.atomic == me.atomic || s.writer.block == me.block);
+    if (s.detail == 0 && mine && !(a.write && s.more_readers)) {
+      if (a.write) {
+        s.writer = me;
+        s.written |= words;
+      } else {
+        if (s.reader.block && s.reader.block != me.block) s.more_readers = true;
+        s.reader = me;
+        s.read |= words;
+      }
+      return;
+    }
+    if (s.detail == 0) split(s);
+    Detail& detail = r.details[s.detail - 1];
+    for (std::uint32_t m = words; m; m &= m - 1) {
+      const auto n = static_cast<unsigned>(std::countr_zero(m));
+      on_word(detail[n], lanes.empty() ? lane : lanes[n]);
+    }
+  }
+  void split(Segment& s) {
+    const std::lock_guard lock(r.mutex);
+    r.details.emplace_back();
+    s.detail = static_cast<std::uint32_t>(r.details.size());
+    Detail& detail = r.details.back();
+    for (unsigned n = 0; n < words_per_segment; ++n) {
+      if (s.written >> n & 1) detail[n].writer = s.writer;
+      if (s.read >> n & 1) {
+        detail[n].reader = s.reader;
+        detail[n].more_readers = s.more_readers;
+      }
+    }
+  }
+
+  void run() {
+    // Group the lanes by segment; lanes of one segment usually follow each other.
+    std::uint64_t current = ~0ull;
+    std::uint32_t words = 0;
+    std::array<std::uint8_t, words_per_segment> lanes{};
+    unsigned last_lane = 0;
+    const auto flush = [&] {
+      if (!words) return;
+      Segment& s = r.segments[current];
+      if (r.threads) {
+        while (s.busy.test_and_set(std::memory_order_acquire)) {
+        }
+      }
+      on_segment(s, words, last_lane, lanes);
+      if (r.threads) s.busy.clear(std::memory_order_release);
+      words = 0;
+    };
+    if (a.shape == Access::Shape::contiguous && (a.mask & (a.mask + (a.mask & -a.mask))) == 0) {
+      const std::uint64_t base = r.memory.device_base();
+      const auto first_lane = static_cast<unsigned>(std::countr_zero(a.mask));
+      const auto size_shift = static_cast<unsigned>(std::countr_zero(a.size));
+      for (std::uint64_t at = a.low - base; at < a.high - base;) {
+        const std::uint64_t segment = at >> segment_shift, end = std::min(a.high - base, (segment + 1) << segment_shift);
+        const auto first = static_cast<unsigned>(at >> 2 & 31), last = static_cast<unsigned>((end - 1) >> 2 & 31);
+        current = segment;
+        words = (last == 31 ? ~0u : (2u << last) - 1) & ~((1u << first) - 1);
+        last_lane = first_lane + static_cast<unsigned>((at + base - a.low) >> size_shift);
+        Segment& s = r.segments[segment];
+        if (s.detail || s.launch == r.launch) {
+          for (unsigned n = first; n <= last; ++n) lanes[n] = static_cast<std::uint8_t>(first_lane + ((((segment << segment_shift) + 4 * n + base < a.low ? a.low : (segment << segment_shift) + 4 * n + base) - a.low) >> size_shift));
+        }
+        flush();
+        at = end;
+      }
+      return;
+    }
+    for (Mask m = a.mask; m; m &= m - 1) {
+      const auto l = static_cast<unsigned>(std::countr_zero(m));
+      const std::uint64_t first = (a.address[l] - r.memory.device_base()) >> 2;
+      const std::uint64_t last = (a.address[l] + a.size - 1 - r.memory.device_base()) >> 2;
+      for (std::uint64_t word = first; word <= last; ++word) {
+        if (word / words_per_segment != current) {
+          flush();
+          current = word / words_per_segment;
+        }
+        words |= 1u << word % words_per_segment;
+        lanes[word % words_per_segment] = static_cast<std::uint8_t>(l);
+        last_lane = l;
+      }
+      if (a.shape == Access::Shape::uniform) break;
+    }
+    flush();
+  }
+};
+
+bool all_written(const std::uint8_t* bits, std::size_t first, std::size_t count) {
+  if (first % 8 == 0 && count % 8 == 0) {
+    const std::uint8_t* at = bits + first / 8;
+    std::size_t n = count / 8;
+    for (; n >= 8; n -= 8, at += 8) {
+      std::uint64_t word;
+      std::memcpy(&word, at, 8);
+      if (word != ~0ull) return false;
+    }
+    for (; n; --n) {
+      if (*at++ != 0xff) return false;
+    }
+    return true;
+  }
+  while (count) {
+    const std::size_t bit = first % 8, n = std::min(8 - bit, count);
+    const auto mask = static_cast<std::uint8_t>(((1u << n) - 1) << bit);
+    if ((bits[first / 8] & mask) != mask) return false;
+    first += n;
+    count -= n;
+  }
+  return true;
+}
+
+// Bits of one byte of the map may belong to different blocks, which may run at the same time.
+void set_written(std::uint8_t* bits, std::size_t first, std::size_t count) {
+  while (count) {
+    const std::size_t bit = first % 8, n = std::min(8 - bit, count);
+    const auto mask = static_cast<std::uint8_t>(((1u << n) - 1) << bit);
+    if (n == 8 && count >= 8) {
+      const std::size_t whole = count / 8;
+      std::memset(bits + first / 8, 0xff, whole);
+      first += whole * 8;
+      count -= whole * 8;
+      continue;
+    }
+    std::atomic_ref<std::uint8_t> byte(bits[first / 8]);
+    if ((byte.load(std::memory_order_relaxed) & mask) != mask) byte.fetch_or(mask, std::memory_order_relaxed);
+    first += n;
+    count -= n;
+  }
+}
+
+void check_written(Warp& w, const Instruction& i, const Access& a) {
+  LaunchState& launch = w.worker->launch;
+  const Memory& memory = launch.memory;
+  std::uint8_t* bits = memory.written();
+  const bool row = a.shape != Access::Shape::scattered && (a.shape == Access::Shape::uniform || (a.mask & (a.mask + (a.mask & -a.mask))) == 0);
+  const bool reads = !a.write || a.atomic;
+  if (row) {
+    if (!reads) return set_written(bits, memory.bit_of(a.low), a.high - a.low);
+    if (all_written(bits, memory.bit_of(a.low), a.high - a.low)) return;
+  }
+  for (Mask m = a.mask; m; m &= m - 1) {
+    const auto l = static_cast<std::uint32_t>(std::countr_zero(m));
+    const std::size_t first = memory.bit_of(a.address[l]);
+    if (reads && !all_written(bits, first, a.size) && !launch.seen("uninit_global", i.site)) {
+      const auto found = memory.find(a.address[l]);
+      launch.report("initcheck", "uninit_global", i.site,
+                    name_thread(launch, *w.block, w.number, l) + " reads " + std::to_string(a.size) + " bytes at byte " +
+                        std::to_string(found ? a.address[l] - found->base : 0) + " of an allocation of " + std::to_string(found ? found->size : 0) +
+                        " bytes that nothing has written");
+    }
+    if (a.write) set_written(bits, first, a.size);
+  }
+}
+
+}  // namespace
+
+void check_global(Warp& w, const Instruction& i, const Access& a) {
+  LaunchState& launch = w.worker->launch;
+  if (!launch.memory.has_shadow(a.low) || !launch.memory.has_shadow(a.high - 1)) return;
+  if (launch.options.initcheck) check_written(w, i, a);
+  GlobalRaces* r = launch.races;
+  if (!r) return;
+  const auto block = static_cast<std::uint32_t>(w.block->number);
+  if (i.is_volatile) {
+    if (a.atomic && i.target == 1) r->fenced[block] = ++r->time;
+    r->looked[block] = r->time.load();
+  }
+  if (a.write && a.size < 4) return;
+  Checker{w, i, a, *r, {block + 1, i.site, r->time.load(std::memory_order_relaxed), a.atomic || i.is_volatile}}.run();
+}
+
+}  // namespace sim

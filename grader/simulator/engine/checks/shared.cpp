@@ -1,0 +1,248 @@
+// initcheck and racecheck of shared memory.
+//
+// Every granule (4 bytes; 1 if the kernel accesses less) remembers its last writer and two of its last readers as stamps
+// of clock and thread. The clock of a block moves at every barrier and warp-wide operation. An access is ordered after an
+// earlier one if the two threads have met since: at a barrier, or, in one warp, in a warp-wide operation. A write that
+// stores what is there already harms nobody.
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "engine/checks/checks.h"
+#include "engine/checks/races.h"
+
+namespace sim {
+namespace {
+
+constexpr std::uint32_t thread_mask = (1u << SharedRaces::thread_bits) - 1;
+constexpr std::uint32_t last_clock = (1u << (32 - SharedRaces::thread_bits)) - 64;
+
+std::uint32_t clock_of(std::uint32_t stamp) { return stamp >> SharedRaces::thread_bits; }
+std::uint32_t thread_of(std::uint32_t stamp) { return stamp & thread_mask; }
+
+bool ordered(const SharedRaces& r, std::uint32_t stamp, std::uint32_t warp, std::uint32_t lane) {
+  const std::uint32_t clock = clock_of(stamp), other = thread_of(stamp);
+  const std::uint32_t other_warp = other / lane_count, other_lane = other % lane_count;
+  if (clock < r.floor[warp]) return true;
+  if (other_warp != warp) return clock < r.known[warp][other_warp];
+  if (other_lane == lane) return true;
+  return clock < r.synced[warp][lane] && clock < r.synced[warp][other_lane];
+}
+
+// Does the store leave these bytes as they are?
+bool silent(const Warp& w, const Access& a, unsigned lane, std::uint64_t granule, unsigned shift) {
+  if (a.atomic) return false;
+  const std::uint64_t first = granule << shift, last = first + (1u << shift);
+  for (std::uint64_t at = std::max(first, a.address[lane]); at < std::min(last, a.address[lane] + a.size); ++at) {
+    const auto offset = at - a.address[lane];
+    if (a.value[offset / a.element][lane * a.element + offset % a.element] != w.shared[at]) return false;
+  }
+  return true;
+}
+
+void report_race(Warp& w, const Instruction& i, const Access& a, unsigned lane, std::uint32_t stamp, std::uint32_t site, bool other_writes, std::uint64_t granule) {
+  LaunchState& launch = w.worker->launch;
+  const std::uint32_t other = thread_of(stamp);
+  const bool same_warp = other / lane_count == w.number;
+  const char* kind = same_warp ? "race_warp" : "race_shared";
+  if (launch.seen(kind, i.site)) return;
+  const auto& here = launch.place(i.site);
+  const auto& there = launch.place(site);
+  const std::string remedy = same_warp ? "a __syncwarp()" : "a __syncthreads()";
+  launch.report("racecheck", kind, i.site,
+                name_thread(launch, *w.block, w.number, lane) + (a.write ? " writes" : " reads") + " shared memory at byte " + std::to_string(granule << w.block->races->shift) +
+                    " (line " + std::to_string(here.line) + ") that " + name_thread(launch, *w.block, other / lane_count, other % lane_count) +
+                    (other_writes ? " has written" : " has read") + " (line " + std::to_string(there.line) + "), and nothing orders the two: " + remedy + " between them is missing");
+}
+
+struct Checker {
+  Warp& w;
+  const Instruction& i;
+  const Access& a;
+  SharedRaces& r;
+
+  void one(unsigned lane, std::uint64_t g) {
+    const std::uint32_t stamp = r.clock << SharedRaces::thread_bits | (w.number * lane_count + lane);
+    std::uint32_t& writer = r.writer[g];
+    const bool atomic_before = r.writer_site[g] >> 31;
+    const std::uint32_t writer_site = r.writer_site[g] & 0x7fffffff;
+    const bool quiet = a.write && silent(w, a, lane, g, r.shift);
+    if (writer && !ordered(r, writer, w.number, lane) && !(a.atomic && atomic_before) && !quiet) report_race(w, i, a, lane, writer, writer_site, true, g);
+    if (a.write) {
+      if (!quiet) {
+        for (const std::uint32_t reader : {r.reader[g], r.other_reader[g]}) {
+          if (reader && !ordered(r, reader, w.number, lane)) {
+            report_race(w, i, a, lane, reader, r.reader_site[g], false, g);
+            break;
+          }
+        }
+      }
+      writer = stamp;
+      r.writer_site[g] = i.site | (a.atomic ? 1u << 31 : 0);
+    } else {
+      std::uint32_t& reader = r.reader[g];
+      if (reader && thread_of(reader) != thread_of(stamp) && !ordered(r, reader, w.number, lane)) {
+        // Of two readers at the same time both count; those of different warps say more.
+        if (thread_of(reader) / lane_count != w.number || r.other_reader[g] == 0 || ordered(r, r.other_reader[g], w.number, lane)) r.other_reader[g] = reader;
+      }
+      reader = stamp;
+      r.reader_site[g] = i.site;
+    }
+  }
+};
+
+// All lanes in a row, nothing before them that is not ordered or their own: the common case.
+bool quick(const Warp& w, const Instruction& i, const Access& a, SharedRaces& r) {
+  if (a.mask != all_lanes || a.shape != Access::Shape::contiguous || a.atomic || a.low % (1u << r.shift)) return false;
+  const std::uint64_t first = a.low >> r.shift, per_lane = a.size >> r.shift;
+  if (per_lane == 0 || (per_lane << r.shift) != a.size) return false;
+  const std::uint32_t floor = r.floor[w.number] << SharedRaces::thread_bits;
+  const std::uint32_t thread = w.number * lane_count, now = r.clock << SharedRaces::thread_bits;
+  std::uint32_t trouble = 0;
+  const std::uint32_t *writer = &r.writer[first], *reader = &r.reader[first], *other = &r.other_reader[first];
+  const unsigned lane_shift = static_cast<unsigned>(std::countr_zero(per_lane));
+  for (std::uint32_t n = 0; n < per_lane * lane_count; ++n) {
+    const std::uint32_t own = thread + (n >> lane_shift);
+    trouble |= writer[n] >= floor && (writer[n] & thread_mask) != own;
+    trouble |= reader[n] >= floor && (reader[n] & thread_mask) != own;
+    trouble |= a.write && other[n] >= floor;
+  }
+  if (trouble) return false;
+  std::uint32_t* into = a.write ? &r.writer[first] : &r.reader[first];
+  std::uint32_t* sites = a.write ? &r.writer_site[first] : &r.reader_site[first];
+  for (std::uint32_t n = 0; n < per_lane * lane_count; ++n) {
+    into[n] = now | (thread + (n >> lane_shift));
+    sites[n] = i.site;
+  }
+  return true;
+}
+
+void check_written(Warp& w, const Instruction& i, const Access& a) {
+  auto& written = w.block->written;
+  LaunchState& launch = w.worker->launch;
+  if (a.mask == all_lanes && a.shape == Access::Shape::contiguous) {
+    if (a.write && !a.atomic) {
+      std::memset(written.data() + a.low, 1, a.high - a.low);
+      return;
+    }
+    std::uint8_t all = 1;
+    for (std::uint64_t n = a.low; n < a.high; ++n) all &= written[n];
+    if (all) return;
+  }
+  for (Mask m = a.mask; m; m &= m - 1) {
+    const auto l = static_cast<std::uint32_t>(std::countr_zero(m));
+    std::uint8_t* at = written.data() + a.address[l];
+    if (!a.write || a.atomic) {
+      if (std::all_of(at, at + a.size, [](auto b) { return b; })) continue;
+      if (!launch.seen("uninit_shared", i.site)) {
+        launch.report("initcheck", "uninit_shared", i.site,
+                      name_thread(launch, *w.block, w.number, l) + " reads " + std::to_string(a.size) + " bytes of shared memory at byte " + std::to_string(a.address[l]) +
+                          " that no thread of the block has written");
+      }
+    }
+    if (a.write) std::fill(at, at + a.size, std::uint8_t{1});
+  }
+}
+
+}  // namespace
+
+void check_shared(Warp& w, const Instruction& i, const Access& a) {
+  const Options& o = w.worker->launch.options;
+  if (o.initcheck) check_written(w, i, a);
+  if (!o.racecheck || w.worker->launch.faulted.load(std::memory_order_relaxed)) return;
+  SharedRaces& r = *w.block->races;
+  if (quick(w, i, a, r)) return;
+  Checker checker{w, i, a, r};
+  if (a.shape == Access::Shape::uniform && !a.write) {
+    // Two lanes stand for all that read the same.
+    const Mask first = a.mask & -a.mask, rest = a.mask & ~first, second = rest & -rest;
+    for (Mask m = first | second; m; m &= m - 1) {
+      for (std::uint64_t g = a.low >> r.shift; g <= (a.high - 1) >> r.shift; ++g) checker.one(static_cast<unsigned>(std::countr_zero(m)), g);
+    }
+    return;
+  }
+  for (Mask m = a.mask; m; m &= m - 1) {
+    const auto l = static_cast<unsigned>(std::countr_zero(m));
+    for (std::uint64_t g = a.address[l] >> r.shift; g <= (a.address[l] + a.size - 1) >> r.shift; ++g) checker.one(l, g);
+  }
+}
+
+namespace {
+
+void tick(SharedRaces& r) {
+  if (++r.clock < last_clock) return;
+  // The clock is used up: everything before is forgotten, which can only hide a race.
+  for (auto* list : {&r.writer, &r.reader, &r.other_reader}) std::fill(list->begin(), list->end(), 0);
+  for (auto& row : r.known) row.fill(1);
+  for (auto& row : r.synced) row.fill(1);
+  r.floor.fill(1);
+  r.clock = 1;
+}
+
+}  // namespace
+
+void synchronised(Warp& w, Mask lanes) {
+  if (!w.block->races) return;
+  SharedRaces& r = *w.block->races;
+  tick(r);
+  for (unsigned l = 0; l < lane_count; ++l) r.synced[w.number][l] = lanes >> l & 1 ? r.clock : r.synced[w.number][l];
+}
+
+void synchronised(Block& block, Mask warps) {
+  if (!block.races) return;
+  SharedRaces& r = *block.races;
+  tick(r);
+  const auto count = static_cast<std::uint32_t>(block.warps.size());
+  std::array<std::uint32_t, lane_count> joined{};
+  for (Mask m = warps; m; m &= m - 1) {
+    const auto& known = r.known[static_cast<std::size_t>(std::countr_zero(m))];
+    for (std::uint32_t n = 0; n < count; ++n) joined[n] = std::max(joined[n], known[n]);
+  }
+  for (Mask m = warps; m; m &= m - 1) joined[static_cast<std::size_t>(std::countr_zero(m))] = r.clock;
+  const std::uint32_t floor = *std::min_element(joined.begin(), joined.begin() + count);
+  for (Mask m = warps; m; m &= m - 1) {
+    const auto n = static_cast<std::size_t>(std::countr_zero(m));
+    r.known[n] = joined;
+    r.floor[n] = floor;
+    r.synced[n].fill(r.clock);
+  }
+}
+
+void begin_block(Block& block, Worker& worker) {
+  const Options& o = worker.launch.options;
+  const std::uint32_t size = worker.launch.shared_size;
+  if (o.initcheck) block.written.assign(size + 64, 0);
+  if (!o.racecheck) return;
+  if (!block.races) {
+    block.races = std::make_unique<SharedRaces>();
+    block.races->shift = worker.launch.program.shared_granule == 1 ? 0 : 2;
+    const std::size_t count = (size >> block.races->shift) + 64;
+    for (auto* list : {&block.races->writer, &block.races->reader, &block.races->other_reader, &block.races->writer_site, &block.races->reader_site}) list->assign(count, 0);
+  }
+  SharedRaces& r = *block.races;
+  tick(r);
+  for (auto& row : r.known) row.fill(r.clock);
+  for (auto& row : r.synced) row.fill(r.clock);
+  r.floor.fill(r.clock);
+}
+
+void outside_own_mask(Warp& w, const Instruction& i, Mask lanes, Mask members) {
+  LaunchState& launch = w.worker->launch;
+  if (!launch.options.synccheck || launch.faulted || launch.seen("missing_lanes", i.site)) return;
+  char mask[16];
+  std::snprintf(mask, sizeof mask, "0x%08x", members);
+  launch.report("synccheck", "missing_lanes", i.site,
+                name_thread(launch, *w.block, w.number, static_cast<std::uint32_t>(std::countr_zero(lanes))) + " takes part in a warp-wide operation whose mask " + mask +
+                    " does not name it; the result is undefined");
+}
+
+void read_from_exited(Warp& w, const Instruction& i, std::uint32_t lane, std::uint32_t source) {
+  LaunchState& launch = w.worker->launch;
+  if (!launch.options.synccheck || launch.faulted || launch.seen("exited_lanes", i.site)) return;
+  const bool started = w.started >> source & 1;
+  launch.report("synccheck", "exited_lanes", i.site,
+                name_thread(launch, *w.block, w.number, lane) + " shuffles from lane " + std::to_string(source) +
+                    (started ? ", which has exited" : ", which the block does not have") + "; the value is undefined");
+}
+
+}  // namespace sim

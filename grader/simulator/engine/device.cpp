@@ -1,0 +1,217 @@
+// Device of device.h over the engine's parts.
+#include "device.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <utility>
+
+#include "engine/checks/checks.h"
+#include "engine/checks/races.h"
+#include "engine/launch.h"
+
+namespace sim {
+
+class Kernel {
+ public:
+  const ptx::Module* module = nullptr;
+  std::uint32_t number = 0;
+  const Layout* layout = nullptr;
+
+  // Decoded at the first use; throws Refusal, each time again.
+  const Program& program() const {
+    if (!refusal_.empty()) throw Refusal(refusal_);
+    if (program_) return *program_;
+    try {
+      program_ = decode(*module, number, *layout);
+    } catch (const Refusal& r) {
+      refusal_ = r.what();
+      throw;
+    }
+    return *program_;
+  }
+
+ private:
+  mutable std::unique_ptr<Program> program_;
+  mutable std::string refusal_;
+};
+
+namespace {
+
+struct LoadedModule {
+  ptx::Module module;
+  Layout layout;
+  std::map<std::string_view, Symbol> symbols;
+  std::map<std::string_view, std::unique_ptr<Kernel>> kernels;
+};
+
+}  // namespace
+
+struct Device::State {
+  Memory memory;
+  Findings findings;
+  std::map<ModuleId, std::unique_ptr<LoadedModule>> modules;
+  ModuleId next_module = 1;
+  std::vector<LineCount> counts;
+  GlobalRaces* races = nullptr;
+
+  State(std::size_t device_bytes, int fd, std::size_t shared_bytes) : memory(device_bytes, fd, shared_bytes), races(make_global_races(memory)) {}
+  ~State() { destroy_global_races(races); }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
+  void lay_out(LoadedModule&);
+};
+
+// Globals and constants live in device memory, each an allocation of its own.
+void Device::State::lay_out(LoadedModule& m) {
+  for (const auto& v : m.module.variables) {
+    if ((v.space != ptx::Space::global && v.space != ptx::Space::constant) || (v.external && v.values.empty())) continue;
+    const Address at = memory.allocate(v.size, sim::Space::device);
+    if (!at) throw Refusal("the variable " + std::string(v.name) + " does not fit the device memory");
+    std::memset(reinterpret_cast<void*>(at), 0, v.size);
+    memory.mark(at, v.size, true);
+    m.layout.globals[v.name] = at;
+    m.symbols[v.name] = {at, v.size};
+  }
+  for (const auto& v : m.module.variables) {
+    const auto found = m.layout.globals.find(v.name);
+    if (found == m.layout.globals.end()) continue;
+    for (const auto& value : v.values) {
+      std::uint64_t bits = value.bits;
+      if (!value.symbol.empty()) {
+        const auto global = m.layout.globals.find(value.symbol);
+        const auto function = m.module.by_name.find(value.symbol);
+        if (global != m.layout.globals.end()) {
+          bits += global->second;
+        } else if (function != m.module.by_name.end()) {
+          bits += function_window + 16ull * function->second;
+        } else {
+          throw Refusal("the variable " + std::string(v.name) + " is initialised with " + std::string(value.symbol) + ", which the module does not define");
+        }
+      }
+      std::memcpy(reinterpret_cast<void*>(found->second + value.offset), &bits, std::min<std::size_t>(value.width, 8));
+    }
+  }
+}
+
+Device::Device(std::size_t device_bytes, int shared_fd, std::size_t shared_bytes)
+    : state_(std::make_unique<State>(device_bytes, shared_fd, shared_bytes)) {}
+Device::~Device() = default;
+
+ModuleId Device::load(std::string_view ptx) {
+  auto m = std::make_unique<LoadedModule>();
+  ptx::parse(m->module, ptx);
+  state_->lay_out(*m);
+  for (std::uint32_t n = 0; n < m->module.functions.size(); ++n) {
+    const auto& f = m->module.functions[n];
+    if (!f.entry || !f.defined) continue;
+    auto kernel = std::make_unique<Kernel>();
+    kernel->module = &m->module;
+    kernel->number = n;
+    kernel->layout = &m->layout;
+    m->kernels[f.name] = std::move(kernel);
+  }
+  const ModuleId id = state_->next_module++;
+  state_->modules[id] = std::move(m);
+  return id;
+}
+
+void Device::unload(ModuleId id) {
+  const auto found = state_->modules.find(id);
+  if (found == state_->modules.end()) return;
+  for (const auto& [name, symbol] : found->second->symbols) state_->memory.release(symbol.address);
+  state_->modules.erase(found);
+}
+
+const Kernel* Device::kernel(ModuleId id, std::string_view name) const {
+  const auto m = state_->modules.find(id);
+  if (m == state_->modules.end()) return nullptr;
+  const auto found = m->second->kernels.find(name);
+  return found == m->second->kernels.end() ? nullptr : found->second.get();
+}
+
+KernelInfo Device::info(const Kernel* kernel) const {
+  const auto& f = kernel->module->functions[kernel->number];
+  KernelInfo result;
+  result.name = f.name;
+  for (const Area& a : parameter_layout(f, result.parameter_bytes)) result.parameters.push_back({a.offset, a.size});
+  result.max_threads = std::min(f.max_threads, 1024u);
+  try {
+    const Program& p = kernel->program();
+    result.static_shared = p.static_shared;
+    result.local_bytes = p.functions[0].local_bytes;
+  } catch (const Refusal&) {
+    // The launch will say it; what is known without the code stands.
+  }
+  return result;
+}
+
+std::optional<Symbol> Device::symbol(ModuleId id, std::string_view name) const {
+  const auto m = state_->modules.find(id);
+  if (m == state_->modules.end()) return std::nullopt;
+  const auto found = m->second->symbols.find(name);
+  if (found == m->second->symbols.end()) return std::nullopt;
+  return found->second;
+}
+
+Address Device::allocate(std::size_t bytes, Space space) { return state_->memory.allocate(bytes, space); }
+bool Device::release(Address address) { return state_->memory.release(address); }
+std::optional<Allocation> Device::find(Address address) const { return state_->memory.find(address); }
+
+bool Device::write(Address to, std::span<const std::byte> data) {
+  if (!state_->memory.inside(to, data.size())) return false;
+  std::memcpy(reinterpret_cast<void*>(to), data.data(), data.size());
+  state_->memory.mark(to, data.size(), true);
+  return true;
+}
+bool Device::read(Address from, std::span<std::byte> data) const {
+  if (!state_->memory.inside(from, data.size())) return false;
+  std::memcpy(data.data(), reinterpret_cast<const void*>(from), data.size());
+  return true;
+}
+bool Device::fill(Address to, std::byte value, std::size_t bytes) {
+  if (!state_->memory.inside(to, bytes)) return false;
+  std::memset(reinterpret_cast<void*>(to), static_cast<int>(value), bytes);
+  state_->memory.mark(to, bytes, true);
+  return true;
+}
+bool Device::copy(Address to, Address from, std::size_t bytes) {
+  if (!state_->memory.inside(to, bytes) || !state_->memory.inside(from, bytes)) return false;
+  std::memmove(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), bytes);
+  state_->memory.copy_marks(to, from, bytes);
+  return true;
+}
+
+Ran Device::launch(const Launch& launch) {
+  const Program& program = launch.kernel->program();
+  LaunchState s(program, *launch.kernel->module, launch, options, state_->memory, state_->findings);
+  const auto& [x, y, z] = launch.block;
+  s.threads_per_block = std::uint64_t{x} * y * z;
+  s.blocks = std::uint64_t{launch.grid.x} * launch.grid.y * launch.grid.z;
+  const auto info = this->info(launch.kernel);
+  const auto wrong = [&](Fault fault, const std::string& why) { return Ran{fault, std::string(program.kernel) + ": " + why, {}}; };
+  if (s.threads_per_block == 0 || s.blocks == 0) return wrong(Fault::invalid_configuration, "a grid and a block have at least one thread in every dimension");
+  if (s.threads_per_block > info.max_threads) {
+    return wrong(Fault::invalid_value, "a block of " + std::to_string(s.threads_per_block) + " threads; the kernel allows " + std::to_string(info.max_threads));
+  }
+  if (launch.parameters.size() < info.parameter_bytes) return wrong(Fault::invalid_value, "the parameters are " + std::to_string(info.parameter_bytes) + " bytes, " + std::to_string(launch.parameters.size()) + " are given");
+  const std::uint64_t shared = std::uint64_t{program.static_shared} + launch.dynamic_shared;
+  if (shared > (1u << 20)) return wrong(Fault::invalid_value, "a block asks for " + std::to_string(shared) + " bytes of shared memory");
+  s.shared_size = static_cast<std::uint32_t>(shared);
+  s.races = options.racecheck && s.blocks > 1 ? state_->races : nullptr;
+  if (s.races) begin_launch(*s.races, s);
+  return run_launch(s, state_->counts);
+}
+
+std::vector<Finding> Device::take_findings() { return state_->findings.take(); }
+std::vector<LineCount> Device::take_counts() { return std::exchange(state_->counts, {}); }
+
+void Device::reset() {
+  state_->modules.clear();
+  state_->memory.reset();
+  state_->findings.take();
+  state_->counts.clear();
+}
+
+}  // namespace sim

@@ -1,0 +1,143 @@
+// A launch while it runs: blocks, warps, the splits of a warp, and the workers (threads of ours) that run blocks.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "device.h"
+#include "engine/findings.h"
+#include "engine/machine.h"
+#include "engine/memory.h"
+#include "engine/program.h"
+
+namespace sim {
+
+struct SharedRaces;
+struct GlobalRaces;
+
+// The registers of one call of a function, for the lanes that are in it.
+struct Frame {
+  std::vector<std::byte> storage;
+  std::byte* registers = nullptr;  // aligned
+  Frame* parent = nullptr;
+  std::uint32_t function = 0, call = 0, return_pc = 0, depth = 0, local_top = 0;
+  std::uint32_t users = 0;  // splits in it, and frames above it
+};
+
+// Lanes of a warp that go together.
+struct Split {
+  enum class State : std::uint8_t { ready, barrier, collective } state = State::ready;
+  std::uint32_t pc = 0;
+  Mask mask = 0;
+  Frame* frame = nullptr;
+  std::uint32_t barrier = 0;
+  Mask members = 0;        // of a collective
+  std::uint64_t turn = 0;  // when it last ran
+};
+
+struct WarpState {
+  Warp warp;
+  std::vector<Split> splits;
+  std::vector<std::unique_ptr<Frame>> frames, free_frames;
+  std::vector<std::byte> special_storage;
+  std::unique_ptr<std::byte[]> local_storage;  // committed by the system as it is used
+  std::uint64_t turns = 0;
+  bool done() const { return splits.empty(); }
+};
+
+struct Barrier {
+  std::uint32_t arrived = 0, expected = 0;  // threads; expected 0: all that are alive
+  Mask warps = 0;                           // that have arrived at all
+};
+
+struct Block {
+  Dim3 index;
+  std::uint64_t number = 0;
+  std::vector<std::unique_ptr<WarpState>> warps;
+  std::vector<std::uint32_t> order;
+  std::vector<std::byte> shared_storage;
+  std::byte* shared = nullptr;
+  std::array<Barrier, 16> barriers;
+  std::uint32_t live_threads = 0, threads = 0;
+  std::unique_ptr<SharedRaces> races;
+  std::vector<std::uint8_t> written;  // of shared memory, per byte
+};
+
+struct Counts {  // per instruction
+  std::vector<std::int64_t> starts, lanes, skipped;  // starts and lanes: differences, to be summed up
+  std::vector<LineCount> memory;
+};
+
+struct LaunchState {
+  const Program& program;
+  const ptx::Module& module;
+  const Launch& launch;
+  const Options& options;
+  Memory& memory;
+  Findings& findings;
+  GlobalRaces* races = nullptr;
+  std::vector<std::byte> bank;  // the launch bank
+  std::byte* bank_start = nullptr;
+  std::byte* constants = nullptr;
+  std::uint32_t shared_size = 0;
+  std::uint64_t blocks = 0, threads_per_block = 0;
+  std::vector<std::uint64_t> order;  // empty: as numbered
+  std::atomic<std::uint64_t> next_block{0}, executed{0};
+  std::atomic<bool> stop{false}, faulted{false};
+  std::mutex mutex;  // of what follows
+  Ran result;
+
+  LaunchState(const Program& p, const ptx::Module& m, const Launch& l, const Options& o, Memory& memory_, Findings& f)
+      : program(p), module(m), launch(l), options(o), memory(memory_), findings(f) {}
+  // The first fault counts. `stopping` ends the launch at once; otherwise only the lanes at fault end.
+  void fail(Fault, const std::string& message, bool stopping);
+  std::string where(std::uint32_t pc) const;  // "kernel name, file:line"
+  const ptx::Place& place(std::uint32_t pc) const { return program.places[pc]; }
+  void report(const char* tool, const char* kind, std::uint32_t pc, const std::string& message, std::uint64_t count = 1);
+  bool seen(const char* kind, std::uint32_t pc, std::uint64_t count = 1);
+};
+
+struct Worker {
+  LaunchState& launch;
+  std::vector<Region> regions;
+  Counts counts;
+  bool counting = false;
+  std::vector<std::unique_ptr<Block>> idle;  // for reuse
+  std::vector<std::uint32_t> seen_words;     // scratch of the bank counter
+  std::uint32_t seen_tick = 0;
+  std::uint64_t clock = 0;
+  std::uint64_t spins = 0;  // accesses that may be part of a spin loop
+
+  explicit Worker(LaunchState&);
+  void run();  // takes blocks until there are none
+  std::unique_ptr<Block> start(std::uint64_t number);
+};
+
+// "thread (x,y,z) of block (x,y,z)"
+std::string name_thread(const LaunchState&, const Block&, std::uint32_t warp, std::uint32_t lane);
+std::string name_block(const Block&);
+
+enum class Stop : std::uint8_t { done, waiting, slice };
+
+// Runs a warp until it ends, waits for other warps, or has used up its slice.
+Stop run_warp(WarpState&, std::uint64_t slice);
+// Runs a block's warps in turn. waiting: nothing in it can go on.
+Stop run_block(Block&, Worker&, std::uint64_t slice);
+
+// Barriers. arrive() may release waiting splits of any warp of the block.
+void arrive(WarpState&, const Split&, const Instruction&, Mask);
+void after_exit(WarpState&, Mask gone, std::uint32_t pc);
+bool release_if_complete(Block&, std::uint32_t barrier);
+void report_deadlock(Block&, Worker&);
+
+// Splits.
+Frame* push_frame(WarpState&, std::uint32_t function, Frame* parent);
+void drop_frame(WarpState&, Frame*);
+void settle_collectives(WarpState&);
+void call_builtin(WarpState&, const Instruction&, const CallSite&, Frame&, Mask, std::uint32_t pc);
+
+}  // namespace sim

@@ -1,0 +1,165 @@
+// setp, set, selp, slct. sim: multiversion
+#include "engine/isa/half_lanes.h"
+
+namespace sim::SIM_TARGET {
+namespace {
+
+struct Eq { static constexpr const char* name = "eq"; template <class T> static SIM_INLINE bool of(T a, T b) { return a == b; } };
+struct Ne { static constexpr const char* name = "ne"; template <class T> static SIM_INLINE bool of(T a, T b) { return (a < b) | (a > b); } };
+struct Lt { static constexpr const char* name = "lt"; template <class T> static SIM_INLINE bool of(T a, T b) { return a < b; } };
+struct Le { static constexpr const char* name = "le"; template <class T> static SIM_INLINE bool of(T a, T b) { return a <= b; } };
+struct Gt { static constexpr const char* name = "gt"; template <class T> static SIM_INLINE bool of(T a, T b) { return a > b; } };
+struct Ge { static constexpr const char* name = "ge"; template <class T> static SIM_INLINE bool of(T a, T b) { return a >= b; } };
+// Unordered: true if an operand is NaN.
+struct Equ { static constexpr const char* name = "equ"; template <class T> static SIM_INLINE bool of(T a, T b) { return !((a < b) | (a > b)); } };
+struct Neu { static constexpr const char* name = "neu"; template <class T> static SIM_INLINE bool of(T a, T b) { return !(a == b); } };
+struct Ltu { static constexpr const char* name = "ltu"; template <class T> static SIM_INLINE bool of(T a, T b) { return !(a >= b); } };
+struct Leu { static constexpr const char* name = "leu"; template <class T> static SIM_INLINE bool of(T a, T b) { return !(a > b); } };
+struct Gtu { static constexpr const char* name = "gtu"; template <class T> static SIM_INLINE bool of(T a, T b) { return !(a <= b); } };
+struct Geu { static constexpr const char* name = "geu"; template <class T> static SIM_INLINE bool of(T a, T b) { return !(a < b); } };
+struct Num { static constexpr const char* name = "num"; template <class T> static SIM_INLINE bool of(T a, T b) { return (a == a) & (b == b); } };
+struct Nan { static constexpr const char* name = "nan"; template <class T> static SIM_INLINE bool of(T a, T b) { return (a != a) | (b != b); } };
+
+template <class C, class T, bool Ftz> SIM_INLINE Mask compare(Warp& w, const Instruction& i, unsigned first) {
+  const T *a = at<T>(w, i.o[first]), *b = at<T>(w, i.o[first + 1]);
+  if constexpr (std::is_floating_point_v<T>) {
+    return collect([=](u32 l) { return C::of(flush<Ftz>(a[l]), flush<Ftz>(b[l])); });
+  } else {
+    return collect([=](u32 l) { return C::of(a[l], b[l]); });
+  }
+}
+
+// With c: the comparison and the other predicate, combined as `offset` says: 0 none, 1 and, 2 or, 3 xor. o: p, q, a, b, c.
+enum class Combine : std::int64_t { none, conjunction, disjunction, exclusive };
+SIM_INLINE Mask combine(Combine how, Mask result, Mask c) {
+  switch (how) {
+    case Combine::conjunction: return result & c;
+    case Combine::disjunction: return result | c;
+    case Combine::exclusive: return result ^ c;
+    default: return result;
+  }
+}
+
+SIM_INLINE void write_both(Warp& w, const Instruction& i, Mask mask, Mask result) {
+  const auto how = static_cast<Combine>(i.offset);
+  const Mask c = how == Combine::none ? 0 : predicate(w, i.o[4]);
+  set_predicate(w, i.o[0], combine(how, result, c), mask);
+  if (i.target) set_predicate(w, i.o[1], combine(how, ~result, c), mask);
+}
+
+template <class C, class T, bool Ftz> void setp(Warp& w, const Instruction& i, Mask mask) {
+  write_both(w, i, mask, compare<C, T, Ftz>(w, i, 2));
+}
+template <class C, class H, bool Ftz> void setp_half(Warp& w, const Instruction& i, Mask mask) {
+  const u16 *a = at<u16>(w, i.o[2]), *b = at<u16>(w, i.o[3]);
+  write_both(w, i, mask, collect([=](u32 l) {
+    const u16 x = Ftz && !(a[l] & H::infinity) ? a[l] & H::sign : a[l], y = Ftz && !(b[l] & H::infinity) ? b[l] & H::sign : b[l];
+    return C::of(H::widen(x), H::widen(y));
+  }));
+}
+// Of pairs: p is the low halves' result, q the high halves'.
+template <class C, class H, bool Ftz> void setp_pair(Warp& w, const Instruction& i, Mask mask) {
+  const u32 *a = at<u32>(w, i.o[2]), *b = at<u32>(w, i.o[3]);
+  const auto half = [=](u32 shift) {
+    return collect([=](u32 l) { return C::of(H::widen(static_cast<u16>(a[l] >> shift)), H::widen(static_cast<u16>(b[l] >> shift))); });
+  };
+  const Mask low = half(0), high = half(16);
+  const auto how = static_cast<Combine>(i.offset);
+  const Mask c = how == Combine::none ? 0 : predicate(w, i.o[4]);
+  set_predicate(w, i.o[0], combine(how, low, c), mask);
+  if (i.target) set_predicate(w, i.o[1], combine(how, high, c), mask);
+}
+
+// set: all ones or 1.0. o: d, (unused), a, b, c as setp.
+template <class C, class D, class T, bool Ftz> void set(Warp& w, const Instruction& i, Mask mask) {
+  const auto how = static_cast<Combine>(i.offset);
+  const Mask result = combine(how, compare<C, T, Ftz>(w, i, 2), how == Combine::none ? 0 : predicate(w, i.o[4]));
+  constexpr D yes = std::is_floating_point_v<D> ? D{1} : static_cast<D>(-1);
+  each(at<D>(w, i.o[0]), mask, [=](u32 l) { return result & lane_bit[l] ? yes : D{0}; });
+}
+template <class C, class H, bool Wide> void set_pair(Warp& w, const Instruction& i, Mask mask) {
+  const u32 *a = at<u32>(w, i.o[2]), *b = at<u32>(w, i.o[3]);
+  each(at<u32>(w, i.o[0]), mask, [=](u32 l) {
+    const u32 yes = Wide ? 0xffff : H::one;
+    const bool low = C::of(H::widen(static_cast<u16>(a[l])), H::widen(static_cast<u16>(b[l])));
+    const bool high = C::of(H::widen(static_cast<u16>(a[l] >> 16)), H::widen(static_cast<u16>(b[l] >> 16)));
+    return (low ? yes : 0) | (high ? yes << 16 : 0);
+  });
+}
+template <class C, class H, class D, u64 Yes> void set_half(Warp& w, const Instruction& i, Mask mask) {
+  const u16 *a = at<u16>(w, i.o[2]), *b = at<u16>(w, i.o[3]);
+  each(at<D>(w, i.o[0]), mask, [=](u32 l) { return C::of(H::widen(a[l]), H::widen(b[l])) ? static_cast<D>(Yes) : D{0}; });
+}
+
+template <class T> void selp(Warp& w, const Instruction& i, Mask mask) {
+  const T *a = at<T>(w, i.o[1]), *b = at<T>(w, i.o[2]);
+  const Mask p = predicate(w, i.o[3]);
+  each(at<T>(w, i.o[0]), mask, [=](u32 l) { return p & lane_bit[l] ? a[l] : b[l]; });
+}
+template <class T, class C, bool Ftz> void slct(Warp& w, const Instruction& i, Mask mask) {
+  const T *a = at<T>(w, i.o[1]), *b = at<T>(w, i.o[2]);
+  const C* c = at<C>(w, i.o[3]);
+  each(at<T>(w, i.o[0]), mask, [=](u32 l) { return c[l] >= C{0} ? a[l] : b[l]; });
+}
+
+template <class C, class T, bool Ftz> void add_one(Table& t, const std::string& type) {
+  const std::string name = std::string(".") + C::name + (Ftz ? ".ftz" : "");
+  t.add("setp" + name + "." + type, setp<C, T, Ftz>);
+  t.add("set" + name + ".u32." + type, set<C, u32, T, Ftz>);
+  t.add("set" + name + ".s32." + type, set<C, u32, T, Ftz>);
+  t.add("set" + name + ".f32." + type, set<C, f32, T, Ftz>);
+}
+template <class T> void add_ordered(Table& t, const std::string& type) {
+  add_one<Eq, T, false>(t, type);
+  add_one<Ne, T, false>(t, type);
+  add_one<Lt, T, false>(t, type);
+  add_one<Le, T, false>(t, type);
+  add_one<Gt, T, false>(t, type);
+  add_one<Ge, T, false>(t, type);
+}
+template <class T, bool Ftz, class... C> void add_real_type(Table& t) { (add_one<C, T, Ftz>(t, name_of<T>()), ...); }
+template <class H, bool Ftz, class C> void add_half_compare(Table& t) {
+  const std::string name = std::string(".") + C::name + (Ftz ? ".ftz" : "");
+  const std::string n = std::string(".") + H::name;
+  t.add("setp" + name + n, setp_half<C, H, Ftz>);
+  t.add("setp" + name + n + "x2", setp_pair<C, H, Ftz>);
+  if constexpr (!Ftz) {
+    t.add("set" + name + n + n, set_half<C, H, u16, H::one>);
+    t.add("set" + name + ".u16" + n, set_half<C, H, u16, 0xffff>);
+    t.add("set" + name + ".u32" + n, set_half<C, H, u32, 0xffffffff>);
+    t.add("set" + name + n + "x2" + n + "x2", set_pair<C, H, false>);
+    t.add("set" + name + ".u32" + n + "x2", set_pair<C, H, true>);
+  }
+}
+template <class H, bool Ftz, class... C> void add_half_type(Table& t) { (add_half_compare<H, Ftz, C>(t), ...); }
+template <class T> void add_select(Table& t, const std::string& type) {
+  t.add("selp." + type, selp<T>);
+  t.add("slct." + type + ".s32", slct<T, s32, false>);
+  t.add("slct." + type + ".f32", slct<T, f32, false>);
+  t.add("slct.ftz." + type + ".f32", slct<T, f32, true>);
+}
+
+}  // namespace
+
+void add_compare(Table& t) {
+  add_ordered<s16>(t, "s16");
+  add_ordered<u16>(t, "u16");
+  add_ordered<u16>(t, "b16");
+  add_ordered<s32>(t, "s32");
+  add_ordered<u32>(t, "u32");
+  add_ordered<u32>(t, "b32");
+  add_ordered<s64>(t, "s64");
+  add_ordered<u64>(t, "u64");
+  add_ordered<u64>(t, "b64");
+  add_real_type<f32, false, Eq, Ne, Lt, Le, Gt, Ge, Equ, Neu, Ltu, Leu, Gtu, Geu, Num, Nan>(t);
+  add_real_type<f32, true, Eq, Ne, Lt, Le, Gt, Ge, Equ, Neu, Ltu, Leu, Gtu, Geu, Num, Nan>(t);
+  add_real_type<f64, false, Eq, Ne, Lt, Le, Gt, Ge, Equ, Neu, Ltu, Leu, Gtu, Geu, Num, Nan>(t);
+  add_half_type<Half, false, Eq, Ne, Lt, Le, Gt, Ge, Equ, Neu, Ltu, Leu, Gtu, Geu, Num, Nan>(t);
+  add_half_type<Half, true, Eq, Ne, Lt, Le, Gt, Ge, Equ, Neu, Ltu, Leu, Gtu, Geu, Num, Nan>(t);
+  add_half_type<Brain, false, Eq, Ne, Lt, Le, Gt, Ge, Equ, Neu, Ltu, Leu, Gtu, Geu, Num, Nan>(t);
+  for (const char* type : {"b16", "u16", "s16"}) add_select<u16>(t, type);
+  for (const char* type : {"b32", "u32", "s32", "f32"}) add_select<u32>(t, type);
+  for (const char* type : {"b64", "u64", "s64", "f64"}) add_select<u64>(t, type);
+}
+
+}  // namespace sim::SIM_TARGET

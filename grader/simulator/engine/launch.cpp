@@ -1,0 +1,276 @@
+#include "engine/launch.h"
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <numeric>
+#include <thread>
+
+#include "engine/checks/checks.h"
+#include "engine/checks/races.h"
+
+namespace sim {
+namespace {
+
+constexpr std::uint64_t block_slice = 1 << 19;
+constexpr std::size_t most_resident = 4096;  // blocks that wait for others at the same time
+
+std::byte* align_up(std::vector<std::byte>& storage, std::size_t bytes) {
+  if (storage.size() < bytes + 128) storage.resize(bytes + 128);
+  const auto at = reinterpret_cast<std::uintptr_t>(storage.data());
+  return storage.data() + ((at + 127) / 128 * 128 - at);
+}
+
+void broadcast(std::byte* slot, std::uint32_t value) {
+  for (unsigned l = 0; l < lane_count; ++l) std::memcpy(slot + 4 * l, &value, 4);
+}
+
+// The n-th in the chosen order: a walk through all numbers with a step that has no common factor with their count.
+std::uint64_t ordered(std::uint64_t n, std::uint64_t count, const Options& options) {
+  if (options.order == Order::program || count < 2) return n;
+  if (options.order == Order::reversed) return count - 1 - n;
+  std::uint64_t step = (options.seed * 0x9e3779b97f4a7c15u >> 20) % count + 1;
+  while (std::gcd(step, count) != 1) ++step;
+  return (options.seed * 0xbf58476d1ce4e5b9u % count + static_cast<unsigned __int128>(n) * step) % count;
+}
+
+void fill_launch_bank(LaunchState& s, Address workspace) {
+  std::byte* bank = s.bank_start = align_up(s.bank, s.program.launch_bank_bytes);
+  const auto put = [&](LaunchSpecial which, std::uint32_t value) { broadcast(bank + static_cast<std::uint32_t>(which) * special_bytes, value); };
+  const auto each = [&](LaunchSpecial which, auto f) {
+    for (std::uint32_t l = 0; l < lane_count; ++l) {
+      const std::uint32_t value = f(l);
+      std::memcpy(bank + static_cast<std::uint32_t>(which) * special_bytes + 4 * l, &value, 4);
+    }
+  };
+  using L = LaunchSpecial;
+  each(L::lane, [](auto l) { return l; });
+  each(L::lanemask_eq, [](auto l) { return 1u << l; });
+  each(L::lanemask_lt, [](auto l) { return (1u << l) - 1; });
+  each(L::lanemask_le, [](auto l) { return (1u << l) | ((1u << l) - 1); });
+  each(L::lanemask_gt, [](auto l) { return ~((1u << l) | ((1u << l) - 1)); });
+  each(L::lanemask_ge, [](auto l) { return ~((1u << l) - 1); });
+  const auto& [kernel, grid, block, dynamic, parameters, stream, cooperative] = s.launch;
+  put(L::ntid_x, block.x);
+  put(L::ntid_y, block.y);
+  put(L::ntid_z, block.z);
+  put(L::nctaid_x, grid.x);
+  put(L::nctaid_y, grid.y);
+  put(L::nctaid_z, grid.z);
+  put(L::warps, static_cast<std::uint32_t>((s.threads_per_block + 31) / 32));
+  put(L::zero, 0);
+  put(L::one, 1);
+  put(L::dynamic_shared, dynamic);
+  put(L::total_shared, s.shared_size);
+  put(L::workspace_high, static_cast<std::uint32_t>(workspace >> 32));
+  put(L::workspace_low, static_cast<std::uint32_t>(workspace));
+  for (const auto& p : s.program.parameter_slots) {
+    for (unsigned l = 0; l < lane_count; ++l) std::memcpy(bank + p.slot_offset + l * p.bytes, parameters.data() + p.offset, p.bytes);
+  }
+}
+
+void fill_specials(Warp& w, std::byte* bank, const LaunchState& s) {
+  const Dim3 block = s.launch.block;
+  auto* x = reinterpret_cast<std::uint32_t*>(bank);
+  for (std::uint32_t l = 0; l < lane_count; ++l) {
+    const std::uint32_t t = w.number * lane_count + l;
+    x[l] = t % block.x;
+    x[32 + l] = t / block.x % block.y;
+    x[64 + l] = t / block.x / block.y;
+    x[96 + l] = w.number;
+  }
+}
+
+void collect_counts(const LaunchState& s, const std::vector<std::unique_ptr<Worker>>& workers, std::vector<LineCount>& into) {
+  std::map<std::pair<std::string_view, unsigned>, LineCount> lines;
+  for (const auto& w : workers) {
+    std::int64_t starts = 0, lanes = 0;
+    for (std::size_t pc = 0; pc < s.program.code.size(); ++pc) {
+      starts += w->counts.starts[pc];
+      lanes += w->counts.lanes[pc];
+      if (s.program.code[pc].hidden || starts == 0) continue;
+      const auto& place = s.place(static_cast<std::uint32_t>(pc));
+      LineCount& c = lines[{place.file, place.line}];
+      const LineCount& m = w->counts.memory[pc];
+      c.instructions += static_cast<std::uint64_t>(starts);
+      c.lanes += static_cast<std::uint64_t>(lanes - w->counts.skipped[pc]);
+      c.global_requests += m.global_requests;
+      c.global_sectors += m.global_sectors;
+      c.minimal_sectors += m.minimal_sectors;
+      c.global_bytes += m.global_bytes;
+      c.shared_requests += m.shared_requests;
+      c.shared_wavefronts += m.shared_wavefronts;
+      c.minimal_wavefronts += m.minimal_wavefronts;
+      c.barriers += m.barriers;
+    }
+  }
+  for (auto& [at, c] : lines) {
+    c.kernel = s.program.kernel;
+    c.file = at.first;
+    c.line = at.second;
+    into.push_back(std::move(c));
+  }
+}
+
+}  // namespace
+
+void LaunchState::fail(Fault fault, const std::string& message, bool stopping) {
+  const std::lock_guard lock(mutex);
+  if (result.fault == Fault::none) {
+    result.fault = fault;
+    result.message = message;
+  }
+  faulted = true;
+  if (stopping) stop = true;
+}
+
+std::string LaunchState::where(std::uint32_t pc) const {
+  const auto& p = place(pc);
+  std::string text(program.kernel);
+  if (p.line) text += ", " + std::string(p.file) + ":" + std::to_string(p.line);
+  return text;
+}
+
+bool LaunchState::seen(const char* kind, std::uint32_t pc, std::uint64_t count) {
+  const auto& p = place(pc);
+  return findings.again(kind, program.kernel, p.file, p.line, count);
+}
+
+void LaunchState::report(const char* tool, const char* kind, std::uint32_t pc, const std::string& message, std::uint64_t count) {
+  const auto& p = place(pc);
+  findings.add({tool, kind, std::string(program.kernel), std::string(p.file), p.line, message, count});
+}
+
+std::string name_block(const Block& b) {
+  return "block (" + std::to_string(b.index.x) + "," + std::to_string(b.index.y) + "," + std::to_string(b.index.z) + ")";
+}
+std::string name_thread(const LaunchState& s, const Block& b, std::uint32_t warp, std::uint32_t lane) {
+  const Dim3 d = s.launch.block;
+  const std::uint32_t t = warp * lane_count + lane;
+  return "thread (" + std::to_string(t % d.x) + "," + std::to_string(t / d.x % d.y) + "," + std::to_string(t / d.x / d.y) + ") of " + name_block(b);
+}
+
+Worker::Worker(LaunchState& l) : launch(l), regions(l.program.code.size()) {
+  const auto n = l.program.code.size();
+  counting = l.options.counters;
+  counts.starts.resize(n + 1);
+  counts.lanes.resize(n + 1);
+  counts.skipped.resize(n + 1);
+  counts.memory.resize(n);
+}
+
+std::unique_ptr<Block> Worker::start(std::uint64_t number) {
+  std::unique_ptr<Block> block;
+  if (idle.empty()) {
+    block = std::make_unique<Block>();
+    const auto count = static_cast<std::uint32_t>((launch.threads_per_block + 31) / 32);
+    for (std::uint32_t n = 0; n < count; ++n) {
+      auto& w = *block->warps.emplace_back(std::make_unique<WarpState>());
+      w.warp.number = n;
+      w.warp.worker = this;
+      w.warp.block = block.get();
+      w.warp.bank[warp_bank] = align_up(w.special_storage, static_cast<std::uint32_t>(WarpSpecial::count) * special_bytes);
+      fill_specials(w.warp, w.warp.bank[warp_bank], launch);
+      w.warp.local_stride = (launch.program.local_bytes + 15) / 16 * 16;
+      w.local_storage = std::make_unique_for_overwrite<std::byte[]>(std::size_t{w.warp.local_stride} * lane_count);
+      w.warp.local = w.local_storage.get();
+      block->order.push_back(static_cast<std::uint32_t>(ordered(n, count, launch.options)));
+    }
+    block->shared = align_up(block->shared_storage, launch.shared_size + 64);
+  } else {
+    block = std::move(idle.back());
+    idle.pop_back();
+  }
+  const Dim3 grid = launch.launch.grid;
+  block->number = number;
+  block->index = {static_cast<std::uint32_t>(number % grid.x), static_cast<std::uint32_t>(number / grid.x % grid.y),
+                  static_cast<std::uint32_t>(number / grid.x / grid.y)};
+  block->threads = block->live_threads = static_cast<std::uint32_t>(launch.threads_per_block);
+  block->barriers = {};
+  std::memset(block->shared, 0xff, launch.shared_size);
+  const auto& o = launch.options;
+  for (auto& w : block->warps) {
+    Warp& warp = w->warp;
+    const std::uint32_t first = warp.number * lane_count;
+    const std::uint32_t count = std::min(lane_count, block->threads - first);
+    warp.live = warp.started = count == lane_count ? all_lanes : (1u << count) - 1;
+    warp.fallen = 0;
+    warp.bank[launch_bank] = launch.bank_start;
+    warp.bank[constant_bank] = launch.constants;
+    warp.regions = regions.data();
+    warp.shared = block->shared;
+    warp.shared_size = launch.shared_size;
+    warp.parameters = launch.launch.parameters.data();
+    warp.parameter_size = static_cast<std::uint32_t>(launch.launch.parameters.size());
+    warp.watched = o.initcheck || o.racecheck || o.counters;
+    const auto ctaid = [&](WarpSpecial s, std::uint32_t v) { broadcast(warp.bank[warp_bank] + static_cast<std::uint32_t>(s) * special_bytes, v); };
+    ctaid(WarpSpecial::ctaid_x, block->index.x);
+    ctaid(WarpSpecial::ctaid_y, block->index.y);
+    ctaid(WarpSpecial::ctaid_z, block->index.z);
+    for (auto& f : w->frames) w->free_frames.push_back(std::move(f));
+    w->frames.clear();
+    w->splits.clear();
+    Frame* const frame = push_frame(*w, 0, nullptr);
+    Split split;
+    split.pc = launch.program.functions[0].entry;
+    split.mask = warp.live;
+    split.frame = frame;
+    w->splits.push_back(split);
+  }
+  begin_block(*block, *this);
+  return block;
+}
+
+void Worker::run() {
+  std::deque<std::unique_ptr<Block>> waiting;  // for other blocks
+  while (!launch.stop) {
+    std::unique_ptr<Block> block;
+    if (waiting.size() < most_resident || launch.launch.cooperative) {
+      const auto n = launch.next_block.fetch_add(1);
+      if (n < launch.blocks) block = start(ordered(n, launch.blocks, launch.options));
+    }
+    if (!block) {
+      if (waiting.empty()) return;
+      block = std::move(waiting.front());
+      waiting.pop_front();
+    }
+    Stop stop;
+    std::uint64_t spun;
+    do {
+      const auto before = spins;
+      stop = run_block(*block, *this, block_slice);
+      spun = spins - before;
+    } while (stop == Stop::slice && spun == 0 && !launch.stop);
+    if (stop == Stop::waiting) report_deadlock(*block, *this);
+    if (stop == Stop::slice) {
+      waiting.push_back(std::move(block));
+    } else {
+      idle.push_back(std::move(block));
+    }
+  }
+}
+
+Ran run_launch(LaunchState& s, std::vector<LineCount>& counts) {
+  Address workspace = 0;
+  if (s.launch.cooperative) {
+    workspace = s.memory.allocate(64, Space::device);
+    if (workspace) std::memset(reinterpret_cast<void*>(workspace), 0, 64);
+    s.memory.mark(workspace, 64, true);
+  }
+  fill_launch_bank(s, workspace);
+  std::vector<std::byte> constants;
+  s.constants = align_up(constants, s.program.constants.size());
+  std::memcpy(s.constants, s.program.constants.data(), s.program.constants.size());
+  const auto threads = std::min<std::uint64_t>(std::max(1u, s.options.threads), s.blocks);
+  std::vector<std::unique_ptr<Worker>> workers;
+  for (std::uint64_t n = 0; n < threads; ++n) workers.push_back(std::make_unique<Worker>(s));
+  std::vector<std::thread> others;
+  for (std::uint64_t n = 1; n < threads; ++n) others.emplace_back([&, n] { workers[n]->run(); });
+  workers[0]->run();
+  for (auto& thread : others) thread.join();
+  if (s.options.counters) collect_counts(s, workers, counts);
+  if (workspace) s.memory.release(workspace);
+  return s.result;
+}
+
+}  // namespace sim

@@ -1,0 +1,122 @@
+// What an instruction handler sees: the decoded instruction and the warp it runs on.
+//
+// An operand is a slot: a bank in the two top bits and a byte offset, where 32 lanes of the operand's width lie side by
+// side (a predicate is one 32-bit mask). All instructions are executed for 32 lanes at once.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "device.h"
+#include "engine/ptx/module.h"
+
+namespace sim {
+
+inline constexpr unsigned lane_count = 32;
+
+using Mask = std::uint32_t;
+inline constexpr Mask all_lanes = ~Mask{0};
+
+using Slot = std::uint32_t;
+enum Bank : std::uint32_t {
+  frame_bank = 0,     // registers of the function that runs
+  constant_bank = 1,  // immediates, broadcast
+  warp_bank = 2,      // special registers that differ between warps
+  launch_bank = 3,    // special registers and parameters that are the same in the whole grid
+};
+inline constexpr std::uint32_t bank_shift = 30;
+
+// Generic addresses outside the arenas.
+inline constexpr Address function_window = 0x0f00'0000'0000;
+inline constexpr Address shared_window = 0x1000'0000'0000;
+inline constexpr Address local_window = 0x1100'0000'0000;
+inline constexpr Address parameter_window = 0x1200'0000'0000;
+inline constexpr Address window_size = 0x0000'4000'0000;
+
+struct Warp;
+struct Instruction;
+using Handler = void (*)(Warp&, const Instruction&, Mask);
+
+// How the run loop goes on after an instruction.
+enum class Flow : std::uint8_t {
+  plain,       // next instruction
+  memory,      // the same, but lanes may have faulted
+  branch,      // to `target` for the lanes of the guard
+  table,       // brx: target found through the handler's table
+  call,
+  ret,
+  exit,
+  barrier,     // bar.sync, bar.red
+  arrive,      // bar.arrive: does not wait
+  collective,  // waits for the lanes of a member mask, then runs the handler
+  trap,
+  yield,       // nanosleep, and loads in what may be a spin loop
+  clock,
+};
+
+struct alignas(64) Instruction {
+  Handler run = nullptr;
+  Slot o[6]{};     // operands in PTX order, vectors spread out
+  Slot guard = 0;  // 0: none
+  bool guard_negated = false;
+  Flow flow = Flow::plain;
+  ptx::Space space = ptx::Space::generic;
+  std::uint8_t size = 0;     // bytes that a lane accesses
+  std::uint32_t target = 0;  // of branch and call; number of another table for others
+  std::uint32_t place = 0;
+  std::int64_t offset = 0;   // of an address; of others an immediate
+  std::uint32_t site = 0;    // its own index
+  bool narrow_address = false;
+  bool hidden = false;       // made by the decoder: not counted
+  bool is_volatile = false;  // volatile, relaxed, acquire, release or an atomic
+};
+
+struct Region {
+  Address base = 1, end = 0;
+};
+
+struct Worker;
+struct Block;
+
+struct Warp {
+  std::byte* bank[4] = {};
+  Region* regions = nullptr;  // per site: the allocation touched there last
+  std::byte* shared = nullptr;
+  std::byte* local = nullptr;
+  const std::byte* parameters = nullptr;
+  std::uint32_t shared_size = 0, local_stride = 0, local_top = 0, parameter_size = 0;
+  bool watched = false;  // a checker or counter looks at memory accesses
+  Mask fallen = 0;       // lanes that a fault has just ended
+  Mask live = 0, started = 0;  // lanes that have not exited; lanes that the launch has
+  std::uint32_t number = 0;    // in the block
+  Worker* worker = nullptr;
+  Block* block = nullptr;
+};
+
+template <class T>
+inline T* lanes_at(const Warp& w, Slot s) {
+  return reinterpret_cast<T*>(w.bank[s >> bank_shift] + (s & ((1u << bank_shift) - 1)));
+}
+
+// One warp's access to memory: the addresses of the active lanes within `space`.
+struct Access {
+  enum class Shape : std::uint8_t { contiguous, uniform, scattered } shape = Shape::scattered;
+  ptx::Space space = ptx::Space::global;
+  bool write = false, atomic = false;
+  std::uint32_t size = 0;  // bytes per lane
+  Mask mask = 0;
+  Address low = 0, high = 0;  // over all active lanes, high exclusive
+  alignas(64) Address address[lane_count];
+  const std::byte* value[4] = {};  // of a store: the lanes of each element
+  std::uint32_t element = 0;       // bytes of an element of `value`
+};
+
+// Out of the ordinary: bounds or alignment do not hold for the region at hand. Looks at each lane, reports and ends the
+// ones that fault, and leaves the others in the mask. False if none is left.
+bool admit(Warp&, const Instruction&, Access&);
+// Lets the checkers and counters see an access, before it takes place.
+void watch(Warp&, const Instruction&, const Access&);
+// Lanes of a generic access that do not point into the space; -1: mixed.
+ptx::Space space_of(Address);
+
+}  // namespace sim

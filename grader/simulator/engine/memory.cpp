@@ -1,0 +1,156 @@
+#include "engine/memory.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstring>
+#include <system_error>
+
+namespace sim {
+namespace {
+
+constexpr int poison = 0xff;  // NaN as a float, -1 as an integer
+constexpr std::size_t granule = 512;
+
+void* map(Address where, std::size_t bytes, int fd) {
+  const int flags = (where ? MAP_FIXED_NOREPLACE : 0) | (fd >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS) | MAP_NORESERVE;
+  void* at = mmap(reinterpret_cast<void*>(where), bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
+  if (at == MAP_FAILED) throw std::system_error(errno, std::generic_category(), "cannot map the simulator's device memory");
+  return at;
+}
+std::size_t whole_pages(std::size_t bytes) { return (bytes + 4095) / 4096 * 4096; }
+
+}  // namespace
+
+Memory::Memory(std::size_t device_bytes, int shared_fd, std::size_t shared_bytes) {
+  device_ = {device_arena, whole_pages(device_bytes), device_arena + red_zone};
+  map(device_.base, device_.size, -1);
+  written_ = static_cast<std::uint8_t*>(map(0, device_.size / 8 + 64, -1));
+  if (shared_fd >= 0) {
+    shared_ = {shared_arena, whole_pages(shared_bytes), shared_arena + red_zone};
+    map(shared_.base, shared_.size, shared_fd);
+  }
+}
+
+Memory::~Memory() {
+  munmap(reinterpret_cast<void*>(device_.base), device_.size);
+  munmap(written_, device_.size / 8 + 64);
+  if (shared_.size) munmap(reinterpret_cast<void*>(shared_.base), shared_.size);
+}
+
+Address Memory::place(Arena& arena, std::size_t bytes) {
+  if (arena.size == 0 || bytes > arena.size - red_zone) return 0;
+  const std::size_t span = (bytes + granule - 1) / granule * granule + red_zone;
+  if (arena.next + span <= arena.base + arena.size) {
+    const Address at = arena.next;
+    arena.next += span;
+    return at;
+  }
+  // The arena is full: freed allocations are forgotten, and the first gap between live ones is taken.
+  std::erase_if(allocations_, [&](const auto& entry) { return !entry.second.live && entry.first - arena.base < arena.size; });
+  Address at = arena.base + red_zone;
+  for (const auto& [base, allocation] : allocations_) {
+    if (base - arena.base >= arena.size) continue;
+    if (at + span <= base) return at;
+    at = base + (allocation.size + granule - 1) / granule * granule + red_zone;
+  }
+  return at + span <= arena.base + arena.size ? at : 0;
+}
+
+Address Memory::allocate(std::size_t bytes, Space space) {
+  const std::lock_guard lock(mutex_);
+  Arena& arena = space == Space::device ? device_ : shared_;
+  const Address at = place(arena, std::max<std::size_t>(bytes, 1));
+  if (!at) return 0;
+  allocations_[at] = {at, bytes, space, true};
+  std::memset(reinterpret_cast<void*>(at), poison, bytes);
+  mark(at, bytes, false);
+  return at;
+}
+
+void Memory::discard(const Allocation& a) {
+  // Pages that belong to this allocation alone go back to the system.
+  const Address first = (a.base + 4095) & ~Address{4095}, last = (a.base + a.size) & ~Address{4095};
+  if (first < last) madvise(reinterpret_cast<void*>(first), last - first, a.space == Space::device ? MADV_DONTNEED : MADV_REMOVE);
+}
+
+bool Memory::release(Address address) {
+  const std::lock_guard lock(mutex_);
+  const auto found = allocations_.find(address);
+  if (found == allocations_.end() || !found->second.live) return false;
+  found->second.live = false;
+  discard(found->second);
+  return true;
+}
+
+std::optional<Allocation> Memory::find(Address address) const {
+  const std::lock_guard lock(mutex_);
+  auto after = allocations_.upper_bound(address);
+  if (after == allocations_.begin()) return std::nullopt;
+  const Allocation& a = std::prev(after)->second;
+  if (address - a.base < std::max<std::size_t>(a.size, 1)) return a;
+  return std::nullopt;
+}
+
+std::optional<Allocation> Memory::nearest(Address address) const {
+  const std::lock_guard lock(mutex_);
+  const auto after = allocations_.upper_bound(address);
+  std::optional<Allocation> best;
+  Address distance = 16 * red_zone;
+  const auto consider = [&](const Allocation& a) {
+    const Address d = address < a.base ? a.base - address : address - std::min(address, a.base + a.size);
+    if (d < distance) {
+      distance = d;
+      best = a;
+    }
+  };
+  if (after != allocations_.end()) consider(after->second);
+  if (after != allocations_.begin()) consider(std::prev(after)->second);
+  return best;
+}
+
+bool Memory::inside(Address address, std::size_t bytes) const {
+  const auto a = find(address);
+  return a && a->live && bytes <= a->size - (address - a->base);
+}
+
+void Memory::mark(Address address, std::size_t bytes, bool value) {
+  if (!has_shadow(address) || bytes == 0) return;
+  std::size_t first = bit_of(address);
+  const std::size_t last = first + bytes;
+  const auto one = [&](std::size_t bit) {
+    auto& byte = written_[bit / 8];
+    byte = static_cast<std::uint8_t>(value ? byte | 1 << bit % 8 : byte & ~(1 << bit % 8));
+  };
+  while (first < last && first % 8) one(first++);
+  const std::size_t whole = (last - first) / 8;
+  std::memset(written_ + first / 8, value ? 0xff : 0, whole);
+  first += whole * 8;
+  while (first < last) one(first++);
+}
+
+void Memory::copy_marks(Address to, Address from, std::size_t bytes) {
+  if (!has_shadow(to)) return;
+  if (!has_shadow(from)) return mark(to, bytes, true);
+  const std::size_t source = bit_of(from), target = bit_of(to);
+  if (source % 8 == 0 && target % 8 == 0) {
+    std::memmove(written_ + target / 8, written_ + source / 8, bytes / 8);
+    const std::size_t done = bytes / 8 * 8;
+    for (std::size_t n = done; n < bytes; ++n) mark(to + n, 1, written_[(source + n) / 8] >> (source + n) % 8 & 1);
+    return;
+  }
+  std::vector<bool> marks(bytes);
+  for (std::size_t n = 0; n < bytes; ++n) marks[n] = written_[(source + n) / 8] >> (source + n) % 8 & 1;
+  for (std::size_t n = 0; n < bytes; ++n) mark(to + n, 1, marks[n]);
+}
+
+void Memory::reset() {
+  const std::lock_guard lock(mutex_);
+  allocations_.clear();
+  madvise(reinterpret_cast<void*>(device_.base), device_.size, MADV_DONTNEED);
+  if (shared_.size) madvise(reinterpret_cast<void*>(shared_.base), shared_.size, MADV_REMOVE);
+  device_.next = device_.base + red_zone;
+  shared_.next = shared_.base + red_zone;
+}
+
+}  // namespace sim

@@ -1,0 +1,57 @@
+// Device memory: the two arenas, the allocations in them and what is known of every byte.
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "device.h"
+
+namespace sim {
+
+// No overflow of less than this lands in another allocation.
+inline constexpr std::size_t red_zone = 64 * 1024;
+
+struct Arena {
+  Address base = 0;
+  std::size_t size = 0;
+  Address next = 0;  // first address never handed out
+};
+
+class Memory {
+ public:
+  Memory(std::size_t device_bytes, int shared_fd, std::size_t shared_bytes);
+  ~Memory();
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+
+  Address allocate(std::size_t bytes, Space);
+  bool release(Address);
+  std::optional<Allocation> find(Address) const;         // the allocation around an address, live or freed
+  std::optional<Allocation> nearest(Address) const;      // or the closest one below or above within a red zone
+  bool inside(Address, std::size_t bytes) const;         // within one live allocation
+  void reset();
+
+  bool has_shadow(Address a) const { return a - device_.base < device_.size; }
+  // One bit per byte of the device arena: has it been written?
+  std::uint8_t* written() const { return written_; }
+  std::size_t bit_of(Address a) const { return a - device_.base; }
+  void mark(Address, std::size_t bytes, bool written);
+  void copy_marks(Address to, Address from, std::size_t bytes);
+
+  Address device_base() const { return device_.base; }
+  std::size_t device_size() const { return device_.size; }
+
+ private:
+  Address place(Arena&, std::size_t bytes);
+  void discard(const Allocation&);
+
+  Arena device_, shared_;
+  std::uint8_t* written_ = nullptr;
+  mutable std::mutex mutex_;  // device-side malloc comes from several threads
+  std::map<Address, Allocation> allocations_;
+};
+
+}  // namespace sim

@@ -1,0 +1,79 @@
+// A kernel made ready to run: its code and that of all functions it may call, as one array of instructions.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/machine.h"
+#include "engine/ptx/module.h"
+
+namespace sim {
+
+// Where %tid and its like lie: entries of 128 bytes in the warp's and the launch's banks.
+enum class WarpSpecial : std::uint32_t { tid_x, tid_y, tid_z, warp, ctaid_x, ctaid_y, ctaid_z, count };
+enum class LaunchSpecial : std::uint32_t {
+  lane, lanemask_eq, lanemask_le, lanemask_lt, lanemask_ge, lanemask_gt, ntid_x, ntid_y, ntid_z, nctaid_x, nctaid_y,
+  nctaid_z, warps, zero, one, dynamic_shared, total_shared, workspace_high, workspace_low, count
+};
+inline constexpr std::uint32_t special_bytes = 128;
+inline constexpr std::uint32_t frame_header = 128;  // its first word: where this call's local variables begin
+inline constexpr std::uint32_t carry_offset = 64;   // the carry flag
+
+inline constexpr std::uint32_t local_gap = 64;          // between the local variables of two calls
+inline constexpr std::uint32_t call_stack = 64 * 1024;  // per thread, for recursion
+
+// Values that a call hands over: lane after lane, `size` bytes each, at `offset` of a frame.
+struct Area {
+  std::uint32_t offset = 0, size = 0;
+};
+
+struct FunctionCode {
+  std::uint32_t number = 0;  // in the module
+  std::string_view name;
+  std::uint32_t entry = 0, frame_bytes = 0, local_bytes = 0;
+  std::vector<Area> parameters, results;
+};
+
+enum class Builtin : std::uint8_t { none, vprintf, assertfail, malloc, free };
+
+struct CallSite {
+  std::int32_t function = -1;  // index into Program::functions; -1: builtin, or through a register (Instruction::o[0])
+  Builtin builtin = Builtin::none;
+  std::vector<Area> arguments, results;
+};
+
+// A parameter as ld.param wants it: broadcast into the launch's bank.
+struct ParameterSlot {
+  std::uint32_t offset, bytes, slot_offset;
+};
+
+struct Program {
+  std::string_view kernel;
+  std::vector<Instruction> code;
+  std::vector<FunctionCode> functions;  // the kernel first
+  std::vector<CallSite> calls;
+  std::vector<std::vector<std::uint32_t>> branch_tables;
+  std::vector<std::uint32_t> texts;  // per instruction: statement's index, for messages
+  std::vector<std::byte> constants;
+  std::vector<ptx::Place> places;  // per instruction
+  std::vector<ParameterSlot> parameter_slots;
+  std::uint32_t launch_bank_bytes = 0, static_shared = 0, shared_granule = 4;
+  std::uint32_t local_bytes = 0;  // per thread, all calls together
+  std::unordered_map<std::uint32_t, std::uint32_t> function_by_number;
+};
+
+// What decoding needs to know of the module's memory.
+struct Layout {
+  std::unordered_map<std::string_view, Address> globals;  // .global and .const variables
+};
+
+// Throws Refusal for what it does not know.
+std::unique_ptr<Program> decode(const ptx::Module&, std::uint32_t kernel, const Layout&);
+
+// Bytes of a kernel's parameters, aligned as the ABI does.
+std::vector<Area> parameter_layout(const ptx::Function&, std::uint32_t& total);
+
+}  // namespace sim

@@ -1,0 +1,85 @@
+// What a PTX module says, as parsed: variables, functions, instructions with resolved registers and source places.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace sim::ptx {
+
+enum class Space : std::uint8_t { generic, global, constant, shared, local, parameter };
+
+struct Initialiser {
+  std::size_t offset = 0;  // bytes from the start of the variable
+  unsigned width = 0;      // bytes
+  std::uint64_t bits = 0;
+  std::string_view symbol;  // if set, its address (generic, or in its own space) plus bits
+};
+
+struct Variable {
+  std::string_view name;
+  Space space = Space::global;
+  std::size_t alignment = 1, size = 0;
+  std::uint32_t scope = 0;  // braces of the function that it stands in
+  bool external = false;  // of a size that the launch decides (.extern .shared), or of another module
+  std::vector<Initialiser> values;
+};
+
+struct Operand {
+  enum class Kind : std::uint8_t { none, reg, immediate, symbol, address, vector, sink } kind = Kind::none;
+  std::string_view name;         // symbol, label, special register; base symbol of an address
+  std::int32_t reg = -1;         // register number; of an address its base (-1: symbol or immediate)
+  std::int32_t second = -1;      // the predicate of d|p
+  std::uint64_t bits = 0;        // of an immediate; of an address its offset
+  std::uint8_t float_width = 0;  // of an immediate
+  bool negated = false;          // !p, -x
+  std::uint32_t scope = 0;       // where a label is looked up
+  std::vector<Operand> parts;    // of a vector, or of a list in parentheses
+};
+
+struct Statement {
+  std::string_view opcode, text;
+  std::vector<Operand> operands;
+  std::int32_t guard = -1;
+  bool guard_negated = false;
+  std::uint32_t place = 0;
+};
+
+struct Register {
+  std::uint8_t bytes;  // per lane; 0 for a predicate
+};
+
+struct Function {
+  std::string_view name;
+  bool entry = false, defined = false;
+  std::vector<Variable> results, parameters;
+  std::vector<Variable> variables;  // .local, .shared, .param of its body
+  std::vector<Register> registers;
+  std::vector<Statement> statements;
+  std::map<std::pair<std::uint32_t, std::string_view>, std::uint32_t> labels;  // (scope, name) -> statement
+  std::vector<std::uint32_t> scope_parents;
+  std::unordered_map<std::string_view, std::vector<Operand>> branch_targets;
+  std::uint32_t max_threads = 1024;
+  std::string unknown;  // the first thing that the parser did not understand in it: a kernel that needs it is refused
+};
+
+struct Place {
+  std::string_view file;
+  std::uint32_t line = 0;
+};
+
+struct Module {
+  std::string text;
+  std::vector<Variable> variables;
+  std::vector<Function> functions;
+  std::unordered_map<std::string_view, std::uint32_t> by_name;  // of functions
+  std::vector<Place> places;  // resolved to the line of the user's source
+};
+
+// Throws Refusal if the text is not PTX. Unknown things inside a function are noted in Function::unknown.
+void parse(Module& module, std::string_view text);
+
+}  // namespace sim::ptx

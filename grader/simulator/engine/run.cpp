@@ -1,0 +1,471 @@
+// The run loop of a warp. Lanes that go together are a split; the one furthest behind runs, so that loops and branches
+// come together again by themselves.
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <utility>
+
+#include "engine/checks/checks.h"
+#include "engine/execution.h"
+
+namespace sim {
+namespace {
+
+constexpr std::uint64_t quantum = 4096;      // instructions of one split while others are ready
+constexpr std::uint64_t spin_cost = 256;     // what a volatile load takes of a slice: it may be a spin loop
+constexpr std::uint32_t max_depth = 2048;    // calls inside each other
+
+Mask& predicate_at(const Warp& w, Slot s) { return *lanes_at<Mask>(w, s); }
+
+class Runner {
+ public:
+  Runner(WarpState& state, std::uint64_t slice)
+      : state_(state), w_(state.warp), worker_(*w_.worker), launch_(worker_.launch), code_(launch_.program.code.data()), left_(static_cast<std::int64_t>(slice)) {}
+
+  Stop run() {
+    while (!state_.splits.empty()) {
+      if (left_ <= 0) return Stop::slice;
+      const int chosen = choose();
+      if (chosen < 0) return Stop::waiting;
+      run_split(static_cast<std::size_t>(chosen));
+    }
+    return Stop::done;
+  }
+
+ private:
+  // The deepest call, then the smallest pc; after a quantum, the one that has waited longest. Merges equal ones.
+  int choose() {
+    auto& splits = state_.splits;
+    int best = -1;
+    limit_ = ~0u;
+    for (std::size_t n = 0; n < splits.size(); ++n) {
+      Split& s = splits[n];
+      if (s.state != Split::State::ready) continue;
+      if (best < 0) {
+        best = static_cast<int>(n);
+        continue;
+      }
+      Split& b = splits[static_cast<std::size_t>(best)];
+      if (s.frame == b.frame && s.pc == b.pc) {
+        b.mask |= s.mask;
+        drop_frame(state_, s.frame);
+        splits.erase(splits.begin() + static_cast<std::ptrdiff_t>(n--));
+        continue;
+      }
+      const bool better = rotate_ ? s.turn < b.turn : s.frame->depth != b.frame->depth ? s.frame->depth > b.frame->depth : s.pc < b.pc;
+      if (better) best = static_cast<int>(n);
+    }
+    if (best >= 0 && splits.size() > 1) {
+      const Split& b = splits[static_cast<std::size_t>(best)];
+      // Once more for merges that the first pass could not see.
+      for (std::size_t n = 0; n < splits.size(); ++n) {
+        const Split& s = splits[n];
+        if (static_cast<int>(n) == best || s.state != Split::State::ready) continue;
+        others_ = true;
+        if (s.frame == b.frame && s.pc > b.pc && !rotate_) limit_ = std::min(limit_, s.pc);
+        if (s.frame == b.frame && s.pc == b.pc) {
+          splits[static_cast<std::size_t>(best)].mask |= s.mask;
+          drop_frame(state_, s.frame);
+          splits.erase(splits.begin() + static_cast<std::ptrdiff_t>(n));
+          return choose();
+        }
+      }
+    }
+    return best;
+  }
+
+  void account(std::uint32_t start, std::uint32_t end, Mask mask) {
+    const auto n = static_cast<std::int64_t>(end) - start;
+    left_ -= n;
+    worker_.clock += static_cast<std::uint64_t>(n);
+    if (worker_.counting && n) {
+      const auto lanes = std::popcount(mask);
+      auto& c = worker_.counts;
+      c.starts[start] += 1;
+      c.starts[end] -= 1;
+      c.lanes[start] += lanes;
+      c.lanes[end] -= lanes;
+    }
+  }
+
+  void run_split(std::size_t number) {
+    Split& s = state_.splits[number];
+    s.turn = ++state_.turns;
+    rotate_ = false;
+    const bool others = std::exchange(others_, false);
+    Frame* const frame = s.frame;
+    w_.bank[frame_bank] = frame->registers;
+    w_.local_top = frame->local_top;
+    const std::int64_t quantum_end = others ? left_ - static_cast<std::int64_t>(quantum) : 0;
+    std::uint32_t pc = s.pc, start = pc;
+    Mask mask = s.mask;
+    const std::uint32_t limit = limit_;
+    while (true) {
+      const Instruction& i = code_[pc];
+      Mask m = mask;
+      if (i.guard) {
+        const Mask p = predicate_at(w_, i.guard);
+        m &= i.guard_negated ? ~p : p;
+        if (m != mask && worker_.counting) worker_.counts.skipped[pc] += std::popcount(mask & ~m);
+      }
+      switch (i.flow) {
+        case Flow::plain:
+          if (m) i.run(w_, i, m);
+          ++pc;
+          break;
+        case Flow::memory:
+          if (m) {
+            i.run(w_, i, m);
+            if (i.is_volatile) {
+              left_ -= static_cast<std::int64_t>(spin_cost);
+              ++worker_.spins;
+            }
+            if (w_.fallen) [[unlikely]] {
+              const Mask gone = std::exchange(w_.fallen, 0);
+              mask &= ~gone;
+              account(start, pc + 1, mask);
+              save(number, pc + 1, mask);
+              leave(number, gone, pc);
+              return;
+            }
+          }
+          ++pc;
+          break;
+        case Flow::branch:
+          account(start, pc + 1, mask);
+          if (m == 0) {
+            start = ++pc;
+          } else if (m == mask) {
+            start = pc = i.target;
+          } else {
+            save(number, pc + 1, mask & ~m);
+            add({.pc = i.target, .mask = m, .frame = frame});
+            return;
+          }
+          if (left_ <= quantum_end) [[unlikely]] {
+            rotate_ = others;
+            save(number, pc, mask);
+            return;
+          }
+          break;
+        case Flow::yield:
+          left_ -= 1 << 14;
+          ++worker_.spins;
+          ++pc;
+          break;
+        case Flow::clock:
+          account(start, pc, mask);
+          start = pc;
+          read_clock(i, m);
+          ++pc;
+          break;
+        default:
+          account(start, pc + 1, mask);
+          if (m == 0) {
+            start = ++pc;
+            break;
+          }
+          if (m != mask) {
+            save(number, pc + 1, mask & ~m);
+            add({.pc = pc, .mask = m, .frame = frame});
+            control(state_.splits.size() - 1, i, pc, m);
+            return;
+          }
+          if (i.flow == Flow::collective && collective_at_once(i, m)) {
+            start = ++pc;
+            break;
+          }
+          save(number, pc, mask);
+          control(number, i, pc, m);
+          return;
+      }
+      if (pc >= limit) {
+        account(start, pc, mask);
+        save(number, pc, mask);
+        return;
+      }
+    }
+  }
+
+  void save(std::size_t number, std::uint32_t pc, Mask mask) {
+    state_.splits[number].pc = pc;
+    state_.splits[number].mask = mask;
+  }
+  void add(Split s) {
+    s.turn = state_.turns;
+    ++s.frame->users;
+    state_.splits.push_back(s);
+  }
+  void erase(std::size_t number) {
+    drop_frame(state_, state_.splits[number].frame);
+    state_.splits.erase(state_.splits.begin() + static_cast<std::ptrdiff_t>(number));
+  }
+
+  // Lanes end, by exit or by a fault.
+  void leave(std::size_t number, Mask gone, std::uint32_t pc) {
+    if (state_.splits[number].mask == 0) erase(number);
+    after_exit(state_, gone, pc);
+  }
+
+  // All lanes of every member mask are here: no need to wait.
+  bool collective_at_once(const Instruction& i, Mask m) {
+    const Mask* members = lanes_at<Mask>(w_, i.o[i.offset]);
+    const Mask first = members[std::countr_zero(m)];
+    if ((first & w_.live) != m) return false;
+    Mask differ = 0;
+    for (unsigned l = 0; l < lane_count; ++l) differ |= m >> l & 1 ? members[l] ^ first : 0;
+    if (differ) return false;
+    i.run(w_, i, m);
+    synchronised(w_, m);
+    return true;
+  }
+
+  void collective(std::size_t number, const Instruction& i, std::uint32_t pc, Mask m) {
+    const Mask* members = lanes_at<Mask>(w_, i.o[i.offset]);
+    Frame* const frame = state_.splits[number].frame;
+    Mask left = m;
+    std::vector<Split> groups;
+    while (left) {
+      const Mask value = members[std::countr_zero(left)];
+      Mask group = 0;
+      for (Mask k = left; k; k &= k - 1) {
+        const int l = std::countr_zero(k);
+        if (members[l] == value) group |= 1u << l;
+      }
+      left &= ~group;
+      if (group & ~value) outside_own_mask(w_, i, group & ~value, value);
+      groups.push_back({.state = Split::State::collective, .pc = pc, .mask = group, .frame = frame, .members = value | group});
+    }
+    erase_keeping_frame(number);
+    for (const Split& g : groups) {
+      const auto same = std::find_if(state_.splits.begin(), state_.splits.end(), [&](const Split& s) {
+        return s.state == Split::State::collective && s.pc == pc && s.frame == frame && s.members == g.members;
+      });
+      if (same != state_.splits.end()) {
+        same->mask |= g.mask;
+      } else {
+        add(g);
+      }
+    }
+    drop_frame(state_, frame);
+    settle_collectives(state_);
+  }
+  void erase_keeping_frame(std::size_t number) { state_.splits.erase(state_.splits.begin() + static_cast<std::ptrdiff_t>(number)); }
+
+  void control(std::size_t number, const Instruction& i, std::uint32_t pc, Mask m) {
+    switch (i.flow) {
+      case Flow::table: return branch_table(number, i, m);
+      case Flow::call: return call(number, i, pc, m);
+      case Flow::ret: return ret(number);
+      case Flow::exit:
+        save(number, pc, 0);
+        return leave(number, m, pc);
+      case Flow::barrier: {
+        Split& s = state_.splits[number];
+        s.state = Split::State::barrier;
+        s.barrier = lanes_at<std::uint32_t>(w_, i.o[1])[std::countr_zero(m)] & 15;
+        return arrive(state_, s, i, m);
+      }
+      case Flow::arrive: {
+        Split s = state_.splits[number];
+        s.barrier = lanes_at<std::uint32_t>(w_, i.o[1])[std::countr_zero(m)] & 15;
+        save(number, pc + 1, m);
+        return arrive(state_, s, i, m);
+      }
+      case Flow::collective: return collective(number, i, pc, m);
+      default:
+        launch_.fail(Fault::launch_failure, "trap in " + launch_.where(pc) + " by " + name_thread(launch_, *w_.block, w_.number, static_cast<std::uint32_t>(std::countr_zero(m))), true);
+        state_.splits.clear();
+    }
+  }
+
+  void branch_table(std::size_t number, const Instruction& i, Mask m) {
+    const auto& targets = launch_.program.branch_tables[i.target];
+    const auto* index = lanes_at<std::uint32_t>(w_, i.o[0]);
+    Frame* const frame = state_.splits[number].frame;
+    bool first = true;
+    for (std::size_t n = 0; n < targets.size() && m; ++n) {
+      Mask taken = 0;
+      for (Mask k = m; k; k &= k - 1) {
+        const int l = std::countr_zero(k);
+        if (std::min<std::size_t>(index[l], targets.size() - 1) == n) taken |= 1u << l;
+      }
+      if (!taken) continue;
+      m &= ~taken;
+      if (first) {
+        save(number, targets[n], taken);
+      } else {
+        add({.pc = targets[n], .mask = taken, .frame = frame});
+      }
+      first = false;
+    }
+  }
+
+  void call(std::size_t number, const Instruction& i, std::uint32_t pc, Mask m) {
+    const CallSite& site = launch_.program.calls[i.target];
+    Frame* const caller = state_.splits[number].frame;
+    if (site.builtin != Builtin::none) {
+      save(number, pc + 1, m);
+      call_builtin(state_, i, site, *caller, m, pc);
+      if (w_.fallen) {
+        const Mask gone = std::exchange(w_.fallen, 0);
+        save(number, pc + 1, m & ~gone);
+        leave(number, gone, pc);
+      }
+      return;
+    }
+    auto function = static_cast<std::uint32_t>(site.function);
+    if (site.function < 0) {  // through a register: the lanes that call the same function as the first
+      const auto* targets = lanes_at<std::uint64_t>(w_, i.o[0]);
+      const auto target = targets[std::countr_zero(m)];
+      Mask same = 0;
+      for (Mask k = m; k; k &= k - 1) {
+        const int l = std::countr_zero(k);
+        if (targets[l] == target) same |= 1u << l;
+      }
+      const auto& numbers = launch_.program.function_by_number;
+      const auto found = numbers.find(static_cast<std::uint32_t>((target - function_window) / 16));
+      if (target < function_window || found == numbers.end()) {
+        launch_.fail(Fault::illegal_instruction, "call through a pointer that is no function in " + launch_.where(pc), true);
+        state_.splits.clear();
+        return;
+      }
+      function = found->second;
+      if (same != m) {
+        add({.pc = pc, .mask = m & ~same, .frame = caller});
+        m = same;
+      }
+    }
+    const FunctionCode& code = launch_.program.functions[function];
+    if (caller->depth >= max_depth) {
+      launch_.fail(Fault::illegal_address, "the stack overflows: calls are " + std::to_string(max_depth) + " deep in " + launch_.where(pc), true);
+      state_.splits.clear();
+      return;
+    }
+    Frame* const callee = push_frame(state_, function, caller);
+    if (!callee) {
+      launch_.fail(Fault::illegal_address, "the stack overflows: local memory is used up by calls in " + launch_.where(pc), true);
+      state_.splits.clear();
+      return;
+    }
+    callee->call = i.target;
+    callee->return_pc = pc + 1;
+    for (std::size_t n = 0; n < std::min(site.arguments.size(), code.parameters.size()); ++n) {
+      copy_area(caller->registers, site.arguments[n], callee->registers, code.parameters[n], m);
+    }
+    Split& s = state_.splits[number];
+    s.frame = callee;  // the caller's use passes to the callee's parent link
+    s.pc = code.entry;
+    s.mask = m;
+  }
+
+  void ret(std::size_t number) {
+    Split& s = state_.splits[number];
+    Frame* const callee = s.frame;
+    Frame* const caller = callee->parent;
+    const CallSite& site = launch_.program.calls[callee->call];
+    const FunctionCode& code = launch_.program.functions[callee->function];
+    for (std::size_t n = 0; n < std::min(site.results.size(), code.results.size()); ++n) {
+      copy_area(callee->registers, code.results[n], caller->registers, site.results[n], s.mask);
+    }
+    s.frame = caller;
+    s.pc = callee->return_pc;
+    ++caller->users;
+    drop_frame(state_, callee);
+  }
+
+  static void copy_area(const std::byte* from, Area a, std::byte* to, Area b, Mask m) {
+    for (; m; m &= m - 1) {
+      const auto l = static_cast<std::size_t>(std::countr_zero(m));
+      std::memcpy(to + b.offset + l * b.size, from + a.offset + l * a.size, std::min(a.size, b.size));
+    }
+  }
+
+  void read_clock(const Instruction& i, Mask m) {
+    const std::uint64_t now = worker_.clock >> i.target;
+    for (; m; m &= m - 1) {
+      const auto l = static_cast<std::size_t>(std::countr_zero(m));
+      std::memcpy(lanes_at<std::byte>(w_, i.o[0]) + l * i.size, &now, i.size);
+    }
+  }
+
+  WarpState& state_;
+  Warp& w_;
+  Worker& worker_;
+  LaunchState& launch_;
+  const Instruction* code_;
+  std::int64_t left_;
+  std::uint32_t limit_ = ~0u;
+  bool rotate_ = false, others_ = false;
+};
+
+}  // namespace
+
+Stop run_warp(WarpState& state, std::uint64_t slice) { return Runner(state, slice).run(); }
+
+Frame* push_frame(WarpState& state, std::uint32_t function, Frame* parent) {
+  const FunctionCode& code = state.warp.worker->launch.program.functions[function];
+  const std::uint32_t base = parent ? parent->local_top + local_gap : 0;
+  if (base + code.local_bytes > state.warp.local_stride) return nullptr;
+  std::unique_ptr<Frame> frame;
+  const auto fits = [&](const auto& f) { return f->storage.size() >= code.frame_bytes + 128u; };
+  const auto found = std::find_if(state.free_frames.begin(), state.free_frames.end(), fits);
+  if (found != state.free_frames.end()) {
+    frame = std::move(*found);
+    state.free_frames.erase(found);
+  } else {
+    frame = std::make_unique<Frame>();
+    frame->storage.resize(code.frame_bytes + 128u);
+  }
+  const auto at = reinterpret_cast<std::uintptr_t>(frame->storage.data());
+  frame->registers = frame->storage.data() + ((at + 127) / 128 * 128 - at);
+  frame->parent = parent;
+  frame->function = function;
+  frame->depth = parent ? parent->depth + 1 : 0;
+  frame->local_top = base + code.local_bytes;
+  frame->users = 1;
+  std::memcpy(frame->registers, &base, sizeof base);
+  state.frames.push_back(std::move(frame));
+  return state.frames.back().get();
+}
+
+// One user fewer; the last one frees the frame and with it the use of its parent.
+void drop_frame(WarpState& state, Frame* frame) {
+  while (frame && --frame->users == 0) {
+    Frame* const parent = frame->parent;
+    const auto found = std::find_if(state.frames.begin(), state.frames.end(), [&](const auto& f) { return f.get() == frame; });
+    state.free_frames.push_back(std::move(*found));
+    state.frames.erase(found);
+    frame = parent;
+  }
+}
+
+void settle_collectives(WarpState& state) {
+  Warp& w = state.warp;
+  const auto& code = w.worker->launch.program.code;
+  for (std::size_t n = 0; n < state.splits.size(); ++n) {
+    Split& s = state.splits[n];
+    if (s.state != Split::State::collective) continue;
+    const Mask wanted = s.members & w.live;
+    const Instruction& i = code[s.pc];
+    Mask here = s.mask;
+    std::vector<Split*> parts{&s};
+    if (i.offset == 0) {  // bar.warp.sync: the lanes may come from different places
+      for (auto& other : state.splits) {
+        if (&other == &s || other.state != Split::State::collective || other.members != s.members || code[other.pc].offset != 0) continue;
+        here |= other.mask;
+        parts.push_back(&other);
+      }
+    }
+    if ((here & wanted) != wanted) continue;
+    for (Split* part : parts) {
+      w.bank[frame_bank] = part->frame->registers;
+      code[part->pc].run(w, code[part->pc], part->mask);
+      part->state = Split::State::ready;
+      ++part->pc;
+    }
+    synchronised(w, here);
+  }
+}
+
+}  // namespace sim
