@@ -17,8 +17,10 @@ from typing import TYPE_CHECKING, Literal, Self
 from grader.devices import calls
 from grader.devices.device import Answer, Call, DeviceError, Schedule, Status
 from grader.devices.runner import LIMITS, Runner, RunnerError, Start
+from grader.devices.timed import TimedSession
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from types import TracebackType
 
     from grader.sandbox.sandbox import Sandbox
@@ -40,7 +42,9 @@ kernel((1,), (1,), (x,))
 seen = cupy.ndarray((1,), cupy.int32, memptr=x).get()[0]
 device = cupy.cuda.Device(0)
 name = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
-print(json.dumps({"works": int(seen) == 42, "name": name, "architecture": f"sm_{device.compute_capability}"}))
+architecture, l2_bytes = f"sm_{device.compute_capability}", device.attributes["L2CacheSize"]
+works = int(seen) == 42
+print(json.dumps({"works": works, "name": name, "architecture": architecture, "l2_bytes": l2_bytes}))
 """
 
 
@@ -51,6 +55,7 @@ class Found:
     usable: bool
     name: str = ""
     architecture: str = ""
+    l2_bytes: int = 0
     reason: str = ""
 
 
@@ -78,7 +83,9 @@ def probe(runtime: Path | None) -> Found:  # noqa: PLR0911 - a reason each
     answer = json.loads(done.stdout)
     if not answer["works"]:
         return Found(usable=False, reason="a kernel gave a wrong number")
-    return Found(usable=True, name=answer["name"], architecture=answer["architecture"])
+    return Found(
+        usable=True, name=answer["name"], architecture=answer["architecture"], l2_bytes=answer["l2_bytes"]
+    )
 
 
 def packages() -> tuple[Path, ...]:
@@ -94,15 +101,27 @@ class Gpu:
     kind: Literal["gpu", "sim"] = "gpu"
     schedules: tuple[Schedule, ...] = (Schedule.PROGRAM,)
 
-    def __init__(self, sandbox: Sandbox, runtime: Path, name: str, architecture: str) -> None:
-        self.name = name
-        self.architecture = architecture
+    def __init__(self, sandbox: Sandbox, runtime: Path, found: Found) -> None:
+        self.name = found.name
+        self.architecture = found.architecture
+        self.l2_bytes = found.l2_bytes
         self._sandbox = sandbox
         self._runtime = runtime
 
     def open(self, library: Path, entry_points: tuple[str, ...]) -> GpuSession:
         """Start a runner with a context of its own, and load ``library``."""
         return GpuSession(self._start(library, entry_points), self._sandbox)
+
+    def open_timed(
+        self, library: Path, entry_points: tuple[str, ...], baseline: Sequence[Path]
+    ) -> TimedSession:
+        """Start a fresh runner for timing, which may also load the ``baseline`` libraries.
+
+        Raises:
+            RunnerError: the runner ended while loading.
+        """
+        start = replace(self._start(library, entry_points), inputs=tuple(baseline))
+        return TimedSession(Runner(self._sandbox, start))
 
     def _start(self, library: Path, entry_points: tuple[str, ...]) -> Start:
         return Start(
@@ -147,18 +166,6 @@ class GpuSession:
         if not answer.usable:
             self._failed = answer
         return answer
-
-    @property
-    def runner(self) -> Runner:
-        """The live runner, for timing.
-
-        Raises:
-            RunnerError: it is not alive.
-        """
-        if self._failed is not None or self._runner is None:
-            failed = self._failed or Answer(Status.LOST, "the session is closed")
-            raise RunnerError(failed.status, failed.message, failed.printed)
-        return self._runner
 
     def close(self) -> None:
         """End the runner and everything that it started."""

@@ -39,7 +39,7 @@ def select(kind: str, sandbox: Sandbox, runtime: Path | None) -> Choice:
         return Choice(Sim(sandbox), "asked for")
     found = probe(runtime)
     if found.usable and runtime is not None:
-        device = Gpu(sandbox, runtime, found.name, found.architecture)
+        device = Gpu(sandbox, runtime, found)
         return Choice(device, "asked for" if kind == "gpu" else "it works")
     if kind == "gpu":
         raise DeviceError(f"no GPU works here: {found.reason}")

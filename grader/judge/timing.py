@@ -1,8 +1,8 @@
 """From raw times to a speed verdict: pure functions of what the record keeps, so that anyone can check them.
 
 Baseline (A) and submission (B) run in blocks A B B A or B A A B. A block's value is the log of its speedup,
-an interval around the median of the values comes from order statistics, and the same procedure with the baseline
-against itself gives the floor: what this machine cannot tell apart.
+an interval around the median of the values comes from order statistics, and the same procedure with the
+baseline against itself gives the floor: what this machine cannot tell apart.
 
 Layer: standard library and the verdict.
 """
@@ -190,8 +190,8 @@ def verdict_of_process(cases: Sequence[CaseTimes], target: float) -> Verdict:
 def conclude(verdicts: Sequence[Verdict]) -> Verdict | None:
     """The verdict of several processes, None to measure again.
 
-    The first clear verdict that two processes share counts. After ``PROCESSES`` of them it is AMBIGUOUS, which
-    counts for the student, unless the machine failed every time.
+    The first clear verdict that two processes share counts. After ``PROCESSES`` of them it is AMBIGUOUS,
+    which counts for the student, unless the machine failed every time.
     """
     votes = Counter(verdicts)
     for clear in (Verdict.UNTRUSTED, Verdict.FAIL, Verdict.PASS):

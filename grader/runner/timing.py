@@ -91,9 +91,9 @@ class Case:
         self.renew(payload)
         self._restore(list(range(len(self._slots))))
         submission = self._submission(functions[header["entry_point"]], header["arguments"])
-        self._library = load(
-            header["library"], ["launch_stream", *{step["function"] for step in header["steps"]}]
-        )
+        self._library: dict[str, Any] = {}
+        for path, names in header["libraries"]:
+            self._library |= load(path, names)
         baseline = [self._baseline(slot, header["steps"]) for slot in self._slots]
         self._arms: dict[str, Callable[[], float]] = {
             "nothing": lambda: 0.0,
@@ -127,7 +127,7 @@ class Case:
             self._contents.append(content)
 
     def sweep(self, arm: str, contents: list[int]) -> float:
-        """Seconds of ``arm`` over all slots, slot i holding content ``contents[i]``, restoring not counted."""
+        """Seconds of ``arm`` over all slots, without restoring; slot i holds ``contents[i]``."""
         self._gpu.cold_cache_policy()
         self._restore(contents)
         seconds = self._arms[arm]()

@@ -1,0 +1,36 @@
+"""The baseline's libraries: built like a submission, from the two sources beside this file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from grader.build.compile import BuildError, build_all, compile_limits
+
+if TYPE_CHECKING:
+    from grader.build.cache import Cache
+    from grader.build.toolchain import Toolchain
+    from grader.sandbox.sandbox import Sandbox
+
+FUNCTIONS = {
+    "generic.cu": ("baseline_map", "baseline_zip", "baseline_reduce"),
+    "stream.cu": ("launch_stream",),
+}
+
+
+def build_baseline(
+    toolchain: Toolchain, sandbox: Sandbox, cache: Cache, architecture: str
+) -> dict[Path, tuple[str, ...]]:
+    """The functions that each library exports.
+
+    Raises:
+        BuildError: they do not compile here.
+    """
+    sources = {name: Path(__file__).with_name(name).read_bytes() for name in FUNCTIONS}
+    builds = build_all(FUNCTIONS, sources, toolchain, sandbox, compile_limits(), cache, architecture)
+    libraries = {}
+    for name, build in builds.items():
+        if build.library is None:
+            raise BuildError(f"the baseline's {name} does not compile: {build.log}")
+        libraries[build.library] = FUNCTIONS[name]
+    return libraries

@@ -1,0 +1,175 @@
+"""The judge's end of timed sweeps on a GPU; ``runner.timing`` is the other one."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from grader.devices import calls, layout
+from grader.devices.device import Status
+from grader.devices.runner import RunnerError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+    from types import TracebackType
+
+    from numpy.typing import NDArray
+
+    from grader.devices.device import ArrayArgument, Call
+    from grader.devices.runner import Runner
+
+    Arrays = Mapping[str, NDArray[np.generic]]
+
+STEP_SECONDS = 120.0  # for one request; a sweep takes milliseconds
+
+
+@dataclass(frozen=True)
+class Step:
+    """One kernel of the baseline: an exported function and its arguments as the runner encodes them."""
+
+    function: str
+    arguments: tuple[tuple[str, Any], ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is timed.
+
+    Attributes:
+        call: the entry point; its input arrays give shapes, their content does not matter.
+        written: names of the arrays that the entry point writes.
+        method: ``graph``, ``events`` or ``host``.
+        slots: sets of live arrays, and contents.
+        libraries: the baseline's functions by library.
+        steps: the baseline; arrays are numbered as in the call, temporaries behind them.
+        scratch: bytes of each temporary.
+        reads: bytes that the streaming kernel reads per call.
+        writes: bytes that it writes.
+    """
+
+    call: Call
+    written: frozenset[str]
+    method: str
+    slots: int
+    libraries: Mapping[Path, tuple[str, ...]]
+    steps: tuple[Step, ...]
+    scratch: tuple[int, ...]
+    reads: int
+    writes: int
+
+
+class NotCapturedError(Exception):
+    """The launcher cannot be recorded as a graph; CUDA says why."""
+
+
+class TimedSession:
+    """One runner that holds a prepared case; RunnerError from any method means that it is of no more use."""
+
+    def __init__(self, runner: Runner) -> None:
+        self._runner = runner
+        self._plan: Plan | None = None
+
+    def prepare(self, plan: Plan, contents: Sequence[Arrays]) -> None:
+        """Allocate, send the contents, capture.
+
+        Raises:
+            NotCapturedError: with the method ``graph``; the session must be closed.
+        """
+        self._plan = plan
+        arguments = calls.arrays(plan.call)
+        call = calls.request(plan.call)
+        request = {
+            "step": "prepare",
+            "arrays": [
+                {
+                    "bytes": layout.data_bytes(argument),
+                    "read": argument.data is not None,
+                    "written": argument.name in plan.written,
+                }
+                for argument in arguments
+            ],
+            "slots": plan.slots,
+            "method": plan.method,
+            "entry_point": plan.call.entry_point,
+            "arguments": call["arguments"],
+            "streams": call["streams"],
+            "libraries": [[str(path), list(names)] for path, names in plan.libraries.items()],
+            "steps": [{"function": step.function, "arguments": step.arguments} for step in plan.steps],
+            "scratch": plan.scratch,
+            "reads": plan.reads,
+            "writes": plan.writes,
+        }
+        header = self._runner.ask(
+            {"operation": "time", **request}, self._bytes(contents), 0, STEP_SECONDS
+        ).header
+        if header["status"] != "returned":
+            if plan.method == "graph":
+                raise NotCapturedError(header["message"])
+            raise RunnerError(Status.CUDA_ERROR, header["message"], header["printed"])
+
+    def renew(self, contents: Sequence[Arrays]) -> None:
+        """Replace all contents."""
+        self._ask({"step": "renew"}, self._bytes(contents))
+
+    def sweep(self, arm: str, contents: Sequence[int]) -> float:
+        """Seconds by the runner's clock, whatever number it says."""
+        seconds = self._ask({"step": "sweep", "arm": arm, "contents": list(contents)}).get("seconds")
+        return float(seconds) if isinstance(seconds, int | float) else float("nan")
+
+    def batch(self, arm: str, contents: Sequence[Sequence[int]]) -> float:
+        """Seconds of several sweeps by this process's clock, restoring and the round trip included."""
+        start = time.perf_counter()
+        self._ask({"step": "batch", "arm": arm, "contents": [list(one) for one in contents]})
+        return time.perf_counter() - start
+
+    def read(self, slots: Sequence[int]) -> list[dict[str, NDArray[np.generic]]]:
+        """The written arrays of these slots as the last sweep left them."""
+        size = len(slots) * sum(map(layout.data_bytes, self._written()))
+        request = {"operation": "time", "step": "read", "slots": list(slots)}
+        frame = self._runner.ask(request, (), size, STEP_SECONDS)
+        if len(frame.payload) != size:
+            raise RunnerError(Status.UNTRUSTED, "forged channel: the answer holds no arrays")
+        found, offset = [], 0
+        for _ in slots:
+            arrays = {}
+            for argument in self._written():
+                data = np.frombuffer(frame.payload, np.uint8, layout.data_bytes(argument), offset)
+                offset += data.size
+                arrays[argument.name] = layout.array(argument, data)
+            found.append(arrays)
+        return found
+
+    def close(self) -> None:
+        """End the runner."""
+        self._runner.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _written(self) -> list[ArrayArgument]:
+        assert self._plan is not None
+        return [array for array in calls.arrays(self._plan.call) if array.name in self._plan.written]
+
+    def _bytes(self, contents: Sequence[Arrays]) -> list[memoryview]:
+        assert self._plan is not None
+        read = [array for array in calls.arrays(self._plan.call) if array.data is not None]
+        return [
+            np.ascontiguousarray(content[array.name], array.dtype).reshape(-1).view(np.uint8).data
+            for content in contents
+            for array in read
+        ]
+
+    def _ask(self, request: Mapping[str, Any], payload: Sequence[memoryview] = ()) -> dict[str, Any]:
+        header = self._runner.ask({"operation": "time", **request}, payload, 0, STEP_SECONDS).header
+        if header["status"] != "returned":
+            raise RunnerError(Status.CUDA_ERROR, header["message"], header["printed"])
+        return header

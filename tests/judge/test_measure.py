@@ -1,0 +1,236 @@
+"""The measuring loop against a fake GPU: a clock and arrays that a test controls."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+import pytest
+
+from grader.baseline.operations import dense, mapped, reduced, zipped
+from grader.devices.device import Memory, Status
+from grader.devices.runner import RunnerError
+from grader.devices.timed import NotCapturedError
+from grader.judge.measure import Measured, Timing, measure, slots, step
+from grader.problems.problem import (
+    ArrayParameter,
+    Candidate,
+    Case,
+    Expectation,
+    Inputs,
+    Problem,
+    Role,
+    ScalarParameter,
+    StreamParameter,
+)
+from grader.verdict import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from grader.devices.timed import Arrays, Plan
+
+N = 256
+
+
+def inputs(case: Case) -> Inputs:
+    x = np.random.default_rng(case.seed).normal(size=N).astype(np.float32)
+    return Inputs({"x": x}, {"y": (N,)}, {"n": N})
+
+
+def oracle(_: Case, given: Inputs) -> dict[str, Expectation]:
+    expected = 2.0 * given.arrays["x"].astype(np.float64)
+    return {"y": Expectation((Candidate(expected, np.full(N, 1e-6)),))}
+
+
+PROBLEM = Problem(
+    id="double",
+    title="Double",
+    file="double.cu",
+    entry_point="launch_double",
+    parameters=(
+        ArrayParameter("y", Role.OUTPUT),
+        ArrayParameter("x", Role.INPUT),
+        ScalarParameter("n", "int"),
+        StreamParameter("stream"),
+    ),
+    groups=("all",),
+    cases=lambda _: (),
+    timing_cases=lambda seed: (Case("256", "all", {"n": N}, "normal", seed),),
+    inputs=inputs,
+    oracle=oracle,
+    minimal_bytes=lambda _: 8 * N,
+    unfused=lambda _: (mapped("y", "multiply constant", dense("x", N), 2.0),),
+)
+
+
+class FakeSession:
+    """Honest unless told otherwise; time per sweep is ``base`` over the speedup, with noise."""
+
+    def __init__(self, device: FakeDevice, number: int) -> None:
+        self.device, self.random = device, Random(number)
+        self.assignment: Sequence[int] = ()
+        self.fresh = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.device.closed += 1
+
+    def prepare(self, plan: Plan, contents: Sequence[Arrays]) -> None:
+        self.device.methods.append(plan.method)
+        if plan.method == "graph" and not self.device.captures:
+            raise NotCapturedError("cudaErrorStreamCaptureUnsupported")
+        self.plan, self.contents = plan, contents
+
+    def renew(self, contents: Sequence[Arrays]) -> None:
+        assert not np.array_equal(contents[0]["x"], self.contents[0]["x"])
+        self.contents, self.fresh = contents, True
+
+    def time(self, arm: str) -> float:
+        base = {"baseline": 1e-2, "stream": 0.9e-3, "nothing": 0.0, "submission": 1e-2 / self.device.speedup}
+        return base[arm] * math.exp(self.random.gauss(0, 0.002))
+
+    def sweep(self, arm: str, contents: Sequence[int]) -> float:
+        assert sorted(contents) == list(range(self.plan.slots))
+        self.device.seen.append(tuple(contents))
+        self.assignment = contents
+        if arm != "submission":
+            return self.time(arm)
+        replay = self.device.replays and not self.fresh
+        self.fresh = False
+        return self.time(arm) / self.device.lie / (2 if replay else 1)
+
+    def batch(self, arm: str, contents: Sequence[Sequence[int]]) -> float:
+        if self.device.dies:
+            raise RunnerError(Status.CRASHED, "the code died of SIGSEGV")
+        self.device.lengths.append(len(contents))
+        return 1e-4 + sum(5e-3 + self.time(arm) for _ in contents) + (1.0 if arm == "baseline" else 0)
+
+    def read(self, slots: Sequence[int]) -> list[dict[str, np.ndarray]]:
+        return [
+            {"y": np.float32(self.device.factor) * self.contents[self.assignment[slot]]["x"]}
+            for slot in slots
+        ]
+
+
+class FakeDevice:
+    l2_bytes = 4 * 8 * N
+
+    def __init__(self, speedup: float = 10, **traits: object) -> None:
+        self.speedup = speedup
+        self.lie, self.factor = 1.0, 2.0
+        self.captures, self.replays, self.dies = True, False, False
+        self.__dict__.update(traits)
+        self.methods: list[str] = []
+        self.seen: list[tuple[int, ...]] = []
+        self.lengths: list[int] = []
+        self.opened = self.closed = 0
+
+    def open_timed(
+        self, library: Path, entry_points: tuple[str, ...], baseline: Sequence[Path]
+    ) -> FakeSession:
+        assert (library.name, entry_points, list(baseline)) == (
+            "student.so",
+            ("launch_double",),
+            [Path("generic.so")],
+        )
+        self.opened += 1
+        return FakeSession(self, self.opened)
+
+
+def run(device: FakeDevice, target: float = 5.0, memory: Memory = Memory.DEVICE) -> Measured:
+    baseline = {Path("generic.so"): ("baseline_map",)}
+    timing = Timing(PROBLEM, Path("student.so"), device, baseline, 1, 10, lambda _: None)  # type: ignore[arg-type]
+    measured = measure(timing, target, memory)
+    assert device.opened == device.closed
+    return measured
+
+
+def test_a_fast_kernel_passes_in_two_processes_with_its_numbers() -> None:
+    device = FakeDevice(10)
+    result = run(device).performance
+    assert result.verdict is Verdict.PASS
+    assert device.opened == 2
+    assert result.speedup == pytest.approx(10, rel=0.01)
+    low, high = result.interval or (0, 0)
+    assert low <= 10.02
+    assert high >= 9.98
+    (case,) = result.cases
+    assert case.bandwidth_fraction == pytest.approx(0.9, rel=0.01)
+    assert case.yours_us == pytest.approx(1e3 / 20, rel=0.02)
+    assert len(case.samples["process 1: blocks"]) == 80
+
+
+def test_a_slow_kernel_fails_and_a_borderline_one_is_measured_four_times() -> None:
+    assert run(FakeDevice(3)).performance.verdict is Verdict.FAIL
+    border = FakeDevice(5.0)
+    assert run(border).performance.verdict is Verdict.AMBIGUOUS
+    assert border.opened == 4
+
+
+def test_contents_change_places_and_batch_lengths_vary() -> None:
+    device = FakeDevice()
+    run(device)
+    assert len(set(device.seen)) > len(device.seen) * 0.9
+    assert len(set(device.lengths)) > 3
+
+
+def test_launchers_that_cannot_be_captured_are_timed_by_events_from_the_start() -> None:
+    device = FakeDevice(captures=False)
+    result = run(device).performance
+    assert result.verdict is Verdict.PASS
+    assert device.methods == ["graph", "events", "events"]
+    assert result.cases[0].method == "events"
+
+
+def test_host_launchers_are_timed_end_to_end() -> None:
+    device = FakeDevice()
+    assert run(device, memory=Memory.HOST).performance.cases[0].method == "host"
+
+
+@pytest.mark.parametrize(
+    ("device", "words"),
+    [
+        (FakeDevice(10, factor=1.999), "outputs of timed calls are wrong"),
+        (FakeDevice(5, lie=2.0), "by the judge's clock"),
+        (FakeDevice(20), "at full bandwidth"),
+        (FakeDevice(5, replays=True), "never seen before"),
+        (FakeDevice(5, lie=math.inf), "not a positive number"),
+    ],
+    ids=["wrong", "clock", "physics", "replay", "zero"],
+)
+def test_what_contradicts_itself_is_untrusted_with_the_reason(device: FakeDevice, words: str) -> None:
+    measured = run(device, target=2.0)
+    assert measured.performance.verdict is Verdict.UNTRUSTED
+    assert any(words in reason for reason in measured.reasons), measured.reasons
+    assert measured.performance.speedup is None
+
+
+def test_code_that_dies_while_timed_fails_with_the_reason() -> None:
+    result = run(FakeDevice(dies=True)).performance
+    assert result.verdict is Verdict.FAIL
+    assert "SIGSEGV" in result.message
+
+
+@pytest.mark.parametrize(
+    ("set_bytes", "l2", "count"), [(1 << 30, 50 << 20, 2), (64 << 20, 50 << 20, 4), (1024, 50 << 20, 64)]
+)
+def test_slots_outgrow_the_cache(set_bytes: int, l2: int, count: int) -> None:
+    assert slots(set_bytes, l2) == count
+
+
+def test_operations_become_calls_of_the_generic_kernels() -> None:
+    places = {"x": 0, "y": 1, "s": 2}
+    x = dense("x", 3, 4)
+    add = step(zipped("y", "add", x, dense("s", 3, 1)), places)
+    assert add.function == "baseline_zip"
+    assert [kind for kind, _ in add.arguments] == ["int", "int", "ints", *["array", "ints"] * 3, "stream"]
+    assert add.arguments[8] == ("ints", (1, 0))
+    total = step(reduced("s", "sum", x, 1), places)
+    assert total.function == "baseline_reduce"
+    assert total.arguments[-3:] == (("int", 1), ("int", 4), ("stream", 0))
