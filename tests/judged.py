@@ -1,0 +1,344 @@
+"""Judges an entry of the matrix, a mutant, a variant or the reference, as a submission is judged."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import time
+from collections import Counter
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import handout
+import torch
+from mutants.table import MUTANTS, Mutant
+
+from grader.assignments.assignment import load
+from grader.build.cache import Cache
+from grader.build.compile import build, compile_limits
+from grader.build.toolchain import Toolchain
+from grader.build.toolchain import find as find_toolchain
+from grader.devices.device import Memory
+from grader.devices.select import select as select_device
+from grader.judge.correctness import judge
+from grader.problems import load_all
+from grader.problems.problem import MEMORY_GROUP
+from grader.sandbox.backends import select as select_sandbox
+from grader.sandbox.sandbox import Sandbox
+from grader.scoring import ONLY_REPORTED
+from grader.verdict import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from contextlib import AbstractContextManager
+
+    from grader.devices.device import Answer, Call, Device, Finding, Session
+    from grader.judge.correctness import Judged
+    from grader.problems.problem import Case, Expectation, Inputs, Problem
+
+REFERENCE = Path(__file__).parents[1] / "reference"
+VARIANTS = Path(__file__).parent / "variants"
+ASSIGNMENT = "llm_systems_3"
+SEED = 20_240_607
+PTX_ONLY = "compute_80"  # as architecture: the sim needs no machine code, and ptxas takes half of a build
+_HOST_COPY = ("cudaMemcpy", "HostToDevice")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A kernel to judge. ``mutant`` is None of a variant and of the reference."""
+
+    id: str
+    kind: str  # mutant, variant or reference
+    problem: str
+    files: Mapping[str, str]
+    mutant: Mutant | None = None
+    seed: int = SEED
+
+    @property
+    def key(self) -> str:
+        """What a stored result belongs to: the same sources and the same seed."""
+        return hashlib.sha256(repr((self.id, self.seed, sorted(self.files.items()))).encode()).hexdigest()[:16]
+
+    @property
+    def memory(self) -> Memory:
+        """Which pointers the entry point takes, as the grader tells it from the source."""
+        text = self.files[load_all()[self.problem].file]
+        return Memory.HOST if all(word in text for word in _HOST_COPY) else Memory.DEVICE
+
+
+@dataclass(frozen=True)
+class CaseOutcome:
+    """What one case showed on one device."""
+
+    name: str
+    group: str
+    verdict: str
+    schedule: str
+    message: str
+    diagnosis: str
+    findings: tuple[str, ...]  # tool, kind and line
+    ran: bool  # False after a case that ended the runner
+
+
+@dataclass(frozen=True)
+class Result:
+    """What the judge said of one entry."""
+
+    id: str
+    key: str
+    kind: str
+    problem: str
+    device: str
+    seconds: float
+    handout: int  # cases passed of the handout's five
+    error: str = ""  # not built, or a fault of the machine
+    cases: tuple[CaseOutcome, ...] = ()
+    checked: tuple[CaseOutcome, ...] = ()  # the same cases on the sim, where the device is another
+    theme: str = ""
+    group: str = ""  # that must fail
+    diagnosis: str = ""  # words that name the cause
+    why: str = ""
+
+    @property
+    def findings(self) -> tuple[str, ...]:
+        """What the checkers saw, each once."""
+        return tuple(dict.fromkeys(text for case in self.checked or self.cases for text in case.findings))
+
+    @property
+    def wrong(self) -> tuple[CaseOutcome, ...]:
+        """The cases that ran and failed."""
+        return tuple(case for case in self.cases if case.ran and case.verdict == Verdict.FAIL)
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The groups that failed."""
+        memory = (MEMORY_GROUP,) if self.findings else ()
+        return (*dict.fromkeys(case.group for case in self.wrong), *memory)
+
+    @property
+    def verdict(self) -> str:
+        """PASS, FAIL or ERROR."""
+        broken = self.error or any(case.verdict not in {Verdict.PASS, Verdict.FAIL} for case in self.cases)
+        return "ERROR" if broken else "FAIL" if self.groups else "PASS"
+
+    @property
+    def as_it_must(self) -> bool:
+        """Whether a mutant failed and anything else passed."""
+        return self.verdict == ("FAIL" if self.kind == "mutant" else "PASS")
+
+    @property
+    def themed(self) -> bool:
+        """Whether the group of the mutant's theme is among those that failed."""
+        return self.group in self.groups
+
+    @property
+    def numbers(self) -> bool:
+        """Whether the mutant's numbers, and not only a finding, must be wrong."""
+        return self.kind == "mutant" and self.group != MEMORY_GROUP
+
+    @property
+    def said(self) -> str:
+        """The diagnosis that most wrong cases share, those of the mutant's theme first."""
+        texts = [cause(case.diagnosis or case.message) for case in self.wrong if case.group == self.group]
+        texts = texts or [cause(case.diagnosis or case.message) for case in self.wrong]
+        return Counter(texts).most_common(1)[0][0] if texts else ""
+
+    @property
+    def named(self) -> bool:
+        """Whether that diagnosis names the cause."""
+        return bool(self.diagnosis) and self.diagnosis in self.said
+
+    @property
+    def fooled_handout(self) -> bool:
+        """Whether the handout's own checks pass the mutant."""
+        return self.handout == handout.CASES
+
+    @property
+    def differing(self) -> tuple[str, ...]:
+        """The cases on which the device and the sim disagree."""
+        theirs = {case.name: case for case in self.checked}
+        return tuple(
+            case.name
+            for case in self.cases
+            if case.name in theirs and case.ran and theirs[case.name].ran
+            if case.verdict != theirs[case.name].verdict
+        )
+
+
+def cause(diagnosis: str) -> str:
+    """A diagnosis without its numbers, which change with the case."""
+    return re.sub(r"\d[\d,.e+-]*", "#", diagnosis)
+
+
+def only(entry_points: Iterable[str], keep: str, text: str) -> str:
+    """``text`` without the other problems' entry points, so that their kernels cost no compile time."""
+    for name in set(entry_points) - {keep}:
+        start = text.find(f'extern "C" void {name}(')
+        if start >= 0:
+            text = text[:start] + text[text.index("\n}\n", start) + 3 :]
+    return text
+
+
+def entries() -> Iterator[Entry]:
+    """The reference, the variants and the mutants."""
+    problems = load_all()
+    kernels = {problem.entry_point: problem for problem in problems.values()}
+    sources = {path.name: path.read_text() for path in REFERENCE.iterdir() if path.suffix in {".cu", ".cuh"}}
+
+    def files(problem: Problem, edited: Mapping[str, str]) -> Mapping[str, str]:
+        texts = {**sources, **edited}
+        kept = only(kernels, problem.entry_point, texts[problem.file])
+        return {problem.file: kept, **{name: text for name, text in texts.items() if name.endswith(".cuh")}}
+
+    for problem in problems.values():
+        if problem.file in sources:
+            yield Entry(f"reference-{problem.id}", "reference", problem.id, files(problem, {}))
+    for path in sorted(VARIANTS.glob("*/*.cu")):
+        name = path.parent.name
+        yield Entry(f"{name}-{path.stem}", "variant", name, {problems[name].file: path.read_text()})
+    for mutant in MUTANTS:
+        edited = {mutant.file: mutant.text(REFERENCE)}
+        yield Entry(mutant.id, "mutant", mutant.problem, files(problems[mutant.problem], edited), mutant)
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What is needed to judge entries; one per process, so that oracles are computed once."""
+
+    device: Device
+    checker: Device
+    turn: AbstractContextManager[object]  # a context manager that keeps a GPU from being crowded
+    problems: Mapping[str, Problem]
+
+    def result(self, entry: Entry) -> Result:
+        """Build and judge one entry."""
+        began = time.monotonic()
+        problem = self.problems[entry.problem]
+        mutant = entry.mutant
+        result = Result(
+            entry.id, entry.key, entry.kind, entry.problem, self.device.kind, 0.0, 0,
+            theme=mutant.theme if mutant else "",
+            group=mutant.group if mutant else "",
+            diagnosis=mutant.diagnosis if mutant else "",
+            why=mutant.why if mutant else "",
+        )  # fmt: skip
+        limits = load(ASSIGNMENT).limits
+        built = build(
+            problem.file,
+            {name: text.encode() for name, text in entry.files.items()},
+            _toolchain(),
+            _sandbox(),
+            compile_limits(limits.compile_seconds, int(limits.compile_memory_gib * 2**30)),
+            Cache(),
+            PTX_ONLY if self.device.kind == "sim" else self.device.architecture,
+        )
+        if built.library is None:
+            return replace(result, error=f"does not compile: {built.log}")
+        library = built.library
+        with self.turn:
+            cases = self._judged(problem, entry, self.device, library)
+            with self.device.open(library, (problem.entry_point,)) as session:
+                passed = handout.passed(load_all()[entry.problem], session, entry.memory, limits.run_seconds_sim, SEED)
+        checked = () if self.checker is self.device else self._judged(problem, entry, self.checker, library)
+        seconds = round(time.monotonic() - began, 2)
+        return replace(result, cases=cases, checked=checked, handout=passed, seconds=seconds)
+
+    def _judged(self, problem: Problem, entry: Entry, device: Device, library: Path) -> tuple[CaseOutcome, ...]:
+        seen: dict[str, list[Finding]] = {}
+        running: list[str] = []
+
+        def begin(case: Case) -> None:
+            running.append(case.name)
+
+        limits = load(ASSIGNMENT).limits
+        judged = judge(
+            problem,
+            problem.cases(entry.seed),
+            lambda: _Recorder(
+                device.open(library, (problem.entry_point,)),
+                lambda answer: seen.setdefault(running[-1], []).extend(answer.findings),
+            ),
+            device.schedules,
+            memory=entry.memory,
+            seconds=limits.run_seconds_gpu if device.kind == "gpu" else limits.run_seconds_sim,
+            begin=begin,
+        )
+        return tuple(_outcomes(judged, seen))
+
+
+class _Recorder:
+    """A session that tells ``saw`` of every answer."""
+
+    def __init__(self, session: Session, saw: Callable[[Answer], None]) -> None:
+        self._session = session
+        self._saw = saw
+
+    def run(self, call: Call) -> Answer:
+        answer = self._session.run(call)
+        self._saw(answer)
+        return answer
+
+    def close(self) -> None:
+        self._session.close()
+
+
+def _outcomes(judged: Judged, seen: Mapping[str, list[Finding]]) -> Iterator[CaseOutcome]:
+    for case in judged.cases:
+        findings = (
+            f"{finding.tool}:{finding.kind} {finding.file}:{finding.line}"
+            for finding in seen.get(case.name, [])
+            if finding.kind not in ONLY_REPORTED
+        )
+        yield CaseOutcome(
+            case.name,
+            case.group,
+            case.verdict,
+            case.schedule or "",
+            case.message or "",
+            case.diagnosis or "",
+            tuple(dict.fromkeys(findings)),
+            ran=not (case.message or "").startswith("not run:"),
+        )
+
+
+@cache
+def _toolchain() -> Toolchain:
+    return find_toolchain()
+
+
+@cache
+def _sandbox() -> Sandbox:
+    return select_sandbox("auto")
+
+
+def remembered(problem: Problem) -> Problem:
+    """``problem`` with inputs and oracle computed once per case: every entry meets the same."""
+    inputs: dict[tuple[int, str], Inputs] = {}
+    oracles: dict[tuple[int, str], Mapping[str, Expectation]] = {}
+
+    def inputs_of(case: Case) -> Inputs:
+        place = case.seed, case.name
+        if place not in inputs:
+            inputs[place] = problem.inputs(case)
+        return inputs[place]
+
+    def oracle_of(case: Case, given: Inputs) -> Mapping[str, Expectation]:
+        place = case.seed, case.name
+        if place not in oracles:
+            oracles[place] = problem.oracle(case, given)
+        return oracles[place]
+
+    return replace(problem, inputs=inputs_of, oracle=oracle_of)
+
+
+def bench(kind: str, turn: AbstractContextManager[object] | None = None) -> Bench:
+    """A bench on the device ``kind``; ``turn`` keeps a GPU that processes share from being crowded."""
+    torch.set_num_threads(1)
+    device = select_device(kind, _sandbox(), _toolchain().runtime).device
+    checker = device if device.kind == "sim" else select_device("sim", _sandbox(), None).device
+    problems = {name: remembered(problem) for name, problem in load_all().items()}
+    return Bench(device, checker, turn or nullcontext(), problems)

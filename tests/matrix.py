@@ -1,0 +1,190 @@
+"""The matrix: every mutant must fail and every variant must pass, judged as a submission is.
+
+    nox -s matrix [-- --device sim|gpu] [--only ID ...] [--json FILE] [--seconds S] [--seeds N] [--cases]
+
+Each entry is built with the entry point of its problem alone, runs through the judge under every schedule, and
+then through the handout's own checks (``handout.py``). With ``--json`` what is done is kept after each entry,
+and a run that was stopped goes on where it ended.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import os
+import sys
+import time
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import asdict, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import judged
+from handout import CASES as HANDOUT_CASES
+from judged import SEED, CaseOutcome, Entry, Result
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+GPU_SESSIONS = 3  # at a time: starting a context takes longer than a case
+_SECONDS = 3600.0
+
+_bench: judged.Bench | None = None  # of a worker process
+
+
+def _start(device: str, turn: object) -> None:
+    global _bench  # noqa: PLW0603 - a worker's state, set once
+    _bench = judged.bench(device, turn)
+
+
+def _work(entry: Entry) -> Result:
+    assert _bench is not None
+    return _bench.result(entry)
+
+
+def run(wanted: Sequence[Entry], device: str, jobs: int, seconds: float, done: dict[str, Result], file: Path | None) -> None:
+    """Judge the entries that are not done yet, as far as ``seconds`` reach, and keep each result."""
+    began = time.monotonic()
+    context = multiprocessing.get_context("spawn")
+    turn = context.BoundedSemaphore(GPU_SESSIONS if device == "gpu" else jobs)
+    todo = [entry for entry in wanted if entry.key not in done]
+    with ProcessPoolExecutor(jobs, context, _start, (device, turn)) as pool:
+        waiting = {pool.submit(_work, entry): entry for entry in todo}
+        for count, future in enumerate(as_completed(waiting), 1):
+            if future.cancelled():
+                continue
+            result = future.result()
+            done[result.key] = result
+            mark = "" if result.as_it_must else "   <--"
+            print(f"[{count}/{len(todo)}] {result.id}: {result.verdict} {result.seconds:.1f} s{mark}", file=sys.stderr)
+            if file is not None:
+                save(file, done.values())
+            if time.monotonic() - began > seconds:
+                pool.shutdown(wait=False, cancel_futures=True)
+
+
+def save(file: Path, results: Iterable[Result]) -> None:
+    """Write all results, with what follows from them, in one step."""
+    new = file.with_name(file.name + ".new")
+    derived = ("verdict", "groups", "findings", "themed", "named", "said", "fooled_handout", "differing")
+    rows = [{**asdict(result), **{name: getattr(result, name) for name in derived}} for result in results]
+    new.write_text(json.dumps(rows, indent=1))
+    new.replace(file)
+
+
+def read(file: Path | None, device: str) -> dict[str, Result]:
+    """The results that ``file`` holds of ``device``, by key."""
+    if file is None or not file.exists():
+        return {}
+    names = {one.name for one in fields(Result)}
+    results = {}
+    for row in json.loads(file.read_text()):
+        kept = {name: value for name, value in row.items() if name in names}
+        for name in ("cases", "checked"):
+            kept[name] = tuple(CaseOutcome(**{**case, "findings": tuple(case["findings"])}) for case in row[name])
+        if row["device"] == device and not row["error"]:
+            results[row["key"]] = Result(**kept)
+    return results
+
+
+def table(results: Sequence[Result]) -> str:
+    """A line per entry and the totals."""
+    lines = []
+    for result in results:
+        theme = "" if result.kind != "mutant" else "theme ok" if result.themed else f"theme NOT ({result.group})"
+        named = "" if not result.numbers else "cause named" if result.named else "cause not named"
+        marks = ", ".join(part for part in (theme, named) if part)
+        lines += [
+            f"{'ok ' if result.as_it_must else 'BAD'} {result.id:32} {result.theme:16} {result.verdict:5} "
+            f"handout {result.handout}/{HANDOUT_CASES}  {marks}",
+            *(f"      {text}" for text in _details(result)),
+        ]
+    return "\n".join([*lines, "", *totals(results)])
+
+
+def _details(result: Result) -> Iterable[str]:
+    if result.error:
+        yield result.error
+    if result.groups:
+        yield "groups: " + ", ".join(result.groups)
+    if result.findings:
+        more = f" and {len(result.findings) - 2} more" if len(result.findings) > 2 else ""
+        yield "findings: " + ", ".join(result.findings[:2]) + more
+    if result.said:
+        yield f"says: {result.said[:200]}"
+    if result.kind == "mutant":
+        yield f"is: {result.why}" + (f" (looked for: {result.diagnosis})" if result.diagnosis else "")
+    if result.differing:
+        yield "differs between the device and the sim: " + ", ".join(result.differing)
+
+
+def totals(results: Sequence[Result]) -> list[str]:
+    """The claims in numbers."""
+    mutants = [result for result in results if result.kind == "mutant"]
+    others = [result for result in results if result.kind != "mutant"]
+    numbers = [result for result in mutants if result.numbers]
+    killed = sum(result.as_it_must for result in mutants)
+    named = sum(result.named for result in numbers)
+    fooled = sum(result.fooled_handout for result in mutants)
+    differing = sum(len(result.differing) for result in results)
+    return [
+        f"mutants killed               {killed} of {len(mutants)}",
+        f"variants, reference passed   {sum(result.as_it_must for result in others)} of {len(others)}",
+        f"wrong numbers, theme named   {sum(result.themed for result in numbers)} of {len(numbers)}",
+        f"wrong numbers, cause named   {named} of {len(numbers)} ({named / max(1, len(numbers)):.0%})",
+        f"pass the handout's checks    {fooled} of {len(mutants)} mutants",
+        f"cases that differ on the sim {differing}",
+        f"seconds of work              {sum(result.seconds for result in results):.0f}",
+    ]
+
+
+def needed_cases(results: Sequence[Result]) -> str:
+    """For each case, how many mutants it kills and which ones no other case kills; drawn sizes as they came."""
+    lines = []
+    for problem in dict.fromkeys(result.problem for result in results):
+        mine = [result for result in results if result.problem == problem and result.kind == "mutant"]
+        killers = {
+            result.id: {case.name for case in result.cases if (case.ran and case.verdict == "FAIL") or case.findings}
+            for result in mine
+        }
+        lines.append(f"\n{problem}: {len(mine)} mutants")
+        names = dict.fromkeys((case.group, case.name) for result in mine for case in result.cases)
+        for group, name in names:
+            alone = [one for one, cases in killers.items() if cases == {name}]
+            kills = sum(name in cases for cases in killers.values())
+            lines.append(f"  {group:32} {name:40} kills {kills:3}  alone: {', '.join(alone)}")
+    return "\n".join(lines)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Judge every mutant and every variant.")
+    parser.add_argument("--device", choices=("sim", "gpu"), default="sim")
+    parser.add_argument("--only", nargs="+", metavar="ID", help="entries whose id holds one of these")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="keep results here, and go on from what it holds")
+    parser.add_argument("--seconds", type=float, default=_SECONDS, help="begin no further entry after this time")
+    parser.add_argument("--jobs", type=int, default=0, help="processes; by default the CPUs, at most 12")
+    parser.add_argument("--seeds", type=int, default=0, metavar="N", help="judge the reference alone, with N seeds")
+    parser.add_argument("--cases", action="store_true", help="show which mutants only one case kills")
+    options = parser.parse_args()
+    wanted = list(judged.entries())
+    if options.seeds:
+        references = [entry for entry in wanted if entry.kind == "reference"]
+        wanted = [replace(entry, seed=SEED + 1 + number) for number in range(options.seeds) for entry in references]
+    if options.only:
+        wanted = [entry for entry in wanted if any(part in entry.id for part in options.only)]
+    done = read(options.json, options.device)
+    jobs = options.jobs or min(os.cpu_count() or 1, 12)
+    run(wanted, options.device, jobs, options.seconds, done, options.json)
+    results = [done[entry.key] for entry in wanted if entry.key in done]
+    print(table(results))
+    if options.cases:
+        print(needed_cases(results))
+    if len(results) < len(wanted):
+        print(f"{len(wanted) - len(results)} entries are left: run again with the same --json")
+    return 0 if len(results) == len(wanted) and all(result.as_it_must for result in results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
