@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from typing import TYPE_CHECKING
 
@@ -45,7 +46,9 @@ _CONTROL = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|[^\n\t\x20-\x7e\xa0-\U0010ffff]"
 
 def show(record: Record, to: TextIO) -> None:
     """Write ``record`` to ``to``; colours only on a terminal, and none with NO_COLOR."""
-    console = Console(file=to, width=WIDTH if not to.isatty() else None, highlight=False, soft_wrap=False)
+    console = Console(
+        file=to, width=None if to.isatty() else WIDTH, highlight=False, markup=False, emoji=False
+    )
     console.print(header(record))
     for problem in record.problems:
         console.print()
@@ -57,6 +60,14 @@ def show(record: Record, to: TextIO) -> None:
 def last_line(score: Points) -> str:
     """The line that scripts read, always the last of ``grader grade``."""
     return f"Score: {score.earned:.1f}/{score.decided:.1f} ({score.possible:.1f} possible)"
+
+
+def problem_text(problem: ProblemResult) -> str:
+    """What ``show`` writes of one problem, as text without colours."""
+    text = io.StringIO()
+    console = Console(file=text, width=WIDTH, color_system=None, highlight=False, markup=False, emoji=False)
+    console.print(Group(*_problem(problem)))
+    return text.getvalue()
 
 
 def plain(text: str) -> str:
