@@ -28,8 +28,8 @@ _MOST_TOTAL_BYTES = 64 << 20
 _MOST_RATIO = 200  # of a member's size to what it takes in the archive; source code reaches about 10
 _RATIO_FROM_BYTES = 1 << 20  # below this a high ratio does no harm
 _TRAVELLERS = frozenset({".cu", ".cuh", ".h", ".hpp", ".inl", ".inc"})
-_SOURCES = _TRAVELLERS | {".py"}
-_CLUTTER = frozenset({"__MACOSX", "__pycache__"})
+SOURCES = _TRAVELLERS | {".py"}
+CLUTTER = frozenset({"__MACOSX", "__pycache__"})
 _ENCRYPTED = 0x1
 
 
@@ -131,7 +131,7 @@ def _nearest_path(path: Path) -> str:
 
 
 def _interesting(place: PurePosixPath) -> bool:
-    return not any(part in _CLUTTER or part.startswith(".") for part in place.parts)
+    return not any(part in CLUTTER or part.startswith(".") for part in place.parts)
 
 
 def _read_folder(root: Path) -> dict[PurePosixPath, bytes]:
@@ -169,9 +169,9 @@ def _walk(root: Path) -> Iterator[Path]:
                 if len(place.parts) <= 2:
                     pending.append(path)
             elif entry.is_symlink():
-                if place.suffix in _SOURCES:
+                if place.suffix in SOURCES:
                     raise SubmissionError(f"{place} is a link. Hand in the file itself.")
-            elif entry.is_file(follow_symlinks=False) and place.suffix in _SOURCES:
+            elif entry.is_file(follow_symlinks=False) and place.suffix in SOURCES:
                 yield path
 
 
@@ -199,7 +199,7 @@ def _read_zip(path: Path) -> dict[PurePosixPath, bytes]:
             found: dict[PurePosixPath, bytes] = {}
             for member in members:
                 place = PurePosixPath(member.filename)
-                if member.is_dir() or not _interesting(place) or place.suffix not in _SOURCES:
+                if member.is_dir() or not _interesting(place) or place.suffix not in SOURCES:
                     continue
                 if len(place.parts) > 3:
                     continue
