@@ -36,7 +36,7 @@ PROGRAM(flag_that_nobody_sets) {
 }
 
 // --- consumer_waits_once_more: named barriers between two warps, and one round too many on one side
-__device__ void named_barrier(int number, int threads) { asm volatile("barrier.sync %0, %1;" ::"r"(number), "r"(threads) : "memory"); }
+__device__ void named_barrier(int number, int threads) { asm volatile("barrier.sync %0, %1;" ::"r"(number), "r"(threads) : "memory"); }  // BUG hang deadlock
 __global__ void hand_over(int rounds, const float* in, float* out) {
   __shared__ float box[32];
   const int lane = threadIdx.x % 32;

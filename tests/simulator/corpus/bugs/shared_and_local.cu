@@ -3,7 +3,7 @@
 
 // --- halo_too_small: a tile with room for one halo cell, and a stencil that is two wide
 __global__ void wide_stencil(int n, const float* in, float* out) {
-  __shared__ float tile[128 + 2];
+  __shared__ float tile[128 + 1];
   const int i = blockIdx.x * 128 + threadIdx.x, t = threadIdx.x + 2;
   tile[t] = i < n ? in[i] : 0;  // BUG memcheck shared_oob
   if (threadIdx.x < 2) tile[threadIdx.x] = 0;
@@ -24,7 +24,7 @@ __global__ void block_sum(const float* in, float* out) {
   partial[threadIdx.x] = in[blockIdx.x * blockDim.x + threadIdx.x];  // BUG memcheck shared_oob
   __syncthreads();
   for (int step = blockDim.x / 2; step > 0; step /= 2) {
-    if (threadIdx.x < step) partial[threadIdx.x] += partial[threadIdx.x + step];
+    if (threadIdx.x < step) partial[threadIdx.x] += partial[threadIdx.x + step];  // BUG memcheck shared_oob
     __syncthreads();
   }
   if (threadIdx.x == 0) out[blockIdx.x] = partial[0];

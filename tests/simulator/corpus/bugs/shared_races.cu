@@ -73,8 +73,8 @@ __global__ void matmul(int n, const float* a, const float* b, float* c) {
   const int x = threadIdx.x, y = threadIdx.y, column = blockIdx.x * 16 + x, row = blockIdx.y * 16 + y;
   float sum = 0;
   for (int k = 0; k < n; k += 16) {
-    ta[y][x] = a[row * n + k + x];  // BUG racecheck race_shared
-    tb[y][x] = b[(k + y) * n + column];  // BUG racecheck race_shared
+    ta[y][x] = a[row * n + k + x];  // BUG racecheck race_shared // ALSO racecheck race_warp
+    tb[y][x] = b[(k + y) * n + column];  // BUG racecheck race_shared // ALSO racecheck race_warp
     __syncthreads();
     for (int i = 0; i < 16; ++i) sum += ta[y][i] * tb[i][x];  // BUG racecheck race_shared
   }
