@@ -198,7 +198,7 @@ def batch(
     if outcome.ignored:
         more = ", ..." if len(outcome.ignored) > SHOWN_IGNORED else ""
         names = ", ".join(outcome.ignored[:SHOWN_IGNORED]) + more
-        click.echo(f"not graded, {len(outcome.ignored)} files that are no submission: {names}", err=True)
+        click.echo(f"ignored, as they are no submission: {names}", err=True)
     click.echo("\n".join(batches.closing_lines(outcome)))
     return outcome.exit_code
 

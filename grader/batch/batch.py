@@ -302,9 +302,9 @@ def _grade(entry: Entry, request: Request, device: str, children: Children) -> R
             code = children.run(command, said)
             if written.exists():
                 return _filed(read(written), entry)
-            error = f"{_ended(code)} before it wrote a record"
+            error = f"{_ended(code)} before it wrote a record; what it said is in {entry.name}/{RECORD}"
             last = said.read_text(encoding="utf-8", errors="replace").splitlines()[-SAID_LINES:]
-            return _faulty("\n".join([error + (":" if last else "."), *last]), entry, request, begun)
+            return _faulty("\n".join([error, *last]), entry, request, begun)
     except OSError as error:
         place = f" ({error.filename})" if error.filename else ""
         return _faulty(f"the machine failed: {error.strerror}{place}", entry, request, begun)

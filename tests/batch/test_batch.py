@@ -106,15 +106,18 @@ def test_what_would_be_judged_otherwise_is_graded_again(
     request_: Request, graded: Callable[[], list[str]]
 ) -> None:
     hand_in(request_.folder, a="right", b="right", c="right", d="right")
+    (request_.folder / "e.zip").write_text("no archive")
     run(request_)
     graded()
     hand_in(request_.folder, a="right indeed")
+    (request_.folder / "e.zip").unlink()
+    (request_.folder / "e.zip").symlink_to("nowhere")
     for name, old, new in (("b", '"version": "', '"version": "0'), ("c", '"config_sha256": "', "&0")):
         path = request_.out / name / "result.json"
         path.write_text(path.read_text().replace(old, new.replace("&", old)))
     (request_.out / "d" / "result.json").write_text('{"schema": "9.0"}')
     run(request_)
-    assert graded() == ["a", "b", "c", "d"]
+    assert graded() == ["a", "b", "c", "d", "e.zip"]
 
 
 @pytest.mark.parametrize(
