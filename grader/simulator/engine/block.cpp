@@ -78,6 +78,7 @@ void release(Block& block, std::uint32_t barrier, LaunchState& launch) {
   });
   const Mask warps = b.warps;
   b = Barrier{};
+  block.barriers_in_use &= ~(1u << barrier);
   synchronised(block, warps);
 }
 
@@ -89,6 +90,7 @@ void arrive(WarpState& state, const Split& s, const Instruction& i, Mask m) {
   Barrier& b = block.barriers[s.barrier];
   b.arrived += static_cast<std::uint32_t>(std::popcount(m));
   b.warps |= 1u << w.number;
+  block.barriers_in_use |= 1u << s.barrier;
   if (i.target & 1) b.expected = lanes_at<std::uint32_t>(w, i.o[2])[std::countr_zero(m)];
   ++w.worker->counts.memory[i.site].barriers;
   release_if_complete(block, s.barrier);
@@ -107,7 +109,7 @@ void after_exit(WarpState& state, Mask gone, std::uint32_t) {
   w.live &= ~gone;
   w.block->live_threads -= static_cast<std::uint32_t>(std::popcount(gone));
   settle_collectives(state);
-  for (std::uint32_t n = 0; n < w.block->barriers.size(); ++n) release_if_complete(*w.block, n);
+  for (Mask in_use = w.block->barriers_in_use; in_use; in_use &= in_use - 1) release_if_complete(*w.block, static_cast<std::uint32_t>(std::countr_zero(in_use)));
 }
 
 Stop run_block(Block& block, Worker& worker, std::uint64_t slice) {

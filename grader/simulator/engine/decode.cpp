@@ -80,6 +80,7 @@ struct Decoder : OperandDecoder {
   void move(const Words& words) {
     const Type& type = type_of(words);
     if (operand(0).kind == Operand::Kind::vector) return unpack(type);
+    if (alias(operand(0), operand(1), type)) return;
     const std::string name = type.bytes ? "mov" + bits_name(type.bytes) : "mov.pred";
     const Slot from = source(operand(1), type);
     emit(handler(name), {destination(operand(0), type), from});
@@ -171,7 +172,7 @@ struct Decoder : OperandDecoder {
     if (o.reg >= 0) {
       const unsigned bytes = width(o.reg);
       if (bytes != 4 && bytes != 8) refuse("the address register of");
-      return {registers[static_cast<std::size_t>(o.reg)], static_cast<std::int64_t>(o.bits), bytes == 4};
+      return {register_slot(o.reg), static_cast<std::int64_t>(o.bits), bytes == 4};
     }
     if (o.name.empty()) return {constant(o.bits, 8), 0, false};
     Operand symbol = o;
@@ -233,6 +234,7 @@ struct Decoder : OperandDecoder {
     const std::string vector = count > 1 ? ".v" + std::to_string(count) : "";
     auto& i = emit(handler(kind + std::string(space_name(space)) + vector + bits_name(type.bytes)), slots);
     finish_access(i, a, space, static_cast<unsigned>(type.bytes * count));
+    if (kind[0] == 'l') plain_loads[i.site] = static_cast<std::uint32_t>(count);
     i.is_volatile = has(words, "volatile") || has(words, "relaxed") || has(words, "acquire") || has(words, "release");
     if (space == Space::shared || space == Space::generic) program.shared_granule = std::min(program.shared_granule, type.bytes < 4 ? 1u : 4u);
   }
@@ -250,9 +252,16 @@ struct Decoder : OperandDecoder {
     const auto elements = vector_of(operand(0), words);
     std::uint64_t offset = at.bits;
     for (const auto* o : elements) {
+      const bool fixed = is_kernel && at.reg < 0 && formal.contains(at.name) && !in_scope(areas, at);
+      if (fixed && o->kind == Operand::Kind::reg && width(o->reg) == type.bytes && is_written_once(o->reg) && statement->guard < 0 &&
+          !mentioned[static_cast<std::size_t>(o->reg)]) {
+        alias(*o, kernel_parameter(formal.at(at.name), type, offset));
+        offset += type.bytes;
+        continue;
+      }
       const Slot to = destination(*o, type);
       if (at.reg >= 0) {
-        auto& i = emit(handler("ld.kernel" + bits_name(type.bytes)), {to, registers[static_cast<std::size_t>(at.reg)]});
+        auto& i = emit(handler("ld.kernel" + bits_name(type.bytes)), {to, register_slot(at.reg)});
         if (width(at.reg) != 8) refuse("the address register of");
         i.offset = static_cast<std::int64_t>(offset);
       } else if (const Area* area = in_scope(areas, at)) {
@@ -326,6 +335,7 @@ struct Decoder : OperandDecoder {
     auto& i = emit(handler(name), slots);
     finish_access(i, a, space, type.bytes);
     i.is_volatile = true;
+    if (operation == ".cas" && result) compares_and_swaps.insert(i.site);
     if (has(words, "acq_rel") || has(words, "acquire") || has(words, "release")) i.target = 1;
     if (space != Space::global && type.bytes < 4) program.shared_granule = 1;
   }
@@ -349,6 +359,7 @@ struct Decoder : OperandDecoder {
     static const std::unordered_map<std::string_view, Address_> windows{{"shared", {shared_window}}, {"shared::cta", {shared_window}}, {"local", {local_window}}};
     const Type& type = type_of(words);
     const auto found = windows.find(words[words.size() - 2]);
+    if (found == windows.end() && alias(operand(0), operand(1), type)) return;
     const Slot from = source(operand(1), type), to = destination(operand(0), type);
     if (found == windows.end()) {
       emit(handler("mov" + bits_name(type.bytes)), {to, from});
@@ -571,6 +582,7 @@ struct Decoder : OperandDecoder {
     FunctionCode code = program.functions[program.function_by_number[number]];
     registers.clear();
     for (const auto& r : function->registers) registers.push_back(in_frame(r.bytes));
+    count_definitions();
     lay_out_areas(code);
     locals.clear();
     std::uint32_t local = 0;
@@ -605,9 +617,34 @@ struct Decoder : OperandDecoder {
       program.code[instruction].target = static_cast<std::uint32_t>(program.branch_tables.size());
       program.branch_tables.push_back(std::move(targets));
     }
+    mark_expectations(code.entry);
     code.frame_bytes = align(frame_bytes, 64);
     program.functions[program.function_by_number[number]] = std::move(code);
   }
+
+  // The plain load of `old = *p; do … while (atomicCAS(p, old, …) != old)` may read what others are writing: the
+  // compare and swap notices. Finds loads from an address that a compare and swap uses too.
+  void mark_expectations(std::uint32_t from) {
+    std::map<Slot, Slot> copies;  // of addresses: cvta and mov
+    const auto original = [&](Slot s) {
+      for (auto found = copies.find(s); found != copies.end(); found = copies.find(s)) s = found->second;
+      return s;
+    };
+    const Handler copy = handler("mov.b64");
+    std::set<std::pair<Slot, std::int64_t>> swapped;
+    for (int pass = 0; pass < 2; ++pass) {
+      for (auto n = from; n < program.code.size(); ++n) {
+        auto& i = program.code[n];
+        if (pass == 0 && i.run == copy && i.o[0] != i.o[1] && original(i.o[1]) != i.o[0]) copies.try_emplace(i.o[0], i.o[1]);
+        if (pass == 0 && compares_and_swaps.contains(n)) swapped.insert({original(i.o[1]), i.offset});
+        if (pass == 1 && plain_loads.contains(n) && swapped.contains({original(i.o[plain_loads.at(n)]), i.offset})) i.is_volatile = true;
+      }
+    }
+    compares_and_swaps.clear();
+    plain_loads.clear();
+  }
+  std::set<std::uint32_t> compares_and_swaps;          // instructions
+  std::map<std::uint32_t, std::uint32_t> plain_loads;  // instruction -> operand of the address
 
   // Every function that may be reached, to know its shared variables before the code is made.
   void lay_out_shared(std::uint32_t kernel) {

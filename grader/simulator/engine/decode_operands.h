@@ -18,6 +18,7 @@ using ptx::Statement;
 
 inline std::uint32_t align(std::uint32_t value, std::uint32_t to) { return (value + to - 1) / to * to; }
 inline Slot slot(Bank bank, std::uint32_t offset) { return static_cast<Slot>(bank) << bank_shift | offset; }
+// Where %tid and its like lie, all of 32 bits.
 const std::unordered_map<std::string_view, Slot>& special_registers();
 
 struct OperandDecoder {
@@ -34,6 +35,8 @@ struct OperandDecoder {
   const Statement* statement = nullptr;
   std::uint32_t frame_bytes = 0;
   std::vector<Slot> registers;
+  std::vector<std::uint32_t> definitions;  // per register: how many statements write it
+  std::vector<bool> mentioned;             // per register: met in a statement so far
   std::map<std::pair<std::uint32_t, std::string_view>, Area> areas;  // .param variables of the body
   std::map<std::string_view, Area> formal;                           // parameters and results
   std::map<std::pair<std::uint32_t, std::string_view>, std::uint32_t> locals;
@@ -100,6 +103,46 @@ struct OperandDecoder {
     if (fresh) at->second = in_frame(bytes);
     return at->second;
   }
+  Slot register_slot(std::int32_t reg) {
+    mentioned[static_cast<std::size_t>(reg)] = true;
+    return registers[static_cast<std::size_t>(reg)];
+  }
+
+  // A register that one statement writes, before anything reads it, with a value that never changes afterwards (a
+  // constant, a parameter, another such register) needs no instruction: it is that value's slot. ptxas does the same.
+  bool is_written_once(std::int32_t reg) const { return definitions[static_cast<std::size_t>(reg)] == 1; }
+  bool alias(const Operand& to, const Operand& from, const Type& type) {
+    if (to.kind != Operand::Kind::reg || statement->guard >= 0 || width(to.reg) != type.bytes || type.bytes == 0) return false;
+    if (!is_written_once(to.reg) || mentioned[static_cast<std::size_t>(to.reg)]) return false;
+    if (from.kind == Operand::Kind::reg) {
+      const bool settled = is_written_once(from.reg) && mentioned[static_cast<std::size_t>(from.reg)] && width(from.reg) == type.bytes;
+      if (!settled || from.negated) return false;
+    } else if (from.kind == Operand::Kind::symbol) {
+      const bool fixed = special_registers().contains(from.name) ? type.bytes == 4 : !from.name.starts_with('%') && !in_scope(locals, from);
+      if (!fixed) return false;
+    } else if (from.kind != Operand::Kind::immediate) {
+      return false;
+    }
+    return alias(to, source(from, type));
+  }
+  bool alias(const Operand& to, Slot value) {
+    registers[static_cast<std::size_t>(to.reg)] = value;
+    mentioned[static_cast<std::size_t>(to.reg)] = true;
+    return true;
+  }
+  void count_definitions() {
+    definitions.assign(function->registers.size(), 0);
+    mentioned.assign(function->registers.size(), false);
+    const auto count = [&](const auto& self, const Operand& o) -> void {
+      if (o.reg >= 0 && o.kind == Operand::Kind::reg) ++definitions[static_cast<std::size_t>(o.reg)];
+      if (o.second >= 0) ++definitions[static_cast<std::size_t>(o.second)];
+      for (const auto& part : o.parts) self(self, part);
+    };
+    for (const auto& s : function->statements) {
+      if (!s.operands.empty()) count(count, s.operands[0]);
+    }
+  }
+
   unsigned width(std::int32_t reg) const { return function->registers[static_cast<std::size_t>(reg)].bytes; }
 
   template <class T> const T* in_scope(const std::map<std::pair<std::uint32_t, std::string_view>, T>& of, const Operand& o) const {
@@ -130,7 +173,7 @@ struct OperandDecoder {
   }
   Slot from_register(const Operand& o, const Type& type) {
     const unsigned bytes = width(o.reg);
-    const Slot at = registers[static_cast<std::size_t>(o.reg)];
+    const Slot at = register_slot(o.reg);
     if (bytes == type.bytes) {
       if (!o.negated) return at;
       if (bytes != 0) refuse("a negated value in");
@@ -203,7 +246,7 @@ struct OperandDecoder {
     if (o.kind == Operand::Kind::sink) return temporary(type.bytes);
     if (o.kind != Operand::Kind::reg) refuse("the destination of");
     const unsigned bytes = width(o.reg);
-    const Slot at = registers[static_cast<std::size_t>(o.reg)];
+    const Slot at = register_slot(o.reg);
     if (bytes == type.bytes) return at;
     if (bytes == 0 || type.bytes == 0 || bytes < type.bytes) refuse("a destination of this width in");
     const Slot narrow = temporary(type.bytes);
@@ -211,7 +254,7 @@ struct OperandDecoder {
     extensions.push_back({at, narrow, std::string("cvt.") + sign + std::to_string(8 * bytes) + "." + sign + std::to_string(8 * type.bytes)});
     return narrow;
   }
-  Slot predicate_at(std::int32_t reg) { return reg >= 0 ? registers[static_cast<std::size_t>(reg)] : temporary(0); }
+  Slot predicate_at(std::int32_t reg) { return reg >= 0 ? register_slot(reg) : temporary(0); }
 
   // --- emitting
 
@@ -222,7 +265,7 @@ struct OperandDecoder {
     std::copy(operands.begin(), operands.end(), i.o);
     if (guarded && statement->guard >= 0) {
       if (width(statement->guard) != 0) refuse("a guard that is no predicate in");
-      i.guard = registers[static_cast<std::size_t>(statement->guard)];
+      i.guard = register_slot(statement->guard);
       i.guard_negated = statement->guard_negated;
     }
     const auto number = static_cast<std::size_t>(statement - function->statements.data());

@@ -62,6 +62,7 @@ struct Block {
   std::vector<std::byte> shared_storage;
   std::byte* shared = nullptr;
   std::array<Barrier, 16> barriers;
+  std::uint32_t barriers_in_use = 0;
   std::uint32_t live_threads = 0, threads = 0;
   std::unique_ptr<SharedRaces> races;
   std::vector<std::uint8_t> written;  // of shared memory, per byte

@@ -187,6 +187,7 @@ std::unique_ptr<Block> Worker::start(std::uint64_t number) {
                   static_cast<std::uint32_t>(number / grid.x / grid.y)};
   block->threads = block->live_threads = static_cast<std::uint32_t>(launch.threads_per_block);
   block->barriers = {};
+  block->barriers_in_use = 0;
   std::memset(block->shared, 0xff, launch.shared_size);
   const auto& o = launch.options;
   for (auto& w : block->warps) {

@@ -213,6 +213,11 @@ class Runner {
     const Mask first = members[std::countr_zero(m)];
     if ((first & w_.live) != m) return false;
     Mask differ = 0;
+    if (i.o[i.offset] >> bank_shift == constant_bank) {
+      i.run(w_, i, m);
+      synchronised(w_, m);
+      return true;
+    }
     for (unsigned l = 0; l < lane_count; ++l) differ |= m >> l & 1 ? members[l] ^ first : 0;
     if (differ) return false;
     i.run(w_, i, m);

@@ -139,32 +139,41 @@ struct Checker {
     }
   }
 
-  void on_segment(Segment& s, std::uint32_t words, unsigned lane, const std::array<std::uint8_t, words_per_segment>& lanes) {
+  // The common case: nobody else, or only readers, and this is a read too.
+  bool quick(Segment& s, std::uint32_t words) const {
     if (s.launch != r.launch) {
       s.launch = r.launch;
       s.writer = s.reader = Touch{};
       s.written = s.read = s.detail = 0;
       s.more_readers = false;
     }
-    const bool mine = (s.writer.block == 0 || s.writer.block == me.block) && (s.reader.block == 0 || s.reader.block == me.block || !a.write) &&
-                      (s.writer.block == 0 || s.writer.atomic == me.atomic || s.writer.block == me.block);
-    if (s.detail == 0 && mine && !(a.write && s.more_readers)) {
-      if (a.write) {
-        s.writer = me;
-        s.written |= words;
-      } else {
-        if (s.reader.block && s.reader.block != me.block) s.more_readers = true;
-        s.reader = me;
-        s.read |= words;
-      }
-      return;
+    if (s.detail || (s.writer.block && s.writer.block != me.block)) return false;
+    if (!a.write) {
+      s.more_readers |= s.reader.block && s.reader.block != me.block;
+      s.reader = me;
+      s.read |= words;
+      return true;
     }
+    if (s.more_readers || (s.reader.block && s.reader.block != me.block)) return false;
+    s.writer = me;
+    s.written |= words;
+    return true;
+  }
+  void on_segment(Segment& s, std::uint32_t words, const std::array<std::uint8_t, words_per_segment>& lanes) {
     if (s.detail == 0) split(s);
     Detail& detail = r.details[s.detail - 1];
     for (std::uint32_t m = words; m; m &= m - 1) {
       const auto n = static_cast<unsigned>(std::countr_zero(m));
-      on_word(detail[n], lanes.empty() ? lane : lanes[n]);
+      on_word(detail[n], lanes[n]);
     }
+  }
+  template <class F> void locked(Segment& s, F f) const {
+    if (r.threads) {
+      while (s.busy.test_and_set(std::memory_order_acquire)) {
+      }
+    }
+    f();
+    if (r.threads) s.busy.clear(std::memory_order_release);
   }
   void split(Segment& s) {
     const std::lock_guard lock(r.mutex);
@@ -180,42 +189,39 @@ struct Checker {
     }
   }
 
+  // Lanes side by side, from the first on.
+  void run_row() {
+    const std::uint64_t low = a.low - r.memory.device_base(), high = a.high - r.memory.device_base();
+    const auto first_lane = static_cast<unsigned>(std::countr_zero(a.mask));
+    for (std::uint64_t n = low >> segment_shift; n <= (high - 1) >> segment_shift; ++n) {
+      const std::uint64_t start = n << segment_shift, from = std::max(low, start), to = std::min(high, start + (1u << segment_shift));
+      const auto first = static_cast<unsigned>((from - start) >> 2), last = static_cast<unsigned>((to - 1 - start) >> 2);
+      const std::uint32_t words = (~0u << first) & (~0u >> (31 - last));
+      Segment& s = r.segments[n];
+      locked(s, [&] {
+        if (quick(s, words)) return;
+        std::array<std::uint8_t, words_per_segment> lanes{};
+        for (unsigned word = first; word <= last; ++word) lanes[word] = static_cast<std::uint8_t>(first_lane + (std::max(start + 4 * word, low) - low) / a.size);
+        if (a.shape == Access::Shape::uniform) lanes.fill(static_cast<std::uint8_t>(first_lane));
+        on_segment(s, words, lanes);
+      });
+    }
+  }
+
   void run() {
-    // Group the lanes by segment; lanes of one segment usually follow each other.
+    if (a.shape == Access::Shape::uniform || (a.shape == Access::Shape::contiguous && (a.mask & (a.mask + (a.mask & -a.mask))) == 0)) return run_row();
+    // Lanes of one segment usually follow each other.
     std::uint64_t current = ~0ull;
     std::uint32_t words = 0;
     std::array<std::uint8_t, words_per_segment> lanes{};
-    unsigned last_lane = 0;
     const auto flush = [&] {
       if (!words) return;
       Segment& s = r.segments[current];
-      if (r.threads) {
-        while (s.busy.test_and_set(std::memory_order_acquire)) {
-        }
-      }
-      on_segment(s, words, last_lane, lanes);
-      if (r.threads) s.busy.clear(std::memory_order_release);
+      locked(s, [&] {
+        if (!quick(s, words)) on_segment(s, words, lanes);
+      });
       words = 0;
     };
-    if (a.shape == Access::Shape::contiguous && (a.mask & (a.mask + (a.mask & -a.mask))) == 0) {
-      const std::uint64_t base = r.memory.device_base();
-      const auto first_lane = static_cast<unsigned>(std::countr_zero(a.mask));
-      const auto size_shift = static_cast<unsigned>(std::countr_zero(a.size));
-      for (std::uint64_t at = a.low - base; at < a.high - base;) {
-        const std::uint64_t segment = at >> segment_shift, end = std::min(a.high - base, (segment + 1) << segment_shift);
-        const auto first = static_cast<unsigned>(at >> 2 & 31), last = static_cast<unsigned>((end - 1) >> 2 & 31);
-        current = segment;
-        words = (last == 31 ? ~0u : (2u << last) - 1) & ~((1u << first) - 1);
-        last_lane = first_lane + static_cast<unsigned>((at + base - a.low) >> size_shift);
-        Segment& s = r.segments[segment];
-        if (s.detail || s.launch == r.launch) {
-          for (unsigned n = first; n <= last; ++n) lanes[n] = static_cast<std::uint8_t>(first_lane + ((((segment << segment_shift) + 4 * n + base < a.low ? a.low : (segment << segment_shift) + 4 * n + base) - a.low) >> size_shift));
-        }
-        flush();
-        at = end;
-      }
-      return;
-    }
     for (Mask m = a.mask; m; m &= m - 1) {
       const auto l = static_cast<unsigned>(std::countr_zero(m));
       const std::uint64_t first = (a.address[l] - r.memory.device_base()) >> 2;
@@ -227,9 +233,7 @@ struct Checker {
         }
         words |= 1u << word % words_per_segment;
         lanes[word % words_per_segment] = static_cast<std::uint8_t>(l);
-        last_lane = l;
       }
-      if (a.shape == Access::Shape::uniform) break;
     }
     flush();
   }

@@ -61,9 +61,24 @@ struct Checker {
   const Access& a;
   SharedRaces& r;
 
+  // A read with nothing written before it that matters, by a warp that is known as a reader or the only one.
+  bool read_like_others(std::uint64_t g, std::uint32_t stamp) {
+    const std::uint32_t floor = r.floor[w.number] << SharedRaces::thread_bits, own = thread_of(stamp);
+    const std::uint32_t writer = r.writer[g], other = r.other_reader[g];
+    std::uint32_t& reader = r.reader[g];
+    if (writer >= floor && thread_of(writer) != own) return false;
+    if (reader < floor || thread_of(reader) == own) {
+      reader = stamp;
+      r.reader_site[g] = i.site;
+      return true;
+    }
+    return other >= floor && (thread_of(reader) / lane_count == w.number || thread_of(other) / lane_count == w.number);
+  }
+
   void one(unsigned lane, std::uint64_t g) {
     const std::uint32_t stamp = r.clock << SharedRaces::thread_bits | (w.number * lane_count + lane);
     std::uint32_t& writer = r.writer[g];
+    if (!a.write && read_like_others(g, stamp)) return;
     const bool atomic_before = r.writer_site[g] >> 31;
     const std::uint32_t writer_site = r.writer_site[g] & 0x7fffffff;
     const bool quiet = a.write && silent(w, a, lane, g, r.shift);
@@ -183,8 +198,13 @@ void tick(SharedRaces& r) {
 
 void synchronised(Warp& w, Mask lanes) {
   if (!w.block->races) return;
+  if (!w.worker->launch.options.racecheck) return;
   SharedRaces& r = *w.block->races;
   tick(r);
+  if (lanes == all_lanes) {
+    r.synced[w.number].fill(r.clock);
+    return;
+  }
   for (unsigned l = 0; l < lane_count; ++l) r.synced[w.number][l] = lanes >> l & 1 ? r.clock : r.synced[w.number][l];
 }
 
@@ -212,7 +232,7 @@ void begin_block(Block& block, Worker& worker) {
   const Options& o = worker.launch.options;
   const std::uint32_t size = worker.launch.shared_size;
   if (o.initcheck) block.written.assign(size + 64, 0);
-  if (!o.racecheck) return;
+  if (!o.racecheck || size == 0) return;
   if (!block.races) {
     block.races = std::make_unique<SharedRaces>();
     block.races->shift = worker.launch.program.shared_granule == 1 ? 0 : 2;
@@ -221,8 +241,10 @@ void begin_block(Block& block, Worker& worker) {
   }
   SharedRaces& r = *block.races;
   tick(r);
-  for (auto& row : r.known) row.fill(r.clock);
-  for (auto& row : r.synced) row.fill(r.clock);
+  for (std::size_t n = 0; n < block.warps.size(); ++n) {
+    r.known[n].fill(r.clock);
+    r.synced[n].fill(r.clock);
+  }
   r.floor.fill(r.clock);
 }
 

@@ -32,10 +32,12 @@ template <class H> struct AddPair {
 template <class Op, class T, Space S> SIM_INLINE T apply(std::byte* where, T b, T c) {
   T& cell = *reinterpret_cast<T*>(where);
   if constexpr (S == Space::global) {
+    // Single precision in global memory flushes subnormals, in shared memory it does not.
+    using Applied = std::conditional_t<std::is_same_v<Op, Add> && std::is_same_v<T, f32>, AddFlushed, Op>;
     std::atomic_ref<T> shared(cell);
     T old = shared.load(std::memory_order_relaxed);
     if constexpr (std::is_same_v<Op, Add> && std::is_integral_v<T>) return shared.fetch_add(b);
-    while (!shared.compare_exchange_weak(old, Op::of(old, b, c))) {
+    while (!shared.compare_exchange_weak(old, Applied::of(old, b, c))) {
     }
     return old;
   } else {
@@ -111,7 +113,6 @@ void add_atomic(Table& t) {
   add_op<Increment, u32>(t, ".inc.u32");
   add_op<Decrement, u32>(t, ".dec.u32");
   add_op<Add, f32>(t, ".add.f32");
-  add_op<AddFlushed, f32>(t, ".add.ftz.f32");
   add_op<Add, f64>(t, ".add.f64");
   add_op<AddHalf<Half>, u16>(t, ".add.noftz.f16");
   add_op<AddHalf<Brain>, u16>(t, ".add.noftz.bf16");

@@ -1,5 +1,9 @@
 // shfl, vote, match, redux: the run loop calls them with all the lanes of the member mask that are alive.
 // sim: multiversion
+#ifdef __AVX512F__
+#include <immintrin.h>
+#endif
+
 #include "engine/isa/lanes.h"
 
 namespace sim {
@@ -9,6 +13,19 @@ void read_from_exited(Warp&, const Instruction&, std::uint32_t lane, std::uint32
 
 namespace sim::SIM_TARGET {
 namespace {
+
+// d[lane] = value[source[lane]]
+SIM_INLINE void gather(u32* d, Mask mask, const u32* value, const u32* source) {
+#ifdef __AVX512F__
+  const __m512i low = _mm512_load_si512(value), high = _mm512_load_si512(value + 16);
+  const __m512i a = _mm512_permutex2var_epi32(low, _mm512_load_si512(source), high);
+  const __m512i b = _mm512_permutex2var_epi32(low, _mm512_load_si512(source + 16), high);
+  _mm512_mask_storeu_epi32(d, static_cast<__mmask16>(mask), a);
+  _mm512_mask_storeu_epi32(d + 16, static_cast<__mmask16>(mask >> 16), b);
+#else
+  each(d, mask, [=](u32 l) { return value[source[l]]; });
+#endif
+}
 
 enum class Shuffle { up, down, bfly, idx };
 
@@ -42,7 +59,7 @@ template <Shuffle S> void shuffle(Warp& w, const Instruction& i, Mask mask) {
       }
     }
   }
-  each(at<u32>(w, i.o[0]), mask, [&](u32 l) { return value[source[l]]; });
+  gather(at<u32>(w, i.o[0]), mask, value, source);
   if (i.target & 1) set_predicate(w, i.o[1], inside, mask);
 }
 

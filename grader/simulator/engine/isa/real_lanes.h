@@ -41,9 +41,19 @@ constexpr const char* round_name(Round r) {
 
 // Sets the rounding mode while it lives. The loops in between read and write memory only, which the barriers order.
 template <Round R> struct Rounding {
-  SIM_INLINE Rounding() { if constexpr (R != Round::near) { std::fesetround(mode()); asm volatile("" ::: "memory"); } }
-  SIM_INLINE ~Rounding() { if constexpr (R != Round::near) { asm volatile("" ::: "memory"); std::fesetround(FE_TONEAREST); } }
-  static constexpr int mode() { return R == Round::zero ? FE_TOWARDZERO : R == Round::down ? FE_DOWNWARD : FE_UPWARD; }
+  SIM_INLINE Rounding() { if constexpr (R != Round::near) set(R); }
+  SIM_INLINE ~Rounding() { if constexpr (R != Round::near) set(Round::near); }
+  static SIM_INLINE void set(Round r) {
+    asm volatile("" ::: "memory");
+#ifdef __SSE2__
+    constexpr u32 modes[] = {0x0000, 0x6000, 0x2000, 0x4000};
+    __builtin_ia32_ldmxcsr((__builtin_ia32_stmxcsr() & ~0x6000u) | modes[static_cast<u32>(r)]);
+#else
+    constexpr int modes[] = {FE_TONEAREST, FE_TOWARDZERO, FE_DOWNWARD, FE_UPWARD};
+    std::fesetround(modes[static_cast<u32>(r)]);
+#endif
+    asm volatile("" ::: "memory");
+  }
 };
 
 }  // namespace
