@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, get_args
 
 from grader import __version__
+from grader.baseline.programs import build_baseline
 from grader.build.cache import Cache
 from grader.build.compile import BuildError, build_all, compile_limits
 from grader.build.exports import missing
@@ -22,9 +23,11 @@ from grader.build.imports import violations
 from grader.build.toolchain import ToolchainError
 from grader.build.toolchain import find as find_toolchain
 from grader.devices.device import DeviceError, Memory
+from grader.devices.gpu import Gpu
 from grader.devices.select import select as select_device
 from grader.exit_codes import ExitCode
 from grader.judge.correctness import Judged, judge
+from grader.judge.measure import Measured, Timing, measure
 from grader.problems import load_all
 from grader.results import (
     BuildResult,
@@ -62,6 +65,7 @@ if TYPE_CHECKING:
     from grader.submission import Submission
 
 NO_GPU = "not measured: no GPU here. Grade on a GPU machine, or leave it to your instructor."
+NOT_RIGHT = "not measured: a kernel earns points for speed once all of its cases are right."
 PRINTED_CHARACTERS = 4000
 _HOST_COPY = (b"cudaMemcpy", b"HostToDevice")
 
@@ -87,6 +91,8 @@ class _Machine:
     toolchain: Toolchain
     device: Device
     checker: Device  # the sim, which has the checkers; the device itself without a GPU
+    gpu: Gpu | None  # the device where it has a clock
+    baseline: Mapping[Path, tuple[str, ...]]  # what speed is measured against, built for that GPU
 
 
 class _InterruptedError(Exception):
@@ -241,8 +247,11 @@ def _find_machine(run: _Run, progress: Callable[[str], None]) -> _Machine:
     run.device = DeviceInfo(
         kind=device.kind, name=device.name, reason=choice.reason, compiler=f"nvcc {toolchain.version}"
     )
-    checker = device if device.kind == "sim" else select_device("sim", sandbox, None).device
-    return _Machine(sandbox, toolchain, device, checker)
+    if not isinstance(device, Gpu):
+        return _Machine(sandbox, toolchain, device, checker=device, gpu=None, baseline={})
+    checker = select_device("sim", sandbox, None).device
+    baseline = build_baseline(toolchain, sandbox, Cache(), device.architecture)
+    return _Machine(sandbox, toolchain, device, checker, device, baseline)
 
 
 def _judge_all(
@@ -327,14 +336,15 @@ class _Judge:
             if machine.checker is machine.device
             else self._run_cases(machine.checker, library, cases, memory)
         )
-        performance = self._performance(library, judged)
+        measured = self._measured(library, judged, memory)
+        reasons = [*judged.untrusted, *measured.reasons]
         score = score_problem(
             entry,
             self._request.assignment.group_points,
             problem.groups,
             judged.cases,
             memory_verdict((finding.kind for finding in checked.findings), checked.cases, checked=True),
-            performance,
+            measured.performance,
         )
         return ProblemResult(
             id=entry.id,
@@ -350,12 +360,9 @@ class _Judge:
                 cases=list(judged.cases),
             ),
             checks=[_check(tool, checked.findings) for tool in get_args(Tool)],
-            performance=performance,
+            performance=measured.performance,
             hints=[HintRecord(**vars(hint)) for hint in checked.hints],
-            trust=TrustResult(
-                verdict=Verdict.UNTRUSTED if judged.untrusted else Verdict.PASS,
-                reasons=list(judged.untrusted),
-            ),
+            trust=TrustResult(verdict=Verdict.UNTRUSTED if reasons else Verdict.PASS, reasons=reasons),
             printed=judged.printed[-PRINTED_CHARACTERS:],
         )
 
@@ -381,15 +388,33 @@ class _Judge:
             begin=begin,
         )
 
-    def _performance(self, library: Path, judged: Judged) -> PerformanceResult:
-        target = self._entry.target
-        return PerformanceResult(verdict=Verdict.NOT_MEASURED, target=target, message=NO_GPU)
+    def _measured(self, library: Path, judged: Judged, memory: Memory) -> Measured:
+        """The speed; of no interest, and not measured, where the numbers are wrong."""
+        machine, target = self._machine, self._entry.target
+        if machine.gpu is None:
+            return Measured(_no_speed(Verdict.NOT_MEASURED, target, NO_GPU))
+        if any(case.verdict is not Verdict.PASS for case in judged.cases):
+            return Measured(_no_speed(Verdict.FAIL, target, NOT_RIGHT))
+        timing = Timing(
+            problem=self._problem,
+            library=library,
+            device=machine.gpu,
+            baseline=machine.baseline,
+            seed=self._request.seed,
+            seconds=self._request.assignment.limits.run_seconds_gpu,
+            progress=self._progress,
+        )
+        return measure(timing, target, memory)
 
     def _memory(self) -> Memory:
         if self._request.memory != "auto":
             return Memory(self._request.memory)
         source = self._submission.files[self._problem.file].read_bytes()
         return Memory.HOST if all(word in source for word in _HOST_COPY) else Memory.DEVICE
+
+
+def _no_speed(verdict: Verdict, target: float, message: str) -> PerformanceResult:
+    return PerformanceResult(verdict=verdict, target=target, message=message)
 
 
 def _build_result(build: Build) -> BuildResult:
