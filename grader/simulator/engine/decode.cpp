@@ -746,8 +746,8 @@ std::vector<Area> parameter_layout(const ptx::Function& function, std::uint32_t&
   return result;
 }
 
-std::unique_ptr<Program> decode(const ptx::Module& module, std::uint32_t kernel, const Layout& layout) {
-  auto program = std::make_unique<Program>();
+std::unique_ptr<KernelCode> decode(const ptx::Module& module, std::uint32_t kernel, const Layout& layout) {
+  auto program = std::make_unique<KernelCode>();
   program->kernel = module.functions[kernel].name;
   Decoder decoder(module, layout, *program);
   decoder.run(kernel);

@@ -8,7 +8,7 @@
 
 #include "engine/decode_forms.h"
 #include "engine/isa/table.h"
-#include "engine/program.h"
+#include "engine/kernel_code.h"
 
 namespace sim {
 
@@ -22,12 +22,12 @@ inline Slot slot(Bank bank, std::uint32_t offset) { return static_cast<Slot>(ban
 const std::unordered_map<std::string_view, Slot>& special_registers();
 
 struct OperandDecoder {
-  OperandDecoder(const ptx::Module& m, const Layout& l, Program& p) : module(m), layout(l), program(p) {}
+  OperandDecoder(const ptx::Module& m, const Layout& l, KernelCode& p) : module(m), layout(l), program(p) {}
 
   using Space = ptx::Space;
   const ptx::Module& module;
   const Layout& layout;
-  Program& program;
+  KernelCode& program;
   const Table& table = instructions();
 
   // Of the function at hand.

@@ -19,7 +19,7 @@ class Kernel {
   const Layout* layout = nullptr;
 
   // Decoded at the first use; throws Refusal, each time again.
-  const Program& program() const {
+  const KernelCode& program() const {
     if (!refusal_.empty()) throw Refusal(refusal_);
     if (program_) return *program_;
     try {
@@ -32,7 +32,7 @@ class Kernel {
   }
 
  private:
-  mutable std::unique_ptr<Program> program_;
+  mutable std::unique_ptr<KernelCode> program_;
   mutable std::string refusal_;
 };
 
@@ -138,7 +138,7 @@ KernelInfo Device::info(const Kernel* kernel) const {
   for (const Area& a : parameter_layout(f, result.parameter_bytes)) result.parameters.push_back({a.offset, a.size});
   result.max_threads = std::min(f.max_threads, 1024u);
   try {
-    const Program& p = kernel->program();
+    const KernelCode& p = kernel->program();
     result.static_shared = p.static_shared;
     result.local_bytes = p.functions[0].local_bytes;
   } catch (const Refusal&) {
@@ -184,7 +184,7 @@ bool Device::copy(Address to, Address from, std::size_t bytes) {
 }
 
 Ran Device::launch(const Launch& launch) {
-  const Program& program = launch.kernel->program();
+  const KernelCode& program = launch.kernel->program();
   LaunchState s(program, *launch.kernel->module, launch, options, state_->memory, state_->findings);
   const auto& [x, y, z] = launch.block;
   s.threads_per_block = std::uint64_t{x} * y * z;

@@ -12,7 +12,7 @@
 #include "engine/findings.h"
 #include "engine/machine.h"
 #include "engine/memory.h"
-#include "engine/program.h"
+#include "engine/kernel_code.h"
 
 namespace sim {
 
@@ -74,7 +74,7 @@ struct Counts {  // per instruction
 };
 
 struct LaunchState {
-  const Program& program;
+  const KernelCode& program;
   const ptx::Module& module;
   const Launch& launch;
   const Options& options;
@@ -92,7 +92,7 @@ struct LaunchState {
   std::mutex mutex;  // of what follows
   Ran result;
 
-  LaunchState(const Program& p, const ptx::Module& m, const Launch& l, const Options& o, Memory& memory_, Findings& f)
+  LaunchState(const KernelCode& p, const ptx::Module& m, const Launch& l, const Options& o, Memory& memory_, Findings& f)
       : program(p), module(m), launch(l), options(o), memory(memory_), findings(f) {}
   // The first fault counts. `stopping` ends the launch at once; otherwise only the lanes at fault end.
   void fail(Fault, const std::string& message, bool stopping);

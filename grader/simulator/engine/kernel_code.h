@@ -40,7 +40,7 @@ struct FunctionCode {
 enum class Builtin : std::uint8_t { none, vprintf, assertfail, malloc, free };
 
 struct CallSite {
-  std::int32_t function = -1;  // index into Program::functions; -1: builtin, or through a register (Instruction::o[0])
+  std::int32_t function = -1;  // index into KernelCode::functions; -1: builtin, or through a register (Instruction::o[0])
   Builtin builtin = Builtin::none;
   std::vector<Area> arguments, results;
 };
@@ -50,7 +50,7 @@ struct ParameterSlot {
   std::uint32_t offset, bytes, slot_offset;
 };
 
-struct Program {
+struct KernelCode {
   std::string_view kernel;
   std::vector<Instruction> code;
   std::vector<FunctionCode> functions;  // the kernel first
@@ -71,7 +71,7 @@ struct Layout {
 };
 
 // Throws Refusal for what it does not know.
-std::unique_ptr<Program> decode(const ptx::Module&, std::uint32_t kernel, const Layout&);
+std::unique_ptr<KernelCode> decode(const ptx::Module&, std::uint32_t kernel, const Layout&);
 
 // Bytes of a kernel's parameters, aligned as the ABI does.
 std::vector<Area> parameter_layout(const ptx::Function&, std::uint32_t& total);
