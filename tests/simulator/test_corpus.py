@@ -1,0 +1,77 @@
+"""The checkers on the corpus: every planted bug is named with its line, and nothing else is."""
+
+import shutil
+from collections import Counter
+
+import pytest
+from corpus import Found, Program, build, fault_of, programs, reports, run_on_sim
+
+from grader.simulator.driver import LIBRARIES
+
+PROGRAMS = programs()
+KINDS = {
+    "memcheck": "global_oob shared_oob local_oob misaligned use_after_free double_free host_pointer "
+    "device_pointer_on_host leak",
+    "initcheck": "uninit_global uninit_shared",
+    "racecheck": "race_shared race_warp race_global",
+    "synccheck": "divergent_barrier missing_lanes exited_lanes",
+    "hang": "budget deadlock",
+    "apicheck": "unchecked_error invalid_launch memcpy_overflow",
+}
+
+
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc on PATH")
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: f"{program.group}-{program.name}")
+def test_sim_sees_what_is_there_and_nothing_else(program: Program) -> None:
+    assert LIBRARIES.is_dir()
+    assert fault_of(program, run_on_sim(program, build(program.source, "sim"))) == ""
+
+
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc on PATH")
+@pytest.mark.parametrize(
+    "program", [p for p in PROGRAMS if p.group == "clean"], ids=lambda program: program.name
+)
+def test_right_programs_stay_right_in_another_order(program: Program) -> None:
+    assert fault_of(program, run_on_sim(program, build(program.source, "sim"), reverse=True)) == ""
+
+
+def test_corpus_has_every_kind_twice() -> None:
+    planted = Counter((bug.tool, bug.kind) for program in PROGRAMS for bug in set(program.bugs[:1]))
+    expected = {(tool, kind) for tool, kinds in KINDS.items() for kind in kinds.split()}
+    assert set(planted) == expected
+    assert min(planted.values()) >= 2
+    groups = Counter(program.group for program in PROGRAMS)
+    assert groups["bugs"] >= 40
+    assert groups["clean"] >= 20
+    assert groups["kernels"] >= 45
+
+
+def test_names_are_unique_and_programs_have_one_bug() -> None:
+    assert max(Counter(program.name for program in PROGRAMS).values()) == 1
+    for program in PROGRAMS:
+        kinds = {(bug.tool, bug.kind) for bug in program.bugs}
+        assert len(kinds) == (1 if program.group == "bugs" else 0), program.name
+
+
+def test_reports_of_compute_sanitizer_are_read() -> None:
+    output = """\
+========= COMPUTE-SANITIZER
+========= Invalid __global__ read of size 16 bytes
+=========     at row_sums(int, const float *, float *)+0x150 in /a/b/global_memory.cu:74
+=========     by thread (1,0,0) in block (1,0,0)
+=========     Address 0x7f2e0 is misaligned
+=========
+========= Invalid __global__ read of size 16 bytes
+=========     at row_sums(int, const float *, float *)+0x150 in /a/b/global_memory.cu:74
+=========     by thread (2,0,0) in block (1,0,0)
+=========     Address 0x7f2f0 is misaligned
+=========
+========= Error: Race reported between Read access at scan(int *)+0x60 in /a/b/global_memory.cu:12
+=========     and Write access at scan(int *)+0x90 in /a/b/global_memory.cu:15 [508 hazards]
+=========
+========= ERROR SUMMARY: 2 errors
+"""
+    misaligned, race = reports("memcheck", output, "global_memory.cu")
+    assert misaligned == Found("memcheck", "Invalid __global__ read of size 16 bytes, misaligned", [74])
+    assert race.lines == [12, 15]
+    assert race.what.startswith("Race reported between Read access at scan")
