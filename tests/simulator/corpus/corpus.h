@@ -66,7 +66,7 @@ bool close(const std::vector<T>& got, const std::vector<T>& expected, double tol
   for (std::size_t i = 0; i < expected.size(); ++i) {
     const double g = static_cast<double>(got[i]), e = static_cast<double>(expected[i]);
     if (std::fabs(g - e) <= tolerance * std::fmax(1.0, std::fabs(e))) continue;
-    std::printf("at %zu: got %.9g, expected %.9g\n", i, g, e);
+    std::printf("at %zu: got %.17g, expected %.17g\n", i, g, e);
     return false;
   }
   return got.size() == expected.size();
