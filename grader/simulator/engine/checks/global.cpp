@@ -24,18 +24,17 @@ constexpr unsigned segment_shift = 7, words_per_segment = 32;
 
 struct Touch {
   std::uint32_t block = 0;  // number + 1; 0: none
-  std::uint32_t site = 0, time = 0;
-  bool atomic = false;
+  std::uint32_t time = 0;
+  std::uint32_t site : 31 = 0, atomic : 1 = 0;
 };
+// Of the readers the last one and the last of another block.
 struct Word {
-  Touch writer, reader;
-  bool more_readers = false;
+  Touch writer, reader, other_reader;
 };
 struct Segment {
   std::atomic_flag busy;
-  bool more_readers;
   std::uint32_t launch;
-  Touch writer, reader;
+  Touch writer, reader, other_reader;
   std::uint32_t written, read;  // words
   std::uint32_t detail;         // index + 1 of the words' own records
 };
@@ -125,16 +124,14 @@ struct Checker {
   void on_word(Word& word, unsigned lane) {
     if (conflicts(word.writer, lane)) report(word.writer, true, lane);
     if (a.write) {
-      if (conflicts(word.reader, lane)) {
-        report(word.reader, false, lane);
-      } else if (word.more_readers && word.reader.block && !me.atomic && !silent(a, lane)) {
-        Touch another = word.reader;
-        if (another.block == me.block) another.block = me.block == 1 ? 2 : 1;
-        if (conflicts(another, lane)) report(word.reader, false, lane);
+      for (const Touch& reader : {word.reader, word.other_reader}) {
+        if (!conflicts(reader, lane)) continue;
+        report(reader, false, lane);
+        break;
       }
       word.writer = me;
     } else {
-      if (word.reader.block && word.reader.block != me.block) word.more_readers = true;
+      if (word.reader.block != me.block) word.other_reader = word.reader;
       word.reader = me;
     }
   }
@@ -143,18 +140,17 @@ struct Checker {
   bool quick(Segment& s, std::uint32_t words) const {
     if (s.launch != r.launch) {
       s.launch = r.launch;
-      s.writer = s.reader = Touch{};
+      s.writer = s.reader = s.other_reader = Touch{};
       s.written = s.read = s.detail = 0;
-      s.more_readers = false;
     }
     if (s.detail || (s.writer.block && s.writer.block != me.block)) return false;
     if (!a.write) {
-      s.more_readers |= s.reader.block && s.reader.block != me.block;
+      if (s.reader.block != me.block) s.other_reader = s.reader;
       s.reader = me;
       s.read |= words;
       return true;
     }
-    if (s.more_readers || (s.reader.block && s.reader.block != me.block)) return false;
+    if (s.other_reader.block || (s.reader.block && s.reader.block != me.block)) return false;
     s.writer = me;
     s.written |= words;
     return true;
@@ -184,7 +180,7 @@ struct Checker {
       if (s.written >> n & 1) detail[n].writer = s.writer;
       if (s.read >> n & 1) {
         detail[n].reader = s.reader;
-        detail[n].more_readers = s.more_readers;
+        detail[n].other_reader = s.other_reader;
       }
     }
   }
@@ -295,7 +291,7 @@ void check_written(Warp& w, const Instruction& i, const Access& a) {
   for (Mask m = a.mask; m; m &= m - 1) {
     const auto l = static_cast<std::uint32_t>(std::countr_zero(m));
     const std::size_t first = memory.bit_of(a.address[l]);
-    if (reads && !all_written(bits, first, a.size) && !launch.seen("uninit_global", i.site)) {
+    if (reads && !all_written(bits, first, a.size) && !launch.faulted && !launch.seen("uninit_global", i.site)) {
       const auto found = memory.find(a.address[l]);
       launch.report("initcheck", "uninit_global", i.site,
                     name_thread(launch, *w.block, w.number, l) + " reads " + std::to_string(a.size) + " bytes at byte " +
@@ -320,7 +316,12 @@ void check_global(Warp& w, const Instruction& i, const Access& a) {
     r->looked[block] = r->time.load();
   }
   if (a.write && a.size < 4) return;
-  Checker{w, i, a, *r, {block + 1, i.site, r->time.load(std::memory_order_relaxed), a.atomic || i.is_volatile}}.run();
+  Touch me;
+  me.block = block + 1;
+  me.time = r->time.load(std::memory_order_relaxed);
+  me.site = i.site & 0x7fffffff;
+  me.atomic = a.atomic || i.is_volatile;
+  Checker{w, i, a, *r, me}.run();
 }
 
 }  // namespace sim

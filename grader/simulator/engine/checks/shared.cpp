@@ -15,6 +15,7 @@ namespace sim {
 namespace {
 
 constexpr std::uint32_t thread_mask = (1u << SharedRaces::thread_bits) - 1;
+constexpr std::uint32_t atomic_site = 1u << 31, site_mask = atomic_site - 1;
 constexpr std::uint32_t last_clock = (1u << (32 - SharedRaces::thread_bits)) - 64;
 
 std::uint32_t clock_of(std::uint32_t stamp) { return stamp >> SharedRaces::thread_bits; }
@@ -69,46 +70,59 @@ struct Checker {
     if (writer >= floor && thread_of(writer) != own) return false;
     if (reader < floor || thread_of(reader) == own) {
       reader = stamp;
-      r.reader_site[g] = i.site;
+      r.reader_site[g] = i.site | (i.is_volatile ? atomic_site : 0);
       return true;
     }
     return other >= floor && (thread_of(reader) / lane_count == w.number || thread_of(other) / lane_count == w.number);
+  }
+
+  // The store of another lane in this very instruction, of the same value.
+  bool same_as_lane(std::uint32_t stamp, std::uint32_t site, unsigned lane) const {
+    const std::uint32_t other = thread_of(stamp) % lane_count;
+    if (a.atomic || clock_of(stamp) != r.clock || site != i.site || thread_of(stamp) / lane_count != w.number || !(a.mask >> other & 1)) return false;
+    if (a.address[other] != a.address[lane]) return false;
+    for (std::uint32_t n = 0; n < a.size / a.element; ++n) {
+      if (std::memcmp(a.value[n] + other * a.element, a.value[n] + lane * a.element, a.element) != 0) return false;
+    }
+    return true;
   }
 
   void one(unsigned lane, std::uint64_t g) {
     const std::uint32_t stamp = r.clock << SharedRaces::thread_bits | (w.number * lane_count + lane);
     std::uint32_t& writer = r.writer[g];
     if (!a.write && read_like_others(g, stamp)) return;
-    const bool atomic_before = r.writer_site[g] >> 31;
-    const std::uint32_t writer_site = r.writer_site[g] & 0x7fffffff;
-    const bool quiet = a.write && silent(w, a, lane, g, r.shift);
-    if (writer && !ordered(r, writer, w.number, lane) && !(a.atomic && atomic_before) && !quiet) report_race(w, i, a, lane, writer, writer_site, true, g);
+    const bool atomic = a.atomic || i.is_volatile;
+    const std::uint32_t writer_site = r.writer_site[g] & site_mask;
+    const bool quiet = a.write && (silent(w, a, lane, g, r.shift) || same_as_lane(writer, writer_site, lane));
+    const bool both_atomic = atomic && r.writer_site[g] & atomic_site && (a.atomic || !a.write);
+    if (writer && !quiet && !both_atomic && !ordered(r, writer, w.number, lane)) report_race(w, i, a, lane, writer, writer_site, true, g);
     if (a.write) {
-      if (!quiet) {
-        for (const std::uint32_t reader : {r.reader[g], r.other_reader[g]}) {
-          if (reader && !ordered(r, reader, w.number, lane)) {
-            report_race(w, i, a, lane, reader, r.reader_site[g], false, g);
-            break;
-          }
-        }
-      }
+      const auto against = [&](std::uint32_t reader, std::uint32_t site) {
+        if (!reader || quiet || (a.atomic && site & atomic_site) || ordered(r, reader, w.number, lane)) return false;
+        report_race(w, i, a, lane, reader, site & site_mask, false, g);
+        return true;
+      };
+      if (!against(r.reader[g], r.reader_site[g])) against(r.other_reader[g], r.other_site[g]);
       writer = stamp;
-      r.writer_site[g] = i.site | (a.atomic ? 1u << 31 : 0);
+      r.writer_site[g] = i.site | (a.atomic ? atomic_site : 0);
     } else {
       std::uint32_t& reader = r.reader[g];
       if (reader && thread_of(reader) != thread_of(stamp) && !ordered(r, reader, w.number, lane)) {
         // Of two readers at the same time both count; those of different warps say more.
-        if (thread_of(reader) / lane_count != w.number || r.other_reader[g] == 0 || ordered(r, r.other_reader[g], w.number, lane)) r.other_reader[g] = reader;
+        if (thread_of(reader) / lane_count != w.number || r.other_reader[g] == 0 || ordered(r, r.other_reader[g], w.number, lane)) {
+          r.other_reader[g] = reader;
+          r.other_site[g] = r.reader_site[g];
+        }
       }
       reader = stamp;
-      r.reader_site[g] = i.site;
+      r.reader_site[g] = i.site | (atomic ? atomic_site : 0);
     }
   }
 };
 
 // All lanes in a row, nothing before them that is not ordered or their own: the common case.
 bool quick(const Warp& w, const Instruction& i, const Access& a, SharedRaces& r) {
-  if (a.mask != all_lanes || a.shape != Access::Shape::contiguous || a.atomic || a.low % (1u << r.shift)) return false;
+  if (a.mask != all_lanes || a.shape != Access::Shape::contiguous || a.atomic || i.is_volatile || a.low % (1u << r.shift)) return false;
   const std::uint64_t first = a.low >> r.shift, per_lane = a.size >> r.shift;
   if (per_lane == 0 || (per_lane << r.shift) != a.size) return false;
   const std::uint32_t floor = r.floor[w.number] << SharedRaces::thread_bits;
@@ -149,7 +163,7 @@ void check_written(Warp& w, const Instruction& i, const Access& a) {
     std::uint8_t* at = written.data() + a.address[l];
     if (!a.write || a.atomic) {
       if (std::all_of(at, at + a.size, [](auto b) { return b; })) continue;
-      if (!launch.seen("uninit_shared", i.site)) {
+      if (!launch.faulted && !launch.seen("uninit_shared", i.site)) {
         launch.report("initcheck", "uninit_shared", i.site,
                       name_thread(launch, *w.block, w.number, l) + " reads " + std::to_string(a.size) + " bytes of shared memory at byte " + std::to_string(a.address[l]) +
                           " that no thread of the block has written");
@@ -237,7 +251,7 @@ void begin_block(Block& block, Worker& worker) {
     block.races = std::make_unique<SharedRaces>();
     block.races->shift = worker.launch.program.shared_granule == 1 ? 0 : 2;
     const std::size_t count = (size >> block.races->shift) + 64;
-    for (auto* list : {&block.races->writer, &block.races->reader, &block.races->other_reader, &block.races->writer_site, &block.races->reader_site}) list->assign(count, 0);
+    for (auto* list : {&block.races->writer, &block.races->reader, &block.races->other_reader, &block.races->writer_site, &block.races->reader_site, &block.races->other_site}) list->assign(count, 0);
   }
   SharedRaces& r = *block.races;
   tick(r);

@@ -115,7 +115,7 @@ template <class F, bool Ftz> void two(Warp& w, const Instruction& i, Mask mask) 
   each(at<f32>(w, i.o[0]), mask, [=](u32 l) { return flush<Ftz>(F::of(flush<Ftz>(a[l]), flush<Ftz>(b[l]))); });
 }
 
-// Of f64 only the upper half of the operand is read and of the result written.
+// The .ftz forms of f64 read only the upper half of the operand and write only that of the result.
 template <class F> void upper(Warp& w, const Instruction& i, Mask mask) {
   const u64* a = at<u64>(w, i.o[1]);
   each(at<u64>(w, i.o[0]), mask, [=](u32 l) {
@@ -148,7 +148,7 @@ void add_approximate(Table& t) {
   t.add("div.full.ftz.f32", two<DivideFull, true>);
   t.add("rcp.approx.ftz.f64", upper<Rcp64>);
   t.add("rsqrt.approx.ftz.f64", upper<Rsqrt64>);
-  t.add("rsqrt.approx.f64", upper<Rsqrt64>);
+  t.add("rsqrt.approx.f64", unary<Rsqrt64::of, f64, f64>);
 }
 
 }  // namespace sim::SIM_TARGET

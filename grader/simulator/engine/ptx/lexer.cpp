@@ -77,7 +77,12 @@ void Lexer::advance() {
     lex_number();
     next_.kind = Kind::number;
   } else if (starts_word(c)) {
-    while (at_ < text_.size() && (continues_word(text_[at_]) || text_.substr(at_, 2) == "::")) at_ += text_[at_] == ':' ? 2 : 1;
+    // A directive ends at the next dot (.reg.b32), an instruction does not (add.s32).
+    const auto goes_on = [&] {
+      if (c == '.' && at_ > begin && text_[at_] == '.') return false;
+      return continues_word(text_[at_]) || text_.substr(at_, 2) == "::";
+    };
+    while (at_ < text_.size() && goes_on()) at_ += text_[at_] == ':' ? 2 : 1;
     next_.kind = Kind::word;
   } else {
     ++at_;
