@@ -6,7 +6,7 @@ case that killed it and the remaining cases of the problem, and nothing else.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from grader.devices.device import (
@@ -44,6 +44,12 @@ _VERDICTS = {
     Status.UNTRUSTED: Verdict.UNTRUSTED,
 }
 """What an answer without arrays means; every other status is the student's code failing."""
+
+_ORDER = f"right in {Schedule.PROGRAM}, so the result depends on the order of execution"
+_LATER_CALL = (
+    "right in the first call, wrong in a later one with the same numbers: is something kept between calls "
+    "(static, a cached pointer, memory that is cleared once)?"
+)
 
 
 @dataclass(frozen=True)
@@ -163,25 +169,33 @@ def _judge_case(
     seconds: float,
     previous: Mapping[str, NDArray[np.generic]] | None,
 ) -> tuple[CaseResult, list[Answer]]:
-    """The result of one case and the answers behind it; stops at the first schedule that goes wrong."""
-    inputs = problem.inputs(case)
-    expected = problem.oracle(case, inputs)
-    given = arguments(problem, case, inputs)
+    """The result of one case and the answers behind it; stops at the first schedule that goes wrong.
+
+    Each schedule meets fresh content, or what a call left behind would look right in the next one.
+    """
     answers: list[Answer] = []
+
+    def run(content: Case, schedule: Schedule) -> CaseResult:
+        inputs = problem.inputs(content)
+        given = arguments(problem, content, inputs)
+        before = answers[-1].arrays if answers else previous
+        answers.append(session.run(Call(problem.entry_point, given, seconds, memory, schedule)))
+        return _result(problem, content, inputs, problem.oracle(content, inputs), answers[-1], before)
+
     result = CaseResult(name=case.name, group=case.group, verdict=Verdict.PASS)
-    for schedule in schedules:
-        answer = session.run(Call(problem.entry_point, given, seconds, memory, schedule))
-        answers.append(answer)
-        result = _result(problem, case, inputs, expected, answer, previous)
-        previous = answer.arrays
-        if result.verdict is not Verdict.PASS:
-            right_before = f"right in {schedules[0]}, so the result depends on the order of execution"
-            notes = (
-                [right_before, result.diagnosis] if len(answers) > 1 and answer.usable else [result.diagnosis]
-            )
-            return result.model_copy(
-                update={"schedule": schedule.value, "diagnosis": "; ".join(filter(None, notes))}
-            ), answers
+    for number, schedule in enumerate(schedules):
+        content = replace(case, seed=case.seed + number)
+        result = run(content, schedule)
+        if result.verdict is Verdict.PASS:
+            continue
+        note = ""
+        if number > 0 and answers[-1].usable:
+            if run(content, schedules[0]).verdict is Verdict.PASS:
+                note = _ORDER
+            elif answers[-1].usable and run(case, schedules[0]).verdict is not Verdict.PASS:
+                note = _LATER_CALL
+        diagnosis = "; ".join(filter(None, (note, result.diagnosis)))
+        return result.model_copy(update={"schedule": schedule.value, "diagnosis": diagnosis}), answers
     return result, answers
 
 

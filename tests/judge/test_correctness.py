@@ -128,6 +128,34 @@ def test_an_answer_that_is_wrong_in_one_schedule_only_is_named_a_matter_of_order
     assert "depends on the order of execution" in judged.cases[0].diagnosis
 
 
+def test_an_answer_that_is_right_only_once_is_named_a_matter_of_state() -> None:
+    calls: list[Call] = []
+
+    def once(call: Call) -> Answer:
+        calls.append(call)
+        answer = right(call)
+        return (
+            answer if len(calls) == 1 else replace(answer, arrays={**answer.arrays, "y": answer.arrays["x"]})
+        )
+
+    judged, _ = run(once, (Schedule.PROGRAM, Schedule.LATE_STREAMS))
+    assert "is something kept between calls" in judged.cases[0].diagnosis
+
+
+def test_every_schedule_meets_other_numbers() -> None:
+    seen: list[bytes] = []
+
+    def note(call: Call) -> Answer:
+        x = call.arguments[0]
+        assert isinstance(x, ArrayArgument)
+        assert x.data is not None
+        seen.append(x.data.tobytes())
+        return right(call)
+
+    run(note, (Schedule.PROGRAM, Schedule.REVERSED))
+    assert all(first != second for first, second in zip(seen[::2], seen[1::2], strict=True))
+
+
 @pytest.mark.parametrize(
     "status", [Status.CRASHED, Status.EXITED, Status.TIMEOUT, Status.CUDA_ERROR, Status.LIMIT]
 )
