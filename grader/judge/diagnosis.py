@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from grader.judge.comparison import poisoned
 from grader.problems.problem import Role
 
 if TYPE_CHECKING:
@@ -33,6 +34,10 @@ NOTHING_WRITTEN = "nothing was written: the output still holds what was there be
 UNEXPLAINED = 0.05  # share of an error that a matching formula may leave unexplained
 ALMOST_ALL = 0.98  # of the elements: the rest may be hit by a second bug
 PERIODS = (2, 4, 8, 16, 32, 64, 128, 256)
+THREADS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)  # that may share a row
+WIDTHS = (1, 4)  # elements of a load
+FITTED_ROWS = 64  # enough to tell a pattern
+DISAGREEING = 0.4  # share of threads that must not follow the others before they are told apart
 
 
 @dataclass(frozen=True)
@@ -91,12 +96,15 @@ def diagnose(
     if len(evidence) == len(comparisons) and all(map(nothing_written, evidence.values())):
         return NOTHING_WRITTEN
     explained = {name: text for name, one in evidence.items() if (text := _first(_BEFORE_FORMULAS, one))}
-    explained |= _named_bugs(
-        problem, inputs, {name: evidence[name] for name in evidence.keys() - explained.keys()}
-    )
+    with np.errstate(all="ignore"):
+        formulas = {description: bug(inputs) for description, bug in problem.bugs.items()}
+    explained |= _named_bugs(formulas, {name: evidence[name] for name in evidence.keys() - explained.keys()})
     sentences = {}
     for name, one in evidence.items():
         cause = explained.get(name) or _first(_AFTER_FORMULAS, one)
+        cause = cause or incomplete_reduction(
+            one, {text: outputs[name] for text, outputs in formulas.items() if name in outputs}
+        )
         place = where(one, tuple(case.sizes))
         sentences[name] = "; ".join(part for part in (cause, place) if part) or "no known pattern"
     if len(set(sentences.values())) == 1 and len(sentences) > 1:
@@ -116,21 +124,22 @@ def _first(rules: tuple[Callable[[Evidence], str | None], ...], evidence: Eviden
     return next((text for rule in rules if (text := rule(evidence))), None)
 
 
-def _named_bugs(problem: Problem, inputs: Inputs, evidence: Mapping[str, Evidence]) -> dict[str, str]:
+def _named_bugs(
+    formulas: Mapping[str, Mapping[str, Array]], evidence: Mapping[str, Evidence]
+) -> dict[str, str]:
     """The typical bug that each output follows: one that explains several outputs first, then the nearest."""
     matches = []
-    for description, formula in problem.bugs.items() if evidence else ():
-        with np.errstate(all="ignore"):
-            outputs = formula(inputs)
+    for description, outputs in formulas.items():
         rests = {
             name: rest
             for name, one in evidence.items()
             if name in outputs and (rest := residual(one, outputs[name])) is not None
         }
         if rests:
-            matches.append((-len(rests), max(rests.values()), description, tuple(rests)))
+            unmatched = len(outputs) - len(rests)
+            matches.append((-len(rests), unmatched, max(rests.values()), description, tuple(rests)))
     explained: dict[str, str] = {}
-    for _, _, description, names in sorted(matches):
+    for _, _, _, description, names in sorted(matches):
         for name in names:
             explained.setdefault(name, description)
     return explained
@@ -140,7 +149,8 @@ def residual(evidence: Evidence, formula: Array) -> float | None:
     """The share of the error that ``formula`` leaves unexplained; None if the output does not follow it.
 
     An output follows a formula if nearly everywhere it is nearer to that than to the right answer, and the
-    formula is itself wrong where the output is.
+    formula is itself wrong where the output is. A NaN of the formula, 0 / 0 say, may be anything in the
+    output, as long as the formula has numbers for most of it.
     """
     bound = evidence.comparison.bound
     with np.errstate(invalid="ignore"):
@@ -149,13 +159,17 @@ def residual(evidence: Evidence, formula: Array) -> float | None:
         error = np.where(np.isfinite(error), error, 0)
         near = distance <= UNEXPLAINED * error + 4 * bound
         wrong_too = ~(np.abs(formula - evidence.expected) <= bound)
-    same = (evidence.got == formula) | (np.isnan(evidence.got) & np.isnan(formula))
+    undefined = np.isnan(formula)
+    same = (evidence.got == formula) | (np.isnan(evidence.got) & undefined)
     near |= same
+    if undefined[evidence.wrong].mean() < 0.5:
+        same |= undefined
+        near |= undefined
     if min(near[evidence.wrong].mean(), near.mean(), wrong_too[evidence.wrong].mean()) < ALMOST_ALL:
         return None
     with np.errstate(invalid="ignore", divide="ignore"):
         share = np.where(same | (error == 0), 0.0, distance / error)[evidence.wrong]
-    return float(np.median(share))
+    return float(np.nan_to_num(share, nan=1.0).clip(max=1.0).mean())
 
 
 # Rules that must speak before a formula may: what was not written follows no formula.
@@ -202,6 +216,24 @@ def partly_unwritten(evidence: Evidence) -> str | None:
     if not sure or untouched.sum() < ALMOST_ALL * evidence.wrong.sum():
         return None
     return f"{int(untouched.sum())} of {untouched.size} elements were never written"
+
+
+def last_columns_unwritten(evidence: Evidence) -> str | None:
+    """The last columns were not touched in any wrong row, and sums over the row miss them."""
+    wrong = evidence.wrong.reshape(-1, evidence.wrong.shape[-1])
+    before = evidence.before
+    untouched: Mask = poisoned(evidence.raw) if before is None else np.asarray(evidence.raw == before)
+    rows = wrong.any(axis=-1)
+    columns = np.asarray(untouched.reshape(wrong.shape)[rows].all(axis=0))
+    first = columns.size - int(np.argmin(columns[::-1])) if not columns.all() else 0
+    if not 0 < first < columns.size or evidence.wrong.ndim == 1:
+        return None
+    if np.mean(wrong[rows][:, first:]) < ALMOST_ALL or not wrong[:, :first].any():
+        return None
+    return (
+        f"columns from {first} on were never written, and the others are wrong as well: has every element of "
+        "a row a thread, and does it count in the row's sum?"
+    )
 
 
 # Rules for numbers that follow no formula.
@@ -271,16 +303,97 @@ def low_precision(evidence: Evidence) -> str | None:
         return None
     error = evidence.got - evidence.expected
     scale = np.abs(evidence.expected).max(axis=-1, keepdims=True)
-    relative = np.abs(error) / np.where(scale > 0, scale, 1.0)
     balance = (error[evidence.wrong] > 0).mean()
-    level = float(np.quantile(relative, 0.9))
-    if relative.max() > 0.05 or not 0.1 < balance < 0.9:
+    if (np.abs(error) / np.where(scale > 0, scale, 1.0)).max() > 0.05 or not 0.1 < balance < 0.9:
         return None
-    if 2e-5 < level <= 1e-3:
+    sized = evidence.expected != 0
+    level = float(np.median(np.abs(error[sized]) / np.abs(evidence.expected[sized]))) if sized.any() else 0.0
+    if 2e-5 < level <= 7e-4:
         return "matches float16: errors of its size nearly everywhere"
-    if 1e-3 < level <= 1e-2:
+    if 7e-4 < level <= 2e-2:
         return "matches bfloat16: errors of its size nearly everywhere"
     return None
+
+
+def displaced(evidence: Evidence) -> str | None:
+    """From some row or column on, what belongs to others stands there."""
+    for axis, many in ((evidence.wrong.ndim - 1, "columns"), (0, "rows")):
+        others = tuple(other for other in range(evidence.wrong.ndim) if other != axis)
+        places = np.flatnonzero(evidence.wrong.any(axis=others))
+        first, count = int(places[0]), evidence.wrong.shape[axis]
+        for shift in sorted({first, 1, -1} - {0}):
+            target = np.arange(first, count if shift > 0 else count + shift)
+            source = target % first if shift == first else target - shift
+            if target.size < 4 or source.min() < 0:
+                continue
+            got, theirs, bound = (
+                np.take(part, index, axis)
+                for part, index in (
+                    (evidence.got, target),
+                    (evidence.expected, source),
+                    (evidence.comparison.bound, source),
+                )
+            )
+            wrong = np.take(evidence.wrong, target, axis)
+            with np.errstate(invalid="ignore"):
+                theirs_there = np.abs(got - theirs) <= 4 * bound
+            if wrong.mean() > 0.5 and theirs_there[wrong].mean() >= ALMOST_ALL:
+                way = f"{abs(shift)} {many} {'before' if shift > 0 else 'behind'}"
+                return f"{many} from {first} on hold what belongs {way}"
+    return None
+
+
+def incomplete_reduction(evidence: Evidence, formulas: Mapping[str, Array]) -> str | None:
+    """Elements of the same thread, or all of a row, are off by a common share of a typical bug.
+
+    A row that is divided by a part of its sum is off by a factor; one from which a part of its sum is
+    subtracted is on the way from the right answer to the formula without the sum. If every thread has a part
+    of its own, the share is common to the columns that a thread owns.
+    """
+    shape = -1, evidence.wrong.shape[-1]
+    got, expected, bound = (
+        part.reshape(shape) for part in (evidence.got, evidence.expected, evidence.comparison.bound)
+    )
+    wrong = evidence.wrong.reshape(shape)
+    rows = np.flatnonzero(wrong.any(axis=-1) & np.isfinite(got).all(axis=-1))[:FITTED_ROWS]
+    if evidence.wrong.ndim == 1 or shape[1] < 8 or rows.size == 0:
+        return None
+    error, slack = (got - expected)[rows], 4 * bound[rows]
+    directions = {"": expected[rows]}
+    directions |= {text: formula.reshape(shape)[rows] - expected[rows] for text, formula in formulas.items()}
+    for threads in THREADS:
+        for width in WIDTHS[: 1 if threads == 1 else None]:
+            owner = np.arange(shape[1]) // width % threads
+            if np.bincount(owner).mean() < 3:
+                continue
+            for text, direction in directions.items():
+                if np.isfinite(direction).all() and _shared(error, direction, owner, slack, wrong[rows]):
+                    return _disagreement(threads, width, text)
+    return None
+
+
+def _shared(error: Array, direction: Array, owner: NDArray[np.intp], slack: Array, wrong: Mask) -> bool:
+    """Whether in each row the error is ``direction`` times a number that all columns of an owner share."""
+    one_hot = (owner[:, None] == np.arange(owner.max() + 1)).astype(np.float64)
+    square = (direction**2) @ one_hot
+    share = (error * direction) @ one_hot / np.where(square > 0, square, 1.0)
+    rest = np.abs(error - share[:, owner] * direction)
+    explained: Mask = rest <= UNEXPLAINED * np.abs(error) + slack
+    middle = np.median(share, axis=-1, keepdims=True)
+    differing = float((np.abs(share - middle) > UNEXPLAINED * np.abs(share)).mean())
+    if one_hot.shape[1] > 1 and differing < DISAGREEING:
+        return False
+    return bool(explained.mean() >= ALMOST_ALL and explained[wrong].mean() >= ALMOST_ALL)
+
+
+def _disagreement(threads: int, width: int, text: str) -> str:
+    likeness = f' by a part of what "{text}" would make' if text else " by a common factor"
+    if threads == 1:
+        return f"each row is off{likeness}: is a sum or maximum of the row incomplete?"
+    return (
+        f"elements {threads * width} columns apart are off{likeness}, others by another: has each thread a "
+        "sum or maximum of its own? A reduction over threads is missing or stops early"
+    )
 
 
 def zeros(evidence: Evidence) -> str | None:
@@ -355,7 +468,7 @@ def _ordinal(number: int) -> str:
     return f"{number}{ending}"
 
 
-_BEFORE_FORMULAS = (nothing_written, result_of_previous_call, partly_unwritten)
+_BEFORE_FORMULAS = (nothing_written, result_of_previous_call, partly_unwritten, last_columns_unwritten)
 _AFTER_FORMULAS = (
     all_nan,
     overflow,
@@ -364,4 +477,5 @@ _AFTER_FORMULAS = (
     zeros,
     low_precision,
     row_factor_or_offset,
+    displaced,
 )

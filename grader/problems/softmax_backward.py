@@ -80,7 +80,7 @@ def timing_cases(seed: int) -> tuple[Case, ...]:
         ("small", sizes(2 * 8 * 64, 64), "normal"),
         ("small", sizes(32 * 8 * 40, 40), "normal"),
         ("large", sizes(8 * 8 * 512, 512), "normal"),
-        ("large", sizes(8 * 8 * 1024, 1024), "normal"),
+        ("large", sizes(2 * 8 * 1024, 1024), "normal"),
     ]
     return build_cases(seed, table)
 
@@ -145,6 +145,10 @@ def _dot(left: Array, right: Array) -> Array:
     return total
 
 
+def _gradient(g: Array, s: Array) -> Array:
+    return s * (g - _dot(g, s))
+
+
 def _mean(values: Array) -> Array:
     mean: Array = values.mean(axis=-1, keepdims=True)
     return mean
@@ -194,6 +198,9 @@ PROBLEM = Problem(
         "the sum is of soft squared instead of grad * soft": _bug(lambda g, s: s * (g - _dot(s, s))),
         "the sum is of grad squared instead of grad * soft": _bug(lambda g, s: s * (g - _dot(g, g))),
         "grad and soft are swapped": _bug(lambda g, s: g * (s - _dot(g, s))),
+        "applied twice: the second time reads what the first has written": _bug(
+            lambda g, s: _gradient(_gradient(g, s), s)
+        ),
         "the sign is wrong": _bug(lambda g, s: s * (_dot(g, s) - g)),
     },
 )

@@ -207,3 +207,55 @@ def test_the_problem_s_own_bugs_are_named(problem_id: str, sizes: str, future: i
         assert not text or bug in text
         named += bool(text)
     assert named >= 4
+
+
+def forward_softmax(change: Callable[[np.ndarray, np.ndarray], np.ndarray], sizes: str) -> str:
+    """What is said of softmax weights that ``change`` makes of the scores and the right weights."""
+    case = a_case("softmax_forward", sizes)
+    scores = PROBLEMS["softmax_forward"].inputs(case).arrays["inp"]
+    return told("softmax_forward", case, lambda got: got.update(inp=change(scores, got["inp"])))
+
+
+def test_columns_without_a_thread_are_missing_in_the_sum() -> None:
+    def short(scores: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        weights[..., :64] /= weights[..., :64].sum(axis=-1, keepdims=True)
+        return np.concatenate([weights[..., :64], scores[..., 64:]], axis=-1)
+
+    assert "columns from 64 on were never written" in forward_softmax(short, "1 x 1 x 5 x 127")
+
+
+def test_every_thread_divides_by_its_own_sum() -> None:
+    def own(_: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        lanes = weights.reshape(1, 1, 5, 32, 32)
+        return (lanes / lanes.sum(axis=3, keepdims=True)).reshape(weights.shape)
+
+    text = forward_softmax(own, "1 x 1 x 5 x 1024")
+    assert "elements 32 columns apart are off by a common factor" in text
+
+
+def test_half_of_a_sum_is_subtracted() -> None:
+    case = a_case("softmax_backward", "5 x 127")
+    given = PROBLEMS["softmax_backward"].inputs(case)
+    g, s = given.arrays["out_grad"], given.arrays["soft_inp"]
+    halves = np.random.default_rng(2).uniform(0.2, 0.8, (5, 1)).astype(np.float32)
+    wrong = s * (g - halves * (g * s).sum(axis=1, keepdims=True))
+    text = told("softmax_backward", case, lambda got: got.update(out_grad=wrong))
+    assert 'each row is off by a part of what "the sum of grad * soft is not subtracted" would make' in text
+
+
+def test_columns_that_repeat_the_first_ones() -> None:
+    def repeat(got: dict[str, np.ndarray]) -> None:
+        got["gamma_grad"][128:] = got["gamma_grad"][:128]
+
+    text = told("layernorm_backward", a_case("layernorm_backward", "32 x 256"), repeat)
+    assert "columns from 128 on hold what belongs 128 columns before" in text
+
+
+def test_a_row_of_zeros_that_a_formula_leaves_open_does_not_hide_the_formula() -> None:
+    case = a_case("softmax_forward", "2 x 2 x 31", future=1)
+    problem = PROBLEMS["softmax_forward"]
+    wrong = problem.bugs["the future mask is shifted by one: key j = i, the query itself, is hidden too"](
+        problem.inputs(case)
+    )["inp"]
+    text = told("softmax_forward", case, lambda got: got.update(inp=np.nan_to_num(wrong).astype(np.float32)))
+    assert "key j = i, the query itself, is hidden too" in text
