@@ -36,7 +36,9 @@ def _uniform(random: np.random.Generator, *shape: int) -> np.ndarray:
 
 
 def _softmax_forward(random: np.random.Generator) -> tuple[dict[str, int], Inputs]:
-    batch, heads, queries, keys = (int(random.integers(*limits)) for limits in ((1, 5), (1, 9), (1, 33), (4, 65)))
+    batch, heads, queries, keys = (
+        int(random.integers(*limits)) for limits in ((1, 5), (1, 9), (1, 33), (4, 65))
+    )
     kept = random.integers(1, keys + 1, (batch, 1))
     mask = np.where(np.arange(keys) < kept, 0, -1e8).astype(np.float32)
     future = bool(random.integers(2))
@@ -59,7 +61,11 @@ def _softmax_backward(random: np.random.Generator) -> tuple[dict[str, int], Inpu
 def _layernorm_forward(random: np.random.Generator) -> tuple[dict[str, int], Inputs]:
     rows = int(random.integers(1, 257))
     sizes = {"batch_size": rows, "hidden_dim": HIDDEN}
-    arrays = {"inp": _uniform(random, rows, HIDDEN), "scale": _uniform(random, HIDDEN), "bias": _uniform(random, HIDDEN)}
+    arrays = {
+        "inp": _uniform(random, rows, HIDDEN),
+        "scale": _uniform(random, HIDDEN),
+        "bias": _uniform(random, HIDDEN),
+    }
     return sizes, Inputs(arrays, {"ln_res": (rows, HIDDEN), "vars": (rows,), "means": (rows,)}, sizes)
 
 
@@ -100,7 +106,9 @@ def passed(problem: Problem, session: Session, memory: Memory, seconds: float, s
             break
         right = problem.oracle(case, given)
         count += all(
-            np.allclose(answer.arrays[name], expectation.candidates[0].expected, rtol=tolerance, atol=tolerance)
+            np.allclose(
+                answer.arrays[name], expectation.candidates[0].expected, rtol=tolerance, atol=tolerance
+            )
             for name, expectation in right.items()
         )
     return count

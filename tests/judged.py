@@ -19,7 +19,6 @@ from mutants.table import MUTANTS, Mutant
 from grader.assignments.assignment import load
 from grader.build.cache import Cache
 from grader.build.compile import build, compile_limits
-from grader.build.toolchain import Toolchain
 from grader.build.toolchain import find as find_toolchain
 from grader.devices.device import Memory
 from grader.devices.select import select as select_device
@@ -27,7 +26,6 @@ from grader.judge.correctness import judge
 from grader.problems import load_all
 from grader.problems.problem import MEMORY_GROUP
 from grader.sandbox.backends import select as select_sandbox
-from grader.sandbox.sandbox import Sandbox
 from grader.scoring import ONLY_REPORTED
 from grader.verdict import Verdict
 
@@ -35,15 +33,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from contextlib import AbstractContextManager
 
+    from grader.build.toolchain import Toolchain
     from grader.devices.device import Answer, Call, Device, Finding, Session
     from grader.judge.correctness import Judged
     from grader.problems.problem import Case, Expectation, Inputs, Problem
+    from grader.sandbox.sandbox import Sandbox
 
 REFERENCE = Path(__file__).parents[1] / "reference"
 VARIANTS = Path(__file__).parent / "variants"
 ASSIGNMENT = "llm_systems_3"
 SEED = 20_240_607
 PTX_ONLY = "compute_80"  # as architecture: the sim needs no machine code, and ptxas takes half of a build
+UNKNOWN = "no known pattern"
 _HOST_COPY = ("cudaMemcpy", "HostToDevice")
 
 
@@ -61,7 +62,9 @@ class Entry:
     @property
     def key(self) -> str:
         """What a stored result belongs to: the same sources and the same seed."""
-        return hashlib.sha256(repr((self.id, self.seed, sorted(self.files.items()))).encode()).hexdigest()[:16]
+        return hashlib.sha256(repr((self.id, self.seed, sorted(self.files.items()))).encode()).hexdigest()[
+            :16
+        ]
 
     @property
     def memory(self) -> Memory:
@@ -142,10 +145,11 @@ class Result:
 
     @property
     def said(self) -> str:
-        """The diagnosis that most wrong cases share, those of the mutant's theme first."""
-        texts = [cause(case.diagnosis or case.message) for case in self.wrong if case.group == self.group]
-        texts = texts or [cause(case.diagnosis or case.message) for case in self.wrong]
-        return Counter(texts).most_common(1)[0][0] if texts else ""
+        """What most of the wrong cases say that say anything."""
+        texts = ["; ".join(filter(None, (case.message, case.diagnosis))) for case in self.wrong]
+        texts = [text for text in texts if not text.endswith(UNKNOWN)] or texts
+        common = Counter(map(without_numbers, texts)).most_common(1)
+        return next((text for text in texts if without_numbers(text) == common[0][0]), "")
 
     @property
     def named(self) -> bool:
@@ -169,8 +173,8 @@ class Result:
         )
 
 
-def cause(diagnosis: str) -> str:
-    """A diagnosis without its numbers, which change with the case."""
+def without_numbers(diagnosis: str) -> str:
+    """A diagnosis as it reads in any case."""
     return re.sub(r"\d[\d,.e+-]*", "#", diagnosis)
 
 
@@ -242,12 +246,16 @@ class Bench:
         with self.turn:
             cases = self._judged(problem, entry, self.device, library)
             with self.device.open(library, (problem.entry_point,)) as session:
-                passed = handout.passed(load_all()[entry.problem], session, entry.memory, limits.run_seconds_sim, SEED)
+                passed = handout.passed(
+                    load_all()[entry.problem], session, entry.memory, limits.run_seconds_sim, SEED
+                )
         checked = () if self.checker is self.device else self._judged(problem, entry, self.checker, library)
         seconds = round(time.monotonic() - began, 2)
         return replace(result, cases=cases, checked=checked, handout=passed, seconds=seconds)
 
-    def _judged(self, problem: Problem, entry: Entry, device: Device, library: Path) -> tuple[CaseOutcome, ...]:
+    def _judged(
+        self, problem: Problem, entry: Entry, device: Device, library: Path
+    ) -> tuple[CaseOutcome, ...]:
         seen: dict[str, list[Finding]] = {}
         running: list[str] = []
 

@@ -2,10 +2,12 @@
 
     nox -s matrix [-- --device sim|gpu] [--only ID ...] [--json FILE] [--seconds S] [--seeds N] [--cases]
 
-Each entry is built with the entry point of its problem alone, runs through the judge under every schedule, and
-then through the handout's own checks (``handout.py``). With ``--json`` what is done is kept after each entry,
-and a run that was stopped goes on where it ended.
+Each entry is built with the entry point of its problem alone, runs through the judge under every schedule,
+and then through the handout's own checks (``handout.py``). With ``--json`` what is done is kept after each
+entry, and a run that was stopped goes on where it ended.
 """
+
+# ruff: noqa: T201 - a command prints
 
 from __future__ import annotations
 
@@ -15,7 +17,6 @@ import multiprocessing
 import os
 import sys
 import time
-from collections import Counter
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, fields, replace
 from pathlib import Path
@@ -26,7 +27,7 @@ from handout import CASES as HANDOUT_CASES
 from judged import SEED, CaseOutcome, Entry, Result
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
 GPU_SESSIONS = 3  # at a time: starting a context takes longer than a case
 _SECONDS = 3600.0
@@ -44,7 +45,14 @@ def _work(entry: Entry) -> Result:
     return _bench.result(entry)
 
 
-def run(wanted: Sequence[Entry], device: str, jobs: int, seconds: float, done: dict[str, Result], file: Path | None) -> None:
+def run(
+    wanted: Sequence[Entry],
+    device: str,
+    jobs: int,
+    seconds: float,
+    done: dict[str, Result],
+    file: Path | None,
+) -> None:
     """Judge the entries that are not done yet, as far as ``seconds`` reach, and keep each result."""
     began = time.monotonic()
     context = multiprocessing.get_context("spawn")
@@ -58,7 +66,10 @@ def run(wanted: Sequence[Entry], device: str, jobs: int, seconds: float, done: d
             result = future.result()
             done[result.key] = result
             mark = "" if result.as_it_must else "   <--"
-            print(f"[{count}/{len(todo)}] {result.id}: {result.verdict} {result.seconds:.1f} s{mark}", file=sys.stderr)
+            print(
+                f"[{count}/{len(todo)}] {result.id}: {result.verdict} {result.seconds:.1f} s{mark}",
+                file=sys.stderr,
+            )
             if file is not None:
                 save(file, done.values())
             if time.monotonic() - began > seconds:
@@ -83,7 +94,9 @@ def read(file: Path | None, device: str) -> dict[str, Result]:
     for row in json.loads(file.read_text()):
         kept = {name: value for name, value in row.items() if name in names}
         for name in ("cases", "checked"):
-            kept[name] = tuple(CaseOutcome(**{**case, "findings": tuple(case["findings"])}) for case in row[name])
+            kept[name] = tuple(
+                CaseOutcome(**{**case, "findings": tuple(case["findings"])}) for case in row[name]
+            )
         if row["device"] == device and not row["error"]:
             results[row["key"]] = Result(**kept)
     return results
@@ -93,12 +106,18 @@ def table(results: Sequence[Result]) -> str:
     """A line per entry and the totals."""
     lines = []
     for result in results:
-        theme = "" if result.kind != "mutant" else "theme ok" if result.themed else f"theme NOT ({result.group})"
+        theme = (
+            "" if result.kind != "mutant" else "theme ok" if result.themed else f"theme NOT ({result.group})"
+        )
         named = "" if not result.numbers else "cause named" if result.named else "cause not named"
         marks = ", ".join(part for part in (theme, named) if part)
         lines += [
-            f"{'ok ' if result.as_it_must else 'BAD'} {result.id:32} {result.theme:16} {result.verdict:5} "
-            f"handout {result.handout}/{HANDOUT_CASES}  {marks}",
+            " ".join(
+                (
+                    f"{'ok ' if result.as_it_must else 'BAD'} {result.id:36} {result.theme:16}",
+                    f"{result.verdict:5} handout {result.handout}/{HANDOUT_CASES}  {marks}",
+                )
+            ),
             *(f"      {text}" for text in _details(result)),
         ]
     return "\n".join([*lines, "", *totals(results)])
@@ -141,12 +160,14 @@ def totals(results: Sequence[Result]) -> list[str]:
 
 
 def needed_cases(results: Sequence[Result]) -> str:
-    """For each case, how many mutants it kills and which ones no other case kills; drawn sizes as they came."""
+    """For each case, how many mutants it kills and which ones no other case kills."""
     lines = []
     for problem in dict.fromkeys(result.problem for result in results):
         mine = [result for result in results if result.problem == problem and result.kind == "mutant"]
         killers = {
-            result.id: {case.name for case in result.cases if (case.ran and case.verdict == "FAIL") or case.findings}
+            result.id: {
+                case.name for case in result.cases if (case.ran and case.verdict == "FAIL") or case.findings
+            }
             for result in mine
         }
         lines.append(f"\n{problem}: {len(mine)} mutants")
@@ -162,16 +183,24 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Judge every mutant and every variant.")
     parser.add_argument("--device", choices=("sim", "gpu"), default="sim")
     parser.add_argument("--only", nargs="+", metavar="ID", help="entries whose id holds one of these")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="keep results here, and go on from what it holds")
-    parser.add_argument("--seconds", type=float, default=_SECONDS, help="begin no further entry after this time")
+    parser.add_argument(
+        "--json", type=Path, metavar="FILE", help="keep results here, and go on from what it holds"
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=_SECONDS, help="begin no further entry after this time"
+    )
     parser.add_argument("--jobs", type=int, default=0, help="processes; by default the CPUs, at most 12")
-    parser.add_argument("--seeds", type=int, default=0, metavar="N", help="judge the reference alone, with N seeds")
+    parser.add_argument(
+        "--seeds", type=int, default=0, metavar="N", help="judge the reference alone, with N seeds"
+    )
     parser.add_argument("--cases", action="store_true", help="show which mutants only one case kills")
     options = parser.parse_args()
     wanted = list(judged.entries())
     if options.seeds:
         references = [entry for entry in wanted if entry.kind == "reference"]
-        wanted = [replace(entry, seed=SEED + 1 + number) for number in range(options.seeds) for entry in references]
+        wanted = [
+            replace(entry, seed=SEED + 1 + number) for number in range(options.seeds) for entry in references
+        ]
     if options.only:
         wanted = [entry for entry in wanted if any(part in entry.id for part in options.only)]
     done = read(options.json, options.device)

@@ -87,6 +87,7 @@ _FW_MASK = "for (int w = 0; w < WIDTH; ++w) value[c][w] += added[w];"
 _FW_CALL = "  launch(inp, attn_mask, rows, rows_per_mask, from_len, to_len, mask_future, stream);"
 _BW_CALL = "  launch(out_grad, soft_inp, rows, softmax_len, stream);"
 _LN_LAUNCH = "threads, 0, stream>>>(\n        ln_res"
+_OTHER_STREAM = "[] { static cudaStream_t own = [] { cudaStream_t made; cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking); return made; }(); return own; }()"
 _SPLIT_LAUNCH = "BW_THREADS, 0, stream_1>>>(\n          gamma_grad"
 
 MUTANTS = (
@@ -116,6 +117,7 @@ MUTANTS = (
         "largest[0] = value[c][w];",
         "the last element is not the maximum: exp overflows",
         OFFSET,
+        "the maximum is not subtracted",
     ),
     _fw(
         "maximum-from-zero",
@@ -124,9 +126,16 @@ MUTANTS = (
         "float largest[1] = {0.0f};",
         "rows far below zero vanish",
         OFFSET,
+        "the maximum starts at 0",
     ),
     _fw(
-        "exp2", "arithmetic", _EXP, "value[c][w] = exp2f(value[c][w] - shift);", "base 2 instead of e", SHORT
+        "exp2",
+        "arithmetic",
+        _EXP,
+        "value[c][w] = exp2f(value[c][w] - shift);",
+        "base 2 instead of e",
+        SHORT,
+        "base 2",
     ),
     _fw(
         "logarithm",
@@ -152,6 +161,7 @@ MUTANTS = (
         "value[c][w] *= scale * scale;",
         "divided twice",
         SHORT,
+        "by a factor of its own",
     ),
     # softmax forward: epsilon
     _fw(
@@ -179,6 +189,7 @@ MUTANTS = (
         "value[c][w] = value[c][w] * scale + 1e-6f;",
         "small weights drown",
         LONG,
+        "by a constant of its own",
     ),
     # softmax forward: masks
     _fw(
@@ -214,7 +225,7 @@ MUTANTS = (
         "const int rows_per_mask = nhead * from_len;",
         "const int rows_per_mask = from_len;\n  batch_size *= nhead;",
         "the mask is taken for one per head: reads past its end",
-        PADDING,
+        MEMORY_GROUP,
     ),
     _fw(
         "mask-shifted",
@@ -231,6 +242,7 @@ MUTANTS = (
         "for (int w = 0; w < WIDTH; ++w) value[c][w] = added[w] != 0.0f ? -1e8f : value[c][w];",
         "the mask is taken for true or false",
         PADDING,
+        "true or false",
     ),
     _fw(
         "future-ignored",
@@ -275,6 +287,7 @@ MUTANTS = (
         "const int visible = mask_future ? max(0, min(length, query + 1 + to_len - from_len)) : length;",
         "the diagonal of a cache of keys, not by index",
         FUTURE,
+        "counts from the last key",
     ),
     _fw(
         "future-of-row",
@@ -283,7 +296,7 @@ MUTANTS = (
         "const int query = row;",
         "the row of the whole tensor is no query",
         FUTURE,
-        "the future mask is not applied",
+        "takes the row of the whole tensor",
     ),
     _fw(
         "diagonal-in-chunk",
@@ -300,6 +313,7 @@ MUTANTS = (
         "if (key < visible) store(x + key, value[c]);\n  }\n}\n\ntemplate <class B, int WIDTH>\n__global__ void __launch_bounds__(B::THREADS)\n    ker_attn_softmax(",
         "hidden keys keep their scores",
         FUTURE,
+        "were never written",
     ),
     # softmax forward: indexing, tails and buckets
     _fw(
@@ -317,6 +331,7 @@ MUTANTS = (
         "const int rows = (batch_size * rows_per_mask + 1) / 2;",
         "the second half is not touched",
         HEADS,
+        "were never written",
     ),
     _fw(
         "first-batch-only",
@@ -325,6 +340,7 @@ MUTANTS = (
         "const int rows = rows_per_mask + 0 * batch_size;",
         "only batch 0 is done",
         HEADS,
+        "right up to batch 0",
     ),
     _fw(
         "bucket-64",
@@ -333,6 +349,7 @@ MUTANTS = (
         "launch(Bucket<8, 4>{});",
         "keys 32 to 63 have no thread",
         LEN,
+        "were never written",
     ),
     _fw(
         "bucket-384",
@@ -341,6 +358,7 @@ MUTANTS = (
         "launch(Bucket<32, 8>{});",
         "keys from 256 on have no thread",
         LEN,
+        "were never written",
     ),
     _fw(
         "bucket-2048",
@@ -349,6 +367,7 @@ MUTANTS = (
         "launch(Bucket<128, 8>{});",
         "keys from 1024 on have no thread",
         LONG,
+        "were never written",
     ),
     _fw(
         "no-bucket-above-1024",
@@ -365,7 +384,7 @@ MUTANTS = (
         "to_len % 4 == 0 && aligned(inp)",
         "to_len % 4 != 5 && aligned(inp)",
         "float4 on rows that are not aligned",
-        LEN,
+        MEMORY_GROUP,
     ),
     _fw(
         "last-row",
@@ -373,7 +392,8 @@ MUTANTS = (
         "return (static_cast<unsigned>(rows) + rows_per_block - 1) / rows_per_block;",
         "return rows > rows_per_block ? rows / rows_per_block : 1;",
         "rows that the block does not divide",
-        SHORT,
+        HEADS,
+        "were never written",
     ),
     _fw(
         "grid-16-bit",
@@ -382,6 +402,7 @@ MUTANTS = (
         "return ((static_cast<unsigned>(rows) + rows_per_block - 1) / rows_per_block) & 0x0fff;",
         "the block count wraps",
         MANY,
+        "were never written",
     ),
     # softmax forward: reduction and precision
     _fw(
@@ -391,6 +412,7 @@ MUTANTS = (
         "  reduce<Sum, B::GROUP / 2>(sum, sums);\n  const float scale",
         "half of a group is added up",
         SHORT,
+        "reduction over threads",
     ),
     _fw(
         "no-sum-reduction",
@@ -399,6 +421,7 @@ MUTANTS = (
         "  const float scale",
         "every thread divides by its own sum",
         SHORT,
+        "reduction over threads",
     ),
     _fw(
         "no-max-reduction",
@@ -407,6 +430,7 @@ MUTANTS = (
         "",
         "every thread has its own maximum",
         SHORT,
+        "reduction over threads",
     ),
     _fw(
         "shared-between-reductions",
@@ -451,6 +475,7 @@ MUTANTS = (
         "  static int calls = 0;\n  if (calls++ == 0)\n  " + _FW_CALL,
         "works on the first call only",
         SHORT,
+        "kept between calls",
     ),
     _fw(
         "default-stream",
@@ -558,6 +583,7 @@ MUTANTS = (
         "const int length = row < static_cast<unsigned>(rows) ? softmax_len - (softmax_len > 4) : 0;",
         "the last element is left out",
         LEN,
+        "were never written",
     ),
     _bw(
         "last-row",
@@ -566,6 +592,7 @@ MUTANTS = (
         "const int length = row + 1 < static_cast<unsigned>(rows) ? softmax_len : 0;",
         "the last row is left out",
         SHORT,
+        "the last one",
     ),
     _bw(
         "soft-of-first-row",
@@ -590,6 +617,7 @@ MUTANTS = (
         "if (key < length) {\n      store(out + key, grad[c]);\n      store(const_cast<float*>(soft) + key, grad[c]);\n    }",
         "soft_inp must not change",
         SHORT,
+        "soft_inp must not change",
     ),
     _bw(
         "written-to-soft",
@@ -598,6 +626,7 @@ MUTANTS = (
         "if (key < length) store(const_cast<float*>(soft) + key, grad[c]);",
         "the result is in the input",
         SHORT,
+        "soft_inp must not change",
     ),
     _bw(
         "no-reduction",
@@ -606,6 +635,7 @@ MUTANTS = (
         "#pragma",
         "every thread has its own sum",
         SHORT,
+        "reduction over threads",
     ),
     _bw(
         "half-group",
@@ -614,6 +644,7 @@ MUTANTS = (
         "  reduce<Sum, B::GROUP / 2>(sum, sums);\n#pragma",
         "half of the group",
         SHORT,
+        "reduction over threads",
     ),
     _bw(
         "half-sum",
@@ -622,6 +653,7 @@ MUTANTS = (
         "sum[0] = __half2float(__float2half(sum[0] + grad[c][w] * weight[c][w]));",
         "the sum is kept in half precision",
         SHORT,
+        "float16",
     ),
     _bw(
         "bf16-result",
@@ -639,6 +671,7 @@ MUTANTS = (
         "grad[c][w] = fabsf(weight[c][w]) < 1e-6f ? 0.0f : weight[c][w] * (grad[c][w] - sum[0]);",
         "small weights are taken for zero",
         "weights that are zero",
+        "zero",
     ),
     _bw(
         "static-rows",
@@ -646,7 +679,7 @@ MUTANTS = (
         _BW_CALL,
         "  static const int first_rows = rows;\n  launch(out_grad, soft_inp, first_rows, softmax_len, stream);",
         "remembers the first call's rows",
-        MANY,
+        SHORT,
     ),
     _bw(
         "default-stream",
@@ -663,6 +696,7 @@ MUTANTS = (
         _BW_CALL + "\n" + _BW_CALL,
         "in place: the second run eats its own output",
         SHORT,
+        "applied twice",
     ),
     # LayerNorm forward
     _ln(
@@ -753,6 +787,7 @@ MUTANTS = (
         "const float inverse_sigma = rsqrtf(variance);\n\n  if",
         "constant rows divide by zero",
         CONSTANT,
+        "epsilon under the root is missing",
     ),
     _ln(
         "eps-outside",
@@ -761,6 +796,7 @@ MUTANTS = (
         "const float inverse_sigma = 1.0f / (sqrtf(variance) + EPSILON);\n\n  if",
         "epsilon outside the root",
         VARIANCE,
+        "added to the standard deviation",
     ),
     _ln(
         "vars-sigma",
@@ -780,8 +816,24 @@ MUTANTS = (
         SMALL,
         "reciprocal of the standard deviation",
     ),
-    _ln("no-vars", "variance", _STATISTICS, "    means[row] = mean;\n", "vars is never written", SMALL),
-    _ln("no-means", "variance", _STATISTICS, "    vars[row] = variance;\n", "means is never written", SMALL),
+    _ln(
+        "no-vars",
+        "variance",
+        _STATISTICS,
+        "    means[row] = mean;\n",
+        "vars is never written",
+        SMALL,
+        "vars: nothing was written",
+    ),
+    _ln(
+        "no-means",
+        "variance",
+        _STATISTICS,
+        "    vars[row] = variance;\n",
+        "means is never written",
+        SMALL,
+        "means: nothing was written",
+    ),
     _ln(
         "swapped-statistics",
         "variance",
@@ -797,7 +849,8 @@ MUTANTS = (
         "const float variance = square[0] / hidden;",
         "const float variance = (square[0] / hidden + mean * mean) - mean * mean * 1.0000002f;",
         "cancellation that goes below zero",
-        OFFSET,
+        CONSTANT,
+        "negative variance",
     ),
     _ln(
         "tail-squares",
@@ -814,6 +867,7 @@ MUTANTS = (
         "launch(Bucket<32, 1>{});",
         "columns from 128 on",
         WIDTH,
+        "were never written",
     ),
     _ln(
         "bucket-8192",
@@ -936,6 +990,7 @@ MUTANTS = (
         "const float g = piece.dy[c][w];",
         "sums without gamma",
         SMALL,
+        "gamma is missing in the two sums",
     ),
     _lb(
         "mean-added",
@@ -1016,6 +1071,7 @@ MUTANTS = (
         "row < min(rows, BW_THREADS / LANES); row += BW_THREADS / LANES) {",
         "rows from 256 on do not count",
         MANY,
+        "the first 256 rows only",
     ),
     _lb(
         "warps-forgotten",
@@ -1024,6 +1080,7 @@ MUTANTS = (
         "for (int warp = 0; warp < 1; ++warp) total += shared[warp][threadIdx.x];",
         "one warp of 16",
         SMALL,
+        "the first 16 rows only",
     ),
     _lb(
         "no-barrier-columns",
@@ -1037,8 +1094,8 @@ MUTANTS = (
         "partial-reduction",
         "reduction",
         "for (int i = threadIdx.y; i < count; i += 32)",
-        "for (int i = threadIdx.y; i < min(count, 32); i += 32)",
-        "partial sums of blocks from 32 on",
+        "for (int i = threadIdx.y; i < min(count, 16); i += 32)",
+        "partial sums of blocks from 16 on",
         MANY,
     ),
     _lb(
@@ -1061,7 +1118,7 @@ MUTANTS = (
         "missing-event",
         "streams",
         "dim3(32, 32), 0, stream_1>>>",
-        "dim3(32, 32), 0, stream_2>>>",
+        f"dim3(32, 32), 0, {_OTHER_STREAM}>>>",
         "partial sums are added up before they are there",
         MANY,
     ),
@@ -1080,6 +1137,7 @@ MUTANTS = (
         "sum[w] = __half2float(__float2half(sum[w] + dy[w] * ((x[w] - mean) * inverse_sigma)));",
         "sums in half precision",
         MANY,
+        "float16",
     ),
     _lb(
         "bf16-dx",
@@ -1097,6 +1155,7 @@ MUTANTS = (
         "    if (out < columns - 4) (threadIdx.x < SLAB",
         "the last four columns are never written",
         SMALL,
+        "were never written",
     ),
     _lb(
         "slab",
@@ -1105,6 +1164,7 @@ MUTANTS = (
         "const int column = (blockIdx.x & 15) * SLAB + threadIdx.x % LANES * 4;",
         "columns from 128 on repeat the first",
         WIDTH,
+        "hold what belongs",
     ),
     _lb(
         "bucket-1024",
@@ -1113,6 +1173,7 @@ MUTANTS = (
         "  else if (hidden_dim <= 1024) launch(Bucket<128, 1>{});",
         "columns from 512 on",
         WIDTH,
+        "were never written",
     ),
     _lb(
         "bucket-8192",
@@ -1121,6 +1182,7 @@ MUTANTS = (
         "launch(Bucket<512, 2>{});\n  else if (hidden_dim <= 8192) launch(Bucket<512, 2>{});",
         "columns from 4096 on",
         LARGE,
+        "were never written",
     ),
     # the header that all share; built with the problem named
     Mutant(
@@ -1152,6 +1214,7 @@ MUTANTS = (
         "int offset = IN_WARP / 2; offset > 1",
         "neighbours are never added",
         SHORT,
+        "reduction over threads",
     ),
     Mutant(
         "row-max-of-magnitudes",
@@ -1162,5 +1225,6 @@ MUTANTS = (
         "return fmaxf(fabsf(a), fabsf(b));",
         "the maximum of magnitudes lets rows below zero vanish",
         OFFSET,
+        "the maximum",
     ),
 )
