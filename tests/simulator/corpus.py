@@ -164,7 +164,7 @@ def build(source: Path, device: str) -> Path:
     return built
 
 
-def run_on_sim(program: Program, executable: Path, *, reverse: bool = False) -> Run:
+def run_on_sim(program: Program, executable: Path, *, reverse: bool = False, threads: int = 1) -> Run:
     """Run a program on the sim with all checks; leaks are looked for unless another bug is planted."""
     from grader.devices.device import DeviceError  # noqa: PLC0415 (a GPU machine needs no grader)
     from grader.simulator.driver import (  # noqa: PLC0415
@@ -180,6 +180,7 @@ def run_on_sim(program: Program, executable: Path, *, reverse: bool = False) -> 
         leak_check=not program.bugs or program.bugs[0].kind == "leak",
         instruction_budget=INSTRUCTIONS,
         order=Order.REVERSED if reverse else Order.PROGRAM,
+        threads=threads,
     )
     try:
         with Simulator(options) as simulator:

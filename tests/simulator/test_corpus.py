@@ -6,9 +6,8 @@ from collections import Counter
 import pytest
 from corpus import Found, Program, build, fault_of, programs, reports, run_on_sim
 
-from grader.simulator.driver import LIBRARIES
-
 PROGRAMS = programs()
+needs_nvcc = pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc on PATH")
 KINDS = {
     "memcheck": "global_oob shared_oob local_oob misaligned use_after_free double_free host_pointer "
     "device_pointer_on_host leak",
@@ -20,19 +19,20 @@ KINDS = {
 }
 
 
-@pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc on PATH")
+@needs_nvcc
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: f"{program.group}-{program.name}")
 def test_sim_sees_what_is_there_and_nothing_else(program: Program) -> None:
-    assert LIBRARIES.is_dir()
     assert fault_of(program, run_on_sim(program, build(program.source, "sim"))) == ""
 
 
-@pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc on PATH")
+@needs_nvcc
+@pytest.mark.parametrize("reverse", [False, True], ids=["forward", "reversed"])
 @pytest.mark.parametrize(
     "program", [p for p in PROGRAMS if p.group == "clean"], ids=lambda program: program.name
 )
-def test_right_programs_stay_right_in_another_order(program: Program) -> None:
-    assert fault_of(program, run_on_sim(program, build(program.source, "sim"), reverse=True)) == ""
+def test_right_programs_stay_right_on_several_threads(program: Program, reverse: bool) -> None:
+    run = run_on_sim(program, build(program.source, "sim"), reverse=reverse, threads=4)
+    assert fault_of(program, run) == ""
 
 
 def test_corpus_has_every_kind_twice() -> None:

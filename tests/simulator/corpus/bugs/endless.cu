@@ -1,5 +1,6 @@
 // Kernels that never end. They are not run on a GPU: no tool there stops them.
 #include "../corpus.h"
+#include <cooperative_groups.h>
 
 // --- step_never_reaches_zero: a rounded-up half of one is one
 __global__ void tree(float* data) {
@@ -75,6 +76,51 @@ __global__ void three_warps(float* data) {
 PROGRAM(barrier_counts_too_many) {
   Array<float> data(numbers(64));
   three_warps<<<1, 96>>>(data);
+  finish();
+  return true;
+}
+
+// --- lock_taken_twice: a function that locks is called under the lock
+__device__ void lock(int* mutex) {
+  while (atomicCAS(mutex, 0, 1) != 0) {}  // BUG hang budget
+  __threadfence();
+}
+__device__ void unlock(int* mutex) {
+  __threadfence();
+  atomicExch(mutex, 0);
+}
+__global__ void add_twice(int* mutex, volatile float* total) {
+  if (threadIdx.x > 0) return;
+  lock(mutex);
+  *total = *total + 1;
+  lock(mutex);
+  *total = *total + 1;
+  unlock(mutex);
+  unlock(mutex);
+}
+PROGRAM(lock_taken_twice) {
+  Array<int> mutex(1);
+  Array<float> total(1);
+  mutex.zero();
+  total.zero();
+  add_twice<<<2, 32>>>(mutex, total);
+  finish();
+  return true;
+}
+
+// --- one_block_skips_the_grid_barrier: a block without work returns, and the others wait for it
+__global__ void sum_of_neighbours(int n, float* parts, float* sums) {
+  if (blockIdx.x >= n) return;
+  parts[blockIdx.x * 32 + threadIdx.x] = 1;
+  cooperative_groups::this_grid().sync();  // BUG hang budget
+  sums[blockIdx.x * 32 + threadIdx.x] = parts[(blockIdx.x + 1) % n * 32 + threadIdx.x];
+}
+PROGRAM(one_block_skips_the_grid_barrier) {
+  int n = 3;
+  Array<float> parts(4 * 32), sums(4 * 32);
+  float *p = parts, *s = sums;
+  void* arguments[] = {&n, &p, &s};
+  CUDA(cudaLaunchCooperativeKernel(reinterpret_cast<void*>(sum_of_neighbours), dim3(4), dim3(32), arguments, 0, nullptr));
   finish();
   return true;
 }

@@ -98,3 +98,81 @@ PROGRAM(packed_record) {
   finish();
   return true;
 }
+
+// --- table_of_the_device: an index leaves a __device__ array
+__device__ float slopes[10] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
+__global__ void by_table(int n, const int* in, float* out) {
+  const int i = threadIdx.x;
+  if (i < n) out[i] = slopes[in[i] * 5000];  // BUG memcheck global_oob
+}
+PROGRAM(table_of_the_device) {
+  Array<int> in(numbers<int>(64));
+  Array<float> out(64);
+  by_table<<<1, 64>>>(64, in, out);
+  finish();
+  return true;
+}
+
+// --- unsigned_underflow: i - 1 of an unsigned zero
+__global__ void differences(unsigned n, const float* in, float* out) {
+  const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) out[i] = in[i] - in[i - 1];  // BUG memcheck global_oob
+}
+PROGRAM(unsigned_underflow) {
+  Array<float> in(numbers(256)), out(256);
+  differences<<<1, 256>>>(256, in, out);
+  finish();
+  return true;
+}
+
+// --- null_output: an output that the caller left null
+__global__ void mean_and_deviation(int n, const float* in, float* mean, float* deviation) {
+  float sum = 0, squares = 0;
+  for (int i = threadIdx.x; i < n; i += 32) {
+    sum += in[i];
+    squares += in[i] * in[i];
+  }
+  for (int step = 16; step > 0; step /= 2) {
+    sum += __shfl_down_sync(~0u, sum, step);
+    squares += __shfl_down_sync(~0u, squares, step);
+  }
+  if (threadIdx.x > 0) return;
+  *mean = sum / n;
+  *deviation = sqrtf(squares / n - sum / n * sum / n);  // BUG memcheck global_oob
+}
+PROGRAM(null_output) {
+  Array<float> in(numbers(256)), mean(1);
+  mean_and_deviation<<<1, 32>>>(256, in, mean, nullptr);
+  finish();
+  return true;
+}
+
+// --- shared_rows_as_float4: rows of 33 floats in shared memory, read as float4
+__global__ void sums_of_rows(const float* in, float* out) {
+  __shared__ __align__(16) float tile[4][33];
+  for (int r = 0; r < 4; ++r) tile[r][threadIdx.x] = in[r * 32 + threadIdx.x];
+  __syncthreads();
+  if (threadIdx.x < 32) {
+    const float4 v = reinterpret_cast<const float4*>(tile[threadIdx.x / 8])[threadIdx.x % 8];  // BUG memcheck misaligned
+    out[threadIdx.x] = v.x + v.y + v.z + v.w;
+  }
+}
+PROGRAM(shared_rows_as_float4) {
+  Array<float> in(numbers(128)), out(32);
+  sums_of_rows<<<1, 32>>>(in, out);
+  finish();
+  return true;
+}
+
+// --- constant_table: an index leaves a __constant__ array
+__constant__ float weights[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+__global__ void weigh(const int* in, float* out) {
+  out[threadIdx.x] = weights[in[threadIdx.x] * 5000];  // BUG memcheck global_oob
+}
+PROGRAM(constant_table) {
+  Array<int> in(numbers<int>(32));
+  Array<float> out(32);
+  weigh<<<1, 32>>>(in, out);
+  finish();
+  return true;
+}

@@ -150,3 +150,39 @@ static bool sum_unless_empty(int n) {
   return true;
 }
 PROGRAM(early_return_leaks) { return sum_unless_empty(8) && sum_unless_empty(0); }
+
+// --- arguments_swapped: destination and source of a copy to the device, the other way round
+PROGRAM(arguments_swapped) {
+  auto host = numbers(64);
+  Array<float> device(64);
+  device.zero();
+  const auto error = cudaMemcpy(host.data(), device, 64 * sizeof(float), cudaMemcpyHostToDevice);  // BUG memcheck device_pointer_on_host, in host code // ALSO memcheck host_pointer, in host code
+  cudaGetLastError();
+  return error == cudaSuccess;
+}
+
+// --- list_freed_too_soon: a node's next is read after the node has been freed
+struct Node {
+  int value;
+  Node* next;
+};
+__global__ void sum_and_free(int* out) {
+  Node* first = nullptr;
+  for (int i = 0; i < 4; ++i) {
+    Node* node = static_cast<Node*>(malloc(sizeof(Node)));
+    *node = {i, first};
+    first = node;
+  }
+  int sum = 0;
+  for (volatile Node* node = first; node; node = node->next) {  // BUG memcheck use_after_free
+    sum += node->value;
+    free(const_cast<Node*>(node));
+  }
+  out[threadIdx.x] = sum;
+}
+PROGRAM(list_freed_too_soon) {
+  Array<int> out(1);
+  sum_and_free<<<1, 1>>>(out);
+  finish();
+  return true;
+}

@@ -70,3 +70,29 @@ PROGRAM(constant_table_too_small) {
   finish();
   return error == cudaSuccess;
 }
+
+// --- grid_too_tall: more than 65535 blocks in y
+PROGRAM(grid_too_tall) {
+  Array<float> data(64);
+  data.zero();
+  fill<<<dim3(1, 70000), 64>>>(64, data, 1);  // BUG apicheck invalid_launch, in host code
+  return cudaGetLastError() == cudaSuccess;
+}
+
+// --- memset_in_bits: a fill of 32 times too many bytes
+PROGRAM(memset_in_bits) {
+  Array<float> data(64);
+  const auto error = cudaMemset(data, 0, 64 * 32);  // BUG apicheck memcpy_overflow, in host code
+  cudaGetLastError();
+  return error == cudaSuccess;
+}
+
+// --- result_longer_than_its_buffer: more is copied back than there is
+PROGRAM(result_longer_than_its_buffer) {
+  std::vector<float> host(512);
+  Array<float> data(256);
+  fill<<<1, 256>>>(256, data, 1);
+  const auto error = cudaMemcpy(host.data(), data, host.size() * sizeof(float), cudaMemcpyDeviceToHost);  // BUG apicheck memcpy_overflow, in host code
+  cudaGetLastError();
+  return error == cudaSuccess;
+}

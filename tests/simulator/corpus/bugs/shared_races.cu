@@ -161,3 +161,71 @@ PROGRAM(mean_before_it_is_there) {
   finish();
   return true;
 }
+
+// --- counter_reset_without_barrier: one thread zeroes the counter while others already count
+__global__ void count_large(const int* in, int* out) {
+  __shared__ int count;
+  if (threadIdx.x == 0) count = 0;  // BUG racecheck race_shared // ALSO racecheck race_warp
+  if (in[blockIdx.x * 128 + threadIdx.x] > 7) atomicAdd(&count, 1);  // BUG racecheck race_shared // ALSO racecheck race_warp // ALSO initcheck uninit_shared
+  __syncthreads();
+  if (threadIdx.x == 0) out[blockIdx.x] = count;
+}
+PROGRAM(counter_reset_without_barrier) {
+  Array<int> in(numbers<int>(512)), out(4);
+  count_large<<<4, 128>>>(in, out);
+  finish();
+  return true;
+}
+
+// --- queue_read_while_growing: the counter is read right after the atomics of other warps
+__global__ void collect(const int* in, int* out) {
+  __shared__ int count, list[128];
+  if (threadIdx.x == 0) count = 0;
+  list[threadIdx.x] = -1;
+  __syncthreads();
+  if (in[threadIdx.x] > 7) list[atomicAdd(&count, 1)] = in[threadIdx.x];  // BUG racecheck race_shared
+  if (threadIdx.x < 32) {
+    for (int i = threadIdx.x; i < count; i += 32) out[i] = list[i];  // BUG racecheck race_shared // ALSO racecheck race_warp
+  }
+}
+PROGRAM(queue_read_while_growing) {
+  Array<int> in(numbers<int>(128)), out(128);
+  out.zero();
+  collect<<<1, 128>>>(in, out);
+  finish();
+  return true;
+}
+
+// --- pivot_for_the_next_round: the leader writes the next pivot while others still read the last
+__global__ void eliminate(int n, float* a) {
+  __shared__ float pivot;
+  const int row = threadIdx.x;
+  for (int k = 0; k < n; ++k) {
+    if (row == k) pivot = a[k * n + k] + 1;  // BUG racecheck race_shared // ALSO racecheck race_warp
+    __syncthreads();
+    a[row * n + k] = a[row * n + k] / pivot;  // BUG racecheck race_shared
+  }
+}
+PROGRAM(pivot_for_the_next_round) {
+  const int n = 64;
+  Array<float> a(numbers(n * n));
+  eliminate<<<1, n>>>(n, a);
+  finish();
+  return true;
+}
+
+// --- vectors_over_scalars: one half of the block stores float4, the other half reads floats
+__global__ void widen(const float4* in, float* out) {
+  __shared__ float4 tile[32];
+  if (threadIdx.x < 32) {
+    tile[threadIdx.x] = in[threadIdx.x];  // BUG racecheck race_shared
+  } else {
+    out[threadIdx.x - 32] = reinterpret_cast<float*>(tile)[127 - threadIdx.x];  // BUG racecheck race_shared // ALSO initcheck uninit_shared
+  }
+}
+PROGRAM(vectors_over_scalars) {
+  Array<float> in(numbers(128)), out(96);
+  widen<<<1, 128>>>(reinterpret_cast<const float4*>(static_cast<float*>(in)), out);
+  finish();
+  return true;
+}

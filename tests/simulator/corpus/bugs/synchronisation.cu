@@ -139,3 +139,44 @@ PROGRAM(block_of_48) {
   finish();
   return true;
 }
+
+// --- iterates_until_settled: a loop that each thread leaves when its own value has settled, with a barrier inside
+__global__ void settle(float* data) {
+  __shared__ float s[64];
+  const int t = threadIdx.x;
+  float x = data[t];
+  while (x > 1) {
+    s[t] = x;
+    __syncthreads();  // BUG synccheck divergent_barrier
+    x = s[t] / 2;
+    __syncthreads();  // BUG synccheck divergent_barrier
+  }
+  data[t] = x;
+}
+PROGRAM(iterates_until_settled) {
+  Array<float> data(numbers(64));
+  settle<<<1, 64>>>(data);
+  finish();
+  return true;
+}
+
+// --- ballot_in_both_branches: both branches vote, each for all lanes; two votes are not one
+__global__ void vote_apart(const int* in, unsigned* out) {
+  const int t = threadIdx.x;
+  unsigned votes;
+  if (in[t] > 7) {
+    votes = __ballot_sync(0xffffffffu, in[t] % 2);  // BUG synccheck missing_lanes
+    votes = __brev(votes);
+  } else {
+    votes = __ballot_sync(0xffffffffu, in[t] % 3 == 0);  // BUG synccheck missing_lanes
+    votes = votes * 3 + 1;
+  }
+  out[t] = votes;
+}
+PROGRAM(ballot_in_both_branches) {
+  Array<int> in(numbers<int>(32));
+  Array<unsigned> out(32);
+  vote_apart<<<1, 32>>>(in, out);
+  finish();
+  return true;
+}

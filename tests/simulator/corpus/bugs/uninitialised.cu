@@ -103,3 +103,42 @@ PROGRAM(shared_bins_not_zeroed) {
   finish();
   return true;
 }
+
+// --- stale_after_reallocation: the new buffer lies where the old one was, and its content seems right
+__global__ void double_it(int n, const float* in, float* out) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) out[i] = 2 * in[i];  // BUG initcheck uninit_global
+}
+PROGRAM(stale_after_reallocation) {
+  const int n = 256;
+  const auto host = numbers(n);
+  { Array<float> first(host); }
+  Array<float> second(n), out(n);
+  double_it<<<1, 256>>>(n, second, out);
+  finish();
+  return true;
+}
+
+// --- third_component_forgotten: two of three components are set, the length needs all
+__global__ void set_points(int n, float3* points) {
+  const int i = threadIdx.x;
+  if (i < n) {
+    points[i].x = static_cast<float>(i);
+    points[i].y = 1;
+  }
+}
+__global__ void lengths(int n, const float3* points, float* out) {
+  const int i = threadIdx.x;
+  if (i >= n) return;
+  const float3 p = points[i];  // BUG initcheck uninit_global
+  out[i] = sqrtf(p.x * p.x + p.y * p.y + p.z * p.z);
+}
+PROGRAM(third_component_forgotten) {
+  const int n = 64;
+  Array<float> points(3 * n), out(n);
+  float3* p = reinterpret_cast<float3*>(static_cast<float*>(points));
+  set_points<<<1, 64>>>(n, p);
+  lengths<<<1, 64>>>(n, p, out);
+  finish();
+  return true;
+}

@@ -103,3 +103,51 @@ PROGRAM(last_block_by_number) {
   finish();
   return true;
 }
+
+// --- lanes_share_a_counter: one warp counts with ++, and lanes meet in the same bin
+__global__ void count_in_a_warp(const int* in, int* out) {
+  __shared__ int bins[16];
+  if (threadIdx.x < 16) bins[threadIdx.x] = 0;
+  __syncwarp();
+  bins[in[threadIdx.x]]++;  // BUG racecheck race_warp
+  __syncwarp();
+  if (threadIdx.x < 16) out[threadIdx.x] = bins[threadIdx.x];
+}
+PROGRAM(lanes_share_a_counter) {
+  Array<int> in(numbers<int>(32)), out(16);
+  count_in_a_warp<<<1, 32>>>(in, out);
+  finish();
+  return true;
+}
+
+// --- fence_without_a_flag: a fence orders one block's writes, but nothing tells the other block that they are there
+__global__ void share_maximum(const float* in, float* tops, float* out) {
+  const int t = threadIdx.x;
+  float x = in[blockIdx.x * 32 + t];
+  for (int step = 16; step > 0; step /= 2) x = fmaxf(x, __shfl_xor_sync(~0u, x, step));
+  if (t == 0) tops[blockIdx.x] = x;  // BUG racecheck race_global
+  __threadfence();
+  float top = x;
+  for (int b = 0; b < gridDim.x; ++b) top = fmaxf(top, tops[b]);  // BUG racecheck race_global
+  out[blockIdx.x * 32 + t] = in[blockIdx.x * 32 + t] - top;
+}
+PROGRAM(fence_without_a_flag) {
+  Array<float> in(numbers(256)), tops(8), out(256);
+  tops.zero();
+  share_maximum<<<8, 32>>>(in, tops, out);
+  finish();
+  return true;
+}
+
+// --- tiles_overlap: tiles of 128 at steps of 120, and each block stores its own sums into the overlap
+__global__ void neighbour_sums(int n, const float* in, float* out) {
+  const int i = blockIdx.x * 120 + threadIdx.x;
+  if (i + 1 < n) out[i] = in[i] + in[i + 1] * (threadIdx.x + 1);  // BUG racecheck race_global
+}
+PROGRAM(tiles_overlap) {
+  const int n = 600;
+  Array<float> in(numbers(n)), out(n);
+  neighbour_sums<<<5, 128>>>(n, in, out);
+  finish();
+  return true;
+}

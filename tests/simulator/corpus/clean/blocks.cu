@@ -282,3 +282,77 @@ PROGRAM(pipelined_copies) {
   for (int i = 0; i < tiles * 256; ++i) expected[(63 - i % 256 / 4) * 4 + i % 4] += in[i];
   return close(out.host(), expected);
 }
+
+// --- bytes_side_by_side: neighbouring bytes in shared memory, written by different threads
+__global__ void flags(const int* in, int* out) {
+  __shared__ unsigned char flag[128];
+  const int t = threadIdx.x;
+  flag[(t * 37) % 128] = in[t] > 7;
+  __syncthreads();
+  out[t] = flag[t] + flag[127 - t];
+}
+PROGRAM(bytes_side_by_side) {
+  const auto in = numbers<int>(128);
+  Array<int> din(in), out(128);
+  flags<<<1, 128>>>(din, out);
+  std::vector<int> flag(128), expected(128);
+  for (int t = 0; t < 128; ++t) flag[t * 37 % 128] = in[t] > 7;
+  for (int t = 0; t < 128; ++t) expected[t] = flag[t] + flag[127 - t];
+  return close(out.host(), expected);
+}
+
+// --- pairs_of_warps: a barrier for each pair of warps, numbered at run time
+__global__ void exchange(const float* in, float* out) {
+  __shared__ float s[4][64];
+  const int pair = threadIdx.x / 64, t = threadIdx.x % 64;
+  for (int round = 0; round < 3; ++round) {
+    s[pair][t] = in[threadIdx.x] + round * pair;
+    asm volatile("barrier.sync %0, 64;" ::"r"(pair + 1) : "memory");
+    out[round * 256 + threadIdx.x] = s[pair][63 - t];
+    asm volatile("barrier.sync %0, 64;" ::"r"(pair + 1) : "memory");
+    if (pair == 3) break;
+  }
+}
+PROGRAM(pairs_of_warps) {
+  const auto in = numbers(256);
+  Array<float> din(in), out(768);
+  out.zero();
+  exchange<<<1, 256>>>(din, out);
+  std::vector<float> expected(768);
+  for (int i = 0; i < 768; ++i) {
+    const int round = i / 256, pair = i % 256 / 64;
+    expected[i] = pair == 3 && round > 0 ? 0 : in[pair * 64 + 63 - i % 64] + static_cast<float>(round * pair);
+  }
+  return close(out.host(), expected);
+}
+
+// --- leader_decides: thread 0 leaves a decision that the whole block reads between two barriers
+__global__ void search(int n, const int* in, int limit, int* result) {
+  __shared__ int sum;
+  __shared__ bool stop;
+  if (threadIdx.x == 0) sum = 0;
+  __syncthreads();
+  for (int first = 0; first < n; first += blockDim.x) {
+    if (first + threadIdx.x < n) atomicAdd(&sum, in[first + threadIdx.x]);
+    __syncthreads();
+    if (threadIdx.x == 0) {
+      stop = sum >= limit;
+      if (stop) *result = first;
+    }
+    __syncthreads();
+    if (stop) return;
+  }
+  if (threadIdx.x == 0) *result = -1;
+}
+PROGRAM(leader_decides) {
+  const int n = 1000, limit = 3000;
+  const auto in = numbers<int>(n);
+  Array<int> din(in), result(1);
+  search<<<1, 64>>>(n, din, limit, result);
+  int sum = 0, expected = -1;
+  for (int first = 0; first < n && expected < 0; first += 64) {
+    for (int i = first; i < first + 64 && i < n; ++i) sum += in[i];
+    if (sum >= limit) expected = first;
+  }
+  return result.host()[0] == expected;
+}

@@ -247,3 +247,99 @@ PROGRAM(unread_tail) {
   const auto got = last.host();
   return close(got, std::vector<float>(in.begin(), in.begin() + n / 2));
 }
+
+// --- bytes_of_two_blocks: blocks that write neighbouring bytes
+__global__ void parities(int n, const int* in, unsigned char* out) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) out[i] = static_cast<unsigned char>(in[i] % 2);
+}
+PROGRAM(bytes_of_two_blocks) {
+  const int n = 333;
+  const auto in = numbers<int>(n);
+  Array<int> din(in);
+  Array<unsigned char> out(n);
+  parities<<<10, 37>>>(n, din, out);
+  const auto got = out.host();
+  for (int i = 0; i < n; ++i) {
+    if (got[i] != in[i] % 2) return false;
+  }
+  return true;
+}
+
+// --- rows_of_odd_length: blocks work in place on rows that share sectors
+__global__ void normalise(int columns, float* data) {
+  float* row = data + blockIdx.x * columns;
+  float top = 0;
+  for (int c = threadIdx.x; c < columns; c += 32) top = fmaxf(top, row[c]);
+  for (int step = 16; step > 0; step /= 2) top = fmaxf(top, __shfl_xor_sync(~0u, top, step));
+  for (int c = threadIdx.x; c < columns; c += 32) row[c] -= top;
+}
+PROGRAM(rows_of_odd_length) {
+  const int rows = 40, columns = 13;
+  auto expected = numbers(rows * columns);
+  Array<float> data(expected);
+  normalise<<<rows, 32>>>(columns, data);
+  for (int r = 0; r < rows; ++r) {
+    float top = 0;
+    for (int c = 0; c < columns; ++c) top = std::fmax(top, expected[r * columns + c]);
+    for (int c = 0; c < columns; ++c) expected[r * columns + c] -= top;
+  }
+  return close(data.host(), expected);
+}
+
+// --- reallocated_and_written: a new buffer where a freed one was, written before it is read
+PROGRAM(reallocated_and_written) {
+  const int n = 300;
+  const auto in = numbers(n);
+  { Array<float> first(in); }
+  Array<float> second(n), third(n);
+  Array<float> source(in);
+  step_right<<<3, 128>>>(n, source, second);
+  step_right<<<3, 128>>>(n, second, third);
+  std::vector<float> expected(n);
+  for (int i = 0; i < n; ++i) expected[(i + 2) % n] = in[i];
+  return close(third.host(), expected);
+}
+
+// --- queue_of_work: blocks take their next piece from an atomic counter, and thread 0 tells its block
+__global__ void take_work(int pieces, const float* in, float* out, int* next) {
+  __shared__ int piece;
+  while (true) {
+    __syncthreads();
+    if (threadIdx.x == 0) piece = atomicAdd(next, 1);
+    __syncthreads();
+    if (piece >= pieces) return;
+    out[piece * 64 + threadIdx.x] = 3 * in[piece * 64 + threadIdx.x];
+  }
+}
+PROGRAM(queue_of_work) {
+  const int pieces = 19;
+  auto expected = numbers(pieces * 64);
+  Array<float> in(expected), out(pieces * 64);
+  Array<int> next(1);
+  next.zero();
+  take_work<<<4, 64>>>(pieces, in, out, next);
+  for (auto& x : expected) x *= 3;
+  return close(out.host(), expected);
+}
+
+// --- lock_per_thread: all threads of all warps take the same lock, in a loop that ends when it was had
+__global__ void count_locked(int* lock, volatile int* total) {
+  bool done = false;
+  while (!done) {
+    if (atomicCAS(lock, 0, 1) == 0) {
+      __threadfence();
+      *total = *total + 1;
+      __threadfence();
+      atomicExch(lock, 0);
+      done = true;
+    }
+  }
+}
+PROGRAM(lock_per_thread) {
+  Array<int> lock(1), total(1);
+  lock.zero();
+  total.zero();
+  count_locked<<<2, 64>>>(lock, total);
+  return total.host()[0] == 128;
+}
