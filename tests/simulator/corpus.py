@@ -156,8 +156,8 @@ def build(source: Path, device: str) -> Path:
     if not built.exists():
         BUILDS.mkdir(parents=True, exist_ok=True)
         fresh = built.with_suffix(f".{os.getpid()}")
-        command = ["nvcc", "-O1", *FLAGS[device], "-o", str(fresh), str(source)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        command = ["nvcc", "-O1", *FLAGS[device], "-o", str(fresh), str(source.relative_to(HERE))]
+        done = subprocess.run(command, cwd=HERE, capture_output=True, text=True, check=False)
         if done.returncode:
             raise RuntimeError(f"{' '.join(command)}\n{done.stdout}{done.stderr}")
         fresh.replace(built)
@@ -200,7 +200,7 @@ def run_on_sim(program: Program, executable: Path, *, reverse: bool = False, thr
             finding.tool,
             finding.kind,
             [finding.line] if Path(finding.file).name == program.source.name else [],
-            finding.message,
+            finding.message.replace(f"{HERE}/", ""),
         )
         for finding in findings
     ]
@@ -213,9 +213,13 @@ def run_on_sim(program: Program, executable: Path, *, reverse: bool = False, thr
 def run_on_gpu(program: Program, executable: Path, tool: str) -> Run:
     """Run a program on a GPU: plainly, or under a tool of compute-sanitizer."""
     command = [str(executable), program.name]
-    if tool != "plain":
-        command = ["compute-sanitizer", "--tool", tool, *_sanitizer_options(tool), *command]
-    output, ending = _finish(_start(command, {}))
+    if tool == "plain":
+        output, ending = _finish(_start(command, {}))
+    else:
+        sanitizer = ["compute-sanitizer", "--tool", tool]
+        output, ending = _finish(_start([*sanitizer, *_sanitizer_options(tool), *command], {}))
+        if "= COMPUTE-SANITIZER" not in output:  # it did not like its options
+            output, ending = _finish(_start([*sanitizer, *command], {}))
     found = [] if tool == "plain" else reports(tool, output, program.source.name)
     right = f"ok {program.name}\n" in output
     if not right and not found:
@@ -421,7 +425,8 @@ def table(sim: Runs, gpu: Runs) -> str:
         rows = [_row(program, sim, gpu) for program in programs() if program.group == group]
         agree = Counter(row[-1] for row in rows)
         sums = f"{len(rows)} programs: {agree['yes']} agree, {agree['no']} do not"
-        sums += f", {agree['-']} have no counterpart." if agree["-"] else "."
+        sums += f", {agree['-']} have no counterpart" if agree["-"] else ""
+        sums += f", {agree['not run']} were not run on both." if agree["not run"] else "."
         text += ["", f"## {title}", "", sums, ""]
         text += ["| program | planted | sim | compute-sanitizer | agree |", "|---|---|---|---|---|"]
         text += [f"| {' | '.join(cell.replace('|', '/') for cell in row)} |" for row in rows]
@@ -438,6 +443,8 @@ def _row(program: Program, sim: Runs, gpu: Runs) -> tuple[str, ...]:
     theirs = seen_by_sanitizer(program, gpu.get(program.name, {}))
     if theirs.startswith("-"):
         agree = "-"
+    elif "not run" in (ours, theirs):
+        agree = "not run"
     else:
         expected = ("found",) if program.bugs else ("no finding", "no report", "right")
         agree = "yes" if ours.startswith(expected) and theirs.startswith(expected) else "no"

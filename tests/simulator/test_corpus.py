@@ -4,7 +4,19 @@ import shutil
 from collections import Counter
 
 import pytest
-from corpus import Found, Program, build, fault_of, programs, reports, run_on_sim
+from corpus import (
+    HERE,
+    RECORDS,
+    Found,
+    Program,
+    Record,
+    build,
+    fault_of,
+    programs,
+    reports,
+    run_on_sim,
+    table,
+)
 
 PROGRAMS = programs()
 needs_nvcc = pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc on PATH")
@@ -75,3 +87,10 @@ def test_reports_of_compute_sanitizer_are_read() -> None:
     assert misaligned == Found("memcheck", "Invalid __global__ read of size 16 bytes, misaligned", [74])
     assert race.lines == [12, 15]
     assert race.what.startswith("Race reported between Read access at scan")
+
+
+def test_table_in_the_documentation_is_made_from_the_records() -> None:
+    printed = table(Record.read(RECORDS["sim"]), Record.read(RECORDS["gpu"]))
+    assert (HERE.parents[1] / "docs" / "corpus.md").read_text() == printed, (
+        "run: python tests/simulator/corpus.py --table > docs/corpus.md"
+    )
