@@ -15,6 +15,7 @@ __global__ void recurse(int* out) {
   out[t] = ackermann(t % 3, t % 4) * 10 + even(t);
 }
 PROGRAM(recursion) {
+  CUDA(cudaDeviceSetLimit(cudaLimitStackSize, 8192));
   Array<int> out(32);
   recurse<<<1, 32>>>(out);
   std::vector<int> expected(32);
