@@ -9,6 +9,7 @@ namespace sim {
 namespace {
 
 constexpr std::uint64_t warp_slice = 1 << 16;
+constexpr std::uint64_t spin_cost = 2048;  // of a block's slice: a block that waits for another should not wait for long
 
 bool has_ready(const WarpState& w) {
   return std::any_of(w.splits.begin(), w.splits.end(), [](const Split& s) { return s.state == Split::State::ready; });
@@ -127,7 +128,7 @@ Stop run_block(Block& block, Worker& worker, std::uint64_t slice) {
       ran = true;
       left |= run_warp(w, warp_slice) != Stop::done;
       const auto executed = worker.clock - before;
-      used += executed + (worker.spins - spins) * 64;
+      used += executed + (worker.spins - spins) * spin_cost;
       const auto total = launch.executed.fetch_add(executed, std::memory_order_relaxed) + executed;
       if (launch.stop.load(std::memory_order_relaxed)) return Stop::done;
       if (total > launch.options.instruction_budget) {

@@ -236,6 +236,7 @@ struct Decoder : OperandDecoder {
     finish_access(i, a, space, static_cast<unsigned>(type.bytes * count));
     if (kind[0] == 'l') plain_loads[i.site] = static_cast<std::uint32_t>(count);
     i.is_volatile = has(words, "volatile") || has(words, "relaxed") || has(words, "acquire") || has(words, "release");
+    i.may_spin = i.is_volatile && kind[0] == 'l';
     if (space == Space::shared || space == Space::generic) program.shared_granule = std::min(program.shared_granule, type.bytes < 4 ? 1u : 4u);
   }
   static void finish_access(Instruction& i, const Address& a, Space space, unsigned size) {
@@ -335,6 +336,7 @@ struct Decoder : OperandDecoder {
     auto& i = emit(handler(name), slots);
     finish_access(i, a, space, type.bytes);
     i.is_volatile = true;
+    i.may_spin = operation == ".cas" || operation == ".exch";
     if (operation == ".cas" && result) compares_and_swaps.insert(i.site);
     if (has(words, "acq_rel") || has(words, "acquire") || has(words, "release")) i.target = 1;
     if (space != Space::global && type.bytes < 4) program.shared_granule = 1;

@@ -13,7 +13,8 @@ namespace sim {
 namespace {
 
 constexpr std::uint64_t block_slice = 1 << 19;
-constexpr std::size_t most_resident = 4096;  // blocks that wait for others at the same time
+constexpr unsigned patience = 64;                   // slices of a block that does not look as if it waited
+constexpr std::size_t resident_bytes = 1ull << 30;  // for blocks that wait for others
 
 std::byte* align_up(std::vector<std::byte>& storage, std::size_t bytes) {
   if (storage.size() < bytes + 128) storage.resize(bytes + 128);
@@ -224,6 +225,9 @@ std::unique_ptr<Block> Worker::start(std::uint64_t number) {
 
 void Worker::run() {
   std::deque<std::unique_ptr<Block>> waiting;  // for other blocks
+  const std::size_t warps = (launch.threads_per_block + 31) / 32;
+  const std::size_t block_bytes = warps * (launch.program.functions[0].frame_bytes + 4096) + 8 * std::size_t{launch.shared_size};
+  const std::size_t most_resident = std::max<std::size_t>(resident_bytes / block_bytes, 64);
   while (!launch.stop) {
     std::unique_ptr<Block> block;
     if (waiting.size() < most_resident || launch.launch.cooperative) {
@@ -236,12 +240,11 @@ void Worker::run() {
       waiting.pop_front();
     }
     Stop stop;
-    std::uint64_t spun;
+    const auto before = spins;
+    unsigned slices = 0;
     do {
-      const auto before = spins;
       stop = run_block(*block, *this, block_slice);
-      spun = spins - before;
-    } while (stop == Stop::slice && spun == 0 && !launch.stop);
+    } while (stop == Stop::slice && spins == before && ++slices < patience && !launch.stop);
     if (stop == Stop::waiting) report_deadlock(*block, *this);
     if (stop == Stop::slice) {
       waiting.push_back(std::move(block));

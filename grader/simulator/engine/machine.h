@@ -69,6 +69,7 @@ struct alignas(64) Instruction {
   bool narrow_address = false;
   bool hidden = false;       // made by the decoder: not counted
   bool is_volatile = false;  // volatile, relaxed, acquire, release or an atomic
+  bool may_spin = false;     // of these, what a loop that waits for another thread would use
 };
 
 struct Region {

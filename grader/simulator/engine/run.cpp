@@ -116,7 +116,7 @@ class Runner {
         case Flow::memory:
           if (m) {
             i.run(w_, i, m);
-            if (i.is_volatile) {
+            if (i.may_spin) {
               left_ -= static_cast<std::int64_t>(spin_cost);
               ++worker_.spins;
             }

@@ -1,0 +1,188 @@
+"""How the engine runs PTX: divergence, barriers, schedules, refusals, budgets."""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING
+
+import pytest
+
+from grader.simulator.driver import Options, Order, RefusedError, Simulator
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+HEADER = ".version 8.0\n.target sm_80\n.address_size 64\n"
+# Threads store what a body leaves in %r to their place of the output.
+FRAME = """
+.visible .entry {name}(.param .u64 out)
+{{
+  .reg .b32 %r, %s, %t, %u; .reg .b64 %a, %b; .reg .pred %p, %q;
+  .shared .align 4 .b8 room[4096];
+  mov.u32 %t, %tid.x;
+  {body}
+  mov.u32 %s, %ctaid.x;
+  mov.u32 %u, %ntid.x;
+  mad.lo.u32 %s, %s, %u, %t;
+  ld.param.u64 %a, [out];
+  mad.wide.u32 %b, %s, 4, %a;
+  st.global.u32 [%b], %r;
+  ret;
+}}
+"""
+
+
+@pytest.fixture(scope="module")
+def simulator() -> Iterator[Simulator]:
+    with Simulator(Options(), device_bytes=1 << 28, shared_bytes=1 << 20) as device:
+        yield device
+
+
+def results(
+    simulator: Simulator, body: str, threads: int = 32, blocks: int = 1, before: str = ""
+) -> list[int]:
+    simulator.reset()
+    simulator.load_ptx(HEADER + before + FRAME.format(name="k", body=body))
+    out = simulator.allocate(4 * threads * blocks)
+    outcome = simulator.launch("k", (blocks, 1, 1), (threads, 1, 1), [struct.pack("<Q", out)])
+    assert outcome, outcome.message
+    return list(struct.unpack(f"<{threads * blocks}I", simulator.read(out, 4 * threads * blocks)))
+
+
+def kinds(simulator: Simulator) -> list[str]:
+    return [f.kind for f in simulator.take_findings()]
+
+
+def test_lanes_loop_as_often_as_each_wants(simulator: Simulator) -> None:
+    body = """
+    mov.u32 %r, 0; mov.u32 %s, 0;
+    L: add.u32 %r, %r, %s; add.u32 %s, %s, 1; setp.le.u32 %p, %s, %t; @%p bra L;
+    """
+    assert results(simulator, body) == [sum(range(t + 1)) for t in range(32)]
+
+
+def test_a_table_of_branches_takes_every_lane_to_its_own(simulator: Simulator) -> None:
+    body = """
+    ts: .branchtargets A, B, C;
+    and.b32 %s, %t, 3;
+    mov.u32 %r, 0;
+    brx.idx %s, ts;
+    A: mov.u32 %r, 10; bra.uni D;
+    B: mov.u32 %r, 20; bra.uni D;
+    C: mov.u32 %r, 30;
+    D:
+    """
+    assert results(simulator, body) == [(10, 20, 30, 30)[t & 3] for t in range(32)]
+
+
+def test_a_copy_in_a_loop_is_not_its_source(simulator: Simulator) -> None:
+    body = """
+    mov.u32 %r, 7; mov.u32 %s, 0;
+    L: mov.u32 %u, %r; add.u32 %r, %r, 1; add.u32 %s, %s, 1; setp.lt.u32 %p, %s, 5; @%p bra L;
+    mov.u32 %r, %u;
+    """
+    assert results(simulator, body) == [11] * 32
+
+
+def test_a_lock_inside_a_warp_lets_everybody_through(simulator: Simulator) -> None:
+    lock = ".global .align 4 .u32 lock;\n.global .align 4 .u32 sum;\n"
+    body = """
+    mov.u64 %a, lock; mov.u64 %b, sum;
+    AGAIN: atom.global.cas.b32 %s, [%a], 0, 1; setp.ne.u32 %p, %s, 0; @%p bra AGAIN;
+    ld.volatile.global.u32 %r, [%b]; add.u32 %r, %r, 1; st.volatile.global.u32 [%b], %r; membar.gl;
+    atom.global.exch.b32 %s, [%a], 0;
+    """
+    assert sorted(results(simulator, body, threads=64, before=lock)) == list(range(1, 65))
+
+
+@pytest.mark.parametrize("order", [Order.PROGRAM, Order.REVERSED, Order.SHUFFLED])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_blocks_may_wait_for_their_neighbours(order: Order, threads: int) -> None:
+    flags = ".global .align 4 .b8 flags[1024];\n"
+    body = """
+    mov.u64 %a, flags; mov.u32 %s, %ctaid.x; mad.wide.u32 %b, %s, 4, %a;
+    mov.u32 %r, 0; setp.eq.u32 %p, %s, 0; @%p bra FIRST;
+    WAIT: ld.acquire.gpu.global.u32 %r, [%b+-4]; setp.eq.u32 %q, %r, 0; @%q bra WAIT;
+    FIRST: add.u32 %r, %r, 1; st.release.gpu.global.u32 [%b], %r;
+    """
+    with Simulator(
+        Options(order=order, seed=3, threads=threads), device_bytes=1 << 28, shared_bytes=1 << 20
+    ) as device:
+        assert results(device, body, threads=1, blocks=200, before=flags) == list(range(1, 201))
+        assert kinds(device) == []
+
+
+def test_barriers_count_and_reduce(simulator: Simulator) -> None:
+    body = """
+    setp.lt.u32 %p, %t, 10;
+    bar.red.popc.u32 %r, 0, %p;
+    bar.red.or.pred %q, 0, %p; selp.u32 %s, 100, 0, %q; add.u32 %r, %r, %s;
+    bar.red.and.pred %q, 0, %p; selp.u32 %s, 1000, 0, %q; add.u32 %r, %r, %s;
+    """
+    assert results(simulator, body, threads=96) == [110] * 96
+
+
+def test_half_of_the_block_meets_at_a_named_barrier(simulator: Simulator) -> None:
+    body = """
+    mov.u32 %r, 5; shl.b32 %s, %t, 2; mov.u32 %u, room; add.u32 %s, %s, %u;
+    setp.ge.u32 %p, %t, 64; @%p bra OUT;
+    st.shared.u32 [%s], %t; bar.sync 1, 64; xor.b32 %u, %s, 128; ld.shared.u32 %r, [%u];
+    OUT:
+    """
+    assert results(simulator, body, threads=128) == [t ^ 32 for t in range(64)] + [5] * 64
+    assert kinds(simulator) == []
+
+
+def test_functions_call_themselves_and_through_pointers(simulator: Simulator) -> None:
+    before = """
+    .func (.param .b32 ret) sum(.param .b32 n) {
+      .reg .b32 %n, %m; .reg .pred %p; .param .b32 x; .param .b32 y;
+      ld.param.u32 %n, [n]; mov.u32 %m, 0; setp.eq.u32 %p, %n, 0; @%p bra END;
+      sub.u32 %m, %n, 1; st.param.b32 [x], %m; call.uni (y), sum, (x); ld.param.b32 %m, [y];
+      END: add.u32 %m, %m, %n; st.param.b32 [ret], %m; ret; }
+    .func (.param .b32 ret) double(.param .b32 n) {
+      .reg .b32 %n; ld.param.u32 %n, [n]; add.u32 %n, %n, %n; st.param.b32 [ret], %n; ret; }
+    .global .align 8 .u64 functions[2] = {sum, double};
+    """
+    body = """
+    .param .b32 x; .param .b32 y;
+    mov.u64 %a, functions; and.b32 %s, %t, 1; mad.wide.u32 %b, %s, 8, %a; ld.global.u64 %a, [%b];
+    st.param.b32 [x], %t; P: .callprototype (.param .b32 _) _ (.param .b32 _); 
+    call (y), %a, (x), P; ld.param.b32 %r, [y];
+    """
+    assert results(simulator, body, before=before) == [
+        2 * t if t & 1 else t * (t + 1) // 2 for t in range(32)
+    ]
+
+
+def test_an_unknown_instruction_refuses_its_kernel_alone(simulator: Simulator) -> None:
+    simulator.reset()
+    unknown = '.file 1 "new.cu"\n' + FRAME.format(name="bad", body=".loc 1 42 0\nfuture.add.u32 %r, %t, %t;")
+    simulator.load_ptx(HEADER + unknown + FRAME.format(name="good", body="mov.u32 %r, %t;"))
+    out = struct.pack("<Q", simulator.allocate(128))
+    assert simulator.launch("good", (1, 1, 1), (32, 1, 1), [out])
+    with pytest.raises(RefusedError, match=r"future\.add\.u32 %r, %t, %t.*new\.cu:42.*bad"):
+        simulator.launch("bad", (1, 1, 1), (32, 1, 1), [out])
+
+
+def test_an_endless_loop_ends_with_the_budget() -> None:
+    with Simulator(Options(instruction_budget=100_000), device_bytes=1 << 28, shared_bytes=1 << 20) as device:
+        device.load_ptx(HEADER + FRAME.format(name="k", body="mov.u32 %r, 0; L: add.u32 %r, %r, 1; bra L;"))
+        outcome = device.launch("k", (1, 1, 1), (32, 1, 1), [struct.pack("<Q", device.allocate(128))])
+        assert outcome.fault == "cudaErrorLaunchTimeout"
+        assert kinds(device) == ["budget"]
+
+
+def test_lines_of_inlined_code_are_the_user_s() -> None:
+    body = """
+    .loc 1 7 0
+    .loc 2 99 3, function_name $n, inlined_at 1 7 0
+    ld.param.u64 %a, [out]; st.global.u32 [%a+1024], %t; mov.u32 %r, 0;
+    """
+    files = '.file 1 "kernel.cu"\n.file 2 "/opt/cuda/targets/x86_64-linux/include/cub/block.cuh"\n'
+    with Simulator(Options(), device_bytes=1 << 28, shared_bytes=1 << 20) as device:
+        device.load_ptx(HEADER + files + FRAME.format(name="k", body=body))
+        assert not device.launch("k", (1, 1, 1), (32, 1, 1), [struct.pack("<Q", device.allocate(128))])
+        (finding,) = device.take_findings()
+        assert (finding.kind, finding.file, finding.line) == ("global_oob", "kernel.cu", 7)
+        assert "896 bytes behind the end of an allocation of 128 bytes" in finding.message
