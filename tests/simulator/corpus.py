@@ -338,16 +338,26 @@ def run_all(device: str, chosen: Sequence[Program], record: Record, jobs: int, s
     with ThreadPoolExecutor(jobs) as pool:
         sources = dict.fromkeys(program.source for program in chosen)
         executables = {source: pool.submit(build, source, device) for source in sources}
-        waiting = []
-        for program in chosen:
-            tools: Sequence[str] = ("sim",)
-            if device == "gpu":
-                tools = ("plain",) if program.group == "kernels" else ("plain", *TOOLS)
-                if program.endless:
-                    tools = ()
-            waiting += [pool.submit(one, program, tool, executables[program.source]) for tool in tools]
+        tasks = [(program, tool) for program in chosen for tool in _tools(program, device)]
+        tasks.sort(key=lambda task: task[1] in TOOLS and _tool_for(task[0]) not in ("plain", task[1]))
+        waiting = [pool.submit(one, program, tool, executables[program.source]) for program, tool in tasks]
         for each in waiting:
             each.result()
+
+
+def _tools(program: Program, device: str) -> Sequence[str]:
+    if device == "sim":
+        return ("sim",)
+    if program.endless:  # nothing there would end it
+        return ()
+    return ("plain",) if program.group == "kernels" else ("plain", *TOOLS)
+
+
+def _tool_for(program: Program) -> str:
+    """Where compute-sanitizer would report what is planted; such runs come first."""
+    if not program.bugs:
+        return "plain"
+    return program.bugs[0].tool if program.bugs[0].tool in TOOLS else "memcheck"
 
 
 def fault_of(program: Program, run: Run) -> str:
@@ -380,9 +390,7 @@ def seen_by_sanitizer(program: Program, runs: dict[str, Run]) -> str:
     """A cell of the table; begins with "found" if it names the bug and one of its lines."""
     if program.bugs and program.bugs[0].kind in NOT_LOOKED_FOR:
         return f"- ({NOT_LOOKED_FOR[program.bugs[0].kind]})"
-    tool = "plain"
-    if program.bugs:
-        tool = program.bugs[0].tool if program.bugs[0].tool in TOOLS else "memcheck"
+    tool = _tool_for(program)
     if tool not in runs or runs[tool].ending.startswith("not run"):
         return "not run"
     if program.bugs:
