@@ -1,5 +1,6 @@
 """The checkers on the corpus: every planted bug is named with its line, and nothing else is."""
 
+import re
 import shutil
 from collections import Counter
 
@@ -94,3 +95,10 @@ def test_table_in_the_documentation_is_made_from_the_records() -> None:
     assert (HERE.parents[1] / "docs" / "corpus.md").read_text() == printed, (
         "run: python tests/simulator/corpus.py --table > docs/corpus.md"
     )
+
+
+def test_every_kind_is_explained() -> None:
+    headings = re.findall(
+        r"^### (\w+)$", (HERE.parents[1] / "docs" / "findings.md").read_text(), re.MULTILINE
+    )
+    assert headings == [kind for kinds in KINDS.values() for kind in kinds.split()]
