@@ -109,7 +109,7 @@ void Timeline::synchronize() {
     std::pair<std::uint64_t, Mark> latest{};
     for (const auto& [id, its] : streams_) {
       if (!its.queue.empty()) {
-        const std::pair candidate(its.queue.back().issued, Mark{id, its.done + its.queue.size()});
+        const std::pair candidate(its.queue.front().issued, Mark{id, its.done + 1});
         if (candidate.first > latest.first) latest = candidate;
       }
     }
