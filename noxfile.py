@@ -91,6 +91,13 @@ def bench(session: nox.Session) -> None:
 
 
 @nox.session
+def matrix(session: nox.Session) -> None:
+    """Judge every mutant and every variant and print the table: nox -s matrix -- [--device sim|gpu]."""
+    install(session)
+    session.run("python", "tests/matrix.py", *session.posargs)
+
+
+@nox.session
 def lint(session: nox.Session) -> None:
     """Check style and format."""
     session.install("ruff==0.17.5")

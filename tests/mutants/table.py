@@ -475,7 +475,6 @@ MUTANTS = (
         "  static int calls = 0;\n  if (calls++ == 0)\n  " + _FW_CALL,
         "works on the first call only",
         SHORT,
-        "kept between calls",
     ),
     _fw(
         "default-stream",
@@ -1121,6 +1120,7 @@ MUTANTS = (
         f"dim3(32, 32), 0, {_OTHER_STREAM}>>>",
         "partial sums are added up before they are there",
         MANY,
+        "depends on the order of execution",
     ),
     _lb(
         "default-stream",
@@ -1225,6 +1225,5 @@ MUTANTS = (
         "return fmaxf(fabsf(a), fabsf(b));",
         "the maximum of magnitudes lets rows below zero vanish",
         OFFSET,
-        "the maximum",
     ),
 )

@@ -31,3 +31,9 @@ def test_an_edit_that_does_not_apply_names_itself() -> None:
     lost = Mutant("lost", "softmax_forward", "row.cuh", "indexing", "not there", "", "", MEMORY_GROUP)
     with pytest.raises(ValueError, match=r"lost: 'not there' occurs 0 times in row\.cuh"):
         lost.text(REFERENCE)
+
+
+def test_most_causes_are_named() -> None:
+    """``test_matrix.py`` sees that the judge keeps what the table promises."""
+    wrong = [mutant for mutant in MUTANTS if mutant.numbers]
+    assert sum(bool(mutant.diagnosis) for mutant in wrong) >= 0.6 * len(wrong)
