@@ -147,7 +147,7 @@ def test_functions_call_themselves_and_through_pointers(simulator: Simulator) ->
     body = """
     .param .b32 x; .param .b32 y;
     mov.u64 %a, functions; and.b32 %s, %t, 1; mad.wide.u32 %b, %s, 8, %a; ld.global.u64 %a, [%b];
-    st.param.b32 [x], %t; P: .callprototype (.param .b32 _) _ (.param .b32 _); 
+    st.param.b32 [x], %t; P: .callprototype (.param .b32 _) _ (.param .b32 _);
     call (y), %a, (x), P; ld.param.b32 %r, [y];
     """
     assert results(simulator, body, before=before) == [

@@ -17,7 +17,10 @@ struct SharedRaces {
   std::array<std::array<std::uint32_t, lane_count>, lane_count> known{};   // [me][other warp]: its accesses before are ordered
   std::array<std::array<std::uint32_t, lane_count>, lane_count> synced{};  // [warp][lane]: its last meeting with other lanes
   std::array<std::uint32_t, lane_count> floor{};                           // [me]: the smallest of known[me]
-  std::vector<std::uint32_t> writer, reader, other_reader, writer_site, reader_site, other_site;  // top bit of a site: atomic or volatile
+  // Per granule: the last plain write, the last atomic one, and two reads; and where they stand in the code. The top bit of
+  // a read's place: volatile.
+  std::vector<std::uint32_t> writer, updater, reader, other_reader, writer_site, updater_site, reader_site, other_site;
+  bool updates = false;  // an atomic has been seen since the block began
   unsigned shift = 2;  // log2 of the bytes that share a stamp
 };
 

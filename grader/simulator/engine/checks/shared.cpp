@@ -15,7 +15,7 @@ namespace sim {
 namespace {
 
 constexpr std::uint32_t thread_mask = (1u << SharedRaces::thread_bits) - 1;
-constexpr std::uint32_t atomic_site = 1u << 31, site_mask = atomic_site - 1;
+constexpr std::uint32_t polled = 1u << 31;
 constexpr std::uint32_t last_clock = (1u << (32 - SharedRaces::thread_bits)) - 64;
 
 std::uint32_t clock_of(std::uint32_t stamp) { return stamp >> SharedRaces::thread_bits; }
@@ -66,11 +66,12 @@ struct Checker {
   bool read_like_others(std::uint64_t g, std::uint32_t stamp) {
     const std::uint32_t floor = r.floor[w.number] << SharedRaces::thread_bits, own = thread_of(stamp);
     const std::uint32_t writer = r.writer[g], other = r.other_reader[g];
+    if (r.updates && r.updater[g] >= floor && !i.is_volatile) return false;
     std::uint32_t& reader = r.reader[g];
     if (writer >= floor && thread_of(writer) != own) return false;
     if (reader < floor || thread_of(reader) == own) {
       reader = stamp;
-      r.reader_site[g] = i.site | (i.is_volatile ? atomic_site : 0);
+      r.reader_site[g] = i.site | (i.is_volatile ? polled : 0);
       return true;
     }
     return other >= floor && (thread_of(reader) / lane_count == w.number || thread_of(other) / lane_count == w.number);
@@ -91,20 +92,24 @@ struct Checker {
     const std::uint32_t stamp = r.clock << SharedRaces::thread_bits | (w.number * lane_count + lane);
     std::uint32_t& writer = r.writer[g];
     if (!a.write && read_like_others(g, stamp)) return;
-    const bool atomic = a.atomic || i.is_volatile;
-    const std::uint32_t writer_site = r.writer_site[g] & site_mask;
-    const bool quiet = a.write && (silent(w, a, lane, g, r.shift) || same_as_lane(writer, writer_site, lane));
-    const bool both_atomic = atomic && r.writer_site[g] & atomic_site && (a.atomic || !a.write);
-    if (writer && !quiet && !both_atomic && !ordered(r, writer, w.number, lane)) report_race(w, i, a, lane, writer, writer_site, true, g);
+    const bool polls = i.is_volatile && !a.write;
+    const std::uint32_t updater = r.updater[g];
+    const bool quiet = a.write && (silent(w, a, lane, g, r.shift) || same_as_lane(writer, r.writer_site[g], lane));
+    if (writer && !quiet && !ordered(r, writer, w.number, lane)) {
+      report_race(w, i, a, lane, writer, r.writer_site[g], true, g);
+    } else if (updater && !quiet && !a.atomic && !polls && !ordered(r, updater, w.number, lane)) {
+      report_race(w, i, a, lane, updater, r.updater_site[g], true, g);
+    }
     if (a.write) {
       const auto against = [&](std::uint32_t reader, std::uint32_t site) {
-        if (!reader || quiet || (a.atomic && site & atomic_site) || ordered(r, reader, w.number, lane)) return false;
-        report_race(w, i, a, lane, reader, site & site_mask, false, g);
+        if (!reader || quiet || (a.atomic && site & polled) || ordered(r, reader, w.number, lane)) return false;
+        report_race(w, i, a, lane, reader, site & ~polled, false, g);
         return true;
       };
       if (!against(r.reader[g], r.reader_site[g])) against(r.other_reader[g], r.other_site[g]);
-      writer = stamp;
-      r.writer_site[g] = i.site | (a.atomic ? atomic_site : 0);
+      (a.atomic ? r.updater : r.writer)[g] = stamp;
+      (a.atomic ? r.updater_site : r.writer_site)[g] = i.site;
+      r.updates |= a.atomic;
     } else {
       std::uint32_t& reader = r.reader[g];
       if (reader && thread_of(reader) != thread_of(stamp) && !ordered(r, reader, w.number, lane)) {
@@ -115,14 +120,14 @@ struct Checker {
         }
       }
       reader = stamp;
-      r.reader_site[g] = i.site | (atomic ? atomic_site : 0);
+      r.reader_site[g] = i.site | (polls ? polled : 0);
     }
   }
 };
 
 // All lanes in a row, nothing before them that is not ordered or their own: the common case.
 bool quick(const Warp& w, const Instruction& i, const Access& a, SharedRaces& r) {
-  if (a.mask != all_lanes || a.shape != Access::Shape::contiguous || a.atomic || i.is_volatile || a.low % (1u << r.shift)) return false;
+  if (a.mask != all_lanes || a.shape != Access::Shape::contiguous || r.updates || a.atomic || i.is_volatile || a.low % (1u << r.shift)) return false;
   const std::uint64_t first = a.low >> r.shift, per_lane = a.size >> r.shift;
   if (per_lane == 0 || (per_lane << r.shift) != a.size) return false;
   const std::uint32_t floor = r.floor[w.number] << SharedRaces::thread_bits;
@@ -201,7 +206,7 @@ namespace {
 void tick(SharedRaces& r) {
   if (++r.clock < last_clock) return;
   // The clock is used up: everything before is forgotten, which can only hide a race.
-  for (auto* list : {&r.writer, &r.reader, &r.other_reader}) std::fill(list->begin(), list->end(), 0);
+  for (auto* list : {&r.writer, &r.updater, &r.reader, &r.other_reader}) std::fill(list->begin(), list->end(), 0);
   for (auto& row : r.known) row.fill(1);
   for (auto& row : r.synced) row.fill(1);
   r.floor.fill(1);
@@ -251,9 +256,11 @@ void begin_block(Block& block, Worker& worker) {
     block.races = std::make_unique<SharedRaces>();
     block.races->shift = worker.launch.program.shared_granule == 1 ? 0 : 2;
     const std::size_t count = (size >> block.races->shift) + 64;
-    for (auto* list : {&block.races->writer, &block.races->reader, &block.races->other_reader, &block.races->writer_site, &block.races->reader_site, &block.races->other_site}) list->assign(count, 0);
+    SharedRaces& r = *block.races;
+    for (auto* list : {&r.writer, &r.updater, &r.reader, &r.other_reader, &r.writer_site, &r.updater_site, &r.reader_site, &r.other_site}) list->assign(count, 0);
   }
   SharedRaces& r = *block.races;
+  r.updates = false;
   tick(r);
   for (std::size_t n = 0; n < block.warps.size(); ++n) {
     r.known[n].fill(r.clock);
