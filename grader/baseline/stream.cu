@@ -3,10 +3,12 @@
 #include <cuda_runtime.h>
 
 constexpr int STREAM_THREADS = 256;
-constexpr int IN_FLIGHT = 4;  // independent loads per thread, which hide the latency of memory
+constexpr long long LARGE = 1 << 18;  // accesses of 16 bytes: below, more blocks are worth more than more loads in flight
 
 __device__ float4 added(float4 a, float4 b) { return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w); }
 
+// IN_FLIGHT independent loads per thread hide the latency of memory.
+template <int IN_FLIGHT>
 __global__ void __launch_bounds__(STREAM_THREADS)
     ker_stream(const float4* source, long long reads, float4* target, long long writes) {
   const long long first = static_cast<long long>(blockIdx.x) * STREAM_THREADS * IN_FLIGHT + threadIdx.x;
@@ -30,8 +32,11 @@ __global__ void __launch_bounds__(STREAM_THREADS)
 // Reads and writes this many bytes, multiples of 16. Returns cudaGetLastError().
 extern "C" int launch_stream(const float4* source, long long read_bytes, float4* target, long long write_bytes,
                              cudaStream_t stream) {
-  const long long reads = read_bytes / 16, writes = write_bytes / 16, per_block = STREAM_THREADS * IN_FLIGHT;
+  const long long reads = read_bytes / 16, writes = write_bytes / 16;
+  const int in_flight = writes < LARGE ? 1 : 4;
+  const long long per_block = STREAM_THREADS * in_flight;
   const unsigned blocks = static_cast<unsigned>((writes + per_block - 1) / per_block);
-  ker_stream<<<blocks, STREAM_THREADS, 0, stream>>>(source, reads, target, writes);
+  const auto kernel = in_flight == 1 ? ker_stream<1> : ker_stream<4>;
+  kernel<<<blocks, STREAM_THREADS, 0, stream>>>(source, reads, target, writes);
   return cudaGetLastError();
 }

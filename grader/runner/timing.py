@@ -213,6 +213,7 @@ class Case:
     def _streaming(self, reads: int, writes: int) -> Callable[[], None]:
         """The streaming kernel over as many buffers as there are slots."""
         buffers = [(cuda.alloc(reads), cuda.alloc(writes)) for _ in self._slots]
+        self._streamed = buffers  # the graph writes there as long as the case lives
         for source, _ in buffers:
             cuda.runtime.memset(source.ptr, 0, reads)
         function = self._library["launch_stream"]
