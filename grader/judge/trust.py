@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 PHYSICAL = 0.8  # of the streaming kernel's time on the same bytes; nothing honest is faster
 CLOCK = 0.8  # of the judge's slope, which contains launches and waits that the runner's clock does not
 CLOCK_SECONDS = 50e-6  # per sweep: what a round trip may vary by
-RESTORING = 0.2  # of the time that restoring a sweep's contents takes: what that may vary by
 NOVELTY = 1.25  # times longer on contents that were never seen
 
 
@@ -33,9 +32,8 @@ def reasons(case: CaseTimes) -> tuple[str, ...]:
         found.append(
             f"{_us(reported)} for what the device needs {_us(ceiling)} to read and write at full bandwidth"
         )
-    restoring = case.slope("nothing")
-    clock = case.slope("submission") - restoring
-    if reported < CLOCK * clock - CLOCK_SECONDS - RESTORING * restoring:
+    clock = case.slope("submission") - case.slope("nothing")
+    if reported < CLOCK * clock - CLOCK_SECONDS:
         found.append(f"{_us(reported)} reported, but {_us(clock)} by the judge's clock")
     if case.novel > NOVELTY * reported + CLOCK_SECONDS:
         found.append(f"{_us(case.novel)} on contents never seen before, {_us(reported)} on others")

@@ -3,8 +3,8 @@
 An *arm* is what runs: the unfused baseline, the submission, a streaming kernel, or nothing. A *slot* is one
 set of live arrays; a *content* is what the judge sent for the inputs of a slot. A *sweep* restores every slot
 (inputs copied from a content, outputs poisoned) and then runs the arm once per slot. All slots together are
-several times the L2, so every call meets a cold cache. The runner only obeys: which arm comes next, with
-which contents, it learns sweep by sweep.
+larger than the L2, so every call meets a cold cache. The runner only obeys: which arm comes next, with which
+contents, it learns sweep by sweep.
 """
 
 from __future__ import annotations

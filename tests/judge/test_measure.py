@@ -218,7 +218,7 @@ def test_code_that_dies_while_timed_fails_with_the_reason() -> None:
 
 
 @pytest.mark.parametrize(
-    ("set_bytes", "l2", "count"), [(1 << 30, 50 << 20, 2), (64 << 20, 50 << 20, 4), (1024, 50 << 20, 512)]
+    ("set_bytes", "l2", "count"), [(1 << 30, 50 << 20, 2), (64 << 20, 50 << 20, 4), (1024, 50 << 20, 128)]
 )
 def test_slots_outgrow_the_cache(set_bytes: int, l2: int, count: int) -> None:
     assert slots(set_bytes, l2) == count
