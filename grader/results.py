@@ -1,7 +1,8 @@
 """The record of one grading run: ``result.json``, the only thing that reports read.
 
 The models below are the record; ``result.schema.json`` beside this file is exported from them by
-``python -m grader.results``. The record is versioned: a newer major version is refused, a newer minor is read.
+``python -m grader.results``. The record is versioned: a newer major version is refused, a newer minor one
+is read.
 
 Layer: imports the verdicts and nothing else of the grader.
 """

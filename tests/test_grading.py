@@ -118,7 +118,7 @@ def test_a_finding_takes_the_memory_group_even_where_the_numbers_are_right(submi
         "  const float inverse_sigma = rsqrtf(variance + EPSILON);\n\n  if (lane == 0 && columns > 0) {",
         "  const float inverse_sigma = rsqrtf(variance + EPSILON);\n"
         "  __shared__ float unused[2];\n"
-        "  if (threadIdx.x < 64 && hidden > 8000) *(volatile float*)(unused + 1) = variance;\n\n"
+        "  if (threadIdx.x < 64 && hidden > 8000) *(volatile float*)(unused + 1) = threadIdx.x;\n\n"
         "  if (lane == 0 && columns > 0) {",
     )
     result = grade(submission, "layernorm_forward").problems[0]

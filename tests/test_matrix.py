@@ -16,14 +16,10 @@ QUICK = {
     *("softmax_forward-online", "softmax_backward-workspace"),
     *("layernorm_forward-squares", "layernorm_backward-two_streams"),
 }
-UNSTAGED = {"fw-default-stream", "bw-default-stream", "ln-default-stream", "lb-default-stream"}
 
 
 def marked(entry: Entry) -> object:
     marks = [] if entry.id in QUICK else [pytest.mark.matrix]
-    if entry.id in UNSTAGED:
-        reason = "inputs are in place before the call, so nothing shows that the stream is another"
-        marks.append(pytest.mark.xfail(reason=reason))
     return pytest.param(entry, marks=marks, id=entry.id)
 
 
@@ -51,4 +47,4 @@ def test_a_right_kernel_passes(on_the_sim: Bench, entry: Entry) -> None:
 
 
 def test_the_quick_ones_exist() -> None:
-    assert {entry.id for entry in entries()} >= QUICK | UNSTAGED
+    assert {entry.id for entry in entries()} >= QUICK

@@ -46,7 +46,22 @@ def request(call: Call, pointers: Mapping[str, int] | None = None) -> dict[str, 
         "memory": "host" if call.memory is Memory.HOST else "device",
         "images": [layout.image_bytes(argument) for argument in arrays(call)] if pointers is None else [],
         "guard": layout.GUARD,
+        "staged": _staged(call, pointers),
     }
+
+
+def _staged(call: Call, pointers: Mapping[str, int] | None) -> list[tuple[int, int, bool]]:
+    """Place or address, size, and whether it is read, of each array that travels through the streams."""
+    if not call.staged or call.memory is Memory.HOST:
+        return []
+    return [
+        (
+            place if pointers is None else pointers[argument.name],
+            layout.data_bytes(argument),
+            argument.data is not None,
+        )
+        for place, argument in enumerate(arrays(call))
+    ]
 
 
 def run(runner: Runner, call: Call) -> Answer:

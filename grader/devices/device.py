@@ -83,13 +83,18 @@ Argument = ArrayArgument | ScalarArgument | StreamArgument
 
 @dataclass(frozen=True)
 class Call:
-    """One call of an entry point. ``seconds`` is the wall time after which it counts as hung."""
+    """One call of an entry point.
+
+    ``seconds`` is the wall time after which it counts as hung. ``staged`` arrays reach the call through its
+    streams and leave through them, so that work on other streams shows.
+    """
 
     entry_point: str
     arguments: tuple[Argument, ...]
     seconds: float
     memory: Memory = Memory.DEVICE
     schedule: Schedule = Schedule.PROGRAM
+    staged: bool = False
 
 
 @dataclass(frozen=True)

@@ -179,7 +179,7 @@ def _judge_case(
         inputs = problem.inputs(content)
         given = arguments(problem, content, inputs)
         before = answers[-1].arrays if answers else previous
-        answers.append(session.run(Call(problem.entry_point, given, seconds, memory, schedule)))
+        answers.append(session.run(Call(problem.entry_point, given, seconds, memory, schedule, case.staged)))
         return _result(problem, content, inputs, problem.oracle(content, inputs), answers[-1], before)
 
     result = CaseResult(name=case.name, group=case.group, verdict=Verdict.PASS)

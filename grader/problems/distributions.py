@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float32]
 
+STREAMS = "streams"
+"""The case group whose arrays travel through the streams of the call."""
+
 
 def build_cases(
     seed: int, table: Iterable[tuple[str, Mapping[str, int], str]], *, both_streams: str | None = None
@@ -39,7 +42,7 @@ def build_cases(
             content = int(
                 np.random.SeedSequence((seed, zlib.crc32(name.encode()))).generate_state(1, np.uint64)[0]
             )
-            cases.append(Case(name, group, sizes, distribution, content, same_stream))
+            cases.append(Case(name, group, sizes, distribution, content, same_stream, group == STREAMS))
     return tuple(cases)
 
 

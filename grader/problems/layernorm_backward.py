@@ -21,7 +21,7 @@ import torch
 
 from grader.baseline.operations import Operation, dense, mapped, reduced, zipped
 from grader.problems import bounds
-from grader.problems.distributions import build_cases, generator, normal
+from grader.problems.distributions import STREAMS, build_cases, generator, normal
 from grader.problems.layernorm_forward import CONTENTS, EPSILON
 from grader.problems.problem import (
     ArrayParameter,
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 SMALL, BORDER, LARGE = "small hidden sizes", "hidden sizes around a border", "large hidden sizes"
 TILES, OFFSET, VARIANCE = "row counts around a tile border", "large offset", "small variance"
-TINY, GRADIENTS, MANY, STREAMS = "tiny gradients", "large gradients", "many rows", "streams"
+TINY, GRADIENTS, MANY = "tiny gradients", "large gradients", "many rows"
 GROUPS = (SMALL, BORDER, LARGE, TILES, OFFSET, VARIANCE, TINY, GRADIENTS, MANY, STREAMS)
 
 

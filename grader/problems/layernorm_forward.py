@@ -25,7 +25,7 @@ import torch
 
 from grader.baseline.operations import Operation, dense, mapped, reduced, zipped
 from grader.problems import bounds
-from grader.problems.distributions import build_cases, generator, normal, with_one_huge
+from grader.problems.distributions import STREAMS, build_cases, generator, normal, with_one_huge
 from grader.problems.problem import (
     ArrayParameter,
     Candidate,
@@ -51,7 +51,7 @@ ILL_CONDITIONED = 8.0  # times 1 / sqrt(EPSILON): the reciprocal root of a varia
 
 SMALL, BORDER, LARGE = "small hidden sizes", "hidden sizes around a border", "large hidden sizes"
 OFFSET, VARIANCE, CONSTANT = "large offset", "small variance", "constant rows"
-MANY, STREAMS = "many rows", "streams"
+MANY = "many rows"
 GROUPS = (SMALL, BORDER, LARGE, OFFSET, VARIANCE, CONSTANT, MANY, STREAMS)
 
 
@@ -97,7 +97,7 @@ def timing_cases(seed: int) -> tuple[Case, ...]:
         ("small", sizes(1024, 256), "normal"),
         ("small", sizes(5120, 256), "normal"),
         ("large", sizes(16_384, 1024), "normal"),
-        ("large", sizes(4096, 4096), "normal"),
+        ("large", sizes(8192, 4096), "normal"),
     ]
     return build_cases(seed, table)
 

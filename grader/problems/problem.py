@@ -69,6 +69,7 @@ class Case:
     distribution: str
     seed: int
     same_stream: bool = False  # pass one stream for all stream parameters
+    staged: bool = False  # inputs arrive through the given streams, outputs leave through them
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ import torch
 
 from grader.baseline.operations import Operation, dense, reduced, zipped
 from grader.problems import bounds
-from grader.problems.distributions import build_cases, generator, normal, with_one_huge
+from grader.problems.distributions import STREAMS, build_cases, generator, normal, with_one_huge
 from grader.problems.problem import (
     ArrayParameter,
     Candidate,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 SHORT, BORDER, LONG = "short rows", "lengths around a bucket border", "long rows"
 OFFSET, TINY, ZEROS = "large gradients", "tiny gradients", "weights that are zero"
-MANY, STREAMS = "many rows", "streams"
+MANY = "many rows"
 GROUPS = (SHORT, BORDER, LONG, OFFSET, TINY, ZEROS, MANY, STREAMS)
 
 

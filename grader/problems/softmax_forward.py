@@ -21,7 +21,7 @@ import torch
 
 from grader.baseline.operations import Operation, dense, mapped, reduced, zipped
 from grader.problems import bounds
-from grader.problems.distributions import build_cases, generator, normal, padding, with_one_huge
+from grader.problems.distributions import STREAMS, build_cases, generator, normal, padding, with_one_huge
 from grader.problems.problem import (
     ArrayParameter,
     Candidate,
@@ -48,7 +48,7 @@ LARGEST_OFFSET = 2048.0  # the cases' scores stay below
 
 SHORT, BORDER, LONG = "short rows", "lengths around a bucket border", "long rows"
 HEADS, NO_MASK, PADDING, FUTURE = "batches and heads", "no mask", "padding mask", "future mask"
-OFFSET, MANY, STREAMS = "large offset", "many rows", "streams"
+OFFSET, MANY = "large offset", "many rows"
 GROUPS = (SHORT, BORDER, LONG, HEADS, NO_MASK, PADDING, FUTURE, OFFSET, MANY, STREAMS)
 
 
@@ -110,7 +110,7 @@ def timing_cases(seed: int) -> tuple[Case, ...]:
         ("small", sizes(2, 8, 64, 64), "padded with -inf"),
         ("small", sizes(32, 8, 40, 40), "padded with -inf"),
         ("large", sizes(8, 8, 512, 512), "padded with -inf"),
-        ("large", sizes(2, 8, 1024, 1024), "padded with -inf"),
+        ("large", sizes(4, 8, 1024, 1024), "padded with -inf"),
         ("large", sizes(2, 8, 1024, 1024, future=True), "padded with -inf"),
     ]
     return build_cases(seed, table)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from grader.runner.library import Runtime
 
 GARBAGE_BYTES = 256 << 20
+DELAYS = 200  # times 0.1 ms on a large GPU
 TO_DEVICE, TO_HOST, ON_DEVICE = 1, 2, 3  # cudaMemcpyKind
 PERSISTING_L2 = 6  # cudaLimitPersistingL2CacheSize
 
@@ -87,6 +88,7 @@ class Gpu:
         self.runtime = runtime
         self.memory = DeviceMemory()
         self._streams: list[Any] = []
+        self._ballast: Any = None
         self._start()
 
     @checked
@@ -103,6 +105,13 @@ class Gpu:
         address = cupy.cuda.runtime.malloc(size)
         cupy.cuda.runtime.memset(address, 0xFF, size)
         cupy.cuda.runtime.free(address)
+
+    @checked
+    def delay(self, stream: int) -> None:
+        """Keep ``stream`` busy for some milliseconds, longer than it takes to load and start a kernel."""
+        self._ballast = self._ballast or cupy.cuda.alloc(GARBAGE_BYTES)
+        for _ in range(DELAYS):
+            cupy.cuda.runtime.memsetAsync(self._ballast.ptr, 0xFF, GARBAGE_BYTES, stream)
 
     @checked
     def new_stream(self) -> Any:  # noqa: ANN401 - CuPy has no types

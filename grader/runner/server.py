@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from grader.runner.host import HostMemory
 from grader.runner.library import CudaError, Runtime, UnloadableError, argument, load
 from grader.runner.protocol import Channel, ClosedError, Frame, Header
+from grader.runner.staging import Staging
 
 if TYPE_CHECKING:
     from grader.runner.gpu import Gpu
@@ -115,8 +116,18 @@ class Server:
         if self._gpu:
             self._gpu.soil()
         self._runtime.settle()
+        staged = [
+            (pointers[place] if place < len(pointers) else place, *rest) for place, *rest in header["staged"]
+        ]
+        staging = Staging(self._runtime, staged, self._streams[: header["streams"]]) if staged else None
+        if staging:
+            staging.arrive(self._gpu.delay if self._gpu else lambda _stream: None)
         self._functions[header["entry_point"]](*arguments)
+        if staging:
+            staging.leave()
         self._runtime.settle()
+        if staging:
+            staging.finish()
         return {"status": "returned"}, memory.content()
 
     def _time(self, header: Header, payload: memoryview) -> tuple[Header, list[Any]]:

@@ -1,7 +1,7 @@
 // initcheck of global memory, and races between blocks.
 //
-// Per segment of 128 bytes the block that wrote it last, a block that read it and the words concerned are kept; when
-// blocks share a segment this is kept per word of 4 bytes. Two accesses are ordered if the first block has executed a
+// Per segment of 128 bytes the block that wrote it last and two blocks that read it are kept, each with its words; when
+// that does not tell what happened to each word, records are kept per word of 4 bytes. Two accesses are ordered if the first block has executed a
 // fence since, and the second block has since looked at what others publish (an atomic, volatile or acquiring access):
 // coarser than the memory model, so that a correct program is never accused. Neighbouring bytes in one word are not told
 // apart if written by plain byte stores of different blocks, so those are left alone.
@@ -31,16 +31,16 @@ struct Touch {
 struct Word {
   Touch writer, reader, other_reader;
 };
+using Detail = std::array<Word, words_per_segment>;
+
 struct Segment {
   std::atomic_flag busy;
   std::uint32_t launch;
   Touch writer, reader, other_reader;
-  std::uint32_t written, read;  // words
-  std::uint32_t detail;         // index + 1 of the words' own records
+  std::uint32_t written, read, other_read;  // words
+  Detail* detail;                           // the words' own records
 };
 static_assert(sizeof(Segment) <= 64);
-
-using Detail = std::array<Word, words_per_segment>;
 
 }  // namespace
 
@@ -52,6 +52,7 @@ struct GlobalRaces {
   bool threads = false;
   std::atomic<std::uint32_t> time{1};
   std::deque<std::atomic<std::uint32_t>> fenced, looked;  // per block
+  std::deque<bool> looking;                               // per block: its last access was such a look
   std::mutex mutex;                                       // of the list of details
   std::deque<Detail> details;
 
@@ -77,6 +78,7 @@ void begin_launch(GlobalRaces& r, const LaunchState& launch) {
   r.looked.clear();
   r.fenced.resize(launch.blocks);
   r.looked.resize(launch.blocks);
+  r.looking.assign(launch.blocks, false);
 }
 
 void fence(Warp& w, const Instruction&, Mask) {
@@ -136,52 +138,83 @@ struct Checker {
     }
   }
 
+  // One record has one time and one kind of access for all its words: it may take another access only if nothing that
+  // it says of its words becomes wrong.
+  bool absorbs(const Touch& record, std::uint32_t recorded, std::uint32_t words) const {
+    return (record.atomic == me.atomic && r.fenced[me.block - 1] <= record.time) || (recorded & ~words) == 0;
+  }
+  bool read_quickly(Segment& s, std::uint32_t words) const {
+    const auto extend = [&](Touch& record, std::uint32_t& recorded) {
+      if (!absorbs(record, recorded, words)) return false;
+      record = me;
+      recorded |= words;
+      return true;
+    };
+    if (s.reader.block == 0 || s.reader.block == me.block) return extend(s.reader, s.read);
+    if (s.other_reader.block == 0 || s.other_reader.block == me.block) return extend(s.other_reader, s.other_read);
+    // A third reader: two of a word suffice, as every writer is another block than one of them.
+    const auto fresh = [&](const Touch& record) { return !record.atomic && r.fenced[record.block - 1] <= record.time; };
+    if ((words & ~(s.read & s.other_read)) == 0 && fresh(s.reader) && fresh(s.other_reader)) return true;
+    if ((s.other_read & ~words) != 0 && (s.read & ~words) != 0) return false;
+    const bool last = (s.other_read & ~words) != 0;
+    (last ? s.reader : s.other_reader) = me;
+    (last ? s.read : s.other_read) = words;
+    return true;
+  }
   // The common case: nobody else, or only readers, and this is a read too.
   bool quick(Segment& s, std::uint32_t words) const {
     if (s.launch != r.launch) {
       s.launch = r.launch;
       s.writer = s.reader = s.other_reader = Touch{};
-      s.written = s.read = s.detail = 0;
+      s.written = s.read = s.other_read = 0;
+      s.detail = nullptr;
     }
     if (s.detail || (s.writer.block && s.writer.block != me.block)) return false;
-    if (!a.write) {
-      if (s.reader.block != me.block) s.other_reader = s.reader;
-      s.reader = me;
-      s.read |= words;
-      return true;
-    }
+    if (!a.write) return read_quickly(s, words);
     if (s.other_reader.block || (s.reader.block && s.reader.block != me.block)) return false;
+    if (!absorbs(s.writer, s.written, words)) return false;
     s.writer = me;
     s.written |= words;
     return true;
   }
   void on_segment(Segment& s, std::uint32_t words, const std::array<std::uint8_t, words_per_segment>& lanes) {
-    if (s.detail == 0) split(s);
-    Detail& detail = r.details[s.detail - 1];
+    if (!s.detail) split(s);
+    Detail& detail = *s.detail;
     for (std::uint32_t m = words; m; m &= m - 1) {
       const auto n = static_cast<unsigned>(std::countr_zero(m));
       on_word(detail[n], lanes[n]);
     }
   }
-  template <class F> void locked(Segment& s, F f) const {
-    if (r.threads) {
-      while (s.busy.test_and_set(std::memory_order_acquire)) {
-      }
+  // f(segment n), alone with it.
+  template <class F> void locked(std::uint64_t n, F f) const {
+    Segment& s = r.segments[n];
+    if (!r.threads) return f(s);
+    while (s.busy.test_and_set(std::memory_order_acquire)) {
     }
-    f();
-    if (r.threads) s.busy.clear(std::memory_order_release);
+    f(s);
+    if (a.write && !a.atomic) store(n);
+    s.busy.clear(std::memory_order_release);
+  }
+  // The instruction stores after its checks. Whoever finds its record must find the value as well, lest a harmless
+  // store of the same value look like another one.
+  void store(std::uint64_t segment) const {
+    for (Mask m = a.mask; m; m &= m - 1) {
+      const auto l = static_cast<unsigned>(std::countr_zero(m));
+      if ((a.address[l] - r.memory.device_base()) >> segment_shift != segment) continue;
+      auto* memory = reinterpret_cast<std::byte*>(a.address[l]);
+      for (std::uint32_t n = 0; n < a.size / a.element; ++n) std::memcpy(memory + n * a.element, a.value[n] + l * a.element, a.element);
+    }
   }
   void split(Segment& s) {
-    const std::lock_guard lock(r.mutex);
-    r.details.emplace_back();
-    s.detail = static_cast<std::uint32_t>(r.details.size());
-    Detail& detail = r.details.back();
+    {
+      const std::lock_guard lock(r.mutex);
+      s.detail = &r.details.emplace_back();
+    }
+    Detail& detail = *s.detail;
     for (unsigned n = 0; n < words_per_segment; ++n) {
       if (s.written >> n & 1) detail[n].writer = s.writer;
-      if (s.read >> n & 1) {
-        detail[n].reader = s.reader;
-        detail[n].other_reader = s.other_reader;
-      }
+      if (s.read >> n & 1) detail[n].reader = s.reader;
+      if (s.other_read >> n & 1) detail[n].other_reader = s.other_reader;
     }
   }
 
@@ -193,8 +226,7 @@ struct Checker {
       const std::uint64_t start = n << segment_shift, from = std::max(low, start), to = std::min(high, start + (1u << segment_shift));
       const auto first = static_cast<unsigned>((from - start) >> 2), last = static_cast<unsigned>((to - 1 - start) >> 2);
       const std::uint32_t words = (~0u << first) & (~0u >> (31 - last));
-      Segment& s = r.segments[n];
-      locked(s, [&] {
+      locked(n, [&](Segment& s) {
         if (quick(s, words)) return;
         std::array<std::uint8_t, words_per_segment> lanes{};
         for (unsigned word = first; word <= last; ++word) lanes[word] = static_cast<std::uint8_t>(first_lane + (std::max(start + 4 * word, low) - low) / a.size);
@@ -212,8 +244,7 @@ struct Checker {
     std::array<std::uint8_t, words_per_segment> lanes{};
     const auto flush = [&] {
       if (!words) return;
-      Segment& s = r.segments[current];
-      locked(s, [&] {
+      locked(current, [&](Segment& s) {
         if (!quick(s, words)) on_segment(s, words, lanes);
       });
       words = 0;
@@ -311,10 +342,10 @@ void check_global(Warp& w, const Instruction& i, const Access& a) {
   GlobalRaces* r = launch.races;
   if (!r) return;
   const auto block = static_cast<std::uint32_t>(w.block->number);
-  if (i.is_volatile) {
-    if (a.atomic && i.target == 1) r->fenced[block] = ++r->time;
-    r->looked[block] = r->time.load();
-  }
+  // What a look sees is older than the block's next access, but perhaps not older than this check before it.
+  if (i.is_volatile || r->looking[block]) r->looked[block] = r->time.load();
+  r->looking[block] = i.is_volatile;
+  if (i.is_volatile && a.atomic && i.target == 1) r->fenced[block] = ++r->time;
   if (a.write && a.size < 4) return;
   Touch me;
   me.block = block + 1;

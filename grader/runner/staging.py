@@ -1,0 +1,73 @@
+"""Inputs that arrive through the streams of a call, and outputs that leave through them.
+
+Work on any other stream then finds poison where its inputs are still on their way, and what it writes is not
+taken along: a launcher has to order its work behind and before that of the streams it was given.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from grader.runner.library import Runtime
+
+ON_DEVICE = 3  # cudaMemcpyKind
+NO_TIMING = 2  # cudaEventDisableTiming
+POISON = 0xFF
+
+
+class Staging:
+    """One call's arrays, each ``(address, bytes, whether it is read)``, and the streams that carry them."""
+
+    def __init__(
+        self, runtime: Runtime, arrays: Sequence[tuple[int, int, bool]], streams: Sequence[int]
+    ) -> None:
+        self._runtime = runtime
+        self._arrays = [(ctypes.c_void_p(address), size, read) for address, size, read in arrays]
+        self._first, *self._others = [ctypes.c_void_p(stream) for stream in streams]
+        self._held = [self._allocated(size) for _, size, _ in self._arrays]
+
+    def arrive(self, delay: Callable[[int], None]) -> None:
+        """Hide the inputs, and enqueue their arrival on all streams behind a ``delay`` on the first."""
+        for (array, size, read), held in zip(self._arrays, self._held, strict=True):
+            if read:
+                self._runtime.call("cudaMemcpy", held, array, ctypes.c_size_t(size), ON_DEVICE)
+                self._runtime.call("cudaMemset", array, POISON, ctypes.c_size_t(size))
+        self._runtime.settle()
+        delay(self._first.value or 0)
+        for (array, size, read), held in zip(self._arrays, self._held, strict=True):
+            if read:
+                self._copy(array, held, size)
+        arrived = self._event(self._first)
+        for other in self._others:
+            self._runtime.call("cudaStreamWaitEvent", other, arrived, 0)
+
+    def leave(self) -> None:
+        """Enqueue the way out of every array, behind all streams."""
+        for other in self._others:
+            self._runtime.call("cudaStreamWaitEvent", self._first, self._event(other), 0)
+        for (array, size, _), held in zip(self._arrays, self._held, strict=True):
+            self._copy(held, array, size)
+
+    def finish(self) -> None:
+        """Once everything has ended: put what came through the streams where the judge looks."""
+        for (array, size, _), held in zip(self._arrays, self._held, strict=True):
+            self._runtime.call("cudaMemcpy", array, held, ctypes.c_size_t(size), ON_DEVICE)
+            self._runtime.call("cudaFree", held)
+
+    def _copy(self, to: ctypes.c_void_p, source: ctypes.c_void_p, size: int) -> None:
+        self._runtime.call("cudaMemcpyAsync", to, source, ctypes.c_size_t(size), ON_DEVICE, self._first)
+
+    def _event(self, stream: ctypes.c_void_p) -> ctypes.c_void_p:
+        event = ctypes.c_void_p()
+        self._runtime.call("cudaEventCreateWithFlags", ctypes.byref(event), NO_TIMING)
+        self._runtime.call("cudaEventRecord", event, stream)
+        return event
+
+    def _allocated(self, size: int) -> ctypes.c_void_p:
+        pointer = ctypes.c_void_p()
+        self._runtime.call("cudaMalloc", ctypes.byref(pointer), ctypes.c_size_t(size))
+        return pointer
