@@ -287,6 +287,44 @@ PROGRAM(rows_of_odd_length) {
   return close(data.host(), expected);
 }
 
+// --- record_in_parts: a block goes on to write a sector of which it has handed over the first part
+__global__ void hand_over(int n, volatile int* flag, float* record, float* out) {
+  if (blockIdx.x == 0) {
+    record[0] = n;
+    __threadfence();
+    *flag = 1;
+    record[1] = 2 * n;
+  } else {
+    while (*flag == 0) {}
+    __threadfence();
+    *out = record[0];
+  }
+}
+PROGRAM(record_in_parts) {
+  Array<int> flag(1);
+  flag.zero();
+  Array<float> record(2), out(1);
+  hand_over<<<2, 1>>>(7, flag, record, out);
+  return out.host()[0] == 7 && record.host()[1] == 14;
+}
+
+// --- counter_beside_results: all blocks count in a word of the sector in which each has a word of its own
+struct Tally {
+  unsigned blocks;
+  float squares[7];
+};
+__global__ void count_and_square(Tally* tally) {
+  atomicAdd(&tally->blocks, 1u);
+  tally->squares[blockIdx.x] = blockIdx.x * blockIdx.x;
+}
+PROGRAM(counter_beside_results) {
+  Array<Tally> tally(1);
+  tally.zero();
+  count_and_square<<<7, 1>>>(tally);
+  const Tally result = tally.host()[0];
+  return result.blocks == 7 && result.squares[6] == 36;
+}
+
 // --- reallocated_and_written: a new buffer where a freed one was, written before it is read
 PROGRAM(reallocated_and_written) {
   const int n = 300;
