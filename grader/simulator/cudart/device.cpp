@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "../limits.h"
+#include "../capability.h"
 #include "abi.h"
 #include "connection.h"
 

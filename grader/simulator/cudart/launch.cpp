@@ -5,7 +5,7 @@
 #include <mutex>
 #include <vector>
 
-#include "../limits.h"
+#include "../capability.h"
 #include "streams.h"
 
 namespace cudart {

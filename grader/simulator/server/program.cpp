@@ -6,7 +6,7 @@
 #include <memory>
 #include <utility>
 
-#include "../limits.h"
+#include "../capability.h"
 #include "fatbin.h"
 
 namespace sim {
