@@ -36,6 +36,7 @@ enum class Ask : std::uint32_t {
   kernel_info,          // u64 host function -> u32 bytes, n, n x (u32 offset, size), u64 static shared, local, u32 threads, registers,
                         // dynamic shared
   symbol,               // u64 host variable -> u64 address, u64 size
+  part_of_symbol,       // u64 host variable, offset, bytes -> u64 address of a part that is to be copied
   allocate,             // u64 bytes, u8 space -> u64 address
   release,              // u64 address, u8 of host memory
   release_async,        // u64 address, u64 stream

@@ -60,6 +60,7 @@ def test_late_streams_keep_only_the_promised_order(
     [
         ("launch_errors_are_returned_once", {"invalid_launch"}),
         ("launch_error_that_nobody_asks_for", {"invalid_launch", "unchecked_error"}),
+        ("beyond_a_symbol", {"memcpy_overflow"}),
         ("bad_arguments", {"memcpy_overflow", "device_pointer_on_host", "double_free"}),
     ],
 )

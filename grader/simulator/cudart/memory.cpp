@@ -190,16 +190,13 @@ Error fill_box(const char* call, const PitchedPointer& to, int value, const Exte
   return sim::success;
 }
 
-// The address of a variable's byte, once it is clear that `bytes` fit behind it.
+// The address of a variable's byte, once the server has seen that `bytes` fit behind it.
 Error in_symbol(const char* call, const void* variable, std::size_t offset, std::size_t bytes, std::byte*& at) {
-  Question question(Ask::symbol, call);
-  question.put(number(variable));
+  Question question(Ask::part_of_symbol, call);
+  question.put(number(variable)).put(std::uint64_t{offset}).put(std::uint64_t{bytes});
   const auto answer = ask(question);
-  if (answer.code != sim::success) return answer.code;
-  auto reader = answer.reader();
-  at = reinterpret_cast<std::byte*>(reader.take<std::uint64_t>()) + offset;
-  const auto size = reader.take<std::uint64_t>();
-  return offset > size || bytes > size - offset ? sim::invalid_value : sim::success;
+  if (answer.code == sim::success) at = reinterpret_cast<std::byte*>(answer.reader().take<std::uint64_t>());
+  return answer.code;
 }
 
 Error to_symbol(const Transfer& how, const void* variable, const void* from, std::size_t bytes, std::size_t offset,

@@ -212,6 +212,20 @@ void Program::perform(Ask ask, std::string_view call, Reader& in, Writer& result
       result.put(address).put(static_cast<std::uint64_t>(size));
       return;
     }
+    case Ask::part_of_symbol: {
+      const auto variable = u64();
+      const auto offset = u64();
+      const auto bytes = u64();
+      const auto [address, size] = symbol(variable);
+      if (offset > size || bytes > size - offset) {
+        world_.report.finding("apicheck", "memcpy_overflow", "",
+                              std::string(call) + " of " + std::to_string(bytes) + " bytes at offset " + std::to_string(offset) +
+                                  " of variable " + variables_.at(variable).name + " of " + std::to_string(size) + " bytes");
+        throw Failed{invalid_value};
+      }
+      result.put(address + offset);
+      return;
+    }
     case Ask::allocate: {
       const auto bytes = u64();
       const auto space = in.take<std::uint8_t>();

@@ -100,7 +100,13 @@ int symbols() {
   scale<<<1, 32>>>(static_cast<float*>(address), 4, 2);
   OK(cudaMemcpyFromSymbol(back, variable, sizeof back));
   CHECK(back[1] == 18);
-  CHECK(cudaMemcpyToSymbol(variable, &nine, 4, 16) == cudaErrorInvalidValue);
+  return 0;
+}
+
+int beyond_a_symbol() {
+  float five[5] = {};
+  CHECK(cudaMemcpyToSymbol(variable, five, 4, 16) == cudaErrorInvalidValue);
+  CHECK(cudaMemcpyFromSymbol(five, variable, sizeof five) == cudaErrorInvalidValue);
   return 0;
 }
 
