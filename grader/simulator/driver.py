@@ -78,7 +78,7 @@ class Options:
     racecheck: bool = True
     synccheck: bool = True
     counters: bool = True
-    instruction_budget: int = 2_000_000_000  # warp instructions per launch
+    instruction_budget: int = 200_000_000  # warp instructions per launch: some 5 to 20 s
     order: Order = Order.PROGRAM
     seed: int = 0  # of Order.SHUFFLED
     threads: int = 1

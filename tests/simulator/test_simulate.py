@@ -62,6 +62,25 @@ def test_leaks_count_when_asked(program: str, capfd: pytest.CaptureFixture[str])
     assert "memcheck: leak: 16 bytes" in capfd.readouterr().err
 
 
+HANG = """
+__global__ void wait(volatile int* flag) {
+  while (*flag == 0) {}
+}
+int main() {
+  int* flag;
+  cudaMalloc(&flag, sizeof *flag);
+  cudaMemset(flag, 0, sizeof *flag);
+  wait<<<2, 32>>>(flag);
+  return cudaDeviceSynchronize() == cudaSuccess ? 0 : 3;
+}
+"""
+
+
+def test_hang_is_told_by_the_default_budget(nvcc: Compile, capfd: pytest.CaptureFixture[str]) -> None:
+    assert simulate([str(nvcc(HANG, "hang", *FLAGS))], json_path=None, leak_check=False) == 3
+    assert "hang: budget in _Z4waitPVi" in capfd.readouterr().err
+
+
 def test_static_runtime_is_refused_with_the_option(nvcc: Compile, capfd: pytest.CaptureFixture[str]) -> None:
     static = nvcc(PROGRAM, "static", "-arch=sm_80")
     assert simulate([str(static)], json_path=None, leak_check=False) == 2
