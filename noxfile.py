@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes.util
 import os
 import re
 import shutil
@@ -14,30 +15,54 @@ import nox
 nox.needs_version = ">=2024.4.15"
 nox.options.sessions = ["grade"]
 nox.options.reuse_existing_virtualenvs = True
+nox.options.default_venv_backend = "virtualenv"  # uv keeps a built package although its sources have changed
 nox.options.error_on_missing_interpreters = True
 
-ROOT = Path(__file__).parent
+BUILD = Path(__file__).parent / ".nox" / "build"
 
 
 def has_nvcc() -> bool:
     """Whether this machine brings a compiler that the grader takes: 12.4 or newer, or 13.x."""
-    folder = os.environ.get("CUDA_HOME")
-    nvcc = shutil.which("nvcc", path=str(Path(folder) / "bin") if folder else None)
-    if nvcc is None:
-        return False
+    home = os.environ.get("CUDA_HOME")
+    found = (shutil.which("nvcc", path=str(Path(home, "bin"))) if home else None, shutil.which("nvcc"))
+    return any(supported(nvcc) for nvcc in found if nvcc is not None)
+
+
+def supported(nvcc: str) -> bool:
+    """Whether ``nvcc`` runs and is of a version that the grader takes."""
     said = subprocess.run([nvcc, "--version"], capture_output=True, text=True, check=False).stdout
     found = re.search(r"release (\d+)\.(\d+)", said)
     return found is not None and (12, 4) <= (int(found[1]), int(found[2])) < (14, 0)
 
 
+def wheel(session: nox.Session) -> Path:
+    """The package, built by tools that lie in one place for all sessions.
+
+    An isolated build brings its own tools each time, and with new tools scikit-build-core compiles all anew.
+    """
+    tools, built = BUILD / "tools", BUILD / "wheel"
+    if not tools.exists():
+        session.install("--target", str(tools), "scikit-build-core>=0.10", "cmake>=3.22", "ninja")
+    options = ("--no-deps", "--no-build-isolation", "--wheel-dir", str(built))
+    session.run_install(
+        "python", "-m", "pip", "wheel", *options, ".", env={"PYTHONPATH": str(tools)}, silent=True
+    )
+    return max(built.glob("*.whl"), key=lambda path: path.stat().st_mtime)
+
+
 def install(session: nox.Session, *extras: str) -> None:
-    """The package, with nvcc's wheels where the machine has no compiler and CuPy where it has a GPU."""
+    """The package, with nvcc's wheels where the machine has no compiler, and with what else it can use."""
     wanted = list(extras)
     if not has_nvcc():
         wanted.append("cuda")
     if shutil.which("nvidia-smi"):
         wanted.append("gpu")
-    session.install(f".[{','.join(wanted)}]" if wanted else ".")
+    if ctypes.util.find_library("seccomp"):
+        wanted.append("sandbox")
+    package = wheel(session)
+    # Its version stays when its sources change.
+    session.install("--force-reinstall", "--no-deps", str(package))
+    session.install(f"{package}[{','.join(wanted)}]" if wanted else str(package))
 
 
 def run_grader(session: nox.Session, *arguments: str) -> None:

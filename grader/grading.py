@@ -370,9 +370,7 @@ class _Judge:
         limits = self._request.assignment.limits
 
         def begin(case: Case) -> None:
-            if self._stopped.is_set():
-                raise _InterruptedError
-            self._progress(f"{self._entry.id} on {device.name}: {case.name}")
+            self._begin(f"{self._entry.id} on {device.name}: {case.name}")
 
         def open_session() -> Session:
             self._session = device.open(library, (self._problem.entry_point,))
@@ -402,9 +400,15 @@ class _Judge:
             baseline=machine.baseline,
             seed=self._request.seed,
             seconds=self._request.assignment.limits.run_seconds_gpu,
-            progress=self._progress,
+            progress=self._begin,
         )
         return measure(timing, target, memory)
+
+    def _begin(self, what: str) -> None:
+        """Say what comes next, unless the run was interrupted."""
+        if self._stopped.is_set():
+            raise _InterruptedError
+        self._progress(what)
 
     def _memory(self) -> Memory:
         if self._request.memory != "auto":

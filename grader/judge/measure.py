@@ -50,7 +50,7 @@ CACHES = 5  # all slots together exceed the L2 this many times
 MOST_SLOTS = 128  # more of them would cost more to restore than to run
 HEAT_SECONDS = 1.0
 VERIFIED_ELEMENTS = 1 << 26  # per case and process; comparing takes longer than measuring
-FEWEST_VERIFIED = 4
+FEWEST_VERIFIED, MOST_VERIFIED = 4, 64
 BATCH_SECONDS = 0.5
 BATCHES = 3  # of each length
 
@@ -171,7 +171,7 @@ class _Sweeps:
         self._slots = plan.slots
         written = [array for array in calls.arrays(plan.call) if array.name in plan.written]
         elements = sum(math.prod(array.shape) for array in written)
-        self._verifications = max(FEWEST_VERIFIED, VERIFIED_ELEMENTS // elements)
+        self._verifications = min(MOST_VERIFIED, max(FEWEST_VERIFIED, VERIFIED_ELEMENTS // elements))
         self._contents = self._fresh()
         self._verified = self._wrong = 0
         session.prepare(plan, self._contents.arrays())
