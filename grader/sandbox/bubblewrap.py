@@ -163,12 +163,7 @@ def arguments(
         "--unshare-uts",
         "--unshare-cgroup-try",
     ]
-    if user is None:
-        line += ["--unshare-user", *(["--disable-userns"] if "--disable-userns" in options else [])]
-    else:
-        line += ["--cap-drop", "ALL"]
-        for capability in ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP"):  # setpriv spends them
-            line += ["--cap-add", capability]
+    line += _privileges(user, options)
     line += ["--die-with-parent", "--new-session", "--clearenv", "--hostname", "sandbox"]
     line += _system()
     line += ["--proc", "/proc", "--dev", "/dev"]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import grader
 from grader.sandbox.backends import select
 from grader.sandbox.sandbox import Ended, Job, Limits, SandboxError
 
@@ -237,7 +238,7 @@ def test_bubblewrap_shows_inputs_read_only_and_nothing_else(bubblewrap: Bubblewr
 
 
 def test_bubblewrap_hides_the_grader_from_its_own_interpreter(bubblewrap: BubblewrapSandbox) -> None:
-    package = Path(__file__).resolve().parents[2] / "grader"
+    package = Path(grader.__file__).parent
     job = Job(("/bin/ls", str(package)), Limits(wall_seconds=20), inputs=(package.parent,))
     assert bubblewrap.run(job).stdout == b""
     part = package / "sandbox" / "sandbox.py"
