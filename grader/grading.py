@@ -374,6 +374,9 @@ class _Judge:
 
         def open_session() -> Session:
             self._session = device.open(library, (self._problem.entry_point,))
+            if self._stopped.is_set():  # while it opened, so that nobody closed it
+                self._session.close()
+                raise _InterruptedError
             return self._session
 
         return judge(
