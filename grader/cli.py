@@ -6,6 +6,7 @@ import contextlib
 import json
 import secrets
 import shutil
+import signal
 import sys
 import traceback
 from pathlib import Path
@@ -68,7 +69,10 @@ class _FaultError(click.ClickException):
 
 
 def main() -> None:
-    """Run a command; Ctrl-C ends any of them with 130, and what nobody foresaw with 4."""
+    """Run a command; Ctrl-C and SIGTERM end any of them with 130, and what nobody foresaw with 4."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:  # nohup ignores a lost terminal
+            signal.signal(number, signal.default_int_handler)
     try:
         code = commands.main(prog_name="grader", standalone_mode=False)
     except (click.exceptions.Abort, KeyboardInterrupt):

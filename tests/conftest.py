@@ -1,11 +1,16 @@
-"""Tests that need a GPU are skipped, visibly, where none works."""
+"""Tests that need a GPU are skipped, visibly, where none works; all can be interrupted."""
 
 from __future__ import annotations
+
+import signal
 
 import pytest
 
 from grader.build.toolchain import find
 from grader.devices import gpu
+
+# Jobs that a shell runs in the background ignore Ctrl-C, and so would all that the tests start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

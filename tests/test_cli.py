@@ -132,7 +132,10 @@ def test_quiet_prints_the_last_line_alone(tmp_path: Path) -> None:
     assert run("grade", tmp_path, "--quiet").stdout == "Score: 0.0/48.0 (100.0 possible)\n"
 
 
-def test_an_interrupt_leaves_a_valid_record_of_what_was_judged(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_leaves_a_valid_record_of_what_was_judged(
+    number: signal.Signals, tmp_path: Path
+) -> None:
     (tmp_path / "softmax_kernel.cu").write_text(
         """
 __global__ void spin(volatile float* x) { while (x[0] == x[0] || x[0] != x[0]) {} }
@@ -142,39 +145,29 @@ extern "C" void launch_attn_softmax(float* inp, const float*, int, int, int, int
 }
 """
     )
+    options = ("--problem", "softmax_forward", "--device", "sim", "--json", str(tmp_path / "r.json"))
     process = subprocess.Popen(
-        [
-            *GRADER,
-            "grade",
-            str(tmp_path),
-            "--problem",
-            "softmax_forward",
-            "--device",
-            "sim",
-            "--json",
-            str(tmp_path / "r.json"),
-        ],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
+        [*GRADER, "grade", str(tmp_path), *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
-    cache = time.monotonic() + 60
-    while not _simulating(process.pid) and process.poll() is None and time.monotonic() < cache:
+    begun = time.monotonic()
+    while not (started := _below(process.pid, "grader-sim")) and process.poll() is None:
+        assert time.monotonic() < begun + 120
         time.sleep(0.2)
-    process.send_signal(signal.SIGINT)
+    started += _below(process.pid, "keeper.py")
+    process.send_signal(number)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
     assert out.splitlines()[-1].startswith("Score: 0.0/0.0")
     assert results.read(tmp_path / "r.json").exit_code == 130
-    assert not _simulating(process.pid)
+    assert not [pid for pid in started if os.path.exists(f"/proc/{pid}")]  # noqa: PTH110
 
 
-def _simulating(parent: int) -> bool:
-    """Whether a simulator runs below ``parent``."""
+def _below(parent: int, name: str) -> list[int]:
+    """The processes called ``name`` that ``parent`` started."""
     children = subprocess.run(
-        ["ps", "-o", "args=", "--ppid", str(parent)], capture_output=True, text=True, check=False
+        ["ps", "-o", "pid=,args=", "--ppid", str(parent)], capture_output=True, text=True, check=False
     ).stdout
-    return "grader-sim" in children
+    return [int(line.split()[0]) for line in children.splitlines() if name in line]
 
 
 def test_the_problems_are_listed_with_points_and_targets(tmp_path: Path) -> None:

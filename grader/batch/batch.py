@@ -269,7 +269,7 @@ def _grade_all(
     """Grade each entry and ``store`` its record as it comes; return whether an interrupt ended it early."""
     jobs = request.jobs or (1 if device == "gpu" else max(1, (os.cpu_count() or 1) // 2))
     children = Children()
-    with _terminations_interrupt(), ThreadPoolExecutor(jobs) as pool:
+    with ThreadPoolExecutor(jobs) as pool:
         futures = {pool.submit(_grade, entry, request, device, children): entry for entry in entries}
         waiting = dict(futures)
         try:
@@ -368,18 +368,3 @@ def _storing(place: Path) -> Iterator[None]:
         raise StorageError(
             f"{error} Results before this are kept: then run the same command again."
         ) from error
-
-
-@contextmanager
-def _terminations_interrupt() -> Iterator[None]:
-    """SIGTERM and a lost terminal end a batch as Ctrl-C does, so that no process of it stays behind."""
-    before = {
-        number: signal.signal(number, signal.default_int_handler)
-        for number in (signal.SIGTERM, signal.SIGHUP)
-        if signal.getsignal(number) is signal.SIG_DFL
-    }
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

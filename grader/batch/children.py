@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-GRACE_SECONDS = 10.0  # for an interrupted process to end its sandboxes
+GRACE_SECONDS = 10.0  # for a terminated process to end its sandboxes
 GRADE = (sys.executable, "-m", "grader", "grade")
 
 
@@ -58,13 +58,13 @@ class Children:
                 self._running.discard(child)
 
     def stop(self) -> None:
-        """Interrupt what runs, kill what is still there after a while, and start nothing more."""
+        """Terminate what runs, kill what is still there after a while, and start nothing more."""
         with self._lock:
             self._stopped = True
             running = tuple(self._running)
         try:
             for child in running:
-                child.send_signal(signal.SIGINT)
+                child.terminate()  # a shell's background jobs ignore SIGINT, and so would their children
             for child in running:
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     child.wait(GRACE_SECONDS)

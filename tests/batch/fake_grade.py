@@ -17,6 +17,7 @@ WANTED = ("layernorm_kernel.cu", "softmax_kernel.cu")
 
 
 def main() -> int:
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     log, path, *options = sys.argv[1:]
     options.remove("--quiet")
     chosen = dict(zip(options[::2], options[1::2], strict=True))

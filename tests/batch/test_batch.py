@@ -170,10 +170,11 @@ def test_the_gradebook_keeps_what_other_folders_brought(request_: Request, tmp_p
 
 
 INTERRUPTED = """
-import sys
+import signal, sys
 from pathlib import Path
 from grader.assignments.assignment import load
 from grader.batch.batch import Request, closing_lines, run
+signal.signal(signal.SIGTERM, signal.default_int_handler)  # as the commands do
 folder, out, force, *command = sys.argv[1:]
 request = Request(Path(folder), Path(out), load("llm_systems_3"), "sim", jobs=2, command=command,
                   force=force == "force")

@@ -14,15 +14,13 @@ from grader.batch.children import Children, StoppedError
 
 STUBBORN = """
 import pathlib, signal, sys, time
-signal.signal(signal.SIGINT, signal.SIG_IGN)
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
 pathlib.Path(sys.argv[1]).touch()
 time.sleep(600)
 """
 
 
-def test_a_process_that_ignores_the_interrupt_is_killed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_process_that_ignores_its_end_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(children, "GRACE_SECONDS", 0.2)
     running = Children()
     codes: list[int] = []
