@@ -1,5 +1,9 @@
 """Collects the files of a submission, a folder or a zip, into a private copy that nothing else writes to.
 
+A submission may be a whole homework: only names are listed until it is known which files are wanted. These
+are read, and the headers below them that they mention; nothing else is opened, and an archive is never
+unpacked as a whole.
+
 What is wrong with a submission is a ``SubmissionError`` (the score is 0 and says why) or, for a file that is
 not there, a line in ``problems``; a path that does not exist is a ``UsageError``, the caller's mistake.
 """
@@ -9,28 +13,34 @@ from __future__ import annotations
 import difflib
 import hashlib
 import os
+import re
 import stat
 import tempfile
 import zipfile
 import zlib
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from types import TracebackType
     from typing import Self
 
-_MOST_ENTRIES = 2_000
+_MOST_ENTRIES = 200_000  # files and folders that are listed; a homework with a virtual environment has 30,000
+_MOST_DEPTH = 12
+_MOST_FILES = 500  # that are read
 _MOST_FILE_BYTES = 4 << 20
 _MOST_TOTAL_BYTES = 64 << 20
 _MOST_RATIO = 200  # of a member's size to what it takes in the archive; source code reaches about 10
 _RATIO_FROM_BYTES = 1 << 20  # below this a high ratio does no harm
+_SHOWN = 3  # names in a note
 _TRAVELLERS = frozenset({".cu", ".cuh", ".h", ".hpp", ".inl", ".inc"})
 SOURCES = _TRAVELLERS | {".py"}
 CLUTTER = frozenset({"__MACOSX", "__pycache__"})
 _ENCRYPTED = 0x1
+_MENTION = re.compile(rb'["<]([^"<>\n]+\.(?:cuh?|hpp|h|inl|inc))[">]')
 
 
 class SubmissionError(Exception):
@@ -46,12 +56,11 @@ class Submission:
     """What was handed in. As a context manager it removes its private copy at the end.
 
     Attributes:
-        name: the folder's or archive's name.
+        name: the folder's or archive's name, printable.
         sha256: the hash of all collected files with their names.
         files: the wanted files that are there, by name, in the private copy.
-        notes: what was understood in another way than asked, for the header ("taken from src/").
+        notes: what was taken from where and what was ignored, unless the files lie at the top alone.
         problems: why a wanted file is missing, by its name.
-        folder: the private copy: the wanted files and the headers and sources that lay beside them.
     """
 
     name: str
@@ -59,12 +68,16 @@ class Submission:
     files: Mapping[str, Path]
     notes: tuple[str, ...]
     problems: Mapping[str, str]
-    folder: Path
     _copy: tempfile.TemporaryDirectory[str] = field(repr=False, compare=False)
 
-    def contents(self) -> dict[str, bytes]:
-        """Every collected file by name: what the compiler may see."""
-        return {path.name: path.read_bytes() for path in sorted(self.folder.iterdir())}
+    def contents(self, name: str) -> dict[str, bytes]:
+        """The wanted file ``name`` and what lies beside and below it, by path from there.
+
+        All that its compiler may see.
+        """
+        folder = self.files[name].parent
+        paths = (path for path in sorted(folder.rglob("*")) if path.is_file())
+        return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
 
     def close(self) -> None:
         """Remove the private copy."""
@@ -79,10 +92,16 @@ class Submission:
         self.close()
 
 
-def collect(path: Path, wanted: Iterable[str]) -> Submission:
-    """Collect the ``wanted`` files of the submission at ``path``, and the headers beside them.
+def printable(name: str | PurePosixPath) -> str:
+    """A name that may hold bytes that are no UTF-8, as text that can be written anywhere."""
+    return str(name).encode(errors="surrogateescape").decode(errors="replace")
 
-    They may lie at the top, in ``src/``, or one folder deeper (as a zip of a folder has it).
+
+def collect(path: Path, wanted: Iterable[str]) -> Submission:
+    """Collect the ``wanted`` files of the submission at ``path``, and the headers that they mention.
+
+    They may lie at any depth. All are taken from the folder that holds most of them; among equals from the
+    least deep one, from one called ``src``, and from the first in the alphabet, in this order.
 
     Raises:
         SubmissionError: it is empty, damaged, encrypted, escaping, too big or unreadable.
@@ -93,33 +112,51 @@ def collect(path: Path, wanted: Iterable[str]) -> Submission:
     try:
         path.stat()
     except PermissionError as error:
-        raise SubmissionError(f"cannot read {path}: {error.strerror}") from error
+        raise SubmissionError(f"cannot read {printable(str(path))}: {error.strerror}") from error
     except OSError as error:
         hint = _nearest_path(path)
-        raise UsageError(f"{path} does not exist. Give a folder or a .zip file.{hint}") from error
-    if path.is_dir():
-        found = _read_folder(path)
-    elif path.suffix.lower() == ".zip" or zipfile.is_zipfile(path):
-        found = _read_zip(path)
-    else:
-        raise SubmissionError(f"{path.name} is neither a folder nor a zip archive. Hand in one of the two.")
-    if not found:
-        raise SubmissionError(f"{path.name} holds no source file. Expected: {', '.join(names)}.")
-    chosen, notes = _choose(found, names)
-    problems = {name: _missing(name, found) for name in names if name not in chosen}
-    copied = _with_travellers(found, chosen)
-    copy = tempfile.TemporaryDirectory(prefix="grader-submission-")
-    folder = Path(copy.name)
-    digest = hashlib.sha256()
-    for name in sorted(copied):
-        content = copied[name]
-        (folder / name).write_bytes(content)
-        digest.update(
-            f"{len(name.encode())}:{name}{len(content)}:".encode(errors="surrogateescape") + content
+        raise UsageError(
+            f"{printable(str(path))} does not exist. Give a folder or a .zip file.{hint}"
+        ) from error
+    with ExitStack() as stack:
+        if path.is_dir():
+            tree: _Tree = _Folder(path)
+        elif path.suffix.lower() == ".zip" or zipfile.is_zipfile(path):
+            tree = stack.enter_context(_Archive(path))
+        else:
+            raise SubmissionError(
+                f"{printable(path.name)} is neither a folder nor a zip archive. Hand in one of the two."
+            )
+        return _collected(path, tree, names)
+
+
+def _collected(path: Path, tree: _Tree, names: list[str]) -> Submission:
+    sources = [place for place in tree.places if place.suffix in SOURCES]
+    if not sources:
+        inner = next((place for place in tree.places if place.suffix.lower() == ".zip"), None)
+        hint = f" Found {printable(inner)} in it: unpack that first." if inner is not None else ""
+        raise SubmissionError(
+            f"{printable(path.name)} holds no source file. Expected: {', '.join(names)}.{hint}"
         )
-    files = {name: folder / name for name in chosen}
-    title = path.resolve().name.removesuffix(".zip") or str(path.resolve())
-    return Submission(title, digest.hexdigest(), files, tuple(notes), problems, folder, copy)
+    chosen = _choose(sources, names)
+    reader = _Reader(tree)
+    parts = {name: _with_headers(place, sources, reader) for name, place in chosen.items()}
+    copy = tempfile.TemporaryDirectory(prefix="grader-submission-")
+    numbers = {place.parent: str(number) for number, place in enumerate(dict.fromkeys(chosen.values()))}
+    digest = hashlib.sha256()
+    files = {}
+    for name, place in sorted(chosen.items()):
+        folder = Path(copy.name, numbers[place.parent])
+        files[name] = folder / name
+        for relative, content in sorted(parts[name].items()):
+            target = folder / relative
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(content)
+            digest.update(f"{len(relative.encode())}:{relative}{len(content)}:".encode() + content)
+    title = printable(path.resolve().name.removesuffix(".zip") or str(path.resolve()))
+    problems = {name: _missing(name, sources) for name in names if name not in chosen}
+    notes = (*_doubts(chosen, sources, reader), *_taken(chosen, tree, set(reader.read_places)))
+    return Submission(title, digest.hexdigest(), files, notes, problems, copy)
 
 
 def _nearest_path(path: Path) -> str:
@@ -127,156 +164,238 @@ def _nearest_path(path: Path) -> str:
         close = difflib.get_close_matches(path.name, os.listdir(path.parent), n=1)  # noqa: PTH208
     except OSError:
         return ""
-    return f" Did you mean {path.parent / close[0]}?" if close else ""
+    return f" Did you mean {printable(str(path.parent / close[0]))}?" if close else ""
 
 
 def _interesting(place: PurePosixPath) -> bool:
     return not any(part in CLUTTER or part.startswith(".") for part in place.parts)
 
 
-def _read_folder(root: Path) -> dict[PurePosixPath, bytes]:
-    """The files of a folder down to two levels, by relative path; no link is followed."""
-    found: dict[PurePosixPath, bytes] = {}
-    total = 0
-    for path in _walk(root):
-        place = PurePosixPath(path.relative_to(root).as_posix())
-        if len(found) >= _MOST_ENTRIES:
-            raise SubmissionError(f"{root.name} holds more than {_MOST_ENTRIES} files.")
-        content = _read_file(path, place)
-        total += len(content)
-        if total > _MOST_TOTAL_BYTES:
-            raise SubmissionError(
-                f"{root.name} holds more than {_MOST_TOTAL_BYTES >> 20} MiB of source files."
-            )
-        found[place] = content
-    return found
+class _Tree(Protocol):
+    """The files of a submission by their place in it, in order, without their content."""
+
+    places: list[PurePosixPath]
+
+    def read(self, place: PurePosixPath) -> bytes:
+        """The content of a file, one byte more than is allowed if it is longer."""
 
 
-def _walk(root: Path) -> Iterator[Path]:
-    pending = [root]
-    while pending:
-        folder = pending.pop()
+class _Folder:
+    """A folder; no link in it is followed."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self.places = sorted(self._walk())
+
+    def _walk(self) -> Iterator[PurePosixPath]:
+        pending = [PurePosixPath()]
+        seen = 0
+        while pending:
+            folder = pending.pop()
+            try:
+                entries = list(os.scandir(self._root / folder))
+            except OSError as error:
+                raise SubmissionError(
+                    f"cannot read {printable(str(self._root / folder))}: {error.strerror}"
+                ) from error
+            seen += len(entries)
+            if seen > _MOST_ENTRIES:
+                raise SubmissionError(f"{printable(self._root.name)} holds more than {_MOST_ENTRIES:,} files.")
+            for entry in entries:
+                place = folder / entry.name
+                if not _interesting(PurePosixPath(entry.name)):
+                    continue
+                if entry.is_dir(follow_symlinks=False):
+                    if len(place.parts) < _MOST_DEPTH:
+                        pending.append(place)
+                elif entry.is_symlink() or entry.is_file(follow_symlinks=False):
+                    yield place
+
+    def read(self, place: PurePosixPath) -> bytes:
+        path = self._root / place
+        if path.is_symlink():
+            raise SubmissionError(f"{printable(place)} is a link. Hand in the file itself.")
         try:
-            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+            fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            if not stat.S_ISREG(os.fstat(fd).st_mode):
+                os.close(fd)
+                raise SubmissionError(f"{printable(place)} is not a plain file.")
+            with open(fd, "rb") as file:  # noqa: PTH123
+                return file.read(_MOST_FILE_BYTES + 1)
         except OSError as error:
-            raise SubmissionError(f"cannot read {folder}: {error.strerror}") from error
-        for entry in entries:
-            path = folder / entry.name
-            place = PurePosixPath(path.relative_to(root).as_posix())
-            if not _interesting(place):
-                continue
-            if entry.is_dir(follow_symlinks=False):
-                if len(place.parts) <= 2:
-                    pending.append(path)
-            elif entry.is_symlink():
-                if place.suffix in SOURCES:
-                    raise SubmissionError(f"{place} is a link. Hand in the file itself.")
-            elif entry.is_file(follow_symlinks=False) and place.suffix in SOURCES:
-                yield path
+            raise SubmissionError(f"cannot read {printable(place)}: {error.strerror}") from error
 
 
-def _read_file(path: Path, place: PurePosixPath) -> bytes:
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            os.close(fd)
-            raise SubmissionError(f"{place} is not a plain file.")
-        with open(fd, "rb") as file:  # noqa: PTH123
-            content = file.read(_MOST_FILE_BYTES + 1)
-    except OSError as error:
-        raise SubmissionError(f"cannot read {place}: {error.strerror}") from error
-    if len(content) > _MOST_FILE_BYTES:
-        raise SubmissionError(f"{place} is larger than {_MOST_FILE_BYTES >> 20} MiB.")
-    return content
+class _Archive:
+    """A zip archive. No member may lead out of it; what is read is checked before it is unpacked."""
+
+    def __init__(self, path: Path) -> None:
+        self._name = printable(path.name)
+        self._stack = ExitStack()
+        try:
+            self._zip = self._stack.enter_context(zipfile.ZipFile(path))
+            self._members = self._listed()
+        except (OSError, zipfile.BadZipFile, NotImplementedError, ValueError) as error:
+            self._stack.close()
+            raise self._error(error) from error
+        except SubmissionError:
+            self._stack.close()
+            raise
+        self.places = sorted(self._members)
+
+    def _listed(self) -> dict[PurePosixPath, list[zipfile.ZipInfo]]:
+        infos = self._zip.infolist()
+        if len(infos) > _MOST_ENTRIES:
+            raise SubmissionError(f"{self._name} holds more than {_MOST_ENTRIES:,} files.")
+        members: dict[PurePosixPath, list[zipfile.ZipInfo]] = {}
+        for info in infos:
+            place = PurePosixPath(info.filename.replace("\\", "/"))
+            if place.is_absolute() or ".." in place.parts or (place.parts and place.parts[0].endswith(":")):
+                raise SubmissionError(f"{self._name} holds {info.filename}, which would escape its folder.")
+            if info.flag_bits & _ENCRYPTED:
+                raise SubmissionError(f"{self._name} is encrypted. Hand it in without a password.")
+            if not info.is_dir() and _interesting(place) and len(place.parts) <= _MOST_DEPTH:
+                members.setdefault(place, []).append(info)
+        return members
+
+    def read(self, place: PurePosixPath) -> bytes:
+        info, *others = self._members[place]
+        if others:
+            raise SubmissionError(f"{self._name} holds {place} twice.")
+        if stat.S_ISLNK(info.external_attr >> 16):
+            raise SubmissionError(f"{self._name} holds a link, {place}. Put the file itself in.")
+        packed = max(1, info.compress_size)
+        if info.file_size > _RATIO_FROM_BYTES and info.file_size / packed > _MOST_RATIO:
+            raise SubmissionError(f"{place} in {self._name} unpacks to {info.file_size // packed} times.")
+        try:
+            with self._zip.open(info) as file:
+                return file.read(_MOST_FILE_BYTES + 1)
+        except (OSError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError) as error:
+            raise self._error(error) from error
+
+    def _error(self, error: Exception) -> SubmissionError:
+        if isinstance(error, OSError):
+            return SubmissionError(f"cannot read {self._name}: {error.strerror or error}")
+        return SubmissionError(f"{self._name} is not a zip archive or is damaged: {error}. Zip it again.")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
 
 
-def _read_zip(path: Path) -> dict[PurePosixPath, bytes]:
-    """The files of an archive down to two levels; every member is checked before any is unpacked."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            members = archive.infolist()
-            _check_members(path.name, members)
-            found: dict[PurePosixPath, bytes] = {}
-            for member in members:
-                place = PurePosixPath(member.filename)
-                if member.is_dir() or not _interesting(place) or place.suffix not in SOURCES:
-                    continue
-                if len(place.parts) > 3:
-                    continue
-                if place in found:
-                    raise SubmissionError(f"{path.name} holds {place} twice.")
-                with archive.open(member) as file:
-                    content = file.read(_MOST_FILE_BYTES + 1)
-                if len(content) > _MOST_FILE_BYTES:
-                    raise SubmissionError(
-                        f"{place} in {path.name} is larger than {_MOST_FILE_BYTES >> 20} MiB."
-                    )
-                found[place] = content
-            return found
-    except OSError as error:
-        raise SubmissionError(f"cannot read {path.name}: {error.strerror or error}") from error
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError) as error:
-        raise SubmissionError(
-            f"{path.name} is not a zip archive or is damaged: {error}. Zip it again."
-        ) from error
+class _Reader:
+    """Reads files of a tree, each once, within the limits of a submission."""
+
+    def __init__(self, tree: _Tree) -> None:
+        self._tree = tree
+        self._total = 0
+        self.read_places: dict[PurePosixPath, bytes] = {}
+
+    def read(self, place: PurePosixPath) -> bytes:
+        if place not in self.read_places:
+            content = self._tree.read(place)
+            self._total += len(content)
+            if len(content) > _MOST_FILE_BYTES:
+                raise SubmissionError(f"{printable(place)} is larger than {_MOST_FILE_BYTES >> 20} MiB.")
+            if len(self.read_places) >= _MOST_FILES or self._total > _MOST_TOTAL_BYTES:
+                raise SubmissionError(
+                    f"the files that {printable(place)} belongs to are more than {_MOST_FILES} "
+                    f"or {_MOST_TOTAL_BYTES >> 20} MiB."
+                )
+            self.read_places[place] = content
+        return self.read_places[place]
 
 
-def _check_members(archive: str, members: list[zipfile.ZipInfo]) -> None:
-    if len(members) > _MOST_ENTRIES:
-        raise SubmissionError(f"{archive} holds more than {_MOST_ENTRIES} files.")
-    if sum(member.file_size for member in members) > _MOST_TOTAL_BYTES:
-        raise SubmissionError(f"{archive} would unpack to more than {_MOST_TOTAL_BYTES >> 20} MiB.")
-    for member in members:
-        place = PurePosixPath(member.filename.replace("\\", "/"))
-        if place.is_absolute() or ".." in place.parts or (place.parts and place.parts[0].endswith(":")):
-            raise SubmissionError(f"{archive} holds {member.filename}, which would escape its folder.")
-        if stat.S_ISLNK(member.external_attr >> 16):
-            raise SubmissionError(f"{archive} holds a link, {member.filename}. Put the file itself in.")
-        if member.flag_bits & _ENCRYPTED:
-            raise SubmissionError(f"{archive} is encrypted. Hand it in without a password.")
-        packed = max(1, member.compress_size)
-        if member.file_size > _RATIO_FROM_BYTES and member.file_size / packed > _MOST_RATIO:
-            raise SubmissionError(
-                f"{member.filename} in {archive} unpacks to {member.file_size // packed} times."
-            )
+def _choose(sources: list[PurePosixPath], names: list[str]) -> dict[str, PurePosixPath]:
+    """Where each wanted file is taken from, if it is anywhere; ``collect`` tells the rule."""
+    held: dict[PurePosixPath, set[str]] = {}
+    for place in sources:
+        if place.name in names:
+            held.setdefault(place.parent, set()).add(place.name)
+
+    def rank(folder: PurePosixPath) -> tuple[int, int, bool, str]:
+        return -len(held[folder]), len(folder.parts), folder.name != "src", str(folder)
+
+    ranked = sorted(held, key=rank)
+    found = {name: next((folder for folder in ranked if name in held[folder]), None) for name in names}
+    return {name: folder / name for name, folder in found.items() if folder is not None}
 
 
-def _choose(
-    found: Mapping[PurePosixPath, bytes], names: list[str]
-) -> tuple[dict[str, PurePosixPath], list[str]]:
-    """Where each wanted file is taken from: the shallowest place, ``src`` first among equals."""
-    chosen: dict[str, PurePosixPath] = {}
-    notes: list[str] = []
-    for name in names:
-        places = sorted(
-            (place for place in found if place.name == name),
-            key=lambda place: (len(place.parts), place.parts[:-1] != ("src",), str(place)),
-        )
-        if not places:
+def _doubts(
+    chosen: Mapping[str, PurePosixPath], sources: list[PurePosixPath], reader: _Reader
+) -> Iterator[str]:
+    """A warning for each file that is there more than once."""
+    for name, taken in chosen.items():
+        others = [place for place in sources if place.name == name and place != taken]
+        if not others:
             continue
-        chosen[name] = places[0]
-        if len(places[0].parts) > 1:
-            notes.append(f"{name} was taken from {places[0].parent}/")
-        if len(places) > 1:
-            others = ", ".join(str(place) for place in places[1:])
-            notes.append(f"{name} is there more than once: took {places[0]}, not {others}")
-    return chosen, notes
+        if len(others) <= _SHOWN and all(_same(reader, taken, other) for other in others):
+            yield f"{name} is there more than once: took {printable(taken)}; the others hold the same"
+        else:
+            yield f"{name} is there more than once: took {printable(taken)}, not {_listed(others)}"
 
 
-def _missing(name: str, found: Mapping[PurePosixPath, bytes]) -> str:
+def _same(reader: _Reader, one: PurePosixPath, other: PurePosixPath) -> bool:
+    try:
+        return reader.read(one) == reader.read(other)
+    except SubmissionError:  # not a file that is graded, so no reason not to grade
+        return False
+
+
+def _taken(
+    chosen: Mapping[str, PurePosixPath], tree: _Tree, read: set[PurePosixPath]
+) -> Iterator[str]:
+    """What was taken from where, and what was not looked at."""
+    folders = dict.fromkeys(place.parent for place in chosen.values())
+    for folder in folders:
+        if folder.parts:
+            names = [name for name, place in chosen.items() if place.parent == folder]
+            verb = "were" if len(names) > 1 else "was"
+            yield f"{' and '.join(names)} {verb} taken from {printable(folder)}/"
+    ignored = [place for place in tree.places if place not in read]
+    if ignored:
+        yield f"ignored {_listed(ignored)}"
+
+
+def _listed(places: list[PurePosixPath]) -> str:
+    shown = ", ".join(printable(place) for place in places[:_SHOWN])
+    return shown + (f" and {len(places) - _SHOWN:,} more files" if len(places) > _SHOWN else "")
+
+
+def _missing(name: str, sources: list[PurePosixPath]) -> str:
     """Why a wanted file is not there, with the file that was probably meant."""
     suffix = PurePosixPath(name).suffix
-    by_name = {place.name.lower(): place for place in reversed(list(found)) if place.suffix == suffix}
+    by_name = {place.name.lower(): place for place in reversed(sources) if place.suffix == suffix}
     close = difflib.get_close_matches(name.lower(), by_name, n=1, cutoff=0.5)
     if close:
-        return f"{name} is missing. Found {by_name[close[0]]}: rename it to {name}."
+        return f"{name} is missing. Found {printable(by_name[close[0]])}: rename it to {name}."
     return f"{name} is missing."
 
 
-def _with_travellers(
-    found: Mapping[PurePosixPath, bytes], chosen: Mapping[str, PurePosixPath]
+def _with_headers(
+    chosen: PurePosixPath, sources: list[PurePosixPath], reader: _Reader
 ) -> dict[str, bytes]:
-    """The chosen files, and the headers and sources in the folders that they came from."""
-    folders = {place.parent for place in chosen.values()}
-    beside = {p.name: found[p] for p in found if p.parent in folders and p.suffix in _TRAVELLERS}
-    return beside | {name: found[place] for name, place in chosen.items()}
+    """The chosen file, and what it and they mention of the headers and sources beside and below it.
+
+    By path from the folder of the chosen file.
+    """
+    folder = chosen.parent
+    below: dict[str, list[PurePosixPath]] = {}
+    for place in sources:
+        inside = place.is_relative_to(folder) and str(place.relative_to(folder)).isprintable()
+        if inside and place.suffix in _TRAVELLERS:
+            below.setdefault(place.name, []).append(place)
+    found = {chosen: reader.read(chosen)}
+    pending = [chosen]
+    while pending:
+        mentioned = {text.rsplit(b"/", 1)[-1] for text in _MENTION.findall(found[pending.pop()])}
+        for name in mentioned:
+            for place in below.pop(name.decode(errors="replace"), []):
+                if place not in found:
+                    found[place] = reader.read(place)
+                    pending.append(place)
+    return {place.relative_to(folder).as_posix(): content for place, content in found.items()}

@@ -18,7 +18,7 @@ def _folder(root: Path, *names: str) -> Path:
     for name in names:
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(f"// {name}\n")
+        path.write_bytes(os.fsencode(f"// {name}\n"))
     return root
 
 
@@ -29,19 +29,30 @@ def _zip(path: Path, **members: str) -> Path:
     return path
 
 
-@pytest.mark.parametrize("place", ["", "src/", "hw3/", "hw3/src/"])
-def test_finds_files_at_the_top_in_src_and_one_folder_deeper(tmp_path: Path, place: str) -> None:
-    _folder(
-        tmp_path, *(place + name for name in WANTED), place + "common.cuh", "notes.pdf", "other/unrelated.h"
-    )
+def _link(name: str) -> zipfile.ZipInfo:
+    link = zipfile.ZipInfo(name)
+    link.external_attr = (stat.S_IFLNK | 0o777) << 16
+    return link
+
+
+@pytest.mark.parametrize("place", ["", "src/", "hw3/", "hw3/src/", "a b/\u00fc/hw3/src/"])
+def test_finds_files_at_any_depth(tmp_path: Path, place: str) -> None:
+    _folder(tmp_path, *(place + name for name in WANTED), place + "common.cuh", place + "unrelated.h")
+    (tmp_path / place / WANTED[0]).write_text('#include "common.cuh"\n')
     with collect(tmp_path, WANTED) as submission:
         assert set(submission.files) == set(WANTED)
-        assert submission.contents()["common.cuh"] == f"// {place}common.cuh\n".encode()
-        assert set(submission.contents()) == {*WANTED, "common.cuh"}
-        assert bool(submission.notes) == bool(place)
+        assert submission.contents(WANTED[0])["common.cuh"] == f"// {place}common.cuh\n".encode()
+        assert set(submission.contents(WANTED[0])) == {*WANTED, "common.cuh"}
+        told = [f"{' and '.join(WANTED)} were taken from {place}"] if place else []
+        assert submission.notes == (*told, f"ignored {place}unrelated.h")
         assert not submission.problems
-        copy = submission.folder
+        copy = submission.files[WANTED[0]].parent
     assert not copy.exists()
+
+
+def test_nothing_is_said_of_a_folder_with_the_files_alone(tmp_path: Path) -> None:
+    with collect(_folder(tmp_path, *WANTED), WANTED) as submission:
+        assert submission.notes == ()
 
 
 def test_a_zip_counts_the_same_as_its_folder(tmp_path: Path) -> None:
@@ -58,7 +69,7 @@ def test_the_private_copy_does_not_follow_later_changes(tmp_path: Path) -> None:
     _folder(tmp_path, *WANTED)
     with collect(tmp_path, WANTED) as submission:
         (tmp_path / WANTED[0]).write_text("changed")
-        assert submission.contents()[WANTED[0]] == f"// {WANTED[0]}\n".encode()
+        assert submission.contents(WANTED[0])[WANTED[0]] == f"// {WANTED[0]}\n".encode()
 
 
 def test_another_name_is_named_as_the_one_to_rename(tmp_path: Path) -> None:
@@ -74,7 +85,7 @@ def test_another_name_is_named_as_the_one_to_rename(tmp_path: Path) -> None:
 def test_two_files_of_one_name_are_said(tmp_path: Path) -> None:
     _folder(tmp_path, *WANTED, "old/softmax_kernel.cu")
     with collect(tmp_path, WANTED) as submission:
-        assert submission.contents()["softmax_kernel.cu"] == b"// softmax_kernel.cu\n"
+        assert submission.contents(WANTED[0])[WANTED[0]] == b"// softmax_kernel.cu\n"
         assert "took softmax_kernel.cu, not old/softmax_kernel.cu" in submission.notes[0]
 
 
@@ -127,10 +138,8 @@ def test_an_escaping_member(tmp_path: Path, name: str) -> None:
 
 
 def test_a_link_in_an_archive(tmp_path: Path) -> None:
-    link = zipfile.ZipInfo("softmax_kernel.cu")
-    link.external_attr = (stat.S_IFLNK | 0o777) << 16
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
-        archive.writestr(link, "/etc/passwd")
+        archive.writestr(_link("softmax_kernel.cu"), "/etc/passwd")
     with pytest.raises(SubmissionError, match=r"holds a link, softmax_kernel\.cu"):
         collect(tmp_path / "a.zip", WANTED)
 
@@ -138,14 +147,92 @@ def test_a_link_in_an_archive(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("members", "reason"),
     [
-        ({f"{n}.cu": "" for n in range(2001)}, "more than 2000 files"),
-        ({f"{n}.cu": "x" * (1 << 20) for n in range(65)}, "more than 64 MiB"),
+        (
+            {WANTED[0]: "".join(f'"{n}.h" ' for n in range(500)), **{f"{n}.h": "" for n in range(500)}},
+            "more than 500 or 64 MiB",
+        ),
+        ({WANTED[0]: "".join(map(str, range(1_000_000)))}, "larger than 4 MiB"),
         ({"softmax_kernel.cu": "\0" * (3 << 20)}, "unpacks to"),
     ],
 )
 def test_too_big_archives(tmp_path: Path, members: dict[str, str], reason: str) -> None:
     with pytest.raises(SubmissionError, match=reason):
         collect(_zip(tmp_path / "a.zip", **members), WANTED)
+
+
+def test_a_homework_with_many_files_is_listed_and_not_unpacked(tmp_path: Path) -> None:
+    path = tmp_path / "last first" / "hw3.zip"
+    path.parent.mkdir()
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
+        for name in WANTED:
+            archive.writestr(f"llmsys hw3/src/{name}", '#include "includes/reduce.h"\n')
+        archive.writestr("llmsys hw3/src/includes/reduce.h", "#pragma once\n")
+        archive.writestr("llmsys hw3/minitorch/reduce.h", "#error another one\n")
+        archive.writestr("llmsys hw3/workdir/model.bin", b"\0" * (80 << 20))
+        archive.writestr(_link("llmsys hw3/venv/bin/python"), "/usr/bin/python3")
+        for n in range(20_000):
+            archive.writestr(f"llmsys hw3/workdir/données {n}.txt", "")
+    with collect(path, WANTED) as submission:
+        assert submission.files.keys() == set(WANTED)
+        assert submission.contents(WANTED[1]).keys() == {*WANTED, "includes/reduce.h"}
+        assert submission.notes[0] == f"{' and '.join(WANTED)} were taken from llmsys hw3/src/"
+        assert submission.notes[1].endswith("and 20,000 more files")
+
+
+def test_all_files_come_from_the_folder_that_holds_most_of_them(tmp_path: Path) -> None:
+    _folder(tmp_path, WANTED[0], *(f"{at}/{name}" for at in ("hw3/old", "hw3/src") for name in WANTED))
+    with collect(tmp_path, WANTED) as submission:
+        assert submission.contents(WANTED[0])[WANTED[0]] == b"// hw3/src/softmax_kernel.cu\n"
+        assert submission.notes[0] == (
+            "softmax_kernel.cu is there more than once: took hw3/src/softmax_kernel.cu, "
+            "not hw3/old/softmax_kernel.cu, softmax_kernel.cu"
+        )
+
+
+def test_equal_copies_are_no_reason_to_worry(tmp_path: Path) -> None:
+    _folder(tmp_path, *WANTED)
+    (tmp_path / "copy").mkdir()
+    (tmp_path / "copy" / WANTED[0]).write_text(f"// {WANTED[0]}\n")
+    with collect(tmp_path, WANTED) as submission:
+        assert submission.notes == (
+            "softmax_kernel.cu is there more than once: took softmax_kernel.cu; the others hold the same",
+        )
+
+
+def test_files_of_different_folders_keep_their_own_headers(tmp_path: Path) -> None:
+    for name in WANTED:
+        _folder(tmp_path, f"{name[:4]}/{name}", f"{name[:4]}/reduce.h")
+        (tmp_path / name[:4] / name).write_text('#include "reduce.h"\n')
+    with collect(tmp_path, WANTED) as submission:
+        for name in WANTED:
+            contents = submission.contents(name)
+            assert contents.keys() == {name, "reduce.h"}
+            assert contents["reduce.h"] == f"// {name[:4]}/reduce.h\n".encode()
+
+
+def test_names_that_are_no_utf_8(tmp_path: Path) -> None:
+    root = tmp_path / os.fsdecode(b"M\xfcller")
+    _folder(root, *(os.fsdecode(b"l\xf6sung/") + name for name in WANTED), os.fsdecode(b"\xff.h"))
+    with collect(root, WANTED) as submission:
+        assert submission.name == "M\ufffdller"
+        assert submission.files.keys() == set(WANTED)
+        assert [note.encode() for note in submission.notes] == [
+            f"{' and '.join(WANTED)} were taken from l\ufffdsung/".encode(),
+            "ignored \ufffd.h".encode(),
+        ]
+    with pytest.raises(UsageError, match="M\ufffdllex does not exist"):
+        collect(tmp_path / os.fsdecode(b"M\xfcllex"), WANTED)
+
+
+def test_windows_separators_in_an_archive(tmp_path: Path) -> None:
+    archive = _zip(tmp_path / "a.zip", **{f"src\\{name}": "x" for name in WANTED})
+    with collect(archive, WANTED) as submission:
+        assert submission.files.keys() == set(WANTED)
+
+
+def test_an_archive_in_the_folder_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SubmissionError, match=r"Found hw3\.zip in it: unpack that first"):
+        collect(_folder(tmp_path, "hw3.zip"), WANTED)
 
 
 def test_an_archive_that_lies_about_its_sizes(tmp_path: Path) -> None:
