@@ -216,8 +216,7 @@ def _grade(run: _Run, progress: Callable[[str], None]) -> None:
         progress("compiling " + ", ".join(sorted(submission.files)))
         cache = Cache()
         builds = build_all(
-            sorted(submission.files),
-            submission.contents(),
+            {name: submission.contents(name) for name in sorted(submission.files)},
             machine.toolchain,
             machine.sandbox,
             compile_limits(

@@ -200,7 +200,9 @@ class _Folder:
                 ) from error
             seen += len(entries)
             if seen > _MOST_ENTRIES:
-                raise SubmissionError(f"{printable(self._root.name)} holds more than {_MOST_ENTRIES:,} files.")
+                raise SubmissionError(
+                    f"{printable(self._root.name)} holds more than {_MOST_ENTRIES:,} files."
+                )
             for entry in entries:
                 place = folder / entry.name
                 if not _interesting(PurePosixPath(entry.name)):
@@ -346,9 +348,7 @@ def _same(reader: _Reader, one: PurePosixPath, other: PurePosixPath) -> bool:
         return False
 
 
-def _taken(
-    chosen: Mapping[str, PurePosixPath], tree: _Tree, read: set[PurePosixPath]
-) -> Iterator[str]:
+def _taken(chosen: Mapping[str, PurePosixPath], tree: _Tree, read: set[PurePosixPath]) -> Iterator[str]:
     """What was taken from where, and what was not looked at."""
     folders = dict.fromkeys(place.parent for place in chosen.values())
     for folder in folders:
@@ -376,9 +376,7 @@ def _missing(name: str, sources: list[PurePosixPath]) -> str:
     return f"{name} is missing."
 
 
-def _with_headers(
-    chosen: PurePosixPath, sources: list[PurePosixPath], reader: _Reader
-) -> dict[str, bytes]:
+def _with_headers(chosen: PurePosixPath, sources: list[PurePosixPath], reader: _Reader) -> dict[str, bytes]:
     """The chosen file, and what it and they mention of the headers and sources beside and below it.
 
     By path from the folder of the chosen file.

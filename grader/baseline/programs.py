@@ -26,8 +26,8 @@ def build_baseline(
     Raises:
         BuildError: they do not compile here.
     """
-    sources = {name: Path(__file__).with_name(name).read_bytes() for name in FUNCTIONS}
-    builds = build_all(FUNCTIONS, sources, toolchain, sandbox, compile_limits(), cache, architecture)
+    sources = {name: {name: Path(__file__).with_name(name).read_bytes()} for name in FUNCTIONS}
+    builds = build_all(sources, toolchain, sandbox, compile_limits(), cache, architecture)
     libraries = {}
     for name, build in builds.items():
         if build.library is None:

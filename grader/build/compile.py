@@ -21,7 +21,7 @@ from grader.build.toolchain import INSTALL_WHEELS
 from grader.sandbox.sandbox import Ended, Job, Limits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from grader.build.cache import Cache
     from grader.build.toolchain import Toolchain
@@ -51,6 +51,15 @@ _GRADER_FLAGS = (
     "-v",
     "-I.",
 )
+
+STAND_INS = (
+    *("cublas.h", "cublas_v2.h", "cublas_api.h", "cublasLt.h", "cublasXt.h", "cudnn.h", "cufft.h", "curand.h"),
+    *("curand_kernel.h", "cusolverDn.h", "cusparse.h", "nvrtc.h", "nvToolsExt.h", "helper_cuda.h"),
+)
+"""Headers of libraries that a kernel launcher does not need but its file may include: empty ones stand behind
+the real ones, which the compiler's wheels do not have."""
+
+_STAND_IN_FOLDER = "stand-ins"
 
 _HEAD = re.compile(
     r"(?P<file>[^\s:()][^:()]*)[(:](?P<line>\d+)(?:\)|:\d+)?: *(?P<kind>[a-z ]*error|warning)?"
@@ -104,21 +113,19 @@ def compile_limits(seconds: float = 180, memory_bytes: int = 6 << 30) -> Limits:
 
 
 def build_all(
-    sources: Iterable[str],
-    contents: Mapping[str, bytes],
+    sources: Mapping[str, Mapping[str, bytes]],
     toolchain: Toolchain,
     sandbox: Sandbox,
     limits: Limits,
     cache: Cache,
     architecture: str = DEFAULT_ARCHITECTURE,
 ) -> dict[str, Build]:
-    """Build several files of one submission side by side; see ``build``."""
-    names = list(sources)
-    with ThreadPoolExecutor(max(1, min(len(names), os.cpu_count() or 1))) as pool:
+    """Build several files of one submission, each with its contents, side by side; see ``build``."""
+    with ThreadPoolExecutor(max(1, min(len(sources), os.cpu_count() or 1))) as pool:
         builds = pool.map(
-            lambda name: build(name, contents, toolchain, sandbox, limits, cache, architecture), names
+            lambda name: build(name, sources[name], toolchain, sandbox, limits, cache, architecture), sources
         )
-        return dict(zip(names, builds, strict=True))
+        return dict(zip(sources, builds, strict=True))
 
 
 def build(
@@ -134,7 +141,7 @@ def build(
 
     Args:
         source: the name of the file to compile.
-        contents: every file of the submission that may be compiled or included, by name.
+        contents: ``source`` and every file of the submission that it may include, by path from there.
         toolchain: the compilers.
         sandbox: what confines them.
         limits: what they may use; a limit that is hit is a failed build that names it.
@@ -145,14 +152,17 @@ def build(
         BuildError: the machine failed.
     """
     needed = reachable(source, contents)
+    empty = stand_ins(needed, toolchain.root / "include")
     runtime = _link_folder(toolchain)
     arguments = (
         *_STUDENT_FLAGS,
         *_GRADER_FLAGS,
+        *(("-Xcompiler", f"-idirafter,{_STAND_IN_FOLDER}") if empty else ()),
         "-gencode",
         f"arch={PTX_ARCHITECTURE},code=[{PTX_ARCHITECTURE},{architecture}]",
         *("-o", "object.o", source),
     )
+    needed |= {f"{_STAND_IN_FOLDER}/{name}": b"" for name in empty}
     files = [part for name in sorted(needed) for part in (name, needed[name])]
     entry = key(_FORMAT, _SCRIPT, toolchain.identity, toolchain.runtime_name, *arguments, "", *files)
     if (folder := cache.find(entry)) is not None:
@@ -176,7 +186,7 @@ def build(
         seconds=round(outcome.seconds, 3),
         cached=False,
         command=" ".join(("nvcc", *_STUDENT_FLAGS, "-arch=" + architecture, source)),
-        log=diagnostics(text, set(contents)) or limit,
+        log=_explained(diagnostics(text, set(contents)) or limit, () if ok else empty),
         resources=resources(text) if ok else (),
     )
     if limit:  # another machine, or a quieter one, may do better: not kept
@@ -198,10 +208,23 @@ def reachable(source: str, contents: Mapping[str, bytes]) -> dict[str, bytes]:
     while pending:
         text = found[pending.pop()]
         for name in contents.keys() - found.keys():
-            if name.encode() in text:
+            if name.rpartition("/")[2].encode() in text:
                 found[name] = contents[name]
                 pending.append(name)
     return found
+
+
+def stand_ins(contents: Mapping[str, bytes], real: Path) -> tuple[str, ...]:
+    """The headers of ``STAND_INS`` that ``contents`` mention and the folder ``real`` does not have."""
+    text = b"\n".join(contents.values())
+    return tuple(name for name in STAND_INS if name.encode() in text and not (real / name).exists())
+
+
+def _explained(log: str, empty: tuple[str, ...]) -> str:
+    """``log`` with the reason why something of an ``empty`` header is not known."""
+    if not log or not empty:
+        return log
+    return f"{log}\n({', '.join(empty)}: empty here, as these libraries are not part of grading)"
 
 
 def _link_folder(toolchain: Toolchain) -> Path:

@@ -29,8 +29,10 @@ if TYPE_CHECKING:
     from grader.sandbox.sandbox import Job
 
 GOOD = b"""
-#include "scale.cuh"
+#include "includes/scale.cuh"
 #include <cooperative_groups.h>
+#include <cublas_v2.h>
+#include <curand_kernel.h>
 #include <cub/cub.cuh>
 #include <cstdio>
 #include <cassert>
@@ -50,8 +52,14 @@ extern "C" void launch(float* x, int n, cudaStream_t stream) {
   if (cudaGetLastError() != cudaSuccess) { std::cerr << "failed" << std::endl; throw std::bad_alloc(); }
 }
 """
-BAD = b'#include "scale.cuh"\n__global__ void k(float* x) { x[0] = missing; }\n'
-FILES = {"good.cu": GOOD, "bad.cu": BAD, "scale.cuh": b"#define SCALE 2.0f\n", "other.cu": b"#error\n"}
+BAD = b'#include "includes/scale.cuh"\n__global__ void k(float* x) { x[0] = missing; }\n'
+FILES = {
+    "good.cu": GOOD,
+    "bad.cu": BAD,
+    "includes/scale.cuh": b'#include "number.h"\n#include <cublasLt.h>\n#define SCALE NUMBER\n',
+    "includes/number.h": b"#define NUMBER 2.0f\n",
+    "other.cu": b"#error\n",
+}
 
 
 @dataclass
@@ -81,15 +89,16 @@ def toolchain(tmp_path: Path) -> Toolchain:
     return Toolchain(tmp_path / "nvcc", "13.0.88", tmp_path, tmp_path / "g++", "g++ 12", tmp_path)
 
 
-def _build(toolchain: Toolchain, sandbox: Recorded, cache: Cache, **changed: bytes):  # noqa: ANN202
-    files = FILES | {name.replace("_", "."): content for name, content in changed.items()}
+def _build(toolchain: Toolchain, sandbox: Recorded, cache: Cache, changed: str = ""):  # noqa: ANN202
+    files = FILES | ({changed: b"changed"} if changed else {})
     return build("good.cu", files, toolchain, sandbox, compile_limits(), cache)  # type: ignore[arg-type]
 
 
 def test_compiles_for_both_devices_and_passes_the_import_policy(tmp_path: Path) -> None:
     cache = Cache(tmp_path / "cache")
     sandbox = select("auto")
-    builds = build_all(("good.cu", "bad.cu"), FILES, find(), sandbox, compile_limits(), cache)
+    sources = {"good.cu": FILES, "bad.cu": FILES}
+    builds = build_all(sources, find(), sandbox, compile_limits(), cache)
     good, bad = builds["good.cu"], builds["bad.cu"]
 
     assert good.ok, good.log
@@ -106,9 +115,7 @@ def test_compiles_for_both_devices_and_passes_the_import_policy(tmp_path: Path) 
     assert bad.library is None
     assert bad.log.startswith('bad.cu(2): error: identifier "missing" is undefined\n')
 
-    again = build_all(
-        ("good.cu", "bad.cu"), FILES, find(), sandbox, compile_limits(), Cache(tmp_path / "cache")
-    )
+    again = build_all(sources, find(), sandbox, compile_limits(), Cache(tmp_path / "cache"))
     assert again["good.cu"].cached
     assert again["good.cu"].library == good.library
     assert (again["bad.cu"].cached, again["bad.cu"].log) == (True, bad.log)
@@ -131,11 +138,28 @@ def test_only_what_a_source_may_include_travels_and_counts(tmp_path: Path, toolc
     sandbox, cache = Recorded(_outcome(code=0, library_so=b"elf")), Cache(tmp_path / "cache")
     first = _build(toolchain, sandbox, cache)
     assert (first.ok, first.cached) == (True, False)
-    assert set(sandbox.jobs[0].files) == {"good.cu", "scale.cuh"}
-    assert _build(toolchain, sandbox, cache, other_cu=b"changed").cached
-    assert not _build(toolchain, sandbox, cache, scale_cuh=b"changed").cached
+    empty = {f"stand-ins/{name}": b"" for name in ("cublas_v2.h", "cublasLt.h", "curand_kernel.h")}
+    sent = sandbox.jobs[0].files
+    assert sent.keys() == {"good.cu", "includes/scale.cuh", "includes/number.h", *empty}
+    assert sent.items() >= empty.items()
+    assert _build(toolchain, sandbox, cache, "other.cu").cached
+    assert not _build(toolchain, sandbox, cache, "includes/scale.cuh").cached
     (toolchain.nvcc).write_text("another compiler")
     assert not _build(toolchain, sandbox, cache).cached
+
+
+def test_a_real_header_is_not_replaced(tmp_path: Path, toolchain: Toolchain) -> None:
+    (toolchain.root / "include").mkdir()
+    (toolchain.root / "include" / "cublas_v2.h").touch()
+    sandbox = Recorded(_outcome(code=0, library_so=b"elf"))
+    _build(toolchain, sandbox, Cache(tmp_path / "cache"))
+    assert "stand-ins/cublas_v2.h" not in sandbox.jobs[0].files
+
+
+def test_who_uses_an_empty_header_is_told_that_it_is_empty(tmp_path: Path, toolchain: Toolchain) -> None:
+    sandbox = Recorded(_outcome('good.cu(9): error: identifier "cublasHandle_t" is undefined'))
+    log = _build(toolchain, sandbox, Cache(tmp_path / "cache")).log
+    assert log.splitlines()[1].startswith("(cublas_v2.h, cublasLt.h, curand_kernel.h: empty here")
 
 
 @pytest.mark.parametrize(
