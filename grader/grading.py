@@ -25,6 +25,7 @@ from grader.build.toolchain import find as find_toolchain
 from grader.devices.device import DeviceError, Memory
 from grader.devices.gpu import Gpu
 from grader.devices.select import select as select_device
+from grader.excerpt import excerpt
 from grader.exit_codes import ExitCode
 from grader.judge.correctness import Judged, judge
 from grader.judge.measure import Measured, Timing, measure
@@ -327,6 +328,7 @@ class _Judge:
 
     def _judged(self, library: Path, built: BuildResult) -> ProblemResult:
         machine, entry, problem = self._machine, self._entry, self._problem
+        sources = self._submission.contents()
         memory = self._memory()
         cases = problem.cases(self._request.seed)
         judged = self._run_cases(machine.device, library, cases, memory)
@@ -358,9 +360,12 @@ class _Judge:
                 groups=list(score.groups),
                 cases=list(judged.cases),
             ),
-            checks=[_check(tool, checked.findings) for tool in get_args(Tool)],
+            checks=[_check(tool, checked.findings, sources) for tool in get_args(Tool)],
             performance=measured.performance,
-            hints=[HintRecord(**vars(hint)) for hint in checked.hints],
+            hints=[
+                HintRecord(**vars(hint), source=excerpt(sources, hint.file, hint.line))
+                for hint in checked.hints
+            ],
             trust=TrustResult(verdict=Verdict.UNTRUSTED if reasons else Verdict.PASS, reasons=reasons),
             printed=judged.printed[-PRINTED_CHARACTERS:],
         )
@@ -434,7 +439,7 @@ def _build_result(build: Build) -> BuildResult:
     )
 
 
-def _check(tool: Tool, findings: tuple[Finding, ...]) -> CheckResult:
+def _check(tool: Tool, findings: tuple[Finding, ...], sources: Mapping[str, bytes]) -> CheckResult:
     mine = [finding for finding in findings if finding.tool == tool]
     counting = [finding for finding in mine if finding.kind not in ONLY_REPORTED]
     return CheckResult(
@@ -447,6 +452,7 @@ def _check(tool: Tool, findings: tuple[Finding, ...]) -> CheckResult:
                 file=finding.file,
                 line=finding.line,
                 message=finding.message,
+                source=excerpt(sources, finding.file, finding.line),
             )
             for finding in mine
         ],

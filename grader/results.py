@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from grader.verdict import Verdict
 
-SCHEMA_VERSION = "1.0"
+SCHEMA_VERSION = "1.1"
 SCHEMA_FILE = Path(__file__).with_name("result.schema.json")
 
 Number = Annotated[float, Field(allow_inf_nan=False)]
@@ -152,6 +152,13 @@ class CorrectnessResult(_Part):
     cases: list[CaseResult] = []
 
 
+class SourceLines(_Part):
+    """Some lines of a student's file."""
+
+    first: int = Field(description="the number of the first of them, from 1")
+    lines: list[str]
+
+
 class FindingRecord(_Part):
     """What a checker saw, once per place."""
 
@@ -160,6 +167,7 @@ class FindingRecord(_Part):
     file: str
     line: int
     message: str
+    source: SourceLines | None = Field(default=None, description="around the line, if it is the student's")
 
 
 class CheckResult(_Part):
@@ -180,6 +188,7 @@ class TimedCase(_Part):
     baseline_us: Number | None = None
     yours_us: Number | None = None
     bandwidth_fraction: Number | None = None
+    minimal_bytes: int | None = Field(default=None, description="that any implementation must move")
     floor: Number | None = Field(
         default=None, description="what the baseline differs from itself, as a log ratio"
     )
@@ -206,6 +215,7 @@ class HintRecord(_Part):
     file: str
     line: int
     message: str
+    source: SourceLines | None = Field(default=None, description="around the line, if it is the student's")
 
 
 class TrustResult(_Part):

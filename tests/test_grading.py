@@ -128,3 +128,6 @@ def test_a_finding_takes_the_memory_group_even_where_the_numbers_are_right(submi
     findings = [finding for check in result.checks for finding in check.findings]
     assert findings[0].file == "layernorm_kernel.cu"
     assert findings[0].line > 0
+    source = findings[0].source
+    assert source is not None
+    assert source.lines[findings[0].line - source.first].strip()

@@ -118,7 +118,8 @@ def measure(timing: Timing, target: float, memory: Memory) -> Measured:
         doubts.append(reasons)
         verdicts.append(Verdict.UNTRUSTED if reasons else verdict_of_process(times, target))
         conclusion = conclude(verdicts)
-    return _measured(conclusion, target, processes, doubts)
+    sizes = [timing.problem.minimal_bytes(case) for case in timing.problem.timing_cases(timing.seed)]
+    return _measured(conclusion, target, processes, doubts, sizes)
 
 
 def _process(timing: Timing, index: int, method: str) -> list[CaseTimes]:
@@ -315,13 +316,14 @@ def _measured(
     target: float,
     processes: Sequence[Sequence[CaseTimes]],
     doubts: Sequence[tuple[str, ...]],
+    sizes: Sequence[int],
 ) -> Measured:
     """The record of all processes; speedup and interval from the blocks of all of them together."""
     trusted = [times for times, doubt in zip(processes, doubts, strict=True) if not doubt]
     reasons = tuple(dict.fromkeys(reason for doubt in doubts for reason in doubt))
     cases = [
-        _timed_case([times[place] for times in processes], target, trusted=bool(trusted))
-        for place in range(len(processes[0]))
+        _timed_case([times[place] for times in processes], target, size, trusted=bool(trusted))
+        for place, size in enumerate(sizes)
     ]
     if verdict is Verdict.UNTRUSTED or not trusted:
         message = "; ".join(reasons)
@@ -351,7 +353,7 @@ def _pooled(times: Sequence[CaseTimes]) -> CaseTimes:
     )
 
 
-def _timed_case(times: Sequence[CaseTimes], target: float, *, trusted: bool) -> TimedCase:
+def _timed_case(times: Sequence[CaseTimes], target: float, minimal_bytes: int, *, trusted: bool) -> TimedCase:
     samples = {
         f"process {number}: {name}": values
         for number, one in enumerate(times, 1)
@@ -370,6 +372,7 @@ def _timed_case(times: Sequence[CaseTimes], target: float, *, trusted: bool) -> 
         baseline_us=median(case.times("A")) / case.slots * 1e6,
         yours_us=median(case.times("B")) / case.slots * 1e6,
         bandwidth_fraction=case.bandwidth_fraction,
+        minimal_bytes=minimal_bytes,
         floor=size,
         method=case.method,
         samples=samples,

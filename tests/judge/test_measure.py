@@ -163,6 +163,7 @@ def test_a_fast_kernel_passes_in_two_processes_with_its_numbers() -> None:
     (case,) = result.cases
     assert case.bandwidth_fraction == pytest.approx(0.9, rel=0.01)
     assert case.yours_us == pytest.approx(1e3 / 20, rel=0.02)
+    assert case.minimal_bytes == 8 * N
     assert len(case.samples["process 1: blocks"]) == 80
 
 

@@ -1,0 +1,28 @@
+"""The lines of a student's file around a place: the record keeps them, so that it alone makes a report."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from grader.results import SourceLines
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+AROUND = 3  # lines before the place, and after it
+MOST_CHARACTERS = 200  # of a line
+
+
+def excerpt(sources: Mapping[str, bytes], file: str, line: int) -> SourceLines | None:
+    """The lines around ``line`` (from 1) of ``file``, whose folder does not matter.
+
+    None if ``sources``, the submission's files by name, do not hold that line: it lies in a header of
+    CUDA, or no line is known.
+    """
+    lines = sources.get(PurePath(file).name, b"").decode("utf-8", errors="replace").split("\n")
+    if not 1 <= line <= len(lines) or lines == [""]:
+        return None
+    first = max(1, line - AROUND)
+    shown = lines[first - 1 : line + AROUND]
+    return SourceLines(first=first, lines=[text.rstrip("\r")[:MOST_CHARACTERS] for text in shown])
