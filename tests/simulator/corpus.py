@@ -164,8 +164,19 @@ def build(source: Path, device: str) -> Path:
     return built
 
 
-def run_on_sim(program: Program, executable: Path, *, reverse: bool = False, threads: int = 1) -> Run:
-    """Run a program on the sim with all checks; leaks are looked for unless another bug is planted."""
+def run_on_sim(
+    program: Program,
+    executable: Path,
+    *,
+    reverse: bool = False,
+    threads: int = 1,
+    outputs: Path | None = None,
+) -> Run:
+    """Run a program on the sim with all checks; leaks are looked for unless another bug is planted.
+
+    Args:
+        outputs: file that the program writes what it copies to the host to (see ``corpus.h``).
+    """
     from grader.devices.device import DeviceError  # noqa: PLC0415 (a GPU machine needs no grader)
     from grader.simulator.driver import (  # noqa: PLC0415
         LIBRARIES,
@@ -186,7 +197,8 @@ def run_on_sim(program: Program, executable: Path, *, reverse: bool = False, thr
         with Simulator(options) as simulator:
             with simulator.client_socket() as channel:
                 environment = {"LD_LIBRARY_PATH": str(LIBRARIES), SOCKET_VARIABLE: str(channel.fileno())}
-                process = _start([str(executable), program.name], environment, (channel.fileno(),))
+                command = [str(executable), program.name, *([str(outputs)] if outputs else [])]
+                process = _start(command, environment, (channel.fileno(),))
             output, ending = _finish(process)
             outcome = simulator.synchronize(SECONDS)
             if outcome.timed_out:
@@ -210,9 +222,9 @@ def run_on_sim(program: Program, executable: Path, *, reverse: bool = False, thr
     return Run(right, "; ".join(gaps) or ending, found)
 
 
-def run_on_gpu(program: Program, executable: Path, tool: str) -> Run:
-    """Run a program on a GPU: plainly, or under a tool of compute-sanitizer."""
-    command = [str(executable), program.name]
+def run_on_gpu(program: Program, executable: Path, tool: str, outputs: Path | None = None) -> Run:
+    """Run a program on a GPU: plainly, or under a tool of compute-sanitizer; ``outputs`` as on the sim."""
+    command = [str(executable), program.name, *([str(outputs)] if outputs else [])]
     if tool == "plain":
         output, ending = _finish(_start(command, {}))
     else:

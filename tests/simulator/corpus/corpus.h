@@ -1,5 +1,5 @@
 // What the programs of the corpus share. A file holds several; `./file NAME` runs one, which ends with 0 and prints
-// `ok NAME` if its result is right.
+// `ok NAME` if its result is right. `./file NAME FILE` also writes what the program copies to the host there.
 //
 // Sources are read by corpus.py: a line `// --- NAME: what` begins a program; in bugs/, `// BUG tool kind` ends each line
 // that a finding may name (both lines of a race), with `, in host code` where no line of a kernel is at fault;
@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <type_traits>
 #include <vector>
 
 #define CUDA(call) expect_success(call, __FILE__, __LINE__)
@@ -25,6 +26,16 @@ inline void expect_success(cudaError_t error, const char* file, int line) {
 inline void finish() {
   CUDA(cudaGetLastError());
   CUDA(cudaDeviceSynchronize());
+}
+
+inline std::FILE* outputs = nullptr;
+
+// One record: r (real numbers) or b (other bytes), bytes of an element, elements, content.
+template <class T>
+void keep(const std::vector<T>& values) {
+  const std::uint64_t header[] = {std::is_floating_point_v<T> ? 'r' : 'b', sizeof(T), values.size()};
+  std::fwrite(header, sizeof header, 1, outputs);
+  std::fwrite(values.data(), sizeof(T), values.size(), outputs);
 }
 
 template <class T>
@@ -43,6 +54,7 @@ class Array {  // of device memory
     std::vector<T> host(size_);
     finish();
     CUDA(cudaMemcpy(host.data(), data_, size_ * sizeof(T), cudaMemcpyDeviceToHost));
+    if (outputs) keep(host);
     return host;
   }
   operator T*() const { return data_; }
@@ -88,7 +100,9 @@ struct Program {
 int main(int argc, char** argv) {
   for (const Program* program = Program::first; program; program = program->next) {
     if (argc < 2 || std::strcmp(argv[1], program->name) != 0) continue;
+    if (argc > 2) outputs = std::fopen(argv[2], "wb");
     const bool right = program->run();
+    if (outputs) std::fclose(outputs);
     std::printf("%s %s\n", right ? "ok" : "wrong", program->name);
     return right ? 0 : 1;
   }
