@@ -328,7 +328,7 @@ class _Judge:
 
     def _judged(self, library: Path, built: BuildResult) -> ProblemResult:
         machine, entry, problem = self._machine, self._entry, self._problem
-        sources = self._submission.contents()
+        sources = self._submission.contents(problem.file)
         memory = self._memory()
         cases = problem.cases(self._request.seed)
         judged = self._run_cases(machine.device, library, cases, memory)
