@@ -15,12 +15,16 @@ MOST_CHARACTERS = 200  # of a line
 
 
 def excerpt(sources: Mapping[str, bytes], file: str, line: int) -> SourceLines | None:
-    """The lines around ``line`` (from 1) of ``file``, whose folder does not matter.
+    """The lines around ``line`` (from 1) of ``file``, of which only the end of its path is known.
 
-    None if ``sources``, the submission's files by name, do not hold that line: it lies in a header of
-    CUDA, or no line is known.
+    None if ``sources``, the submission's files by path, do not hold that line or hold several such files: it
+    lies in a header of CUDA, or no line is known.
     """
-    lines = sources.get(PurePath(file).name, b"").decode("utf-8", errors="replace").split("\n")
+    parts = PurePath(file).parts
+    named = [path for path in sources if PurePath(path).name == parts[-1]] if parts else []
+    if len(named) > 1:
+        named = [path for path in named if PurePath(path).parts == parts[-len(PurePath(path).parts) :]]
+    lines = sources[named[0]].decode("utf-8", errors="replace").split("\n") if len(named) == 1 else []
     if not 1 <= line <= len(lines) or lines == [""]:
         return None
     first = max(1, line - AROUND)

@@ -39,3 +39,11 @@ def test_form_feeds_foreign_bytes_and_endless_lines_do_not_shift_or_flood_the_li
     found = excerpt({"k.cu": b"a\x0cb\r\n\xff\r\n" + b"x" * 9999}, "k.cu", 2)
     assert found is not None
     assert found.lines == ["a\x0cb", "\ufffd", "x" * MOST_CHARACTERS]
+
+
+def test_of_files_with_one_name_the_one_at_the_end_of_the_path_is_meant() -> None:
+    sources = {"a/row.cuh": b"in a", "b/row.cuh": b"in b"}
+    found = excerpt(sources, "/tmp/b/row.cuh", 1)
+    assert found is not None
+    assert found.lines == ["in b"]
+    assert excerpt(sources, "row.cuh", 1) is None
