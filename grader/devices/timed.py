@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
@@ -19,12 +19,28 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from grader.devices.device import ArrayArgument, Call
+    from grader.devices.device import Call
     from grader.devices.runner import Runner
 
     Arrays = Mapping[str, NDArray[np.generic]]
 
 STEP_SECONDS = 120.0  # for one request; a sweep takes milliseconds
+
+
+class Content(NamedTuple):
+    """What a slot holds: a base by its number, its turning arrays rotated forward by ``turn`` rows."""
+
+    base: int
+    turn: int
+
+
+class Piece(NamedTuple):
+    """``elements`` of an array that is written, from element ``first`` on."""
+
+    slot: int
+    array: str
+    first: int
+    elements: int
 
 
 @dataclass(frozen=True)
@@ -43,7 +59,8 @@ class Plan:
         call: the entry point; its input arrays give shapes, their content does not matter.
         written: names of the arrays that the entry point writes.
         method: ``graph``, ``events`` or ``host``.
-        slots: sets of live arrays, and contents.
+        slots: sets of live arrays.
+        turns: how many rows the arrays have that turn, by name; see ``Problem.turning``.
         libraries: the baseline's functions by library.
         steps: the baseline; arrays are numbered as in the call, temporaries behind them.
         scratch: bytes of each temporary.
@@ -55,6 +72,7 @@ class Plan:
     written: frozenset[str]
     method: str
     slots: int
+    turns: Mapping[str, int]
     libraries: Mapping[Path, tuple[str, ...]]
     steps: tuple[Step, ...]
     scratch: tuple[int, ...]
@@ -73,8 +91,8 @@ class TimedSession:
         self._runner = runner
         self._plan: Plan | None = None
 
-    def prepare(self, plan: Plan, contents: Sequence[Arrays]) -> None:
-        """Allocate, send the contents, capture.
+    def prepare(self, plan: Plan, bases: Sequence[Arrays]) -> None:
+        """Allocate, send the bases, capture.
 
         Raises:
             NotCapturedError: with the method ``graph``; the session must be closed.
@@ -89,6 +107,7 @@ class TimedSession:
                     "bytes": layout.data_bytes(argument),
                     "read": argument.data is not None,
                     "written": argument.name in plan.written,
+                    "turns": plan.turns.get(argument.name, 1),
                 }
                 for argument in arguments
             ],
@@ -104,44 +123,45 @@ class TimedSession:
             "writes": plan.writes,
         }
         header = self._runner.ask(
-            {"operation": "time", **request}, self._bytes(contents), 0, STEP_SECONDS
+            {"operation": "time", **request, "bases": len(bases)}, self._bytes(bases), 0, STEP_SECONDS
         ).header
         if header["status"] != "returned":
             if plan.method == "graph":
                 raise NotCapturedError(header["message"])
             raise RunnerError(Status.CUDA_ERROR, header["message"], header["printed"])
 
-    def renew(self, contents: Sequence[Arrays]) -> None:
-        """Replace all contents."""
-        self._ask({"step": "renew"}, self._bytes(contents))
+    def renew(self, bases: Sequence[Arrays]) -> None:
+        """Replace all bases by as many others."""
+        self._ask({"step": "renew"}, self._bytes(bases))
 
-    def sweep(self, arm: str, contents: Sequence[int]) -> float:
+    def sweep(self, arm: str, contents: Sequence[Content]) -> float:
         """Seconds by the runner's clock, whatever number it says."""
         seconds = self._ask({"step": "sweep", "arm": arm, "contents": list(contents)}).get("seconds")
         return float(seconds) if isinstance(seconds, int | float) else float("nan")
 
-    def batch(self, arm: str, contents: Sequence[Sequence[int]]) -> float:
+    def batch(self, arm: str, contents: Sequence[Sequence[Content]]) -> float:
         """Seconds of several sweeps by this process's clock, restoring and the round trip included."""
         start = time.perf_counter()
         self._ask({"step": "batch", "arm": arm, "contents": [list(one) for one in contents]})
         return time.perf_counter() - start
 
-    def read(self, slots: Sequence[int]) -> list[dict[str, NDArray[np.generic]]]:
-        """The written arrays of these slots as the last sweep left them."""
-        size = len(slots) * sum(map(layout.data_bytes, self._written()))
-        request = {"operation": "time", "step": "read", "slots": list(slots)}
+    def read(self, pieces: Sequence[Piece]) -> NDArray[np.generic]:
+        """Pieces of one array, one after the other, as the last sweep left them."""
+        assert self._plan is not None
+        arrays = calls.arrays(self._plan.call)
+        (name,) = {piece.array for piece in pieces}
+        place = [array.name for array in arrays].index(name)
+        dtype = np.dtype(arrays[place].dtype)
+        wanted = [
+            (piece.slot, place, piece.first * dtype.itemsize, piece.elements * dtype.itemsize)
+            for piece in pieces
+        ]
+        size = sum(count for *_, count in wanted)
+        request = {"operation": "time", "step": "read", "pieces": wanted}
         frame = self._runner.ask(request, (), size, STEP_SECONDS)
         if len(frame.payload) != size:
             raise RunnerError(Status.UNTRUSTED, "forged channel: the answer holds no arrays")
-        found, offset = [], 0
-        for _ in slots:
-            arrays = {}
-            for argument in self._written():
-                data = np.frombuffer(frame.payload, np.uint8, layout.data_bytes(argument), offset)
-                offset += data.size
-                arrays[argument.name] = layout.array(argument, data)
-            found.append(arrays)
-        return found
+        return np.frombuffer(frame.payload, dtype)
 
     def close(self) -> None:
         """End the runner."""
@@ -155,16 +175,12 @@ class TimedSession:
     ) -> None:
         self.close()
 
-    def _written(self) -> list[ArrayArgument]:
-        assert self._plan is not None
-        return [array for array in calls.arrays(self._plan.call) if array.name in self._plan.written]
-
-    def _bytes(self, contents: Sequence[Arrays]) -> list[memoryview]:
+    def _bytes(self, bases: Sequence[Arrays]) -> list[memoryview]:
         assert self._plan is not None
         read = [array for array in calls.arrays(self._plan.call) if array.data is not None]
         return [
-            np.ascontiguousarray(content[array.name], array.dtype).reshape(-1).view(np.uint8).data
-            for content in contents
+            np.ascontiguousarray(base[array.name], array.dtype).reshape(-1).view(np.uint8).data
+            for base in bases
             for array in read
         ]
 

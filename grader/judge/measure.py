@@ -1,7 +1,9 @@
 """Measures the speed of one problem on a GPU: drives timed sessions through the protocol of ``judge.timing``.
 
 Who runs next, on which contents, and how long a batch is, comes from the system's randomness and is told to
-the runner only when it is due. Contents come from the seed, so that a regrade meets the same ones.
+the runner only when it is due. Bases come from the seed, so that a regrade meets the same ones. They are
+drawn while the runner starts, and outputs are compared between the phases of a case, so that nothing else
+keeps this machine busy while something is timed.
 """
 
 from __future__ import annotations
@@ -18,7 +20,6 @@ from grader.devices.device import Call, DeviceError, LoadError, Memory, Status
 from grader.devices.runner import RunnerError
 from grader.devices.timed import NotCapturedError, Plan, Step
 from grader.judge import trust
-from grader.judge.comparison import compare
 from grader.judge.correctness import arguments
 from grader.judge.timing import (
     BLOCKS,
@@ -31,26 +32,25 @@ from grader.judge.timing import (
     interval,
     verdict_of_process,
 )
+from grader.judge.verification import Verifier, draw, threads, turns
 from grader.problems.problem import ArrayParameter, Role
 from grader.results import PerformanceResult, TimedCase
 from grader.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from concurrent.futures import ThreadPoolExecutor
     from pathlib import Path
 
-    import numpy as np
-    from numpy.typing import NDArray
-
     from grader.baseline.operations import Operation
-    from grader.devices.timed import TimedSession
-    from grader.problems.problem import Case, Expectation, Inputs, Problem
+    from grader.devices.timed import Content, TimedSession
+    from grader.judge.verification import Bases
+    from grader.problems.problem import Case, Inputs, Problem
 
 CACHES = 5  # all slots together exceed the L2 this many times
 MOST_SLOTS = 128  # more of them would cost more to restore than to run
-HEAT_SECONDS = 1.0
-VERIFIED_ELEMENTS = 1 << 26  # per case and process; comparing takes longer than measuring
-FEWEST_VERIFIED, MOST_VERIFIED = 4, 64
+HEAT_SECONDS = 1.0  # before the first case of a process
+WARM_SECONDS = 0.2  # before the others
 BATCH_SECONDS = 0.5
 BATCHES = 3  # of each length
 
@@ -125,112 +125,116 @@ def measure(timing: Timing, target: float, memory: Memory) -> Measured:
 def _process(timing: Timing, index: int, method: str) -> list[CaseTimes]:
     """All timing cases in one fresh runner."""
     problem = timing.problem
-    with timing.device.open_timed(timing.library, (problem.entry_point,), list(timing.baseline)) as session:
-        found = []
-        for place, case in enumerate(problem.timing_cases(timing.seed)):
-            timing.progress(f"{problem.id}: timing {case.name}, process {index + 1}")
-            source = Random(f"{timing.seed}/{problem.id}/{index}/{place}")
-            found.append(_Sweeps(timing, session, case, source, method).times(BLOCKS[index]))
+    libraries = list(timing.baseline)
+    found: list[CaseTimes] = []
+    with threads() as pool:
+        coming = [
+            pool.submit(
+                _prepared, timing, case, method, Random(f"{timing.seed}/{problem.id}/{index}/{place}")
+            )
+            for place, case in enumerate(problem.timing_cases(timing.seed))
+        ]
+        with timing.device.open_timed(timing.library, (problem.entry_point,), libraries) as session:
+            while coming:
+                prepared = coming.pop(0).result()
+                timing.progress(f"{problem.id}: timing {prepared.case.name}, process {index + 1}")
+                sweeps = _Sweeps(problem, session, prepared, pool)
+                found.append(sweeps.times(BLOCKS[index], WARM_SECONDS if found else HEAT_SECONDS))
     return found
 
 
-class _Contents:
-    """Inputs of as many cases as there are slots, with their oracles made when they are needed."""
+@dataclass(frozen=True)
+class _Prepared:
+    """A case with its plan and two sets of bases, one for each phase."""
 
-    def __init__(self, problem: Problem, case: Case, source: Random, count: int) -> None:
-        self._problem = problem
-        self._cases = [replace(case, seed=source.getrandbits(48)) for _ in range(count)]
-        self.inputs = [problem.inputs(case) for case in self._cases]
-        self._expected: dict[int, Mapping[str, Expectation]] = {}
+    case: Case
+    plan: Plan
+    bases: tuple[Bases, Bases]
 
-    def arrays(self) -> list[dict[str, NDArray[np.generic]]]:
-        """The arrays of each content."""
-        return [
-            {name: array for name, array in inputs.arrays.items() if array is not None}
-            for inputs in self.inputs
-        ]
 
-    def right(self, index: int, outputs: Mapping[str, NDArray[np.generic]]) -> bool:
-        """Whether every output is what content ``index`` asks for."""
-        if index not in self._expected:
-            self._expected[index] = self._problem.oracle(self._cases[index], self.inputs[index])
-        expected = self._expected[index]
-        return all(compare(name, expected[name], outputs[name]).right for name in expected)
+def _prepared(timing: Timing, case: Case, method: str, source: Random) -> _Prepared:
+    seeds = iter(lambda: source.getrandbits(48), None)
+    first = timing.problem.inputs(replace(case, seed=next(seeds)))
+    plan = _plan(timing, case, first, method)
+    one, two = (draw(timing.problem, case, seeds, plan.slots) for _ in range(2))
+    return _Prepared(case, plan, (one, two))
 
 
 class _Sweeps:
-    """One case in one process."""
+    """One case in one process, on two sets of bases one after the other."""
 
     def __init__(
-        self, timing: Timing, session: TimedSession, case: Case, source: Random, method: str
+        self,
+        problem: Problem,
+        session: TimedSession,
+        prepared: _Prepared,
+        pool: ThreadPoolExecutor,
     ) -> None:
-        self._problem, self._session, self._case = timing.problem, session, case
-        self._source, self._method = source, method
+        self._session, self._case, self._plan = session, prepared.case, prepared.plan
         self._random = SystemRandom()
-        one = timing.problem.inputs(case)
-        plan = _plan(timing, case, one, method)
-        self._slots = plan.slots
-        written = [array for array in calls.arrays(plan.call) if array.name in plan.written]
-        elements = sum(math.prod(array.shape) for array in written)
-        self._verifications = min(MOST_VERIFIED, max(FEWEST_VERIFIED, VERIFIED_ELEMENTS // elements))
-        self._contents = self._fresh()
-        self._verified = self._wrong = 0
-        session.prepare(plan, self._contents.arrays())
+        self._bases, self._later = prepared.bases
+        self._verifier = Verifier(problem, prepared.case, pool, self._plan.slots, self._random)
+        session.prepare(self._plan, self._bases.arrays)
 
-    def _fresh(self) -> _Contents:
-        return _Contents(self._problem, self._case, self._source, self._slots)
+    def _contents(self) -> list[Content]:
+        return self._bases.contents(self._plan.slots, self._random)
 
-    def _assignment(self) -> list[int]:
-        return self._random.sample(range(self._slots), self._slots)
-
-    def _sweep(self, arm: str, share: float = 0.0) -> float:
-        """One sweep; afterwards a share of its calls, drawn only now, is verified."""
-        assignment = self._assignment()
-        seconds = self._session.sweep(arm, assignment)
-        chosen = [slot for slot in range(self._slots) if self._random.random() < share]
-        for slot in chosen:
-            (outputs,) = self._session.read([slot])
-            self._verified += 1
-            self._wrong += not self._contents.right(assignment[slot], outputs)
+    def _sweep(self, arm: str, *, sampled: bool = False, whole: bool = False) -> float:
+        """One sweep; what is verified of it is chosen only afterwards."""
+        contents = self._contents()
+        seconds = self._session.sweep(arm, contents)
+        if sampled:
+            self._verifier.sample(self._session, self._bases, contents, whole=whole)
         return seconds
 
-    def _block(self, arms: Mapping[str, str], share: float) -> Block:
+    def _block(self, arms: Mapping[str, str], whole: int | None = None) -> Block:
+        """Four sweeps; of the submission's number ``whole`` the outputs of one call are verified entirely."""
         order = self._random.choice(ORDERS)
-        one, two, three, four = (
-            self._sweep(arms[arm], share if arms[arm] == "submission" else 0.0) for arm in order
-        )
+        seconds, seen = [], 0
+        for arm in order:
+            submission = arms[arm] == "submission"
+            seconds.append(self._sweep(arms[arm], sampled=submission, whole=submission and seen == whole))
+            seen += submission
+        one, two, three, four = seconds
         return Block(order, (one, two, three, four))
 
-    def times(self, blocks: int) -> CaseTimes:
-        """Heat up, run the blocks with new contents at a place that nobody knows, and batches at the end."""
+    def _renew(self) -> None:
+        self._verifier.settle()
+        self._bases = self._later
+        self._session.renew(self._bases.arrays)
+
+    def times(self, blocks: int, warm_up: float) -> CaseTimes:
+        """Heat up, run the blocks with new bases at a place that nobody knows, and batches at the end."""
         heated = 0.0
-        while heated < HEAT_SECONDS:
-            heated += self._session.batch("baseline", [self._assignment()])
+        while heated < warm_up:
+            heated += self._session.batch("baseline", [self._contents()])
         for arm in ("submission", "nothing"):
             self._sweep(arm)
-        share = min(1.0, self._verifications / (2 * blocks * self._slots))
         pairs, same, stream, novel = [], [], [], math.nan
         renewal = self._random.randrange(blocks // 4, blocks)
+        entirely = {self._random.randrange(renewal), self._random.randrange(renewal, blocks)}
         for index in range(blocks):
             if index == renewal:
-                self._contents = self._fresh()
-                self._session.renew(self._contents.arrays())
-                self._sweep("baseline")  # clocks have sunk while contents were made
-                novel = self._sweep("submission", share)
-            pairs.append(self._block({"A": "baseline", "B": "submission"}, share))
-            same.append(self._block({"A": "baseline", "B": "baseline"}, 0.0))
+                self._renew()
+                self._sweep("baseline")  # clocks have sunk meanwhile
+                novel = self._sweep("submission", sampled=True)
+            whole = self._random.randrange(2) if index in entirely else None
+            pairs.append(self._block({"A": "baseline", "B": "submission"}, whole))
+            same.append(self._block({"A": "baseline", "B": "baseline"}))
             stream.append(self._sweep("stream"))
+        batches = tuple(self._batches(median(pairs[0].seconds)))
+        self._verifier.settle()
         return CaseTimes(
             case=self._case.name,
-            method=self._method,
-            slots=self._slots,
+            method=self._plan.method,
+            slots=self._plan.slots,
             blocks=tuple(pairs),
             same=tuple(same),
             stream=tuple(stream),
             novel=novel,
-            batches=tuple(self._batches(median(pairs[0].seconds))),
-            verified=self._verified,
-            wrong=self._wrong,
+            batches=batches,
+            verified=self._verifier.verified,
+            wrong=self._verifier.wrong,
         )
 
     def _batches(self, seconds: float) -> list[tuple[str, int, float]]:
@@ -239,7 +243,7 @@ class _Sweeps:
         plan = [(arm, length) for arm in ("submission", "nothing") for length in (short, long)] * BATCHES
         self._random.shuffle(plan)
         return [
-            (arm, length, self._session.batch(arm, [self._assignment() for _ in range(length)]))
+            (arm, length, self._session.batch(arm, [self._contents() for _ in range(length)]))
             for arm, length in plan
         ]
 
@@ -263,6 +267,7 @@ def _plan(timing: Timing, case: Case, inputs: Inputs, method: str) -> Plan:
         written=written,
         method=method,
         slots=slots(sum(sizes.values()), timing.device.l2_bytes),
+        turns={name: turns(problem, inputs) for name in sizes if name in problem.turning},
         libraries=timing.baseline,
         steps=tuple(step(operation, places) for operation in program),
         scratch=tuple(4 * elements for elements in extra.values()),

@@ -32,6 +32,7 @@ from grader.problems.problem import (
     Problem,
     Role,
     ScalarParameter,
+    Slices,
     StreamParameter,
 )
 
@@ -171,6 +172,29 @@ def minimal_bytes(case: Case) -> int:
     return 4 * (3 * rows * hidden + 2 * rows + 3 * hidden)
 
 
+def rows(given: Inputs, index: NDArray[np.intp]) -> Inputs:
+    """Some rows alone, which is enough for their ``inp_grad``."""
+    return _part(given, dict.fromkeys(("out_grad", "inp", "vars", "means"), (index,)))
+
+
+def columns(given: Inputs, index: NDArray[np.intp]) -> Inputs:
+    """Some columns alone, which is enough for their sums."""
+    across = {name: (slice(None), index) for name in ("out_grad", "inp")}
+    return _part(given, {**across, "gamma": (index,), "betta": (index,)})
+
+
+def _part(given: Inputs, places: Mapping[str, tuple[slice | NDArray[np.intp], ...]]) -> Inputs:
+    arrays = {
+        name: array[places[name]] if name in places and array is not None else array
+        for name, array in given.arrays.items()
+    }
+    incoming = arrays["out_grad"]
+    assert incoming is not None
+    count, hidden = incoming.shape
+    outputs = {"gamma_grad": (hidden,), "betta_grad": (hidden,), "inp_grad": (count, hidden)}
+    return Inputs(arrays, outputs, {**given.scalars, "batch_size": count, "hidden_dim": hidden})
+
+
 def _input_bug(
     formula: Callable[[Array, Array, Array, Array], Array],
 ) -> Callable[[Inputs], Mapping[str, Array]]:
@@ -287,6 +311,11 @@ PROBLEM = Problem(
     minimal_bytes=minimal_bytes,
     unfused=unfused,
     kernels=("ker_ln_bw_dinp", "ker_ln_bw_dgamma_dbetta"),
+    slices=(
+        Slices(("inp_grad",), lambda case: case.sizes["batch_size"], rows),
+        Slices(("gamma_grad", "betta_grad"), lambda case: case.sizes["hidden_dim"], columns),
+    ),
+    turning=("out_grad", "inp", "inp_grad", "vars", "means"),
     bugs={
         "the sum of dxhat is missing": _input_bug(lambda d, h, r, _: r * (d - h * _mean(d * h))),
         "the sum of dxhat * xhat is missing": _input_bug(lambda d, _h, r, _: r * (d - _mean(d))),

@@ -35,6 +35,7 @@ from grader.problems.problem import (
     Problem,
     Role,
     ScalarParameter,
+    Slices,
     StreamParameter,
 )
 
@@ -203,6 +204,16 @@ def minimal_bytes(case: Case) -> int:
     return 4 * (2 * rows * hidden + 2 * hidden + 2 * rows)
 
 
+def rows(given: Inputs, index: NDArray[np.intp]) -> Inputs:
+    """Some rows alone."""
+    chosen = given.arrays["inp"]
+    assert chosen is not None
+    outputs = {"ln_res": (index.size, chosen.shape[1]), "vars": index.shape, "means": index.shape}
+    return Inputs(
+        {**given.arrays, "inp": chosen[index]}, outputs, {**given.scalars, "batch_size": index.size}
+    )
+
+
 def _statistics(x: Array) -> tuple[Array, Array]:
     return x.mean(axis=1, keepdims=True), x.var(axis=1, keepdims=True)
 
@@ -310,6 +321,8 @@ PROBLEM = Problem(
     minimal_bytes=minimal_bytes,
     unfused=unfused,
     kernels=("ker_layer_norm",),
+    slices=(Slices(("ln_res", "vars", "means"), lambda case: case.sizes["batch_size"], rows),),
+    turning=("inp", "ln_res", "vars", "means"),
     bugs={
         "the mean is not subtracted": _normal_with(np.zeros_like, _root),
         "the mean is not subtracted, in the variance neither": _without_mean,

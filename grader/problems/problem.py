@@ -122,6 +122,21 @@ Bug = Callable[[Inputs], "Mapping[str, NDArray[np.float64]]"]
 """What a known wrong formula would compute: the outputs that it gets wrong, by name."""
 
 
+@dataclass(frozen=True)
+class Slices:
+    """A way in which outputs fall apart: each of their slices needs some of the inputs only.
+
+    Attributes:
+        outputs: their names; slice i of one is ``output.reshape(count, -1)[i]``.
+        count: how many slices a case has.
+        take: the inputs of these slices alone, by index and in that order, as inputs of the same problem.
+    """
+
+    outputs: tuple[str, ...]
+    count: Callable[[Case], int]
+    take: Callable[[Inputs, NDArray[np.intp]], Inputs]
+
+
 def _nothing(_: Case) -> tuple[Operation, ...]:
     return ()
 
@@ -145,6 +160,9 @@ class Problem:
         unfused: the baseline as a program of generic operations over the named arrays.
         kernels: the handout's kernel names.
         bugs: typical wrong formulas; the key says in a student's words what is wrong, the diagnosis shows it.
+        slices: ways to judge parts of the outputs alone; each output belongs to one of them, or to none.
+        turning: arrays that may be rotated along their first axis, all by the same number of places: outputs
+            among them rotate likewise, the others stay as they are.
     """
 
     id: str
@@ -161,3 +179,5 @@ class Problem:
     unfused: Callable[[Case], tuple[Operation, ...]] = _nothing
     kernels: tuple[str, ...] = ()
     bugs: Mapping[str, Bug] = field(default_factory=dict)
+    slices: tuple[Slices, ...] = ()
+    turning: tuple[str, ...] = ()

@@ -26,6 +26,7 @@ from grader.problems.problem import (
     Problem,
     Role,
     ScalarParameter,
+    Slices,
     StreamParameter,
 )
 
@@ -136,6 +137,12 @@ def minimal_bytes(case: Case) -> int:
     return 4 * 3 * case.sizes["rows"] * case.sizes["softmax_len"]
 
 
+def rows(given: Inputs, index: NDArray[np.intp]) -> Inputs:
+    """Some rows alone."""
+    arrays = {name: array[index] for name, array in given.arrays.items() if array is not None}
+    return Inputs(arrays, {}, {**given.scalars, "rows": index.size})
+
+
 def _bug(formula: Callable[[Array, Array], Array]) -> Callable[[Inputs], Mapping[str, Array]]:
     return lambda given: {"out_grad": formula(given.wide("out_grad"), given.wide("soft_inp"))}
 
@@ -184,6 +191,8 @@ PROBLEM = Problem(
     minimal_bytes=minimal_bytes,
     unfused=unfused,
     kernels=("ker_attn_softmax_bw",),
+    slices=(Slices(("out_grad",), lambda case: case.sizes["rows"], rows),),
+    turning=("out_grad", "soft_inp"),
     bugs={
         "the sum of grad * soft is not subtracted": _bug(lambda g, s: s * g),
         "the sum of grad * soft is added instead of subtracted": _bug(lambda g, s: s * (g + _dot(g, s))),

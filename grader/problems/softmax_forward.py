@@ -14,6 +14,7 @@ Bound of w_j, relative, from the pieces of ``bounds``, x_j = l_j - m:
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,6 +32,7 @@ from grader.problems.problem import (
     Problem,
     Role,
     ScalarParameter,
+    Slices,
     StreamParameter,
 )
 
@@ -220,6 +222,34 @@ def minimal_bytes(case: Case) -> int:
     return 4 * (batch * heads * (visible + queries * keys) + mask)
 
 
+def rows(given: Inputs, index: NDArray[np.intp]) -> Inputs:
+    """Some queries alone, each as a batch of its own; what the future mask hides goes into their masks."""
+    scores, mask = given.arrays["inp"], given.arrays["attn_mask"]
+    assert scores is not None
+    batches, _, queries = np.unravel_index(index, scores.shape[:3])
+    keys = scores.shape[3]
+    own = None if mask is None else mask[batches]
+    if given.scalars["mask_future"]:
+        shown = np.zeros((index.size, keys), np.float32) if own is None else own
+        own = np.where(np.arange(keys) > queries[:, None], np.float32(-np.inf), shown)
+    return Inputs(
+        arrays={"inp": scores.reshape(-1, 1, 1, keys)[index], "attn_mask": own},
+        outputs={},
+        scalars={
+            "batch_size": index.size,
+            "nhead": 1,
+            "from_len": 1,
+            "to_len": keys,
+            "mask_future": False,
+        },
+    )
+
+
+def count_rows(case: Case) -> int:
+    """All queries of all heads."""
+    return math.prod(case.sizes[name] for name in ("batch_size", "nhead", "from_len"))
+
+
 def _softmax(logits: Array) -> Array:
     return torch.softmax(torch.from_numpy(logits), dim=-1).numpy()
 
@@ -371,6 +401,8 @@ PROBLEM = Problem(
     minimal_bytes=minimal_bytes,
     unfused=unfused,
     kernels=("ker_attn_softmax", "ker_attn_softmax_lt32"),
+    slices=(Slices(("inp",), count_rows, rows),),
+    turning=("inp", "attn_mask"),
     bugs={
         "the mask is not added": _changed(_without_mask),
         "the mask of batch 0 is added to every batch": _changed(_mask_of_first_batch),

@@ -1,10 +1,10 @@
 """Timed sweeps on a GPU: one arm over all input sets, with contents that the judge has just chosen.
 
 An *arm* is what runs: the unfused baseline, the submission, a streaming kernel, or nothing. A *slot* is one
-set of live arrays; a *content* is what the judge sent for the inputs of a slot. A *sweep* restores every slot
-(inputs copied from a content, outputs poisoned) and then runs the arm once per slot. All slots together are
-larger than the L2, so every call meets a cold cache. The runner only obeys: which arm comes next, with which
-contents, it learns sweep by sweep.
+set of live arrays; a *base* is what the judge sent for the inputs of a slot, and a *content* a base with its
+rows rotated by some places. A *sweep* restores every slot (inputs copied from a content, outputs poisoned)
+and then runs the arm once per slot. All slots together are larger than the L2, so every call meets a cold
+cache. The runner only obeys: which arm comes next, with which contents, it learns sweep by sweep.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import cupy
 
-from grader.runner.gpu import ON_DEVICE, TO_DEVICE, TO_HOST, checked, to_device, to_host
-from grader.runner.host import HostMemory
+from grader.runner.gpu import ON_DEVICE, TO_DEVICE, TO_HOST, checked, to_device
+from grader.runner.host import HostMemory, host_address
 from grader.runner.library import argument, load
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Timer:
     def answer(
         self, header: Header, payload: memoryview, functions: dict[str, Any]
     ) -> tuple[Header, list[Any]]:
-        """One step: prepare a case, renew its contents, run a sweep or a batch, or read slots back."""
+        """One step: prepare a case, renew its bases, run a sweep or a batch, or read pieces of slots."""
         step = header["step"]
         returned: Header = {"status": "returned"}
         if step == "prepare":
@@ -65,18 +65,18 @@ class Timer:
         elif step == "sweep":
             return {**returned, "seconds": self._case.sweep(header["arm"], header["contents"])}, []
         else:
-            return returned, self._case.read(header["slots"])
+            return returned, [self._case.read(header["pieces"])]
         return returned, []
 
 
 class Case:
-    """One case, prepared: slots, contents and arms.
+    """One case, prepared: slots, bases and arms.
 
-    The header of ``prepare`` holds ``arrays`` (``bytes``, ``read``, ``written`` of each), the number of
-    ``slots``, the ``method`` (graph, events or host), the call (``entry_point``, ``arguments``, ``streams``),
-    the baseline (``library``, ``steps`` of ``function`` and ``arguments``, and ``scratch``: bytes of each
-    temporary, numbered behind the arrays), and ``reads`` and ``writes``: what the streaming kernel moves per
-    call.
+    The header of ``prepare`` holds ``arrays`` (``bytes``, ``read``, ``written``, ``turns`` of each: the rows
+    that rotate, 1 if none do), the number of ``slots`` and of ``bases``, the ``method`` (graph, events or
+    host), the call (``entry_point``, ``arguments``, ``streams``), the baseline (``library``, ``steps`` of
+    ``function`` and ``arguments``, and ``scratch``: bytes of each temporary, numbered behind the arrays), and
+    ``reads`` and ``writes``: what the streaming kernel moves per call.
     """
 
     def __init__(self, gpu: Gpu, header: Header, payload: memoryview, functions: dict[str, Any]) -> None:
@@ -87,9 +87,9 @@ class Case:
         self._slots = [Slot(sizes, host=self._host) for _ in range(header["slots"])]
         self._scratch = [cuda.alloc(size) for size in header["scratch"]]
         self._streams = [gpu.new_stream() for _ in range(max(1, header["streams"]))]
-        self._contents: list[list[Any]] = []
+        self._bases: list[list[Any]] = [[] for _ in range(header["bases"])]
         self.renew(payload)
-        self._restore(list(range(len(self._slots))))
+        self._restore([[0, 0]] * len(self._slots))
         submission = self._submission(functions[header["entry_point"]], header["arguments"])
         self._library: dict[str, Any] = {}
         for path, names in header["libraries"]:
@@ -108,57 +108,59 @@ class Case:
             self._arms["submission"] = record(submission)
 
     def renew(self, payload: memoryview) -> None:
-        """Take new contents, one per slot: the bytes of every array that is read, content after content."""
-        self._contents = []
+        """Take as many new bases: the bytes of every array that is read, base after base."""
         offset = 0
-        for _ in self._slots:
-            content: list[Any] = []
+        for base in self._bases:
+            base.clear()
             for array in self._arrays:
                 if not array["read"]:
-                    content.append(None)
+                    base.append(None)
                     continue
                 data = payload[offset : offset + array["bytes"]]
                 offset += array["bytes"]
                 if self._host:
-                    content.append(bytes(data))
+                    base.append(ctypes.create_string_buffer(bytes(data), len(data)))
                 else:
-                    content.append(cuda.alloc(len(data)))
-                    to_device(content[-1].ptr, data)
-            self._contents.append(content)
+                    base.append(cuda.alloc(len(data)))
+                    to_device(base[-1].ptr, data)
 
-    def sweep(self, arm: str, contents: list[int]) -> float:
-        """Seconds of ``arm`` over all slots, without restoring; slot i holds ``contents[i]``."""
+    def sweep(self, arm: str, contents: list[list[int]]) -> float:
+        """Seconds of ``arm`` over all slots, without restoring; slot i holds ``contents[i]``: base, turn."""
         self._gpu.cold_cache_policy()
         self._restore(contents)
         seconds = self._arms[arm]()
         self._gpu.runtime.settle()
         return seconds
 
-    def read(self, slots: list[int]) -> list[bytearray]:
-        """The arrays that the call writes, of these slots."""
-        found = []
-        for slot in (self._slots[index] for index in slots):
-            for place, array in enumerate(self._arrays):
-                if array["written"] and self._host:
-                    found.append(bytearray(ctypes.string_at(slot.host[place], array["bytes"])))
-                elif array["written"]:
-                    found.append(to_host(slot.device[place], array["bytes"]))
+    def read(self, pieces: list[list[int]]) -> bytearray:
+        """Pieces of the slots, one after the other: slot, place of the array, offset and bytes."""
+        found = bytearray(sum(count for *_, count in pieces))
+        target = host_address(memoryview(found))
+        for slot, place, offset, count in pieces:
+            if self._host:
+                ctypes.memmove(target, self._slots[slot].host[place] + offset, count)
+            else:
+                cuda.runtime.memcpy(target, self._slots[slot].device[place] + offset, count, TO_HOST)
+            target += count
         return found
 
-    def _restore(self, contents: list[int]) -> None:
+    def _restore(self, contents: list[list[int]]) -> None:
         stream = self._streams[0].ptr
-        for slot, index in zip(self._slots, contents, strict=True):
-            pairs = zip(self._arrays, self._contents[index], strict=True)
-            for place, (array, content) in enumerate(pairs):
+        for slot, (base, turn) in zip(self._slots, contents, strict=True):
+            pairs = zip(self._arrays, self._bases[base], strict=True)
+            for place, (array, source) in enumerate(pairs):
                 size = array["bytes"]
-                if self._host and content is None:
+                if self._host and source is None:
                     ctypes.memset(slot.host[place], 0xFF, size)
-                elif self._host:
-                    ctypes.memmove(slot.host[place], content, size)
-                elif content is None:
+                elif source is None:
                     cuda.runtime.memsetAsync(slot.device[place], 0xFF, size, stream)
-                else:
-                    cuda.runtime.memcpyAsync(slot.device[place], content.ptr, size, ON_DEVICE, stream)
+                for to, start, count in rotated(size, array["turns"], turn) if source is not None else ():
+                    if self._host:
+                        ctypes.memmove(slot.host[place] + to, ctypes.addressof(source) + start, count)
+                    else:
+                        cuda.runtime.memcpyAsync(
+                            slot.device[place] + to, source.ptr + start, count, ON_DEVICE, stream
+                        )
         cuda.runtime.deviceSynchronize()
 
     def _submission(self, function: Any, arguments: list[Any]) -> Callable[[], None]:  # noqa: ANN401
@@ -286,6 +288,12 @@ class Case:
             return time.perf_counter() - start
 
         return timed
+
+
+def rotated(size: int, rows: int, turn: int) -> list[tuple[int, int, int]]:
+    """What to copy, (to, from, bytes), so that an array of ``rows`` begins ``turn`` rows later."""
+    ahead = size // rows * (turn % rows)
+    return [piece for piece in ((ahead, 0, size - ahead), (0, size - ahead, ahead)) if piece[2]]
 
 
 def _in_turn(launches: list[Callable[[], None]]) -> Callable[[], None]:

@@ -24,6 +24,7 @@ from grader.problems.problem import (
     Problem,
     Role,
     ScalarParameter,
+    Slices,
     StreamParameter,
 )
 from grader.verdict import Verdict
@@ -31,7 +32,7 @@ from grader.verdict import Verdict
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from grader.devices.timed import Arrays, Plan
+    from grader.devices.timed import Arrays, Content, Piece, Plan
 
 N = 256
 
@@ -42,8 +43,12 @@ def inputs(case: Case) -> Inputs:
 
 
 def oracle(_: Case, given: Inputs) -> dict[str, Expectation]:
-    expected = 2.0 * given.arrays["x"].astype(np.float64)
-    return {"y": Expectation((Candidate(expected, np.full(N, 1e-6)),))}
+    expected = 2.0 * given.wide("x")
+    return {"y": Expectation((Candidate(expected, np.full(expected.shape, 1e-6)),))}
+
+
+def some(given: Inputs, index: np.ndarray) -> Inputs:
+    return Inputs({"x": given.arrays["x"][index]}, {"y": index.shape}, {"n": index.size})
 
 
 PROBLEM = Problem(
@@ -64,6 +69,8 @@ PROBLEM = Problem(
     oracle=oracle,
     minimal_bytes=lambda _: 8 * N,
     unfused=lambda _: (mapped("y", "multiply constant", dense("x", N), 2.0),),
+    slices=(Slices(("y",), lambda _: N, some),),
+    turning=("x", "y"),
 )
 
 
@@ -72,7 +79,7 @@ class FakeSession:
 
     def __init__(self, device: FakeDevice, number: int) -> None:
         self.device, self.random = device, Random(number)
-        self.assignment: Sequence[int] = ()
+        self.held: Sequence[Content] = ()
         self.fresh = False
 
     def __enter__(self) -> Self:
@@ -81,41 +88,47 @@ class FakeSession:
     def __exit__(self, *_: object) -> None:
         self.device.closed += 1
 
-    def prepare(self, plan: Plan, contents: Sequence[Arrays]) -> None:
+    def prepare(self, plan: Plan, bases: Sequence[Arrays]) -> None:
         self.device.methods.append(plan.method)
         if plan.method == "graph" and not self.device.captures:
             raise NotCapturedError("cudaErrorStreamCaptureUnsupported")
-        self.plan, self.contents = plan, contents
+        self.plan, self.bases = plan, bases
 
-    def renew(self, contents: Sequence[Arrays]) -> None:
-        assert not np.array_equal(contents[0]["x"], self.contents[0]["x"])
-        self.contents, self.fresh = contents, True
+    def renew(self, bases: Sequence[Arrays]) -> None:
+        assert len(bases) == len(self.bases)
+        assert not np.array_equal(bases[0]["x"], self.bases[0]["x"])
+        self.bases, self.fresh = bases, True
 
     def time(self, arm: str) -> float:
         base = {"baseline": 1e-2, "stream": 0.9e-3, "nothing": 0.0, "submission": 1e-2 / self.device.speedup}
         return base[arm] * math.exp(self.random.gauss(0, 0.002))
 
-    def sweep(self, arm: str, contents: Sequence[int]) -> float:
-        assert sorted(contents) == list(range(self.plan.slots))
+    def sweep(self, arm: str, contents: Sequence[Content]) -> float:
+        assert len(contents) == self.plan.slots
         self.device.seen.append(tuple(contents))
-        self.assignment = contents
+        self.held = contents
         if arm != "submission":
             return self.time(arm)
         replay = self.device.replays and not self.fresh
         self.fresh = False
         return self.time(arm) / self.device.lie / (2 if replay else 1)
 
-    def batch(self, arm: str, contents: Sequence[Sequence[int]]) -> float:
+    def batch(self, arm: str, contents: Sequence[Sequence[Content]]) -> float:
         if self.device.dies:
             raise RunnerError(Status.CRASHED, "the code died of SIGSEGV")
         self.device.lengths.append(len(contents))
         return 1e-4 + sum(5e-3 + self.time(arm) for _ in contents) + (1.0 if arm == "baseline" else 0)
 
-    def read(self, slots: Sequence[int]) -> list[dict[str, np.ndarray]]:
-        return [
-            {"y": np.float32(self.device.factor) * self.contents[self.assignment[slot]]["x"]}
-            for slot in slots
-        ]
+    def read(self, pieces: Sequence[Piece]) -> np.ndarray:
+        parts = []
+        for piece in pieces:
+            base, turn = self.held[piece.slot]
+            y = 2 * np.roll(self.bases[base]["x"], turn)
+            y[self.device.spoils : self.device.spoils + 1] *= 1.001
+            if self.device.lazy and piece.slot == self.plan.slots - 1:
+                y[:] = np.nan
+            parts.append(y[piece.first : piece.first + piece.elements])
+        return np.concatenate(parts)
 
 
 class FakeDevice:
@@ -123,11 +136,11 @@ class FakeDevice:
 
     def __init__(self, speedup: float = 10, **traits: object) -> None:
         self.speedup = speedup
-        self.lie, self.factor = 1.0, 2.0
+        self.lie, self.spoils, self.lazy = 1.0, N, False
         self.captures, self.replays, self.dies = True, False, False
         self.__dict__.update(traits)
         self.methods: list[str] = []
-        self.seen: list[tuple[int, ...]] = []
+        self.seen: list[tuple[Content, ...]] = []
         self.lengths: list[int] = []
         self.opened = self.closed = 0
 
@@ -197,13 +210,14 @@ def test_host_launchers_are_timed_end_to_end() -> None:
 @pytest.mark.parametrize(
     ("device", "words"),
     [
-        (FakeDevice(10, factor=1.999), "outputs of timed calls are wrong"),
+        (FakeDevice(10, spoils=77), "outputs of timed calls are wrong"),
+        (FakeDevice(10, lazy=True), "outputs of timed calls are wrong"),
         (FakeDevice(5, lie=2.0), "by the judge's clock"),
         (FakeDevice(20), "at full bandwidth"),
         (FakeDevice(5, replays=True), "never seen before"),
         (FakeDevice(5, lie=math.inf), "not a positive number"),
     ],
-    ids=["wrong", "clock", "physics", "replay", "zero"],
+    ids=["wrong", "lazy", "clock", "physics", "replay", "zero"],
 )
 def test_what_contradicts_itself_is_untrusted_with_the_reason(device: FakeDevice, words: str) -> None:
     measured = run(device, target=2.0)

@@ -177,3 +177,46 @@ def test_backward_rows_are_far_from_epsilon() -> None:
 def test_streams_of_layernorm_backward_are_given_apart_and_together() -> None:
     cases = [case for case in PROBLEMS["layernorm_backward"].cases(SEED) if case.group == "streams"]
     assert {case.same_stream for case in cases} == {True, False}
+
+
+@pytest.mark.parametrize("problem_id", PROBLEMS)
+def test_slices_alone_are_expected_to_be_what_they_are_in_the_whole(problem_id: str) -> None:
+    problem = PROBLEMS[problem_id]
+    for case in problem.cases(SEED):
+        given = problem.inputs(case)
+        whole = problem.oracle(case, given)
+        for slices in problem.slices:
+            count = slices.count(case)
+            index = np.unique(np.random.default_rng(SEED).integers(count, size=5))
+            alone = problem.oracle(case, slices.take(given, index))
+            for name in slices.outputs:
+                for one, all_ in zip(alone[name].candidates, whole[name].candidates, strict=False):
+                    for part in ("expected", "allowed"):
+                        got, wanted = getattr(one, part), getattr(all_, part).reshape(count, -1)[index]
+                        np.testing.assert_allclose(got.reshape(wanted.shape), wanted, rtol=1e-9, atol=1e-300)
+
+
+@pytest.mark.parametrize("problem_id", PROBLEMS)
+def test_rotated_inputs_have_rotated_outputs(problem_id: str) -> None:
+    problem = PROBLEMS[problem_id]
+    for case in (case for case in problem.cases(SEED) if case.distribution != "exact constants"):
+        given = problem.inputs(case)
+        arrays = {
+            name: np.roll(array, 1, 0) if name in problem.turning and array is not None else array
+            for name, array in given.arrays.items()
+        }
+        right = problem.oracle(case, given)
+        turned = problem.oracle(case, Inputs(arrays, given.outputs, given.scalars))
+        for name, output in right.items():
+            expected = output.candidates[0].expected
+            wanted = np.roll(expected, 1, 0) if name in problem.turning else expected
+            np.testing.assert_allclose(
+                turned[name].candidates[0].expected, wanted, rtol=1e-9, atol=1e-12 * np.nanmax(np.abs(wanted))
+            )
+
+
+@pytest.mark.parametrize("problem_id", PROBLEMS)
+def test_every_output_belongs_to_one_kind_of_slices(problem_id: str) -> None:
+    problem = PROBLEMS[problem_id]
+    outputs = [p.name for p in problem.parameters if isinstance(p, ArrayParameter) and p.role != "in"]
+    assert sorted(name for slices in problem.slices for name in slices.outputs) == sorted(outputs)
