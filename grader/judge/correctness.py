@@ -46,6 +46,10 @@ _VERDICTS = {
 """What an answer without arrays means; every other status is the student's code failing."""
 
 _ORDER = f"right in {Schedule.PROGRAM}, so the result depends on the order of execution"
+_OTHER_STREAM = (
+    "right with inputs and outputs in place, wrong when they come and go on the given streams: is work on "
+    "another stream (the default one, one of your own) that no event orders with those given?"
+)
 _LATER_CALL = (
     "right in the first call, wrong in a later one with the same numbers: is something kept between calls "
     "(static, a cached pointer, memory that is cleared once)?"
@@ -179,7 +183,8 @@ def _judge_case(
         inputs = problem.inputs(content)
         given = arguments(problem, content, inputs)
         before = answers[-1].arrays if answers else previous
-        answers.append(session.run(Call(problem.entry_point, given, seconds, memory, schedule, case.staged)))
+        call = Call(problem.entry_point, given, seconds, memory, schedule, content.staged)
+        answers.append(session.run(call))
         return _result(problem, content, inputs, problem.oracle(content, inputs), answers[-1], before)
 
     result = CaseResult(name=case.name, group=case.group, verdict=Verdict.PASS)
@@ -189,7 +194,10 @@ def _judge_case(
         if result.verdict is Verdict.PASS:
             continue
         note = ""
-        if number > 0 and answers[-1].usable:
+        if case.staged and answers[-1].usable:
+            if run(replace(content, staged=False), schedule).verdict is Verdict.PASS:
+                note = _OTHER_STREAM
+        elif number > 0 and answers[-1].usable:
             if run(content, schedules[0]).verdict is Verdict.PASS:
                 note = _ORDER
             elif answers[-1].usable and run(case, schedules[0]).verdict is not Verdict.PASS:

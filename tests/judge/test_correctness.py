@@ -96,7 +96,9 @@ def right(call: Call) -> Answer:
 
 
 def run(
-    work: Callable[[Call], Answer], schedules: tuple[Schedule, ...] = (Schedule.PROGRAM,)
+    work: Callable[[Call], Answer],
+    schedules: tuple[Schedule, ...] = (Schedule.PROGRAM,),
+    cases: tuple[Case, ...] = CASES,
 ) -> tuple[correctness.Judged, list[FakeSession]]:
     sessions: list[FakeSession] = []
 
@@ -104,7 +106,7 @@ def run(
         sessions.append(FakeSession(work))
         return sessions[-1]
 
-    judged = correctness.judge(PROBLEM, CASES, opened, schedules, memory=Memory.DEVICE, seconds=1.0)
+    judged = correctness.judge(PROBLEM, cases, opened, schedules, memory=Memory.DEVICE, seconds=1.0)
     return judged, sessions
 
 
@@ -126,6 +128,16 @@ def test_an_answer_that_is_wrong_in_one_schedule_only_is_named_a_matter_of_order
     assert {case.verdict for case in judged.cases} == {Verdict.FAIL}
     assert judged.cases[0].schedule == Schedule.LATE_STREAMS
     assert "depends on the order of execution" in judged.cases[0].diagnosis
+
+
+def test_an_answer_that_misses_the_given_streams_alone_is_named_so() -> None:
+    def elsewhere(call: Call) -> Answer:
+        answer = right(call)
+        return replace(answer, arrays={**answer.arrays, "y": POISON}) if call.staged else answer
+
+    judged, _ = run(elsewhere, cases=(replace(CASES[0], staged=True), CASES[1]))
+    assert "another stream" in judged.cases[0].diagnosis
+    assert judged.cases[1].verdict is Verdict.PASS
 
 
 def test_an_answer_that_is_right_only_once_is_named_a_matter_of_state() -> None:

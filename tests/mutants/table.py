@@ -483,6 +483,7 @@ MUTANTS = (
         _FW_CALL.replace(", stream);", ", nullptr);"),
         "work on the default stream",
         STREAMS,
+        "another stream",
     ),
     _fw(
         "writes-past-the-end",
@@ -687,6 +688,7 @@ MUTANTS = (
         "  launch(out_grad, soft_inp, rows, softmax_len, nullptr);",
         "work on the default stream",
         STREAMS,
+        "another stream",
     ),
     _bw(
         "twice",
@@ -918,6 +920,7 @@ MUTANTS = (
         _LN_LAUNCH.replace("stream>>>", "nullptr>>>"),
         "default stream",
         STREAMS,
+        "another stream",
     ),
     _ln(
         "row-bound",
@@ -1129,6 +1132,7 @@ MUTANTS = (
         _SPLIT_LAUNCH.replace("stream_1", "nullptr"),
         "default stream",
         STREAMS,
+        "another stream",
     ),
     _lb(
         "half-products",
