@@ -10,7 +10,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import handout
 import torch
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from grader.build.toolchain import Toolchain
     from grader.devices.device import Answer, Call, Device, Finding, Session
     from grader.judge.correctness import Judged
-    from grader.problems.problem import Case, Expectation, Inputs, Problem
+    from grader.problems.problem import Case, Inputs, Problem
     from grader.sandbox.sandbox import Sandbox
 
 REFERENCE = Path(__file__).parents[1] / "reference"
@@ -44,7 +44,9 @@ VARIANTS = Path(__file__).parent / "variants"
 ASSIGNMENT = "llm_systems_3"
 SEED = 20_240_607
 PTX_ONLY = "compute_80"  # as architecture: the sim needs no machine code, and ptxas takes half of a build
+T = TypeVar("T")
 UNKNOWN = "no known pattern"
+KEPT = 200  # inputs of a problem: all cases of one seed, under every schedule
 _HOST_COPY = ("cudaMemcpy", "HostToDevice")
 
 
@@ -325,22 +327,21 @@ def _sandbox() -> Sandbox:
 
 def remembered(problem: Problem) -> Problem:
     """``problem`` with inputs and oracle computed once per case: every entry meets the same."""
-    inputs: dict[tuple[int, str], Inputs] = {}
-    oracles: dict[tuple[int, str], Mapping[str, Expectation]] = {}
+    return replace(problem, inputs=_kept(problem.inputs), oracle=_kept(problem.oracle))
 
-    def inputs_of(case: Case) -> Inputs:
+
+def _kept(compute: Callable[..., T]) -> Callable[..., T]:
+    results: dict[tuple[int, str], T] = {}
+
+    def of(case: Case, *given: Inputs) -> T:
         place = case.seed, case.name
-        if place not in inputs:
-            inputs[place] = problem.inputs(case)
-        return inputs[place]
+        if place not in results:
+            if len(results) >= KEPT:  # another seed's
+                results.clear()
+            results[place] = compute(case, *given)
+        return results[place]
 
-    def oracle_of(case: Case, given: Inputs) -> Mapping[str, Expectation]:
-        place = case.seed, case.name
-        if place not in oracles:
-            oracles[place] = problem.oracle(case, given)
-        return oracles[place]
-
-    return replace(problem, inputs=inputs_of, oracle=oracle_of)
+    return of
 
 
 def bench(kind: str, turn: AbstractContextManager[object] | None = None) -> Bench:
