@@ -156,8 +156,9 @@ def residual(evidence: Evidence, formula: Array) -> float | None:
     with np.errstate(invalid="ignore"):
         distance = np.abs(evidence.got - formula)
         error = np.abs(evidence.got - evidence.expected)
+        size = np.maximum(np.abs(evidence.got), np.abs(formula))  # or anything small is near a small formula
         error = np.where(np.isfinite(error), error, 0)
-        near = distance <= UNEXPLAINED * error + 4 * bound
+        near = distance <= UNEXPLAINED * np.fmin(error, size) + 4 * bound
         wrong_too = ~(np.abs(formula - evidence.expected) <= bound)
     undefined = np.isnan(formula)
     same = (evidence.got == formula) | (np.isnan(evidence.got) & undefined)
