@@ -52,6 +52,7 @@ class GraderInfo(_Part):
 
     version: str
     config_sha256: str = Field(description="of the assignment file")
+    sha256: str = Field(default="", description="of the grader's own files, as far as they judge")
 
 
 class SubmissionInfo(_Part):
