@@ -1,4 +1,4 @@
-"""What the times of several processes say: the record of a speed verdict, and the verdict again from the record.
+"""What the times of several processes say: the record of a speed verdict, and the verdict again from it.
 
 Pure functions: ``recomputed`` gives for a record's raw times what ``assessed`` gave for the measurement's.
 """
@@ -67,7 +67,12 @@ def assessed(processes: Sequence[Process], target: float, sizes: Sequence[int | 
         raise NoSamplesError(f"{len(processes)} process(es) are too few for a verdict")
     believed = [process for process in processes if not doubts(process)]
     cases = [
-        _case(*([process[place] for process in some] for some in (processes, believed)), target, size)
+        _case(
+            [process[place] for process in processes],
+            [process[place] for process in believed],
+            target,
+            size,
+        )
         for place, size in enumerate(sizes)
     ]
     if concluded is Verdict.UNTRUSTED or not believed:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from grader.verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 CONFIDENCE = 0.95
 ORDERS = ("ABBA", "BAAB")
@@ -188,19 +188,23 @@ def to_samples(processes: Sequence[CaseTimes]) -> dict[str, list[float]]:
     return {
         f"process {number}: {name}": [value if math.isfinite(value) else 0.0 for value in values]
         for number, times in enumerate(processes, 1)
-        for name, values in {
-            "slots": [times.slots],
-            "order": [ORDERS.index(block.order) for block in times.blocks],
-            "blocks": [seconds for block in times.blocks for seconds in block.seconds],
-            "same order": [ORDERS.index(block.order) for block in times.same],
-            "same": [seconds for block in times.same for seconds in block.seconds],
-            "stream": times.stream,
-            "novel": [times.novel],
-            "batch arm": [BATCH_ARMS.index(arm) for arm, _, _ in times.batches],
-            "batch length": [length for _, length, _ in times.batches],
-            "batch": [seconds for *_, seconds in times.batches],
-            "verified, wrong": [times.verified, times.wrong],
-        }.items()
+        for name, values in _parts(times).items()
+    }
+
+
+def _parts(times: CaseTimes) -> Mapping[str, Sequence[float]]:
+    return {
+        "slots": [times.slots],
+        "order": [ORDERS.index(block.order) for block in times.blocks],
+        "blocks": [seconds for block in times.blocks for seconds in block.seconds],
+        "same order": [ORDERS.index(block.order) for block in times.same],
+        "same": [seconds for block in times.same for seconds in block.seconds],
+        "stream": times.stream,
+        "novel": [times.novel],
+        "batch arm": [BATCH_ARMS.index(arm) for arm, _, _ in times.batches],
+        "batch length": [length for _, length, _ in times.batches],
+        "batch": [seconds for *_, seconds in times.batches],
+        "verified, wrong": [times.verified, times.wrong],
     }
 
 
@@ -213,29 +217,33 @@ def from_samples(case: str, method: str, samples: Mapping[str, Sequence[float]])
     count = len({name.partition(":")[0] for name in samples})
     try:
         return [
-            _process_of(case, method, lambda name, number=number: samples[f"process {number}: {name}"])
-            for number in range(1, count + 1)
+            _process_of(
+                case,
+                method,
+                {name.partition(": ")[2]: part for name, part in samples.items() if name.startswith(start)},
+            )
+            for start in (f"process {number}: " for number in range(1, count + 1))
         ]
     except (KeyError, IndexError) as error:
         raise ValueError(f"{case}: the raw times are incomplete: {error}") from error
 
 
-def _process_of(case: str, method: str, part: Callable[[str], Sequence[float]]) -> CaseTimes:
+def _process_of(case: str, method: str, part: Mapping[str, Sequence[float]]) -> CaseTimes:
     def blocks(orders: str, seconds: str) -> tuple[Block, ...]:
-        times = iter(part(seconds))
-        fours = zip(part(orders), zip(times, times, times, times, strict=True), strict=True)
+        times = iter(part[seconds])
+        fours = zip(part[orders], zip(times, times, times, times, strict=True), strict=True)
         return tuple(Block(ORDERS[int(order)], four) for order, four in fours)
 
-    verified, wrong = part("verified, wrong")
-    batches = zip(part("batch arm"), part("batch length"), part("batch"), strict=True)
+    verified, wrong = part["verified, wrong"]
+    batches = zip(part["batch arm"], part["batch length"], part["batch"], strict=True)
     return CaseTimes(
         case=case,
         method=method,
-        slots=int(part("slots")[0]),
+        slots=int(part["slots"][0]),
         blocks=blocks("order", "blocks"),
         same=blocks("same order", "same"),
-        stream=tuple(part("stream")),
-        novel=part("novel")[0],
+        stream=tuple(part["stream"]),
+        novel=part["novel"][0],
         batches=tuple((BATCH_ARMS[int(arm)], int(length), seconds) for arm, length, seconds in batches),
         verified=int(verified),
         wrong=int(wrong),
