@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import numpy as np
@@ -137,6 +137,10 @@ class Slices:
     take: Callable[[Inputs, NDArray[np.intp]], Inputs]
 
 
+Fused = Callable[[Mapping[str, Any], Mapping[str, int | bool | float]], Callable[[], object]]
+"""From PyTorch tensors by name and the scalars to a call of PyTorch's own operator on them."""
+
+
 def _nothing(_: Case) -> tuple[Operation, ...]:
     return ()
 
@@ -163,6 +167,7 @@ class Problem:
         slices: ways to judge parts of the outputs alone; each output belongs to one of them, or to none.
         turning: arrays that may be rotated along their first axis, all by the same number of places: outputs
             among them rotate likewise, the others stay as they are.
+        fused: PyTorch's own way to the outputs, timed for information.
     """
 
     id: str
@@ -181,3 +186,4 @@ class Problem:
     bugs: Mapping[str, Bug] = field(default_factory=dict)
     slices: tuple[Slices, ...] = ()
     turning: tuple[str, ...] = ()
+    fused: Fused | None = None
