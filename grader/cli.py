@@ -16,7 +16,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from grader import __version__
+from grader import __version__, template
 from grader.assignments.assignment import AssignmentError
 from grader.assignments.assignment import load as load_assignment
 from grader.exit_codes import ExitCode
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 DEFAULT_ASSIGNMENT = "llm_systems_3"
 SEED_BITS = 48
 SHOWN_IGNORED = 10
-TEMPLATES = (Path(__file__).parent / "student_template", Path(__file__).parents[1] / "student_template")
-"""Installed within the package; in a source tree beside it."""
 
 _assignment = click.option(
     "--assignment", default=DEFAULT_ASSIGNMENT, show_default=True, help="Which assignment."
@@ -212,7 +210,7 @@ def batch(
 def new(folder: Path) -> int:
     """Copy the student template to a new FOLDER."""
     try:
-        shutil.copytree(next(template for template in TEMPLATES if template.is_dir()), folder)
+        shutil.copytree(template.folder(), folder)
     except FileExistsError as error:
         raise _FaultError(f"{folder} is there already. Name a folder that is not.", ExitCode.USAGE) from error
     except OSError as error:

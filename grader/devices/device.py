@@ -39,6 +39,7 @@ class Status(StrEnum):
 
     RETURNED = "returned"
     CUDA_ERROR = "CUDA error"  # the call or a kernel of it failed, with CUDA's name and text
+    RAISED = "raised"  # the student's Python code raised an exception; the session goes on
     CRASHED = "crashed"  # the runner died of a signal
     EXITED = "exited"  # the student's code ended the runner
     TIMEOUT = "timeout"
@@ -95,6 +96,7 @@ class Call:
     memory: Memory = Memory.DEVICE
     schedule: Schedule = Schedule.PROGRAM
     staged: bool = False
+    needs: tuple[tuple[Call, int], ...] = ()  # of a model: which calls it must make, and how often at least
 
 
 @dataclass(frozen=True)
@@ -149,15 +151,21 @@ class Answer:
     findings: tuple[Finding, ...] = ()
     counts: tuple[LineCount, ...] = ()
     printed: str = ""  # what the student's code printed, capped
+    faults: tuple[str, ...] = ()  # what it did, beside its results, that it must not do
 
     @property
     def usable(self) -> bool:
-        """Whether the arrays may be compared, and whether the session can take another call."""
+        """Whether the arrays may be compared."""
         return self.status is Status.RETURNED
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether the session can take another call."""
+        return self.usable or self.status is Status.RAISED
 
 
 class Session(Protocol):
-    """One runner with one library loaded. After an answer that is not ``usable`` it must be closed."""
+    """One runner with a submission loaded. After an answer that is not ``goes_on`` it must be closed."""
 
     def run(self, call: Call) -> Answer:
         """Run one call on fresh, poisoned memory; never raises for what the student's code does."""
@@ -185,6 +193,16 @@ class Device(Protocol):
 
         Raises:
             LoadError: the library cannot be loaded or lacks an entry point: a fault of the submission.
+            DeviceError: the machine failed.
+        """
+
+    def open_model(self, model: Path, libraries: Mapping[Path, tuple[str, ...]], memory: Memory) -> Session:
+        """Start a runner with PyTorch for the file ``model``, whose kernels are in ``libraries``.
+
+        A call then names a function of ``grader/runner/model.py`` and holds its arrays and scalars.
+
+        Raises:
+            LoadError: a library cannot be loaded or lacks an entry point: a fault of the submission.
             DeviceError: the machine failed.
         """
 

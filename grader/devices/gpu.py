@@ -14,13 +14,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
 
-from grader.devices import calls
-from grader.devices.device import Answer, Call, DeviceError, Schedule, Status
+from grader.devices import calls, models
+from grader.devices.device import Answer, Call, DeviceError, Memory, Schedule, Status
 from grader.devices.runner import LIMITS, Runner, RunnerError, Start
 from grader.devices.timed import TimedSession
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from types import TracebackType
 
     from grader.sandbox.sandbox import Sandbox
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 PROBE_SECONDS = 90.0
 DATA_BYTES = 8 << 30  # of the host, beside the driver's own; the address space stays open
 PACKAGES = ("cupy", "cupyx", "cupy_backends", "fastrlock", "cuda", "numpy", "numpy.libs")
+_QUERY = "name,driver_version,clocks.sm,clocks.mem,temperature.gpu,power.draw,clocks_throttle_reasons.active"
 INSTALL = "python -m pip install 'kernel-grader[gpu]'"
 
 _PROBE = """
@@ -111,6 +112,20 @@ class Gpu:
         """Start a runner with a context of its own, and load ``library``."""
         return GpuSession(self._start(library, entry_points), self._sandbox)
 
+    def open_model(
+        self, model: Path, libraries: Mapping[Path, tuple[str, ...]], memory: Memory
+    ) -> GpuModelSession:
+        """Start a runner whose context belongs to PyTorch, and load ``libraries``."""
+        start = replace(
+            self._start(*next(iter(libraries.items()))),
+            packages=models.packages(),
+            inputs=tuple({package.parent for package in models.packages()}),
+            further=libraries,
+            model=model,
+            memory=memory,
+        )
+        return GpuModelSession(start, self._sandbox)
+
     def open_timed(
         self, library: Path, entry_points: tuple[str, ...], baseline: Sequence[Path]
     ) -> TimedSession:
@@ -161,10 +176,13 @@ class GpuSession:
         """Run one call; see ``Session``."""
         if self._failed is not None or self._runner is None:
             return self._failed or Answer(Status.LOST, "the session is closed")
-        answer = calls.run(self._runner, call)
-        if not answer.usable:
+        answer = self._answer(self._runner, call)
+        if not answer.goes_on:
             self._failed = answer
         return answer
+
+    def _answer(self, runner: Runner, call: Call) -> Answer:
+        return calls.run(runner, call)
 
     def close(self) -> None:
         """End the runner and everything that it started."""
@@ -178,3 +196,29 @@ class GpuSession:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+class GpuModelSession(GpuSession):
+    """A runner in which a PyTorch file calls the libraries; see ``Session``.
+
+    What it launched is the runner's own count here. On the sim, where the same cases run, the device counts.
+    """
+
+    def _answer(self, runner: Runner, call: Call) -> Answer:
+        return models.run(runner, call)
+
+
+def condition() -> str:
+    """Clocks, temperature and why the clocks are held back, as nvidia-smi tells; "" if it does not."""
+    command = ("nvidia-smi", f"--query-gpu={_QUERY}", "--format=csv,noheader", "-i", "0")
+    try:
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            timeout=20,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""

@@ -7,12 +7,13 @@ import signal
 import sys
 import time
 import zipfile
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from grader.devices.device import DeviceError, LoadError, Status
+from grader import template
+from grader.devices.device import DeviceError, LoadError, Memory, Status
 from grader.runner.protocol import (
     Bytes,
     Channel,
@@ -60,6 +61,9 @@ class Start:
         inputs: further files and folders that the runner may read.
         environment: further variables.
         pass_fds: descriptors for the library's runtime.
+        further: more objects and their entry points.
+        model: a PyTorch file that calls them; PyTorch is then found in ``packages``.
+        memory: which pointers the entry points take from that file.
     """
 
     library: Path
@@ -71,6 +75,14 @@ class Start:
     inputs: tuple[Path, ...] = ()
     environment: Mapping[str, str] | None = None
     pass_fds: tuple[int, ...] = ()
+    further: Mapping[Path, tuple[str, ...]] = field(default_factory=dict)
+    model: Path | None = None
+    memory: Memory = Memory.DEVICE
+
+    @property
+    def libraries(self) -> Mapping[Path, tuple[str, ...]]:
+        """All objects and their entry points."""
+        return {self.library: self.entry_points, **self.further}
 
 
 @cache
@@ -82,6 +94,7 @@ def packed() -> bytes:
         files.writestr("grader/__init__.py", "")
         for path in sorted(folder.glob("*.py")):
             files.write(path, f"grader/runner/{path.name}")
+        files.write(template.folder() / "kernels.py", "kernels.py")  # what a student's PyTorch file imports
         files.writestr("__main__.py", "from grader.runner.server import main\n\nmain()\n")
     return archive.getvalue()
 
@@ -107,7 +120,14 @@ class Runner:
         job = Job(
             argv=(str(interpreter), "-I", "-S", "-B", "runner.zip"),
             limits=start.limits,
-            inputs=(start.library, start.runtime.parent, *folders, *start.packages, *start.inputs),
+            inputs=(
+                *start.libraries,
+                *((start.model,) if start.model else ()),
+                start.runtime.parent,
+                *folders,
+                *start.packages,
+                *start.inputs,
+            ),
             files={"runner.zip": packed()},
             environment={"LD_LIBRARY_PATH": str(start.runtime.parent), **(start.environment or {})},
             pass_fds=start.pass_fds,
@@ -124,10 +144,11 @@ class Runner:
     def _load(self, start: Start) -> None:
         request = {
             "operation": "load",
-            "library": str(start.library),
-            "entry_points": list(start.entry_points),
+            "libraries": {str(path): names for path, names in start.libraries.items()},
             "runtime": str(start.runtime),
-            "gpu": start.gpu,
+            "gpu": start.gpu and start.model is None,  # else PyTorch has the context
+            "model": str(start.model) if start.model else None,
+            "memory": start.memory.value,
             "packages": [str(path.parent) for path in start.packages],
         }
         reply = self.ask(request, (), 0, START_SECONDS).header
@@ -204,6 +225,6 @@ def _checked(header: Header) -> Header:
     for key in ("status", "message", "printed"):
         if not isinstance(header.setdefault(key, ""), str):
             raise MalformedError(f"{key} is no text")
-    if header["status"] not in ("loaded", "unloadable", "returned", "cuda error"):
+    if header["status"] not in ("loaded", "unloadable", "returned", "raised", "cuda error"):
         raise MalformedError("an unknown status")
     return {**header, "printed": header["printed"][:PRINTED_CAP]}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
 
-from grader.devices import calls, layout
+from grader.devices import calls, layout, models
 from grader.devices.device import Answer, Call, DeviceError, LoadError, Memory, Schedule, Status
 from grader.devices.runner import LIMITS, MEMORY_BYTES, Runner, RunnerError, Start
 from grader.simulator.driver import (
@@ -27,6 +27,7 @@ from grader.simulator.driver import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
     from types import TracebackType
 
@@ -58,6 +59,12 @@ class Sim:
         """Start a simulator and a runner, and load ``library``."""
         return SimSession(self._sandbox, library, entry_points)
 
+    def open_model(
+        self, model: Path, libraries: Mapping[Path, tuple[str, ...]], memory: Memory
+    ) -> SimModelSession:
+        """Start a simulator and a runner with PyTorch, and load ``libraries``."""
+        return SimModelSession(self._sandbox, model, libraries, memory)
+
 
 class SimSession:
     """One simulator and one runner with the library loaded; see ``Session``."""
@@ -78,20 +85,21 @@ class SimSession:
             raise
 
     def _start(self, sandbox: Sandbox, library: Path, entry_points: tuple[str, ...]) -> None:
-        self._simulator.load(library)
+        start = Start(
+            library,
+            entry_points,
+            RUNTIME,
+            limits=replace(LIMITS, data_bytes=MEMORY_BYTES),
+            inputs=(LIBRARIES,),
+        )
+        self._start_runner(sandbox, start)
+
+    def _start_runner(self, sandbox: Sandbox, start: Start) -> None:
+        for library in start.libraries:
+            self._simulator.load(library)
         with self._simulator.client_socket() as socket:
-            self._runner = Runner(
-                sandbox,
-                Start(
-                    library,
-                    entry_points,
-                    RUNTIME,
-                    limits=replace(LIMITS, data_bytes=MEMORY_BYTES),
-                    inputs=(LIBRARIES,),
-                    environment={SOCKET_VARIABLE: str(socket.fileno())},
-                    pass_fds=(socket.fileno(),),
-                ),
-            )
+            variables = {SOCKET_VARIABLE: str(socket.fileno()), **(start.environment or {})}
+            self._runner = Runner(sandbox, replace(start, environment=variables, pass_fds=(socket.fileno(),)))
 
     def run(self, call: Call) -> Answer:
         """Run one call; see ``Session``."""
@@ -103,7 +111,7 @@ class SimSession:
             answer = self._judged(self._call(self._runner, call), call.seconds)
         except (DeviceError, RefusedError) as error:
             answer = Answer(Status.LOST, str(error))
-        if not answer.usable:
+        if not answer.goes_on:
             self._failed = answer
         return answer
 
@@ -178,6 +186,66 @@ class SimSession:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+class SimModelSession(SimSession):
+    """A simulator and a runner in which a PyTorch file calls the libraries; see ``Session``.
+
+    PyTorch works on the CPU, and ``kernels.py`` carries each launcher's tensors to the simulated device and
+    back. How often the launchers were called is what the simulator saw, not what the runner says: each call
+    of ``Call.needs`` is made once by the judge, before the file is first loaded, to know what it launches.
+    """
+
+    def __init__(
+        self, sandbox: Sandbox, model: Path, libraries: Mapping[Path, tuple[str, ...]], memory: Memory
+    ) -> None:
+        self._model = model
+        self._libraries = libraries
+        self._memory = memory
+        self._known: dict[str, models.Launched] = {}
+        super().__init__(sandbox, *next(iter(libraries.items())))
+
+    def _start(self, sandbox: Sandbox, library: Path, entry_points: tuple[str, ...]) -> None:
+        start = Start(
+            library,
+            entry_points,
+            RUNTIME,
+            packages=models.packages(),
+            limits=replace(LIMITS, data_bytes=MEMORY_BYTES),
+            inputs=(LIBRARIES, *{package.parent for package in models.packages()}),
+            further=self._libraries,
+            model=self._model,
+            memory=self._memory,
+        )
+        self._start_runner(sandbox, start)
+
+    def run(self, call: Call) -> Answer:
+        """Make the calls that ``call`` needs, if they are new, and then ``call`` itself."""
+        for needed, _ in call.needs:
+            if models.key(needed) not in self._known:
+                before = self._simulator.statistics().launches
+                answer = super().run(needed)
+                if not answer.usable:
+                    return replace(
+                        answer, message=f"{needed.entry_point}, called by itself: {answer.message}"
+                    )
+                self._known[models.key(needed)] = models.Launched(
+                    self._simulator.statistics().launches - before,
+                    frozenset(count.kernel for count in answer.counts),
+                )
+        before = self._simulator.statistics().launches if self._failed is None else 0
+        answer = super().run(call)
+        if not answer.usable:
+            return answer
+        launched = models.Launched(
+            self._simulator.statistics().launches - before, frozenset(count.kernel for count in answer.counts)
+        )
+        return models.checked(answer, call, self._known, launched)
+
+    def _call(self, runner: Runner, call: Call) -> Answer:
+        if call.entry_point in {name for names in self._libraries.values() for name in names}:
+            return super()._call(runner, call)
+        return models.run(runner, call)
 
 
 def _failure(outcome: Outcome, printed: str) -> Answer:

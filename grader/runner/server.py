@@ -84,7 +84,8 @@ class Server:
 
     def answer(self, request: Frame) -> tuple[Header, list[Any]]:
         """The header and payload that answer ``request``."""
-        operation = {"load": self._load, "call": self._call, "time": self._time}[request.header["operation"]]
+        operations = {"load": self._load, "call": self._call, "time": self._time, "model": self._run_model}
+        operation = operations[request.header["operation"]]
         payload: list[Any] = []
         try:
             header, payload = operation(request.header, memoryview(request.payload))
@@ -100,7 +101,14 @@ class Server:
             sys.path += header["packages"]
             self._gpu = importlib.import_module("grader.runner.gpu").Gpu(self._runtime)
             self._timer = importlib.import_module("grader.runner.timing").Timer(self._gpu)
-        self._functions = load(header["library"], header["entry_points"])
+        self._functions: dict[str, Any] = {}
+        for path, entry_points in header["libraries"].items():
+            self._functions |= load(path, entry_points)
+        if header["model"]:
+            sys.path += header["packages"]
+            os.environ["KERNEL_LIBRARIES"] = ":".join(header["libraries"])
+            os.environ["KERNEL_MEMORY"] = header["memory"]
+            self._model = importlib.import_module("grader.runner.model").Model(header["model"])
         return {"status": "loaded"}, []
 
     def _stream(self) -> int:
@@ -132,6 +140,10 @@ class Server:
 
     def _time(self, header: Header, payload: memoryview) -> tuple[Header, list[Any]]:
         answer: tuple[Header, list[Any]] = self._timer.answer(header, payload, self._functions)
+        return answer
+
+    def _run_model(self, header: Header, payload: memoryview) -> tuple[Header, list[Any]]:
+        answer: tuple[Header, list[Any]] = self._model.answer(header, payload)
         return answer
 
 

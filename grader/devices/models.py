@@ -1,0 +1,118 @@
+"""A call of a PyTorch file's function, and whether it launched what it had to."""
+
+from __future__ import annotations
+
+import importlib.util
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from grader.devices import calls, layout
+from grader.devices.device import Answer, Call, ScalarArgument, Status
+from grader.devices.runner import RunnerError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from grader.devices.runner import Runner
+
+
+@dataclass(frozen=True)
+class Launched:
+    """What a device saw of some calls."""
+
+    launches: int
+    kernels: frozenset[str]
+
+
+def packages() -> tuple[Path, ...]:
+    """The folders of PyTorch and NumPy. What they need lies beside them, and a runner may read that too."""
+    found = (importlib.util.find_spec(name) for name in ("torch", "numpy"))
+    return tuple(Path(spec.origin).parent for spec in found if spec is not None and spec.origin)
+
+
+def key(call: Call) -> str:
+    """The same for calls of one entry point with the same sizes, which launch the same kernels."""
+    sizes = (argument.value for argument in call.arguments if isinstance(argument, ScalarArgument))
+    return f"{call.entry_point}({', '.join(map(str, sizes))})"
+
+
+def run(runner: Runner, call: Call) -> Answer:
+    """Send arrays and scalars, run the function, take its outputs; never raises for what the file does."""
+    arrays = calls.arrays(call)
+    inputs = [array for array in arrays if array.data is not None]
+    outputs = [array for array in arrays if array.data is None]
+    request: dict[str, Any] = {
+        "operation": "model",
+        "function": call.entry_point,
+        "arrays": [(array.name, array.dtype, array.shape) for array in inputs],
+        "outputs": [(array.name, array.dtype, array.shape) for array in outputs],
+        "scalars": {
+            argument.name: argument.value
+            for argument in call.arguments
+            if isinstance(argument, ScalarArgument)
+        },
+    }
+    size = sum(map(layout.data_bytes, outputs))
+    try:
+        frame = runner.ask(request, [layout.content(array).data for array in inputs], size, call.seconds)
+    except RunnerError as error:
+        return Answer(error.status, str(error), printed=error.printed)
+    header = frame.header
+    if header["status"] == "cuda error":
+        return Answer(Status.CUDA_ERROR, header["message"], printed=header["printed"])
+    if header["status"] == "raised":
+        return Answer(Status.RAISED, header["message"], printed=header["printed"])
+    if len(frame.payload) != size or header["status"] != "returned":
+        return Answer(
+            Status.UNTRUSTED, "forged channel: the answer holds no arrays", printed=header["printed"]
+        )
+    held: dict[str, np.typing.NDArray[np.generic]] = {
+        array.name: array.data for array in inputs if array.data is not None
+    }
+    offset = 0
+    for array in outputs:
+        data = np.frombuffer(frame.payload, np.uint8, layout.data_bytes(array), offset)
+        offset += data.size
+        held[array.name] = layout.array(array, data)
+    return Answer(
+        Status.RETURNED,
+        arrays=held,
+        printed=header["printed"],
+        faults=(*_texts(header.get("seen")), *_missing(call, header.get("calls"))),
+    )
+
+
+def checked(answer: Answer, call: Call, known: Mapping[str, Launched], seen: Launched) -> Answer:
+    """The answer with what the device saw of the needed calls, which outranks what the runner counted."""
+    least = sum(known[key(needed)].launches * times for needed, times in call.needs)
+    asleep = {
+        needed.entry_point for needed, _ in call.needs if not known[key(needed)].kernels & seen.kernels
+    } - {fault.partition(" ")[0] for fault in answer.faults}
+    if seen.launches >= least and not asleep:
+        return answer
+    if answer.faults:
+        return answer
+    what = f"the device saw {seen.launches} kernel launches, and the calls that were reported make {least}"
+    if asleep:
+        what += f"; no kernel of {', '.join(sorted(asleep))} was among them"
+    return replace(answer, status=Status.UNTRUSTED, message=what, arrays={})
+
+
+def _texts(found: object) -> tuple[str, ...]:
+    return tuple(str(text)[:500] for text in found[:20]) if isinstance(found, list) else ()
+
+
+def _missing(call: Call, counted: object) -> tuple[str, ...]:
+    """Which launchers were called less often than needed, by the runner's count."""
+    counts = counted if isinstance(counted, dict) else {}
+    wanted: dict[str, int] = {}
+    for needed, times in call.needs:
+        wanted[needed.entry_point] = wanted.get(needed.entry_point, 0) + times
+    return tuple(
+        f"{name} was called {counts.get(name, 0)} times, {times} are needed: does PyTorch do the work?"
+        for name, times in wanted.items()
+        if not isinstance(counts.get(name, 0), int) or counts.get(name, 0) < times
+    )

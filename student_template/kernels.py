@@ -1,0 +1,228 @@
+"""Given: hands PyTorch tensors to the launchers in softmax_kernel.cu and layernorm_kernel.cu.
+
+    launch("launch_attn_softmax", weights, mask, batch, heads, queries, keys, True)
+
+The arguments are those of the C function in its order, without the streams: work goes to PyTorch's current
+stream. A tensor becomes its device pointer and None a null pointer. On a GPU nothing is copied and nobody
+waits. On the simulator tensors live on the CPU, so ``launch`` copies them to the simulated device and what is
+not const back: the same ``transformer.py`` runs on both, with its tensors on ``DEVICE``.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+LIBRARIES = "KERNEL_LIBRARIES"  # environment: paths of the built libraries, separated by colons
+MEMORY = "KERNEL_MEMORY"  # environment: "host" if the launchers take host pointers and copy themselves
+
+LAUNCHERS = {
+    "launch_attn_softmax": (
+        "float* inp, const float* attn_mask, int batch_size, int nhead, int from_len, int to_len, "
+        "bool mask_future, cudaStream_t stream"
+    ),
+    "launch_attn_softmax_bw": (
+        "float* out_grad, const float* soft_inp, int rows, int softmax_len, cudaStream_t stream"
+    ),
+    "launch_layernorm": (
+        "float* ln_res, float* vars, float* means, const float* inp, const float* scale, const float* bias, "
+        "int batch_size, int hidden_dim, cudaStream_t stream"
+    ),
+    "launch_layernorm_bw": (
+        "float* gamma_grad, float* betta_grad, float* inp_grad, const float* out_grad, const float* inp, "
+        "const float* gamma, const float* betta, const float* vars, const float* means, int batch_size, "
+        "int hidden_dim, cudaStream_t stream_1, cudaStream_t stream_2"
+    ),
+}
+"""The entry points as C declares them."""
+
+TO_DEVICE, TO_HOST = 1, 2  # cudaMemcpyKind
+
+
+def launch(entry_point: str, *arguments: Tensor | int | bool | None) -> None:
+    """Call a launcher.
+
+    Raises:
+        TypeError: the arguments are not those of the C function.
+        ValueError: a tensor is not dense float32 memory on ``DEVICE``. The kernel would read something else.
+        RuntimeError: CUDA reports an error, or there is no such function.
+    """
+    declared = [parameter.strip() for parameter in LAUNCHERS[entry_point].split(",")]
+    wanted = [parameter for parameter in declared if not parameter.startswith("cudaStream_t")]
+    if len(arguments) != len(wanted):
+        raise TypeError(
+            f"{entry_point} takes {len(wanted)} arguments, not {len(arguments)}: {', '.join(wanted)}"
+        )
+    for parameter, argument in zip(wanted, arguments, strict=True):
+        _check(entry_point, parameter, argument)
+    device = _Direct() if (DEVICE == "cuda") != (os.environ.get(MEMORY) == "host") else _Staged()
+    values = [
+        _value(device, parameter, argument) for parameter, argument in zip(wanted, arguments, strict=True)
+    ]
+    streams = [ctypes.c_void_p(device.stream())] * (len(declared) - len(wanted))
+    _function(entry_point)(*values, *streams)
+    device.finish()
+
+
+def build(folder: Path) -> None:
+    """Compile the two .cu files of ``folder`` into ``folder/build`` if they changed, for ``launch`` to use.
+
+    Raises:
+        RuntimeError: there is no nvcc, or it refuses the file; its own words are in the message.
+    """
+    nvcc = shutil.which("nvcc") or shutil.which(
+        "nvcc", path=str(Path(os.environ.get("CUDA_HOME", "/"), "bin"))
+    )
+    if nvcc is None:
+        raise RuntimeError(
+            "nvcc was not found. Put it on PATH, or set CUDA_HOME to the folder of the toolkit."
+        )
+    (folder / "build").mkdir(exist_ok=True)
+    newest = max(path.stat().st_mtime for path in folder.iterdir() if path.suffix in {".cu", ".cuh", ".h"})
+    native = ["-gencode", "arch=native"] if DEVICE == "cuda" else []
+    options = [
+        "-O3",
+        "-std=c++17",
+        "-shared",
+        "-Xcompiler",
+        "-fPIC",
+        "-cudart",
+        "shared",
+        "--no-compress",
+        "-lineinfo",
+    ]
+    libraries = []
+    for source in ("softmax_kernel.cu", "layernorm_kernel.cu"):
+        library = folder / "build" / f"{source}.so"
+        libraries.append(str(library.resolve()))
+        if library.exists() and library.stat().st_mtime > newest:
+            continue
+        architectures = ["-gencode", "arch=compute_80,code=compute_80", *native]
+        command = [nvcc, *options, *architectures, "-o", str(library), str(folder / source)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise RuntimeError(f"{source} did not compile:\n{done.stdout}{done.stderr}")
+    os.environ[LIBRARIES] = ":".join(libraries)
+
+
+class _Direct:
+    """Pointers that the launcher can use as they are."""
+
+    def pointer(self, tensor: Tensor, *, written: bool) -> int:  # noqa: ARG002 - as _Staged
+        return tensor.data_ptr()
+
+    def stream(self) -> int:
+        return torch.cuda.current_stream().cuda_stream if DEVICE == "cuda" else 0
+
+    def finish(self) -> None:
+        """Nothing to wait for."""
+
+
+class _Staged:
+    """Copies on the other side: of CPU tensors on the simulated device, or of a GPU's for host launchers."""
+
+    def __init__(self) -> None:
+        self._held: list[tuple[Tensor, Any, bool]] = []
+
+    def pointer(self, tensor: Tensor, *, written: bool) -> int:
+        if DEVICE == "cuda":
+            copy = tensor.cpu()
+            self._held.append((tensor, copy, written))
+            return copy.data_ptr()
+        address = ctypes.c_void_p()
+        _cuda("cudaMalloc", ctypes.byref(address), ctypes.c_size_t(tensor.nbytes))
+        self._copy(address, ctypes.c_void_p(tensor.data_ptr()), tensor.nbytes, TO_DEVICE)
+        self._held.append((tensor, address, written))
+        return address.value or 0
+
+    def stream(self) -> int:
+        return torch.cuda.current_stream().cuda_stream if DEVICE == "cuda" else _simulated_stream()
+
+    def finish(self) -> None:
+        if DEVICE != "cuda":
+            _cuda("cudaGetLastError")
+            _cuda("cudaStreamSynchronize", ctypes.c_void_p(_simulated_stream()))
+        for tensor, held, written in self._held:
+            if DEVICE == "cuda":
+                tensor.copy_(held) if written else None
+                continue
+            if written:
+                self._copy(ctypes.c_void_p(tensor.data_ptr()), held, tensor.nbytes, TO_HOST)
+            _cuda("cudaFree", held)
+
+    @staticmethod
+    def _copy(to: ctypes.c_void_p, source: ctypes.c_void_p, size: int, kind: int) -> None:
+        _cuda("cudaMemcpy", to, source, ctypes.c_size_t(size), kind)
+
+
+def _check(entry_point: str, parameter: str, argument: object) -> None:
+    if parameter.startswith("int"):
+        if not isinstance(argument, int) or isinstance(argument, bool):
+            raise TypeError(f"{entry_point}: {parameter} is {argument!r}, not an int")
+    elif parameter.startswith("bool"):
+        if not isinstance(argument, bool):
+            raise TypeError(f"{entry_point}: {parameter} is {argument!r}, not a bool")
+    elif isinstance(argument, Tensor):
+        if argument.dtype is not torch.float32 or argument.device.type != DEVICE:
+            what = f"{argument.dtype} on {argument.device}"
+            raise ValueError(f"{entry_point}: {parameter} is {what}; the kernel takes float32 on {DEVICE}")
+        if not argument.is_contiguous():
+            shape = f"shape {tuple(argument.shape)}, strides {argument.stride()}"
+            raise ValueError(
+                f"{entry_point}: {parameter} is not contiguous ({shape}); the kernel takes dense memory"
+            )
+    elif argument is not None:
+        raise TypeError(f"{entry_point}: {parameter} is {argument!r}, not a tensor or None")
+
+
+def _value(device: _Direct | _Staged, parameter: str, argument: Tensor | float | None) -> object:
+    if isinstance(argument, Tensor):
+        return ctypes.c_void_p(device.pointer(argument, written=not parameter.startswith("const")))
+    if argument is None:
+        return ctypes.c_void_p(None)
+    return ctypes.c_bool(argument) if parameter.startswith("bool") else ctypes.c_int(int(argument))
+
+
+@cache
+def _function(entry_point: str) -> Any:
+    """The C function, from the first library that has it."""
+    for path in filter(None, os.environ.get(LIBRARIES, "").split(":")):
+        try:
+            function = getattr(ctypes.CDLL(path), entry_point)
+        except AttributeError:
+            continue
+        function.restype = None
+        return function
+    raise RuntimeError(
+        f"no built library has {entry_point}: call build(folder) first, with the folder of your .cu files"
+    )
+
+
+@cache
+def _runtime() -> ctypes.CDLL:
+    """The CUDA runtime that the libraries were linked with."""
+    runtime = ctypes.CDLL("libcudart.so.13")
+    runtime.cudaGetErrorString.restype = ctypes.c_char_p
+    return runtime
+
+
+def _cuda(name: str, *arguments: object) -> None:
+    if code := getattr(_runtime(), name)(*arguments):
+        raise RuntimeError(f"{name}: {_runtime().cudaGetErrorString(code).decode()}")
+
+
+@cache
+def _simulated_stream() -> int:
+    """A stream that does not wait for the default stream, like the one that a grader passes."""
+    stream = ctypes.c_void_p()
+    _cuda("cudaStreamCreateWithFlags", ctypes.byref(stream), 1)
+    return stream.value or 0
