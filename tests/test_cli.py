@@ -72,7 +72,7 @@ def test_a_faulty_submission_scores_zero_with_the_reason(kind: str, tmp_path: Pa
             archive.writestr("../../evil.cu", "int x;")
     done = run("grade", path, "--json", tmp_path / "result.json")
     assert done.returncode == 1
-    assert done.stdout.splitlines()[-1] == "Score: 0.0/48.0 (100.0 possible)"
+    assert done.stdout.splitlines()[-1] == "Score: 0.0/60.0 (100.0 possible)"
     record = results.read(tmp_path / "result.json")
     assert record.submission.error
     assert record.submission.error in done.stdout.replace("\n", " ")
@@ -129,7 +129,7 @@ def test_a_gpu_asked_for_where_none_works_is_the_fault_of_the_machine(tmp_path: 
 
 
 def test_quiet_prints_the_last_line_alone(tmp_path: Path) -> None:
-    assert run("grade", tmp_path, "--quiet").stdout == "Score: 0.0/48.0 (100.0 possible)\n"
+    assert run("grade", tmp_path, "--quiet").stdout == "Score: 0.0/60.0 (100.0 possible)\n"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

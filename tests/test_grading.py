@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -46,11 +45,11 @@ def spoil(path: Path, old: str, new: str) -> None:
 
 def test_the_reference_gets_full_marks_of_what_a_simulator_can_decide() -> None:
     record = grade(REFERENCE)
-    assert (record.score.earned, record.score.decided, record.score.possible) == (48, 48, 100)
+    assert (record.score.earned, record.score.decided, record.score.possible) == (60, 60, 100)
     assert record.exit_code == 0
     assert {by_id(record)[name].verdict for name in FOUR} == {Verdict.PASS}
     assert {by_id(record)[name].performance.verdict for name in FOUR} == {Verdict.NOT_MEASURED}
-    assert by_id(record)["transformer"].points.decided == 0
+    assert by_id(record)["transformer"].verdict is Verdict.PASS
     build = by_id(record)["softmax_forward"].build
     assert build is not None
     assert any(
@@ -60,7 +59,7 @@ def test_the_reference_gets_full_marks_of_what_a_simulator_can_decide() -> None:
 
 def test_the_untouched_template_compiles_scores_nothing_and_says_so_in_a_line() -> None:
     record = grade(ROOT / "student_template")
-    assert (record.score.earned, record.score.decided) == (0, 48)
+    assert (record.score.earned, record.score.decided) == (0, 60)
     assert record.exit_code == 1
     for name in FOUR:
         result = by_id(record)[name]
@@ -132,34 +131,3 @@ def test_a_finding_takes_the_memory_group_even_where_the_numbers_are_right(submi
     source = findings[0].source
     assert source is not None
     assert source.lines[findings[0].line - source.first].strip()
-
-
-def test_a_bench_that_remembers_judges_as_one_that_does_not(submission: Path) -> None:
-    spoil(
-        submission / "layernorm_kernel.cu",
-        "const float variance = square[0] / hidden;",
-        "const float variance = square[0] / (hidden - 1);",
-    )
-    bench = grading.Bench(remembers=True, problems_at_once=1)
-    assignment = load("llm_systems_3")
-    for path in (submission, REFERENCE, submission):
-        request = grading.Request(path, assignment, ("layernorm_forward",), "sim", "auto", "auto", seed=1)
-        shared = grading.grade(request, bench=bench).problems
-        assert shared[0].correctness == grade(path, "layernorm_forward").problems[0].correctness
-
-
-def test_what_was_built_ahead_is_taken_if_it_is_of_the_same_files(submission: Path) -> None:
-    assignment = load("llm_systems_3")
-    request = grading.Request(submission, assignment, ("softmax_backward",), "sim", "auto", "auto", seed=1)
-    built = grading.build_ahead(request, grading.Bench())
-    assert built is not None
-    marked = grading.Built(
-        built.sha256, {name: replace(build, log="ahead") for name, build in built.builds.items()}
-    )
-    first = grading.grade(request, built=marked).problems[0]
-    assert first.build is not None
-    assert first.build.log == "ahead"
-    (submission / "softmax_kernel.cu").write_text("int main() { return nothing; }")
-    second = grading.grade(request, built=marked).problems[0]
-    assert second.build is not None
-    assert "nothing" in second.build.log

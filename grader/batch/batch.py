@@ -190,7 +190,7 @@ def fault(record: Record) -> str:
 def _wanted(assignment: Assignment) -> tuple[str, ...]:
     known = load_all()
     graded = (problem.id for problem in assignment.problems if problem.graded and problem.id in known)
-    return tuple(sorted({known[problem_id].file for problem_id in graded}))
+    return tuple(sorted({file for problem_id in graded for file in known[problem_id].files}))
 
 
 def _nothing(folder: Path, ignored: tuple[str, ...], wanted: tuple[str, ...]) -> str:

@@ -117,7 +117,7 @@ def judge(
             results.append(result)
             answers += seen
             previous = seen[-1].arrays
-            if not seen[-1].usable:
+            if not seen[-1].goes_on:
                 session.close()
                 session = None
                 if seen[-1].status is not Status.UNSUPPORTED:
@@ -147,6 +147,12 @@ def _open(case: Case, open_session: Callable[[], Session]) -> Session | CaseResu
 def arguments(problem: Problem, case: Case, inputs: Inputs) -> tuple[Argument, ...]:
     """The arguments of the entry point in order, for a case with its inputs."""
     made: list[Argument] = []
+    if problem.libraries:  # a PyTorch file takes its arguments by name
+        for name, data in inputs.arrays.items():
+            dtype, shape = ("float32", ()) if data is None else (str(data.dtype), data.shape)
+            made.append(ArrayArgument(name, dtype, shape, data, null=data is None))
+        made += [ArrayArgument(name, "float32", shape, None) for name, shape in inputs.outputs.items()]
+        made += [ScalarArgument(name, type(value).__name__, value) for name, value in inputs.scalars.items()]
     for parameter in problem.parameters:
         name = parameter.name
         if isinstance(parameter, ScalarParameter):
@@ -183,8 +189,9 @@ def _judge_case(
         inputs = problem.inputs(content)
         given = arguments(problem, content, inputs)
         before = answers[-1].arrays if answers else previous
-        call = Call(problem.entry_point, given, seconds, memory, schedule, content.staged)
-        answers.append(session.run(call))
+        function = case.function or problem.entry_point
+        call = Call(function, given, seconds, memory, schedule, content.staged)
+        answers.append(session.run(replace(call, needs=_needs(problem, content, call))))
         return _result(problem, content, inputs, problem.oracle(content, inputs), answers[-1], before)
 
     result = CaseResult(name=case.name, group=case.group, verdict=Verdict.PASS)
@@ -207,6 +214,15 @@ def _judge_case(
     return result, answers
 
 
+def _needs(problem: Problem, case: Case, call: Call) -> tuple[tuple[Call, int], ...]:
+    """The calls of launchers that a model must make in ``case``, with inputs of their own."""
+    made = []
+    for launcher, needed, times in problem.needs(case):
+        given = arguments(launcher, needed, launcher.inputs(needed))
+        made.append((Call(launcher.entry_point, given, call.seconds, call.memory), times))
+    return tuple(made)
+
+
 def _result(
     problem: Problem,
     case: Case,
@@ -220,7 +236,7 @@ def _result(
         verdict = _VERDICTS.get(answer.status, Verdict.FAIL)
         return _failed(case, verdict, answer.message or answer.status)
     compared = {name: compare(name, right, answer.arrays[name]) for name, right in expected.items()}
-    faults = [f"{name}: {where}" for name, where in answer.overrun.items()]
+    faults = [*answer.faults, *(f"{name}: {where}" for name, where in answer.overrun.items())]
     faults += [
         f"{name} must not change, but {changed:,} of its elements did"
         for name, before in inputs.arrays.items()

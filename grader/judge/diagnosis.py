@@ -79,7 +79,8 @@ def diagnose(
         got: every output as it came back.
         previous: the outputs of the call before this one in the same process, if there was one.
     """
-    roles = {parameter.name: getattr(parameter, "role", None) for parameter in problem.parameters}
+    roles = dict.fromkeys(comparisons)
+    roles |= {parameter.name: getattr(parameter, "role", None) for parameter in problem.parameters}
     evidence = {
         name: Evidence(
             comparison,

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import numpy as np
@@ -70,6 +70,7 @@ class Case:
     seed: int
     same_stream: bool = False  # pass one stream for all stream parameters
     staged: bool = False  # inputs arrive through the given streams, outputs leave through them
+    function: str = ""  # what is called, where a problem has several functions
 
 
 @dataclass(frozen=True)
@@ -137,11 +138,11 @@ class Slices:
     take: Callable[[Inputs, NDArray[np.intp]], Inputs]
 
 
-Fused = Callable[[Mapping[str, Any], Mapping[str, int | bool | float]], Callable[[], object]]
-"""From PyTorch tensors by name and the scalars to a call of PyTorch's own operator on them."""
-
-
 def _nothing(_: Case) -> tuple[Operation, ...]:
+    return ()
+
+
+def _needs_nothing(_: Case) -> tuple[tuple[Problem, Case, int], ...]:
     return ()
 
 
@@ -167,7 +168,10 @@ class Problem:
         slices: ways to judge parts of the outputs alone; each output belongs to one of them, or to none.
         turning: arrays that may be rotated along their first axis, all by the same number of places: outputs
             among them rotate likewise, the others stay as they are.
-        fused: PyTorch's own way to the outputs, timed for information.
+        libraries: where ``file`` is a PyTorch file, the sources of the kernels that it calls. Such a problem
+            has no ``parameters``; its cases name their arrays and scalars as they like.
+        needs: which entry points of other problems a case must call, each with a case that has the sizes of
+            those calls, and how often at least.
     """
 
     id: str
@@ -186,4 +190,15 @@ class Problem:
     bugs: Mapping[str, Bug] = field(default_factory=dict)
     slices: tuple[Slices, ...] = ()
     turning: tuple[str, ...] = ()
-    fused: Fused | None = None
+    libraries: tuple[str, ...] = ()
+    needs: Callable[[Case], tuple[tuple[Problem, Case, int], ...]] = _needs_nothing
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Every file of a submission that the problem is graded from."""
+        return (self.file, *self.libraries)
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The files that are compiled."""
+        return self.libraries or (self.file,)
