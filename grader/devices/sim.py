@@ -202,7 +202,7 @@ class SimModelSession(SimSession):
         self._model = model
         self._libraries = libraries
         self._memory = memory
-        self._known: dict[str, models.Launched] = {}
+        self._launches: dict[str, int] = {}  # of needed calls, by their key
         super().__init__(sandbox, *next(iter(libraries.items())))
 
     def _start(self, sandbox: Sandbox, library: Path, entry_points: tuple[str, ...]) -> None:
@@ -221,26 +221,26 @@ class SimModelSession(SimSession):
 
     def run(self, call: Call) -> Answer:
         """Make the calls that ``call`` needs, if they are new, and then ``call`` itself."""
-        for needed, _ in call.needs:
-            if models.key(needed) not in self._known:
-                before = self._simulator.statistics().launches
-                answer = super().run(needed)
+        least = 0
+        for needed, times in call.needs:
+            if models.key(needed) not in self._launches:
+                answer, launches = self._counted(needed)
                 if not answer.usable:
                     return replace(
                         answer, message=f"{needed.entry_point}, called by itself: {answer.message}"
                     )
-                self._known[models.key(needed)] = models.Launched(
-                    self._simulator.statistics().launches - before,
-                    frozenset(count.kernel for count in answer.counts),
-                )
-        before = self._simulator.statistics().launches if self._failed is None else 0
+                self._launches[models.key(needed)] = launches
+            least += self._launches[models.key(needed)] * times
+        answer, launches = self._counted(call)
+        return models.checked(answer, least, launches) if answer.usable else answer
+
+    def _counted(self, call: Call) -> tuple[Answer, int]:
+        """The answer to a call, and how many kernels it launched."""
+        if self._failed is not None:
+            return super().run(call), 0
+        before = self._simulator.statistics().launches
         answer = super().run(call)
-        if not answer.usable:
-            return answer
-        launched = models.Launched(
-            self._simulator.statistics().launches - before, frozenset(count.kernel for count in answer.counts)
-        )
-        return models.checked(answer, call, self._known, launched)
+        return answer, self._simulator.statistics().launches - before if answer.goes_on else 0
 
     def _call(self, runner: Runner, call: Call) -> Answer:
         if call.entry_point in {name for names in self._libraries.values() for name in names}:

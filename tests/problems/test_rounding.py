@@ -1,0 +1,92 @@
+"""The bounds that are found by trying: wide enough for float32, too narrow for half precision."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional
+
+from grader import template
+from grader.problems import decoder, load_all
+from grader.problems.problem import ScalarParameter, StreamParameter
+from grader.problems.rounding import expectations
+
+MARGIN = 0.75  # of the allowed error: what a right implementation may use
+
+
+def tensors(seed: int, dtype: torch.dtype = torch.float64) -> dict[str, torch.Tensor]:
+    random = torch.Generator().manual_seed(seed)
+    shapes = {"inp": (3, 7, 12), "upstream": (3, 7, 12), **decoder.layer_shapes(12, 20)}
+    made = {name: torch.randn(shape, generator=random) * 0.5 for name, shape in shapes.items()}
+    return {name: tensor.to(dtype) for name, tensor in made.items()}
+
+
+def layer(given: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    leaves = {name: tensor.clone().requires_grad_() for name, tensor in given.items() if name != "upstream"}
+    output = decoder.layer(leaves, leaves["inp"], None, 3, iter(()), {})
+    gradients = torch.autograd.grad(output, tuple(leaves.values()), given["upstream"])
+    return {"output": output.detach(), **dict(zip(leaves, gradients, strict=True))}
+
+
+def shares(seed: int, rough: dict[str, torch.Tensor]) -> dict[str, float]:
+    """The largest share of its allowed error that each result of ``rough`` uses."""
+    expected = expectations(lambda: layer(tensors(seed)), seed)
+    return {
+        name: float(np.max(np.abs(value.double().numpy() - one.expected) / one.allowed))
+        for name, value in rough.items()
+        for one in expected[name].candidates
+    }
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_layer_in_float32_stays_within_its_bounds(seed: int) -> None:
+    assert max(shares(seed, layer(tensors(seed, torch.float32))).values()) < MARGIN
+
+
+@pytest.mark.parametrize("name", ["inp", "attention.query.weight", "norm_2.scale", "upstream"])
+def test_one_tensor_in_half_precision_does_not(name: str) -> None:
+    given = tensors(1, torch.float32)
+    given[name] = given[name].half().float()
+    assert max(shares(1, layer(given)).values()) > 10
+
+
+def test_the_bound_of_a_row_follows_its_size() -> None:
+    rows = torch.randn(4, 64, dtype=torch.float64) * torch.tensor([[1.0], [1e-3], [1e3], [1e-6]])
+    allowed = expectations(lambda: {"out": rows * rows.sum()}, 1)["out"].candidates[0].allowed
+    ratio = allowed[:, 0] / np.abs(rows.numpy()).max(axis=1)
+    assert ratio.max() / ratio.min() < 5
+
+
+def test_the_oracle_agrees_with_pytorch() -> None:
+    inp = torch.randn(2, 3, 5, 7, dtype=torch.float64, requires_grad=True)
+    upstream = torch.randn(2, 3, 5, 7, dtype=torch.float64)
+    mask = torch.tensor([[0.0] * 7, [0.0] * 4 + [-torch.inf] * 3], dtype=torch.float64)
+    logits = (inp + mask[:, None, None, :]).masked_fill(torch.ones(5, 7).triu(1).bool(), -torch.inf)
+    ours, theirs = decoder.softmax(inp, mask, future=True, marks={}), torch.softmax(logits, -1)
+    scale, bias = (torch.randn(7, dtype=torch.float64, requires_grad=True) for _ in range(2))
+    normalised = decoder.layer_norm(inp, scale, bias, {})
+    also = functional.layer_norm(inp, (7,), scale, bias, eps=decoder.EPSILON)
+    for mine, other, leaves in ((ours, theirs, (inp,)), (normalised, also, (inp, scale, bias))):
+        torch.testing.assert_close(mine, other, rtol=1e-12, atol=1e-14)
+        gradients = (
+            torch.autograd.grad(output, leaves, upstream, retain_graph=True) for output in (mine, other)
+        )
+        torch.testing.assert_close(*gradients, rtol=1e-10, atol=1e-12)
+
+
+def test_the_template_declares_the_launchers_as_the_problems_do() -> None:
+    text = (template.folder() / "kernels.py").read_text()
+    for problem in load_all().values():
+        if problem.libraries:
+            continue
+        declared = []
+        for parameter in problem.parameters:
+            kind = getattr(parameter, "role", None)
+            if isinstance(parameter, StreamParameter):
+                declared.append(f"cudaStream_t {parameter.name}")
+            elif isinstance(parameter, ScalarParameter):
+                declared.append(f"{parameter.ctype} {parameter.name}")
+            else:
+                declared.append(f"{'const ' if kind == 'in' else ''}float* {parameter.name}")
+        assert ", ".join(declared) in text.replace('"\n        "', ""), problem.id

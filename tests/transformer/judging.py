@@ -1,0 +1,89 @@
+"""Judges the text of a ``transformer.py`` on the simulator, with the reference's kernels."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from typing import TYPE_CHECKING
+
+from mutants import REFERENCE
+
+from grader.assignments.assignment import load
+from grader.build.cache import Cache
+from grader.build.compile import build_all, compile_limits
+from grader.build.toolchain import find as find_toolchain
+from grader.devices.device import Memory, Schedule
+from grader.devices.sim import Sim
+from grader.judge.correctness import Judged, judge
+from grader.problems import load_all
+from grader.sandbox.backends import select as select_sandbox
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    from grader.problems.problem import Case, Expectation, Inputs, Problem
+    from grader.sandbox.sandbox import Sandbox
+
+SEED = 20_240_607
+
+
+@cache
+def sandbox() -> Sandbox:
+    """What confines the runner here."""
+    return select_sandbox()
+
+
+@cache
+def libraries() -> Mapping[Path, tuple[str, ...]]:
+    """The reference's kernels, built as a grading run builds them, with their entry points."""
+    files = {path.name: path.read_bytes() for path in REFERENCE.iterdir() if path.is_file()}
+    problems = load_all()
+    built = build_all(
+        dict.fromkeys(problems["transformer"].libraries, files),
+        find_toolchain(),
+        sandbox(),
+        compile_limits(load("llm_systems_3").limits.compile_seconds),
+        Cache(),
+    )
+    found = {}
+    for name, build in built.items():
+        assert build.library is not None, build.log
+        found[build.library] = tuple(one.entry_point for one in problems.values() if one.file == name)
+    return found
+
+
+@cache
+def problem() -> Problem:
+    """The problem with cases of one seed, whose inputs and expectations are computed once."""
+    original = load_all()["transformer"]
+    inputs: dict[str, Inputs] = {}
+    expected: dict[str, Mapping[str, Expectation]] = {}
+
+    def inputs_of(case: Case) -> Inputs:
+        if case.name not in inputs:
+            inputs[case.name] = original.inputs(case)
+        return inputs[case.name]
+
+    def oracle_of(case: Case, given: Inputs) -> Mapping[str, Expectation]:
+        if case.name not in expected:
+            expected[case.name] = original.oracle(case, given)
+        return expected[case.name]
+
+    return replace(original, inputs=inputs_of, oracle=oracle_of)
+
+
+def judged(text: str, folder: Path, groups: Iterable[str] = ()) -> Judged:
+    """What the judge says of ``text`` as transformer.py, in program order."""
+    model = folder / "transformer.py"
+    model.write_text(text)
+    wanted = set(groups)
+    cases = [case for case in problem().cases(SEED) if not wanted or case.group in wanted]
+    return judge(
+        problem(),
+        cases,
+        lambda: Sim(sandbox()).open_model(model, libraries(), Memory.DEVICE),
+        (Schedule.PROGRAM,),
+        memory=Memory.DEVICE,
+        seconds=load("llm_systems_3").limits.run_seconds_sim,
+    )

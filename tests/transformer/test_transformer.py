@@ -1,0 +1,65 @@
+"""The language model on the simulator: the reference passes, every mutant fails where it must."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+from judging import judged
+from mutants import MUTANTS, REFERENCE, VARIANTS, Edit
+
+from grader.simulator.driver import RUNTIME
+from grader.verdict import Verdict
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = [
+    pytest.mark.skipif(not RUNTIME.is_file(), reason="the simulator is not built"),
+    pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc on PATH"),
+]
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=lambda edit: edit.id)
+def test_a_right_model_passes(variant: Edit, tmp_path: Path) -> None:
+    wrong = [case for case in judged(variant.text(), tmp_path).cases if case.verdict is not Verdict.PASS]
+    assert not wrong
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda edit: edit.id)
+def test_a_mutant_fails_in_its_group(mutant: Edit, tmp_path: Path) -> None:
+    cases = judged(mutant.text(), tmp_path, {mutant.group}).cases
+    wrong = [case for case in cases if case.verdict is Verdict.FAIL]
+    assert wrong
+    assert any(mutant.said in f"{case.message} {case.diagnosis}" for case in wrong)
+
+
+def test_a_forged_count_of_launches_is_not_believed(tmp_path: Path) -> None:
+    text = (REFERENCE / "transformer.py").read_text()
+    text = text.replace(
+        "softmax = attn_softmax if self.use_fused_kernel else unfused_softmax", "softmax = forged"
+    )
+    text += """
+
+def forged(scores, mask, mask_future):
+    launch.calls["launch_attn_softmax"] += 1000
+    launch.calls["launch_attn_softmax_bw"] += 1000
+    return unfused_softmax(scores, mask, mask_future)
+"""
+    cases = judged(text, tmp_path, {"attention and layer"}).cases
+    assert cases[0].verdict is Verdict.FAIL
+    assert "the device saw" in cases[0].message
+
+
+def test_what_one_function_raises_leaves_the_others_their_points(tmp_path: Path) -> None:
+    text = (REFERENCE / "transformer.py").read_text()
+    text = text.replace("        (weights,) = ctx.saved_tensors\n", "        raise KeyError('weights')\n")
+    judgement = judged(text, tmp_path, {"attn_softmax", "layer_norm"})
+    verdicts = {
+        group: {case.verdict for case in judgement.cases if case.group == group}
+        for group in ("attn_softmax", "layer_norm")
+    }
+    assert verdicts == {"attn_softmax": {Verdict.FAIL}, "layer_norm": {Verdict.PASS}}
+    assert "transformer.py:" in judgement.cases[0].message
+    assert "KeyError: 'weights'" in judgement.cases[0].message
