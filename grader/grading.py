@@ -10,6 +10,7 @@ import os
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, get_args
@@ -27,8 +28,10 @@ from grader.devices.gpu import Gpu
 from grader.devices.select import select as select_device
 from grader.excerpt import excerpt
 from grader.exit_codes import ExitCode
+from grader.identity import judging_sha256
 from grader.judge.correctness import Judged, judge
 from grader.judge.measure import Measured, Timing, measure
+from grader.judge.remembered import remembered
 from grader.problems import load_all
 from grader.results import (
     BuildResult,
@@ -54,7 +57,8 @@ from grader.submission import SubmissionError, collect
 from grader.verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from grader.assignments.assignment import Assignment, ProblemPoints
@@ -85,15 +89,65 @@ class Request:
 
 
 @dataclass(frozen=True)
-class _Machine:
-    """What was found on this machine to grade with."""
+class Machine:
+    """What was found on this machine to grade with, and how a record tells it."""
 
     sandbox: Sandbox
+    sandbox_info: SandboxInfo
+    device_info: DeviceInfo
     toolchain: Toolchain
     device: Device
     checker: Device  # the sim, which has the checkers; the device itself without a GPU
     gpu: Gpu | None  # the device where it has a clock
     baseline: Mapping[Path, tuple[str, ...]]  # what speed is measured against, built for that GPU
+
+
+class Bench:
+    """What the gradings of one process share.
+
+    Args:
+        remembers: whether to look at the machine once, and to compute inputs and oracles once for all
+            submissions that meet the same seed (400 MB for the first assignment).
+        problems_at_once: how many problems of a submission are judged side by side on the sim.
+        turn: held while the device works for a submission, where other processes share it.
+    """
+
+    def __init__(
+        self,
+        *,
+        remembers: bool = False,
+        problems_at_once: int | None = None,
+        turn: AbstractContextManager[object] | None = None,
+    ) -> None:
+        self._remembers = remembers
+        self._machines: dict[tuple[str, str], Machine] = {}
+        self._problems: dict[str, Problem] = {}
+        self._seed: int | None = None
+        self.problems_at_once = problems_at_once or os.cpu_count() or 1
+        self.turn = turn or nullcontext()
+
+    def machine(self, device: str, sandbox: str) -> Machine:
+        """What there is to grade with; see ``find_machine``."""
+        if (device, sandbox) not in self._machines or not self._remembers:
+            self._machines[device, sandbox] = find_machine(device, sandbox)
+        return self._machines[device, sandbox]
+
+    def problems(self, seed: int) -> Mapping[str, Problem]:
+        """Every problem of the package, for judging its cases drawn from ``seed``."""
+        if not self._remembers:
+            return load_all()
+        if seed != self._seed:
+            self._problems = {name: remembered(problem) for name, problem in load_all().items()}
+            self._seed = seed
+        return self._problems
+
+
+@dataclass(frozen=True)
+class Built:
+    """The builds of a submission by file, made ahead of its grading."""
+
+    sha256: str  # of the submission
+    builds: Mapping[str, Build]
 
 
 class _InterruptedError(Exception):
@@ -105,6 +159,7 @@ class _Run:
     """What is known so far; ``record`` is valid at any moment."""
 
     request: Request
+    bench: Bench
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
     clock: float = field(default_factory=time.monotonic)
     submission: SubmissionInfo | None = None
@@ -121,7 +176,7 @@ class _Run:
             for name in request.problems
         ]
         return Record(
-            grader=GraderInfo(version=__version__, config_sha256=request.assignment.sha256),
+            grader=grader_info(request.assignment),
             assignment=request.assignment.id,
             submission=self.submission or SubmissionInfo(name=request.path.name, sha256="", files=[]),
             seed=request.seed,
@@ -136,15 +191,20 @@ class _Run:
         )
 
 
-def grade(request: Request, progress: Callable[[str], None] = lambda _text: None) -> Record:
-    """Grade one submission; ``progress`` is told what happens.
+def grade(
+    request: Request,
+    progress: Callable[[str], None] = lambda _text: None,
+    bench: Bench | None = None,
+    built: Built | None = None,
+) -> Record:
+    """Grade one submission; ``progress`` is told what happens, and what is ``built`` is not built again.
 
     Raises:
         UsageError: the path does not exist.
     """
-    run = _Run(request)
+    run = _Run(request, bench or Bench())
     try:
-        _grade(run, progress)
+        _grade(run, progress, built)
     except SubmissionError as error:
         return _faulty(run, str(error))
     except (ToolchainError, SandboxError, BuildError, DeviceError) as error:
@@ -157,6 +217,25 @@ def grade(request: Request, progress: Callable[[str], None] = lambda _text: None
     except KeyboardInterrupt:
         return run.record(ExitCode.INTERRUPTED, "interrupted")
     return run.record()
+
+
+def build_ahead(request: Request, bench: Bench) -> Built | None:
+    """Build what ``grade`` will need; None if it cannot be kept until then.
+
+    Raises:
+        SubmissionError, UsageError, ToolchainError, SandboxError, BuildError, DeviceError, OSError: grading
+            meets the same and tells why.
+    """
+    wanted = _wanted(request, load_all())
+    with collect(request.path, _files(wanted)) as submission:
+        machine, cache = bench.machine(request.device, request.sandbox), Cache()
+        builds = _build(request, wanted, submission, machine, cache)
+        return None if cache.warning else Built(submission.sha256, builds)
+
+
+def grader_info(assignment: Assignment) -> GraderInfo:
+    """Who judges, and under which configuration."""
+    return GraderInfo(version=__version__, config_sha256=assignment.sha256, sha256=judging_sha256())
 
 
 def without_cases(
@@ -194,69 +273,89 @@ def _faulty(run: _Run, error: str) -> Record:
     return run.record(ExitCode.POINTS_LOST)
 
 
-def _grade(run: _Run, progress: Callable[[str], None]) -> None:
+def _wanted(request: Request, known: Mapping[str, Problem]) -> list[tuple[ProblemPoints, Problem]]:
+    entries = (request.assignment.problem(name) for name in request.problems)
+    return [(entry, known[entry.id]) for entry in entries if entry.graded and entry.id in known]
+
+
+def _grade(run: _Run, progress: Callable[[str], None], built: Built | None) -> None:
     request, assignment = run.request, run.request.assignment
-    known = load_all()
-    wanted = [
-        (entry, known[entry.id])
-        for entry in (assignment.problem(name) for name in request.problems)
-        if entry.graded and entry.id in known
-    ]
+    wanted = _wanted(request, load_all())
     for name in set(request.problems) - {entry.id for entry, _ in wanted}:
         message = "not part of this release's grading"
         run.problems[name] = without_cases(assignment, name, Verdict.NOT_MEASURED, message)
     progress("collecting")
-    with collect(
-        request.path, sorted({file for _, problem in wanted for file in problem.files})
-    ) as submission:
+    with collect(request.path, _files(wanted)) as submission:
         run.submission = SubmissionInfo(
             name=submission.name,
             sha256=submission.sha256,
             files=sorted(submission.files),
             notes=list(submission.notes),
         )
-        machine = _find_machine(run, progress)
-        sources = sorted(
-            submission.files.keys() & {name for _, problem in wanted for name in problem.sources}
-        )
-        progress("compiling " + ", ".join(sources))
-        cache = Cache()
-        builds = build_all(
-            {name: submission.contents(name) for name in sources},
-            machine.toolchain,
-            machine.sandbox,
-            compile_limits(
-                assignment.limits.compile_seconds, int(assignment.limits.compile_memory_gib * 2**30)
-            ),
-            cache,
-            machine.device.architecture,
-        )
-        if cache.warning:
-            run.submission = run.submission.model_copy(
-                update={"notes": [*run.submission.notes, cache.warning]}
-            )
+        progress("looking at this machine")
+        machine = run.bench.machine(request.device, request.sandbox)
+        run.sandbox, run.device = machine.sandbox_info, machine.device_info
+        progress("compiling " + ", ".join(_sources(wanted, submission)))
+        if built is not None and built.sha256 == submission.sha256:
+            builds = built.builds
+        else:
+            cache = Cache()
+            builds = _build(request, wanted, submission, machine, cache)
+            if cache.warning:
+                run.submission = run.submission.model_copy(
+                    update={"notes": [*run.submission.notes, cache.warning]}
+                )
         _judge_all(run, wanted, submission, builds, machine, progress)
 
 
-def _find_machine(run: _Run, progress: Callable[[str], None]) -> _Machine:
-    request = run.request
-    progress("looking at this machine")
-    sandbox = select_sandbox(request.sandbox)
-    probe = sandbox.probe()
-    run.sandbox = SandboxInfo(
-        backend=sandbox.name, enforced=list(probe.enforced), not_enforced=list(probe.not_enforced)
+def _files(wanted: Iterable[tuple[ProblemPoints, Problem]]) -> list[str]:
+    return sorted({file for _, problem in wanted for file in problem.files})
+
+
+def _sources(wanted: Iterable[tuple[ProblemPoints, Problem]], submission: Submission) -> list[str]:
+    return sorted(submission.files.keys() & {file for _, problem in wanted for file in problem.sources})
+
+
+def _build(
+    request: Request,
+    wanted: Iterable[tuple[ProblemPoints, Problem]],
+    submission: Submission,
+    machine: Machine,
+    cache: Cache,
+) -> Mapping[str, Build]:
+    limits = request.assignment.limits
+    return build_all(
+        {name: submission.contents(name) for name in _sources(wanted, submission)},
+        machine.toolchain,
+        machine.sandbox,
+        compile_limits(limits.compile_seconds, int(limits.compile_memory_gib * 2**30)),
+        cache,
+        machine.device.architecture,
+    )
+
+
+def find_machine(device: str, sandbox: str) -> Machine:
+    """What this machine has to grade with, where ``device`` and ``sandbox`` are the options of ``grade``.
+
+    Raises:
+        ToolchainError, SandboxError, BuildError, DeviceError: something is missing; the message says what.
+    """
+    backend = select_sandbox(sandbox)
+    probe = backend.probe()
+    sandbox_info = SandboxInfo(
+        backend=backend.name, enforced=list(probe.enforced), not_enforced=list(probe.not_enforced)
     )
     toolchain = find_toolchain()
-    choice = select_device(request.device, sandbox, toolchain.runtime)
-    device = choice.device
-    run.device = DeviceInfo(
-        kind=device.kind, name=device.name, reason=choice.reason, compiler=f"nvcc {toolchain.version}"
+    choice = select_device(device, backend, toolchain.runtime)
+    chosen = choice.device
+    device_info = DeviceInfo(
+        kind=chosen.kind, name=chosen.name, reason=choice.reason, compiler=f"nvcc {toolchain.version}"
     )
-    if not isinstance(device, Gpu):
-        return _Machine(sandbox, toolchain, device, checker=device, gpu=None, baseline={})
-    checker = select_device("sim", sandbox, None).device
-    baseline = build_baseline(toolchain, sandbox, Cache(), device.architecture)
-    return _Machine(sandbox, toolchain, device, checker, device, baseline)
+    if not isinstance(chosen, Gpu):
+        return Machine(backend, sandbox_info, device_info, toolchain, chosen, chosen, None, {})
+    checker = select_device("sim", backend, None).device
+    baseline = build_baseline(toolchain, backend, Cache(), chosen.architecture)
+    return Machine(backend, sandbox_info, device_info, toolchain, chosen, checker, chosen, baseline)
 
 
 def _judge_all(
@@ -264,15 +363,12 @@ def _judge_all(
     wanted: list[tuple[ProblemPoints, Problem]],
     submission: Submission,
     builds: Mapping[str, Build],
-    machine: _Machine,
+    machine: Machine,
     progress: Callable[[str], None],
 ) -> None:
     """Judge the problems side by side on the sim, one after the other on a GPU that they would share."""
-    workers = 1 if machine.device.kind == "gpu" else min(len(wanted), os.cpu_count() or 1)
-    judges = [
-        _Judge(run.request, entry, problem, submission, builds, machine, progress)
-        for entry, problem in wanted
-    ]
+    workers = 1 if machine.device.kind == "gpu" else min(len(wanted), run.bench.problems_at_once)
+    judges = [_Judge(run, entry, problem, submission, builds, machine, progress) for entry, problem in wanted]
     with ThreadPoolExecutor(max(1, workers)) as pool:
         futures = [pool.submit(judge.result) for judge in judges]
         try:
@@ -291,15 +387,16 @@ class _Judge:
 
     def __init__(
         self,
-        request: Request,
+        run: _Run,
         entry: ProblemPoints,
         problem: Problem,
         submission: Submission,
         builds: Mapping[str, Build],
-        machine: _Machine,
+        machine: Machine,
         progress: Callable[[str], None],
     ) -> None:
-        self._request = request
+        self._request = run.request
+        self._bench = run.bench
         self._entry = entry
         self._problem = problem
         self._submission = submission
@@ -354,13 +451,15 @@ class _Judge:
         }
         memory = self._memory()
         cases = problem.cases(self._request.seed)
-        judged = self._run_cases(machine.device, libraries, cases, memory)
+        with self._bench.turn:
+            judged = self._run_cases(machine.device, libraries, cases, memory)
         checked = (
             judged
             if machine.checker is machine.device
             else self._run_cases(machine.checker, libraries, cases, memory)
         )
-        measured = self._measured(next(iter(libraries)), judged, memory)
+        with self._bench.turn:
+            measured = self._measured(next(iter(libraries)), judged, memory)
         reasons = [*judged.untrusted, *measured.reasons]
         score = score_problem(
             entry,
@@ -418,7 +517,7 @@ class _Judge:
             return self._session
 
         return judge(
-            self._problem,
+            self._bench.problems(self._request.seed)[self._problem.id],
             cases,
             open_session,
             device.schedules,

@@ -52,6 +52,7 @@ class GraderInfo(_Part):
 
     version: str
     config_sha256: str = Field(description="of the assignment file")
+    sha256: str = Field(default="", description="of the grader's own files, as far as they judge")
 
 
 class SubmissionInfo(_Part):
@@ -193,7 +194,27 @@ class TimedCase(_Part):
         default=None, description="what the baseline differs from itself, as a log ratio"
     )
     method: str = ""
+    others_us: dict[str, Number] = Field(
+        default={}, description="times of other implementations, for information"
+    )
     samples: dict[str, list[Number]] = Field(default={}, description="raw times, for an appeal")
+
+
+class GpuCondition(_Part):
+    """One look at the GPU; null where it does not say."""
+
+    moment: str
+    sm_mhz: Number | None = None
+    most_sm_mhz: Number | None = None
+    memory_mhz: Number | None = None
+    celsius: Number | None = None
+    watts: Number | None = None
+    busy_percent: Number | None = None
+    persistent: bool | None = Field(
+        default=None, description="whether the driver stays loaded while nobody uses the GPU"
+    )
+    slowdowns: list[str] = Field(default=[], description="why the clocks were lower than they could be")
+    others: int | None = Field(default=None, description="processes that used the GPU")
 
 
 class PerformanceResult(_Part):
@@ -205,6 +226,8 @@ class PerformanceResult(_Part):
     interval: tuple[Number, Number] | None = None
     bandwidth_fraction: Number | None = None
     message: str = ""
+    info: list[str] = Field(default=[], description="what does not count: other implementations, doubts")
+    condition: list[GpuCondition] = Field(default=[], description="of the GPU, before and while it was timed")
     cases: list[TimedCase] = []
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -131,3 +132,34 @@ def test_a_finding_takes_the_memory_group_even_where_the_numbers_are_right(submi
     source = findings[0].source
     assert source is not None
     assert source.lines[findings[0].line - source.first].strip()
+
+
+def test_a_bench_that_remembers_judges_as_one_that_does_not(submission: Path) -> None:
+    spoil(
+        submission / "layernorm_kernel.cu",
+        "const float variance = square[0] / hidden;",
+        "const float variance = square[0] / (hidden - 1);",
+    )
+    bench = grading.Bench(remembers=True, problems_at_once=1)
+    assignment = load("llm_systems_3")
+    for path in (submission, REFERENCE, submission):
+        request = grading.Request(path, assignment, ("layernorm_forward",), "sim", "auto", "auto", seed=1)
+        shared = grading.grade(request, bench=bench).problems
+        assert shared[0].correctness == grade(path, "layernorm_forward").problems[0].correctness
+
+
+def test_what_was_built_ahead_is_taken_if_it_is_of_the_same_files(submission: Path) -> None:
+    assignment = load("llm_systems_3")
+    request = grading.Request(submission, assignment, ("softmax_backward",), "sim", "auto", "auto", seed=1)
+    built = grading.build_ahead(request, grading.Bench())
+    assert built is not None
+    marked = grading.Built(
+        built.sha256, {name: replace(build, log="ahead") for name, build in built.builds.items()}
+    )
+    first = grading.grade(request, built=marked).problems[0]
+    assert first.build is not None
+    assert first.build.log == "ahead"
+    (submission / "softmax_kernel.cu").write_text("int main() { return nothing; }")
+    second = grading.grade(request, built=marked).problems[0]
+    assert second.build is not None
+    assert "nothing" in second.build.log

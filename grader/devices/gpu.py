@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 PROBE_SECONDS = 90.0
 DATA_BYTES = 8 << 30  # of the host, beside the driver's own; the address space stays open
 PACKAGES = ("cupy", "cupyx", "cupy_backends", "fastrlock", "cuda", "numpy", "numpy.libs")
-_QUERY = "name,driver_version,clocks.sm,clocks.mem,temperature.gpu,power.draw,clocks_throttle_reasons.active"
 INSTALL = "python -m pip install 'kernel-grader[gpu]'"
 
 _PROBE = """
@@ -206,19 +205,3 @@ class GpuModelSession(GpuSession):
 
     def _answer(self, runner: Runner, call: Call) -> Answer:
         return models.run(runner, call)
-
-
-def condition() -> str:
-    """Clocks, temperature and why the clocks are held back, as nvidia-smi tells; "" if it does not."""
-    command = ("nvidia-smi", f"--query-gpu={_QUERY}", "--format=csv,noheader", "-i", "0")
-    try:
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            timeout=20,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout.strip() if done.returncode == 0 else ""

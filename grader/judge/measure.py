@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from random import Random, SystemRandom
-from statistics import fmean, median
+from statistics import median
 from typing import TYPE_CHECKING, Protocol
 
 from grader.baseline.operations import Kind, temporaries
@@ -19,22 +19,12 @@ from grader.devices import calls, layout
 from grader.devices.device import Call, DeviceError, LoadError, Memory, Status
 from grader.devices.runner import RunnerError
 from grader.devices.timed import NotCapturedError, Plan, Step
-from grader.judge import trust
+from grader.judge import speed
 from grader.judge.correctness import arguments
-from grader.judge.timing import (
-    BLOCKS,
-    ORDERS,
-    Block,
-    CaseTimes,
-    combined,
-    conclude,
-    decide,
-    interval,
-    verdict_of_process,
-)
+from grader.judge.timing import BLOCKS, ORDERS, Block, CaseTimes
 from grader.judge.verification import Verifier, draw, threads, turns
 from grader.problems.problem import ArrayParameter, Role
-from grader.results import PerformanceResult, TimedCase
+from grader.results import PerformanceResult
 from grader.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -97,29 +87,29 @@ def measure(timing: Timing, target: float, memory: Memory) -> Measured:
     """Time the entry point against the unfused baseline in fresh processes until two of them agree."""
     method = "host" if memory is Memory.HOST else "graph"
     processes: list[list[CaseTimes]] = []
-    verdicts: list[Verdict] = []
-    doubts: list[tuple[str, ...]] = []
-    conclusion: Verdict | None = None
-    while conclusion is None:
+    while speed.verdict(processes, target) is None:
         try:
-            times = _process(timing, len(verdicts), method)
+            processes.append(_process(timing, len(processes), method))
         except NotCapturedError:
             method = "events"
-            continue
         except RunnerError as error:
+            timing.progress(f"{timing.problem.id}: the runner ended")
             if method == "graph" and not processes:
                 method = "events"  # code that ends its process where it may not allocate
                 continue
             return _unmeasured(_ENDS.get(error.status, Verdict.FAIL), target, str(error))
         except (DeviceError, LoadError) as error:
             return _unmeasured(Verdict.INFRA_ERROR, target, str(error))
-        reasons = tuple(reason for case in times for reason in trust.reasons(case))
-        processes.append(times)
-        doubts.append(reasons)
-        verdicts.append(Verdict.UNTRUSTED if reasons else verdict_of_process(times, target))
-        conclusion = conclude(verdicts)
     sizes = [timing.problem.minimal_bytes(case) for case in timing.problem.timing_cases(timing.seed)]
-    return _measured(conclusion, target, processes, doubts, sizes)
+    result = speed.assessed(processes, target, sizes)
+    untrusted = result.verdict is Verdict.UNTRUSTED
+    reasons = dict.fromkeys(reason for process in processes for reason in speed.doubts(process))
+    return Measured(result, tuple(reasons) if untrusted else ())
+
+
+def _unmeasured(verdict: Verdict, target: float, message: str) -> Measured:
+    result = PerformanceResult(verdict=verdict, target=target, message=f"timing ended early: {message}")
+    return Measured(result, (message,) if verdict is Verdict.UNTRUSTED else ())
 
 
 def _process(timing: Timing, index: int, method: str) -> list[CaseTimes]:
@@ -309,94 +299,3 @@ def step(operation: Operation, places: Mapping[str, int]) -> Step:
 
 def _multiple(size: float) -> int:
     return max(16, round(size / 16) * 16)
-
-
-def _unmeasured(verdict: Verdict, target: float, message: str) -> Measured:
-    result = PerformanceResult(verdict=verdict, target=target, message=f"timing ended early: {message}")
-    return Measured(result, (message,) if verdict is Verdict.UNTRUSTED else ())
-
-
-def _measured(
-    verdict: Verdict,
-    target: float,
-    processes: Sequence[Sequence[CaseTimes]],
-    doubts: Sequence[tuple[str, ...]],
-    sizes: Sequence[int],
-) -> Measured:
-    """The record of all processes; speedup and interval from the blocks of all of them together."""
-    trusted = [times for times, doubt in zip(processes, doubts, strict=True) if not doubt]
-    reasons = tuple(dict.fromkeys(reason for doubt in doubts for reason in doubt))
-    cases = [
-        _timed_case([times[place] for times in processes], target, size, trusted=bool(trusted))
-        for place, size in enumerate(sizes)
-    ]
-    if verdict is Verdict.UNTRUSTED or not trusted:
-        message = "; ".join(reasons)
-        return Measured(
-            PerformanceResult(verdict=verdict, target=target, message=message, cases=cases), reasons
-        )
-    pooled = [_pooled([times[place] for times in trusted]) for place in range(len(trusted[0]))]
-    whole, _ = combined(pooled)
-    result = PerformanceResult(
-        verdict=verdict,
-        target=target,
-        speedup=math.exp(whole.estimate),
-        interval=(math.exp(whole.low), math.exp(whole.high)),
-        bandwidth_fraction=math.exp(fmean(math.log(case.bandwidth_fraction) for case in pooled)),
-        cases=cases,
-    )
-    return Measured(result)
-
-
-def _pooled(times: Sequence[CaseTimes]) -> CaseTimes:
-    """Several processes' times of one case as one."""
-    return replace(
-        times[0],
-        blocks=tuple(block for one in times for block in one.blocks),
-        same=tuple(block for one in times for block in one.same),
-        stream=tuple(seconds for one in times for seconds in one.stream),
-    )
-
-
-def _timed_case(times: Sequence[CaseTimes], target: float, minimal_bytes: int, *, trusted: bool) -> TimedCase:
-    samples = {
-        f"process {number}: {name}": values
-        for number, one in enumerate(times, 1)
-        for name, values in to_samples(one).items()
-    }
-    if not trusted:
-        name, method = times[0].case, times[0].method
-        return TimedCase(name=name, verdict=Verdict.UNTRUSTED, method=method, samples=samples)
-    case = _pooled(times)
-    own, size = interval(case.values), case.floor.size
-    return TimedCase(
-        name=case.case,
-        verdict=decide(own, size, target),
-        speedup=math.exp(own.estimate),
-        interval=(math.exp(own.low), math.exp(own.high)),
-        baseline_us=median(case.times("A")) / case.slots * 1e6,
-        yours_us=median(case.times("B")) / case.slots * 1e6,
-        bandwidth_fraction=case.bandwidth_fraction,
-        minimal_bytes=minimal_bytes,
-        floor=size,
-        method=case.method,
-        samples=samples,
-    )
-
-
-def to_samples(times: CaseTimes) -> dict[str, list[float]]:
-    """The raw times as the record keeps them, in seconds; an order is 0 for ABBA and 1 for BAAB."""
-    arms = ("submission", "nothing")
-    return {
-        "slots": [times.slots],
-        "order": [ORDERS.index(block.order) for block in times.blocks],
-        "blocks": [seconds for block in times.blocks for seconds in block.seconds],
-        "same order": [ORDERS.index(block.order) for block in times.same],
-        "same": [seconds for block in times.same for seconds in block.seconds],
-        "stream": list(times.stream),
-        "novel": [times.novel],
-        "batch arm": [arms.index(arm) for arm, _, _ in times.batches],
-        "batch length": [length for _, length, _ in times.batches],
-        "batch": [seconds for *_, seconds in times.batches],
-        "verified, wrong": [times.verified, times.wrong],
-    }

@@ -11,17 +11,18 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean, median
 from typing import TYPE_CHECKING
 
 from grader.verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 CONFIDENCE = 0.95
 ORDERS = ("ABBA", "BAAB")
+BATCH_ARMS = ("submission", "nothing")
 FEWEST_BLOCKS = 6  # fewer values have no interval of this confidence
 PROCESSES = 4  # fresh ones: two that must agree, and two more if they do not
 BLOCKS = (20, 20, 40, 80)  # per process
@@ -166,6 +167,87 @@ class CaseTimes:
             for wanted in (lengths[0], lengths[-1])
         )
         return (most - least) / (lengths[-1] - lengths[0])
+
+
+def pooled(times: Sequence[CaseTimes]) -> CaseTimes:
+    """Several processes' times of one case as one."""
+    return replace(
+        times[0],
+        blocks=tuple(block for one in times for block in one.blocks),
+        same=tuple(block for one in times for block in one.same),
+        stream=tuple(seconds for one in times for seconds in one.stream),
+    )
+
+
+def to_samples(processes: Sequence[CaseTimes]) -> dict[str, list[float]]:
+    """The raw times of one case as the record keeps them, in seconds.
+
+    An order is its place in ``ORDERS``, an arm that in ``BATCH_ARMS``; what is no number becomes 0, which no
+    clock shows either.
+    """
+    return {
+        f"process {number}: {name}": [value if math.isfinite(value) else 0.0 for value in values]
+        for number, times in enumerate(processes, 1)
+        for name, values in _parts(times).items()
+    }
+
+
+def _parts(times: CaseTimes) -> Mapping[str, Sequence[float]]:
+    return {
+        "slots": [times.slots],
+        "order": [ORDERS.index(block.order) for block in times.blocks],
+        "blocks": [seconds for block in times.blocks for seconds in block.seconds],
+        "same order": [ORDERS.index(block.order) for block in times.same],
+        "same": [seconds for block in times.same for seconds in block.seconds],
+        "stream": times.stream,
+        "novel": [times.novel],
+        "batch arm": [BATCH_ARMS.index(arm) for arm, _, _ in times.batches],
+        "batch length": [length for _, length, _ in times.batches],
+        "batch": [seconds for *_, seconds in times.batches],
+        "verified, wrong": [times.verified, times.wrong],
+    }
+
+
+def from_samples(case: str, method: str, samples: Mapping[str, Sequence[float]]) -> list[CaseTimes]:
+    """What ``to_samples`` was made from, process by process; empty if nothing was.
+
+    Raises:
+        ValueError: a piece is missing, or pieces do not fit each other.
+    """
+    count = len({name.partition(":")[0] for name in samples})
+    try:
+        return [
+            _process_of(
+                case,
+                method,
+                {name.partition(": ")[2]: part for name, part in samples.items() if name.startswith(start)},
+            )
+            for start in (f"process {number}: " for number in range(1, count + 1))
+        ]
+    except (KeyError, IndexError) as error:
+        raise ValueError(f"{case}: the raw times are incomplete: {error}") from error
+
+
+def _process_of(case: str, method: str, part: Mapping[str, Sequence[float]]) -> CaseTimes:
+    def blocks(orders: str, seconds: str) -> tuple[Block, ...]:
+        times = iter(part[seconds])
+        fours = zip(part[orders], zip(times, times, times, times, strict=True), strict=True)
+        return tuple(Block(ORDERS[int(order)], four) for order, four in fours)
+
+    verified, wrong = part["verified, wrong"]
+    batches = zip(part["batch arm"], part["batch length"], part["batch"], strict=True)
+    return CaseTimes(
+        case=case,
+        method=method,
+        slots=int(part["slots"][0]),
+        blocks=blocks("order", "blocks"),
+        same=blocks("same order", "same"),
+        stream=tuple(part["stream"]),
+        novel=part["novel"][0],
+        batches=tuple((BATCH_ARMS[int(arm)], int(length), seconds) for arm, length, seconds in batches),
+        verified=int(verified),
+        wrong=int(wrong),
+    )
 
 
 def combined(cases: Sequence[CaseTimes]) -> tuple[Interval, float]:

@@ -214,6 +214,12 @@ def rows(given: Inputs, index: NDArray[np.intp]) -> Inputs:
     )
 
 
+def fused(arrays: Mapping[str, torch.Tensor], scalars: Mapping[str, float]) -> Callable[[], object]:
+    """PyTorch's layer norm with its statistics."""
+    hidden = (int(scalars["hidden_dim"]),)
+    return lambda: torch.native_layer_norm(arrays["inp"], hidden, arrays["scale"], arrays["bias"], EPSILON)
+
+
 def _statistics(x: Array) -> tuple[Array, Array]:
     return x.mean(axis=1, keepdims=True), x.var(axis=1, keepdims=True)
 
@@ -323,6 +329,7 @@ PROBLEM = Problem(
     kernels=("ker_layer_norm",),
     slices=(Slices(("ln_res", "vars", "means"), lambda case: case.sizes["batch_size"], rows),),
     turning=("inp", "ln_res", "vars", "means"),
+    fused=fused,
     bugs={
         "the mean is not subtracted": _normal_with(np.zeros_like, _root),
         "the mean is not subtracted, in the variance neither": _without_mean,

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import numpy as np
@@ -138,6 +138,10 @@ class Slices:
     take: Callable[[Inputs, NDArray[np.intp]], Inputs]
 
 
+Fused = Callable[[Mapping[str, Any], Mapping[str, int | bool | float]], Callable[[], object]]
+"""From PyTorch tensors by name and the scalars to a call of PyTorch's own operator on them."""
+
+
 def _nothing(_: Case) -> tuple[Operation, ...]:
     return ()
 
@@ -168,6 +172,7 @@ class Problem:
         slices: ways to judge parts of the outputs alone; each output belongs to one of them, or to none.
         turning: arrays that may be rotated along their first axis, all by the same number of places: outputs
             among them rotate likewise, the others stay as they are.
+        fused: PyTorch's own way to the outputs, timed for information.
         libraries: where ``file`` is a PyTorch file, the sources of the kernels that it calls. Such a problem
             has no ``parameters``; its cases name their arrays and scalars as they like.
         needs: which entry points of other problems a case must call, each with a case that has the sizes of
@@ -190,6 +195,7 @@ class Problem:
     bugs: Mapping[str, Bug] = field(default_factory=dict)
     slices: tuple[Slices, ...] = ()
     turning: tuple[str, ...] = ()
+    fused: Fused | None = None
     libraries: tuple[str, ...] = ()
     needs: Callable[[Case], tuple[tuple[Problem, Case, int], ...]] = _needs_nothing
 

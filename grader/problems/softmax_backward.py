@@ -143,6 +143,13 @@ def rows(given: Inputs, index: NDArray[np.intp]) -> Inputs:
     return Inputs(arrays, {}, {**given.scalars, "rows": index.size})
 
 
+def fused(arrays: Mapping[str, torch.Tensor], _: Mapping[str, float]) -> Callable[[], object]:
+    """What autograd calls."""
+    return lambda: torch.ops.aten._softmax_backward_data(  # noqa: SLF001
+        arrays["out_grad"], arrays["soft_inp"], -1, torch.float32
+    )
+
+
 def _bug(formula: Callable[[Array, Array], Array]) -> Callable[[Inputs], Mapping[str, Array]]:
     return lambda given: {"out_grad": formula(given.wide("out_grad"), given.wide("soft_inp"))}
 
@@ -193,6 +200,7 @@ PROBLEM = Problem(
     kernels=("ker_attn_softmax_bw",),
     slices=(Slices(("out_grad",), lambda case: case.sizes["rows"], rows),),
     turning=("out_grad", "soft_inp"),
+    fused=fused,
     bugs={
         "the sum of grad * soft is not subtracted": _bug(lambda g, s: s * g),
         "the sum of grad * soft is added instead of subtracted": _bug(lambda g, s: s * (g + _dot(g, s))),

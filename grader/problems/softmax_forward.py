@@ -250,6 +250,16 @@ def count_rows(case: Case) -> int:
     return math.prod(case.sizes[name] for name in ("batch_size", "nhead", "from_len"))
 
 
+def fused(arrays: Mapping[str, torch.Tensor], scalars: Mapping[str, float]) -> Callable[[], object]:
+    """The masks added, and PyTorch's softmax."""
+    scores = arrays["inp"]
+    mask = arrays["attn_mask"][:, None, None, :] if "attn_mask" in arrays else None
+    if scalars["mask_future"]:
+        future = torch.zeros(scores.shape[-2:], device=scores.device).fill_(-torch.inf).triu(1)
+        mask = future if mask is None else mask + future
+    return lambda: torch.softmax(scores if mask is None else scores + mask, -1)
+
+
 def _softmax(logits: Array) -> Array:
     return torch.softmax(torch.from_numpy(logits), dim=-1).numpy()
 
@@ -403,6 +413,7 @@ PROBLEM = Problem(
     kernels=("ker_attn_softmax", "ker_attn_softmax_lt32"),
     slices=(Slices(("inp",), count_rows, rows),),
     turning=("inp", "attn_mask"),
+    fused=fused,
     bugs={
         "the mask is not added": _changed(_without_mask),
         "the mask of batch 0 is added to every batch": _changed(_mask_of_first_batch),

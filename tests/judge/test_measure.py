@@ -189,7 +189,8 @@ def test_a_slow_kernel_fails_and_a_borderline_one_is_measured_four_times() -> No
 
 def test_contents_change_places_and_batch_lengths_vary() -> None:
     device = FakeDevice()
-    run(device)
+    for _ in range(3):
+        run(device)
     assert len(set(device.seen)) > len(device.seen) * 0.9
     assert len(set(device.lengths)) > 3
 

@@ -1,0 +1,64 @@
+"""What nvidia-smi says, read and judged; a fake says it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from grader.devices.condition import Condition, doubts, look
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+QUIET = Condition("before", 345, 1980, 2619, 31, 70.5, 0, True, (), 0)
+
+
+def smi(line: str, apps: str = "", knows: str = "clocks_event_reasons") -> Callable[[Sequence[str]], str]:
+    def tell(command: Sequence[str]) -> str:
+        if "--query-compute-apps=pid" in command:
+            return apps
+        return line if knows in command[1] else ""
+
+    return tell
+
+
+def test_every_number_is_read() -> None:
+    seen = look("before", smi("345, 1980, 2619, 31, 70.50, 0, Enabled, 0x0000000000000001"))
+    assert seen == QUIET
+
+
+def test_slowdowns_are_named_and_others_counted() -> None:
+    seen = look("during", smi("1200, 1980, 2619, 88, 690.1, 99, Disabled, 0x0000000000000068", "17\n18"))
+    assert seen is not None
+    assert seen.slowdowns == (
+        "hardware slowdown",
+        "thermal slowdown by the driver",
+        "thermal slowdown by the hardware",
+    )
+    assert (seen.others, seen.persistent) == (2, False)
+
+
+def test_older_drivers_know_the_reasons_by_another_name() -> None:
+    line = "345, 1980, 2619, 31, 70.50, 0, Enabled, 0x1"
+    assert look("before", smi(line, knows="clocks_throttle_reasons")) == QUIET
+
+
+def test_what_is_not_said_is_none_and_a_silent_machine_has_no_condition() -> None:
+    seen = look("before", smi("[N/A], 1980, 2619, [Not Supported], [N/A], 0, [N/A], Not Active"))
+    assert seen is not None
+    assert (seen.sm_mhz, seen.celsius, seen.watts, seen.persistent, seen.slowdowns) == (None,) * 4 + ((),)
+    assert look("before", lambda _: "") is None
+
+
+def test_a_quiet_gpu_raises_no_doubt_and_a_power_cap_neither() -> None:
+    assert doubts(QUIET, [replace(QUIET, slowdowns=("power cap",))]) == ()
+
+
+def test_heat_and_neighbours_raise_doubts_in_words() -> None:
+    hot = replace(QUIET, celsius=91, slowdowns=("thermal slowdown by the driver",))
+    found = doubts(replace(QUIET, others=2, busy_percent=60), [QUIET, hot, hot])
+    assert found == (
+        "2 other process(es) had the GPU open before timing began",
+        "the GPU was busy for 60 % of the time before timing began",
+        "the GPU held its clocks back: thermal slowdown by the driver, at 91 degrees",
+    )
