@@ -7,7 +7,7 @@ foreach(family integer bits real approximate half compare convert move memory co
 endforeach()
 # These go lane after lane: a wider instruction set gives them nothing.
 set(SIM_SCALAR_SOURCES)
-foreach(family carry atomic matrix)
+foreach(family carry atomic matrix mbarrier)
   list(APPEND SIM_SCALAR_SOURCES ${CMAKE_CURRENT_LIST_DIR}/isa/${family}.cpp)
 endforeach()
 list(REMOVE_ITEM SIM_ENGINE_SOURCES ${SIM_ISA_SOURCES} ${SIM_SCALAR_SOURCES})

@@ -12,6 +12,9 @@ void synchronised(Block&, Mask warps);
 // Lanes that call a collective with a member mask that leaves them out.
 void outside_own_mask(Warp&, const Instruction&, Mask lanes, Mask members);
 
+// A fence, as the checker of global memory sees it.
+void fence_global(Warp&);
+
 // Clears what is known of a block's shared memory.
 void begin_block(Block&, Worker&);
 

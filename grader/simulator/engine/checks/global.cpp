@@ -27,9 +27,9 @@ struct Touch {
   std::uint32_t time = 0;
   std::uint32_t site : 31 = 0, atomic : 1 = 0;
 };
-// Of the readers the last one and the last of another block.
+// The last plain write, the last atomic one, and of the readers the last one and the last of another block.
 struct Word {
-  Touch writer, reader, other_reader;
+  Touch writer, updater, reader, other_reader;
 };
 using Detail = std::array<Word, words_per_segment>;
 
@@ -81,7 +81,7 @@ void begin_launch(GlobalRaces& r, const LaunchState& launch) {
   r.looking.assign(launch.blocks, false);
 }
 
-void fence(Warp& w, const Instruction&, Mask) {
+void fence_global(Warp& w) {
   if (GlobalRaces* r = w.worker->launch.races) r->fenced[w.block->number] = ++r->time;
 }
 
@@ -124,14 +124,18 @@ struct Checker {
   }
 
   void on_word(Word& word, unsigned lane) {
-    if (conflicts(word.writer, lane)) report(word.writer, true, lane);
+    if (conflicts(word.writer, lane)) {
+      report(word.writer, true, lane);
+    } else if (conflicts(word.updater, lane)) {
+      report(word.updater, true, lane);
+    }
     if (a.write) {
       for (const Touch& reader : {word.reader, word.other_reader}) {
         if (!conflicts(reader, lane)) continue;
         report(reader, false, lane);
         break;
       }
-      word.writer = me;
+      (me.atomic ? word.updater : word.writer) = me;
     } else {
       if (word.reader.block != me.block) word.other_reader = word.reader;
       word.reader = me;
@@ -172,7 +176,8 @@ struct Checker {
     if (s.detail || (s.writer.block && s.writer.block != me.block)) return false;
     if (!a.write) return read_quickly(s, words);
     if (s.other_reader.block || (s.reader.block && s.reader.block != me.block)) return false;
-    if (!absorbs(s.writer, s.written, words)) return false;
+    const bool plain_write_lost = me.atomic && !s.writer.atomic && (s.written & words);
+    if (plain_write_lost || !absorbs(s.writer, s.written, words)) return false;
     s.writer = me;
     s.written |= words;
     return true;
@@ -212,7 +217,7 @@ struct Checker {
     }
     Detail& detail = *s.detail;
     for (unsigned n = 0; n < words_per_segment; ++n) {
-      if (s.written >> n & 1) detail[n].writer = s.writer;
+      if (s.written >> n & 1) (s.writer.atomic ? detail[n].updater : detail[n].writer) = s.writer;
       if (s.read >> n & 1) detail[n].reader = s.reader;
       if (s.other_read >> n & 1) detail[n].other_reader = s.other_reader;
     }
@@ -345,7 +350,7 @@ void check_global(Warp& w, const Instruction& i, const Access& a) {
   // What a look sees is older than the block's next access, but perhaps not older than this check before it.
   if (i.is_volatile || r->looking[block]) r->looked[block] = r->time.load();
   r->looking[block] = i.is_volatile;
-  if (i.is_volatile && a.atomic && i.target == 1) r->fenced[block] = ++r->time;
+  if (i.is_volatile && a.write && i.target == 1) r->fenced[block] = ++r->time;
   if (a.write && a.size < 4) return;
   Touch me;
   me.block = block + 1;

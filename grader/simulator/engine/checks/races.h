@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <unordered_map>
 #include <vector>
 
 #include "engine/machine.h"
@@ -13,16 +14,42 @@ namespace sim {
 struct SharedRaces {
   // A stamp: the block's clock at an access, and the thread. 0: never.
   static constexpr unsigned thread_bits = 10;
+  static constexpr std::uint32_t last_clock = (1u << (32 - thread_bits)) - 64;
   std::uint32_t clock = 1;
   std::array<std::array<std::uint32_t, lane_count>, lane_count> known{};   // [me][other warp]: its accesses before are ordered
   std::array<std::array<std::uint32_t, lane_count>, lane_count> synced{};  // [warp][lane]: its last meeting with other lanes
   std::array<std::uint32_t, lane_count> floor{};                           // [me]: the smallest of known[me]
   // Per granule: the last plain write, the last atomic one, and two reads; and where they stand in the code. The top bit of
-  // a read's place: volatile.
+  // a place: volatile.
   std::vector<std::uint32_t> writer, updater, reader, other_reader, writer_site, updater_site, reader_site, other_site;
   bool updates = false;  // an atomic has been seen since the block began
   unsigned shift = 2;  // log2 of the bytes that share a stamp
+
+  // What a warp knew at its last fence, and what those knew who have then written atomically to a granule, or have
+  // arrived at an mbarrier there: who reads it from there knows it, too.
+  using Clocks = std::array<std::uint32_t, lane_count>;
+  std::array<Clocks, lane_count> fenced{};
+  Mask has_fenced = 0;  // warps
+  std::unordered_map<std::uint64_t, Clocks> published;
+
+  // Copies (cp.async) that their threads have not waited for. A group ends with cp.async.commit_group.
+  struct Copy {
+    std::uint64_t granule;
+    std::uint32_t group, site;
+  };
+  std::vector<std::vector<Copy>> copies;   // per thread
+  std::vector<std::uint32_t> groups;       // per thread: how many it has committed
+  std::vector<std::uint16_t> filling;      // per granule: the copying thread + 1; empty before the first copy
+  std::vector<std::uint32_t> filling_site;
+  std::uint64_t in_flight = 0;  // copies
 };
+
+// A new moment: what comes now is told apart from what was before.
+void tick(SharedRaces&);
+// Adds to what is to be known by those who acquire from a granule.
+void publish(SharedRaces&, std::uint64_t granule, const SharedRaces::Clocks&);
+// Of all threads, as a block begins.
+void forget_copies(SharedRaces&);
 
 // Which blocks have touched which global memory in this launch, and what they have published since.
 struct GlobalRaces;

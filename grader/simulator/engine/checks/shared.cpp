@@ -10,13 +10,13 @@
 
 #include "engine/checks/checks.h"
 #include "engine/checks/races.h"
+#include "engine/hooks.h"
 
 namespace sim {
 namespace {
 
 constexpr std::uint32_t thread_mask = (1u << SharedRaces::thread_bits) - 1;
 constexpr std::uint32_t polled = 1u << 31;
-constexpr std::uint32_t last_clock = (1u << (32 - SharedRaces::thread_bits)) - 64;
 
 std::uint32_t clock_of(std::uint32_t stamp) { return stamp >> SharedRaces::thread_bits; }
 std::uint32_t thread_of(std::uint32_t stamp) { return stamp & thread_mask; }
@@ -26,7 +26,7 @@ bool ordered(const SharedRaces& r, std::uint32_t stamp, std::uint32_t warp, std:
   const std::uint32_t other_warp = other / lane_count, other_lane = other % lane_count;
   if (clock < r.floor[warp]) return true;
   if (other_warp != warp) return clock < r.known[warp][other_warp];
-  if (other_lane == lane) return true;
+  if (other_lane == lane || clock < r.known[warp][warp]) return true;
   return clock < r.synced[warp][lane] && clock < r.synced[warp][other_lane];
 }
 
@@ -56,22 +56,53 @@ void report_race(Warp& w, const Instruction& i, const Access& a, unsigned lane, 
                     (other_writes ? " has written" : " has read") + " (line " + std::to_string(there.line) + "), and nothing orders the two: " + remedy + " between them is missing");
 }
 
+void report_copy(Warp& w, const Instruction& i, const Access& a, unsigned lane, std::uint64_t granule) {
+  LaunchState& launch = w.worker->launch;
+  const SharedRaces& r = *w.block->races;
+  if (launch.seen("race_shared", i.site)) return;
+  const std::uint32_t other = r.filling[granule] - 1u;
+  launch.report("racecheck", "race_shared", i.site,
+                name_thread(launch, *w.block, w.number, lane) + (a.write ? " writes" : " reads") + " shared memory at byte " + std::to_string(granule << r.shift) + " (line " +
+                    std::to_string(launch.place(i.site).line) + ") that an asynchronous copy of " + name_thread(launch, *w.block, other / lane_count, other % lane_count) + " (line " +
+                    std::to_string(launch.place(r.filling_site[granule]).line) + ") may still be filling: the copying thread must wait for its copies first, and then a __syncthreads()");
+}
+
+// What a release and an acquire through this place order.
+void synchronise_through(Warp& w, const Instruction& i, const Access& a, SharedRaces& r) {
+  const bool publishes = a.write && (i.target == 1 || r.has_fenced >> w.number & 1);
+  if (!publishes && r.published.empty()) return;
+  for (Mask m = a.mask; m; m &= m - 1) {
+    const std::uint64_t address = a.address[std::countr_zero(m)];
+    if (!a.write || a.atomic) acquired(w, address);
+    if (!publishes) continue;
+    if (i.target == 1) released(w, address); else publish(r, address >> r.shift, r.fenced[w.number]);
+  }
+}
+
 struct Checker {
   Warp& w;
   const Instruction& i;
   const Access& a;
   SharedRaces& r;
 
+  // Reads what others may be writing, as it should.
+  bool polls() const { return !a.write && (i.is_volatile || a.atomic); }
+
+  // Two volatile accesses of different warps: a flag is handed over so. Within a warp they are no better than others.
+  bool both_strong(std::uint32_t stamp, std::uint32_t site) const {
+    return i.is_volatile && site & polled && thread_of(stamp) / lane_count != w.number;
+  }
+
   // A read with nothing written before it that matters, by a warp that is known as a reader or the only one.
   bool read_like_others(std::uint64_t g, std::uint32_t stamp) {
     const std::uint32_t floor = r.floor[w.number] << SharedRaces::thread_bits, own = thread_of(stamp);
     const std::uint32_t writer = r.writer[g], other = r.other_reader[g];
-    if (r.updates && r.updater[g] >= floor && !i.is_volatile) return false;
+    if (r.updates && r.updater[g] >= floor && !polls()) return false;
     std::uint32_t& reader = r.reader[g];
     if (writer >= floor && thread_of(writer) != own) return false;
     if (reader < floor || thread_of(reader) == own) {
       reader = stamp;
-      r.reader_site[g] = i.site | (i.is_volatile ? polled : 0);
+      r.reader_site[g] = i.site | (polls() ? polled : 0);
       return true;
     }
     return other >= floor && (thread_of(reader) / lane_count == w.number || thread_of(other) / lane_count == w.number);
@@ -80,7 +111,7 @@ struct Checker {
   // The store of another lane in this very instruction, of the same value.
   bool same_as_lane(std::uint32_t stamp, std::uint32_t site, unsigned lane) const {
     const std::uint32_t other = thread_of(stamp) % lane_count;
-    if (a.atomic || clock_of(stamp) != r.clock || site != i.site || thread_of(stamp) / lane_count != w.number || !(a.mask >> other & 1)) return false;
+    if (a.atomic || clock_of(stamp) != r.clock || (site & ~polled) != i.site || thread_of(stamp) / lane_count != w.number || !(a.mask >> other & 1)) return false;
     if (a.address[other] != a.address[lane]) return false;
     for (std::uint32_t n = 0; n < a.size / a.element; ++n) {
       if (std::memcmp(a.value[n] + other * a.element, a.value[n] + lane * a.element, a.element) != 0) return false;
@@ -91,24 +122,24 @@ struct Checker {
   void one(unsigned lane, std::uint64_t g) {
     const std::uint32_t stamp = r.clock << SharedRaces::thread_bits | (w.number * lane_count + lane);
     std::uint32_t& writer = r.writer[g];
+    if (r.in_flight && r.filling[g]) return report_copy(w, i, a, lane, g);
     if (!a.write && read_like_others(g, stamp)) return;
-    const bool polls = i.is_volatile && !a.write;
     const std::uint32_t updater = r.updater[g];
     const bool quiet = a.write && (silent(w, a, lane, g, r.shift) || same_as_lane(writer, r.writer_site[g], lane));
-    if (writer && !quiet && !ordered(r, writer, w.number, lane)) {
-      report_race(w, i, a, lane, writer, r.writer_site[g], true, g);
-    } else if (updater && !quiet && !a.atomic && !polls && !ordered(r, updater, w.number, lane)) {
+    if (writer && !quiet && !ordered(r, writer, w.number, lane) && !both_strong(writer, r.writer_site[g])) {
+      report_race(w, i, a, lane, writer, r.writer_site[g] & ~polled, true, g);
+    } else if (updater && !quiet && !a.atomic && !polls() && !ordered(r, updater, w.number, lane)) {
       report_race(w, i, a, lane, updater, r.updater_site[g], true, g);
     }
     if (a.write) {
       const auto against = [&](std::uint32_t reader, std::uint32_t site) {
-        if (!reader || quiet || (a.atomic && site & polled) || ordered(r, reader, w.number, lane)) return false;
+        if (!reader || quiet || (a.atomic && site & polled) || both_strong(reader, site) || ordered(r, reader, w.number, lane)) return false;
         report_race(w, i, a, lane, reader, site & ~polled, false, g);
         return true;
       };
       if (!against(r.reader[g], r.reader_site[g])) against(r.other_reader[g], r.other_site[g]);
       (a.atomic ? r.updater : r.writer)[g] = stamp;
-      (a.atomic ? r.updater_site : r.writer_site)[g] = i.site;
+      if (a.atomic) r.updater_site[g] = i.site; else r.writer_site[g] = i.site | (i.is_volatile ? polled : 0);
       r.updates |= a.atomic;
     } else {
       std::uint32_t& reader = r.reader[g];
@@ -120,7 +151,7 @@ struct Checker {
         }
       }
       reader = stamp;
-      r.reader_site[g] = i.site | (polls ? polled : 0);
+      r.reader_site[g] = i.site | (polls() ? polled : 0);
     }
   }
 };
@@ -140,6 +171,9 @@ bool quick(const Warp& w, const Instruction& i, const Access& a, SharedRaces& r)
     trouble |= writer[n] >= floor && (writer[n] & thread_mask) != own;
     trouble |= reader[n] >= floor && (reader[n] & thread_mask) != own;
     trouble |= a.write && other[n] >= floor;
+  }
+  if (r.in_flight) {
+    for (std::uint32_t n = 0; n < per_lane * lane_count; ++n) trouble |= r.filling[first + n];
   }
   if (trouble) return false;
   std::uint32_t* into = a.write ? &r.writer[first] : &r.reader[first];
@@ -185,6 +219,7 @@ void check_shared(Warp& w, const Instruction& i, const Access& a) {
   if (o.initcheck) check_written(w, i, a);
   if (!o.racecheck || w.worker->launch.faulted.load(std::memory_order_relaxed)) return;
   SharedRaces& r = *w.block->races;
+  if (i.is_volatile) synchronise_through(w, i, a, r);
   if (quick(w, i, a, r)) return;
   Checker checker{w, i, a, r};
   if (a.shape == Access::Shape::uniform && !a.write) {
@@ -201,19 +236,17 @@ void check_shared(Warp& w, const Instruction& i, const Access& a) {
   }
 }
 
-namespace {
-
 void tick(SharedRaces& r) {
-  if (++r.clock < last_clock) return;
+  if (++r.clock < SharedRaces::last_clock) return;
   // The clock is used up: everything before is forgotten, which can only hide a race.
+  r.published.clear();
+  r.has_fenced = 0;
   for (auto* list : {&r.writer, &r.updater, &r.reader, &r.other_reader}) std::fill(list->begin(), list->end(), 0);
   for (auto& row : r.known) row.fill(1);
   for (auto& row : r.synced) row.fill(1);
   r.floor.fill(1);
   r.clock = 1;
 }
-
-}  // namespace
 
 void synchronised(Warp& w, Mask lanes) {
   if (!w.block->races) return;
@@ -261,6 +294,9 @@ void begin_block(Block& block, Worker& worker) {
   }
   SharedRaces& r = *block.races;
   r.updates = false;
+  r.published.clear();
+  r.has_fenced = 0;
+  forget_copies(r);
   tick(r);
   for (std::size_t n = 0; n < block.warps.size(); ++n) {
     r.known[n].fill(r.clock);

@@ -67,9 +67,12 @@ struct Decoder : OperandDecoder {
   void from_area(const char* name, const Area& area, Slot value, const Type& type, std::uint64_t offset);
   void store_parameter(const Words& words, const Type& type);
   void atomic(const Words& words);
-  void copy_async(const Words& words);
   void to_address(const Words& words);
   void is_space(const Words& words);
+
+  // --- async.cpp
+  void copy_async(const Words& words);
+  void phase_barrier(const Words& words);
 
   // --- control.cpp
   std::uint32_t label(const Operand& o) const;

@@ -20,11 +20,11 @@ void Decoder::one_statement() {
       {"fence", &Decoder::fence_}, {"call", &Decoder::call}, {"bar", &Decoder::barrier}, {"barrier", &Decoder::barrier},
       {"shfl", &Decoder::shuffle}, {"vote", &Decoder::vote}, {"match", &Decoder::match}, {"redux", &Decoder::reduce},
       {"activemask", &Decoder::active_mask}, {"prefetch", &Decoder::nothing}, {"prefetchu", &Decoder::nothing},
-      {"pmevent", &Decoder::nothing}, {"discard", &Decoder::nothing}, {"applypriority", &Decoder::nothing},
+      {"cp", &Decoder::copy_async},
+      {"mbarrier", &Decoder::phase_barrier}, {"pmevent", &Decoder::nothing}, {"discard", &Decoder::nothing}, {"applypriority", &Decoder::nothing},
       {"griddepcontrol", &Decoder::nothing}};
   Words words = split(statement->opcode);
   drop(words, "uni");
-  if (words[0] == "cp") return copy_async(words);
   if (words[0] == "vote" && statement->opcode.find(".uni") != statement->opcode.npos) words = split(statement->opcode);
   if (const auto found = methods.find(words[0]); found != methods.end()) return (this->*found->second)(words);
   plain(std::move(words));

@@ -1,4 +1,4 @@
-// Statements that touch memory: addresses, loads and stores, parameters, atomics, asynchronous copies.
+// Statements that touch memory: addresses, loads and stores, parameters, atomics.
 #include <array>
 
 #include "engine/decode/decoder.h"
@@ -101,6 +101,7 @@ void Decoder::memory(const Words& words, const char* kind, Space space, const Ty
   if (kind[0] == 'l') plain_loads[i.site] = static_cast<std::uint32_t>(count);
   i.is_volatile = has(words, "volatile") || has(words, "relaxed") || has(words, "acquire") || has(words, "release");
   i.may_spin = i.is_volatile && kind[0] == 'l';
+  i.target = has(words, "release");
   if (space == Space::shared || space == Space::generic) program.shared_granule = std::min(program.shared_granule, type.bytes < 4 ? 1u : 4u);
 }
 
@@ -208,21 +209,6 @@ void Decoder::atomic(const Words& words) {
   if (operation == ".cas" && result) compares_and_swaps.insert(i.site);
   if (has(words, "acq_rel") || has(words, "acquire") || has(words, "release")) i.target = 1;
   if (space != Space::global && type.bytes < 4) program.shared_granule = 1;
-}
-
-void Decoder::copy_async(const Words& words) {
-  if (words.size() < 3 || (words[2] != "ca" && words[2] != "cg")) {
-    if (words.size() == 3 && (words[2] == "commit_group" || words[2] == "wait_group" || words[2] == "wait_all")) return nothing(words);
-    refuse("the instruction");
-  }
-  const auto size = operand(2).bits;
-  const Address to = address(operand(0)), from = address(operand(1));
-  if (from.narrow || from.offset != static_cast<std::int32_t>(from.offset)) refuse("the address of");
-  Slot bytes = constant(size, 4);
-  if (statement->operands.size() > 3 && !has(words, "L2::cache_hint")) bytes = source(operand(3), word32);
-  auto& i = emit(handler("cp.async." + std::to_string(size)), {to.base, from.base, bytes});
-  finish_access(i, to, Space::shared, static_cast<unsigned>(size));
-  i.target = static_cast<std::uint32_t>(static_cast<std::int32_t>(from.offset));
 }
 
 void Decoder::to_address(const Words& words) {  // cvta

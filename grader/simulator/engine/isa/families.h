@@ -20,6 +20,7 @@ class Table;
   void add_atomic(Table&);                \
   void add_collective(Table&);            \
   void add_matrix(Table&);                \
+  void add_mbarrier(Table&);              \
   }
 
 SIM_FAMILIES(baseline)

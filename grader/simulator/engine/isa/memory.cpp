@@ -1,4 +1,5 @@
 // Loads and stores. Operands: the elements, then the address. sim: multiversion
+#include "engine/hooks.h"
 #include "engine/isa/access.h"
 
 namespace sim::SIM_TARGET {
@@ -71,7 +72,7 @@ template <class T, int N, Space S, bool Store> void transfer(Warp& w, const Inst
 }
 
 // cp.async: o[0] the shared address, o[1] the global one, o[2] the bytes that are read (the rest is zeros). The copy is
-// done at once: nothing can tell, but for code that reads before it waits, which is a race by rights.
+// done at once; the race checker tells those who read it before it is waited for.
 template <u32 Size> void copy_to_shared(Warp& w, const Instruction& i, Mask mask) {
   Access from, to;
   read_addresses(w, i, i.o[0], to.address);
@@ -103,6 +104,7 @@ template <u32 Size> void copy_to_shared(Warp& w, const Instruction& i, Mask mask
     to.element = 4;
     for (u32 n = 0; n < Size / 4; ++n) to.value[n] = value[n];
     watch(w, i, to);
+    copied(w, i, to);
   }
   for (Mask m = to.mask; m; m &= m - 1) {
     const auto l = static_cast<u32>(std::countr_zero(m));

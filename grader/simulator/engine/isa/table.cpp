@@ -20,6 +20,7 @@ namespace {
     baseline::add_atomic(table);    \
     target::add_collective(table);  \
     baseline::add_matrix(table);    \
+    baseline::add_mbarrier(table);  \
   }
 
 Table make() {
