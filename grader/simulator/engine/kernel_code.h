@@ -56,6 +56,7 @@ struct KernelCode {
   std::vector<FunctionCode> functions;  // the kernel first
   std::vector<CallSite> calls;
   std::vector<std::vector<std::uint32_t>> branch_tables;
+  std::vector<std::uint32_t> lists;  // operands of instructions that have many (Warp::lists)
   std::vector<std::uint32_t> texts;  // per instruction: statement's index, for messages
   std::vector<std::byte> constants;
   std::vector<ptx::Place> places;  // per instruction

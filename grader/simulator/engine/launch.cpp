@@ -203,6 +203,7 @@ std::unique_ptr<Block> Worker::start(std::uint64_t number) {
     warp.shared = block->shared;
     warp.shared_size = launch.shared_size;
     warp.parameters = launch.launch.parameters.data();
+    warp.lists = launch.program.lists.data();
     warp.parameter_size = static_cast<std::uint32_t>(launch.launch.parameters.size());
     warp.watched = o.initcheck || o.racecheck || o.counters;
     const auto ctaid = [&](WarpSpecial s, std::uint32_t v) { broadcast(warp.bank[warp_bank] + static_cast<std::uint32_t>(s) * special_bytes, v); };

@@ -85,6 +85,7 @@ struct Warp {
   std::byte* shared = nullptr;
   std::byte* local = nullptr;
   const std::byte* parameters = nullptr;
+  const std::uint32_t* lists = nullptr;  // operands of instructions that have many
   std::uint32_t shared_size = 0, local_stride = 0, local_top = 0, parameter_size = 0;
   bool watched = false;  // a checker or counter looks at memory accesses
   Mask fallen = 0;       // lanes that a fault has just ended

@@ -2,12 +2,12 @@
 # Gives SIM_ENGINE_OBJECTS (generator expressions to link) and SIM_COMPILE_OPTIONS.
 file(GLOB_RECURSE SIM_ENGINE_SOURCES CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/*.cpp)
 set(SIM_ISA_SOURCES)
-foreach(family integer bits real approximate half compare convert move memory collective)
+foreach(family integer bits real approximate half compare convert move memory collective matrix)
   list(APPEND SIM_ISA_SOURCES ${CMAKE_CURRENT_LIST_DIR}/isa/${family}.cpp)
 endforeach()
 # These go lane after lane: a wider instruction set gives them nothing.
 set(SIM_SCALAR_SOURCES)
-foreach(family carry atomic matrix mbarrier)
+foreach(family carry atomic mbarrier)
   list(APPEND SIM_SCALAR_SOURCES ${CMAKE_CURRENT_LIST_DIR}/isa/${family}.cpp)
 endforeach()
 list(REMOVE_ITEM SIM_ENGINE_SOURCES ${SIM_ISA_SOURCES} ${SIM_SCALAR_SOURCES})

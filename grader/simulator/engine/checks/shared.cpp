@@ -315,6 +315,16 @@ void outside_own_mask(Warp& w, const Instruction& i, Mask lanes, Mask members) {
                     " does not name it; the result is undefined");
 }
 
+void needs_whole_warp(Warp& w, const Instruction& i, Mask lanes) {
+  LaunchState& launch = w.worker->launch;
+  if (!launch.options.synccheck || launch.faulted || launch.seen("exited_lanes", i.site)) return;
+  const auto missing = static_cast<std::uint32_t>(std::countr_one(lanes));
+  const bool started = w.started >> missing & 1;
+  launch.report("synccheck", "exited_lanes", i.site,
+                "a matrix instruction needs all 32 lanes of warp " + std::to_string(w.number) + " of " + name_block(*w.block) + ", and lane " + std::to_string(missing) +
+                    (started ? " has exited" : " does not exist: the block has too few threads") + "; the result is undefined");
+}
+
 void read_from_exited(Warp& w, const Instruction& i, std::uint32_t lane, std::uint32_t source) {
   LaunchState& launch = w.worker->launch;
   if (!launch.options.synccheck || launch.faulted || launch.seen("exited_lanes", i.site)) return;

@@ -1,6 +1,7 @@
 // From parsed statements to instructions with resolved operands and handlers: a method per kind of statement.
 #pragma once
 
+#include <array>
 #include <set>
 #include <string>
 
@@ -73,6 +74,14 @@ struct Decoder : OperandDecoder {
   // --- async.cpp
   void copy_async(const Words& words);
   void phase_barrier(const Words& words);
+
+  // --- matrix.cpp
+  void matrix(const Words& words);
+  void meet();
+  void fragment(const Operand& o, std::uint32_t matrix, const std::array<std::uint32_t, 3>& mnk, std::string_view element, bool written, std::size_t copies);
+  void multiply_matrices(const Words& words);
+  void move_matrix(const Words& words);
+  void load_matrices(const Words& words);
 
   // --- control.cpp
   std::uint32_t label(const Operand& o) const;

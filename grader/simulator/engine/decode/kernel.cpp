@@ -20,7 +20,7 @@ void Decoder::one_statement() {
       {"fence", &Decoder::fence_}, {"call", &Decoder::call}, {"bar", &Decoder::barrier}, {"barrier", &Decoder::barrier},
       {"shfl", &Decoder::shuffle}, {"vote", &Decoder::vote}, {"match", &Decoder::match}, {"redux", &Decoder::reduce},
       {"activemask", &Decoder::active_mask}, {"prefetch", &Decoder::nothing}, {"prefetchu", &Decoder::nothing},
-      {"cp", &Decoder::copy_async},
+      {"mma", &Decoder::matrix}, {"wmma", &Decoder::matrix}, {"ldmatrix", &Decoder::matrix}, {"cp", &Decoder::copy_async},
       {"mbarrier", &Decoder::phase_barrier}, {"pmevent", &Decoder::nothing}, {"discard", &Decoder::nothing}, {"applypriority", &Decoder::nothing},
       {"griddepcontrol", &Decoder::nothing}};
   Words words = split(statement->opcode);

@@ -19,7 +19,7 @@ namespace {
     target::add_memory(table);      \
     baseline::add_atomic(table);    \
     target::add_collective(table);  \
-    baseline::add_matrix(table);    \
+    target::add_matrix(table);      \
     baseline::add_mbarrier(table);  \
   }
 
