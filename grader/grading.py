@@ -11,16 +11,17 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, get_args
 
 from grader import __version__
 from grader.baseline.programs import build_baseline
 from grader.build.cache import Cache
-from grader.build.compile import BuildError, build_all, compile_limits
-from grader.build.exports import missing
+from grader.build.compile import BuildError, build, build_all, compile_limits
+from grader.build.exports import find as find_entry_point
 from grader.build.imports import violations
+from grader.build.partial import FileBuild, build_partly
 from grader.build.toolchain import ToolchainError
 from grader.build.toolchain import find as find_toolchain
 from grader.devices.device import DeviceError, Memory
@@ -32,6 +33,7 @@ from grader.identity import judging_sha256
 from grader.judge.correctness import Judged, judge
 from grader.judge.measure import Measured, Timing, measure
 from grader.judge.remembered import remembered
+from grader.launchers import LauncherError, launcher, launcher_copies
 from grader.problems import load_all
 from grader.results import (
     BuildResult,
@@ -53,7 +55,7 @@ from grader.results import (
 from grader.sandbox.backends import select as select_sandbox
 from grader.sandbox.sandbox import SandboxError
 from grader.scoring import ONLY_REPORTED, memory_verdict, score_problem, score_without_cases, total
-from grader.submission import SubmissionError, collect
+from grader.submission import SubmissionError, collect, printable
 from grader.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -72,7 +74,6 @@ if TYPE_CHECKING:
 NO_GPU = "not measured: no GPU here. Grade on a GPU machine, or leave it to your instructor."
 NOT_RIGHT = "not measured: a kernel earns points for speed once all of its cases are right."
 PRINTED_CHARACTERS = 4000
-_HOST_COPY = (b"cudaMemcpy", b"HostToDevice")
 
 
 @dataclass(frozen=True)
@@ -147,7 +148,7 @@ class Built:
     """The builds of a submission by file, made ahead of its grading."""
 
     sha256: str  # of the submission
-    builds: Mapping[str, Build]
+    builds: Mapping[str, FileBuild]
 
 
 class _InterruptedError(Exception):
@@ -178,7 +179,8 @@ class _Run:
         return Record(
             grader=grader_info(request.assignment),
             assignment=request.assignment.id,
-            submission=self.submission or SubmissionInfo(name=request.path.name, sha256="", files=[]),
+            submission=self.submission
+            or SubmissionInfo(name=printable(request.path.name), sha256="", files=[]),
             seed=request.seed,
             started=self.started.isoformat(timespec="seconds"),
             seconds=round(time.monotonic() - self.clock, 3),
@@ -266,7 +268,7 @@ def without_cases(
 def _faulty(run: _Run, error: str) -> Record:
     """Nothing of the submission can be graded: 0 points, with the reason."""
     assignment = run.request.assignment
-    run.submission = SubmissionInfo(name=run.request.path.name, sha256="", files=[], error=error)
+    run.submission = SubmissionInfo(name=printable(run.request.path.name), sha256="", files=[], error=error)
     for name in run.request.problems:
         verdict = Verdict.FAIL if assignment.problem(name).graded else Verdict.NOT_MEASURED
         run.problems[name] = without_cases(assignment, name, verdict, "")
@@ -322,16 +324,27 @@ def _build(
     submission: Submission,
     machine: Machine,
     cache: Cache,
-) -> Mapping[str, Build]:
+) -> Mapping[str, FileBuild]:
+    """Build every file, and without what does not compile where one does not."""
     limits = request.assignment.limits
-    return build_all(
-        {name: submission.contents(name) for name in _sources(wanted, submission)},
+    contents = {name: submission.contents(name) for name in _sources(wanted, submission)}
+    given = (
         machine.toolchain,
         machine.sandbox,
         compile_limits(limits.compile_seconds, int(limits.compile_memory_gib * 2**30)),
         cache,
         machine.device.architecture,
     )
+    built = {}
+    for name, whole in build_all(contents, *given).items():
+        entry_points = [problem.entry_point for _, problem in wanted if problem.file == name]
+
+        def compiled(changed: Mapping[str, bytes], name: str = name) -> Build:
+            return build(name, changed, *given)
+
+        rest = None if whole.ok else build_partly(whole, contents[name], entry_points, compiled)
+        built[name] = FileBuild(whole, rest)
+    return built
 
 
 def find_machine(device: str, sandbox: str) -> Machine:
@@ -362,7 +375,7 @@ def _judge_all(
     run: _Run,
     wanted: list[tuple[ProblemPoints, Problem]],
     submission: Submission,
-    builds: Mapping[str, Build],
+    builds: Mapping[str, FileBuild],
     machine: Machine,
     progress: Callable[[str], None],
 ) -> None:
@@ -382,6 +395,22 @@ def _judge_all(
             raise
 
 
+class _NotJudgedError(Exception):
+    """No case of a problem can run; the text says why."""
+
+    def __init__(
+        self,
+        message: str,
+        build: BuildResult | None = None,
+        verdict: Verdict = Verdict.FAIL,
+        reasons: tuple[str, ...] = (),
+    ) -> None:
+        super().__init__(message)
+        self.build = build
+        self.verdict = verdict
+        self.reasons = reasons
+
+
 class _Judge:
     """Judges one problem; ``stop`` ends it from another thread."""
 
@@ -391,7 +420,7 @@ class _Judge:
         entry: ProblemPoints,
         problem: Problem,
         submission: Submission,
-        builds: Mapping[str, Build],
+        builds: Mapping[str, FileBuild],
         machine: Machine,
         progress: Callable[[str], None],
     ) -> None:
@@ -401,6 +430,7 @@ class _Judge:
         self._problem = problem
         self._submission = submission
         self._builds = builds
+        self._notes: list[str] = []
         self._machine = machine
         self._progress = progress
         self._stopped = threading.Event()
@@ -414,29 +444,57 @@ class _Judge:
 
     def result(self) -> ProblemResult:
         """The result of the problem."""
-        assignment, name, problem = self._request.assignment, self._entry.id, self._problem
+        try:
+            libraries, built = self._libraries()
+            memory = self._memory() if self._problem.libraries else self._launcher(libraries, built)
+        except _NotJudgedError as error:
+            return without_cases(
+                self._request.assignment,
+                self._entry.id,
+                error.verdict,
+                str(error),
+                error.build,
+                error.reasons,
+            )
+        return self._judged(libraries, None if self._problem.libraries else built, memory)
+
+    def _libraries(self) -> tuple[dict[Path, tuple[str, ...]], BuildResult]:
+        """The libraries to load with the entry points in them, and how the last one was built."""
+        problem = self._problem
         libraries: dict[Path, tuple[str, ...]] = {}
-        built: BuildResult | None = None
-        if problem.file not in self._submission.files:
-            return without_cases(assignment, name, Verdict.FAIL, self._why_missing(problem.file))
+        for file in (problem.file, *problem.sources):
+            if file not in self._submission.files:
+                raise _NotJudgedError(self._submission.problems.get(file, f"{file} is missing."))
         for file in problem.sources:
-            build = self._builds.get(file)
-            if build is None:
-                return without_cases(assignment, name, Verdict.FAIL, self._why_missing(file))
-            built = _build_result(build)
+            build = self._usable(self._builds[file])
+            result = _build_result(build)
             if build.library is None:
-                return without_cases(assignment, name, Verdict.FAIL, f"{file} did not compile", built)
+                raise _NotJudgedError(self._uncompiled(self._builds[file]), result)
             if reasons := violations(build.library):
                 message = f"{file} uses what a submission may not use"
-                return without_cases(assignment, name, Verdict.UNTRUSTED, message, built, reasons)
-            libraries[build.library] = self._entry_points(file)
-            for entry_point in libraries[build.library]:
-                if reason := missing(build.library, entry_point, file):
-                    return without_cases(assignment, name, Verdict.FAIL, reason, built)
-        return self._judged(libraries, None if problem.libraries else built)
+                raise _NotJudgedError(message, result, Verdict.UNTRUSTED, reasons)
+            found = [find_entry_point(build.library, one, file) for one in self._entry_points(file)]
+            if unfit := [one.note for one in found if one.note and (problem.libraries or not one.symbol)]:
+                raise _NotJudgedError(unfit[0], result)
+            libraries[build.library] = tuple(one.symbol for one in found)
+            self._notes += [one.note for one in found if one.note]
+        return libraries, result
 
-    def _why_missing(self, file: str) -> str:
-        return self._submission.problems.get(file, f"{file} is missing.")
+    def _usable(self, built: FileBuild) -> Build:
+        """The build of the whole file, or of the rest of it if that is all that this problem needs."""
+        if built.partial is None or self._problem.libraries or built.partial.lacks(self._problem.entry_point):
+            return built.whole
+        self._notes.append(built.partial.note)
+        return built.partial.build
+
+    def _uncompiled(self, built: FileBuild) -> str:
+        file = built.whole.source
+        if built.partial is not None:
+            return f"{file} did not compile, for what this problem needs"
+        return (
+            f"{file} did not compile, and without the functions that the errors are in, nothing of it can be "
+            "graded"
+        )
 
     def _entry_points(self, file: str) -> tuple[str, ...]:
         """What a library must export: the problem's own entry point, or all that a model may call."""
@@ -444,12 +502,36 @@ class _Judge:
             return (self._problem.entry_point,)
         return tuple(problem.entry_point for problem in load_all().values() if problem.file == file)
 
-    def _judged(self, libraries: Mapping[Path, tuple[str, ...]], built: BuildResult | None) -> ProblemResult:
+    def _launcher(self, libraries: Mapping[Path, tuple[str, ...]], built: BuildResult) -> Memory:
+        """The memory that the launcher works on; from now on the problem is as the launcher takes it."""
+        forced = None if self._request.memory == "auto" else Memory(self._request.memory)
+        try:
+            found = launcher(self._problem, self._submission.contents(self._problem.file), forced)
+        except LauncherError as error:
+            raise _NotJudgedError(str(error), built) from error
+        ((symbol,),) = libraries.values()
+        self._problem = replace(found.problem, entry_point=symbol)
+        self._notes += found.notes
+        return found.memory
+
+    def _memory(self) -> Memory:
+        """The memory that the launchers of a model's kernels work on: the host's if any of them copies."""
+        if self._request.memory != "auto":
+            return Memory(self._request.memory)
+        host = any(
+            launcher_copies(self._submission.contents(file), entry_point)
+            for file in self._problem.sources
+            for entry_point in self._entry_points(file)
+        )
+        return Memory.HOST if host else Memory.DEVICE
+
+    def _judged(
+        self, libraries: Mapping[Path, tuple[str, ...]], built: BuildResult | None, memory: Memory
+    ) -> ProblemResult:
         machine, entry, problem = self._machine, self._entry, self._problem
         sources = {
             name: text for file in problem.sources for name, text in self._submission.contents(file).items()
         }
-        memory = self._memory()
         cases = problem.cases(self._request.seed)
         with self._bench.turn:
             judged = self._run_cases(machine.device, libraries, cases, memory)
@@ -475,6 +557,7 @@ class _Judge:
             verdict=score.verdict,
             points=score.points,
             memory=memory.value,
+            notes=self._notes,
             build=built,
             correctness=CorrectnessResult(
                 verdict=score.correctness,
@@ -517,7 +600,11 @@ class _Judge:
             return self._session
 
         return judge(
-            self._bench.problems(self._request.seed)[self._problem.id],
+            replace(
+                self._bench.problems(self._request.seed)[self._problem.id],
+                entry_point=self._problem.entry_point,
+                parameters=self._problem.parameters,
+            ),
             cases,
             open_session,
             device.schedules,
@@ -549,13 +636,6 @@ class _Judge:
         if self._stopped.is_set():
             raise _InterruptedError
         self._progress(what)
-
-    def _memory(self) -> Memory:
-        if self._request.memory != "auto":
-            return Memory(self._request.memory)
-        sources = [self._submission.files[name].read_bytes() for name in self._problem.sources]
-        host = any(all(word in source for word in _HOST_COPY) for source in sources)
-        return Memory.HOST if host else Memory.DEVICE
 
 
 def _no_speed(verdict: Verdict, target: float, message: str) -> PerformanceResult:

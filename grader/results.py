@@ -257,6 +257,9 @@ class ProblemResult(_Part):
     points: Points
     message: str = Field(default="", description="why nothing ran, where nothing ran")
     memory: Literal["device", "host"] = "device"
+    notes: list[str] = Field(
+        default=[], description="how the launcher differs from what was asked for, and is graded all the same"
+    )
     build: BuildResult | None = None
     correctness: CorrectnessResult
     checks: list[CheckResult] = []

@@ -11,6 +11,7 @@ import pytest
 
 from grader import grading
 from grader.assignments.assignment import load
+from grader.build.partial import FileBuild
 from grader.judge.diagnosis import NOTHING_WRITTEN
 from grader.verdict import Verdict
 
@@ -154,7 +155,8 @@ def test_what_was_built_ahead_is_taken_if_it_is_of_the_same_files(submission: Pa
     built = grading.build_ahead(request, grading.Bench())
     assert built is not None
     marked = grading.Built(
-        built.sha256, {name: replace(build, log="ahead") for name, build in built.builds.items()}
+        built.sha256,
+        {name: FileBuild(replace(build.whole, log="ahead")) for name, build in built.builds.items()},
     )
     first = grading.grade(request, built=marked).problems[0]
     assert first.build is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from elftools.elf.elffile import ELFFile
@@ -15,16 +16,29 @@ if TYPE_CHECKING:
 _MANGLED = re.compile(r"_Z(?P<length>\d+)(?P<rest>.*)")
 
 
-def missing(library: Path, entry_point: str, source: str) -> str:
-    """Why ``entry_point`` of ``source`` cannot be called, with what to do; "" if it is there."""
+@dataclass(frozen=True)
+class Found:
+    """An entry point: the linker's name of it, "" if it is not there, and what its author should know."""
+
+    symbol: str
+    note: str = ""
+
+
+def find(library: Path, entry_point: str, source: str) -> Found:
+    """``entry_point`` of ``source``, also where ``extern "C"`` was forgotten; or why it cannot be called."""
     names = functions(library)
     if entry_point in names:
-        return ""
-    if entry_point in {unmangled(name) for name in names}:
-        return f'{source} defines {entry_point} as a C++ function. Put extern "C" before it.'
+        return Found(entry_point)
+    mangled = [name for name in names if unmangled(name) == entry_point]
+    if len(mangled) == 1:
+        return Found(mangled[0], f'{entry_point} was found although extern "C" is missing before it')
+    if mangled:
+        return Found(
+            "", f'{source} defines {entry_point} {len(mangled)} times. Put extern "C" before one of them.'
+        )
     near = difflib.get_close_matches(entry_point, names, n=1)
     hint = f" Found {near[0]}: rename it to {entry_point}." if near else ""
-    return f'{source} has no function extern "C" {entry_point}.{hint}'
+    return Found("", f'{source} has no function extern "C" {entry_point}.{hint}')
 
 
 def functions(library: Path) -> tuple[str, ...]:

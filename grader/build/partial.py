@@ -54,6 +54,14 @@ class Partial:
         )
 
 
+@dataclass(frozen=True)
+class FileBuild:
+    """What became of a file as a whole and, where that is nothing, of what is left of it."""
+
+    whole: Build
+    partial: Partial | None = None
+
+
 def build_partly(
     failed: Build,
     contents: Mapping[str, bytes],

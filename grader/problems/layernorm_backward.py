@@ -305,7 +305,7 @@ PROBLEM = Problem(
         ArrayParameter("out_grad", Role.INPUT),
         ArrayParameter("inp", Role.INPUT),
         ArrayParameter("gamma", Role.INPUT),
-        ArrayParameter("betta", Role.INPUT),
+        ArrayParameter("betta", Role.INPUT, optional=True),
         ArrayParameter("vars", Role.INPUT),
         ArrayParameter("means", Role.INPUT),
         ScalarParameter("batch_size", "int"),

@@ -33,12 +33,17 @@ class Role(StrEnum):
 
 @dataclass(frozen=True)
 class ArrayParameter:
-    """A pointer parameter. ``nullable`` inputs may be passed as a null pointer."""
+    """A pointer parameter.
+
+    ``nullable`` inputs may be passed as a null pointer. No formula needs an ``optional`` one: a launcher may
+    lack it.
+    """
 
     name: str
     role: Role
     dtype: str = "float32"
     nullable: bool = False
+    optional: bool = False
 
 
 @dataclass(frozen=True)

@@ -110,6 +110,8 @@ def _problem(problem: ProblemResult) -> Iterator[RenderableType]:
     stages.add_column()
     if problem.message:
         stages.add_row("", plain(problem.message))
+    for note in problem.notes:
+        stages.add_row("note", Text(plain(note), style="yellow"))
     if problem.build:
         stages.add_row("build", Group(*_build(problem.build)))
     if problem.correctness.cases:

@@ -8,7 +8,12 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-CTYPES = {"int": ctypes.c_int, "bool": ctypes.c_bool, "float": ctypes.c_float}
+CTYPES = {
+    "int": ctypes.c_int,
+    "long": ctypes.c_longlong,
+    "bool": ctypes.c_bool,
+    "float": ctypes.c_float,
+}
 NON_BLOCKING = 1  # cudaStreamNonBlocking
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from grader.build.exports import missing
+from grader.build.exports import Found, find
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 @pytest.mark.parametrize(
     ("code", "said"),
     [
-        ('extern "C" void launch(int) {}', ""),
-        ("void launch(int) {}", 'k.cu defines launch as a C++ function. Put extern "C" before it.'),
+        ("void launch(int) {} void launch() {}", 'k.cu defines launch 2 times. Put extern "C" before one'),
+        ("static void launch(int) {} void* user = (void*)launch;", 'k.cu has no function extern "C" launch.'),
         ('extern "C" void lanch(int) {}', "Found lanch: rename it to launch."),
         ('extern "C" void other(int) {}', 'k.cu has no function extern "C" launch.'),
         (
@@ -27,9 +27,21 @@ if TYPE_CHECKING:
         ('extern "C" { int launch; }', 'k.cu has no function extern "C" launch.'),
     ],
 )
-def test_an_entry_point_is_there_or_the_reason_is(code: str, said: str, tmp_path: Path) -> None:
-    (tmp_path / "k.cpp").write_text(code)
-    library = tmp_path / "k.so"
-    subprocess.run(["g++", "-shared", "-fPIC", "-o", library, tmp_path / "k.cpp"], check=True)
-    told = missing(library, "launch", "k.cu")
-    assert told.endswith(said) if said else not told
+def test_the_reason_why_an_entry_point_is_not_there(code: str, said: str, tmp_path: Path) -> None:
+    found = find(_built(code, tmp_path), "launch", "k.cu")
+    assert not found.symbol
+    assert said in found.note
+
+
+def test_an_entry_point_is_found_with_and_without_extern_c(tmp_path: Path) -> None:
+    assert find(_built('extern "C" void launch(int) {}', tmp_path), "launch", "k.cu") == Found("launch")
+    found = find(_built("void launch(int) {}", tmp_path), "launch", "k.cu")
+    assert found.symbol == "_Z6launchi"
+    assert 'extern "C" is missing' in found.note
+
+
+def _built(code: str, folder: Path) -> Path:
+    (folder / "k.cpp").write_text(code)
+    library = folder / "k.so"
+    subprocess.run(["g++", "-shared", "-fPIC", "-o", library, folder / "k.cpp"], check=True)
+    return library
