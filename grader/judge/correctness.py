@@ -50,6 +50,9 @@ _OTHER_STREAM = (
     "right with inputs and outputs in place, wrong when they come and go on the given streams: is work on "
     "another stream (the default one, one of your own) that no event orders with those given?"
 )
+UNBEGUN = "is still to be written"
+"""How the runner ends what it says of a NotImplementedError."""
+
 _LATER_CALL = (
     "right in the first call, wrong in a later one with the same numbers: is something kept between calls "
     "(static, a cached pointer, memory that is cleared once)?"
@@ -283,5 +286,9 @@ def _not_run(case: Case, ended: CaseResult) -> CaseResult:
 
 def _summary(results: Sequence[CaseResult]) -> str:
     """One line for a problem that was not begun, instead of a wall of numbers."""
-    nothing = bool(results) and all(result.diagnosis == NOTHING_WRITTEN for result in results)
-    return NOTHING_WRITTEN if nothing else ""
+    if not results:
+        return ""
+    if all(result.diagnosis == NOTHING_WRITTEN for result in results):
+        return NOTHING_WRITTEN
+    said = [result.message or "" for result in results]
+    return "; ".join(dict.fromkeys(said)) if all(text.endswith(UNBEGUN) for text in said) else ""

@@ -234,6 +234,19 @@ def test_an_untouched_template_is_one_line() -> None:
     assert judged.summary == NOTHING_WRITTEN
 
 
+def test_a_file_with_nothing_but_places_to_write_is_one_line_that_names_them() -> None:
+    def raises(call: Call) -> Answer:
+        x = call.arguments[0]
+        assert isinstance(x, ArrayArgument)
+        assert x.data is not None
+        return Answer(Status.RAISED, f"double.py:{4 if x.data[0] else 2}: forward is still to be written")
+
+    judged, _ = run(raises)
+    assert judged.summary == (
+        "double.py:2: forward is still to be written; double.py:4: forward is still to be written"
+    )
+
+
 def test_streams_are_distinct_unless_the_case_says_otherwise() -> None:
     one = correctness.arguments(PROBLEM, replace(CASES[0], same_stream=True), double(CASES[0]))
     two = correctness.arguments(PROBLEM, CASES[0], double(CASES[0]))
