@@ -97,7 +97,7 @@ def verify_reference(session: nox.Session) -> None:
 @nox.session
 def tests(session: nox.Session) -> None:
     """Run the tests; those that need a GPU are skipped, visibly, without one."""
-    install(session, "tests")
+    install(session, "tests", "train")
     session.run("pytest", "-n", "2", "--benchmark-disable", *session.posargs)
 
 
