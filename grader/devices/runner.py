@@ -116,7 +116,7 @@ class Runner:
             DeviceError: the machine cannot start it.
             RunnerError: it ended while loading; UNSUPPORTED if the runtime lacks what the library calls.
         """
-        interpreter, folders = python()
+        interpreter, folders = python() if sandbox.image is None else (sandbox.image.python, ())
         job = Job(
             argv=(str(interpreter), "-I", "-S", "-B", "runner.zip"),
             limits=start.limits,
@@ -205,7 +205,7 @@ def ended(outcome: Outcome) -> RunnerError:
         return RunnerError(Status.CRASHED, f"the code died of {_signal(outcome.code)} on the host", printed)
     if outcome.ended is Ended.TIMEOUT:
         return RunnerError(Status.TIMEOUT, outcome.note or "time limit", printed)
-    if outcome.ended in (Ended.MEMORY, Ended.OUTPUT):
+    if outcome.ended in (Ended.MEMORY, Ended.OUTPUT, Ended.PROCESSES):
         return RunnerError(Status.LIMIT, outcome.note or f"limit of {outcome.ended.value} reached", printed)
     return RunnerError(Status.LOST, outcome.note or f"the sandbox reports: {outcome.ended.value}", printed)
 
