@@ -23,6 +23,8 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Protocol
 
+from grader import leftovers
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from types import TracebackType
@@ -141,7 +143,7 @@ def _collected(path: Path, tree: _Tree, names: list[str]) -> Submission:
     chosen = _choose(sources, names)
     reader = _Reader(tree)
     parts = {name: _with_headers(place, sources, reader) for name, place in chosen.items()}
-    copy = tempfile.TemporaryDirectory(prefix="grader-submission-")
+    copy = tempfile.TemporaryDirectory(prefix=leftovers.prefix())
     numbers = {place.parent: str(number) for number, place in enumerate(dict.fromkeys(chosen.values()))}
     digest = hashlib.sha256()
     files = {}

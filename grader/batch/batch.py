@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grader import __version__
+from grader import __version__, leftovers
 from grader.batch.children import GRADE, Children
 from grader.batch.discovery import Entry, discover
 from grader.batch.gradebook import gradebook
@@ -253,7 +253,7 @@ def _content(entry: Entry, wanted: tuple[str, ...]) -> tuple[str, str | None] | 
     """What a record says of the files: their hash, or why they cannot be graded; None if nobody can tell."""
     try:
         with (
-            tempfile.TemporaryDirectory(prefix="grader-batch-") as scratch,
+            tempfile.TemporaryDirectory(prefix=leftovers.prefix()) as scratch,
             collect(entry.lay_out(Path(scratch)), wanted) as submission,
         ):
             return submission.sha256, None
@@ -293,7 +293,7 @@ def _grade(entry: Entry, request: Request, device: str, children: Children) -> R
     """Grade one entry in a process of its own; whatever becomes of it, a record comes back."""
     begun = datetime.now(UTC)
     try:
-        with tempfile.TemporaryDirectory(prefix="grader-batch-") as scratch:
+        with tempfile.TemporaryDirectory(prefix=leftovers.prefix()) as scratch:
             written, said = Path(scratch, RECORD), Path(scratch, "said")
             command = [*request.command, str(entry.lay_out(Path(scratch))), "--json", str(written), "--quiet"]
             command += ["--assignment", request.assignment.id, "--device", device]

@@ -15,6 +15,8 @@ import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from grader import leftovers
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -69,7 +71,7 @@ class Cache:
             if not self.warning:
                 self.warning = f"Builds are not cached: cannot write to {self._folder}: {error.strerror}."
         if self._temporary is None:
-            self._temporary = Path(tempfile.mkdtemp(prefix="grader-builds-"))
+            self._temporary = Path(tempfile.mkdtemp(prefix=leftovers.prefix()))
             weakref.finalize(self, shutil.rmtree, self._temporary, ignore_errors=True)
         return self._store(self._temporary, name, files)
 

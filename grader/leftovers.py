@@ -1,0 +1,70 @@
+"""What a grader that was killed leaves behind: everything temporary carries the name of its owner.
+
+Layer: imports nothing of the grader.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from functools import cache
+from pathlib import Path
+
+_OWNER = re.compile(r"grader-(\d+-\d+-\d+)-")
+
+
+@cache
+def _of(pid: int) -> str:
+    """A name that no other process of this machine has had since it started."""
+    namespace = os.stat("/proc/self/ns/pid").st_ino  # noqa: PTH116
+    return f"{namespace}-{pid}-{_started(pid)}"
+
+
+def _started(pid: int) -> str:
+    """When ``pid`` started, in ticks since the machine did; "" if there is no such process."""
+    try:
+        return (
+            Path(f"/proc/{pid}/stat")
+            .read_text(encoding="utf-8", errors="replace")
+            .rpartition(")")[2]
+            .split()[19]
+        )
+    except OSError:
+        return ""
+
+
+def owner() -> str:
+    """The name of this process as an owner."""
+    return _of(os.getpid())
+
+
+def orphaned(name: str) -> bool:
+    """Whether the owner called ``name`` is gone; one in another container cannot be looked for."""
+    namespace, pid, started = name.split("-")
+    return namespace == owner().split("-")[0] and _started(int(pid)) != started
+
+
+def prefix() -> str:
+    """What the names of this process's temporary folders begin with."""
+    return f"grader-{owner()}-"
+
+
+def sweep(folder: Path | None = None) -> None:
+    """Remove the folders of graders that are gone from ``folder``, by default that for temporary files."""
+    folder = folder or Path(tempfile.gettempdir())
+    for path in folder.glob("grader-*"):
+        found = _OWNER.match(path.name)
+        if found is not None and orphaned(found[1]):
+            remove(path)
+
+
+def remove(folder: Path) -> None:
+    """Remove a folder, which may hold folders without permissions."""
+    for parent, folders, _ in os.walk(folder):
+        for name in folders:
+            path = Path(parent, name)
+            if not path.is_symlink():
+                path.chmod(0o700)
+    shutil.rmtree(folder, ignore_errors=True)
