@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from grader.build.toolchain import Toolchain, ToolchainError, find
-from grader.sandbox.bubblewrap import BubblewrapSandbox
+from grader.sandbox.backends import BACKENDS
 from grader.sandbox.loader import loader_path
-from grader.sandbox.process import ProcessSandbox
 
 _CUPY = "python -m pip install 'kernel-grader[gpu]'"
 
@@ -114,11 +113,11 @@ def _gpu() -> tuple[Part, ...]:
 
 def _sandboxes() -> tuple[Part, ...]:
     parts = []
-    for sandbox in (BubblewrapSandbox(), ProcessSandbox()):
-        probe = sandbox.probe()
-        name = f"sandbox {sandbox.name}"
+    for backend in BACKENDS.values():
+        probe = backend().probe()
+        name = f"sandbox {backend.name}"
         if probe.usable:
-            lacks = f"; does not stop: {', '.join(probe.not_enforced)}"
+            lacks = f"; does not stop: {', '.join(probe.not_enforced)}" if probe.not_enforced else ""
             parts.append(Part(name, State.READY, probe.version + lacks))
         else:
             parts.append(Part(name, State.ABSENT, "does not work here", probe.remedy))

@@ -358,7 +358,7 @@ def find_machine(device: str, sandbox: str) -> Machine:
     sandbox_info = SandboxInfo(
         backend=backend.name, enforced=list(probe.enforced), not_enforced=list(probe.not_enforced)
     )
-    toolchain = find_toolchain()
+    toolchain = find_toolchain(backend.image)
     choice = select_device(device, backend, toolchain.runtime)
     chosen = choice.device
     device_info = DeviceInfo(

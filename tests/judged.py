@@ -317,7 +317,7 @@ def _outcomes(judged: Judged, seen: Mapping[str, list[Finding]]) -> Iterator[Cas
 
 @cache
 def _toolchain() -> Toolchain:
-    return find_toolchain()
+    return find_toolchain(_sandbox().image)
 
 
 @cache

@@ -14,7 +14,16 @@ if TYPE_CHECKING:
 def test_this_machine_is_plain_data_and_lists_every_part() -> None:
     diagnosis = examine()
     names = [part["name"] for part in json.loads(json.dumps(diagnosis.as_json()))["parts"]]
-    assert {"nvcc", "g++", "simulator", "GPU", "sandbox bubblewrap", "sandbox process", "Slurm"} <= set(names)
+    assert {
+        "nvcc",
+        "g++",
+        "simulator",
+        "GPU",
+        "sandbox docker",
+        "sandbox bubblewrap",
+        "sandbox process",
+        "Slurm",
+    } <= set(names)
 
 
 def test_a_missing_compiler_shows_the_command_and_is_not_ready(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,8 +14,12 @@ import subprocess
 import sysconfig
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from grader.sandbox.loader import loader_path
+
+if TYPE_CHECKING:
+    from grader.sandbox.sandbox import Image
 
 WHEELS = (
     "nvidia-cuda-nvcc==13.0.88",
@@ -55,7 +59,8 @@ class Toolchain:
         root: the folder that nvcc finds everything else in.
         cxx: the host compiler.
         cxx_version: the first line that it prints about itself.
-        runtime: the folder of the real CUDA runtime library, None if this machine has none.
+        runtime: the folder of the real CUDA runtime library, None if there is none.
+        image: the identity of the image that all of these are in, empty if they are this machine's.
     """
 
     nvcc: Path
@@ -64,10 +69,13 @@ class Toolchain:
     cxx: Path
     cxx_version: str
     runtime: Path | None
+    image: str = ""
 
     @property
     def identity(self) -> str:
         """What a cached object depends on: which compilers, and that they are still the same files."""
+        if self.image:
+            return "\n".join((self.version, self.cxx_version, self.image))
         stats = [(path, path.stat()) for path in (self.nvcc, self.cxx)]
         files = [f"{path} {stat.st_size} {stat.st_mtime_ns}" for path, stat in stats]
         return "\n".join((self.version, self.cxx_version, *files))
@@ -89,12 +97,27 @@ class Toolchain:
         return f"libcudart.so.{self.version.partition('.')[0]}"
 
 
-def find() -> Toolchain:
-    """The toolchain of this machine.
+def find(image: Image | None = None) -> Toolchain:
+    """The toolchain of this machine, or that of the ``image`` which jobs see instead of it.
 
     Raises:
         ToolchainError: nvcc or g++ is missing, unsupported or incomplete.
     """
+    if image is not None:
+        if not _supported(image.nvcc_version):
+            raise ToolchainError(
+                f"The image has nvcc {image.nvcc_version}; supported are 12.4 or newer and 13.x.\n"
+                "Build it on another base image."
+            )
+        return Toolchain(
+            nvcc=image.nvcc,
+            version=image.nvcc_version,
+            root=image.nvcc.parent.parent,
+            cxx=image.cxx,
+            cxx_version=image.cxx_version,
+            runtime=image.runtime,
+            image=image.identity,
+        )
     nvcc, version = _nvcc()
     cxx, cxx_version = _cxx()
     root = nvcc.parent.parent

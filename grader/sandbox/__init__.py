@@ -1,1 +1,1 @@
-"""Confining what nobody trusts: ``process`` and ``bubblewrap`` behind the protocol of ``sandbox.sandbox``."""
+"""Confining untrusted code: ``docker``, ``bubblewrap`` and ``process`` behind one protocol."""

@@ -4,30 +4,40 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from grader import leftovers
 from grader.sandbox.bubblewrap import BubblewrapSandbox
+from grader.sandbox.docker import DockerSandbox
 from grader.sandbox.process import ProcessSandbox
 from grader.sandbox.sandbox import SandboxError
 
 if TYPE_CHECKING:
     from grader.sandbox.sandbox import Sandbox
 
-BACKENDS = ("bubblewrap", "process")
+BACKENDS: dict[str, type[DockerSandbox | BubblewrapSandbox | ProcessSandbox]] = {
+    "docker": DockerSandbox,
+    "bubblewrap": BubblewrapSandbox,
+    "process": ProcessSandbox,
+}
+"""The strongest first."""
 
 
 def select(name: str = "auto") -> Sandbox:
-    """The backend called ``name``; ``auto`` is bubblewrap where it works, else process.
+    """The backend called ``name``; ``auto`` is the strongest that works.
 
-    Process confines little: callers show its ``probe().not_enforced`` in the header and the record.
+    What graders that were killed have left behind is removed first. Process confines little: callers show its
+    ``probe().not_enforced`` in the header and the record.
 
     Raises:
         SandboxError: there is no such backend, or it does not work here; the message says what to do.
     """
     if name not in ("auto", *BACKENDS):
         raise SandboxError(
-            f"This version has no {name} sandbox. Use --sandbox {' or '.join(BACKENDS)}, or leave it out."
+            f"There is no {name} sandbox. Use --sandbox {', '.join(BACKENDS)}, or leave it out."
         )
-    for sandbox in (BubblewrapSandbox(), ProcessSandbox()):
-        if name in ("auto", sandbox.name):
+    leftovers.sweep()
+    for backend in BACKENDS.values():
+        if name in ("auto", backend.name):
+            sandbox: Sandbox = backend()
             probe = sandbox.probe()
             if probe.usable:
                 return sandbox

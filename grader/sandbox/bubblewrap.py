@@ -18,11 +18,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from grader import leftovers
 from grader.sandbox import seccomp
-from grader.sandbox.live import Command, Live, finish, rlimits
+from grader.sandbox.live import Command, Live, finish, rlimits, temporary_space
 from grader.sandbox.loader import loader_path
 from grader.sandbox.process import clean_environment, collect
-from grader.sandbox.sandbox import Ended, Job, Limits, Probe, SandboxError
+from grader.sandbox.sandbox import Ended, Job, Limits, Probe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -72,6 +73,7 @@ class BubblewrapSandbox:
     """Runs a job behind bwrap."""
 
     name = "bubblewrap"
+    image = None
 
     def __init__(self) -> None:
         self._users = itertools.count(os.getpid() * 16)
@@ -104,18 +106,13 @@ class BubblewrapSandbox:
 
     def _launch(self, job: Job, *, channel: bool) -> Live:
         user = _FIRST_USER + next(self._users) % _USERS if os.getuid() == 0 else None
-        try:
-            results = Path(tempfile.mkdtemp(prefix="grader-results-"))
+        with temporary_space():
+            results = Path(tempfile.mkdtemp(prefix=leftovers.prefix()))
             for name in job.outputs:
                 (results / name).touch(mode=0o600)
                 if user is not None:
                     os.chown(results / name, user, user)
             files = {name: _memory_file(name, content) for name, content in job.files.items()}
-        except OSError as error:
-            raise SandboxError(
-                f"cannot write to the temporary folder {tempfile.gettempdir()}: {error.strerror}\n"
-                "Free some space there, or set TMPDIR to another folder."
-            ) from error
         filter_fd = _memory_file("seccomp", seccomp.program()) if seccomp.available() else None
         status, status_end = os.pipe()
         handed = (*files.values(), status_end, *(() if filter_fd is None else (filter_fd,)))

@@ -6,27 +6,33 @@ grader dies: the grader holds the other end of the *lifeline*, a pipe. It has on
 parent-death signal follows the thread that forked.
 
 Called as ``keeper.py CONFIG`` with a JSON object; writes ``{"ended", "code", "seconds", "note"}`` to
-``status_fd``.
+``status_fd``. As the first process of a container, whose end is the end of everything in it, it is called as
+``keeper.py SOCKET`` and gets the same from there, with the job's descriptors.
 """
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
+import fcntl
 import json
 import os
 import resource
 import select
 import signal
+import socket
+import stat
 import subprocess
 import sys
 import time
 from typing import Any
 
-PR_SET_CHILD_SUBREAPER = 36
+PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER = 4, 36
 TICK_SECONDS = 0.05
 SCRATCH_TICKS = 5  # walking files costs more than reading /proc
 MOST_FILES = 20_000
+MOST_DESCRIPTORS = 250  # that one message can carry
+ABOVE = 1024  # the numbers that a job may know its descriptors by
 PATIENCE_SECONDS = 10.0  # for killed processes to go: one inside the GPU driver takes its time
 
 
@@ -130,12 +136,13 @@ def _watch(job: subprocess.Popen[bytes], config: dict[str, Any]) -> tuple[str, s
     """Wait until the job ends or must be ended: how, and which limit."""
     deadline = time.monotonic() + config["wall_seconds"]
     ended = os.pidfd_open(job.pid)
+    events = select.poll()
+    events.register(ended, select.POLLIN)
+    events.register(config["lifeline_fd"], select.POLLHUP)
     ticks = 0
     while True:
         remaining = deadline - time.monotonic()
-        ready = select.select([ended, config["lifeline_fd"]], [], [], max(0.0, min(TICK_SECONDS, remaining)))[
-            0
-        ]
+        ready = [fd for fd, _ in events.poll(1000 * max(0.0, min(TICK_SECONDS, remaining)))]
         if ended in ready:
             return "exited", ""
         if ready:
@@ -166,36 +173,96 @@ def _start(config: dict[str, Any]) -> subprocess.Popen[bytes]:
     )
 
 
-def main() -> None:
-    """Keep one job, report how it ended."""
-    config = json.loads(sys.argv[1])
-    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+def _out_of_memory() -> bool:
+    """Whether the kernel ended a process for the memory of this container, by cgroup v2 or v1."""
+    told = _read("/sys/fs/cgroup/memory.events") or _read("/sys/fs/cgroup/memory/memory.oom_control")
+    return any(line.startswith("oom_kill ") and line.split()[1] != "0" for line in told.splitlines())
+
+
+def keep(config: dict[str, Any], *, contained: bool) -> dict[str, Any]:
+    """Keep one job to its end; how it ended."""
+    libc = ctypes.CDLL(None)
+    libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)  # its descriptors and memory are not for the job's user
     begin = time.monotonic()
     try:
         job = _start(config)
     except (OSError, subprocess.SubprocessError) as error:
-        status: dict[str, Any] = {
-            "ended": "setup error",
-            "code": 127,
-            "note": f"{config['argv'][0]}: {error}",
+        return {"ended": "setup error", "code": 127, "note": f"{config['argv'][0]}: {error}", "seconds": 0.0}
+    # The job alone holds its pipes: their ends must be seen when it ends.
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for fd in (0, 1, 2):
+        os.dup2(nothing, fd)
+    for fd in config["pass_fds"]:
+        os.close(fd)
+    how, note = _watch(job, config)
+    code = job.wait() if how == "exited" else -signal.SIGKILL
+    status = {
+        "ended": how if code >= 0 or how != "exited" else "signalled",
+        "code": abs(code),
+        "note": note,
+    }
+    if not end_all():
+        status |= {"ended": "lost", "note": "a process of the job could not be killed"}
+    elif contained and how in ("exited", "signalled") and _out_of_memory():
+        status |= {
+            "ended": "memory",
+            "note": f"more than {(config['memory_bytes'] or 0) >> 20} MiB of memory",
         }
+    return {**status, "seconds": time.monotonic() - begin}
+
+
+def received(path: str) -> tuple[dict[str, Any], dict[str, int], int]:
+    """Fetch the job that the grader hands over at ``path``.
+
+    Returns:
+        The configuration, with descriptors of this process; where each output goes; and the connection, which
+        tells the grader of this process's end.
+    """
+    connection = socket.socket(socket.AF_UNIX)
+    connection.connect(path)
+    _, fds, _, _ = socket.recv_fds(connection, 1, MOST_DESCRIPTORS)
+    # Out of the way of the numbers that the job knows its own by.
+    connected, content, *others = (
+        fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, ABOVE) for fd in (connection.fileno(), *fds)
+    )
+    for fd in fds:
+        os.close(fd)
+    connection.close()
+    with open(content, "rb") as file:  # noqa: PTH123
+        config: dict[str, Any] = json.loads(file.readline())
+        for name, size in config["files"].items():
+            target = os.path.join(config["folder"], name)  # noqa: PTH118
+            os.makedirs(os.path.dirname(target), exist_ok=True)  # noqa: PTH103, PTH120
+            with open(target, "xb") as copy:  # noqa: PTH123
+                copy.write(file.read(size))
+    for number, fd in zip((0, 1, 2, *config["pass_fds"]), (*others[:3], *others[5:]), strict=False):
+        os.dup2(fd, number, inheritable=True)
+        os.close(fd)
+    config["status_fd"], config["lifeline_fd"] = others[3:5]
+    outputs = dict(zip(config["outputs"], others[5 + len(config["pass_fds"]) :], strict=True))
+    return config, outputs, connected
+
+
+def copy_results(folder: str, outputs: dict[str, int], most: int) -> None:
+    """Copy what the job left, as data: regular files of at most ``most`` bytes, through no link."""
+    for name, target in outputs.items():
+        with contextlib.suppress(OSError):
+            fd = os.open(os.path.join(folder, name), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)  # noqa: PTH118
+            with open(fd, "rb") as file, open(target, "wb") as copy:  # noqa: PTH123
+                if stat.S_ISREG(os.fstat(fd).st_mode) and os.fstat(fd).st_size <= most:
+                    copy.write(file.read(most))
+
+
+def main() -> None:
+    """Keep one job, report how it ended."""
+    if sys.argv[1].startswith("{"):
+        config = json.loads(sys.argv[1])
+        status = keep(config, contained=False)
     else:
-        # The job alone holds its pipes: their ends must be seen when it ends.
-        nothing = os.open(os.devnull, os.O_RDWR)
-        for fd in (0, 1, 2):
-            os.dup2(nothing, fd)
-        for fd in config["pass_fds"]:
-            os.close(fd)
-        how, note = _watch(job, config)
-        code = job.wait() if how == "exited" else -signal.SIGKILL
-        status = {
-            "ended": how if code >= 0 or how != "exited" else "signalled",
-            "code": abs(code),
-            "note": note,
-        }
-        if not end_all():
-            status |= {"ended": "lost", "note": "a process of the job could not be killed"}
-    status["seconds"] = time.monotonic() - begin
+        config, outputs, _connected = received(sys.argv[1])
+        status = keep(config, contained=True)
+        copy_results(config["folder"], outputs, config["file_bytes"])
     os.write(config["status_fd"], json.dumps(status).encode())
 
 

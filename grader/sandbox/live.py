@@ -8,20 +8,48 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from grader.sandbox.sandbox import Ended, Outcome, SandboxError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from grader.sandbox.sandbox import Job, Limits
 
 _GRACE_SECONDS = 15.0  # above the keeper's own patience
+
+
+class Keeper(Protocol):
+    """The process between the grader and a job: ``keeper.py``, wherever it runs."""
+
+    def wait(self, seconds: float) -> bool:
+        """Whether it ended within ``seconds``."""
+
+    def kill(self) -> str:
+        """End it, where it has not ended by itself, and with it the job; what is known of its end."""
+
+
+@dataclass(frozen=True)
+class Streams:
+    """The keeper's ends of a job's pipes, to be closed once it has them. It ends when the lifeline does."""
+
+    stdin: int
+    stdout: int
+    stderr: int
+    status: int
+    lifeline: int
+
+    @property
+    def all(self) -> tuple[int, ...]:
+        """Every one."""
+        return (self.stdin, self.stdout, self.stderr, self.status, self.lifeline)
 
 
 @dataclass(frozen=True)
@@ -49,6 +77,22 @@ def rlimits(limits: Limits) -> dict[str, int]:
     return {name: value for name, value in wanted.items() if value is not None}
 
 
+@contextmanager
+def temporary_space() -> Iterator[None]:
+    """Tell what to do when temporary files cannot be written.
+
+    Raises:
+        SandboxError: instead of OSError.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise SandboxError(
+            f"cannot write to the temporary folder {tempfile.gettempdir()}: {error.strerror}\n"
+            "Free some space there, or set TMPDIR to another folder."
+        ) from error
+
+
 class Drain(threading.Thread):
     """Reads a pipe to its end, so that nobody blocks on it, and keeps the first ``most`` bytes."""
 
@@ -74,70 +118,102 @@ class Drain(threading.Thread):
         return bytes(self._kept)
 
 
+def config(job: Job, command: Command) -> dict[str, object]:
+    """What a keeper is told; the numbers of its descriptors come on top."""
+    limits = job.limits
+    return {
+        "argv": command.argv,
+        "folder": str(command.folder),
+        "environment": dict(command.environment),
+        "pass_fds": command.pass_fds,
+        "rlimits": dict(command.rlimits),
+        "processes": limits.processes,
+        "memory_bytes": memory_bytes(limits),
+        "scratch": str(command.scratch) if command.scratch else None,
+        "scratch_bytes": limits.scratch_bytes,
+        "wall_seconds": limits.wall_seconds,
+    }
+
+
+def memory_bytes(limits: Limits) -> int | None:
+    """What all processes of a job may hold together."""
+    return limits.data_bytes if limits.data_bytes is not None else limits.address_space_bytes
+
+
+class LocalKeeper:
+    """A keeper that is a process of this machine."""
+
+    def __init__(self, told: Mapping[str, object], streams: Streams, pass_fds: Sequence[int]) -> None:
+        program = str(Path(__file__).with_name("keeper.py"))
+        numbers = {"lifeline_fd": streams.lifeline, "status_fd": streams.status}
+        self._process = subprocess.Popen(
+            [sys.executable, "-I", "-S", "-B", program, json.dumps({**told, **numbers})],
+            stdin=streams.stdin,
+            stdout=streams.stdout,
+            stderr=streams.stderr,
+            pass_fds=(streams.lifeline, streams.status, *pass_fds),
+            start_new_session=True,  # Ctrl-C is for the grader, which then ends its jobs
+            env={"PATH": "/usr/bin:/bin"},
+        )
+
+    def wait(self, seconds: float) -> bool:
+        """See ``Keeper``."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(seconds)
+        return self._process.returncode is not None
+
+    def kill(self) -> str:
+        """See ``Keeper``."""
+        self._process.kill()
+        return f"the keeper of the job ended with {self._process.wait()}"
+
+
 class Live:
     """A job under its keeper; see ``Running``. Without ``channel``, stdin is empty and stdout drained."""
 
-    def __init__(self, job: Job, command: Command, *, channel: bool) -> None:
+    def __init__(
+        self, job: Job, command: Command, *, channel: bool, launch: Callable[[Streams], Keeper] | None = None
+    ) -> None:
         self._command = command
         self._outcome: Outcome | None = None
         self._lock = threading.Lock()
         self._begin = time.monotonic()
-        limits = job.limits
-        lifeline, self._lifeline = os.pipe()
+        self._patience = job.limits.wall_seconds + _GRACE_SECONDS
+        stdin, ours = os.pipe()
+        output, stdout = os.pipe()
+        error, stderr = os.pipe()
         self._status, status = os.pipe()
-        error, error_end = os.pipe()
-        config = {
-            "argv": command.argv,
-            "folder": str(command.folder),
-            "environment": dict(command.environment),
-            "pass_fds": command.pass_fds,
-            "rlimits": dict(command.rlimits),
-            "processes": limits.processes,
-            "memory_bytes": limits.data_bytes
-            if limits.data_bytes is not None
-            else limits.address_space_bytes,
-            "scratch": str(command.scratch) if command.scratch else None,
-            "scratch_bytes": limits.scratch_bytes,
-            "wall_seconds": limits.wall_seconds,
-            "lifeline_fd": lifeline,
-            "status_fd": status,
-        }
-        keeper = str(Path(__file__).with_name("keeper.py"))
+        lifeline, self._lifeline = os.pipe()
+        streams = Streams(stdin, stdout, stderr, status, lifeline)
         try:
-            self._keeper = subprocess.Popen(
-                [sys.executable, "-I", "-S", "-B", keeper, json.dumps(config)],
-                stdin=subprocess.PIPE if channel else subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=error_end,
-                pass_fds=(lifeline, status, *command.pass_fds),
-                start_new_session=True,  # Ctrl-C is for the grader, which then ends its jobs
-                env={"PATH": "/usr/bin:/bin"},
-            )
-        except OSError as cause:
-            for fd in (self._lifeline, self._status, error):
+            if launch is not None:
+                self._keeper = launch(streams)
+            else:
+                self._keeper = LocalKeeper(config(job, command), streams, command.pass_fds)
+        except BaseException as cause:
+            for fd in (ours, output, error, self._status, self._lifeline):
                 os.close(fd)
-            raise SandboxError(f"cannot start a process: {cause}") from cause
+            if isinstance(cause, OSError):
+                raise SandboxError(f"cannot start a process: {cause}") from cause
+            raise
         finally:
-            for fd in (lifeline, status, error_end):
+            for fd in streams.all:
                 os.close(fd)
-        self._stderr = Drain(error, limits.output_bytes)
-        assert self._keeper.stdout is not None
-        self.stdout: BinaryIO = self._keeper.stdout  # type: ignore[assignment]
+        self._stderr = Drain(error, job.limits.output_bytes)
         self._output: Drain | None = None
         if channel:
-            assert self._keeper.stdin is not None
-            self.stdin: BinaryIO = self._keeper.stdin  # type: ignore[assignment]
+            self.stdin: BinaryIO = open(ours, "wb")  # noqa: PTH123, SIM115
+            self.stdout: BinaryIO = open(output, "rb")  # noqa: PTH123, SIM115
         else:
-            self._output = Drain(os.dup(self.stdout.fileno()), limits.output_bytes)
-            self.stdout.close()
+            os.close(ours)
+            self._output = Drain(output, job.limits.output_bytes)
 
     def wait(self, seconds: float) -> Outcome | None:
         """The outcome, or None if the job still runs after ``seconds``."""
-        try:
-            self._keeper.wait(seconds)
-        except subprocess.TimeoutExpired:
-            return None
-        return self._end()
+        left = self._begin + self._patience - time.monotonic()
+        if self._keeper.wait(max(0.0, min(seconds, left))):
+            return self._end()
+        return self.kill() if left < seconds else None
 
     def kill(self) -> Outcome:
         """End the job and all its descendants."""
@@ -145,11 +221,8 @@ class Live:
             if self._lifeline >= 0:
                 os.close(self._lifeline)
                 self._lifeline = -1
-        try:
-            self._keeper.wait(_GRACE_SECONDS)
-        except subprocess.TimeoutExpired:
+        if not self._keeper.wait(_GRACE_SECONDS):
             self._keeper.kill()
-            self._keeper.wait()
         return self._end()
 
     def _end(self) -> Outcome:
@@ -174,8 +247,8 @@ class Live:
         if text:
             report = json.loads(text)
         else:
-            why = f"the keeper of the job ended with {self._keeper.returncode}"
-            report = {"ended": "lost", "code": 0, "seconds": time.monotonic() - self._begin, "note": why}
+            seconds = time.monotonic() - self._begin
+            report = {"ended": "lost", "code": 0, "seconds": seconds, "note": self._keeper.kill()}
         outcome = Outcome(
             ended=Ended(report["ended"]),
             code=report["code"],

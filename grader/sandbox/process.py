@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 import platform
-import shutil
 import stat
 import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grader.sandbox.live import Command, Live, finish, rlimits
-from grader.sandbox.sandbox import Probe, SandboxError
+from grader import leftovers
+from grader.sandbox.live import Command, Live, finish, rlimits, temporary_space
+from grader.sandbox.sandbox import Probe
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,6 +41,7 @@ class ProcessSandbox:
     """Runs a job as a process of this user, in a private temporary folder that is removed afterwards."""
 
     name = "process"
+    image = None
 
     def probe(self) -> Probe:
         """Usable on any Linux; says what it does not stop."""
@@ -57,21 +58,16 @@ class ProcessSandbox:
         return Live(job, self._command(job), channel=True)
 
     def _command(self, job: Job) -> Command:
-        try:
-            folder = Path(tempfile.mkdtemp(prefix="grader-job-"))
+        with temporary_space():
+            folder = Path(tempfile.mkdtemp(prefix=leftovers.prefix()))
             for name, content in job.files.items():
                 path = folder / name
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(content)
-        except OSError as error:
-            raise SandboxError(
-                f"cannot write to the temporary folder {tempfile.gettempdir()}: {error.strerror}\n"
-                "Free some space there, or set TMPDIR to another folder."
-            ) from error
 
         def finished(outcome: Outcome) -> Outcome:
             found = collect(folder, job.outputs, job.limits.file_bytes)
-            _remove(folder)
+            leftovers.remove(folder)
             return replace(outcome, artefacts=found)
 
         places = {"HOME": str(folder), "TMPDIR": str(folder)}
@@ -110,13 +106,3 @@ def collect(folder: Path, names: tuple[str, ...], most: int) -> Mapping[str, byt
         if len(content) <= most:
             found[name] = content
     return found
-
-
-def _remove(folder: Path) -> None:
-    """Remove a job's folder, which may hold folders without permissions."""
-    for parent, folders, _ in os.walk(folder):
-        for name in folders:
-            path = Path(parent, name)
-            if not path.is_symlink():
-                path.chmod(0o700)
-    shutil.rmtree(folder, ignore_errors=True)

@@ -83,6 +83,26 @@ class Probe:
     remedy: str  # what to do if it is not usable: a command
 
 
+@dataclass(frozen=True)
+class Image:
+    """The programs that jobs see where a backend does not show them this machine's."""
+
+    identity: str  # changes with its content
+    python: Path
+    nvcc: Path
+    nvcc_version: str
+    cxx: Path
+    cxx_version: str
+    runtime: Path | None  # the folder of the CUDA runtime library
+    packages: tuple[Path, ...]  # of CuPy
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """What a job finds in the image although this machine may have other things there."""
+        runtime = () if self.runtime is None else (self.runtime,)
+        return (self.nvcc.parent.parent, *runtime, *self.packages)
+
+
 class Running(Protocol):
     """A live job whose stdin and stdout belong to the caller. Its stderr is drained and capped."""
 
@@ -100,6 +120,10 @@ class Sandbox(Protocol):
     """One way to confine a job."""
 
     name: str
+
+    @property
+    def image(self) -> Image | None:
+        """What jobs see instead of this machine's programs, None where they see those."""
 
     def probe(self) -> Probe:
         """Whether this backend works here, found by trying."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import functools
 import importlib
+import json
 import socket
 import tempfile
 
@@ -60,6 +61,16 @@ _DENIED = (
     "sethostname",
     "setdomainname",
     "syslog",
+    "clock_adjtime",
+    "lookup_dcookie",
+    "nfsservctl",
+    "create_module",
+    "get_kernel_syms",
+    "query_module",
+    "sysfs",
+    "uselib",
+    "ustat",
+    "_sysctl",
 )
 _FAMILIES = ("AF_INET", "AF_INET6", "AF_PACKET", "AF_VSOCK", "AF_ALG", "AF_NETLINK")
 _NEW_NAMESPACE = (
@@ -81,6 +92,23 @@ def available() -> bool:
     except (ImportError, RuntimeError):  # the latter without the C library
         return False
     return True
+
+
+@functools.cache
+def profile() -> str:
+    """The same filter as an engine of containers reads it."""
+    denied = {"action": "SCMP_ACT_ERRNO", "errnoRet": errno.EPERM}
+    rules: list[dict[str, object]] = [
+        {"names": list(_DENIED), **denied},
+        {"names": ["clone3"], "action": "SCMP_ACT_ERRNO", "errnoRet": errno.ENOSYS},
+    ]
+    for flag in _NEW_NAMESPACE:
+        masked = {"index": 0, "value": flag, "valueTwo": flag, "op": "SCMP_CMP_MASKED_EQ"}
+        rules.append({"names": ["clone"], "args": [masked], **denied})
+    for family in _FAMILIES:
+        equal = {"index": 0, "value": int(getattr(socket, family)), "op": "SCMP_CMP_EQ"}
+        rules.append({"names": ["socket"], "args": [equal], **denied})
+    return json.dumps({"defaultAction": "SCMP_ACT_ALLOW", "syscalls": rules})
 
 
 @functools.cache

@@ -1,9 +1,18 @@
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+import engine
 import pytest
 
 from grader.sandbox.bubblewrap import BubblewrapSandbox
+from grader.sandbox.docker import IMAGE_VARIABLE, DockerSandbox
 from grader.sandbox.process import ProcessSandbox
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from grader.sandbox.sandbox import Sandbox
 
 
 @pytest.fixture(scope="session")
@@ -15,8 +24,20 @@ def bubblewrap() -> BubblewrapSandbox:
     return sandbox
 
 
-@pytest.fixture(params=["process", "bubblewrap"])
-def sandbox(request: pytest.FixtureRequest) -> ProcessSandbox | BubblewrapSandbox:
+@pytest.fixture(scope="session")
+def docker() -> Iterator[DockerSandbox]:
+    with pytest.MonkeyPatch.context() as patch:
+        try:
+            with engine.engine() as address:
+                patch.setenv("DOCKER_HOST", address)
+                patch.setenv(IMAGE_VARIABLE, engine.SANDBOX_IMAGE)
+                yield DockerSandbox()
+        except engine.NoEngineError as error:
+            pytest.skip(f"no Docker engine: {error}")
+
+
+@pytest.fixture(params=["process", "bubblewrap", "docker"])
+def sandbox(request: pytest.FixtureRequest) -> Sandbox:
     if request.param == "process":
         return ProcessSandbox()
-    return request.getfixturevalue("bubblewrap")
+    return request.getfixturevalue(request.param)

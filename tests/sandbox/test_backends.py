@@ -22,9 +22,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from grader.sandbox.bubblewrap import BubblewrapSandbox
+    from grader.sandbox.docker import DockerSandbox
     from grader.sandbox.sandbox import Outcome, Sandbox
 
 MIB = 1 << 20
+MARK = f"61.{os.getpid()}"  # seconds to sleep, and whose sleep it is
 PYTHON = Path(sys.base_prefix, "bin", f"python{sys.version_info.major}.{sys.version_info.minor}")
 
 
@@ -35,12 +37,17 @@ def _sh(sandbox: Sandbox, script: str, outputs: tuple[str, ...] = (), **limits: 
 
 def _python(sandbox: Sandbox, script: str, inputs: Iterable[Path] = (), **limits: float) -> Outcome:
     settings = {"wall_seconds": 20} | limits
+    program, folders = _interpreter(sandbox)
     job = Job(
-        (str(PYTHON), "-I", "-S", "-c", script),
+        (str(program), "-I", "-S", "-c", script),
         Limits(**settings),  # type: ignore[arg-type]
-        inputs=(Path(sys.base_prefix), *inputs),
+        inputs=(*folders, *inputs),
     )
     return sandbox.run(job)
+
+
+def _interpreter(sandbox: Sandbox) -> tuple[Path, tuple[Path, ...]]:
+    return (PYTHON, (Path(sys.base_prefix),)) if sandbox.image is None else (sandbox.image.python, ())
 
 
 def _alive(marker: str) -> bool:
@@ -73,10 +80,11 @@ def test_a_channel_with_a_descriptor(sandbox: Sandbox) -> None:
     here, there = socket.socketpair()
     with here, there:
         script = f"import os; os.write({there.fileno()}, os.read(0, 5))"
+        program, folders = _interpreter(sandbox)
         job = Job(
-            (str(PYTHON), "-I", "-S", "-c", script),
+            (str(program), "-I", "-S", "-c", script),
             Limits(wall_seconds=20),
-            inputs=(Path(sys.base_prefix),),
+            inputs=folders,
             pass_fds=(there.fileno(),),
         )
         running = sandbox.start(job)
@@ -93,9 +101,9 @@ def test_a_channel_with_a_descriptor(sandbox: Sandbox) -> None:
 
 
 def test_kill_ends_it(sandbox: Sandbox) -> None:
-    running = sandbox.start(Job(("/bin/sleep", "61.25"), Limits(wall_seconds=100)))
+    running = sandbox.start(Job(("/bin/sleep", MARK), Limits(wall_seconds=100)))
     assert running.kill().ended is Ended.SIGNALLED
-    assert not _alive("61.25")
+    assert not _alive(MARK)
 
 
 def test_a_crash_is_a_signal(sandbox: Sandbox) -> None:
@@ -110,9 +118,9 @@ def test_time(sandbox: Sandbox) -> None:
 
 
 def test_daemons_do_not_survive(sandbox: Sandbox) -> None:
-    outcome = _sh(sandbox, "(setsid setsid sleep 62.25 &) ; sleep 0.2; exit 0")
+    outcome = _sh(sandbox, f"(setsid setsid sleep {MARK} &) ; sleep 0.2; exit 0")
     assert outcome.ended is Ended.EXITED
-    assert not _alive("62.25")
+    assert not _alive(MARK)
 
 
 def test_a_fork_bomb_is_stopped(sandbox: Sandbox) -> None:
@@ -201,17 +209,18 @@ def test_jobs_die_with_a_killed_grader(sandbox: Sandbox) -> None:
     script = (
         f"from {type(sandbox).__module__} import {type(sandbox).__name__} as S\n"
         "from grader.sandbox.sandbox import Job, Limits\n"
-        "S().start(Job(('/bin/sleep', '65.25'), Limits(wall_seconds=100))); print('on', flush=True); input()"
+        f"S().start(Job(('/bin/sleep', '{MARK}'), Limits(wall_seconds=100)))\n"
+        "print('on', flush=True); input()"
     )
     grader = subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert grader.stdin is not None
     assert grader.stdout is not None
     with grader.stdin, grader.stdout:
         grader.stdout.readline()
-        _wait_until(alive=True, marker="65.25")
+        _wait_until(alive=True, marker=MARK)
         grader.kill()
         grader.wait()
-        _wait_until(alive=False, marker="65.25")
+        _wait_until(alive=False, marker=MARK)
 
 
 def _wait_until(*, alive: bool, marker: str) -> None:
@@ -297,11 +306,18 @@ def test_process_says_what_it_does_not_stop() -> None:
 
 
 def test_an_unknown_backend_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(SandboxError, match=r"no docker sandbox\. Use --sandbox bubblewrap or process"):
+    with pytest.raises(SandboxError, match=r"no jail sandbox\. Use --sandbox docker, bubblewrap, process"):
+        select("jail")
+
+
+def test_auto_takes_the_strongest_that_works(
+    docker: DockerSandbox, bubblewrap: BubblewrapSandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert select("auto").name == docker.name
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nonexistent")
+    assert select("auto").name == bubblewrap.name
+    with pytest.raises(SandboxError, match=r"No Docker engine answers.*\n.*apt-get install docker\.io"):
         select("docker")
-
-
-def test_auto_falls_back_only_where_bubblewrap_does_not_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
     assert select("auto").name == "process"
     with pytest.raises(SandboxError, match="Install bwrap"):
