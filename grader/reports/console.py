@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import re
 from typing import TYPE_CHECKING
 
 from rich.console import Console, Group
@@ -11,6 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from grader.reports.escaping import plain
 from grader.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -41,11 +41,16 @@ STYLES = {
     Verdict.NOT_MEASURED: "dim",
     Verdict.INFRA_ERROR: "yellow",
 }
-_CONTROL = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|[^\n\t\x20-\x7e\xa0-\U0010ffff]")
 
 
 def show(record: Record, to: TextIO) -> None:
     """Write ``record`` to ``to``; colours only on a terminal, and none with NO_COLOR."""
+    details(record, to)
+    print(last_line(record.score), file=to)
+
+
+def details(record: Record, to: TextIO) -> None:
+    """Write all of it but the last line."""
     console = Console(
         file=to, width=None if to.isatty() else WIDTH, highlight=False, markup=False, emoji=False
     )
@@ -54,7 +59,6 @@ def show(record: Record, to: TextIO) -> None:
         console.print()
         console.print(Group(*_problem(problem)))
     console.print()
-    print(last_line(record.score), file=to)
 
 
 def last_line(score: Points) -> str:
@@ -68,11 +72,6 @@ def problem_text(problem: ProblemResult) -> str:
     console = Console(file=text, width=WIDTH, color_system=None, highlight=False, markup=False, emoji=False)
     console.print(Group(*_problem(problem)))
     return text.getvalue()
-
-
-def plain(text: str) -> str:
-    """What a student wrote, without escape sequences and control characters."""
-    return _CONTROL.sub("", text)
 
 
 def header(record: Record) -> RenderableType:
@@ -119,7 +118,7 @@ def _problem(problem: ProblemResult) -> Iterator[RenderableType]:
     if findings := list(_findings(problem)):
         stages.add_row("checks", Group(*_capped(findings, SHOWN_FINDINGS)))
     if problem.hints:
-        hints = [Text(f"{hint.file}:{hint.line}  {plain(hint.message)}") for hint in problem.hints]
+        hints = [Text(plain(f"{hint.file}:{hint.line}  {hint.message}")) for hint in problem.hints]
         stages.add_row("hints", Group(*_capped(hints, SHOWN_FINDINGS)))
     if problem.trust.reasons:
         stages.add_row(

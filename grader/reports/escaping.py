@@ -1,0 +1,54 @@
+"""What a student wrote, made harmless for the place where it is shown.
+
+Names, file names, compiler output and printed text may hold anything: escape sequences for a terminal,
+markup, formulas for a spreadsheet, commands for a CI service, marks that turn the direction of a line.
+"""
+
+from __future__ import annotations
+
+import re
+
+_SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?)")
+_UNSEEN = re.compile(
+    "[^\n\t\x20-\x7e\xa0-\U0010ffff]"  # control characters of both tables
+    "|[\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]"  # line ends, and what turns directions
+    "|[\ud800-\udfff\ufffe\uffff]"  # no characters; XML and UTF-8 refuse them
+)
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+_FOLDERS = re.compile(r"(?<![\w.<>:/])/(?:[\w.+@-]+/)+(?=[\w.+@-])")
+_MANGLED = re.compile(r"\b_Z(\d+)(\w+)")
+
+
+def plain(text: str) -> str:
+    """The text without escape sequences, control characters, and marks that turn the direction of a line."""
+    return _UNSEEN.sub("", _SEQUENCE.sub("", text))
+
+
+def line(text: str) -> str:
+    """The text in one line, every run of white space a blank."""
+    return " ".join(plain(text).split())
+
+
+def cell(text: str) -> str:
+    """The text as a cell of a table; a spreadsheet would execute one that begins like a formula."""
+    return f"'{text}" if text.startswith(_FORMULA) else text
+
+
+def without_folders(text: str) -> str:
+    """The text with absolute paths cut to the names of their files: folders are the grading machine's own."""
+    return _FOLDERS.sub("", text)
+
+
+def unmangled(text: str) -> str:
+    """The text with names as their authors wrote them, without parameters: ``_Z3kerILi4EEvPf`` is ``ker``."""
+    return _MANGLED.sub(lambda found: found[2][: int(found[1])], text)
+
+
+def workflow_message(text: str) -> str:
+    """The text as the message of a GitHub workflow command."""
+    return plain(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def workflow_property(text: str) -> str:
+    """The text as a property (file, title) of a GitHub workflow command."""
+    return workflow_message(text).replace(":", "%3A").replace(",", "%2C")
