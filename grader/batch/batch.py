@@ -21,15 +21,15 @@ from typing import TYPE_CHECKING
 from grader import __version__, leftovers
 from grader.batch.children import GRADE, Children
 from grader.batch.discovery import Entry, discover
-from grader.batch.gradebook import gradebook
-from grader.batch.page import page
 from grader.build.toolchain import ToolchainError
 from grader.build.toolchain import find as find_toolchain
 from grader.devices.gpu import probe
 from grader.exit_codes import ExitCode
 from grader.grading import without_cases
 from grader.problems import load_all
-from grader.reports.console import plain
+from grader.reports.escaping import plain
+from grader.reports.folder import GRADEBOOK, RECORD, write_pages
+from grader.reports.gradebook import gradebook
 from grader.results import GraderInfo, Record, RecordError, SubmissionInfo, read, write, write_text
 from grader.scoring import total
 from grader.submission import SubmissionError, UsageError, collect
@@ -40,9 +40,6 @@ if TYPE_CHECKING:
 
     from grader.assignments.assignment import Assignment
 
-GRADEBOOK = "gradebook.csv"
-PAGE = "index.html"
-RECORD = "result.json"
 SAID_LINES = 20  # of a process that ended without a record; a traceback's end
 
 
@@ -155,8 +152,7 @@ def run(request: Request, progress: Callable[[str], None] = lambda _line: None) 
         out.mkdir(parents=True, exist_ok=True)
     interrupted = _grade_all(todo, request, device, store)
     with _storing(out):
-        write_text(gradebook(results), out / GRADEBOOK)
-        write_text(page(results, request.assignment.title), out / PAGE)
+        write_pages(out, results, request.assignment.title)
     mine = {entry.name: results[entry.name] for entry in found.entries}
     faults = {name: fault(record) for name, record in mine.items() if record and not finished(record)}
     missing = sum(record is None for record in mine.values())

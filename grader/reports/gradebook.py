@@ -6,7 +6,7 @@ import csv
 import io
 from typing import TYPE_CHECKING
 
-from grader.reports.console import plain
+from grader.reports.escaping import cell, line
 from grader.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 PENDING = "not graded yet"
 TOTALS = ("score", "decided", "possible")
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet would execute
 
 
 def gradebook(results: Mapping[str, Record | None]) -> str:
@@ -39,7 +38,7 @@ def gradebook(results: Mapping[str, Record | None]) -> str:
             *(str(problems[problem_id].verdict) if problem_id in problems else "" for problem_id in ids),
             note(record),
         ]
-        writer.writerow([_inert(cell) for cell in cells])
+        writer.writerow([cell(text) for text in cells])
     return text.getvalue()
 
 
@@ -84,12 +83,8 @@ def _notes(record: Record | None) -> Iterator[str]:
     messages = [problem.message for problem in record.problems if problem.verdict not in harmless]
     for message in (record.error, record.submission.error, *record.submission.notes, *messages):
         if message:
-            yield " ".join(plain(message.partition("\n")[0]).split())
+            yield line(message.partition("\n")[0])
 
 
 def _number(points: float) -> str:
     return f"{points:.2f}"
-
-
-def _inert(cell: str) -> str:
-    return f"'{cell}" if cell.startswith(_FORMULA) else cell

@@ -1,0 +1,144 @@
+"""What a reader wants to know first: why points were lost, and what a checker saw, once per place."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from grader.reports.escaping import line, unmangled, without_folders
+from grader.verdict import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from grader.results import CaseResult, ProblemResult, SourceLines
+
+COMPILE_ERROR = re.compile(
+    r"^(?P<file>[^\s(:][^(:\n]*)(?:\((?P<line>\d+)\)|:(?P<row>\d+):\d+): "
+    r"(?:fatal |catastrophic )?error\b:?\s*(?P<message>.*)$",
+    re.MULTILINE,
+)
+"""An error of nvcc, or of the host's preprocessor and compiler."""
+_PLACE = re.compile(r" at \S+$")
+_NUMBER = re.compile(r"\d[\d,.]*(?:e[+-]?\d+)?")
+
+
+@dataclass(frozen=True)
+class Place:
+    """What a checker saw at one line, in however many kernels."""
+
+    tool: str
+    kind: str
+    file: str
+    line: int
+    message: str  # of the first
+    source: SourceLines | None
+    kernels: tuple[str, ...]
+    times: int
+
+    @property
+    def title(self) -> str:
+        """The kind in words, and who saw it."""
+        return f"{self.kind.replace('_', ' ')} ({self.tool})"
+
+    @property
+    def where(self) -> str:
+        """File and line, or the kernel where no line is known."""
+        place = f"{self.file}:{self.line}" if self.line else ", ".join(self.kernels)
+        return line(place) or "the host's code"
+
+
+def places(problem: ProblemResult) -> tuple[Place, ...]:
+    """The findings of all checkers; the instances of a template, and its kernels, are one at each line."""
+    found: dict[tuple[str, str, str, int], Place] = {}
+    for check in problem.checks:
+        for finding in check.findings:
+            key = (check.tool, finding.kind, finding.file, finding.line)
+            before = found.get(key)
+            kernel = _kernel(finding.kernel)
+            found[key] = Place(
+                *key,
+                message=before.message if before else finding.message,
+                source=before.source if before else finding.source,
+                kernels=tuple(dict.fromkeys((*(before.kernels if before else ()), *filter(None, [kernel])))),
+                times=1 + (before.times if before else 0),
+            )
+    return tuple(found.values())
+
+
+def hints(problem: ProblemResult) -> tuple[Place, ...]:
+    """The hints on speed as places."""
+    return tuple(
+        Place("sim", "hint", hint.file, hint.line, hint.message, hint.source, (_kernel(hint.kernel),), 1)
+        for hint in problem.hints
+    )
+
+
+def _kernel(name: str) -> str:
+    """A kernel without its template's arguments."""
+    return unmangled(name).partition("<")[0]
+
+
+def wrong(problem: ProblemResult) -> tuple[CaseResult, ...]:
+    """The cases that did not pass, in order."""
+    return tuple(case for case in problem.correctness.cases if case.verdict is not Verdict.PASS)
+
+
+def case_cause(case: CaseResult) -> str:
+    """Why a case did not pass, in one line; empty if it did."""
+    if case.verdict is Verdict.PASS:
+        return ""
+    bad = next((f"{out.name}: {out.bad:,} of {out.total:,} wrong" for out in case.outputs if out.bad), "")
+    return line(without_folders(unmangled(case.diagnosis or case.message or bad or case.verdict)))
+
+
+@dataclass(frozen=True)
+class Alike:
+    """A case that did not pass, and the names of others of which there is nothing else to tell."""
+
+    case: CaseResult
+    others: tuple[str, ...]
+
+
+def alike(cases: Iterable[CaseResult]) -> tuple[Alike, ...]:
+    """The cases without numbers to show, together where they say the same; the others one by one."""
+    found: dict[tuple[str, ...], list[CaseResult]] = {}
+    for case in cases:
+        key = (case.name,) if any(output.bad for output in case.outputs) else (case.verdict, case_cause(case))
+        found.setdefault(key, []).append(case)
+    return tuple(Alike(same[0], tuple(case.name for case in same[1:])) for same in found.values())
+
+
+def causes(problem: ProblemResult) -> tuple[str, ...]:
+    """Why the problem lost points, one line for each thing to mend, the first one first."""
+    return tuple(dict.fromkeys(_causes(problem)))
+
+
+def theme(cause: str) -> str:
+    """A cause without its numbers: the same for everybody who made the same mistake."""
+    return _NUMBER.sub("N", cause)
+
+
+def without_place(cause: str) -> str:
+    """A cause without the file and line where it was seen."""
+    return _PLACE.sub("", cause)
+
+
+def _causes(problem: ProblemResult) -> Iterator[str]:
+    if problem.build and not problem.build.ok:
+        error = COMPILE_ERROR.search(problem.build.log)
+        yield f"does not compile: {line(error['message'])}" if error else "does not compile"
+        return
+    if problem.message and problem.verdict in {Verdict.FAIL, Verdict.UNTRUSTED}:
+        yield line(problem.message)
+    if problem.correctness.summary:
+        yield line(problem.correctness.summary)
+        return
+    failing, found = wrong(problem), places(problem)
+    if failing and (failing[0].diagnosis or failing[0].outputs or not found):
+        yield case_cause(failing[0])
+    yield from (f"{place.title} at {place.where}" for place in found)
+    performance = problem.performance
+    if performance.verdict is Verdict.FAIL and performance.speedup is not None:
+        yield "too slow"

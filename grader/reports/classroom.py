@@ -1,0 +1,240 @@
+"""What a class did as a whole: distributions, speed boards, common failures, and what to look at."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import median
+from typing import TYPE_CHECKING
+
+from grader.reports.causes import causes, theme, without_place
+from grader.reports.charts import distribution, outliers
+from grader.reports.gradebook import PENDING, earned, totals
+from grader.verdict import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from grader.reports.charts import Bin
+    from grader.results import ProblemResult, Record
+
+SHOWN_FAILURES = 25
+
+
+@dataclass(frozen=True)
+class Classroom:
+    """All records by submission, None for one without a result; aliases, and where the pages are."""
+
+    results: Mapping[str, Record | None]
+    aliases: Mapping[str, str]
+    links: Mapping[str, str]
+
+    @cached_property
+    def records(self) -> dict[str, Record]:
+        """The submissions that have one."""
+        return {name: record for name, record in sorted(self.results.items()) if record}
+
+    @cached_property
+    def titles(self) -> dict[str, str]:
+        """The title of every problem by its id, in the order of the records."""
+        return {problem.id: problem.title for record in self.records.values() for problem in record.problems}
+
+    @property
+    def summary(self) -> str:
+        """How many there are and how they did, in one line."""
+        scores = [float(score) for record in self.records.values() if (score := totals(record)[0])]
+        said = f"{len(self.results)} submissions, {len(scores)} with a score"
+        return f"{said}; median {median(scores):.2f}" if scores else said
+
+    def problem(self, problem_id: str) -> dict[str, ProblemResult]:
+        """The results of one problem by submission."""
+        return {
+            name: problem
+            for name, record in self.records.items()
+            for problem in record.problems
+            if problem.id == problem_id
+        }
+
+
+@dataclass(frozen=True)
+class Overview:
+    """How the class did in one problem."""
+
+    title: str
+    bins: tuple[Bin, ...]
+    verdicts: tuple[tuple[Verdict, int], ...]
+    median: str
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A mistake that several made: ``text`` is what the first of them was told."""
+
+    problem: str
+    text: str
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Place:
+    """A row of a speed board."""
+
+    name: str
+    speedup: float
+
+
+@dataclass(frozen=True)
+class Board:
+    """Speedups of one problem, the fastest first."""
+
+    title: str
+    target: float
+    rows: tuple[Place, ...]
+
+
+@dataclass(frozen=True)
+class Item:
+    """A submission to look at, and why."""
+
+    name: str
+    text: str
+    link: str
+
+
+@dataclass(frozen=True)
+class Attention:
+    """Submissions to look at for one reason."""
+
+    title: str
+    entries: tuple[Item, ...]
+
+
+def overview(classroom: Classroom) -> tuple[Overview, ...]:
+    """Distribution and verdicts of each problem, over what was decided."""
+    found = []
+    for problem_id, title in classroom.titles.items():
+        results = classroom.problem(problem_id).values()
+        points = [float(text) for problem in results if (text := earned(problem))]
+        most = max((problem.points.decided for problem in results), default=0.0)
+        counts = Counter(problem.verdict for problem in results)
+        found.append(
+            Overview(
+                title=title,
+                bins=distribution(points, most) if points else (),
+                verdicts=tuple((verdict, counts[verdict]) for verdict in Verdict if counts[verdict]),
+                median=f"{median(points):.2f} of {most:.2f}" if points else "",
+            )
+        )
+    return tuple(found)
+
+
+def failures(classroom: Classroom) -> tuple[Failure, ...]:
+    """What went wrong most often: causes that differ in numbers alone are one."""
+    groups: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
+    for problem_id, title in classroom.titles.items():
+        for name, problem in classroom.problem(problem_id).items():
+            if problem.verdict is not Verdict.FAIL:
+                continue
+            for common, cause in {
+                theme(cause): cause for cause in map(without_place, causes(problem))
+            }.items():
+                groups[title, common].append((name, cause))
+    found = [
+        Failure(title, members[0][1], tuple(name for name, _ in members))
+        for (title, _), members in groups.items()
+    ]
+    return tuple(sorted(found, key=lambda failure: -len(failure.names))[:SHOWN_FAILURES])
+
+
+def boards(classroom: Classroom, *, everybody: bool) -> tuple[Board, ...]:
+    """The speed board of each problem that was timed; without ``everybody``, of those with an alias."""
+    found = []
+    for problem_id, title in classroom.titles.items():
+        timed = _timed(classroom, problem_id)
+        rows = [
+            Place(classroom.aliases.get(name, name), speedup)
+            for name, speedup in sorted(timed.items(), key=lambda pair: -pair[1])
+            if everybody or name in classroom.aliases
+        ]
+        if rows:
+            target = next(iter(classroom.problem(problem_id).values())).performance.target
+            found.append(Board(title, target, tuple(rows)))
+    return tuple(found)
+
+
+def attention(classroom: Classroom) -> tuple[Attention, ...]:
+    """What a person should look at before the grades go out."""
+
+    def kind(title: str, entries: Iterator[tuple[str, str]]) -> Attention:
+        return Attention(
+            title, tuple(Item(name, text, classroom.links.get(name, "")) for name, text in entries)
+        )
+
+    kinds = (
+        kind("Not trusted: no points until somebody has looked", _untrusted(classroom)),
+        kind("Faults of the machine, and what is not graded yet", _ungraded(classroom)),
+        kind("Too close to call: counted for the student", _ambiguous(classroom)),
+        kind("Far from the others", _outliers(classroom)),
+        kind("The same files under several names", _twins(classroom)),
+    )
+    return tuple(found for found in kinds if found.entries)
+
+
+def _timed(classroom: Classroom, problem_id: str) -> dict[str, float]:
+    return {
+        name: problem.performance.speedup
+        for name, problem in classroom.problem(problem_id).items()
+        if problem.performance.speedup is not None
+        and problem.verdict not in {Verdict.UNTRUSTED, Verdict.INFRA_ERROR}
+    }
+
+
+def _untrusted(classroom: Classroom) -> Iterator[tuple[str, str]]:
+    for name, record in classroom.records.items():
+        for problem in record.problems:
+            if problem.verdict is Verdict.UNTRUSTED:
+                yield name, f"{problem.title}: {'; '.join(problem.trust.reasons) or problem.message}"
+
+
+def _ungraded(classroom: Classroom) -> Iterator[tuple[str, str]]:
+    for name, record in sorted(classroom.results.items()):
+        if record is None:
+            yield name, PENDING
+            continue
+        failed = [problem for problem in record.problems if problem.verdict is Verdict.INFRA_ERROR]
+        if record.error or failed:
+            yield name, (record.error or failed[0].message).partition("\n")[0]
+
+
+def _ambiguous(classroom: Classroom) -> Iterator[tuple[str, str]]:
+    for name, record in classroom.records.items():
+        for problem in record.problems:
+            measured = problem.performance
+            if measured.verdict is Verdict.AMBIGUOUS and measured.interval:
+                low, high = measured.interval
+                yield name, f"{problem.title}: {low:.2f}x to {high:.2f}x, target {measured.target:g}x"
+
+
+def _outliers(classroom: Classroom) -> Iterator[tuple[str, str]]:
+    for problem_id, title in classroom.titles.items():
+        timed = _timed(classroom, problem_id)
+        strange = set(outliers(timed.values()))
+        for name, speedup in timed.items():
+            if speedup in strange:
+                yield name, f"{title}: {speedup:.2f}x, where the median is {median(timed.values()):.2f}x"
+    scores = {name: float(text) for name, record in classroom.records.items() if (text := totals(record)[0])}
+    strange = set(outliers(scores.values()))
+    for name, points in scores.items():
+        if points in strange:
+            yield name, f"{points:.2f} points, where the median is {median(scores.values()):.2f}"
+
+
+def _twins(classroom: Classroom) -> Iterator[tuple[str, str]]:
+    same: dict[str, list[str]] = defaultdict(list)
+    for name, record in classroom.records.items():
+        if record.submission.sha256:
+            same[record.submission.sha256].append(name)
+    for names in same.values():
+        for name in names[1:]:
+            yield name, f"the same as {names[0]}"

@@ -1,0 +1,81 @@
+"""The records of a folder, and the reports that lie beside them.
+
+DIR/NAME/result.json   the record of a submission
+DIR/NAME/report.html   its page, for the student
+DIR/gradebook.csv      all of them as a table
+DIR/index.html         the class, for staff
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from grader.reports.gradebook import gradebook
+from grader.reports.pages import class_page, submission_page
+from grader.reports.views import view
+from grader.results import RecordError, read, write_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from grader.results import Record
+
+RECORD = "result.json"
+REPORT = "report.html"
+GRADEBOOK = "gradebook.csv"
+INDEX = "index.html"
+
+
+def read_records(path: Path) -> dict[str, Record]:
+    """The records of ``path``, a record or a folder of them, by submission.
+
+    Raises:
+        RecordError: there is none, or one cannot be read or is of a newer major version: what is left out
+            silently would be missing in a gradebook.
+    """
+    if path.is_file():
+        record = read(path)
+        return {record.submission.name: record}
+    found = sorted(path.glob(f"*/{RECORD}"))
+    if not found and (path / RECORD).is_file():
+        return {path.resolve().name: read(path / RECORD)}
+    if not found:
+        raise RecordError(
+            f"{path} holds no record. Name the folder that grader batch --out wrote, or the file of "
+            "grader grade --json."
+        )
+    return {place.parent.name: read(place) for place in found}
+
+
+def write_pages(
+    folder: Path,
+    results: Mapping[str, Record | None],
+    title: str,
+    *,
+    names: bool = True,
+    staff: bool = False,
+    aliases: Mapping[str, str] | None = None,
+) -> None:
+    """Write the page of each submission, the page of the class and, with names, the gradebook.
+
+    Args:
+        folder: is made, with a folder for each submission.
+        results: the records by submission, None for one without a result.
+        title: the assignment's.
+        names: whether the page of the class is for staff, who see everybody's.
+        staff: whether the pages of submissions are for staff.
+        aliases: what a submission is called on the speed board.
+
+    Raises:
+        OSError: a folder cannot be made.
+        RecordError: a page cannot be written.
+    """
+    for name, record in results.items():
+        if record is not None:
+            (folder / name).mkdir(parents=True, exist_ok=True)
+            write_text(submission_page(view(record, staff=staff), title), folder / name / REPORT)
+    links = {name: f"{name}/{REPORT}" for name, record in results.items() if record}
+    write_text(class_page(results, title, staff=names, aliases=aliases, links=links), folder / INDEX)
+    if names:
+        write_text(gradebook(results), folder / GRADEBOOK)

@@ -1,0 +1,217 @@
+"""The pages for a browser: one for each submission, and one for the class.
+
+A page stands alone: it loads nothing, and its policy lets nothing run or style it but what the grader wrote,
+told apart by hash. Everything that a student wrote is text in it.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from grader.reports.causes import alike, causes, hints, places, wrong
+from grader.reports.charts import roofline, speedups
+from grader.reports.classroom import Classroom, attention, boards, failures, overview
+from grader.reports.escaping import line, plain, unmangled
+from grader.reports.gradebook import earned, note, totals
+from grader.verdict import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from grader.reports.views import View
+    from grader.results import BuildResult, ProblemResult, Record, Value
+
+SHOWN = 6  # of the cases that are not right, and of the places of findings; the rest is folded away
+GLYPHS = {
+    Verdict.PASS: "\u2713",
+    Verdict.FAIL: "\u2717",
+    Verdict.AMBIGUOUS: "\u2248",
+    Verdict.UNTRUSTED: "\u26a0",
+    Verdict.NOT_MEASURED: "\u2013",
+    Verdict.INFRA_ERROR: "\u26a0",
+}
+WORDS = {
+    Verdict.PASS: "passed",
+    Verdict.FAIL: "failed",
+    Verdict.AMBIGUOUS: "too close to call",
+    Verdict.UNTRUSTED: "not trusted",
+    Verdict.NOT_MEASURED: "not measured",
+    Verdict.INFRA_ERROR: "machine fault",
+}
+
+
+def submission_page(view: View, title: str) -> str:
+    """The page of one record; ``title`` is the assignment's."""
+    record = view.record
+    score, decided, _ = totals(record)
+    undecided = record.score.possible - record.score.decided
+    alerts = [text for text in (record.error, record.submission.error, *record.submission.notes) if text]
+    return _ENVIRONMENT.get_template("submission.html").render(
+        record=record,
+        staff=view.staff,
+        title=title,
+        alerts=alerts,
+        score=score,
+        decided=decided,
+        possible=f"{record.score.possible:g}",
+        undecided=f"{undecided:g}" if undecided > 0 else "",
+        problems=[_problem(problem) for problem in record.problems],
+        command=_command(view),
+        shown=SHOWN,
+    )
+
+
+def class_page(
+    results: Mapping[str, Record | None],
+    title: str,
+    *,
+    staff: bool,
+    aliases: Mapping[str, str] | None = None,
+    links: Mapping[str, str] | None = None,
+) -> str:
+    """The page of all records by submission, None for one without a result.
+
+    Staff see names, notes and what to look at. Students see how the class did, and on the speed board only
+    those who chose an alias.
+
+    Args:
+        results: the records.
+        title: the assignment's.
+        staff: whose view.
+        aliases: what a submission is called on the speed board.
+        links: where the page of a submission lies, relative to this one.
+    """
+    classroom = Classroom(results, aliases or {}, {name: quote(path) for name, path in (links or {}).items()})
+    return _ENVIRONMENT.get_template("class.html").render(
+        title=title,
+        staff=staff,
+        summary=classroom.summary,
+        problems=overview(classroom),
+        attention=attention(classroom) if staff else (),
+        failures=failures(classroom),
+        boards=boards(classroom, everybody=staff),
+        rows=_rows(classroom) if staff else (),
+    )
+
+
+def _problem(problem: ProblemResult) -> dict[str, Any]:
+    return {
+        "problem": problem,
+        "causes": causes(problem),
+        "groups": [
+            {
+                "name": group.name,
+                "verdict": group.verdict,
+                "earned": group.earned,
+                "decided": group.possible,
+                "cases": sum(case.group == group.name for case in problem.correctness.cases),
+                "right": sum(
+                    case.group == group.name and case.verdict is Verdict.PASS
+                    for case in problem.correctness.cases
+                ),
+            }
+            for group in problem.correctness.groups
+            if problem.correctness.cases
+        ],
+        "wrong": () if problem.correctness.summary else alike(wrong(problem)),
+        "right": [case for case in problem.correctness.cases if case.verdict is Verdict.PASS],
+        "places": places(problem),
+        "hints": hints(problem),
+        "speedups": speedups(problem.performance),
+        "roofline": roofline(problem.performance),
+        "built": _built(problem.build),
+    }
+
+
+def _built(build: BuildResult | None) -> str:
+    if build is None:
+        return ""
+    parts = ["from the cache" if build.cached else f"{build.seconds:.1f} s"]
+    if build.resources:
+        parts.append(f"up to {max(kernel.registers for kernel in build.resources)} registers")
+        spilled = sum(kernel.spill_bytes > 0 for kernel in build.resources)
+        parts.append(f"{spilled} kernels spill" if spilled else "no spills")
+    return ", ".join(parts)
+
+
+def _rows(classroom: Classroom) -> list[dict[str, Any]]:
+    rows = []
+    for name, record in sorted(classroom.results.items()):
+        problems = {problem.id: problem for problem in record.problems} if record else {}
+        score, decided, _ = totals(record)
+        rows.append(
+            {
+                "name": name,
+                "link": classroom.links.get(name, ""),
+                "score": score,
+                "decided": decided,
+                "cells": [_cell(problems.get(problem_id)) for problem_id in classroom.titles],
+                "note": note(record),
+            }
+        )
+    return rows
+
+
+def _cell(problem: ProblemResult | None) -> dict[str, str]:
+    return {"verdict": problem.verdict if problem else "", "points": earned(problem)}
+
+
+def _command(view: View) -> str:
+    record = view.record
+    words = ["grader grade SUBMISSION", f"--assignment {line(record.assignment)}"]
+    words += [f"--device {record.device.kind}"] if record.device else []
+    if len(memories := {problem.memory for problem in record.problems if problem.correctness.cases}) == 1:
+        words.append(f"--memory {memories.pop()}")
+    words += [f"--seed {record.seed}"] if view.staff else []
+    return " ".join(words)
+
+
+def _value(number: Value) -> str:
+    return number if isinstance(number, str) else f"{number:.7g}"
+
+
+def _hash(text: str) -> str:
+    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    return f"'sha256-{digest}'"
+
+
+def _environment() -> Environment:
+    templates = files("grader.reports") / "templates"
+    style = (templates / "style.css").read_text(encoding="utf-8")
+    script = (templates / "sort.js").read_text(encoding="utf-8")
+    environment = Environment(
+        loader=PackageLoader("grader.reports"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "plain": plain,
+        "line": line,
+        "told": lambda text: line(unmangled(text)),
+        "two": lambda number: f"{number:.2f}",
+        "short": lambda number: f"{number:g}",
+        "count": lambda number: f"{number:,}",
+        "percent": lambda share: f"{share:.0%}",
+        "value": _value,
+    }
+    environment.globals |= {
+        "glyphs": GLYPHS,
+        "words": WORDS,
+        "style": Markup(style),  # noqa: S704 - our own files
+        "script": Markup(script),  # noqa: S704
+        "policy": f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; "
+        "base-uri 'none'; form-action 'none'",
+    }
+    return environment
+
+
+_ENVIRONMENT = _environment()

@@ -1,0 +1,70 @@
+"""What a reader is told first."""
+
+from __future__ import annotations
+
+import pytest
+import report_samples as samples
+
+from grader.reports.causes import alike, causes, places, theme, wrong
+from grader.results import ProblemResult
+
+
+def problem(content: dict[str, object]) -> ProblemResult:
+    return ProblemResult.model_validate(content)
+
+
+def test_instances_of_a_template_are_one_place() -> None:
+    (place,) = places(problem(samples.raced()))
+    assert place.times == 2
+    assert place.kernels == ("ker_layer_norm",)
+    assert place.where == "layernorm_kernel.cu:17"
+
+
+def test_the_diagnosis_comes_first_and_findings_follow() -> None:
+    assert causes(problem(samples.raced())) == (
+        "the last elements of a row are not written",
+        "race shared (racecheck) at layernorm_kernel.cu:17",
+    )
+
+
+@pytest.mark.parametrize(
+    ("log", "cause"),
+    [
+        ('k.cu(22): error: identifier "flaot" is undefined\n', 'identifier "flaot" is undefined'),
+        ("k.cu(3): catastrophic error: cannot open\n", "cannot open"),
+        ("k.cu:1:10: fatal error: row.cuh: No such file\n", "row.cuh: No such file"),
+        ("k.cu(7): warning #177-D: x\nk.cu(8): error: second\n", "second"),
+    ],
+)
+def test_a_file_that_does_not_compile_says_the_first_error(log: str, cause: str) -> None:
+    assert causes(problem(samples.unbuilt(log=log))) == (f"does not compile: {cause}",)
+
+
+def test_a_right_but_slow_kernel_is_too_slow_and_a_right_one_has_no_causes() -> None:
+    assert causes(problem(samples.timed(speedup=3.0))) == ("too slow",)
+    assert causes(problem(samples.timed(speedup=8.0))) == ()
+
+
+def test_a_crash_that_a_checker_saw_is_told_once() -> None:
+    crashed = samples.raced()
+    crashed["correctness"]["cases"] = [
+        {
+            "name": "c",
+            "group": "g",
+            "verdict": "FAIL",
+            "message": "cudaErrorIllegalAddress: _Z3kerPf, /tmp/k.cu:3",
+        }
+    ]
+    assert causes(problem(crashed)) == ("race shared (racecheck) at layernorm_kernel.cu:17",)
+
+
+def test_cases_that_say_the_same_are_told_together() -> None:
+    first, second = alike(wrong(problem(samples.raced())))
+    assert first.case.name == "37 x 1000"
+    assert first.others == ()
+    assert (second.case.name, second.others) == ("38 x 1000", ("39 x 1000",))
+
+
+def test_causes_that_differ_in_numbers_have_one_theme() -> None:
+    assert theme("37 of 1,000 wrong, 1e-5") == theme("5 of 20 wrong, 2.5e+3")
+    assert theme("rows are wrong") != theme("columns are wrong")
