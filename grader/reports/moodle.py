@@ -1,0 +1,144 @@
+"""Grades for Moodle's CSV import: one row for each submission that has a score.
+
+One unknown user, or one grade above the item's maximum, aborts a whole import of Moodle. So rows are made
+only for users of the roster, an export of the instructor, where there is one.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import unicodedata
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from grader.reports.causes import causes
+from grader.reports.escaping import cell, line
+from grader.reports.gradebook import earned, totals
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from grader.results import Record
+
+MAXIMUM = 100.0  # of a site that does not allow unlimited grades
+_FOLDER = re.compile(r"(?P<name>.+?)_(?P<participant>\d+)_assignsubmission_\w+")
+_HEADERS = {
+    "username": "username",
+    "email": "email",
+    "email address": "email",
+    "idnumber": "idnumber",
+    "id number": "idnumber",
+    "identifier": "identifier",
+    "fullname": "name",
+    "full name": "name",
+    "firstname": "first",
+    "first name": "first",
+    "lastname": "last",
+    "last name": "last",
+    "surname": "last",
+}
+
+
+class RosterError(Exception):
+    """The roster has no column that tells users apart."""
+
+
+@dataclass(frozen=True)
+class Grades:
+    """The file for Moodle, and what a person should know of it."""
+
+    text: str
+    notices: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _User:
+    username: str = ""
+    email: str = ""
+    idnumber: str = ""
+    keys: frozenset[str] = frozenset()
+
+
+def grades(results: Mapping[str, Record | None], item: str, roster: str | None = None) -> Grades:
+    """The scores as CSV with the columns username, email, idnumber, ``item`` and feedback.
+
+    Args:
+        results: the records by submission, None for one without a result.
+        item: what the grade item is called.
+        roster: the text of an export of Moodle (participants, grades, or the grading worksheet); without one
+            each submission's name is taken for a username.
+
+    Raises:
+        RosterError: no column of the roster is known.
+    """
+    users = None if roster is None else _users(roster)
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)
+    writer.writerow(["username", "email", "idnumber", cell(item), "feedback"])
+    without, unknown, written = [], [], 0
+    for name, record in sorted(results.items()):
+        found = [_User(username=name)] if users is None else _matching(name, users)
+        score, *_ = totals(record)
+        if record is None or not score:
+            without.append(name)
+        elif len(found) != 1:
+            unknown.append(name)
+        else:
+            user, scale = found[0], min(1.0, MAXIMUM / record.score.possible)
+            cells = [user.username, user.email, user.idnumber]
+            cells += [f"{float(score) * scale:.2f}", "; ".join(_feedback(record))]
+            writer.writerow([cell(part) for part in cells])
+            written += 1
+    notices = [f"{item}: wrote {written} grades"]
+    if users is None and written:
+        notices.append("without --roster, the name of each submission is taken for a username of Moodle")
+    if without:
+        notices.append(f"no score yet, so left out: {'; '.join(map(line, without))}")
+    if unknown:
+        notices.append(f"not one user of the roster, so left out: {'; '.join(map(line, unknown))}")
+    return Grades(text.getvalue(), tuple(notices))
+
+
+def _users(roster: str) -> list[_User]:
+    reader = csv.reader(io.StringIO(roster.removeprefix("\ufeff"), newline=""))
+    names = [_HEADERS.get(title.strip().casefold(), "") for title in next(reader, [])]
+    if not {"username", "email", "idnumber", "identifier", "name", "last"} & set(names):
+        raise RosterError(
+            "the roster has none of the columns Username, Email address, ID number, Full name, Identifier. "
+            "Export it from Moodle in English."
+        )
+    return [_user(dict(zip(names, row, strict=False))) for row in reader if any(row)]
+
+
+def _user(row: Mapping[str, str]) -> _User:
+    name = row.get("name") or f"{row.get('first', '')} {row.get('last', '')}"
+    participant = row.get("identifier", "").removeprefix("Participant ")
+    keys = {_folded(row.get(key, "")) for key in ("username", "email", "idnumber")} | {
+        _folded(name),
+        participant and f"#{participant}",
+    }
+    return _User(
+        row.get("username", ""), row.get("email", ""), row.get("idnumber", ""), frozenset(keys - {""})
+    )
+
+
+def _matching(submission: str, users: list[_User]) -> list[_User]:
+    if found := _FOLDER.fullmatch(submission):
+        by_number = [user for user in users if f"#{found['participant']}" in user.keys]
+        return by_number or [user for user in users if _folded(found["name"]) in user.keys]
+    return [user for user in users if _folded(submission) in user.keys]
+
+
+def _folded(name: str) -> str:
+    return " ".join(unicodedata.normalize("NFC", name).casefold().split())
+
+
+def _feedback(record: Record) -> Iterator[str]:
+    for problem in record.problems:
+        if points := earned(problem):
+            why = next(iter(causes(problem)), "")
+            yield line(
+                f"{problem.title}: {points} of {problem.points.decided:.2f}" + (f" ({why})" if why else "")
+            )

@@ -1,0 +1,73 @@
+"""Grades for Moodle: an import must not be aborted by an unknown user or a grade above the maximum."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import pytest
+import report_samples as samples
+
+from grader.reports.moodle import RosterError, grades
+
+ROSTER = (
+    "\ufeffFirst name,Last name,Username,Email address,ID number\n"
+    "Jane,Doe,jdoe,jane@uni.edu,1001\nZoë,Müller,zm,zoe@uni.edu,1002\nZoë,Müller,zm2,zoe2@uni.edu,1003\n"
+)
+
+
+def rows(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text, newline="")))
+
+
+def test_only_users_of_the_roster_get_a_row() -> None:
+    results = {"jdoe": samples.record(), "stranger": samples.record(), "Zoë Müller": samples.record()}
+    found = grades(results, "HW3", ROSTER)
+    (row,) = rows(found.text)
+    assert (row["username"], row["email"], row["idnumber"], row["HW3"]) == (
+        "jdoe",
+        "jane@uni.edu",
+        "1001",
+        "12.00",
+    )
+    assert "LayerNorm forward: 0.00 of 12.00 (the last elements" in row["feedback"]
+    assert any("left out: Zoë Müller; stranger" in notice for notice in found.notices)
+
+
+@pytest.mark.parametrize(
+    "name", ["jdoe", "JANE@uni.edu", "1001", "jane doe", "Jane Doe_77_assignsubmission_file"]
+)
+def test_a_user_is_known_by_any_key(name: str) -> None:
+    (row,) = rows(grades({name: samples.record()}, "HW3", ROSTER).text)
+    assert row["username"] == "jdoe"
+
+
+def test_the_grading_worksheet_tells_namesakes_apart() -> None:
+    worksheet = (
+        "Identifier,Full name,Email address,Status,Grade\n"
+        "Participant 77,Zoë Müller,a@uni.edu,,\nParticipant 78,Zoë Müller,b@uni.edu,,\n"
+    )
+    (row,) = rows(grades({"Zoë Müller_78_assignsubmission_file": samples.record()}, "HW3", worksheet).text)
+    assert row["email"] == "b@uni.edu"
+
+
+def test_without_a_score_there_is_no_row() -> None:
+    found = grades({"jdoe": samples.record("x", samples.failed_machine()), "max": None}, "HW3")
+    assert rows(found.text) == []
+    assert any("no score yet" in notice for notice in found.notices)
+
+
+def test_grades_stay_below_the_maximum_of_the_site() -> None:
+    points = {"earned": 150, "decided": 200, "possible": 200}
+    (row,) = rows(grades({"jdoe": samples.record("x", samples.problem(points=points))}, "HW3").text)
+    assert row["HW3"] == "75.00"
+
+
+def test_no_cell_is_a_formula() -> None:
+    text = grades({"=1+1": samples.record("x", samples.problem(title="=cmd"))}, "=HW3").text
+    assert not [cell for row in csv.reader(io.StringIO(text)) for cell in row if cell.startswith("=")]
+
+
+def test_a_roster_without_a_known_column_is_refused() -> None:
+    with pytest.raises(RosterError, match="none of the columns Username"):
+        grades({}, "HW3", "Vorname;Nachname\n")
