@@ -1,0 +1,161 @@
+"""The record as Gradescope reads it: ``results.json`` with a test for each case group, and one for the speed.
+
+What was not measured has no test, so that nobody loses points on a machine without a GPU. A fault of the
+machine gives no points either way: the file then holds that alone, and the submission is to be run again.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from grader.reports.causes import case_cause, places, wrong
+from grader.reports.escaping import line, plain
+from grader.reports.gradebook import totals
+from grader.reports.views import MACHINE
+from grader.verdict import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from grader.reports.views import View
+    from grader.results import GroupResult, ProblemResult, Record
+
+SHOWN_CASES = 8
+SHOWN_LOG_LINES = 60
+
+Json = dict[str, Any]
+
+
+def results(view: View) -> str:
+    """``/autograder/results/results.json`` for one record."""
+    record = view.record
+    score, *_ = totals(record)
+    content: Json = {
+        "visibility": "visible",
+        "stdout_visibility": "hidden",
+        "execution_time": record.seconds,
+        "output_format": "text",
+        "test_output_format": "text",
+        "test_name_format": "text",
+        "output": "\n".join(_overview(record)),
+        "extra_data": {
+            "assignment": record.assignment,
+            "grader": record.grader.version,
+            "submission_sha256": record.submission.sha256,
+        },
+    }
+    if score:
+        tests = [
+            test for number, problem in enumerate(record.problems, 1) for test in _tests(number, problem)
+        ]
+        content |= {"score": float(score), "tests": tests, "leaderboard": list(_leaderboard(record))}
+    else:
+        content["tests"] = [{"name": "The grading machine", "status": "failed", "score": 0, "max_score": 0}]
+        content["tests"][0]["output"] = plain(record.error or MACHINE)
+    return json.dumps(content, indent=1) + "\n"
+
+
+def _overview(record: Record) -> Iterator[str]:
+    if record.submission.error:
+        yield plain(record.submission.error)
+    yield from (line(note) for note in record.submission.notes)
+    undecided = record.score.possible - record.score.decided
+    if undecided > 0:
+        yield (
+            f"{record.score.decided:g} of {record.score.possible:g} points are decided here; the other "
+            f"{undecided:g} are for what this machine cannot measure, and are not lost."
+        )
+    if record.device:
+        yield f"Ran on {line(record.device.name)}."
+
+
+def _tests(number: int, problem: ProblemResult) -> Iterator[Json]:
+    if not problem.points.decided:
+        return
+    title = line(problem.title)
+    build = problem.build
+    said = [plain(problem.message), *map(plain, problem.trust.reasons)]
+    if build and not build.ok:
+        said += [line(build.command), *_capped(plain(build.log))]
+    yield {
+        "number": f"{number}.0",
+        "name": f"{title}: build",
+        "status": "passed" if build and build.ok and not problem.trust.reasons else "failed",
+        "output": "\n".join(filter(None, said)),
+    }
+    for place, group in enumerate(problem.correctness.groups, 1):
+        yield {
+            "number": f"{number}.{place}",
+            "name": f"{title}: {line(group.name)}",
+            "score": group.earned,
+            "max_score": group.possible,
+            "output": "\n".join(_group(problem, group)),
+        }
+    after = len(problem.correctness.groups) + 1
+    found = places(problem)
+    if found:
+        yield {
+            "number": f"{number}.{after}",
+            "name": f"{title}: what the checkers found",
+            "status": "failed",
+            "output": "\n".join(
+                line(f"{place.where}  {place.kind} ({place.tool})  {place.message}") for place in found
+            ),
+        }
+    groups = problem.correctness.groups
+    counted = sum(group.possible for group in groups if group.verdict.decided)
+    speed = round(problem.points.decided - counted, 2)
+    if speed > 0:
+        yield {
+            "number": f"{number}.{after + 1}",
+            "name": f"{title}: speed",
+            "score": round(problem.points.earned - sum(group.earned for group in groups), 2),
+            "max_score": speed,
+            "output": "\n".join(_speed(problem)),
+        }
+
+
+def _group(problem: ProblemResult, group: GroupResult) -> Iterator[str]:
+    cases = [case for case in problem.correctness.cases if case.group == group.name]
+    failing = [case for case in wrong(problem) if case.group == group.name]
+    if cases:
+        yield f"{len(cases) - len(failing)} of {len(cases)} cases are right"
+    for case in failing[:SHOWN_CASES]:
+        yield f"{line(case.name)}: {case_cause(case)}"
+    if len(failing) > SHOWN_CASES:
+        yield f"[...] {len(failing) - SHOWN_CASES} more"
+
+
+def _speed(problem: ProblemResult) -> Iterator[str]:
+    performance = problem.performance
+    if performance.speedup is not None and performance.interval is not None:
+        low, high = performance.interval
+        yield (
+            f"{performance.speedup:.2f}x the unfused baseline ({low:.2f} to {high:.2f}), "
+            f"target {performance.target:g}x: {performance.verdict}"
+        )
+    if performance.verdict is Verdict.AMBIGUOUS:
+        yield "too close to call, counted for you"
+    for case in performance.cases:
+        if case.speedup is not None:
+            yield f"{line(case.name)}: {case.speedup:.2f}x"
+    if performance.message:
+        yield plain(performance.message)
+
+
+def _leaderboard(record: Record) -> Iterator[Json]:
+    for problem in record.problems:
+        measured = problem.performance
+        if measured.speedup is not None and measured.verdict is not Verdict.UNTRUSTED:
+            yield {
+                "name": f"{line(problem.title)} (speedup)",
+                "value": round(measured.speedup, 3),
+                "order": "desc",
+            }
+
+
+def _capped(log: str) -> list[str]:
+    lines = log.splitlines()
+    more = [f"[...] {len(lines) - SHOWN_LOG_LINES} lines omitted"] if len(lines) > SHOWN_LOG_LINES else []
+    return lines[:SHOWN_LOG_LINES] + more

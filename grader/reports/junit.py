@@ -1,0 +1,119 @@
+"""The record as JUnit XML: a suite for a problem; a test for its build, its speed, each case and checker."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree as ET
+
+from grader.reports.causes import case_cause
+from grader.reports.escaping import line, plain
+from grader.verdict import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from grader.reports.views import View
+    from grader.results import CaseResult, CheckResult, ProblemResult
+
+_ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_NOT_BUILT = "not run: the file was not built"
+
+
+def junit(views: Iterable[View]) -> str:
+    """All records as one document; a suite is ``problem``, or ``submission/problem`` if there are several."""
+    listed = list(views)
+    root = ET.Element("testsuites")
+    for shown in listed:
+        prefix = f"{shown.record.submission.name}/" if len(listed) > 1 else ""
+        for problem in shown.record.problems:
+            root.append(_suite(prefix + problem.id, problem, shown.record.submission.error or ""))
+    for key in ("tests", "failures", "errors"):
+        root.set(key, str(sum(int(suite.get(key, "0")) for suite in root)))
+    ET.indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
+
+
+def _suite(name: str, problem: ProblemResult, error: str) -> ET.Element:
+    suite = ET.Element("testsuite", name=_legal(name))
+    tests = [_build(problem, error)]
+    tests += [_case(case) for case in problem.correctness.cases]
+    tests += [_check(check) for check in problem.checks]
+    tests.append(_performance(problem))
+    for test in tests:
+        test.set("classname", _legal(name))
+        suite.append(test)
+    suite.set("tests", str(len(tests)))
+    for key, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
+        suite.set(key, str(sum(test.find(tag) is not None for test in tests)))
+    if problem.printed:
+        ET.SubElement(suite, "system-out").text = _legal(problem.printed)
+    return suite
+
+
+def _build(problem: ProblemResult, error: str) -> ET.Element:
+    build = problem.build
+    test = ET.Element("testcase", name="build")
+    if build:
+        test.set("time", f"{build.seconds:.3f}")
+    if build is None or not build.ok:
+        _outcome(test, problem.verdict, problem.message or error, build.log if build else "")
+    elif not problem.correctness.cases:
+        _outcome(test, problem.verdict, problem.message, "\n".join(problem.trust.reasons))
+    return test
+
+
+def _case(case: CaseResult) -> ET.Element:
+    test = ET.Element("testcase", name=_legal(case.name))
+    lines = [f"case group: {case.group}"]
+    lines += [f"order of execution: {case.schedule}"] if case.schedule else []
+    lines += [text for text in (case.message, case.diagnosis) if text]
+    lines += [
+        f"{output.name}: {output.bad} of {output.total} wrong, largest error {output.max_error}, "
+        f"allowed there {output.allowed}"
+        for output in case.outputs
+        if output.bad
+    ]
+    _outcome(test, case.verdict, case_cause(case), "\n".join(lines))
+    return test
+
+
+def _check(check: CheckResult) -> ET.Element:
+    test = ET.Element("testcase", name=check.tool)
+    lines = [
+        f"{finding.file}:{finding.line}: {finding.kind}: {finding.message}" for finding in check.findings
+    ]
+    _outcome(test, check.verdict, lines[0] if lines else "", "\n".join(lines))
+    if lines and check.verdict is Verdict.PASS:
+        ET.SubElement(test, "system-out").text = _legal("\n".join(lines))
+    return test
+
+
+def _performance(problem: ProblemResult) -> ET.Element:
+    test, performance = ET.Element("testcase", name="performance"), problem.performance
+    speed = ""
+    if performance.speedup is not None and performance.interval is not None:
+        low, high = performance.interval
+        speed = f"{performance.speedup:.3f}x ({low:.3f} to {high:.3f}), target {performance.target:g}x"
+    never = performance.verdict is Verdict.NOT_MEASURED and not performance.message
+    message = speed or performance.message or (_NOT_BUILT if never else "")
+    _outcome(test, performance.verdict, message, performance.message)
+    if speed and performance.verdict in {Verdict.PASS, Verdict.AMBIGUOUS}:
+        ET.SubElement(test, "system-out").text = _legal(f"{performance.verdict}: {speed}")
+    return test
+
+
+def _outcome(test: ET.Element, verdict: Verdict, message: str, text: str) -> None:
+    """What a verdict is in the words of JUnit; nothing where it passed, which includes AMBIGUOUS."""
+    if verdict in {Verdict.PASS, Verdict.AMBIGUOUS}:
+        return
+    tag = {Verdict.INFRA_ERROR: "error", Verdict.NOT_MEASURED: "skipped"}.get(verdict, "failure")
+    outcome = ET.SubElement(test, tag, message=_legal(line(message)))
+    if tag != "skipped":
+        outcome.set("type", verdict)
+    outcome.text = _legal(text)
+
+
+def _legal(text: str) -> str:
+    """What XML 1.0 can hold of what a student wrote."""
+    return _ILLEGAL.sub("", plain(text))
