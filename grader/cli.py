@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import secrets
 import shutil
 import signal
@@ -20,7 +21,7 @@ from grader import __version__, template
 from grader.assignments.assignment import AssignmentError
 from grader.assignments.assignment import load as load_assignment
 from grader.exit_codes import ExitCode
-from grader.results import RecordError
+from grader.results import RecordError, write_text
 from grader.results import write as write_record
 
 if TYPE_CHECKING:
@@ -56,6 +57,17 @@ _seed = click.option(
     "--seed", type=click.IntRange(0, 2**SEED_BITS - 1), help="Repeat the inputs of an earlier run."
 )
 _file = click.Path(path_type=Path, dir_okay=False)
+_folder = click.Path(path_type=Path, file_okay=False)
+_input = click.Path(path_type=Path, dir_okay=False, exists=True)
+_junit = click.option("--junit", "junit_path", type=_file, metavar="FILE", help="Write JUnit XML to FILE.")
+_gradescope = click.option(
+    "--gradescope",
+    "gradescope_path",
+    type=_file,
+    metavar="FILE",
+    help="Write Gradescope's results.json to FILE.",
+)
+_staff = click.option("--staff", is_flag=True, help="Show seeds and reasons that are not for students.")
 
 
 class _FaultError(click.ClickException):
@@ -103,6 +115,10 @@ def commands() -> None:
 @_memory
 @_seed
 @click.option("--json", "json_path", type=_file, metavar="FILE", help="Write the record to FILE.")
+@click.option("--html", "html_path", type=_file, metavar="FILE", help="Write a page for a browser to FILE.")
+@_junit
+@_gradescope
+@_staff
 @click.option("--quiet", is_flag=True, help="Print the last line alone.")
 def grade(
     path: Path,
@@ -113,17 +129,23 @@ def grade(
     memory: str,
     seed: int | None,
     json_path: Path | None,
+    html_path: Path | None,
+    junit_path: Path | None,
+    gradescope_path: Path | None,
+    staff: bool,
     quiet: bool,
 ) -> int:
     """Grade one submission: a folder or a .zip file."""
     from grader import grading  # noqa: PLC0415 - PyTorch takes seconds that other commands need not wait
-    from grader.reports import console  # noqa: PLC0415
+    from grader.reports import console, github, gradescope, junit, pages  # noqa: PLC0415
+    from grader.reports.views import view  # noqa: PLC0415
 
     if not path.exists():
         raise _FaultError(f"{path} does not exist. Name the folder or .zip file to grade.", ExitCode.USAGE)
     chosen = _load(assignment, problems)
-    if json_path is not None and not json_path.parent.is_dir():
-        raise _FaultError(f"{json_path.parent} is no folder. Name a file in one that is.", ExitCode.USAGE)
+    for file in (json_path, html_path, junit_path, gradescope_path):
+        if file is not None and not file.parent.is_dir():
+            raise _FaultError(f"{file.parent} is no folder. Name a file in one that is.", ExitCode.USAGE)
     request = grading.Request(
         path=path,
         assignment=chosen,
@@ -135,17 +157,25 @@ def grade(
     )
     with _progress(shown=sys.stderr.isatty() and not quiet) as progress:
         record = grading.grade(request, progress)
-    code = record.exit_code
-    if json_path is not None:
-        try:
-            write_record(record, json_path)
-        except RecordError as error:
-            click.echo(str(error), err=True)
-            code = max(code, ExitCode.MACHINE_FAULT)
-    if quiet:
-        click.echo(console.last_line(record.score))
-    else:
-        console.show(record, sys.stdout)
+    code, shown = record.exit_code, view(record, staff=staff)
+    writers: tuple[tuple[Path | None, Callable[[Path], None]], ...] = (
+        (json_path, lambda path: write_record(record, path)),
+        (html_path, lambda path: write_text(pages.submission_page(shown, chosen.title), path)),
+        (junit_path, lambda path: write_text(junit.junit([shown]), path)),
+        (gradescope_path, lambda path: write_text(gradescope.results(shown), path)),
+    )
+    for file, write in writers:
+        if file is not None:
+            try:
+                write(file)
+            except RecordError as error:
+                click.echo(str(error), err=True)
+                code = max(code, ExitCode.MACHINE_FAULT)
+    if not quiet and github.is_running(os.environ):
+        github.show(record, shown, path, sys.stdout, os.environ)
+    elif not quiet:
+        console.details(record, sys.stdout)
+    click.echo(console.last_line(record.score))
     return code
 
 
@@ -203,6 +233,72 @@ def batch(
         click.echo(f"ignored, as they are no submission: {names}", err=True)
     click.echo("\n".join(batches.closing_lines(outcome)))
     return outcome.exit_code
+
+
+@commands.command()
+@click.argument("path", metavar="DIR", type=click.Path(path_type=Path, exists=True))
+@click.option("--html", type=_folder, metavar="DIR", help="Write the pages to another folder.")
+@_junit
+@_gradescope
+@click.option(
+    "--canvas",
+    type=_input,
+    metavar="EXPORT.csv",
+    help="Fill the scores into a gradebook that Canvas exported; the result is DIR/canvas.csv.",
+)
+@click.option("--column", metavar="TITLE", help="Which assignment of EXPORT.csv, if it has several.")
+@click.option("--moodle", type=_file, metavar="FILE", help="Write grades for Moodle's CSV import to FILE.")
+@click.option(
+    "--roster", type=_input, metavar="CSV", help="An export of Moodle with its users, for --moodle."
+)
+@click.option("--aliases", type=_input, metavar="CSV", help="Lines of SUBMISSION,ALIAS for the speed board.")
+@click.option("--jplag", type=_folder, metavar="OUT", help="Write sources that JPlag compares to OUT.")
+@click.option("--submissions", type=_folder, metavar="FOLDER", help="What was graded, for --jplag.")
+@_staff
+def report(
+    path: Path,
+    html: Path | None,
+    junit_path: Path | None,
+    gradescope_path: Path | None,
+    canvas: Path | None,
+    column: str | None,
+    moodle: Path | None,
+    roster: Path | None,
+    aliases: Path | None,
+    jplag: Path | None,
+    submissions: Path | None,
+    staff: bool,
+) -> int:
+    """Make reports again from the records in DIR, or from one record, and run nothing.
+
+    Without options, the pages and the gradebook in DIR are made anew.
+    """
+    from grader.reports import request as reports  # noqa: PLC0415 - templates take time to load
+    from grader.reports.folder import read_records  # noqa: PLC0415
+
+    try:
+        records = read_records(path)
+        asked = reports.Request(
+            records,
+            place=path if path.is_dir() else path.parent,
+            title=_title(next(iter(records.values())).assignment),
+            staff=staff,
+            html=html,
+            junit=junit_path,
+            gradescope=gradescope_path,
+            canvas=canvas,
+            column=column,
+            moodle=moodle,
+            roster=roster,
+            aliases=aliases,
+            jplag=jplag,
+            submissions=submissions,
+        )
+        for line in reports.run(asked):
+            click.echo(line)
+    except (RecordError, reports.RequestError) as error:
+        raise _FaultError(str(error), ExitCode.USAGE) from error
+    return ExitCode.OK
 
 
 @commands.command()
@@ -277,6 +373,14 @@ def _load(assignment: str, problem_ids: tuple[str, ...]) -> Assignment:
     except AssignmentError as error:
         raise _FaultError(str(error), ExitCode.USAGE) from error
     return chosen
+
+
+def _title(assignment: str) -> str:
+    """What an assignment is called; a record may be of one that this grader does not have."""
+    try:
+        return load_assignment(assignment).title
+    except AssignmentError:
+        return assignment
 
 
 def _write_json(content: object, path: Path) -> int:

@@ -1,0 +1,169 @@
+"""Makes the reports that a command line asks for, from records alone."""
+
+from __future__ import annotations
+
+import csv
+import io
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from grader.batch.discovery import discover
+from grader.reports import canvas, gradescope, junit, moodle, similarity
+from grader.reports.folder import GRADEBOOK, INDEX, write_pages
+from grader.reports.views import view
+from grader.results import write_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from grader.results import Record
+
+CANVAS = "canvas.csv"
+
+
+class RequestError(Exception):
+    """What is asked for cannot be made; the message says what to name instead."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """Which reports to make of which records.
+
+    Attributes:
+        records: by submission.
+        place: the folder that they lie in.
+        title: the assignment's.
+        staff: whose view the pages show.
+        html: a folder for the pages.
+        junit: a file.
+        gradescope: a file; for one record.
+        canvas: the instructor's export; the filled one is written to ``place``.
+        column: the assignment in the export.
+        moodle: a file.
+        roster: an export of Moodle with its users.
+        aliases: a file with a submission and an alias on each line.
+        jplag: a folder for the sources, which are taken from ``submissions``.
+        submissions: the folder that was graded.
+    """
+
+    records: Mapping[str, Record]
+    place: Path
+    title: str
+    staff: bool = False
+    html: Path | None = None
+    junit: Path | None = None
+    gradescope: Path | None = None
+    canvas: Path | None = None
+    column: str | None = None
+    moodle: Path | None = None
+    roster: Path | None = None
+    aliases: Path | None = None
+    jplag: Path | None = None
+    submissions: Path | None = None
+
+    @property
+    def names_none(self) -> bool:
+        """Whether no report is asked for by name."""
+        return not (self.html or self.junit or self.gradescope or self.canvas or self.moodle or self.jplag)
+
+
+def run(request: Request) -> Iterator[str]:
+    """Make the reports; yields what was written and what a person should know of it.
+
+    Without any named one, the pages and the gradebook of the records' own folder are made anew.
+
+    Raises:
+        RequestError: an input is missing, or is not what it should be.
+        RecordError: a report cannot be written.
+    """
+    records, staff = request.records, request.staff
+    if request.html or request.names_none:
+        yield from _pages(request, request.html or request.place, in_place=request.html is None)
+    if request.junit:
+        shown = [view(record, staff=staff) for record in records.values()]
+        yield _written(request.junit, junit.junit(shown))
+    if request.gradescope:
+        if len(records) != 1:
+            raise RequestError(
+                f"--gradescope takes one record, and there are {len(records)}. Name one of them."
+            )
+        (record,) = records.values()
+        yield _written(request.gradescope, gradescope.results(view(record, staff=staff)))
+    if request.canvas:
+        try:
+            merged = canvas.merge(_read(request.canvas, exactly=True), records, request.column)
+        except canvas.ExportError as error:
+            raise RequestError(f"{request.canvas}: {error}") from error
+        yield from merged.notices
+        yield _written(request.place / CANVAS, merged.text)
+    if request.moodle:
+        try:
+            roster = None if request.roster is None else _read(request.roster)
+            grades = moodle.grades(records, request.title, roster)
+        except moodle.RosterError as error:
+            raise RequestError(f"{request.roster}: {error}") from error
+        yield from grades.notices
+        yield _written(request.moodle, grades.text)
+    if request.jplag:
+        yield from _similarity(request, request.jplag)
+
+
+def _pages(request: Request, folder: Path, *, in_place: bool) -> Iterator[str]:
+    aliases = {} if request.aliases is None else _aliases(request.aliases)
+    names = request.staff or in_place
+    try:
+        write_pages(folder, request.records, request.title, names=names, staff=request.staff, aliases=aliases)
+    except OSError as error:
+        raise RequestError(f"{error.filename} cannot be made: {error.strerror}.") from error
+    yield f"wrote {len(request.records)} pages and {folder / INDEX}" + (
+        f", {folder / GRADEBOOK}" if names else ""
+    )
+
+
+def _similarity(request: Request, out: Path) -> Iterator[str]:
+    if request.submissions is None:
+        raise RequestError("--jplag needs --submissions FOLDER, as records hold no sources.")
+    if out.exists() and any(out.iterdir()):
+        raise RequestError(f"{out} is not empty. Name a folder that is new.")
+    wanted = sorted({file for record in request.records.values() for file in record.submission.files})
+    try:
+        entries = discover(request.submissions, wanted).entries
+        out.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix="grader-jplag-") as scratch:
+            left = similarity.export(entries, wanted, out, Path(scratch))
+    except OSError as error:
+        raise RequestError(f"{error.filename}: {error.strerror}.") from error
+    if left:
+        yield f"nothing to compare, so left out: {', '.join(left)}"
+    yield f"wrote {len(entries) - len(left)} submissions to {out}"
+
+
+def _aliases(path: Path) -> dict[str, str]:
+    rows = [row for row in csv.reader(io.StringIO(_read(path).removeprefix("\ufeff"), newline="")) if row]
+    if any(len(row) != 2 for row in rows):
+        raise RequestError(
+            f"{path}: each line has to be a submission and its alias, with a comma between them."
+        )
+    return {name.strip(): alias.strip() for name, alias in rows if alias.strip()}
+
+
+def _read(path: Path, *, exactly: bool = False) -> str:
+    """The text of a file; ``exactly`` as it stands, with its line ends."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise RequestError(f"{path} cannot be read: {error.strerror}.") from error
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise RequestError(
+            f"{path} is not in UTF-8, as an export is; a spreadsheet may have saved it anew. Export it again."
+        ) from error
+    return text if exactly else text.removeprefix("\ufeff")
+
+
+def _written(path: Path, text: str) -> str:
+    write_text(text, path)
+    return f"wrote {path}"

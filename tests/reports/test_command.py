@@ -1,0 +1,136 @@
+"""``grader report`` and the report options of ``grader grade`` as a user types them; nothing is run."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+import report_samples as samples
+
+from grader import results
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+GRADER = [sys.executable, "-P", "-m", "grader"]
+
+
+def run(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*GRADER, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "GITHUB_ACTIONS": "", "CUDA_HOME": "/nowhere", **environment},
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """What ``grader batch`` leaves of two submissions."""
+    out = tmp_path / "out"
+    for name in ("doejane_1001", "käthe müller"):
+        (out / name).mkdir(parents=True)
+        results.write(samples.record(name), out / name / "result.json")
+    return out
+
+
+def test_without_options_the_pages_and_the_gradebook_are_made_anew(folder: Path) -> None:
+    done = run("report", folder)
+    assert done.returncode == 0, done.stderr
+    assert "wrote 2 pages" in done.stdout
+    assert "käthe müller,12.00,24.00" in (folder / "gradebook.csv").read_text()
+    index = (folder / "index.html").read_text()
+    assert 'href="k%C3%A4the%20m%C3%BCller/report.html"' in index
+    assert "424242" not in (folder / "doejane_1001" / "report.html").read_text()
+
+
+def test_pages_in_another_folder_are_for_students_unless_staff_ask(folder: Path, tmp_path: Path) -> None:
+    assert run("report", folder, "--html", tmp_path / "web").returncode == 0
+    assert "doejane" not in (tmp_path / "web" / "index.html").read_text()
+    assert not (tmp_path / "web" / "gradebook.csv").exists()
+    assert run("report", folder, "--html", tmp_path / "staff", "--staff").returncode == 0
+    assert "doejane_1001" in (tmp_path / "staff" / "index.html").read_text()
+    assert "--seed 424242" in (tmp_path / "staff" / "doejane_1001" / "report.html").read_text()
+
+
+def test_gradebooks_of_canvas_and_moodle(folder: Path, tmp_path: Path) -> None:
+    export = tmp_path / "export.csv"
+    export.write_bytes('\ufeffStudent,ID,Section,HW3 (7)\r\n"Doe, Jane",1001,A,\r\n'.encode())
+    done = run("report", folder, "--canvas", export, "--moodle", tmp_path / "moodle.csv")
+    assert done.returncode == 0, done.stderr
+    assert (folder / "canvas.csv").read_bytes() == export.read_bytes().replace(b"1001,A,", b"1001,A,12.00")
+    assert "filled 1 of 1 students" in done.stdout
+    assert (tmp_path / "moodle.csv").read_text().count("12.00") >= 2
+
+
+def test_a_record_of_a_newer_major_version_is_refused_clearly(folder: Path) -> None:
+    path = folder / "doejane_1001" / "result.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"schema": "2.0"}))
+    done = run("report", folder)
+    assert done.returncode == 2
+    assert f"{path}: written by a newer grader (schema 2.0" in done.stderr
+    assert "Update the grader" in done.stderr
+    assert not (folder / "gradebook.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--gradescope", "x.json"), "--gradescope takes one record, and there are 2"),
+        (("--jplag", "x"), "--jplag needs --submissions"),
+        (("--canvas", "nowhere.csv"), "nowhere.csv"),
+        (("--aliases", __file__), "has to be a submission and its alias"),
+    ],
+)
+def test_what_cannot_be_made_says_what_to_name(folder: Path, arguments: tuple[str, ...], said: str) -> None:
+    done = run("report", folder, *arguments)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_folder_without_records_is_refused(tmp_path: Path) -> None:
+    done = run("report", tmp_path)
+    assert done.returncode == 2
+    assert "holds no record" in done.stderr
+
+
+def test_one_record_gives_every_report(folder: Path, tmp_path: Path) -> None:
+    record = folder / "doejane_1001" / "result.json"
+    done = run("report", record, "--junit", tmp_path / "j.xml", "--gradescope", tmp_path / "g.json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads((tmp_path / "g.json").read_text())["score"] == 12
+    assert "<testsuites" in (tmp_path / "j.xml").read_text()
+
+
+def test_grading_writes_every_report_even_of_what_cannot_be_graded(tmp_path: Path) -> None:
+    submission = tmp_path / "hw3"
+    submission.mkdir()
+    (submission / "softmax_kernels.cu").write_text("")
+    files = {option: tmp_path / f"report.{option}" for option in ("html", "junit", "gradescope", "json")}
+    options = [part for option, file in files.items() for part in (f"--{option}", file)]
+    done = run("grade", submission, "--problem", "softmax_forward", *options)
+    assert all(file.stat().st_size for file in files.values()), done.stderr
+    assert done.stdout.splitlines()[-1].startswith("Score: 0.0/")
+    seed = results.read(files["json"]).seed
+    assert str(seed) not in files["html"].read_text()
+
+
+def test_a_report_that_cannot_be_written_is_said_and_the_others_are(tmp_path: Path) -> None:
+    done = run("grade", tmp_path, "--html", "/proc/page.html", "--json", tmp_path / "r.json")
+    assert done.returncode == 3
+    assert "/proc/page.html: cannot be written" in done.stderr
+    assert (tmp_path / "r.json").exists()
+
+
+def test_in_github_actions_the_last_line_is_still_the_score(tmp_path: Path) -> None:
+    summary = tmp_path / "summary.md"
+    done = run("grade", tmp_path, GITHUB_ACTIONS="true", GITHUB_STEP_SUMMARY=str(summary))
+    assert done.stdout.splitlines()[-1].startswith("Score: 0.0/")
+    assert "::stop-commands::" in done.stdout
+    assert "Softmax forward" in summary.read_text()
