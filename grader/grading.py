@@ -9,11 +9,12 @@ from __future__ import annotations
 import os
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, get_args
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar, get_args
 
 from grader import __version__
 from grader.baseline.programs import build_baseline
@@ -24,12 +25,14 @@ from grader.build.imports import violations
 from grader.build.partial import FileBuild, build_partly
 from grader.build.toolchain import ToolchainError
 from grader.build.toolchain import find as find_toolchain
+from grader.devices import condition
 from grader.devices.device import DeviceError, Memory
 from grader.devices.gpu import Gpu
 from grader.devices.select import select as select_device
 from grader.excerpt import excerpt
 from grader.exit_codes import ExitCode
 from grader.identity import judging_sha256
+from grader.judge import pytorch
 from grader.judge.correctness import Judged, judge
 from grader.judge.measure import Measured, Timing, measure
 from grader.judge.remembered import remembered
@@ -59,7 +62,7 @@ from grader.submission import SubmissionError, collect, printable
 from grader.verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -67,13 +70,16 @@ if TYPE_CHECKING:
     from grader.build.compile import Build
     from grader.build.toolchain import Toolchain
     from grader.devices.device import Device, Finding, Session
+    from grader.devices.timed import TimedSession
     from grader.problems.problem import Case, Problem
     from grader.sandbox.sandbox import Sandbox
     from grader.submission import Submission
 
 NO_GPU = "not measured: no GPU here. Grade on a GPU machine, or leave it to your instructor."
+NO_CASES = "not measured: this problem has no cases to time."
 NOT_RIGHT = "not measured: a kernel earns points for speed once all of its cases are right."
 PRINTED_CHARACTERS = 4000
+AnySession = TypeVar("AnySession", "Session", "TimedSession")
 
 
 @dataclass(frozen=True)
@@ -126,6 +132,7 @@ class Bench:
         self._seed: int | None = None
         self.problems_at_once = problems_at_once or os.cpu_count() or 1
         self.turn = turn or nullcontext()
+        self.pytorch: pytorch.Others | None = None  # what the first grading on a GPU found
 
     def machine(self, device: str, sandbox: str) -> Machine:
         """What there is to grade with; see ``find_machine``."""
@@ -163,6 +170,7 @@ class _Run:
     bench: Bench
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
     clock: float = field(default_factory=time.monotonic)
+    one_at_a_time: threading.Lock = field(default_factory=threading.Lock)  # on a GPU
     submission: SubmissionInfo | None = None
     device: DeviceInfo | None = None
     sandbox: SandboxInfo | None = None
@@ -379,20 +387,36 @@ def _judge_all(
     machine: Machine,
     progress: Callable[[str], None],
 ) -> None:
-    """Judge the problems side by side on the sim, one after the other on a GPU that they would share."""
-    workers = 1 if machine.device.kind == "gpu" else min(len(wanted), run.bench.problems_at_once)
+    """Judge the problems side by side; on a GPU one after the other is timed once all else is done."""
+    workers = min(len(wanted), run.bench.problems_at_once)
     judges = [_Judge(run, entry, problem, submission, builds, machine, progress) for entry, problem in wanted]
     with ThreadPoolExecutor(max(1, workers)) as pool:
-        futures = [pool.submit(judge.result) for judge in judges]
+        checks = [pool.submit(judge.check) for judge in judges]
         try:
-            for (entry, _), future in zip(wanted, futures, strict=True):
-                run.problems[entry.id] = future.result()
+            if machine.gpu is not None:
+                _time_pytorch(run, [problem for _, problem in wanted], checks)
+            for (entry, _), check in zip(wanted, checks, strict=True):
+                run.problems[entry.id] = pool.submit(check.result()).result()
         except BaseException:
-            for future in futures:
-                future.cancel()
+            for check in checks:
+                check.cancel()
             for judge in judges:
                 judge.stop()
             raise
+
+
+def _time_pytorch(
+    run: _Run, problems: list[Problem], checks: list[Future[Callable[[], ProblemResult]]]
+) -> None:
+    """Wait for the ``checks``, and let PyTorch show its times once the machine is quiet."""
+    timed = [problem.id for problem in problems if problem.timing_cases(run.request.seed)]
+    if run.bench.pytorch is not None or not timed:
+        wait(checks)
+        return
+    with pytorch.Process(run.request.seed, timed) as process:
+        wait(checks)
+        with run.bench.turn:
+            run.bench.pytorch = process.result()
 
 
 class _NotJudgedError(Exception):
@@ -424,6 +448,7 @@ class _Judge:
         machine: Machine,
         progress: Callable[[str], None],
     ) -> None:
+        self._run = run
         self._request = run.request
         self._bench = run.bench
         self._entry = entry
@@ -434,7 +459,7 @@ class _Judge:
         self._machine = machine
         self._progress = progress
         self._stopped = threading.Event()
-        self._session: Session | None = None
+        self._session: Session | TimedSession | None = None
 
     def stop(self) -> None:
         """End the session that runs, if one does, and judge no further case."""
@@ -442,13 +467,14 @@ class _Judge:
         if self._session is not None:
             self._session.close()
 
-    def result(self) -> ProblemResult:
-        """The result of the problem."""
+    def check(self) -> Callable[[], ProblemResult]:
+        """Judge whether the problem is solved; what comes back measures the speed and gives the result."""
         try:
             libraries, built = self._libraries()
             memory = self._memory() if self._problem.libraries else self._launcher(libraries, built)
         except _NotJudgedError as error:
-            return without_cases(
+            return partial(
+                without_cases,
                 self._request.assignment,
                 self._entry.id,
                 error.verdict,
@@ -527,21 +553,27 @@ class _Judge:
 
     def _judged(
         self, libraries: Mapping[Path, tuple[str, ...]], built: BuildResult | None, memory: Memory
-    ) -> ProblemResult:
-        machine, entry, problem = self._machine, self._entry, self._problem
-        sources = {
-            name: text for file in problem.sources for name, text in self._submission.contents(file).items()
-        }
-        cases = problem.cases(self._request.seed)
-        with self._bench.turn:
+    ) -> Callable[[], ProblemResult]:
+        machine = self._machine
+        cases = self._problem.cases(self._request.seed)
+        with self._turn():
             judged = self._run_cases(machine.device, libraries, cases, memory)
         checked = (
             judged
             if machine.checker is machine.device
             else self._run_cases(machine.checker, libraries, cases, memory)
         )
-        with self._bench.turn:
-            measured = self._measured(next(iter(libraries)), judged, memory)
+        return partial(self._result, next(iter(libraries)), built, memory, judged, checked)
+
+    def _result(
+        self, library: Path, built: BuildResult | None, memory: Memory, judged: Judged, checked: Judged
+    ) -> ProblemResult:
+        entry, problem = self._entry, self._problem
+        sources = {
+            name: text for file in problem.sources for name, text in self._submission.contents(file).items()
+        }
+        with self._turn():
+            measured = self._measured(library, judged, memory)
         reasons = [*judged.untrusted, *measured.reasons]
         score = score_problem(
             entry,
@@ -590,14 +622,9 @@ class _Judge:
         def open_session() -> Session:
             if self._problem.libraries:
                 model = self._submission.files[self._problem.file]
-                self._session = device.open_model(model, libraries, memory)
-            else:
-                ((library, entry_points),) = libraries.items()
-                self._session = device.open(library, entry_points)
-            if self._stopped.is_set():  # while it opened, so that nobody closed it
-                self._session.close()
-                raise _InterruptedError
-            return self._session
+                return self._watch(device.open_model(model, libraries, memory))
+            ((library, entry_points),) = libraries.items()
+            return self._watch(device.open(library, entry_points))
 
         return judge(
             replace(
@@ -620,22 +647,46 @@ class _Judge:
             return Measured(_no_speed(Verdict.NOT_MEASURED, target, NO_GPU))
         if any(case.verdict is not Verdict.PASS for case in judged.cases):
             return Measured(_no_speed(Verdict.FAIL, target, NOT_RIGHT))
+        if not self._problem.timing_cases(self._request.seed):
+            return Measured(_no_speed(Verdict.NOT_MEASURED, target, NO_CASES))
+        gpu, entry_points, baseline = machine.gpu, (self._problem.entry_point,), machine.baseline
         timing = Timing(
             problem=self._problem,
-            library=library,
-            device=machine.gpu,
-            baseline=machine.baseline,
+            l2_bytes=gpu.l2_bytes,
+            open=lambda: self._watch(gpu.open_timed(library, entry_points, list(baseline))),
+            baseline=baseline,
             seed=self._request.seed,
             seconds=self._request.assignment.limits.run_seconds_gpu,
             progress=self._begin,
+            look=condition.look,
         )
-        return measure(timing, target, memory)
+        measured = measure(timing, target, memory)
+        if self._bench.pytorch is None:
+            return measured
+        return replace(
+            measured, performance=self._bench.pytorch.beside(self._problem.id, measured.performance)
+        )
 
     def _begin(self, what: str) -> None:
         """Say what comes next, unless the run was interrupted."""
         if self._stopped.is_set():
             raise _InterruptedError
         self._progress(what)
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """While the device works for this problem: a GPU for no other one."""
+        alone = nullcontext() if self._machine.gpu is None else self._run.one_at_a_time
+        with alone, self._bench.turn:
+            yield
+
+    def _watch(self, session: AnySession) -> AnySession:
+        """``session``, which ``stop`` will close."""
+        self._session = session
+        if self._stopped.is_set():  # while it opened, so that nobody closed it
+            session.close()
+            raise _InterruptedError
+        return session
 
 
 def _no_speed(verdict: Verdict, target: float, message: str) -> PerformanceResult:

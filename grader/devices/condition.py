@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     Tell = Callable[[Sequence[str]], str]
 
 TELL_SECONDS = 20.0
-BUSY_PERCENT = 10.0  # of the time, before anything of ours runs
 _FIELDS = (
     "clocks.sm",
     "clocks.max.sm",
@@ -110,8 +109,6 @@ def doubts(before: Condition, during: Sequence[Condition]) -> tuple[str, ...]:
     found = []
     if before.others:
         found.append(f"{before.others} other process(es) had the GPU open before timing began")
-    if before.busy_percent is not None and before.busy_percent > BUSY_PERCENT:
-        found.append(f"the GPU was busy for {before.busy_percent:g} % of the time before timing began")
     slow = dict.fromkeys(name for look in during for name in look.slowdowns if name in DOUBTFUL)
     hottest = max((look.celsius for look in during if look.celsius is not None), default=None)
     heat = f", at {hottest:g} degrees" if hottest is not None else ""

@@ -9,13 +9,14 @@ keeps this machine busy while something is timed.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from random import Random, SystemRandom
 from statistics import median
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from grader.baseline.operations import Kind, temporaries
 from grader.devices import calls, layout
+from grader.devices.condition import doubts
 from grader.devices.device import Call, DeviceError, LoadError, Memory, Status
 from grader.devices.runner import RunnerError
 from grader.devices.timed import NotCapturedError, Plan, Step
@@ -24,7 +25,7 @@ from grader.judge.correctness import arguments
 from grader.judge.timing import BLOCKS, ORDERS, Block, CaseTimes
 from grader.judge.verification import Verifier, draw, threads, turns
 from grader.problems.problem import ArrayParameter, Role
-from grader.results import PerformanceResult
+from grader.results import GpuCondition, PerformanceResult
 from grader.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from grader.baseline.operations import Operation
+    from grader.devices.condition import Condition
     from grader.devices.timed import Content, TimedSession
     from grader.judge.verification import Bases
     from grader.problems.problem import Case, Inputs, Problem
@@ -51,17 +53,6 @@ _ENDS = {
 }
 
 
-class TimedDevice(Protocol):
-    """A device with a clock."""
-
-    l2_bytes: int
-
-    def open_timed(
-        self, library: Path, entry_points: tuple[str, ...], baseline: Sequence[Path]
-    ) -> TimedSession:
-        """Start a fresh runner that may also load the ``baseline`` libraries."""
-
-
 @dataclass(frozen=True)
 class Measured:
     """The verdict with its record, and why it cannot be believed, if so."""
@@ -72,24 +63,39 @@ class Measured:
 
 @dataclass(frozen=True)
 class Timing:
-    """What does not change between the processes of one measurement."""
+    """What does not change between the processes of one measurement.
+
+    Attributes:
+        problem: what is timed.
+        l2_bytes: size of the device's L2.
+        open: starts a fresh runner with the submission, which may also load the baseline's libraries.
+        baseline: the baseline's functions by library.
+        seed: of the bases.
+        seconds: that a call may take.
+        progress: told what comes next; what it raises ends the measurement.
+        look: the condition of the device, told when; None where it does not show.
+    """
 
     problem: Problem
-    library: Path
-    device: TimedDevice
+    l2_bytes: int
+    open: Callable[[], TimedSession]
     baseline: Mapping[Path, tuple[str, ...]]
     seed: int
     seconds: float
     progress: Callable[[str], None]
+    look: Callable[[str], Condition | None]
 
 
 def measure(timing: Timing, target: float, memory: Memory) -> Measured:
     """Time the entry point against the unfused baseline in fresh processes until two of them agree."""
     method = "host" if memory is Memory.HOST else "graph"
     processes: list[list[CaseTimes]] = []
+    looks = [timing.look("before timing")]
     while speed.verdict(processes, target) is None:
         try:
-            processes.append(_process(timing, len(processes), method))
+            times, seen = _process(timing, len(processes), method)
+            processes.append(times)
+            looks.append(seen)
         except NotCapturedError:
             method = "events"
         except RunnerError as error:
@@ -104,7 +110,18 @@ def measure(timing: Timing, target: float, memory: Memory) -> Measured:
     result = speed.assessed(processes, target, sizes)
     untrusted = result.verdict is Verdict.UNTRUSTED
     reasons = dict.fromkeys(reason for process in processes for reason in speed.doubts(process))
-    return Measured(result, tuple(reasons) if untrusted else ())
+    return Measured(_with_condition(result, looks), tuple(reasons) if untrusted else ())
+
+
+def _with_condition(result: PerformanceResult, looks: Sequence[Condition | None]) -> PerformanceResult:
+    """``result`` with what the device looked like, and with a word where that makes a verdict doubtful."""
+    seen = [GpuCondition.model_validate(asdict(look)) for look in looks if look is not None]
+    before, *during = looks
+    found = doubts(before, [look for look in during if look is not None]) if before is not None else ()
+    message = result.message
+    if found and result.verdict is not Verdict.PASS:
+        message = "; ".join(filter(None, (message, "doubtful: " + ", ".join(found))))
+    return result.model_copy(update={"condition": seen, "message": message, "info": [*result.info, *found]})
 
 
 def _unmeasured(verdict: Verdict, target: float, message: str) -> Measured:
@@ -112,10 +129,9 @@ def _unmeasured(verdict: Verdict, target: float, message: str) -> Measured:
     return Measured(result, (message,) if verdict is Verdict.UNTRUSTED else ())
 
 
-def _process(timing: Timing, index: int, method: str) -> list[CaseTimes]:
-    """All timing cases in one fresh runner."""
+def _process(timing: Timing, index: int, method: str) -> tuple[list[CaseTimes], Condition | None]:
+    """All timing cases in one fresh runner, and the condition of the device after the last one."""
     problem = timing.problem
-    libraries = list(timing.baseline)
     found: list[CaseTimes] = []
     with threads() as pool:
         coming = [
@@ -124,13 +140,13 @@ def _process(timing: Timing, index: int, method: str) -> list[CaseTimes]:
             )
             for place, case in enumerate(problem.timing_cases(timing.seed))
         ]
-        with timing.device.open_timed(timing.library, (problem.entry_point,), libraries) as session:
+        with timing.open() as session:
             while coming:
                 prepared = coming.pop(0).result()
                 timing.progress(f"{problem.id}: timing {prepared.case.name}, process {index + 1}")
                 sweeps = _Sweeps(problem, session, prepared, pool)
                 found.append(sweeps.times(BLOCKS[index], WARM_SECONDS if found else HEAT_SECONDS))
-    return found
+            return found, timing.look(f"at the end of process {index + 1}")
 
 
 @dataclass(frozen=True)
@@ -256,7 +272,7 @@ def _plan(timing: Timing, case: Case, inputs: Inputs, method: str) -> Plan:
         call=call,
         written=written,
         method=method,
-        slots=slots(sum(sizes.values()), timing.device.l2_bytes),
+        slots=slots(sum(sizes.values()), timing.l2_bytes),
         turns={name: turns(problem, inputs) for name in sizes if name in problem.turning},
         libraries=timing.baseline,
         steps=tuple(step(operation, places) for operation in program),

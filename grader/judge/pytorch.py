@@ -4,7 +4,7 @@ Two ways of PyTorch: the unfused program operation by operation, as eager code r
 that PyTorch has for the whole. Each is captured once over input sets that together exceed the L2 and
 replayed. A process of its own holds the CUDA context, so that the judge has none:
 
-    python -m grader.judge.pytorch SEED PROBLEM...
+    echo | python -m grader.judge.pytorch SEED PROBLEM...
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from statistics import fmean, median
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import torch
 
@@ -24,6 +24,7 @@ from grader.problems import load_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from types import TracebackType
 
     from grader.baseline.operations import Operation, Tensor
     from grader.problems.problem import Case, Inputs, Problem
@@ -72,11 +73,12 @@ class Others:
 
 
 class Process:
-    """The process that measures; ``stop`` ends it from another thread."""
+    """The process that measures, which starts at once and touches the GPU when asked for its result."""
 
     def __init__(self, seed: int, problems: Sequence[str]) -> None:
         self._process = subprocess.Popen(
             [sys.executable, "-m", "grader.judge.pytorch", str(seed), *problems],
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -85,17 +87,20 @@ class Process:
     def result(self) -> Others:
         """What it found; waits for it."""
         try:
-            out, err = self._process.communicate(timeout=WAIT_SECONDS)
+            out, err = self._process.communicate("now\n", WAIT_SECONDS)
         except subprocess.TimeoutExpired:
-            self.stop()
             return Others(absent=f"PyTorch was not timed: it took longer than {WAIT_SECONDS:g} s")
         if self._process.returncode != 0:
             last = (err.strip().splitlines() or [f"exit code {self._process.returncode}"])[-1]
             return Others(absent=f"PyTorch was not timed: {last}")
         return Others(**json.loads(out))
 
-    def stop(self) -> None:
-        """End it."""
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._process.kill()
         self._process.communicate()
 
@@ -219,4 +224,5 @@ def main(seed: int, problems: Sequence[str]) -> Others:
 
 
 if __name__ == "__main__":
+    sys.stdin.readline()
     print(json.dumps(vars(main(int(sys.argv[1]), sys.argv[2:]))))  # noqa: T201 - the parent reads it

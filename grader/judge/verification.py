@@ -120,7 +120,11 @@ class Verifier:
     ) -> None:
         self._problem, self._case, self._pool = problem, case, pool
         self._slots, self._random = slots, random
-        self._slices = problem.slices or (_whole(problem),)
+        written = {p.name for p in problem.parameters if isinstance(p, ArrayParameter)}
+        self._slices = [
+            replace(slices, outputs=tuple(name for name in slices.outputs if name in written))
+            for slices in problem.slices or (_whole(problem),)
+        ]
         self._samples: list[_Sample] = []
         self._calls: set[int] = set()
         self._wrong: set[int] = set()

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from grader.baseline.operations import dense, mapped, reduced, zipped
+from grader.devices.condition import Condition
 from grader.devices.device import Memory, Status
 from grader.devices.runner import RunnerError
 from grader.devices.timed import NotCapturedError
@@ -137,6 +138,7 @@ class FakeDevice:
     def __init__(self, speedup: float = 10, **traits: object) -> None:
         self.speedup = speedup
         self.lie, self.spoils, self.lazy = 1.0, N, False
+        self.shown, self.slowdowns, self.interrupted = True, (), False
         self.captures, self.replays, self.dies = True, False, False
         self.__dict__.update(traits)
         self.methods: list[str] = []
@@ -144,21 +146,22 @@ class FakeDevice:
         self.lengths: list[int] = []
         self.opened = self.closed = 0
 
-    def open_timed(
-        self, library: Path, entry_points: tuple[str, ...], baseline: Sequence[Path]
-    ) -> FakeSession:
-        assert (library.name, entry_points, list(baseline)) == (
-            "student.so",
-            ("launch_double",),
-            [Path("generic.so")],
-        )
+    def progress(self, what: str) -> None:
+        if self.interrupted:
+            raise InterruptedError(what)
+
+    def look(self, moment: str) -> Condition | None:
+        slow = () if moment == "before timing" else self.slowdowns
+        return Condition(moment, celsius=90, slowdowns=slow, others=0) if self.shown else None
+
+    def open(self) -> FakeSession:
         self.opened += 1
         return FakeSession(self, self.opened)
 
 
 def run(device: FakeDevice, target: float = 5.0, memory: Memory = Memory.DEVICE) -> Measured:
     baseline = {Path("generic.so"): ("baseline_map",)}
-    timing = Timing(PROBLEM, Path("student.so"), device, baseline, 1, 10, lambda _: None)  # type: ignore[arg-type]
+    timing = Timing(PROBLEM, device.l2_bytes, device.open, baseline, 1, 10, device.progress, device.look)  # type: ignore[arg-type]
     measured = measure(timing, target, memory)
     assert device.opened == device.closed
     return measured
@@ -231,6 +234,36 @@ def test_code_that_dies_while_timed_fails_with_the_reason() -> None:
     result = run(FakeDevice(dies=True)).performance
     assert result.verdict is Verdict.FAIL
     assert "SIGSEGV" in result.message
+
+
+def test_an_interrupt_ends_the_measurement_instead_of_starting_another_runner() -> None:
+    device = FakeDevice(dies=True)
+    device.progress = lambda what: (
+        setattr(device, "interrupted", "ended" in what) or FakeDevice.progress(device, what)
+    )  # type: ignore[method-assign,func-returns-value]
+    with pytest.raises(InterruptedError, match="the runner ended"):
+        run(device)
+    assert (device.opened, device.closed) == (1, 1)
+
+
+def test_the_record_tells_the_condition_before_and_during() -> None:
+    result = run(FakeDevice(10)).performance
+    assert [seen.moment for seen in result.condition] == [
+        "before timing",
+        "at the end of process 1",
+        "at the end of process 2",
+    ]
+    assert (result.message, result.info) == ("", [])
+    assert run(FakeDevice(10, shown=False)).performance.condition == []
+
+
+def test_a_hot_gpu_makes_a_failure_doubtful_and_only_informs_about_a_pass() -> None:
+    hot = ("thermal slowdown by the driver",)
+    said = "the GPU held its clocks back: thermal slowdown by the driver, at 90 degrees"
+    failed = run(FakeDevice(3, slowdowns=hot)).performance
+    assert (failed.verdict, failed.message, failed.info) == (Verdict.FAIL, f"doubtful: {said}", [said])
+    passed = run(FakeDevice(10, slowdowns=hot)).performance
+    assert (passed.verdict, passed.message, passed.info) == (Verdict.PASS, "", [said])
 
 
 @pytest.mark.parametrize(

@@ -81,7 +81,8 @@ def test_their_times_stand_beside_each_case_with_the_geometric_mean_in_words() -
 def test_without_cuda_the_record_says_so_and_nothing_else_changes() -> None:
     if torch.cuda.is_available():
         pytest.skip("this PyTorch has CUDA")
-    others = pytorch.Process(1, ["softmax_forward"]).result()
+    with pytorch.Process(1, ["softmax_forward"]) as process:
+        others = process.result()
     assert "has no CUDA here" in others.absent
     result = others.beside("softmax_forward", performance())
     assert result.info == [others.absent]
@@ -90,7 +91,8 @@ def test_without_cuda_the_record_says_so_and_nothing_else_changes() -> None:
 
 def test_a_process_that_fails_is_told_not_raised(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/bin/false")
-    assert pytorch.Process(1, ["softmax_forward"]).result().absent == "PyTorch was not timed: exit code 1"
+    with pytorch.Process(1, ["softmax_forward"]) as process:
+        assert process.result().absent == "PyTorch was not timed: exit code 1"
 
 
 def test_nothing_is_said_beside_a_kernel_that_was_not_timed() -> None:

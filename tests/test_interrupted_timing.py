@@ -1,0 +1,102 @@
+"""Ctrl-C while a kernel is timed: the runner ends at once, and the record is valid."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+import pytest
+
+from grader import grading
+from grader.assignments.assignment import load
+from grader.devices.device import Status
+from grader.devices.runner import RunnerError
+from grader.judge.pytorch import Others
+from grader.results import Record
+from grader.verdict import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+REFERENCE = Path(__file__).parents[1] / "reference"
+PATIENCE = 60.0
+
+
+class Stuck:
+    """A timed session that never answers, and fails whoever waits for it once it is closed."""
+
+    def __init__(self) -> None:
+        self.asked, self.closed = threading.Event(), threading.Event()
+
+    def prepare(self, *_: object) -> None:
+        self.asked.set()
+        assert self.closed.wait(PATIENCE), "nobody closed the session"
+        raise RunnerError(Status.LOST, "the session is closed")
+
+    def close(self) -> None:
+        self.closed.set()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class Clock:
+    """A device with a clock that opens one session after the other."""
+
+    l2_bytes = 50 << 20
+
+    def __init__(self) -> None:
+        self.sessions: list[Stuck] = []
+
+    def open_timed(self, *_: object) -> Stuck:
+        self.sessions.append(Stuck())
+        return self.sessions[-1]
+
+
+class Bench(grading.Bench):
+    """The simulator, with a clock beside it."""
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__()
+        self.clock = clock
+        self.pytorch = Others(absent="PyTorch is not of interest here")
+
+    def machine(self, device: str, sandbox: str) -> grading.Machine:
+        return replace(super().machine(device, sandbox), gpu=self.clock)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def ctrl_c() -> Iterator[None]:
+    """SIGINT as a terminal sends it, also where the tests were started with it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("ctrl_c")
+def test_ctrl_c_while_timing_closes_the_session_and_leaves_a_valid_record() -> None:
+    clock = Clock()
+
+    def interrupt() -> None:
+        while not clock.sessions or not clock.sessions[0].asked.wait(0.1):
+            time.sleep(0.05)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=interrupt, daemon=True).start()
+    request = grading.Request(
+        REFERENCE, load("llm_systems_3"), ("softmax_backward",), "sim", "auto", "auto", seed=1
+    )
+    record = grading.grade(request, bench=Bench(clock))
+    assert len(clock.sessions) == 1  # no other process was started
+    assert clock.sessions[0].closed.is_set()
+    assert (record.exit_code, record.error) == (130, "interrupted")
+    assert record.problems[0].verdict is Verdict.INFRA_ERROR
+    assert Record.model_validate_json(record.model_dump_json(by_alias=True)) == record
