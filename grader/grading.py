@@ -496,7 +496,8 @@ class _Judge:
             result = _build_result(build)
             if build.library is None:
                 raise _NotJudgedError(self._uncompiled(self._builds[file]), result)
-            if reasons := violations(build.library):
+            written = self._submission.contents(file)
+            if reasons := violations(build.library, written, self._request.assignment.allowed_imports):
                 message = f"{file} uses what a submission may not use"
                 raise _NotJudgedError(message, result, Verdict.UNTRUSTED, reasons)
             found = [find_entry_point(build.library, one, file) for one in self._entry_points(file)]

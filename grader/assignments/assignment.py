@@ -79,6 +79,12 @@ class Assignment(_Table):
         description="points, of each problem's correctness points, of the case groups named here; "
         "the other groups share the rest equally",
     )
+    allowed_imports: tuple[str, ...] = Field(
+        default=(),
+        strict=False,
+        description="regular expressions of functions and libraries that a built library may use beyond the "
+        "import policy",
+    )
     limits: Limits = Field(default=Limits(), description="limits of compiling and running")
     problems: tuple[ProblemPoints, ...] = Field(min_length=1, strict=False, description="in order of reports")
 

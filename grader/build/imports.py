@@ -1,21 +1,25 @@
 """What a built library may need and import: CUDA's runtime and the everyday part of C and C++.
 
-Threads, files, the network, other programs and libraries are no part of a kernel launcher. The policy reads
-the linked object, not the source, so no spelling evades it; the sandbox holds what gets past it.
+Threads, files, clocks, the network, other programs and libraries are no part of a kernel launcher. The policy
+reads the linked object, not the source, so no spelling evades it; the sandbox holds what gets past it.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from capstone import CS_ARCH_ARM64, CS_ARCH_X86, CS_MODE_64, CS_MODE_ARM, Cs
 from elftools.common.exceptions import ELFError
 from elftools.elf.dynamic import DynamicSection
 from elftools.elf.elffile import ELFFile
 from elftools.elf.gnuversions import GNUVerNeedSection, GNUVerSymSection
+from elftools.elf.relocation import RelocationSection
 from elftools.elf.sections import SymbolTableSection
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
 _LIBRARIES = re.compile(
@@ -39,6 +43,10 @@ _FORBIDDEN = {
     "calls the kernel directly": r"syscall|ptrace|prctl|process_vm_.*|kill|tgkill|raise|set(res|re)?[ug]id",
     "catches signals": r"signal|sigaction|bsd_signal|sigset|sigaltstack|timer_create|setitimer|alarm",
     "jumps out of its caller": r"_*(sig)?setjmp|_*(sig|v)?longjmp(_chk)?|(get|set|make|swap)context",
+    "reads the clock": (
+        r"time|clock|clock_get(time|res)|gettimeofday|times|timespec_get|ftime"
+        r"|_ZNSt6chrono(3_V2)?1[0-9][a-z]+_clock3nowEv"
+    ),
     "waits instead of working": r"u?sleep|nanosleep|clock_nanosleep|e?p?poll.*|p?select",
     "shares memory with other processes": r"cudaIpc.*|cudaImportExternal.*|cudaGraphics.*|cudaEGL.*",
     "reaches the driver behind the runtime": r"cudaGetDriverEntryPoint.*|cu[A-Z].*",
@@ -58,38 +66,101 @@ _C = re.compile(
     r"|abort|exit|_Exit|quick_exit|atexit|__cxa_\w+|__assert\w*|__errno_location|strerror(_r)?|__xpg_strerror_r"
     r"|getenv|secure_getenv|__stack_chk_fail|__fortify_fail|__chk_fail|__libc_start_main|__tls_get_addr"
     r"|__register_atfork|__libc_single_threaded|__dso_handle|_ITM_\w+|__gmon_start__|__sched_cpucount"
-    # time, locks that the C++ library takes, locales
-    r"|time|clock|clock_gettime|clock_getres|gettimeofday|localtime(_r)?|gmtime(_r)?|mktime|difftime|strftime"
+    # dates, locks that the C++ library takes, locales
+    r"|localtime(_r)?|gmtime(_r)?|mktime|difftime|strftime"
     r"|pthread_(mutex|once|rwlock|spin|mutexattr|self|equal|key|getspecific|setspecific|cond)\w*|__pthread_key_create"
     r"|sched_yield|setlocale|localeconv|newlocale|freelocale|uselocale|mb\w+|wc\w+|btowc|wctob"
     r"|_Unwind_\w+|sysconf|getpagesize|get_nprocs|getpid|sched_getcpu"
 )
 
 
-def violations(library: Path) -> tuple[str, ...]:
+_REPLACED = re.compile(
+    r"cuda[A-Z]\w*|clock_gettime|gettimeofday|time|malloc|calloc|realloc|free|mem(cpy|move|set|cmp)"
+    r"|p?(read|write)v?|open(at)?|close|poll|dlopen|dlsym|exit|_exit|abort|printf|fflush|__cxa_\w+|Py\w+"
+)
+"""What the runner itself calls: a library that defines it might be asked in its stead."""
+
+_FIRST = re.compile(r"frame_dummy|_GLOBAL__(sub_)?I_.*|_ZL\d+__sti____cudaRegisterAllv|_init")
+"""What compilers make to run when a library is loaded: C++ objects, and CUDA's registration of kernels."""
+
+_RAW = {"syscall": "system call", "sysenter": "system call", "int": "system call", "svc": "system call"}
+_RAW |= {"rdtsc": "read of the clock", "rdtscp": "read of the clock"}
+_RAW_BYTES = re.compile(rb"\x0f[\x05\x34\x31]|\xcd\x80|\x0f\x01\xf9")
+_MACHINES = {"EM_X86_64": (CS_ARCH_X86, CS_MODE_64), "EM_AARCH64": (CS_ARCH_ARM64, CS_MODE_ARM)}
+
+
+@dataclass(frozen=True)
+class _Object:
+    """What is read of a library."""
+
+    needed: list[str]
+    imported: list[tuple[str, str]]  # with the library that each is bound to
+    exported: list[str]
+    first: list[str]  # functions that run when it is loaded
+    raw: list[str]  # instructions that need no import to leave the process
+
+
+def violations(
+    library: Path, sources: Mapping[str, bytes] | None = None, allowed: Iterable[str] = ()
+) -> tuple[str, ...]:
     """Why ``library`` breaks the policy, a sentence per reason; nothing if it does not.
 
     Such a build is UNTRUSTED. An object that cannot be read is too.
+
+    Args:
+        library: the object.
+        sources: the files that it was made from, by name, to tell the lines that ask for what is forbidden.
+        allowed: regular expressions of symbols and libraries that this assignment permits beyond the policy.
     """
     try:
         with library.open("rb") as file:
-            needed, imported = _read(ELFFile(file))
+            found = _read(ELFFile(file))
     except (ELFError, UnicodeDecodeError, AssertionError, KeyError, ValueError) as error:
         return (f"the built library cannot be read: {error}",)
     reasons: dict[str, list[str]] = {}
-    for name in needed:
+
+    def against(reason: str, name: str) -> None:
+        if not any(re.fullmatch(pattern, name) for pattern in allowed):
+            reasons.setdefault(reason, []).append(name)
+
+    for name in found.needed:
         if not _LIBRARIES.fullmatch(name):
-            reasons.setdefault("needs another library", []).append(name)
-    for name, origin in imported:
+            against("needs another library", name)
+    for name, origin in found.imported:
         reason = _reason(name)
         if reason or not _everyday(name, origin):
-            reasons.setdefault(reason or "calls what no kernel launcher needs", []).append(name)
-    return tuple(f"{reason}: {_list(names)}" for reason, names in reasons.items())
+            against(reason or "calls what no kernel launcher needs", name)
+    for name in found.exported:
+        if _REPLACED.fullmatch(name):
+            against("defines what belongs to the system", name)
+    for name in found.first:
+        if not _FIRST.fullmatch(name):
+            against("runs code before the first call", name)
+    for name in found.raw:
+        against(f"holds a raw {_RAW[name]}", name)
+    return tuple(f"{reason}: {_list(names, sources or {})}" for reason, names in reasons.items())
 
 
-def _list(names: list[str]) -> str:
-    shown = sorted(names)
-    return ", ".join(shown[:5]) + (f" and {len(shown) - 5} more" if len(shown) > 5 else "")
+def _list(names: list[str], sources: Mapping[str, bytes]) -> str:
+    shown = sorted(set(names))
+    more = f" and {len(shown) - 5} more" if len(shown) > 5 else ""
+    return ", ".join(name + _place(name, sources) for name in shown[:5]) + more
+
+
+def _place(name: str, sources: Mapping[str, bytes]) -> str:
+    """Where a source first says ``name``, or the last part of a C++ name; "" where none does."""
+    parts: list[str] = []
+    mangled = name if name.startswith("_Z") else ""
+    while mangled and (match := re.search(r"(?<!\d)(\d+)(?=[A-Za-z_])", mangled)):
+        rest = mangled[match.end() :]
+        parts.append(rest[: int(match[1])])
+        mangled = rest[int(match[1]) :]
+    for word in (name, *reversed(parts)):
+        for file, content in sources.items():
+            for number, line in enumerate(content.splitlines(), 1):
+                if re.search(rb"(?<!\w)" + re.escape(word.encode()) + rb"(?!\w)", line):
+                    return f" ({file}:{number})"
+    return ""
 
 
 def _everyday(name: str, origin: str) -> bool:
@@ -103,8 +174,7 @@ def _reason(name: str) -> str:
     return next((reason for reason, pattern in _FORBIDDEN.items() if re.fullmatch(pattern, name)), "")
 
 
-def _read(elf: ELFFile) -> tuple[list[str], list[tuple[str, str]]]:
-    """The needed libraries, and the imported symbols with the library that each is bound to."""
+def _read(elf: ELFFile) -> _Object:
     needed: list[str] = []
     origins: dict[int, str] = {}
     versions: GNUVerSymSection | None = None
@@ -121,9 +191,51 @@ def _read(elf: ELFFile) -> tuple[list[str], list[tuple[str, str]]]:
             symbols = section
     if symbols is None:
         raise ELFError("no dynamic symbols")
-    imported = []
+    imported, exported = [], []
     for index, symbol in enumerate(symbols.iter_symbols()):
         if symbol.name and symbol["st_shndx"] == "SHN_UNDEF":
             number = versions.get_symbol(index)["ndx"] if versions is not None else None
             imported.append((symbol.name, origins.get(number, "") if isinstance(number, int) else ""))
-    return needed, imported
+        elif symbol.name:
+            exported.append(symbol.name)
+    return _Object(needed, imported, exported, _run_first(elf), list(_raw(elf)))
+
+
+def _run_first(elf: ELFFile) -> list[str]:
+    """The functions of the arrays that the loader calls, by name; by address where they have none."""
+    arrays = [s for s in elf.iter_sections() if s["sh_type"] in ("SHT_INIT_ARRAY", "SHT_PREINIT_ARRAY")]
+    spans = [range(array["sh_addr"], array["sh_addr"] + array["sh_size"]) for array in arrays]
+    table = elf.get_section_by_name(".symtab")
+    symbols = list(table.iter_symbols()) if isinstance(table, SymbolTableSection) else []
+    names = {s["st_value"]: s.name for s in symbols if s["st_info"]["type"] == "STT_FUNC"}
+    dynamic = elf.get_section_by_name(".dynsym")
+    found = []
+    for section in elf.iter_sections():
+        if isinstance(section, RelocationSection):
+            for relocation in section.iter_relocations():
+                if any(relocation["r_offset"] in span for span in spans):
+                    number = relocation["r_info_sym"]
+                    if number and isinstance(dynamic, SymbolTableSection):
+                        found.append(dynamic.get_symbol(number).name)
+                    else:
+                        address = relocation["r_addend"] if section.is_RELA() else 0
+                        found.append(names.get(address, f"at {address:#x}"))
+    return found
+
+
+def _raw(elf: ELFFile) -> Iterator[str]:
+    """The instructions in ``_RAW`` that the code holds."""
+    machine = _MACHINES.get(elf["e_machine"])
+    if machine is None:
+        raise ELFError("made for another machine")
+    for section in elf.iter_sections():
+        if section["sh_type"] != "SHT_PROGBITS" or not section["sh_flags"] & 4:  # SHF_EXECINSTR
+            continue
+        code = section.data()
+        if elf["e_machine"] == "EM_X86_64" and not _RAW_BYTES.search(code):
+            continue  # most code, and disassembling takes long
+        disassembler = Cs(*machine)
+        disassembler.skipdata = True
+        for _, _, name, operand in disassembler.disasm_lite(code, section["sh_addr"]):
+            if name in _RAW and (name != "int" or operand == "0x80"):
+                yield name

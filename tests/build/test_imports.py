@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 HONEST = r"""
 #include <algorithm>
 #include <cassert>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -50,7 +49,7 @@ extern "C" double launch(int n, char* text) {
   printf("%s %s\n", stream.str().c_str(), getenv("DEBUG"));
   fprintf(stderr, "%d", once);
   fflush(stdout);
-  std::cerr << std::chrono::steady_clock::now().time_since_epoch().count();
+  std::cerr << "said";
   void* p = nullptr;
   if (cudaMalloc(&p, 4)) exit(EXIT_FAILURE);
   if (n < 3) throw std::invalid_argument("n");
@@ -97,6 +96,10 @@ def test_honest_code_passes(tmp_path: Path, flag: str) -> None:
         ("csignal", "signal(11, nullptr)", "catches signals: signal"),
         ("sys/mman.h", "mprotect(nullptr, 0, 7)", "maps or protects memory: mprotect"),
         ("unistd.h", "sleep(1)", "waits instead of working: sleep"),
+        ("ctime", "time(nullptr)", "reads the clock: time"),
+        ("chrono", "(void)std::chrono::steady_clock::now()", "reads the clock: _ZNSt6chrono"),
+        ("cmath", 'asm volatile("syscall" ::: "rax", "rcx", "r11")', "holds a raw system call: syscall"),
+        ("cmath", 'asm volatile("rdtsc" ::: "rax", "rdx")', "holds a raw read of the clock: rdtsc"),
         ("cmath", 'extern "C" int cudaGetDriverEntryPoint(); cudaGetDriverEntryPoint()', "the driver behind"),
         ("cmath", 'extern "C" int cuInit(int); cuInit(0)', "the driver behind the runtime: cuInit"),
         (
@@ -111,6 +114,31 @@ def test_what_no_launcher_may_do_is_named(tmp_path: Path, header: str, body: str
     source = f'#include <{header}>\n{declaration};\nextern "C" void launch() {{ {call}; }}\n'
     (found,) = violations(_library(tmp_path, source, "-w"))
     assert reason in found
+
+
+def test_the_source_line_is_told(tmp_path: Path) -> None:
+    source = "#include <unistd.h>\n#include <chrono>\n\nint launch() { return fork(); }\n"
+    source += "auto other() { return std::chrono::steady_clock::now(); }\n"
+    found = violations(_library(tmp_path, source), {"k.cu": source.encode()})
+    assert "starts or replaces programs: fork (k.cu:4)" in found
+    assert any("steady_clock3nowEv (k.cu:5)" in reason for reason in found)
+
+
+def test_what_runs_before_the_first_call_is_named(tmp_path: Path) -> None:
+    early = "int n; struct S { S() { n = 2; } } s; __attribute__((constructor)) static void early() { n = 1; }"
+    assert violations(_library(tmp_path, early)) == ("runs code before the first call: _ZL5earlyv",)
+
+
+def test_replacing_what_the_runner_calls_is_named(tmp_path: Path) -> None:
+    source = 'extern "C" int cudaDeviceSynchronize() { return 0; } extern "C" long stride() { return 1; }'
+    found = violations(_library(tmp_path, source))
+    assert found == ("defines what belongs to the system: cudaDeviceSynchronize",)
+
+
+def test_an_assignment_may_permit_more(tmp_path: Path) -> None:
+    source = "#include <unistd.h>\nint launch() { return fork(); }\n"
+    assert violations(_library(tmp_path, source), allowed=("v?fork",)) == ()
+    assert violations(_library(tmp_path, source), allowed=("f",))
 
 
 def test_another_library_is_named(tmp_path: Path) -> None:
