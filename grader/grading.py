@@ -33,7 +33,7 @@ from grader.excerpt import excerpt
 from grader.exit_codes import ExitCode
 from grader.identity import judging_sha256
 from grader.judge import pytorch
-from grader.judge.correctness import Judged, judge
+from grader.judge.correctness import Excuse, Judged, judge
 from grader.judge.measure import Measured, Timing, measure
 from grader.judge.remembered import remembered
 from grader.launchers import LauncherError, launcher, launcher_copies
@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     from grader.assignments.assignment import Assignment, ProblemPoints
     from grader.build.compile import Build
     from grader.build.toolchain import Toolchain
-    from grader.devices.device import Device, Finding, Session
+    from grader.devices.device import Device, Session
     from grader.devices.timed import TimedSession
     from grader.problems.problem import Case, Problem
     from grader.sandbox.sandbox import Sandbox
@@ -598,7 +598,7 @@ class _Judge:
                 groups=list(score.groups),
                 cases=list(judged.cases),
             ),
-            checks=[_check(tool, checked.findings, sources) for tool in get_args(Tool)],
+            checks=[_check(tool, checked, sources) for tool in get_args(Tool)],
             performance=measured.performance,
             hints=[
                 HintRecord(**vars(hint), source=excerpt(sources, hint.file, hint.line))
@@ -639,14 +639,25 @@ class _Judge:
             memory=memory,
             seconds=limits.run_seconds_gpu if device.kind == "gpu" else limits.run_seconds_sim,
             begin=begin,
+            excuses=self._excuses(cases),
         )
+
+    def _excuses(self, cases: tuple[Case, ...]) -> dict[str, Excuse]:
+        """What the assignment does not hold against anyone, by the names of cases."""
+        waivers = [one for one in self._request.assignment.waivers if one.problem == self._entry.id]
+        return {
+            case.name: Excuse(frozenset(waiver.findings), waiver.reason)
+            for waiver in reversed(waivers)
+            for case in cases
+            if waiver.covers(case.sizes, case.distribution)
+        }
 
     def _measured(self, library: Path, judged: Judged, memory: Memory) -> Measured:
         """The speed; of no interest, and not measured, where the numbers are wrong."""
         machine, target = self._machine, self._entry.target
         if machine.gpu is None:
             return Measured(_no_speed(Verdict.NOT_MEASURED, target, NO_GPU))
-        if any(case.verdict is not Verdict.PASS for case in judged.cases):
+        if any(case.verdict is not Verdict.PASS for case in judged.cases if not case.waived):
             return Measured(_no_speed(Verdict.FAIL, target, NOT_RIGHT))
         if not self._problem.timing_cases(self._request.seed):
             return Measured(_no_speed(Verdict.NOT_MEASURED, target, NO_CASES))
@@ -705,14 +716,17 @@ def _build_result(build: Build) -> BuildResult:
     )
 
 
-def _check(tool: Tool, findings: tuple[Finding, ...], sources: Mapping[str, bytes]) -> CheckResult:
-    mine = [finding for finding in findings if finding.tool == tool]
-    counting = [finding for finding in mine if finding.kind not in ONLY_REPORTED]
+def _check(tool: Tool, checked: Judged, sources: Mapping[str, bytes]) -> CheckResult:
+    mine = [finding for finding in (*checked.findings, *checked.waived) if finding.tool == tool]
+    counting = [
+        finding for finding in mine if finding.kind not in ONLY_REPORTED and finding not in checked.waived
+    ]
     return CheckResult(
         tool=tool,
         verdict=Verdict.FAIL if counting else Verdict.PASS,
         findings=[
             FindingRecord(
+                waived=checked.waived.get(finding, ""),
                 kind=finding.kind,
                 kernel=finding.kernel,
                 file=finding.file,

@@ -131,6 +131,10 @@ class CaseResult(_Part):
     verdict: Verdict
     schedule: str | None = Field(default=None, description="the first order of execution that went wrong")
     message: str = Field(default="", description="what happened where there are no numbers to show")
+    waived: str = Field(
+        default="",
+        description="why the case does not count, where the assignment does not hold it against anyone",
+    )
     outputs: list[OutputResult] = []
     diagnosis: str = ""
 
@@ -161,8 +165,9 @@ class SourceLines(_Part):
 
 
 class FindingRecord(_Part):
-    """What a checker saw, once per place."""
+    """What a checker saw, once per place; one with a reason why it is ``waived`` costs nothing."""
 
+    waived: str = ""
     kind: str
     kernel: str
     file: str

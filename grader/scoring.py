@@ -65,7 +65,7 @@ def memory_verdict(
     if any(leaks_fail or kind not in ONLY_REPORTED for kind in kinds):
         return Verdict.FAIL
     if not any(case.verdict is Verdict.PASS for case in cases):
-        return worst(case.verdict for case in cases)
+        return worst(case.verdict for case in cases if not case.waived)
     return Verdict.PASS if checked else Verdict.NOT_MEASURED
 
 
@@ -79,6 +79,8 @@ def score_problem(
 ) -> ProblemScore:
     """The score of a problem whose cases ran, all or in part.
 
+    Waived cases do not count, and a group that has no others leaves its points to the rest.
+
     Args:
         entry: what the problem is worth.
         group_points: points of the groups that do not share equally.
@@ -87,7 +89,13 @@ def score_problem(
         memory: verdict of the memory group.
         performance: the speed verdict.
     """
-    verdicts = {name: worst(case.verdict for case in cases if case.group == name) for name in groups}
+    counted = [case for case in cases if not case.waived]
+    graded = {case.group for case in counted} | (set(groups) - {case.group for case in cases})
+    verdicts = {
+        name: worst(case.verdict for case in counted if case.group == name)
+        for name in groups
+        if name in graded
+    }
     return _score(
         entry, group_points, {**verdicts, MEMORY_GROUP: memory}, performance.verdict, performance.speedup
     )

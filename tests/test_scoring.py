@@ -37,6 +37,19 @@ def points(earned: float, decided: float, possible: float = 20.0) -> Points:
     return Points(earned=earned, decided=decided, possible=possible)
 
 
+def test_waived_cases_do_not_count_and_a_group_of_them_leaves_its_points_to_the_rest() -> None:
+    waived = [
+        case(group, Verdict.NOT_MEASURED).model_copy(update={"waived": "no bucket"}) for group in GROUPS[1:]
+    ]
+    result = score([*ALL_RIGHT[:2], *waived])
+    assert result.points == points(12, 12)
+    assert {group.name: group.possible for group in result.groups} == {
+        "short rows": 4.5,
+        "long rows": 4.5,
+        MEMORY_GROUP: 3,
+    }
+
+
 def test_without_a_gpu_everything_right_is_full_marks_of_what_could_be_decided() -> None:
     result = score()
     assert result.points == points(12, 12)

@@ -12,9 +12,12 @@ import difflib
 import hashlib
 import tomllib
 from pathlib import Path
-from typing import Annotated, get_args
+from typing import TYPE_CHECKING, Annotated, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _FOLDER = Path(__file__).parent
 
@@ -69,6 +72,38 @@ class ProblemPoints(_Table):
         return self.correctness + self.performance
 
 
+class Waiver(_Table):
+    """What is not held against a submission in some cases of a problem: those that meet any condition."""
+
+    problem: str = Field(description="id of the problem")
+    reason: str = Field(description="why, for the reports")
+    findings: tuple[str, ...] = Field(
+        default=(),
+        strict=False,
+        description="kinds of findings that cost nothing there; without any, those cases are not run",
+    )
+    not_multiple_of: dict[str, int] = Field(
+        default_factory=dict, description="condition: the size named is no multiple of the number"
+    )
+    above: dict[str, int] = Field(
+        default_factory=dict, description="condition: the size named is above the number"
+    )
+    contents: tuple[str, ...] = Field(
+        default=(), strict=False, description="condition: the case has one of these distributions of values"
+    )
+
+    def covers(self, sizes: Mapping[str, int], content: str) -> bool:
+        """Whether a case of the problem meets a condition.
+
+        Args:
+            sizes: the sizes of the case by name.
+            content: its distribution of values.
+        """
+        odd = any(name in sizes and sizes[name] % number for name, number in self.not_multiple_of.items())
+        large = any(sizes.get(name, 0) > number for name, number in self.above.items())
+        return odd or large or content in self.contents
+
+
 class Assignment(_Table):
     """A set of problems with points and targets."""
 
@@ -87,12 +122,20 @@ class Assignment(_Table):
     )
     limits: Limits = Field(default=Limits(), description="limits of compiling and running")
     problems: tuple[ProblemPoints, ...] = Field(min_length=1, strict=False, description="in order of reports")
+    waivers: tuple[Waiver, ...] = Field(
+        default=(),
+        strict=False,
+        description="what is not held against a submission; the first that fits counts",
+    )
 
     @model_validator(mode="after")
     def _consistent(self) -> Assignment:
         ids = [problem.id for problem in self.problems]
         if twice := {name for name in ids if ids.count(name) > 1}:
             raise ValueError(f"problem {min(twice)!r} stands twice")
+        for waiver in self.waivers:
+            if waiver.problem not in ids:
+                raise ValueError(f"a waiver names {waiver.problem!r}.{_nearest(waiver.problem, ids)}")
         named = sum(self.group_points.values())
         for problem in self.problems:
             if named > problem.correctness:

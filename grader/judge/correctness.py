@@ -6,7 +6,7 @@ case that killed it and the remaining cases of the problem, and nothing else.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from grader.devices.device import (
@@ -26,6 +26,7 @@ from grader.judge.comparison import changed_elements, compare
 from grader.judge.diagnosis import NOTHING_WRITTEN, diagnose
 from grader.problems.problem import ArrayParameter, Role, ScalarParameter
 from grader.results import BadElement, CaseResult, OutputResult, value
+from grader.scoring import ONLY_REPORTED
 from grader.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -45,6 +46,9 @@ _VERDICTS = {
 }
 """What an answer without arrays means; every other status is the student's code failing."""
 
+_FOLLOWING = frozenset({"unchecked_error"})
+"""Kinds of findings that come of others: who does not ask learns nothing of a kernel that failed."""
+
 _ORDER = f"right in {Schedule.PROGRAM}, so the result depends on the order of execution"
 _OTHER_STREAM = (
     "right with inputs and outputs in place, wrong when they come and go on the given streams: is work on "
@@ -60,11 +64,33 @@ _LATER_CALL = (
 
 
 @dataclass(frozen=True)
+class Excuse:
+    """What an assignment does not hold against a kernel in one case.
+
+    Attributes:
+        kinds: the kinds of findings that cost nothing there; without any the case is not run at all.
+        reason: why, for people.
+    """
+
+    kinds: frozenset[str]
+    reason: str
+
+    def explains(self, answers: Sequence[Answer]) -> bool:
+        """Whether all that went wrong in ``answers``, and something did, is excused."""
+        kinds = [_kinds(answer) for answer in answers]
+        return any(seen & self.kinds for seen in kinds) and all(
+            seen <= self.kinds | _FOLLOWING if seen else answer.usable
+            for seen, answer in zip(kinds, answers, strict=True)
+        )
+
+
+@dataclass(frozen=True)
 class Judged:
     """What the cases of one problem showed on one device."""
 
     cases: tuple[CaseResult, ...]
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[Finding, ...] = ()  # that count
+    waived: Mapping[Finding, str] = field(default_factory=dict)  # that do not, and why
     hints: tuple[Hint, ...] = ()
     printed: str = ""
     summary: str = ""  # one line where every case says the same
@@ -86,6 +112,7 @@ def judge(
     memory: Memory,
     seconds: float,
     begin: Callable[[Case], None] = lambda _case: None,
+    excuses: Mapping[str, Excuse] | None = None,
 ) -> Judged:
     """Run ``cases`` in order, each under every schedule, and compare.
 
@@ -97,18 +124,21 @@ def judge(
         memory: which pointers the entry point takes.
         seconds: wall time after which a call counts as hung.
         begin: called with each case before it runs; what it raises ends the judging.
+        excuses: what is not held against the submission, by the names of cases.
     """
     results: list[CaseResult] = []
     answers: list[Answer] = []
+    found = _Findings()
     previous: Mapping[str, NDArray[np.generic]] | None = None
     session: Session | None = None
     ended: CaseResult | None = None
     try:
         for case in cases:
-            begin(case)
-            if ended is not None:
-                results.append(_not_run(case, ended))
+            excuse = (excuses or {}).get(case.name)
+            if (skipped := _skipped(case, excuse, ended)) is not None:
+                results.append(skipped)
                 continue
+            begin(case)
             if session is None:
                 opened = _open(case, open_session)
                 if isinstance(opened, CaseResult):
@@ -117,24 +147,62 @@ def judge(
                     continue
                 session = opened
             result, seen = _judge_case(problem, case, session, schedules, memory, seconds, previous)
+            result = found.take(result, seen, excuse)
             results.append(result)
             answers += seen
             previous = seen[-1].arrays
             if not seen[-1].goes_on:
                 session.close()
                 session = None
-                if seen[-1].status is not Status.UNSUPPORTED:
+                if seen[-1].status is not Status.UNSUPPORTED and not result.waived:
                     ended = result
     finally:
         if session is not None:
             session.close()
     return Judged(
         cases=tuple(results),
-        findings=tuple(dict.fromkeys(finding for answer in answers for finding in answer.findings)),
+        findings=tuple(found.counting),
+        waived={finding: reason for finding, reason in found.waived.items() if finding not in found.counting},
         hints=hints(count for answer in answers for count in answer.counts),
         printed="".join(answer.printed for answer in answers),
         summary=_summary(results),
     )
+
+
+class _Findings:
+    """What the checkers saw in all cases, what counts apart from what does not; each once, in order."""
+
+    def __init__(self) -> None:
+        self.counting: dict[Finding, None] = {}
+        self.waived: dict[Finding, str] = {}
+
+    def take(self, result: CaseResult, answers: Sequence[Answer], excuse: Excuse | None) -> CaseResult:
+        """Add the findings of a case; returns its result, waived if nothing else than those made it fail."""
+        excused = excuse is not None and excuse.explains(answers)
+        for finding in (finding for answer in answers for finding in answer.findings):
+            if excuse is not None and excused and finding.kind not in ONLY_REPORTED:
+                self.waived[finding] = excuse.reason
+            else:
+                self.counting[finding] = None
+        failed_so = result.verdict is Verdict.FAIL and not any(output.bad for output in result.outputs)
+        return _waived(result, excuse) if excuse is not None and excused and failed_so else result
+
+
+def _kinds(answer: Answer) -> frozenset[str]:
+    """The kinds of findings that count; guard zones, where there are any, stand in for memcheck."""
+    seen = frozenset(finding.kind for finding in answer.findings) - ONLY_REPORTED
+    return seen | {"global_oob"} if answer.overrun else seen
+
+
+def _waived(result: CaseResult, excuse: Excuse) -> CaseResult:
+    return result.model_copy(update={"verdict": Verdict.NOT_MEASURED, "waived": excuse.reason})
+
+
+def _skipped(case: Case, excuse: Excuse | None, ended: CaseResult | None) -> CaseResult | None:
+    """The result of a case that is not run: the assignment excludes it, or an earlier one ended all."""
+    if excuse is not None and not excuse.kinds:
+        return _waived(_failed(case, Verdict.NOT_MEASURED, ""), excuse)
+    return None if ended is None else _not_run(case, ended)
 
 
 def _open(case: Case, open_session: Callable[[], Session]) -> Session | CaseResult:

@@ -59,16 +59,17 @@ def cases(seed: int) -> tuple[Case, ...]:
     """Fixed shapes with fresh content, and a few sizes drawn from the seed."""
     draw = generator(seed)
     small, large = (4 * int(draw.integers(*limits)) for limits in ((4, 8), (260, 1000)))
-    rows = int(draw.integers(67, 128))
+    rows = int(draw.integers(71, 128))
+    borders = (32, 36, 96, 132, 160, 192, 252, 256, 260, 384, 768, 1000, 1024, 1028)
     table = [
         (SMALL, sizes(32, 4), "normal"),
         (SMALL, sizes(32, 12), "normal"),
         (SMALL, sizes(32, small), "normal"),
-        *((BORDER, sizes(32, hidden), "normal") for hidden in (32, 36, 100, 252, 256, 260, 1000, 1024, 1028)),
+        *((BORDER, sizes(32, hidden), "normal") for hidden in borders),
         (LARGE, sizes(4, large), "normal"),
         (LARGE, sizes(4, 4100), "normal"),
         (LARGE, sizes(4, 8192), "normal"),
-        *((TILES, sizes(count, 64), "normal") for count in (1, 31, 33, rows)),
+        *((TILES, sizes(count, 64), "normal") for count in (1, 5, 31, 33, 70, rows)),
         (OFFSET, sizes(32, 96), "mean / sigma 29"),
         (VARIANCE, sizes(32, 64), "sigma 0.02"),
         (TINY, sizes(32, 96), "gradients of 1e-20"),

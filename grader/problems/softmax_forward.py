@@ -75,6 +75,7 @@ def cases(seed: int) -> tuple[Case, ...]:
         (SHORT, sizes(1, 1, 7, short), "normal"),
         *((BORDER, sizes(1, 1, 5, keys), "normal") for keys in borders),
         (LONG, sizes(1, 1, 5, long), "normal"),
+        (LONG, sizes(1, 1, 5, 1500), "normal"),
         (LONG, sizes(1, 1, 3, 2047), "normal"),
         (LONG, sizes(1, 1, 3, 2048), "uniform"),
         (HEADS, sizes(3, 4, 6, odd), "normal"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from rich.console import Console, Group
@@ -146,8 +147,9 @@ def _build(build: BuildResult) -> Iterator[RenderableType]:
 
 
 def _correctness(correctness: CorrectnessResult) -> Iterator[RenderableType]:
-    passed = sum(case.verdict is Verdict.PASS for case in correctness.cases)
-    yield Text(f"{passed}/{len(correctness.cases)} cases")
+    counted = [case for case in correctness.cases if not case.waived]
+    passed = sum(case.verdict is Verdict.PASS for case in counted)
+    yield Text(f"{passed}/{len(counted)} cases")
     if correctness.summary:
         yield Text(plain(correctness.summary))
         return
@@ -155,7 +157,7 @@ def _correctness(correctness: CorrectnessResult) -> Iterator[RenderableType]:
     for column in ("case group", "cases", "points", ""):
         groups.add_column(column, justify="right" if column in {"cases", "points"} else "left")
     for group in correctness.groups:
-        cases = [case for case in correctness.cases if case.group == group.name]
+        cases = [case for case in counted if case.group == group.name]
         right = sum(case.verdict is Verdict.PASS for case in cases)
         groups.add_row(
             group.name,
@@ -164,7 +166,9 @@ def _correctness(correctness: CorrectnessResult) -> Iterator[RenderableType]:
             Text(group.verdict, style=STYLES[group.verdict]),
         )
     yield groups
-    wrong = [case for case in correctness.cases if case.verdict is not Verdict.PASS]
+    for reason, count in Counter(case.waived for case in correctness.cases if case.waived).items():
+        yield Text(f"{count} more {'case' if count == 1 else 'cases'} waived: {reason}", style="dim")
+    wrong = [case for case in counted if case.verdict is not Verdict.PASS]
     for case in wrong[:SHOWN_CASES]:
         yield from _case(case)
     if len(wrong) > SHOWN_CASES:
@@ -202,7 +206,8 @@ def _findings(problem: ProblemResult) -> Iterator[Text]:
     for check in problem.checks:
         for finding in check.findings:
             place = f"{finding.file}:{finding.line}" if finding.line else finding.kernel
-            yield Text(f"{check.tool} {finding.kind}  {plain(place)}  {plain(finding.message)}")
+            waived = f" (waived: {finding.waived})" if finding.waived else ""
+            yield Text(f"{check.tool} {finding.kind}  {plain(place)}  {plain(finding.message)}{waived}")
 
 
 def _performance(problem: ProblemResult) -> Iterator[RenderableType]:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from grader.assignments.assignment import AssignmentError, available, load, read
+from grader.problems import load_all
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -86,6 +87,39 @@ def test_a_wrong_file_is_refused_with_the_key_and_the_remedy(
 ) -> None:
     with pytest.raises(AssignmentError, match=message):
         read(written(tmp_path, TEXT.replace(old, new, 1)))
+
+
+WAIVER = """
+[[waivers]]
+problem = "softmax_forward"
+reason = "no bucket"
+above = { to_len = 1024 }
+not_multiple_of = { rows = 4 }
+contents = ["null mask"]
+"""
+
+
+def test_a_waiver_covers_the_cases_that_meet_a_condition(tmp_path: Path) -> None:
+    (waiver,) = read(written(tmp_path, TEXT + WAIVER)).waivers
+    assert waiver.covers({"to_len": 1025}, "normal")
+    assert waiver.covers({"rows": 5}, "normal")
+    assert waiver.covers({}, "null mask")
+    assert not waiver.covers({"to_len": 1024, "rows": 8}, "normal")
+
+
+def test_a_waiver_of_no_problem_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(AssignmentError, match=r"a waiver names 'softmax_forwards'\. Did you mean"):
+        read(written(tmp_path, TEXT + WAIVER.replace("softmax_forward", "softmax_forwards")))
+
+
+def test_every_shipped_waiver_covers_some_cases_but_not_all() -> None:
+    for waiver in load("handout").waivers:
+        cases = load_all()[waiver.problem].cases(1)
+        covered = [waiver.covers(case.sizes, case.distribution) for case in cases]
+        assert any(covered)
+        assert not all(covered)
+        if waiver.contents:
+            assert set(waiver.contents) <= {case.distribution for case in cases}
 
 
 def test_the_same_problem_twice_is_refused(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from grader.devices.device import (
     Answer,
     ArrayArgument,
     Call,
+    Finding,
     LoadError,
     Memory,
     Schedule,
@@ -99,6 +100,7 @@ def run(
     work: Callable[[Call], Answer],
     schedules: tuple[Schedule, ...] = (Schedule.PROGRAM,),
     cases: tuple[Case, ...] = CASES,
+    excuses: dict[str, correctness.Excuse] | None = None,
 ) -> tuple[correctness.Judged, list[FakeSession]]:
     sessions: list[FakeSession] = []
 
@@ -106,7 +108,9 @@ def run(
         sessions.append(FakeSession(work))
         return sessions[-1]
 
-    judged = correctness.judge(PROBLEM, cases, opened, schedules, memory=Memory.DEVICE, seconds=1.0)
+    judged = correctness.judge(
+        PROBLEM, cases, opened, schedules, memory=Memory.DEVICE, seconds=1.0, excuses=excuses
+    )
     return judged, sessions
 
 
@@ -252,3 +256,71 @@ def test_streams_are_distinct_unless_the_case_says_otherwise() -> None:
     two = correctness.arguments(PROBLEM, CASES[0], double(CASES[0]))
     assert [argument.index for argument in one if isinstance(argument, StreamArgument)] == [0, 0]
     assert [argument.index for argument in two if isinstance(argument, StreamArgument)] == [0, 1]
+
+
+PAST = Finding("memcheck", "global_oob", "ker", "k.cu", 7, "reads past the end")
+RACE = Finding("racecheck", "race_shared", "ker", "k.cu", 9, "races")
+LEAK = Finding("memcheck", "leak", "", "k.cu", 3, "never freed")
+EXCUSE = correctness.Excuse(frozenset({"global_oob"}), "the starter does")
+
+
+def seen(*findings: Finding, dead: bool = True) -> Callable[[Call], Answer]:
+    """Case 1 shows ``findings``, and dies of them."""
+
+    def work(call: Call) -> Answer:
+        x = call.arguments[0]
+        assert isinstance(x, ArrayArgument)
+        assert x.data is not None
+        if x.data[0] != 1:
+            return right(call)
+        fault = Answer(Status.CUDA_ERROR, "illegal address") if dead else right(call)
+        return replace(fault, findings=findings)
+
+    return work
+
+
+def test_an_excused_death_is_waived_and_ends_nothing() -> None:
+    judged, sessions = run(seen(PAST, LEAK), excuses={"case 1": EXCUSE})
+    assert [case.verdict for case in judged.cases] == [Verdict.PASS, Verdict.NOT_MEASURED, Verdict.PASS]
+    assert [case.waived for case in judged.cases] == ["", "the starter does", ""]
+    assert (judged.findings, judged.waived) == ((LEAK,), {PAST: "the starter does"})
+    assert [session.closed for session in sessions] == [True, True]
+
+
+@pytest.mark.parametrize("findings", [(), (RACE,), (PAST, RACE), (LEAK,)])
+def test_what_is_not_excused_counts_in_an_excused_case_too(findings: tuple[Finding, ...]) -> None:
+    judged, _ = run(seen(*findings), excuses={"case 1": EXCUSE})
+    assert judged.cases[1].verdict is Verdict.FAIL
+    assert judged.cases[2].message.startswith("not run")
+    assert judged.findings == findings
+
+
+def test_a_finding_that_another_case_shows_too_counts() -> None:
+    def everywhere(call: Call) -> Answer:
+        return replace(right(call), findings=(PAST,))
+
+    judged, _ = run(everywhere, excuses={"case 1": EXCUSE})
+    assert (judged.findings, judged.waived) == ((PAST,), {})
+
+
+def test_wrong_numbers_are_never_excused() -> None:
+    def wrong(call: Call) -> Answer:
+        answer = right(call)
+        return replace(answer, arrays={**answer.arrays, "y": answer.arrays["x"]}, findings=(PAST,))
+
+    judged, _ = run(wrong, cases=CASES[1:2], excuses={"case 1": EXCUSE})
+    assert judged.cases[0].verdict is Verdict.FAIL
+
+
+def test_what_lies_behind_the_end_is_excused_where_guard_zones_show_it() -> None:
+    def past(call: Call) -> Answer:
+        return replace(right(call), overrun={"y": "element 4 of 4"})
+
+    judged, _ = run(past, excuses={"case 1": EXCUSE})
+    assert [case.verdict for case in judged.cases] == [Verdict.FAIL, Verdict.NOT_MEASURED, Verdict.FAIL]
+
+
+def test_an_excluded_case_is_not_run() -> None:
+    judged, sessions = run(right, excuses={"case 1": correctness.Excuse(frozenset(), "no bucket")})
+    assert [case.waived for case in judged.cases] == ["", "no bucket", ""]
+    assert len(sessions[0].calls) == 2
