@@ -32,6 +32,13 @@ if TYPE_CHECKING:
     """What one process measured, case by case."""
 
 
+HOST_TIMES = (
+    "these are times of whole calls with host pointers, so mostly of allocating and copying, and little of "
+    "the kernel; every operation of the baseline makes such a round trip, as in the original course"
+)
+"""What is to be known of speedups that the method ``host`` measured."""
+
+
 class NoSamplesError(Exception):
     """A record without raw times: nothing was measured, or they were left out."""
 
@@ -86,6 +93,7 @@ def assessed(processes: Sequence[Process], target: float, sizes: Sequence[int | 
         speedup=math.exp(whole.estimate),
         interval=(math.exp(whole.low), math.exp(whole.high)),
         bandwidth_fraction=math.exp(fmean(math.log(case.bandwidth_fraction) for case in together)),
+        message=HOST_TIMES if together[0].method == "host" else "",
         cases=cases,
     )
 

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import cupy
 
-from grader.runner.gpu import ON_DEVICE, TO_DEVICE, TO_HOST, checked, to_device
+from grader.runner.gpu import ON_DEVICE, TO_HOST, checked, to_device
 from grader.runner.host import HostMemory, host_address
 from grader.runner.library import argument, load
+from grader.runner.round_trip import Operand, RoundTrip
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -86,6 +87,7 @@ class Case:
         sizes = [array["bytes"] for array in self._arrays]
         self._slots = [Slot(sizes, host=self._host) for _ in range(header["slots"])]
         self._scratch = [cuda.alloc(size) for size in header["scratch"]]
+        self._temporaries = HostMemory()
         self._streams = [gpu.new_stream() for _ in range(max(1, header["streams"]))]
         self._bases: list[list[Any]] = [[] for _ in range(header["bases"])]
         self.renew(payload)
@@ -94,16 +96,18 @@ class Case:
         self._library: dict[str, Any] = {}
         for path, names in header["libraries"]:
             self._library |= load(path, names)
-        baseline = [self._baseline(slot, header["steps"]) for slot in self._slots]
         self._arms: dict[str, Callable[[], float]] = {
             "nothing": lambda: 0.0,
             "stream": self._by_graph(self._streaming(header["reads"], header["writes"])),
         }
         if self._host:
-            self._arms["baseline"] = self._by_host_clock(self._with_copies(baseline))
+            self._arms["baseline"] = self._by_host_clock(
+                self._round_trips(header["steps"], header["scratch"])
+            )
             self._arms["submission"] = self._by_host_clock(submission)
         else:
-            self._arms["baseline"] = self._by_graph(_in_turn(baseline))
+            baseline = _in_turn([self._baseline(slot, header["steps"]) for slot in self._slots])
+            self._arms["baseline"] = self._by_graph(baseline)
             record = self._by_graph if header["method"] == "graph" else self._by_events
             self._arms["submission"] = record(submission)
 
@@ -196,19 +200,26 @@ class Case:
 
         return run
 
-    def _with_copies(self, baseline: list[Callable[[], None]]) -> Callable[[], None]:
-        """The baseline as a host launcher: copies in, operations, copies out."""
+    def _round_trips(self, steps: list[Header], scratch: list[int]) -> Callable[[], None]:
+        """The baseline on host memory, every operation with copies of its own; temporaries lie there, too."""
+        temporaries = self._temporaries.place(scratch, memoryview(bytearray(sum(scratch))))
+        sizes = [*(array["bytes"] for array in self._arrays), *scratch]
+        handles = [self._streams[0].ptr]
+        trips = []
+        for slot in self._slots:
+            host = [*slot.host, *temporaries]
+            for step in steps:
+                arguments = [argument(kind, value, host, handles) for kind, value in step["arguments"]]
+                result, *operands = (
+                    Operand(passed, host[value], sizes[value])
+                    for passed, (kind, value) in zip(arguments, step["arguments"], strict=True)
+                    if kind == "array"
+                )
+                trips.append(RoundTrip(self._library[step["function"]], arguments, result, operands))
 
         def run() -> None:
-            for slot, operations in zip(self._slots, baseline, strict=True):
-                for place, array in enumerate(self._arrays):
-                    if array["read"]:
-                        cuda.runtime.memcpy(slot.device[place], slot.host[place], array["bytes"], TO_DEVICE)
-                operations()
-                self._streams[0].synchronize()
-                for place, array in enumerate(self._arrays):
-                    if array["written"]:
-                        cuda.runtime.memcpy(slot.host[place], slot.device[place], array["bytes"], TO_HOST)
+            for trip in trips:
+                trip.run(cuda.runtime, self._streams[0].synchronize)
 
         return run
 

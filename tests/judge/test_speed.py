@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from test_timing import Machine
 
-from grader.judge.speed import NoSamplesError, assessed, recomputed
+from grader.judge.speed import HOST_TIMES, NoSamplesError, assessed, recomputed
 from grader.results import PerformanceResult
 from grader.verdict import Verdict
 
@@ -87,3 +87,10 @@ def test_records_without_raw_times_are_refused() -> None:
     del damaged.cases[0].samples["process 2: same"]
     with pytest.raises(ValueError, match="incomplete"):
         recomputed(damaged)
+
+
+def test_times_with_host_pointers_are_said_to_be_mostly_copies() -> None:
+    result = assessed(processes(2.0, method="host"), 1.5, [8, 16, 24])
+    assert result.message == HOST_TIMES
+    assert recomputed(result) == result
+    assert not assessed(processes(2.0), 1.5, [8, 16, 24]).message
