@@ -10,6 +10,7 @@ import shutil
 import signal
 import sys
 import traceback
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -68,6 +69,13 @@ _gradescope = click.option(
     help="Write Gradescope's results.json to FILE.",
 )
 _staff = click.option("--staff", is_flag=True, help="Show seeds and reasons that are not for students.")
+
+
+def _shard(_context: click.Context, _parameter: click.Parameter, text: str | None) -> tuple[int, int]:
+    number, _, count = (text or "1/1").partition("/")
+    if number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count):
+        return int(number), int(count)
+    raise click.BadParameter(f"{text!r} is no part of a whole. Name it as 1/4, 2/4, 3/4 or 4/4.")
 
 
 class _FaultError(click.ClickException):
@@ -191,9 +199,14 @@ def grade(
 @click.option(
     "--jobs",
     type=click.IntRange(min=1),
-    help="Gradings at a time.  [default: 1 on a GPU, else half the processors]",
+    help="Gradings at a time on the sim, builds at a time ahead of GPUs.  [default: all processors]",
+)
+@click.option(
+    "--gpus", type=click.IntRange(min=1), default=1, show_default=True, help="How many GPUs to use."
 )
 @click.option("--force", is_flag=True, help="Grade finished submissions again.")
+@click.option("--only", multiple=True, metavar="NAME", help="Only this submission; repeatable.")
+@click.option("--shard", callback=_shard, metavar="I/N", help="Only part I of N, for several machines.")
 @_assignment
 @_device
 @_sandbox
@@ -203,7 +216,10 @@ def batch(
     folder: Path,
     out: Path,
     jobs: int | None,
+    gpus: int,
     force: bool,
+    only: tuple[str, ...],
+    shard: tuple[int, int],
     assignment: str,
     device: str,
     sandbox: str,
@@ -215,17 +231,30 @@ def batch(
     What is finished is kept: the same command again grades only what is new, changed, or failed for a reason
     of the machine.
     """
-    from grader.batch import batch as batches  # noqa: PLC0415 - PyTorch takes seconds, see grade
+    from grader.batch import batch as batches  # noqa: PLC0415 - takes a second that others need not wait
+    from grader.batch import progress  # noqa: PLC0415
+    from grader.batch.records import StorageError  # noqa: PLC0415
 
     request = batches.Request(
-        folder, out, _load(assignment, ()), device, sandbox, memory, seed, jobs=jobs, force=force
+        folder=folder,
+        out=out,
+        assignment=_load(assignment, ()),
+        device=device,
+        sandbox=sandbox,
+        memory=memory,
+        seed=seed,
+        jobs=jobs,
+        gpus=gpus,
+        since=datetime.now(UTC) if force else None,
+        only=only,
+        shard=batches.Shard(*shard),
     )
-    shown = sys.stderr.isatty()
     try:
-        outcome = batches.run(request, lambda line: click.echo(line, err=True) if shown else None)
+        with progress.shown(sys.stderr) as show:
+            outcome = batches.run(request, show)
     except batches.FolderError as error:
         raise _FaultError(str(error), ExitCode.USAGE) from error
-    except batches.StorageError as error:
+    except (batches.MachineError, StorageError) as error:
         raise _FaultError(str(error), ExitCode.MACHINE_FAULT) from error
     if outcome.ignored:
         more = ", ..." if len(outcome.ignored) > SHOWN_IGNORED else ""

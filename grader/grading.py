@@ -134,9 +134,9 @@ class Bench:
         self.turn = turn or nullcontext()
         self.pytorch: pytorch.Others | None = None  # what the first grading on a GPU found
 
-    def machine(self, device: str, sandbox: str) -> Machine:
-        """What there is to grade with; see ``find_machine``."""
-        if (device, sandbox) not in self._machines or not self._remembers:
+    def machine(self, device: str, sandbox: str, *, again: bool = False) -> Machine:
+        """What there is to grade with, looked for ``again`` if so asked; see ``find_machine``."""
+        if again or not self._remembers or (device, sandbox) not in self._machines:
             self._machines[device, sandbox] = find_machine(device, sandbox)
         return self._machines[device, sandbox]
 

@@ -1,38 +1,32 @@
 """Grades every submission of a folder and keeps what is finished.
 
-A record is current if the same grader would judge the same files under the same assignment again, and if it
-answers what is asked for now; then its submission is not graded again. Lost points are a result like any
-other; a fault of the machine is none.
+Workers grade; see ``worker.py``. On the sim each builds what it grades, on all processors. On GPUs the
+processors build ahead, and each GPU has two workers that take turns at it: one has it while the other checks
+on the sim.
 """
 
 from __future__ import annotations
 
-import itertools
+import difflib
 import os
-import signal
 import tempfile
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from grader import __version__, leftovers
-from grader.batch.children import GRADE, Children
-from grader.batch.discovery import Entry, discover
-from grader.build.toolchain import ToolchainError
-from grader.build.toolchain import find as find_toolchain
-from grader.devices.gpu import probe
+from grader import leftovers
+from grader.batch.crew import WORKER, Crew, EndedError, NobodyLeftError, Place, Worker
+from grader.batch.discovery import Discovery, Entry, discover
+from grader.batch.records import Device, Records, Wish, class_seed, fault, finished
 from grader.exit_codes import ExitCode
-from grader.grading import without_cases
-from grader.problems import load_all
+from grader.grading import grader_info, without_cases
 from grader.reports.escaping import plain
-from grader.reports.folder import GRADEBOOK, RECORD, write_pages
-from grader.reports.gradebook import gradebook
-from grader.results import GraderInfo, Record, RecordError, SubmissionInfo, read, write, write_text
+from grader.reports.folder import RECORD
+from grader.results import Record, SubmissionInfo
 from grader.scoring import total
-from grader.submission import SubmissionError, UsageError, collect
 from grader.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -40,15 +34,29 @@ if TYPE_CHECKING:
 
     from grader.assignments.assignment import Assignment
 
-SAID_LINES = 20  # of a process that ended without a record; a traceback's end
+WORKERS_PER_GPU = 2
+PROCESSORS_PER_GPU = 2  # that its runner and its judge have to themselves
+SHOWN_NAMES = 5
 
 
 class FolderError(Exception):
     """There is nothing to grade, or no place for the results; the message says what to name instead."""
 
 
-class StorageError(Exception):
-    """Results cannot be written; what was finished before is kept."""
+class MachineError(Exception):
+    """This machine cannot grade; the message says what is missing."""
+
+
+@dataclass(frozen=True)
+class Shard:
+    """Part ``number`` of ``count``, from 1."""
+
+    number: int = 1
+    count: int = 1
+
+    def of(self, entries: Sequence[Entry]) -> tuple[Entry, ...]:
+        """The entries that belong to this part; each belongs to one."""
+        return tuple(entries[self.number - 1 :: self.count])
 
 
 @dataclass(frozen=True)
@@ -58,9 +66,13 @@ class Request:
     Attributes:
         folder: holds the submissions.
         out: receives a folder for each submission, the gradebook and the page.
-        jobs: gradings at a time; None for one on a GPU, which they would share, else half the processors.
-        force: whether to grade finished submissions too.
-        command: what grades one submission, followed by its path and the options of ``grader grade``.
+        seed: of all gradings; None for the one that ``out`` holds, drawn by its first batch.
+        jobs: gradings at a time on the sim, builds at a time ahead of GPUs; None for all processors.
+        gpus: how many GPUs to use, where there are any.
+        since: finished submissions that were graded before are graded again; None keeps them.
+        only: names of submissions; all if empty.
+        shard: the part to grade.
+        command: what runs a worker.
     """
 
     folder: Path
@@ -71,8 +83,26 @@ class Request:
     memory: str = "auto"
     seed: int | None = None
     jobs: int | None = None
-    force: bool = False
-    command: Sequence[str] = GRADE
+    gpus: int = 1
+    since: datetime | None = None
+    only: tuple[str, ...] = ()
+    shard: Shard = Shard()
+    command: Sequence[str] = WORKER
+
+
+@dataclass(frozen=True)
+class Step:
+    """What a person sees while it goes on: a line, and how far the batch is.
+
+    Attributes:
+        line: what happened.
+        done: submissions of this run that are finished.
+        todo: all submissions of this run.
+    """
+
+    line: str
+    done: int
+    todo: int
 
 
 @dataclass(frozen=True)
@@ -86,6 +116,7 @@ class Outcome:
         missing: submissions that an interrupt left without a result.
         interrupted: whether one did.
         ignored: files in the folder that are no submission.
+        stopped: why the batch could not go on, empty if it could.
     """
 
     graded: int
@@ -94,22 +125,151 @@ class Outcome:
     missing: int
     interrupted: bool
     ignored: tuple[str, ...]
+    stopped: str = ""
 
     @property
     def exit_code(self) -> ExitCode:
         """Lost points are no failure of a batch; an ungraded submission is."""
         if self.interrupted:
             return ExitCode.INTERRUPTED
-        return ExitCode.MACHINE_FAULT if self.faults else ExitCode.OK
+        return ExitCode.MACHINE_FAULT if self.faults or self.stopped else ExitCode.OK
 
 
-def run(request: Request, progress: Callable[[str], None] = lambda _line: None) -> Outcome:
-    """Grade what is not graded yet; ``progress`` gets a line for each submission that is finished.
+@dataclass
+class _Run:
+    """A batch that goes on."""
+
+    request: Request
+    records: Records
+    seed: int
+    todo: tuple[Entry, ...]
+    before: Mapping[str, str]  # scores of what is graded again
+    kept: int
+    progress: Callable[[Step], None]
+    done: int = 0
+    broke: set[str] = field(default_factory=set)  # submissions after which a GPU works no more
+    stopped: str = ""
+
+    def say(self, line: str) -> None:
+        self.progress(Step(line, self.done, len(self.todo)))
+
+    def keep(self, entry: Entry, record: Record) -> None:
+        """Write a record and say so."""
+        self.records.keep(entry, record)
+        if self.request.shard.count == 1:  # else others know more
+            self.records.show()
+        self.done += 1
+        was = f" (was {self.before[entry.name]})" if entry.name in self.before else ""
+        number = f"[{self.kept + self.done}/{self.kept + len(self.todo)}]"
+        self.say(f"{number} {entry.name}  {_summary(record)}{was}  {record.seconds:.1f} s")
+
+
+def run(request: Request, progress: Callable[[Step], None] = lambda _step: None) -> Outcome:
+    """Grade what is not graded yet; ``progress`` is told of each submission that is finished.
 
     Raises:
         FolderError: no such folder, nothing in it, or results would become submissions.
+        MachineError: this machine cannot grade.
         StorageError: the disk is full or the folder of the results read-only.
     """
+    _check_folders(request)
+    with _crews(request) as (builders, graders, device, wanted):
+        found = find(request.folder, wanted)
+        chosen = choose(found.entries, request.only, request.shard)
+        records = Records(request.out.resolve())
+        seed = class_seed(request.out) if request.seed is None else request.seed
+        wish = Wish(request.assignment, device, request.sandbox, request.memory, request.seed)
+        stale = {entry.name for entry in chosen if not records.stands(entry, wish, wanted)}
+        old = {
+            entry.name for entry in chosen if request.since and not records.made_since(entry, request.since)
+        }
+        todo = tuple(entry for entry in chosen if entry.name in stale | old)
+        before = {entry.name: _score(record) for entry in todo if (record := records[entry.name])}
+        records.expect(found.entries)
+        for entry in todo:
+            if entry.name in stale:
+                records.forget(entry)
+        running = _Run(request, records, seed, todo, before, len(chosen) - len(todo), progress)
+        interrupted = _grade_all(running, builders, graders)
+    records.show_all(request.assignment.title)
+    mine = {entry.name: records[entry.name] for entry in chosen}
+    return outcome(mine, running.kept, found.ignored, interrupted=interrupted, stopped=running.stopped)
+
+
+def outcome(
+    results: Mapping[str, Record | None],
+    kept: int,
+    ignored: tuple[str, ...],
+    *,
+    interrupted: bool = False,
+    stopped: str = "",
+) -> Outcome:
+    """What became of submissions that have these results."""
+    faults = {name: fault(record) for name, record in results.items() if record and not finished(record)}
+    missing = sum(record is None for record in results.values())
+    graded = len(results) - len(faults) - missing
+    return Outcome(graded, kept, faults, missing, interrupted, ignored, stopped)
+
+
+def closing_lines(outcome: Outcome) -> list[str]:
+    """What a person reads at the end; the last line is for scripts too."""
+    lines = [f"{name}: machine fault: {plain(message)}" for name, message in outcome.faults.items()]
+    if outcome.stopped:
+        lines.append(plain(outcome.stopped))
+    if outcome.kept:
+        lines.append(f"kept {outcome.kept} that were graded before (--force grades them again)")
+    last = f"graded {outcome.graded}, machine faults {len(outcome.faults)}"
+    if outcome.interrupted or outcome.missing:
+        word = "interrupted" if outcome.interrupted else "stopped"
+        last += f", {word} before {outcome.missing}: run the same command again to go on"
+    elif outcome.faults:
+        last += ": run the same command again to retry them"
+    return [*lines, last]
+
+
+def find(folder: Path, wanted: tuple[str, ...]) -> Discovery:
+    """The submissions in ``folder``.
+
+    Raises:
+        FolderError: there are none, or it cannot be read.
+    """
+    try:
+        found = discover(folder.resolve(), wanted)
+    except OSError as error:
+        raise FolderError(f"{folder} cannot be read: {error.strerror}.") from error
+    if found.entries:
+        return found
+    if set(found.ignored) & set(wanted):
+        raise FolderError(
+            f"{folder} is one submission, not a folder of them. Grade it with: grader grade {folder}"
+        )
+    raise FolderError(
+        f"{folder} holds no submission. One is a sub-folder, a .zip file, or files named as Canvas "
+        f"names them (doejane_1001_556677_{wanted[0] if wanted else 'kernel.cu'})."
+    )
+
+
+def choose(entries: Sequence[Entry], only: Sequence[str], shard: Shard) -> tuple[Entry, ...]:
+    """The entries called ``only``, all if there are none of these, that belong to ``shard``.
+
+    Raises:
+        FolderError: a name is not there.
+    """
+    names = [entry.name for entry in entries]
+    for name in only:
+        if name not in names:
+            near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+            hint = f"Did you mean {near[0]!r}?" if near else f"There are: {_listed(names)}."
+            raise FolderError(f"--only {name}: there is no such submission. {hint}")
+    return shard.of([entry for entry in entries if not only or entry.name in only])
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - SHOWN_NAMES} more" if len(names) > SHOWN_NAMES else ""
+    return ", ".join(names[:SHOWN_NAMES]) + more
+
+
+def _check_folders(request: Request) -> None:
     folder, out = request.folder.resolve(), request.out.resolve()
     if not folder.is_dir():
         what = "no folder: unpack it first" if folder.exists() else "not there"
@@ -119,200 +279,191 @@ def run(request: Request, progress: Callable[[str], None] = lambda _line: None) 
             f"--out {request.out} lies in {request.folder}, where results would become submissions. "
             "Name a folder outside it."
         )
-    wanted = _wanted(request.assignment)
-    try:
-        found = discover(folder, wanted)
-    except OSError as error:
-        raise FolderError(f"{request.folder} cannot be read: {error.strerror}.") from error
-    if not found.entries:
-        raise FolderError(_nothing(request.folder, found.ignored, wanted))
-    device = _device(request.device)
-    results: dict[str, Record | None] = dict(_earlier(out))
-    stale = [
-        entry
-        for entry in found.entries
-        if not _current(results.get(entry.name), entry, request, device, wanted)
-    ]
-    results |= {entry.name: None for entry in stale}
-    todo = found.entries if request.force else stale
-    kept = len(found.entries) - len(todo)
-    lines = itertools.count(kept + 1)
-
-    def store(entry: Entry, record: Record) -> None:
-        results[entry.name] = record
-        with _storing(out / entry.name):
-            (out / entry.name).mkdir(exist_ok=True)
-            write(record, out / entry.name / RECORD)
-            write_text(gradebook(results), out / GRADEBOOK)
-        progress(
-            f"[{next(lines)}/{len(found.entries)}] {entry.name}  {_summary(record)}  {record.seconds:.1f} s"
-        )
-
-    with _storing(out):
-        out.mkdir(parents=True, exist_ok=True)
-    interrupted = _grade_all(todo, request, device, store)
-    with _storing(out):
-        write_pages(out, results, request.assignment.title)
-    mine = {entry.name: results[entry.name] for entry in found.entries}
-    faults = {name: fault(record) for name, record in mine.items() if record and not finished(record)}
-    missing = sum(record is None for record in mine.values())
-    return Outcome(len(mine) - len(faults) - missing, kept, faults, missing, interrupted, found.ignored)
 
 
-def closing_lines(outcome: Outcome) -> list[str]:
-    """What a person reads at the end; the last line is for scripts too."""
-    lines = [f"{name}: machine fault: {plain(message)}" for name, message in outcome.faults.items()]
-    if outcome.kept:
-        lines.append(f"kept {outcome.kept} that were graded before (--force grades them again)")
-    last = f"graded {outcome.graded}, machine faults {len(outcome.faults)}"
-    if outcome.interrupted:
-        last += f", interrupted before {outcome.missing}: run the same command again to go on"
-    elif outcome.faults:
-        last += ": run the same command again to retry them"
-    return [*lines, last]
-
-
-def finished(record: Record) -> bool:
-    """Whether the submission was judged; a machine that failed, or an interrupt, says nothing of it."""
-    return record.exit_code in {ExitCode.OK, ExitCode.POINTS_LOST}
-
-
-def fault(record: Record) -> str:
-    """Why the machine could not judge it, in one line."""
-    messages = (problem.message for problem in record.problems if problem.verdict is Verdict.INFRA_ERROR)
-    return (record.error or next(filter(None, messages), "no reason was recorded")).partition("\n")[0]
-
-
-def _wanted(assignment: Assignment) -> tuple[str, ...]:
-    known = load_all()
-    graded = (problem.id for problem in assignment.problems if problem.graded and problem.id in known)
-    return tuple(sorted({file for problem_id in graded for file in known[problem_id].files}))
-
-
-def _nothing(folder: Path, ignored: tuple[str, ...], wanted: tuple[str, ...]) -> str:
-    if set(ignored) & set(wanted):
-        return f"{folder} is one submission, not a folder of them. Grade it with: grader grade {folder}"
-    return (
-        f"{folder} holds no submission. One is a sub-folder, a .zip file, or files named as Canvas "
-        f"names them (doejane_1001_556677_{wanted[0] if wanted else 'kernel.cu'})."
-    )
-
-
-def _device(asked: str) -> str:
-    """The kind of device for the whole batch, so that its records compare with each other."""
-    if asked != "auto":
-        return asked
-    try:
-        runtime = find_toolchain().runtime
-    except ToolchainError:
-        return "sim"
-    return "gpu" if probe(runtime).usable else "sim"
-
-
-def _earlier(out: Path) -> Iterator[tuple[str, Record]]:
-    """The records of earlier runs; what is no record of this version is graded again."""
-    for path in sorted(out.glob(f"*/{RECORD}")):
-        if not path.parent.name.isprintable():
-            continue  # no batch made it
+@contextmanager
+def _crews(request: Request) -> Iterator[tuple[Crew | None, Crew, Device, tuple[str, ...]]]:
+    """Who builds ahead, None for nobody; who grades; on what; and the files that problems are in."""
+    processors = len(os.sched_getaffinity(0))
+    with tempfile.TemporaryDirectory(prefix=leftovers.prefix()) as turns:
+        graders = Crew([Place()] * (request.jobs or processors), request.command)
+        builders: Crew | None = None
         try:
-            yield path.parent.name, read(path)
-        except RecordError:
-            continue
+            seen = _look(request, graders)
+            if seen["kind"] == "gpu":
+                gpus = [Place(gpu, Path(turns, gpu)) for gpu in _gpus(request.gpus)]
+                graders.stop()
+                graders = Crew(gpus * WORKERS_PER_GPU, request.command)
+                spare = max(1, processors - PROCESSORS_PER_GPU * len(gpus))
+                builders = Crew([gpus[0]] * (request.jobs or spare), request.command)
+            device = Device(seen["kind"], seen["name"], seen["compiler"])
+            yield builders, graders, device, tuple(seen["files"])
+        finally:
+            graders.stop()
+            if builders is not None:
+                builders.stop()
 
 
-def _current(
-    record: Record | None, entry: Entry, request: Request, device: str, wanted: tuple[str, ...]
-) -> bool:
-    if record is None or not finished(record):
-        return False
-    same_grader = (
-        record.grader == GraderInfo(version=__version__, config_sha256=request.assignment.sha256)
-        and record.assignment == request.assignment.id
-        and [problem.id for problem in record.problems]
-        == [problem.id for problem in request.assignment.problems]
-    )
-    as_asked = (
-        (record.device is None or record.device.kind == device)
-        and (record.sandbox is None or request.sandbox in {"auto", record.sandbox.backend})
-        and request.seed in {None, record.seed}
-        and all(
-            request.memory in {"auto", problem.memory}
-            for problem in record.problems
-            if problem.correctness.cases
-        )
-    )
-    content = (record.submission.sha256, record.submission.error)
-    return same_grader and as_asked and _content(entry, wanted) == content
-
-
-def _content(entry: Entry, wanted: tuple[str, ...]) -> tuple[str, str | None] | None:
-    """What a record says of the files: their hash, or why they cannot be graded; None if nobody can tell."""
+def _look(request: Request, crew: Crew) -> dict[str, Any]:
     try:
-        with (
-            tempfile.TemporaryDirectory(prefix=leftovers.prefix()) as scratch,
-            collect(entry.lay_out(Path(scratch)), wanted) as submission,
-        ):
-            return submission.sha256, None
-    except SubmissionError as error:
-        return "", str(error)
-    except (OSError, UsageError):
-        return None  # grading it tells why
+        with crew.worker() as worker:
+            seen = worker.ask(_asked("look", request, 0))
+    except EndedError as error:
+        raise MachineError(f"{error} at its start:\n{error.said}") from error
+    except OSError as error:
+        raise MachineError(f"A process cannot be started: {error.strerror}.") from error
+    if "error" in seen:
+        raise MachineError(seen["error"])
+    return seen
 
 
-def _grade_all(
-    entries: Sequence[Entry], request: Request, device: str, store: Callable[[Entry, Record], None]
+def _gpus(count: int) -> list[str]:
+    """The GPUs to use, as ``CUDA_VISIBLE_DEVICES`` names them."""
+    named = [name for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name]
+    if named and count > len(named):
+        raise MachineError(
+            f"--gpus {count}: CUDA_VISIBLE_DEVICES shows {len(named)}. Ask for fewer, or show more."
+        )
+    return named[:count] or [str(number) for number in range(count)]
+
+
+def _asked(operation: str, request: Request, seed: int, **more: object) -> dict[str, Any]:
+    return {
+        "operation": operation,
+        "assignment": request.assignment.id,
+        "device": request.device,
+        "sandbox": request.sandbox,
+        "memory": request.memory,
+        "seed": seed,
+        **more,
+    }
+
+
+def _grade_all(running: _Run, builders: Crew | None, graders: Crew) -> bool:
+    """Grade what is to do, faults of the machine once more; return whether an interrupt ended it early."""
+    faulty: dict[str, Record] = {}
+
+    def first(entry: Entry, record: Record) -> None:
+        if finished(record) or entry.name in running.broke:
+            running.keep(entry, record)
+        else:
+            faulty[entry.name] = record
+            running.say(f"{entry.name}  {_summary(record)}, tried again at the end")
+
+    def second(entry: Entry, record: Record) -> None:
+        running.keep(entry, record)
+        del faulty[entry.name]
+
+    if _grade_each(running, running.todo, builders, graders, first):
+        return True
+    again = [entry for entry in running.todo if entry.name in faulty]
+    if _grade_each(running, again, builders, graders, second):
+        return True
+    for entry in again:
+        if entry.name in faulty:
+            running.keep(entry, faulty[entry.name])
+    return False
+
+
+def _grade_each(
+    running: _Run,
+    entries: Sequence[Entry],
+    builders: Crew | None,
+    graders: Crew,
+    take: Callable[[Entry, Record], None],
 ) -> bool:
-    """Grade each entry and ``store`` its record as it comes; return whether an interrupt ended it early."""
-    jobs = request.jobs or (1 if device == "gpu" else max(1, (os.cpu_count() or 1) // 2))
-    children = Children()
-    with ThreadPoolExecutor(jobs) as pool:
-        futures = {pool.submit(_grade, entry, request, device, children): entry for entry in entries}
+    """Grade each entry and ``take`` its record as it comes; return whether an interrupt ended it early."""
+    threads = len(graders) + 2 * (len(builders) if builders else 0)  # some build, some are built and wait
+    with ThreadPoolExecutor(max(1, threads)) as pool:
+        futures = {pool.submit(_grade, running, entry, builders, graders): entry for entry in entries}
         waiting = dict(futures)
         try:
             for future in as_completed(futures):
-                store(futures[future], future.result())
+                try:
+                    take(futures[future], future.result())
+                except NobodyLeftError:
+                    running.stopped = "No GPU works any more. Mend that, then run the same command again."
                 del waiting[future]
         except KeyboardInterrupt:
             pass
         else:
             return False
         finally:
-            pool.shutdown(wait=False, cancel_futures=True)
-            children.stop()
+            if waiting:
+                pool.shutdown(wait=False, cancel_futures=True)
+                graders.stop()
+                if builders is not None:
+                    builders.stop()
     for future, entry in waiting.items():  # what was finished just before the interrupt
         if not future.cancelled() and not future.exception() and finished(future.result()):
-            store(entry, future.result())
+            take(entry, future.result())
     return True
 
 
-def _grade(entry: Entry, request: Request, device: str, children: Children) -> Record:
-    """Grade one entry in a process of its own; whatever becomes of it, a record comes back."""
-    begun = datetime.now(UTC)
+def _grade(running: _Run, entry: Entry, builders: Crew | None, graders: Crew) -> Record:
+    """Grade one entry; whatever becomes of it, a record comes back.
+
+    Raises:
+        StoppedError: the batch was interrupted.
+        NobodyLeftError: no GPU is left.
+    """
+    request, begun = running.request, datetime.now(UTC)
     try:
         with tempfile.TemporaryDirectory(prefix=leftovers.prefix()) as scratch:
-            written, said = Path(scratch, RECORD), Path(scratch, "said")
-            command = [*request.command, str(entry.lay_out(Path(scratch))), "--json", str(written), "--quiet"]
-            command += ["--assignment", request.assignment.id, "--device", device]
-            command += ["--sandbox", request.sandbox, "--memory", request.memory]
-            command += [] if request.seed is None else ["--seed", str(request.seed)]
-            code = children.run(command, said)
-            if written.exists():
-                return _filed(read(written), entry)
-            error = f"{_ended(code)} before it wrote a record; what it said is in {entry.name}/{RECORD}"
-            last = said.read_text(encoding="utf-8", errors="replace").splitlines()[-SAID_LINES:]
-            return _faulty("\n".join([error, *last]), entry, request, begun)
+            path = str(entry.lay_out(Path(scratch)))
+            built = None
+            if builders is not None:
+                with builders.worker() as worker, suppress(EndedError):
+                    built = worker.ask(_asked("build", request, running.seed, path=path))["built"]
+            with graders.worker() as worker:
+                asked = _asked("grade", request, running.seed, path=path, built=built)
+                record = _answered(running, worker, asked, entry, begun)
+                if worker.place.gpu and _may_have_broken_it(record):
+                    return _checked(running, graders, worker, record, entry, begun)
+                return record
     except OSError as error:
         place = f" ({error.filename})" if error.filename else ""
-        return _faulty(f"the machine failed: {error.strerror}{place}", entry, request, begun)
-    except RecordError as error:
-        return _faulty(str(error), entry, request, begun)
+        return _faulty(f"the machine failed: {error.strerror}{place}", entry, running, begun)
 
 
-def _ended(code: int) -> str:
-    if code >= 0:
-        return f"the grading process ended with exit code {code}"
-    hint = ", as the kernel does when memory runs out," if -code == signal.SIGKILL else ""
-    return f"the grading process was killed{hint} by {signal.Signals(-code).name}"
+def _answered(
+    running: _Run, worker: Worker, asked: Mapping[str, Any], entry: Entry, begun: datetime
+) -> Record:
+    try:
+        record = _filed(Record.model_validate(worker.ask(asked)["record"]), entry)
+    except EndedError as error:
+        message = f"{error} before it gave a record; what it said is in {entry.name}/{RECORD}"
+        record = _faulty(f"{message}\n{error.said}".strip(), entry, running, begun)
+    if not finished(record):
+        worker.end()  # a fresh one may do better
+    return record
+
+
+def _may_have_broken_it(record: Record) -> bool:
+    """Whether a case of the submission ended without an answer: crashed, hung or failed on the device."""
+    cases = (case for problem in record.problems for case in problem.correctness.cases)
+    return not finished(record) or any(
+        case.verdict is not Verdict.PASS and not case.outputs for case in cases
+    )
+
+
+def _checked(
+    running: _Run, graders: Crew, worker: Worker, record: Record, entry: Entry, begun: datetime
+) -> Record:
+    """The record if the worker's GPU still works, which is said; else a fault, and nobody uses that GPU."""
+    gpu = worker.place.gpu
+    try:
+        seen = worker.ask(_asked("look", running.request, running.seed))
+    except EndedError as error:
+        seen = {"error": str(error)}
+    if "error" not in seen:
+        running.say(f"GPU {gpu} works, checked after {entry.name}")
+        return record
+    graders.dismiss(gpu)
+    running.broke.add(entry.name)
+    lost = f"GPU {gpu} works no more after this submission: {seen['error']}"
+    running.say(f"{entry.name}: {lost}")
+    return _faulty(lost, entry, running, begun)
 
 
 def _filed(record: Record, entry: Entry) -> Record:
@@ -323,18 +474,18 @@ def _filed(record: Record, entry: Entry) -> Record:
     return record.model_copy(update={"submission": submission})
 
 
-def _faulty(error: str, entry: Entry, request: Request, begun: datetime) -> Record:
+def _faulty(error: str, entry: Entry, running: _Run, begun: datetime) -> Record:
     """The record of a grading that left none."""
-    assignment = request.assignment
+    assignment = running.request.assignment
     problems = [
         without_cases(assignment, problem.id, Verdict.INFRA_ERROR, error.partition("\n")[0])
         for problem in assignment.problems
     ]
     return Record(
-        grader=GraderInfo(version=__version__, config_sha256=assignment.sha256),
+        grader=grader_info(assignment),
         assignment=assignment.id,
         submission=SubmissionInfo(name=entry.name, sha256="", files=[], notes=list(entry.notes)),
-        seed=request.seed or 0,
+        seed=running.seed,
         started=begun.isoformat(timespec="seconds"),
         seconds=round((datetime.now(UTC) - begun).total_seconds(), 3),
         score=total(problem.points for problem in problems),
@@ -345,22 +496,8 @@ def _faulty(error: str, entry: Entry, request: Request, begun: datetime) -> Reco
 
 
 def _summary(record: Record) -> str:
-    if not finished(record):
-        return f"machine fault: {plain(fault(record))}"
+    return _score(record) if finished(record) else f"machine fault: {plain(fault(record))}"
+
+
+def _score(record: Record) -> str:
     return f"{record.score.earned:.1f}/{record.score.decided:.1f}"
-
-
-@contextmanager
-def _storing(place: Path) -> Iterator[None]:
-    """What cannot be written ends the batch: nothing after it could be kept either."""
-    try:
-        yield
-    except OSError as error:
-        raise StorageError(
-            f"{place}: cannot be written: {error.strerror}. Results before this are kept: mend it, "
-            "then run the same command again."
-        ) from error
-    except RecordError as error:
-        raise StorageError(
-            f"{error} Results before this are kept: then run the same command again."
-        ) from error

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,13 +17,14 @@ import pytest
 
 from grader import results
 from grader.assignments.assignment import load
-from grader.batch.batch import FolderError, Outcome, Request, StorageError, closing_lines, run
+from grader.batch.batch import FolderError, MachineError, Outcome, Request, Shard, closing_lines, run
+from grader.batch.records import StorageError
 from grader.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-FAKE = Path(__file__).with_name("fake_grade.py")
+FAKE = Path(__file__).with_name("fake_worker.py")
 
 
 def hand_in(folder: Path, **words: str) -> None:
@@ -40,6 +42,7 @@ def request_(tmp_path: Path) -> Request:
         out=tmp_path / "out",
         assignment=load("llm_systems_3"),
         device="sim",
+        seed=5,
         jobs=2,
         command=(sys.executable, str(FAKE), str(tmp_path / "log")),
     )
@@ -50,9 +53,9 @@ def graded(tmp_path: Path) -> Callable[[], list[str]]:
     """The names of what was graded since the last call."""
 
     def names() -> list[str]:
-        lines = (tmp_path / "log").read_text().splitlines()
+        lines = [line.split() for line in (tmp_path / "log").read_text().splitlines()]
         (tmp_path / "log").write_text("")
-        return sorted(line.split()[0] for line in lines)
+        return sorted(name for name, operation, *_ in lines if operation == "grade")
 
     return names
 
@@ -63,16 +66,16 @@ def gradebook(out: Path) -> dict[str, dict[str, str]]:
 
 
 def test_every_submission_is_graded_whatever_becomes_of_one(request_: Request) -> None:
-    hand_in(request_.folder, a="right", b="wrong", c="killed", d="bug", e="garbage", f="right")
+    hand_in(request_.folder, a="right", b="wrong", c="killed", d="bug", e="fault", f="right")
     (request_.folder / "g.zip").write_text("no archive")
     (request_.folder / "h.zip").symlink_to("nowhere")
     lines: list[str] = []
-    outcome = run(request_, lines.append)
+    outcome = run(request_, lambda step: lines.append(step.line))
     assert (outcome.graded, set(outcome.faults)) == (4, set("cdeh"))
     assert outcome.exit_code == ExitCode.MACHINE_FAULT
     assert "killed, as the kernel does when memory runs out, by SIGKILL" in outcome.faults["c"]
-    assert "exit code 4" in outcome.faults["d"]
-    assert "no result record" in outcome.faults["e"]
+    assert "exit code 1" in outcome.faults["d"]
+    assert outcome.faults["e"] == "no nvcc here"
     last = closing_lines(outcome)[-1]
     assert last == "graded 4, machine faults 4: run the same command again to retry them"
     rows = gradebook(request_.out)
@@ -80,7 +83,8 @@ def test_every_submission_is_graded_whatever_becomes_of_one(request_: Request) -
     assert scores == ["60.00", "15.00", "", "", "", "60.00", "15.00", ""]
     assert "IndexError: of the grader" in (results.read(request_.out / "d" / "result.json").error or "")
     assert (request_.out / "index.html").read_text().startswith("<!doctype html>")
-    assert sorted(line.partition("]")[0] for line in lines) == [f"[{n}/8" for n in range(1, 9)]
+    numbered = [line for line in lines if line.startswith("[")]
+    assert sorted(line.partition("]")[0] for line in numbered) == [f"[{n}/8" for n in range(1, 9)]
     assert any("a  60.0/60.0  1.0 s" in line for line in lines)
 
 
@@ -90,9 +94,9 @@ def test_finished_work_is_kept_and_lost_points_are_a_result(
     hand_in(request_.folder, a="right", b="wrong", c="fault")
     (request_.folder / "d.zip").write_text("no archive")
     run(request_)
-    assert graded() == ["a", "b", "c", "d.zip"]
+    assert graded() == ["a", "b", "c", "c", "d.zip"]
     outcome = run(request_)
-    assert graded() == ["c"]
+    assert graded() == ["c", "c"]
     assert outcome.kept == 3
     hand_in(request_.folder, c="right")
     outcome = run(request_)
@@ -105,19 +109,20 @@ def test_finished_work_is_kept_and_lost_points_are_a_result(
 def test_what_would_be_judged_otherwise_is_graded_again(
     request_: Request, graded: Callable[[], list[str]]
 ) -> None:
-    hand_in(request_.folder, a="right", b="right", c="right", d="right")
+    hand_in(request_.folder, a="right", b="right", c="right", d="right", f="right", g="right")
     (request_.folder / "e.zip").write_text("no archive")
     run(request_)
     graded()
     hand_in(request_.folder, a="right indeed")
     (request_.folder / "e.zip").unlink()
     (request_.folder / "e.zip").symlink_to("nowhere")
-    for name, old, new in (("b", '"version": "', '"version": "0'), ("c", '"config_sha256": "', "&0")):
+    changed = {"b": '"version": "', "c": '"config_sha256": "', "f": '"sha256": "', "g": '"name": "a device'}
+    for name, place in changed.items():
         path = request_.out / name / "result.json"
-        path.write_text(path.read_text().replace(old, new.replace("&", old)))
+        path.write_text(path.read_text().replace(place, place + "0", 1))
     (request_.out / "d" / "result.json").write_text('{"schema": "9.0"}')
     run(request_)
-    assert graded() == ["a", "b", "c", "d", "e.zip"]
+    assert graded() == ["a", "b", "c", "d", "e.zip", "e.zip", "f", "g"]
 
 
 @pytest.mark.parametrize(
@@ -128,7 +133,9 @@ def test_what_would_be_judged_otherwise_is_graded_again(
         ({"seed": 5}, False),
         ({"memory": "host"}, True),
         ({"memory": "device"}, False),
-        ({"force": True}, True),
+        ({"seed": None}, False),
+        ({"since": datetime(2040, 1, 1, tzinfo=UTC)}, True),
+        ({"since": datetime(2020, 1, 1, tzinfo=UTC)}, False),
     ],
 )
 def test_a_record_that_does_not_answer_what_is_asked_is_made_again(
@@ -144,9 +151,7 @@ def test_a_record_that_does_not_answer_what_is_asked_is_made_again(
 def test_the_options_reach_each_grading(request_: Request, tmp_path: Path) -> None:
     hand_in(request_.folder, a="right")
     run(replace(request_, sandbox="process", memory="host", seed=7))
-    assert (tmp_path / "log").read_text() == (
-        "a --assignment llm_systems_3 --device sim --sandbox process --memory host --seed 7\n"
-    )
+    assert (tmp_path / "log").read_text().split()[3:] == ["sim", "process", "host", "7"]
 
 
 def test_the_record_has_the_name_and_the_notes_of_the_batch(request_: Request) -> None:
@@ -171,13 +176,14 @@ def test_the_gradebook_keeps_what_other_folders_brought(request_: Request, tmp_p
 
 INTERRUPTED = """
 import signal, sys
+from datetime import UTC, datetime
 from pathlib import Path
 from grader.assignments.assignment import load
-from grader.batch.batch import Request, closing_lines, run
+from grader.batch.batch import FolderError, MachineError, Outcome, Request, Shard, closing_lines, run
 signal.signal(signal.SIGTERM, signal.default_int_handler)  # as the commands do
 folder, out, force, *command = sys.argv[1:]
-request = Request(Path(folder), Path(out), load("llm_systems_3"), "sim", jobs=2, command=command,
-                  force=force == "force")
+request = Request(Path(folder), Path(out), load("llm_systems_3"), "sim", jobs=2, seed=5, command=command,
+                  since=datetime(2040, 1, 1, tzinfo=UTC) if force else None)
 outcome = run(request)
 print(closing_lines(outcome)[-1])
 sys.exit(outcome.exit_code)
@@ -290,3 +296,96 @@ def test_the_command_names_its_files_and_ends_with_its_code(tmp_path: Path) -> N
     )
     assert done.returncode == ExitCode.USAGE
     assert "nowhere is not there. Name a folder that holds the submissions." in done.stderr
+
+
+def test_a_fault_of_the_machine_is_tried_again_once(
+    request_: Request, graded: Callable[[], list[str]]
+) -> None:
+    hand_in(request_.folder, a="once fault", b="once killed", c="right")
+    outcome = run(request_)
+    assert (outcome.graded, outcome.faults) == (3, {})
+    assert graded() == ["a", "a", "b", "b", "c"]
+
+
+def test_only_what_is_named_is_graded(request_: Request, graded: Callable[[], list[str]]) -> None:
+    hand_in(request_.folder, doejane="right", roejohn="right")
+    assert run(replace(request_, only=("roejohn",))).graded == 1
+    assert graded() == ["roejohn"]
+    assert gradebook(request_.out)["doejane"]["note"] == "not graded yet"
+    with pytest.raises(FolderError, match="Did you mean 'doejane'"):
+        run(replace(request_, only=("doejana",)))
+
+
+def test_shards_grade_each_submission_once_and_the_last_shows_all(
+    request_: Request, graded: Callable[[], list[str]]
+) -> None:
+    hand_in(request_.folder, **dict.fromkeys("abcde", "right"))
+    assert [run(replace(request_, shard=Shard(part, 2))).graded for part in (1, 2)] == [3, 2]
+    assert graded() == list("abcde")
+    assert {row["score"] for row in gradebook(request_.out).values()} == {"60.00"}
+
+
+def test_a_class_meets_one_seed_also_in_a_later_run(request_: Request) -> None:
+    hand_in(request_.folder, a="right", b="right")
+    run(replace(request_, seed=None))
+    hand_in(request_.folder, c="right")
+    run(replace(request_, seed=None))
+    seeds = {results.read(request_.out / name / "result.json").seed for name in "abc"}
+    assert len(seeds) == 1
+    assert (request_.out / ".seed").stat().st_mode & 0o077 == 0
+
+
+def test_a_score_that_changes_is_shown_with_the_old_one(request_: Request) -> None:
+    hand_in(request_.folder, a="wrong")
+    run(request_)
+    hand_in(request_.folder, a="right")
+    lines: list[str] = []
+    run(request_, lambda step: lines.append(step.line))
+    assert lines == ["[1/1] a  60.0/60.0 (was 15.0/60.0)  1.0 s"]
+
+
+def test_a_machine_that_cannot_grade_ends_the_batch_at_once(request_: Request, tmp_path: Path) -> None:
+    hand_in(request_.folder, a="right")
+    (tmp_path / "broken-").write_text("nvcc is missing")
+    with pytest.raises(MachineError, match="nvcc is missing"):
+        run(request_)
+    with pytest.raises(MachineError, match="exit code 3"):
+        run(replace(request_, command=(sys.executable, "-c", "raise SystemExit(3)")))
+
+
+@pytest.fixture
+def gpus(request_: Request, monkeypatch: pytest.MonkeyPatch) -> Request:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,7")
+    return replace(request_, device="gpu", gpus=2, jobs=1)
+
+
+def test_on_gpus_builds_come_ahead_and_a_crash_is_followed_by_a_check(gpus: Request, tmp_path: Path) -> None:
+    hand_in(gpus.folder, a="right", b="crashes", c="right")
+    lines: list[str] = []
+    outcome = run(gpus, lambda step: lines.append(step.line))
+    assert outcome.graded == 3
+    assert [line for line in lines if "works, checked after b" in line]
+    operations = [line.split()[:2] for line in (tmp_path / "log").read_text().splitlines()]
+    for name in "abc":
+        assert operations.index([name, "build"]) < operations.index([name, "grade"])
+
+
+def test_a_gpu_that_broke_is_used_no_more_and_without_any_the_batch_stops(gpus: Request) -> None:
+    hand_in(gpus.folder, a="breaks", **{f"b{number}": "right" for number in range(6)})
+    lines: list[str] = []
+    outcome = run(gpus, lambda step: lines.append(step.line))
+    assert outcome.graded == 6
+    assert "works no more after this submission: fell off the bus" in outcome.faults["a"]
+    hand_in(gpus.folder, b="breaks", c="breaks", **{f"d{number}": "right" for number in range(6)})
+    for path in gpus.folder.parent.glob("broken-*"):
+        path.unlink()
+    stopped = run(replace(gpus, gpus=1))
+    assert stopped.stopped.startswith("No GPU works any more")
+    assert stopped.exit_code == ExitCode.MACHINE_FAULT
+    assert closing_lines(stopped)[-1].endswith("run the same command again to go on")
+
+
+def test_more_gpus_than_shown_are_refused(gpus: Request) -> None:
+    hand_in(gpus.folder, a="right")
+    with pytest.raises(MachineError, match="CUDA_VISIBLE_DEVICES shows 2"):
+        run(replace(gpus, gpus=3))

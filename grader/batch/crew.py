@@ -1,0 +1,248 @@
+"""The batch's end of its workers: processes that are started when needed, lent, replaced and ended."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections import deque
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from grader import leftovers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+GRACE_SECONDS = 10.0  # for a worker to end its sandboxes
+MOST_GROWTH_BYTES = 1 << 30  # above what a worker held after its first answers; more is a leak
+SETTLED_ANSWERS = 3
+SAID_LINES = 20  # of a worker that ended; a traceback's end
+WORKER = (sys.executable, "-m", "grader.batch.worker")
+
+
+class StoppedError(Exception):
+    """The batch ends: nothing is asked any more."""
+
+
+class NobodyLeftError(Exception):
+    """Every worker was dismissed."""
+
+
+class EndedError(Exception):
+    """A worker ended instead of answering; the message says how, ``said`` what it printed last."""
+
+    def __init__(self, code: int, said: str) -> None:
+        super().__init__(_ended(code))
+        self.said = said
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a worker works.
+
+    Attributes:
+        gpu: the GPU that it uses, as ``CUDA_VISIBLE_DEVICES`` names it; empty for none.
+        turn: the file that is locked while that GPU works for one of its workers.
+    """
+
+    gpu: str = ""
+    turn: Path | None = None
+
+
+@dataclass(eq=False)
+class Worker:
+    """A process at a place; it starts with the first question, and anew after its end."""
+
+    place: Place
+    command: Sequence[str] = WORKER
+    _process: subprocess.Popen[bytes] | None = None
+    _lifeline: int = -1
+    _said: Path = Path()
+    _answers: int = 0
+    _settled_bytes: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _stopped: bool = False
+    _asking: bool = False
+
+    def ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """The answer to ``request``.
+
+        Raises:
+            EndedError: the process ended.
+            StoppedError: ``end`` was called for good.
+            OSError: it cannot be started.
+        """
+        with self._lock:
+            if self._stopped:
+                raise StoppedError
+            process = self._process or self._start()
+            self._asking = True
+        try:
+            line = self._exchanged(process, request)
+        finally:
+            self._asking = False
+        if not line.endswith(b"\n"):
+            code = process.wait()
+            failure = StoppedError() if self._stopped else EndedError(code, self._last_words())
+            self.end()
+            raise failure
+        self._watch_memory(process)
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+    def _exchanged(self, process: subprocess.Popen[bytes], request: Mapping[str, Any]) -> bytes:
+        """The line that answers; cut off or empty if the process ended."""
+        assert process.stdin is not None
+        assert process.stdout is not None
+        os.truncate(self._said, 0)
+        with contextlib.suppress(BrokenPipeError, ValueError):  # it ended, or was ended from another thread
+            process.stdin.write(json.dumps(request).encode() + b"\n")
+            process.stdin.flush()
+        line = process.stdout.readline()
+        if not line.endswith(b"\n"):
+            process.stdout.close()
+        return line
+
+    def _last_words(self) -> str:
+        return "\n".join(self._said.read_text(encoding="utf-8", errors="replace").splitlines()[-SAID_LINES:])
+
+    def end(self, *, for_good: bool = False) -> None:
+        """End the process with all that it started, killing what is still there after a while."""
+        with self._lock:
+            self._stopped |= for_good
+            process, self._process = self._process, None
+            if process is None:
+                return
+            os.close(self._lifeline)
+        assert process.stdin is not None
+        assert process.stdout is not None
+        with contextlib.suppress(BrokenPipeError):  # what it never read
+            process.stdin.close()
+        try:
+            process.wait(GRACE_SECONDS)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        if not self._asking:
+            process.stdout.close()
+        leftovers.remove(self._said.parent)
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        """It has a process group of its own: Ctrl-C reaches the batch alone, which ends each worker once."""
+        lifeline, self._lifeline = os.pipe()
+        self._said = Path(tempfile.mkdtemp(prefix=leftovers.prefix()), "said")
+        try:
+            with self._said.open("ab") as stderr:
+                self._process = subprocess.Popen(
+                    [*self.command, str(lifeline), *(("--turn", self.place.turn) if self.place.turn else ())],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=stderr,
+                    env=os.environ | _same_imports() | self._device(),
+                    pass_fds=(lifeline,),
+                    process_group=0,
+                )
+        except OSError:
+            os.close(self._lifeline)
+            raise
+        finally:
+            os.close(lifeline)
+        self._answers = 0
+        return self._process
+
+    def _device(self) -> dict[str, str]:
+        return {"CUDA_VISIBLE_DEVICES": self.place.gpu} if self.place.gpu else {}
+
+    def _watch_memory(self, process: subprocess.Popen[bytes]) -> None:
+        self._answers += 1
+        held = _resident_bytes(process.pid)
+        if self._answers <= SETTLED_ANSWERS:
+            self._settled_bytes = held
+        elif held > self._settled_bytes + MOST_GROWTH_BYTES:
+            self.end()
+
+
+class Crew:
+    """Workers that threads borrow, one thread each at a time."""
+
+    def __init__(self, places: Sequence[Place], command: Sequence[str] = WORKER) -> None:
+        self._workers = [Worker(place, command) for place in places]
+        self._free = deque(self._workers)
+        self._dismissed: set[str] = set()
+        self._change = threading.Condition()
+        self._stopped = False
+
+    def __len__(self) -> int:
+        return len(self._workers)
+
+    @contextlib.contextmanager
+    def worker(self) -> Iterator[Worker]:
+        """A worker that nobody else has, once there is one.
+
+        Raises:
+            StoppedError: ``stop`` was called.
+            NobodyLeftError: all were dismissed.
+        """
+        with self._change:
+            self._change.wait_for(lambda: self._free or self._stopped or self._nobody_left())
+            if self._stopped:
+                raise StoppedError
+            if not self._free:
+                raise NobodyLeftError
+            worker = self._free.popleft()
+        try:
+            yield worker
+        finally:
+            with self._change:
+                if worker.place.gpu not in self._dismissed:
+                    self._free.appendleft(worker)  # a warm one first
+                self._change.notify()
+
+    def dismiss(self, gpu: str) -> None:
+        """Lend no worker of that GPU any more."""
+        with self._change:
+            self._dismissed.add(gpu)
+            self._free = deque(worker for worker in self._free if worker.place.gpu != gpu)
+            self._change.notify_all()
+
+    def _nobody_left(self) -> bool:
+        return all(worker.place.gpu in self._dismissed for worker in self._workers)
+
+    def stop(self) -> None:
+        """End all workers, in the middle of what they do, and lend none any more."""
+        with self._change:
+            self._stopped = True
+            self._change.notify_all()
+            workers = tuple(self._workers)
+        enders = [threading.Thread(target=worker.end, kwargs={"for_good": True}) for worker in workers]
+        for ender in enders:
+            ender.start()
+        for ender in enders:
+            ender.join()
+
+
+def _ended(code: int) -> str:
+    if code >= 0:
+        return f"the grading process ended with exit code {code}"
+    hint = ", as the kernel does when memory runs out," if -code == signal.SIGKILL else ""
+    return f"the grading process was killed{hint} by {signal.Signals(-code).name}"
+
+
+def _resident_bytes(pid: int) -> int:
+    with contextlib.suppress(OSError):
+        pages = Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1]
+        return int(pages) * os.sysconf("SC_PAGE_SIZE")
+    return 0
+
+
+def _same_imports() -> dict[str, str]:
+    """The environment in which a process imports what this one does, whatever its working folder holds."""
+    places = (place or os.getcwd() for place in sys.path)  # noqa: PTH109 - a string among strings
+    return {"PYTHONPATH": os.pathsep.join(places), "PYTHONSAFEPATH": "1"}

@@ -1,0 +1,39 @@
+"""How far a batch is, on a terminal: a line for each submission, and below them rate and time left."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TextIO
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TimeRemainingColumn
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from grader.batch.batch import Step
+
+RECENT_SECONDS = 600.0  # that the rate is taken from
+
+
+class _Rate(ProgressColumn):
+    def render(self, task: Task) -> Text:
+        return Text("" if not task.speed else f"{60 * task.speed:.1f} a minute")
+
+
+@contextmanager
+def shown(stream: TextIO) -> Iterator[Callable[[Step], None]]:
+    """What shows a step on ``stream``, nothing where that is no terminal."""
+    if not stream.isatty():
+        yield lambda _step: None
+        return
+    columns = (BarColumn(), MofNCompleteColumn(), _Rate(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(file=stream), speed_estimate_period=RECENT_SECONDS) as progress:
+        task = progress.add_task("", total=None)
+
+        def show(step: Step) -> None:
+            progress.console.print(step.line, markup=False, highlight=False, soft_wrap=True)
+            progress.update(task, completed=step.done, total=step.todo)
+
+        yield show

@@ -1,0 +1,234 @@
+"""The records of a batch in their folder: which of them stand, and the tables made of them all.
+
+A record stands if the same grader would judge the same files under the same assignment on the same kind of
+device again, and if it answers what is asked for now; then its submission is not graded again. Lost points
+are a result like any other; a fault of the machine is none.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import secrets
+import tempfile
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from grader import leftovers
+from grader.exit_codes import ExitCode
+from grader.grading import grader_info
+from grader.reports.folder import GRADEBOOK, RECORD, write_pages
+from grader.reports.gradebook import gradebook
+from grader.results import Record, RecordError, read, write, write_text
+from grader.submission import SubmissionError, UsageError, collect
+from grader.verdict import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator
+    from datetime import datetime
+
+    from grader.assignments.assignment import Assignment
+    from grader.batch.discovery import Entry
+
+SEED_BITS = 48
+_SEED = ".seed"
+_LOCK = ".lock"
+
+
+class StorageError(Exception):
+    """Results cannot be written; what was finished before is kept."""
+
+
+@dataclass(frozen=True)
+class Device:
+    """The kind of device that a batch grades on, so that its records compare with each other."""
+
+    kind: str
+    name: str
+    compiler: str
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What a record must answer to stand.
+
+    Attributes:
+        device: where a submission would be graded now.
+        sandbox: the option, ``auto`` for any; so are ``memory`` and a ``seed`` of None.
+    """
+
+    assignment: Assignment
+    device: Device
+    sandbox: str = "auto"
+    memory: str = "auto"
+    seed: int | None = None
+
+    def met(self, record: Record) -> bool:
+        """Whether ``record`` is what grading the same files would give again."""
+        device = record.device
+        return (
+            finished(record)
+            and record.grader == grader_info(self.assignment)
+            and record.assignment == self.assignment.id
+            and [problem.id for problem in record.problems]
+            == [problem.id for problem in self.assignment.problems]
+            and (device is None or Device(device.kind, device.name, device.compiler) == self.device)
+            and (record.sandbox is None or self.sandbox in {"auto", record.sandbox.backend})
+            and self.seed in {None, record.seed}
+            and all(
+                self.memory in {"auto", problem.memory}
+                for problem in record.problems
+                if problem.correctness.cases
+            )
+        )
+
+
+class Records:
+    """The records below ``folder``, by submission; None for one without a result."""
+
+    def __init__(self, folder: Path) -> None:
+        """Read what there is; what is no record of this version counts as nothing.
+
+        Raises:
+            StorageError: the folder cannot be made.
+        """
+        self._folder = folder
+        with storing(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+        self._all: dict[str, Record | None] = dict(_read_all(folder))
+        self._forgotten: set[str] = set()
+
+    def __getitem__(self, name: str) -> Record | None:
+        return self._all.get(name)
+
+    def stands(self, entry: Entry, wish: Wish, wanted: Collection[str]) -> bool:
+        """Whether the record of ``entry``, of which ``wanted`` are graded, need not be made again."""
+        record = self._all.get(entry.name)
+        if record is None or not wish.met(record):
+            return False
+        return _content(entry, wanted) == (record.submission.sha256, record.submission.error)
+
+    def made_since(self, entry: Entry, moment: datetime) -> bool:
+        """Whether the grading of ``entry`` began then or later, to the second."""
+        record = self._all.get(entry.name)
+        return record is not None and record.started >= moment.isoformat(timespec="seconds")
+
+    def expect(self, entries: Iterable[Entry]) -> None:
+        """Show what has no record as not graded."""
+        for entry in entries:
+            self._all.setdefault(entry.name)
+
+    def forget(self, entry: Entry) -> None:
+        """Show the submission as not graded until it is."""
+        self._all[entry.name] = None
+        self._forgotten.add(entry.name)
+
+    def keep(self, entry: Entry, record: Record) -> None:
+        """Write the record of ``entry`` in one step.
+
+        Raises:
+            StorageError: the disk is full or the folder read-only.
+        """
+        self._all[entry.name] = record
+        self._forgotten.discard(entry.name)
+        place = self._folder / entry.name
+        with storing(place):
+            place.mkdir(exist_ok=True)
+            write(record, place / RECORD)
+
+    def show(self) -> None:
+        """Write the gradebook of what is known here.
+
+        Raises:
+            StorageError: as for ``keep``.
+        """
+        with storing(self._folder):
+            write_text(gradebook(self._all), self._folder / GRADEBOOK)
+
+    def show_all(self, title: str) -> None:
+        """Write all pages and the gradebook, with what other batches have written to the folder meanwhile.
+
+        Raises:
+            StorageError: as for ``keep``.
+        """
+        with storing(self._folder), _locked(self._folder / _LOCK):
+            written = dict(_read_all(self._folder))
+            self._all |= {name: written[name] for name in written.keys() - self._forgotten}
+            write_pages(self._folder, self._all, title)
+
+
+def finished(record: Record) -> bool:
+    """Whether the submission was judged; a machine that failed, or an interrupt, says nothing of it."""
+    return record.exit_code in {ExitCode.OK, ExitCode.POINTS_LOST}
+
+
+def fault(record: Record) -> str:
+    """Why the machine could not judge it, in one line."""
+    messages = (problem.message for problem in record.problems if problem.verdict is Verdict.INFRA_ERROR)
+    return (record.error or next(filter(None, messages), "no reason was recorded")).partition("\n")[0]
+
+
+def class_seed(folder: Path) -> int:
+    """The seed of all gradings into ``folder``, drawn by the first: every student meets the same inputs.
+
+    Raises:
+        StorageError: it cannot be kept.
+    """
+    path = folder / _SEED
+    with storing(folder), _locked(folder / _LOCK):
+        if not path.exists():
+            write_text(f"{secrets.randbits(SEED_BITS)}\n", path)
+            path.chmod(0o600)
+        try:
+            return int(path.read_text(encoding="ascii"))
+        except ValueError as error:
+            raise StorageError(f"{path} holds no number. Remove it and run this again.") from error
+
+
+@contextmanager
+def storing(place: Path) -> Iterator[None]:
+    """What cannot be written ends the batch: nothing after it could be kept either."""
+    try:
+        yield
+    except OSError as error:
+        raise StorageError(
+            f"{place}: cannot be written: {error.strerror}. Results before this are kept: mend it, "
+            "then run the same command again."
+        ) from error
+    except RecordError as error:
+        raise StorageError(
+            f"{error} Results before this are kept: then run the same command again."
+        ) from error
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Alone among the batches that write to one folder."""
+    with path.open("ab") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _read_all(folder: Path) -> Iterator[tuple[str, Record]]:
+    for path in sorted(folder.glob(f"*/{RECORD}")):
+        if not path.parent.name.isprintable():
+            continue  # no batch made it
+        try:
+            yield path.parent.name, read(path)
+        except RecordError:
+            continue
+
+
+def _content(entry: Entry, wanted: Collection[str]) -> tuple[str, str | None] | None:
+    """What a record says of the files: their hash, or why they cannot be graded; None if nobody can tell."""
+    try:
+        with (
+            tempfile.TemporaryDirectory(prefix=leftovers.prefix()) as scratch,
+            collect(entry.lay_out(Path(scratch)), wanted) as submission,
+        ):
+            return submission.sha256, None
+    except SubmissionError as error:
+        return "", str(error)
+    except (OSError, UsageError):
+        return None  # grading it tells why
