@@ -36,6 +36,7 @@ class Place:
     source: SourceLines | None
     kernels: tuple[str, ...]
     times: int
+    waived: str = ""  # why it costs nothing, if so
 
     @property
     def title(self) -> str:
@@ -51,14 +52,15 @@ class Place:
 
 def places(problem: ProblemResult) -> tuple[Place, ...]:
     """The findings of all checkers; the instances of a template, and its kernels, are one at each line."""
-    found: dict[tuple[str, str, str, int], Place] = {}
+    found: dict[tuple[str, str, str, int, str], Place] = {}
     for check in problem.checks:
         for finding in check.findings:
-            key = (check.tool, finding.kind, finding.file, finding.line)
+            key = (check.tool, finding.kind, finding.file, finding.line, finding.waived)
             before = found.get(key)
             kernel = _kernel(finding.kernel)
             found[key] = Place(
-                *key,
+                *key[:4],
+                waived=finding.waived,
                 message=before.message if before else finding.message,
                 source=before.source if before else finding.source,
                 kernels=tuple(dict.fromkeys((*(before.kernels if before else ()), *filter(None, [kernel])))),
@@ -81,8 +83,10 @@ def _kernel(name: str) -> str:
 
 
 def wrong(problem: ProblemResult) -> tuple[CaseResult, ...]:
-    """The cases that did not pass, in order."""
-    return tuple(case for case in problem.correctness.cases if case.verdict is not Verdict.PASS)
+    """The cases that did not pass and count, in order."""
+    return tuple(
+        case for case in problem.correctness.cases if case.verdict is not Verdict.PASS and not case.waived
+    )
 
 
 def case_cause(case: CaseResult) -> str:
@@ -135,7 +139,8 @@ def _causes(problem: ProblemResult) -> Iterator[str]:
     if problem.correctness.summary:
         yield line(problem.correctness.summary)
         return
-    failing, found = wrong(problem), places(problem)
+    failing = wrong(problem)
+    found = [place for place in places(problem) if not place.waived]
     if failing and (failing[0].diagnosis or failing[0].outputs or not found):
         yield case_cause(failing[0])
     yield from (f"{place.title} at {place.where}" for place in found)

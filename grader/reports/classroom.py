@@ -44,7 +44,8 @@ class Classroom:
     def summary(self) -> str:
         """How many there are and how they did, in one line."""
         scores = [float(score) for record in self.records.values() if (score := totals(record)[0])]
-        said = f"{len(self.results)} submissions, {len(scores)} with a score"
+        noun = "submission" if len(self.results) == 1 else "submissions"
+        said = f"{len(self.results)} {noun}, {len(scores)} with a score"
         return f"{said}; median {median(scores):.2f}" if scores else said
 
     def problem(self, problem_id: str) -> dict[str, ProblemResult]:

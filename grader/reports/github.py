@@ -117,8 +117,8 @@ def _places(path: Path) -> dict[str, str]:
 
 
 def _reasons(problem: ProblemResult) -> list[str]:
-    found = [f"{place.where}: {place.kind.replace('_', ' ')}" for place in places(problem)]
-    return [*causes(problem), *found][:MOST]
+    found = causes(problem)
+    return [*found[:MOST], "..."] if len(found) > MOST else list(found)
 
 
 def _errors(problem: ProblemResult, paths: Mapping[str, str]) -> Iterator[str]:
@@ -128,7 +128,7 @@ def _errors(problem: ProblemResult, paths: Mapping[str, str]) -> Iterator[str]:
             yield _command(
                 "error", paths.get(file, file), int(error["line"] or error["row"]), "nvcc", error["message"]
             )
-    for place in places(problem):
+    for place in (place for place in places(problem) if not place.waived):
         title = f"{problem.title}: {place.tool} {place.kind}"
         yield _command("error", paths.get(place.file, place.file), place.line, title, place.message)
 

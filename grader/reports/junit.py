@@ -74,7 +74,10 @@ def _case(case: CaseResult) -> ET.Element:
         for output in case.outputs
         if output.bad
     ]
-    _outcome(test, case.verdict, case_cause(case), "\n".join(lines))
+    if case.waived:
+        _outcome(test, Verdict.NOT_MEASURED, f"does not count: {case.waived}", "\n".join(lines))
+    else:
+        _outcome(test, case.verdict, case_cause(case), "\n".join(lines))
     return test
 
 

@@ -111,9 +111,11 @@ def _problem(problem: ProblemResult) -> dict[str, Any]:
                 "verdict": group.verdict,
                 "earned": group.earned,
                 "decided": group.possible,
-                "cases": sum(case.group == group.name for case in problem.correctness.cases),
+                "cases": sum(
+                    case.group == group.name and not case.waived for case in problem.correctness.cases
+                ),
                 "right": sum(
-                    case.group == group.name and case.verdict is Verdict.PASS
+                    case.group == group.name and case.verdict is Verdict.PASS and not case.waived
                     for case in problem.correctness.cases
                 ),
             }
@@ -121,7 +123,10 @@ def _problem(problem: ProblemResult) -> dict[str, Any]:
             if problem.correctness.cases
         ],
         "wrong": () if problem.correctness.summary else alike(wrong(problem)),
-        "right": [case for case in problem.correctness.cases if case.verdict is Verdict.PASS],
+        "right": [
+            case for case in problem.correctness.cases if case.verdict is Verdict.PASS and not case.waived
+        ],
+        "waived": [case for case in problem.correctness.cases if case.waived],
         "places": places(problem),
         "hints": hints(problem),
         "speedups": speedups(problem.performance),
@@ -202,6 +207,7 @@ def _environment() -> Environment:
         "count": lambda number: f"{number:,}",
         "percent": lambda share: f"{share:.0%}",
         "value": _value,
+        "cases": lambda count: f"{count} case" if count == 1 else f"{count} cases",
     }
     environment.globals |= {
         "glyphs": GLYPHS,

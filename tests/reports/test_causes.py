@@ -58,6 +58,16 @@ def test_a_crash_that_a_checker_saw_is_told_once() -> None:
     assert causes(problem(crashed)) == ("race shared (racecheck) at layernorm_kernel.cu:17",)
 
 
+def test_what_is_waived_is_no_cause() -> None:
+    content = samples.raced()
+    for case in content["correctness"]["cases"]:
+        case["waived"] = "the starter does this"
+    content["checks"][0]["findings"] = [samples.finding(waived="the starter does this")]
+    assert causes(problem(content)) == ()
+    assert wrong(problem(content)) == ()
+    assert [place.waived for place in places(problem(content))] == ["the starter does this"]
+
+
 def test_cases_that_say_the_same_are_told_together() -> None:
     first, second = alike(wrong(problem(samples.raced())))
     assert first.case.name == "37 x 1000"

@@ -82,6 +82,14 @@ def test_a_measured_speed_has_its_interval_and_ambiguous_passes() -> None:
     assert "AMBIGUOUS: 6.500x (6.435 to 6.565), target 6.5x" in ET.tostring(root, encoding="unicode")
 
 
+def test_what_does_not_count_is_skipped_with_the_reason() -> None:
+    content = samples.raced()
+    content["correctness"]["cases"][0]["waived"] = "the starter does this"
+    root = suites(content)
+    assert outcomes(root)["37 x 1000"] == "skipped"
+    assert "does not count: the starter does this" in ET.tostring(root, encoding="unicode")
+
+
 def test_untrusted_is_a_failure() -> None:
     assert outcomes(suites(samples.untrusted()))["performance"] == "failure"
 

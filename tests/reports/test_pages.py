@@ -72,7 +72,7 @@ def test_a_page_shows_what_failed_with_its_diagnosis_and_the_marked_line() -> No
         "the last elements of a row are not written",
         "ln_res : 1,037 of 37,000 wrong, 2 NaN; largest error NaN, allowed there 1e-06",
         "[0, 999] 0.25 NaN",
-        "The same in 1 other cases: 39 x 1000",
+        "The same in 1 case more: 39 x 1000",
         "race shared (racecheck) at layernorm_kernel.cu:17 in ker_layer_norm",
         "0.00 / 12.00",
     ):
@@ -88,6 +88,16 @@ def test_a_measured_problem_has_charts_and_a_table() -> None:
     shown = Page(text).text
     assert "8.00x the unfused baseline (7.92 to 8.08), target 6.5x; 85% of the device's bandwidth" in shown
     assert "up to 54 registers" in shown
+
+
+def test_what_is_waived_is_shown_as_that() -> None:
+    content = samples.raced()
+    content["correctness"]["cases"][0]["waived"] = "the starter does this"
+    content["checks"][0]["findings"] = [samples.finding(waived="so does everybody")]
+    shown = page(samples.record("doe", content)).text
+    assert "1 case not counted 37 x 1000: the starter does this" in shown
+    assert "Costs nothing: so does everybody" in shown
+    assert "1/3" in shown
 
 
 def test_times_of_host_pointers_are_said_to_be_copies() -> None:
@@ -174,4 +184,4 @@ def test_students_see_the_class_without_names() -> None:
 
 def test_a_class_of_nobody_and_of_unknown_problems_has_a_page() -> None:
     assert "0 submissions" in classroom().text
-    assert "1 submissions, 0 with a score" in classroom(doe=None).text
+    assert "1 submission, 0 with a score" in classroom(doe=None).text
