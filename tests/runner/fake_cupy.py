@@ -1,0 +1,102 @@
+"""As much of CuPy as timed sweeps touch, on the host's memory: streams do at once what they are asked."""
+
+from __future__ import annotations
+
+import ctypes
+import time
+from types import SimpleNamespace
+from typing import Any, Self
+
+
+class CUDARuntimeError(Exception):
+    pass
+
+
+class Memory:
+    def __init__(self, size: int) -> None:
+        self._bytes = ctypes.create_string_buffer(max(1, size))
+        self.ptr = ctypes.addressof(self._bytes)
+
+
+class Stream:
+    def __init__(self, *, non_blocking: bool = False) -> None:
+        self.ptr = id(self) if non_blocking else 0
+        self.recorded: list[Any] | None = None
+
+    def begin_capture(self, _mode: int) -> None:
+        self.recorded = []
+
+    def end_capture(self) -> Graph:
+        return Graph()
+
+    def wait_event(self, _event: Event) -> None:
+        pass
+
+    def synchronize(self) -> None:
+        pass
+
+
+class Graph:
+    """What ran while it was recorded is not run again: its outputs are in the slots already."""
+
+    def upload(self, _stream: Stream) -> None:
+        pass
+
+    def launch(self, _stream: Stream) -> None:
+        pass
+
+
+class Event:
+    def __init__(self, *, disable_timing: bool = False) -> None:
+        self.timed = not disable_timing
+        self.at = 0.0
+
+    def record(self, _stream: Stream) -> None:
+        self.at = time.perf_counter()
+
+    def synchronize(self) -> None:
+        pass
+
+
+class Device:
+    def __init__(self, _number: int = 0) -> None:
+        self.attributes = {"L2CacheSize": 1 << 20}
+
+    def use(self) -> Self:
+        return self
+
+
+def memcpy(target: int, source: int, size: int, *_: object) -> None:
+    ctypes.memmove(target, source, size)
+
+
+def memset(target: int, value: int, size: int, *_: object) -> None:
+    ctypes.memset(target, value, size)
+
+
+def nothing(*_: object) -> None:
+    pass
+
+
+runtime = SimpleNamespace(
+    CUDARuntimeError=CUDARuntimeError,
+    deviceSynchronize=nothing,
+    free=nothing,
+    malloc=lambda size: ctypes.addressof(ctypes.create_string_buffer(size)),
+    memGetInfo=lambda: (0, 0),
+    memcpy=memcpy,
+    memcpyAsync=memcpy,
+    memset=memset,
+    memsetAsync=memset,
+    streamCaptureModeThreadLocal=1,
+)
+cuda = SimpleNamespace(
+    alloc=Memory,
+    Device=Device,
+    Event=Event,
+    Stream=Stream,
+    driver=SimpleNamespace(CUDADriverError=CUDARuntimeError),
+    get_elapsed_time=lambda start, end: 1000 * (end.at - start.at) + 1e-3,
+    memory=SimpleNamespace(OutOfMemoryError=MemoryError),
+    runtime=runtime,
+)

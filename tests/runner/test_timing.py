@@ -1,0 +1,188 @@
+"""Timed sweeps with both ends in one process: the judge's session asks, the runner's timer obeys.
+
+CuPy is a fake on the host's memory, the libraries are real. A graph replays nothing there: what is looked at
+is called anew by the other methods.
+"""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+from random import SystemRandom
+from typing import TYPE_CHECKING, Any
+
+import fake_cupy
+import numpy as np
+import pytest
+
+from grader.devices.device import ArrayArgument, Call, Memory, ScalarArgument, StreamArgument
+from grader.devices.timed import Content, Piece, Plan, Step, TimedSession
+from grader.runner.library import load
+from grader.runner.protocol import Frame
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+ROWS, COLUMNS, SLOTS = 5, 4, 3
+
+SOURCE = """
+extern "C" void launch_double(float* y, const float* x, int count, void*) {
+  for (int i = 0; i < count; ++i) y[i] = 2 * x[i];
+}
+extern "C" void baseline_half(float* y, const float* x, float* scratch, int count, void*) {
+  for (int i = 0; i < count; ++i) { scratch[i] = x[i]; y[i] = scratch[i] / 2; }
+}
+extern "C" int launch_stream(const void*, long long, void*, long long, void*) { return 0; }
+"""
+
+
+@pytest.fixture
+def timing(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    for name in ("cupy", "cupy.cuda"):
+        monkeypatch.setitem(sys.modules, name, fake_cupy)
+    for name in ("grader.runner.gpu", "grader.runner.timing"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    yield importlib.import_module("grader.runner.timing")
+    for name in ("grader.runner.gpu", "grader.runner.timing"):
+        sys.modules.pop(name, None)
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("timed")
+    (folder / "code.cpp").write_text(SOURCE)
+    command = ["g++", "-shared", "-fPIC", "-o", str(folder / "code.so"), str(folder / "code.cpp")]
+    subprocess.run(command, check=True)
+    return folder / "code.so"
+
+
+class Quiet:
+    """The calls of libcudart, none of which fails."""
+
+    def settle(self) -> None:
+        pass
+
+    def call(self, *_: object) -> None:
+        pass
+
+
+class Direct:
+    """A runner without a process: what the judge asks goes straight to the timer."""
+
+    def __init__(self, timer: Any, functions: dict[str, Any]) -> None:  # noqa: ANN401
+        self.timer, self.functions = timer, functions
+
+    def ask(self, request: dict[str, Any], payload: Sequence[Any], reply: int, _seconds: float) -> Frame:
+        data = bytearray(b"".join(bytes(piece) for piece in payload))
+        header, pieces = self.timer.answer(request, memoryview(data), self.functions)
+        answer = bytearray(b"".join(bytes(piece) for piece in pieces))
+        assert len(answer) in (0, reply)
+        return Frame({"message": "", "printed": "", **header}, answer)
+
+    def close(self) -> None:
+        pass
+
+
+def plan(library: Path, method: str, memory: Memory = Memory.DEVICE) -> Plan:
+    shape, count = (ROWS, COLUMNS), ROWS * COLUMNS
+    arguments = (
+        ArrayArgument("y", "float32", shape, None),
+        ArrayArgument("x", "float32", shape, np.zeros(shape, np.float32)),
+        ScalarArgument("count", "int", count),
+        StreamArgument("stream", 0),
+    )
+    half = [("array", 0), ("array", 1), ("array", 2), ("int", count), ("stream", 0)]
+    return Plan(
+        call=Call("launch_double", arguments, 10.0, memory),
+        written=frozenset({"y"}),
+        method=method,
+        slots=SLOTS,
+        turns={"y": ROWS, "x": ROWS},
+        libraries={library: ("baseline_half", "launch_stream")},
+        steps=(Step("baseline_half", tuple(half)),),
+        scratch=(4 * count,),
+        reads=64,
+        writes=64,
+    )
+
+
+def bases(seed: int) -> list[dict[str, Any]]:
+    random = np.random.default_rng(seed)
+    return [{"x": random.random((ROWS, COLUMNS), np.float32)} for _ in range(2)]
+
+
+def opened(timing: Any, library: Path, method: str) -> TimedSession:  # noqa: ANN401
+    fake = timing.Timer(importlib.import_module("grader.runner.gpu").Gpu(Quiet()))
+    session = TimedSession(Direct(fake, load(str(library), ["launch_double"])))  # type: ignore[arg-type]
+    memory = Memory.HOST if method == "host" else Memory.DEVICE
+    session.prepare(plan(library, method, memory), bases(1))
+    return session
+
+
+def whole(session: TimedSession, slot: int) -> Any:  # noqa: ANN401
+    return session.read([Piece(slot, "y", 0, ROWS * COLUMNS)]).reshape(ROWS, COLUMNS)
+
+
+@pytest.mark.parametrize(
+    ("method", "arm", "factor"),
+    [("events", "submission", 2), ("host", "submission", 2), ("host", "baseline", 0.5)],
+)
+def test_every_slot_computes_the_content_that_it_was_told(
+    timing: Any,  # noqa: ANN401
+    library: Path,
+    method: str,
+    arm: str,
+    factor: float,
+) -> None:
+    session = opened(timing, library, method)
+    for seed in (1, 2):
+        if seed == 2:
+            session.renew(bases(2))
+        contents = [Content(0, 0), Content(1, 3), Content(0, 4)]
+        assert session.sweep(arm, contents) > 0
+        for slot, (base, turn) in enumerate(contents):
+            wanted = np.float32(factor) * np.roll(bases(seed)[base]["x"], turn, axis=0)
+            np.testing.assert_array_equal(whole(session, slot), wanted)
+
+
+def test_outputs_are_poisoned_before_every_sweep(timing: Any, library: Path) -> None:  # noqa: ANN401
+    session = opened(timing, library, "events")
+    session.sweep("submission", [Content(0, 0)] * SLOTS)
+    session.sweep("nothing", [Content(0, 0)] * SLOTS)
+    assert np.isnan(whole(session, 1)).all()
+
+
+def test_pieces_come_back_in_the_order_asked_for(timing: Any, library: Path) -> None:  # noqa: ANN401
+    session = opened(timing, library, "events")
+    session.sweep("submission", [Content(1, 0)] * SLOTS)
+    right = 2 * bases(1)[1]["x"].reshape(-1)
+    got = session.read([Piece(2, "y", 17, 3), Piece(0, "y", 0, 2)])
+    np.testing.assert_array_equal(got, [*right[17:], *right[:2]])
+
+
+def test_batches_are_timed_by_the_judge(timing: Any, library: Path) -> None:  # noqa: ANN401
+    session = opened(timing, library, "events")
+    random = SystemRandom()
+    sweeps = [[Content(0, random.randrange(ROWS)) for _ in range(SLOTS)] for _ in range(4)]
+    assert session.batch("submission", sweeps) > 0
+
+
+@pytest.mark.parametrize("turn", range(6))
+def test_rotation_moves_whole_rows(timing: Any, turn: int) -> None:  # noqa: ANN401
+    source, target = np.arange(12), np.full(12, -1)
+    for to, start, size in timing.rotated(12, 6, turn):
+        target[to : to + size] = source[start : start + size]
+    np.testing.assert_array_equal(target.reshape(6, 2), np.roll(source.reshape(6, 2), turn, axis=0))
+
+
+def test_arrays_that_do_not_turn_are_copied_whole(timing: Any) -> None:  # noqa: ANN401
+    assert timing.rotated(100, 1, 5) == [(0, 0, 100)]
+
+
+def test_every_method_can_be_prepared(timing: Any, library: Path) -> None:  # noqa: ANN401
+    for method in ("graph", "events", "host"):
+        session = opened(timing, library, method)
+        for arm in ("baseline", "submission", "stream", "nothing"):
+            session.sweep(arm, [Content(0, 0)] * SLOTS)
