@@ -78,11 +78,15 @@ def nothing(*_: object) -> None:
     pass
 
 
+libc = ctypes.CDLL(None)
+libc.malloc.restype, libc.malloc.argtypes = ctypes.c_void_p, (ctypes.c_size_t,)
+libc.free.argtypes = (ctypes.c_void_p,)
+
 runtime = SimpleNamespace(
     CUDARuntimeError=CUDARuntimeError,
     deviceSynchronize=nothing,
-    free=nothing,
-    malloc=lambda size: ctypes.addressof(ctypes.create_string_buffer(size)),
+    free=libc.free,
+    malloc=libc.malloc,
     memGetInfo=lambda: (0, 0),
     memcpy=memcpy,
     memcpyAsync=memcpy,
