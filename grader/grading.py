@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar, get_args
 
-from grader import __version__
+from grader import __version__, template
 from grader.baseline.programs import build_baseline
 from grader.build.cache import Cache
 from grader.build.compile import BuildError, build, build_all, compile_limits
@@ -36,10 +36,12 @@ from grader.judge import pytorch
 from grader.judge.correctness import Excuse, Judged, judge
 from grader.judge.measure import Measured, Timing, measure
 from grader.judge.remembered import remembered
+from grader.judge.training import Training, measure_training
 from grader.launchers import LauncherError, launcher, launcher_copies
 from grader.problems import load_all
 from grader.results import (
     BuildResult,
+    CaseResult,
     CheckResult,
     CorrectnessResult,
     DeviceInfo,
@@ -57,7 +59,14 @@ from grader.results import (
 )
 from grader.sandbox.backends import select as select_sandbox
 from grader.sandbox.sandbox import SandboxError
-from grader.scoring import ONLY_REPORTED, memory_verdict, score_problem, score_without_cases, total
+from grader.scoring import (
+    ONLY_REPORTED,
+    memory_verdict,
+    score_problem,
+    score_without_cases,
+    total,
+    worst,
+)
 from grader.submission import SubmissionError, collect, printable
 from grader.verdict import Verdict
 
@@ -79,6 +88,7 @@ NO_GPU = "not measured: no GPU here. Grade on a GPU machine, or leave it to your
 NO_CASES = "not measured: this problem has no cases to time."
 NOT_RIGHT = "not measured: a kernel earns points for speed once all of its cases are right."
 PRINTED_CHARACTERS = 4000
+TRAINING_SECONDS = 120.0  # of one turn of training steps; the first loads PyTorch's libraries
 AnySession = TypeVar("AnySession", "Session", "TimedSession")
 
 
@@ -564,17 +574,24 @@ class _Judge:
             if machine.checker is machine.device
             else self._run_cases(machine.checker, libraries, cases, memory)
         )
-        return partial(self._result, next(iter(libraries)), built, memory, judged, checked)
+        if self._problem.libraries:  # what a model launches is counted by the simulator alone
+            judged = replace(judged, cases=tuple(map(_worse, judged.cases, checked.cases)))
+        return partial(self._result, libraries, built, memory, judged, checked)
 
     def _result(
-        self, library: Path, built: BuildResult | None, memory: Memory, judged: Judged, checked: Judged
+        self,
+        libraries: Mapping[Path, tuple[str, ...]],
+        built: BuildResult | None,
+        memory: Memory,
+        judged: Judged,
+        checked: Judged,
     ) -> ProblemResult:
         entry, problem = self._entry, self._problem
         sources = {
             name: text for file in problem.sources for name, text in self._submission.contents(file).items()
         }
         with self._turn():
-            measured = self._measured(library, judged, memory)
+            measured = self._measured(libraries, judged, memory)
         reasons = [*judged.untrusted, *measured.reasons]
         score = score_problem(
             entry,
@@ -652,7 +669,9 @@ class _Judge:
             if waiver.covers(case.sizes, case.distribution)
         }
 
-    def _measured(self, library: Path, judged: Judged, memory: Memory) -> Measured:
+    def _measured(
+        self, libraries: Mapping[Path, tuple[str, ...]], judged: Judged, memory: Memory
+    ) -> Measured:
         """The speed; of no interest, and not measured, where the numbers are wrong."""
         machine, target = self._machine, self._entry.target
         if machine.gpu is None:
@@ -662,6 +681,19 @@ class _Judge:
         if not self._problem.timing_cases(self._request.seed):
             return Measured(_no_speed(Verdict.NOT_MEASURED, target, NO_CASES))
         gpu, entry_points, baseline = machine.gpu, (self._problem.entry_point,), machine.baseline
+        if self._problem.libraries:
+            training = Training(
+                problem=self._problem,
+                open=lambda file: self._watch(gpu.open_model(file, libraries, memory)),
+                model=self._submission.files[self._problem.file],
+                unfused=template.folder() / self._problem.file,
+                memory=memory,
+                seed=self._request.seed,
+                seconds=TRAINING_SECONDS,
+                progress=self._begin,
+            )
+            return measure_training(training, target)
+        library = next(iter(libraries))
         timing = Timing(
             problem=self._problem,
             l2_bytes=gpu.l2_bytes,
@@ -699,6 +731,11 @@ class _Judge:
             session.close()
             raise _InterruptedError
         return session
+
+
+def _worse(one: CaseResult, other: CaseResult) -> CaseResult:
+    """The result of a case on two devices."""
+    return other if worst((one.verdict, other.verdict)) is not one.verdict else one
 
 
 def _no_speed(verdict: Verdict, target: float, message: str) -> PerformanceResult:

@@ -262,7 +262,7 @@ def _judge_case(
         before = answers[-1].arrays if answers else previous
         function = case.function or problem.entry_point
         call = Call(function, given, seconds, memory, schedule, content.staged)
-        answers.append(session.run(replace(call, needs=_needs(problem, content, call))))
+        answers.append(session.run(replace(call, needs=needed_calls(problem, content, call))))
         return _result(problem, content, inputs, problem.oracle(content, inputs), answers[-1], before)
 
     result = CaseResult(name=case.name, group=case.group, verdict=Verdict.PASS)
@@ -285,7 +285,7 @@ def _judge_case(
     return result, answers
 
 
-def _needs(problem: Problem, case: Case, call: Call) -> tuple[tuple[Call, int], ...]:
+def needed_calls(problem: Problem, case: Case, call: Call) -> tuple[tuple[Call, int], ...]:
     """The calls of launchers that a model must make in ``case``, with inputs of their own."""
     made = []
     for launcher, needed, times in problem.needs(case):

@@ -34,6 +34,10 @@ DENSE, EVERY_OTHER, TRANSPOSED, EXPANDED = range(4)  # as in the runner
 LAYOUTS = ("dense", "every other element", "transposed", "one value for all")
 PADDED, NO_MASK = "padded with -inf", "null mask"
 MODEL = {"vocabulary": 29, "width": 12, "heads": 3, "hidden": 20, "positions": 11, "layers": 2}
+TIMED = {"vocabulary": 10_000, "width": 256, "heads": 8, "hidden": 256, "positions": 40, "layers": 4}
+LINES = 16  # batches of the timed text
+WORDS = 97  # that occur in it
+TIMED_DROP, TIMED_RATE = 0.1, 1e-3
 DROP = 0.25
 RATE = 0.5  # of the judge's own steps
 MODEL_SAMPLES = 4
@@ -85,6 +89,13 @@ def cases(seed: int) -> tuple[Case, ...]:
     return tuple(found)
 
 
+def timing_cases(seed: int) -> tuple[Case, ...]:
+    """The handout's model on batches of 128 lines."""
+    sizes = {**TIMED, "batch": 128, "length": 40, "steps": 1}
+    name = "{layers} layers, {heads} heads, width {width}, vocabulary {vocabulary}, {batch} x {length}"
+    return (Case(name.format(**sizes), "", sizes, PADDED, seed, function="begin"),)
+
+
 def inputs(case: Case) -> Inputs:
     """Arrays and scalars of the case's function, see ``grader/runner/model.py``."""
     random = generator(case.seed)
@@ -110,7 +121,7 @@ def needs(case: Case) -> tuple[tuple[Problem, Case, int], ...]:
     batch, heads, length = sizes["batch"], sizes["heads"], sizes["length"]
     shape = {"batch_size": batch, "nhead": heads, "from_len": length, "to_len": length, "mask_future": 1}
     found = _softmax_needs(shape, case.distribution, layers * steps, layers * steps)
-    norms = (2 * layers + 1 if case.function == "train" else 2 if "hidden" in sizes else 0) * steps
+    norms = (2 * layers + 1 if "vocabulary" in sizes else 2 if "hidden" in sizes else 0) * steps
     return found + (_norm_needs(batch * length, sizes["width"], norms, norms) if norms else ())
 
 
@@ -284,6 +295,25 @@ def _train_inputs(case: Case, random: np.random.Generator) -> Inputs:
     return Inputs(arrays, _both(results), scalars)
 
 
+def _begin_inputs(case: Case, random: np.random.Generator) -> Inputs:
+    """Weights, and lines in which each word follows from the one before it, so that few steps can learn."""
+    sizes = {name: case.sizes[name] for name in MODEL}
+    length, lines = case.sizes["length"], LINES * case.sizes["batch"]
+    words = min(WORDS, sizes["vocabulary"] - 1)
+    tokens = np.empty((lines, length + 1), np.int64)
+    tokens[:, 0] = random.integers(words, size=lines)
+    for place in range(length):
+        tokens[:, place + 1] = (5 * tokens[:, place] + 1) % words
+    mask = padding(random, lines, length, -np.inf)
+    weights = {name: _weight(random, name, shape) for name, shape in decoder.model_shapes(sizes).items()}
+    scalars = {**sizes, "dropout": TIMED_DROP, "batch": case.sizes["batch"], "rate": TIMED_RATE}
+    return Inputs(
+        {"tokens": tokens + 1, "attn_mask": mask, "counted": np.isfinite(mask).astype(np.float32), **weights},
+        {},
+        {**scalars, "seed": int(random.integers(2**31))},
+    )
+
+
 def _trajectory(
     weights: Mapping[str, Floats], data: Mapping[str, Tensor], sizes: Mapping[str, int]
 ) -> dict[str, Floats]:
@@ -410,6 +440,7 @@ _FUNCTIONS: Mapping[
     "layer_norm": (_norm_inputs, _norm_oracle),
     "block": (_block_inputs, _block_oracle),
     "train": (_train_inputs, _train_oracle),
+    "begin": (_begin_inputs, lambda _case, _given: {}),
 }
 
 PROBLEM = Problem(
@@ -420,7 +451,7 @@ PROBLEM = Problem(
     parameters=(),
     groups=GROUPS,
     cases=cases,
-    timing_cases=lambda _: (),
+    timing_cases=timing_cases,
     inputs=inputs,
     oracle=oracle,
     minimal_bytes=lambda _: 0,

@@ -14,6 +14,7 @@ import os
 import sys
 import traceback
 from collections import Counter
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import kernels
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from grader.runner.protocol import Header
 
 DENSE, EVERY_OTHER, TRANSPOSED, EXPANDED = range(4)  # how a tensor lies in memory
+SIZES = ("vocabulary", "width", "heads", "hidden", "positions", "layers")  # of DecoderLM
 PATHS = {"fused": True, "unfused": False}
 WAITING = frozenset({"item", "tolist", "numpy", "cpu", "__bool__", "__float__", "__int__", "__index__"})
 MARK = "mark "  # a scalar "mark LAUNCHER.PARAMETER" is the factor of that output
@@ -112,6 +114,29 @@ class Watch(TorchFunctionMode):
             frame = frame.f_back  # type: ignore[assignment]
 
 
+@dataclass
+class Training:
+    """A model on its way through a text of lines: tokens [N, T + 1], attn_mask [N, T], counted [N, T]."""
+
+    model: torch.nn.Module
+    optimizer: torch.optim.Optimizer
+    text: Tensors
+    batch: int
+    done: int = 0
+
+    def step(self) -> Tensor:
+        """One step on the next batch. The loss stays on the device, and nobody waits for it."""
+        lines = len(self.text["tokens"])
+        begin = self.done * self.batch % (lines - self.batch + 1)
+        tokens, mask, counted = (self.text[name][begin : begin + self.batch] for name in self.text)
+        loss = _loss(self.model(tokens[:, :-1], mask), tokens[:, 1:], counted)
+        self.optimizer.zero_grad(set_to_none=True)
+        torch.autograd.backward(loss)
+        self.optimizer.step()
+        self.done += 1
+        return loss.detach()
+
+
 class Model:
     """Answers the judge's requests about one file."""
 
@@ -119,6 +144,7 @@ class Model:
         torch.set_num_threads(1)
         self._path = path
         self._module: ModuleType | None = None
+        self.training: Training | None = None
         self._launches = Launches()
         kernels.launch = self._launches
 
@@ -272,9 +298,7 @@ def train(
     model: Model, arrays: Tensors, scalars: Header, drops: Sequence[Tensor]
 ) -> tuple[Tensors, list[str]]:
     """Loss and gradients of ``DecoderLM`` both ways at the weights of each step, the first axis of arrays."""
-    sizes = {
-        name: scalars[name] for name in ("vocabulary", "width", "heads", "hidden", "positions", "layers")
-    }
+    sizes = {name: scalars[name] for name in SIZES}
     kept: dict[str, list[Tensor]] = {}
     seen: dict[str, None] = {}
     for path, fused in PATHS.items():
@@ -296,6 +320,27 @@ def train(
             for name, value in {f"loss, {path}": loss.detach(), **_gradients(language, path)}.items():
                 kept.setdefault(name, []).append(value)
     return {name: torch.stack(values) for name, values in kept.items()}, list(seen)
+
+
+def begin(model: Model, arrays: Tensors, scalars: Header, _: Sequence[Tensor]) -> tuple[Tensors, list[str]]:
+    """Make ready to train: the model with its weights, an optimizer, the text."""
+    sizes = {name: scalars[name] for name in SIZES}
+    torch.manual_seed(scalars["seed"])
+    language = model.module.DecoderLM(**sizes, dropout=scalars["dropout"], use_fused_kernel=scalars["fused"])
+    language.to(kernels.DEVICE)
+    _load(language, {name: array for name, array in arrays.items() if "." in name})
+    torch.manual_seed(scalars["seed"])
+    text = {name: arrays[name] for name in ("tokens", "attn_mask", "counted")}
+    optimizer = torch.optim.Adam(language.parameters(), lr=scalars["rate"])
+    model.training = Training(language, optimizer, text, scalars["batch"])
+    return {}, []
+
+
+def steps(model: Model, __: Tensors, scalars: Header, _: Sequence[Tensor]) -> tuple[Tensors, list[str]]:
+    """The losses of the next ``steps`` steps."""
+    assert model.training is not None
+    losses = [model.training.step() for _ in range(scalars["steps"])]
+    return {"losses": torch.stack(losses)}, []
 
 
 def _load(module: torch.nn.Module, weights: Tensors) -> None:
@@ -333,4 +378,6 @@ FUNCTIONS: Mapping[str, Callable[[Model, Tensors, Header, Sequence[Tensor]], tup
     "layer_norm": layer_norm,
     "block": block,
     "train": train,
+    "begin": begin,
+    "steps": steps,
 }

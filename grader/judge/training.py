@@ -1,0 +1,239 @@
+"""Measures what the student's kernels are worth to the model: training steps against the given unfused model.
+
+The unfused model is the template's own, in a runner of its own where no line of the submission runs. The two
+runners train in turn (A B B A or B A A B) on the same batches from the same weights, some steps at a time,
+and the clock is the judge's: a turn ends when its losses have arrived. They must fall as the unfused ones do.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from random import SystemRandom
+from statistics import median
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from grader.devices.device import ArrayArgument, Call, DeviceError, LoadError, ScalarArgument, Status
+from grader.judge.correctness import arguments, needed_calls
+from grader.judge.measure import Measured
+from grader.judge.timing import ORDERS, Block, conclude, decide, floor, interval
+from grader.results import PerformanceResult, TimedCase
+from grader.verdict import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from grader.devices.device import Answer, Memory, Session
+    from grader.problems.problem import Problem
+
+BLOCKS = 12  # per process
+TURN_SECONDS = 0.25
+MOST_STEPS = 50  # of a turn
+WARM_STEPS = 5
+AGREEMENT = (
+    0.02  # of the loss: rounding errors grow over many steps, but a path that skips work learns nothing
+)
+
+_ENDS = {Status.UNTRUSTED: Verdict.UNTRUSTED, Status.LOST: Verdict.INFRA_ERROR}
+
+
+@dataclass(frozen=True)
+class Training:
+    """What does not change between the processes of one measurement.
+
+    Attributes:
+        problem: whose only timing case is trained.
+        open: starts a fresh runner for a PyTorch file, with the student's kernels.
+        model: the student's file.
+        unfused: the template's.
+        memory: which pointers the kernels take.
+        seed: of weights and words.
+        seconds: after which a turn counts as hung.
+        progress: is told what happens.
+        blocks: of four turns, per process.
+    """
+
+    problem: Problem
+    open: Callable[[Path], Session]
+    model: Path
+    unfused: Path
+    memory: Memory
+    seed: int
+    seconds: float
+    progress: Callable[[str], None]
+    blocks: int = BLOCKS
+
+
+@dataclass(frozen=True)
+class Turns:
+    """What one pair of runners measured: blocks in seconds per step, and by how much the losses differ."""
+
+    blocks: tuple[Block, ...]
+    difference: float
+
+    def values(self) -> list[float]:
+        """Log speedups."""
+        return [block.value for block in self.blocks]
+
+    def same(self) -> list[float]:
+        """The baseline against itself: the two turns of each block."""
+        found = []
+        for block in self.blocks:
+            first, second = (s for arm, s in zip(block.order, block.seconds, strict=True) if arm == "A")
+            found.append(math.log(first / second))
+        return found
+
+    def seconds(self, arm: str) -> list[float]:
+        """Seconds per step of one arm."""
+        return [
+            seconds
+            for block in self.blocks
+            for name, seconds in zip(block.order, block.seconds, strict=True)
+            if name == arm
+        ]
+
+
+class _EndedError(Exception):
+    """A runner gave no losses."""
+
+    def __init__(self, answer: Answer) -> None:
+        super().__init__(answer.message or str(answer.status))
+        self.verdict = _ENDS.get(answer.status, Verdict.FAIL)
+
+
+def measure_training(training: Training, target: float) -> Measured:
+    """Train both in fresh processes until two pairs of them agree."""
+    found: list[Turns] = []
+    verdicts: list[Verdict] = []
+    while conclude(verdicts) is None:
+        training.progress(f"{training.problem.id}: training both ways, process {len(found) + 1}")
+        try:
+            found.append(_turns(training))
+        except _EndedError as error:
+            return _unmeasured(error.verdict, target, str(error))
+        except (DeviceError, LoadError) as error:
+            return _unmeasured(Verdict.INFRA_ERROR, target, str(error))
+        verdicts.append(_verdict(found[-1:], target))
+    concluded = conclude(verdicts) or Verdict.AMBIGUOUS
+    return Measured(_assessed(training, found, concluded, target))
+
+
+def _verdict(found: Sequence[Turns], target: float) -> Verdict:
+    if any(turns.difference > AGREEMENT for turns in found):
+        return Verdict.FAIL
+    values = [value for turns in found for value in turns.values()]
+    return decide(interval(values), floor([v for turns in found for v in turns.same()]).size, target)
+
+
+def _assessed(
+    training: Training, found: Sequence[Turns], verdict: Verdict, target: float
+) -> PerformanceResult:
+    worst = max(turns.difference for turns in found)
+    whole = interval([value for turns in found for value in turns.values()])
+    speedup, between = math.exp(whole.estimate), (math.exp(whole.low), math.exp(whole.high))
+    (case,) = training.problem.timing_cases(training.seed)
+    timed = TimedCase(
+        name=case.name,
+        verdict=verdict,
+        speedup=speedup,
+        interval=between,
+        baseline_us=median(s for turns in found for s in turns.seconds("A")) * 1e6,
+        yours_us=median(s for turns in found for s in turns.seconds("B")) * 1e6,
+        floor=floor([value for turns in found for value in turns.same()]).size,
+        method="steps",
+        samples=_samples(found),
+    )
+    if worst > AGREEMENT:
+        message = (
+            f"the fused model does not learn as the unfused one does: its losses differ by {worst:.0%} from "
+            "the same weights on the same batches"
+        )
+        return PerformanceResult(verdict=verdict, target=target, message=message, cases=[timed])
+    return PerformanceResult(verdict=verdict, target=target, speedup=speedup, interval=between, cases=[timed])
+
+
+def _samples(found: Sequence[Turns]) -> dict[str, list[float]]:
+    """Seconds per step of every turn, and the order of each block as its place in ``ORDERS``."""
+    samples: dict[str, list[float]] = {}
+    for number, turns in enumerate(found, 1):
+        blocks = turns.blocks
+        samples[f"process {number}: order"] = [ORDERS.index(block.order) for block in blocks]
+        samples[f"process {number}: blocks"] = [seconds for block in blocks for seconds in block.seconds]
+        samples[f"process {number}: losses differ by"] = [turns.difference]
+    return samples
+
+
+def _unmeasured(verdict: Verdict, target: float, message: str) -> Measured:
+    result = PerformanceResult(verdict=verdict, target=target, message=f"timing ended early: {message}")
+    return Measured(result, (message,) if verdict is Verdict.UNTRUSTED else ())
+
+
+class _Arm:
+    """One runner that trains."""
+
+    def __init__(self, training: Training, session: Session, *, fused: bool) -> None:
+        self._training = training
+        self._session = session
+        (case,) = training.problem.timing_cases(training.seed)
+        inputs = training.problem.inputs(case)
+        given = arguments(training.problem, case, inputs)
+        begin = Call(case.function, (*given, ScalarArgument("fused", "bool", fused)), training.seconds)
+        self._needs = (
+            needed_calls(training.problem, case, replace(begin, memory=training.memory)) if fused else ()
+        )
+        self._asked(begin)
+        self.losses: list[float] = []
+
+    def seconds(self, steps: int) -> float:
+        """Seconds per step of a turn, by the judge's clock."""
+        losses = ArrayArgument("losses", "float32", (steps,), None)
+        needs = tuple((call, times * steps) for call, times in self._needs)
+        call = Call(
+            "steps", (losses, ScalarArgument("steps", "int", steps)), self._training.seconds, needs=needs
+        )
+        begin = time.perf_counter()
+        answer = self._asked(call)
+        seconds = time.perf_counter() - begin
+        self.losses += np.asarray(answer.arrays["losses"], np.float64).tolist()
+        return seconds / steps
+
+    def _asked(self, call: Call) -> Answer:
+        answer = self._session.run(call)
+        if not answer.usable or answer.faults:
+            message = "; ".join(answer.faults)
+            raise _EndedError(replace(answer, message=message) if message else answer)
+        return answer
+
+
+def _turns(training: Training) -> Turns:
+    """All blocks of one pair of fresh runners."""
+    with ExitStack() as stack:
+        sessions = [stack.enter_context(training.open(file)) for file in (training.unfused, training.model)]
+        arms = {
+            name: _Arm(training, session, fused=name == "B")
+            for name, session in zip("AB", sessions, strict=True)
+        }
+        warm = [arm.seconds(WARM_STEPS) for arm in arms.values() for _ in range(2)]
+        steps = max(1, min(MOST_STEPS, math.ceil(TURN_SECONDS / min(warm))))
+        blocks = []
+        for _ in range(training.blocks):
+            order = SystemRandom().choice(ORDERS)
+            first, second, third, fourth = (arms[name].seconds(steps) for name in order)
+            blocks.append(Block(order, (first, second, third, fourth)))
+    unfused, fused = (np.asarray(arm.losses) for arm in arms.values())
+    return Turns(tuple(blocks), _difference(unfused, fused))
+
+
+def _difference(unfused: NDArray[np.float64], fused: NDArray[np.float64]) -> float:
+    """How far the losses are apart in the worst tenth of the steps, in shares of the first; 1 for NaN."""
+    if not (np.isfinite(unfused).all() and np.isfinite(fused).all()):
+        return 1.0
+    parts = zip(np.array_split(unfused, 10), np.array_split(fused, 10), strict=True)
+    return max(abs(float(np.median(a) - np.median(b))) for a, b in parts) / float(unfused[0])
