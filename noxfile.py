@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import nox
@@ -113,6 +114,22 @@ def bench(session: nox.Session) -> None:
     """Run the benchmarks: the simulator anywhere, the kernels on a GPU."""
     install(session, "tests")
     session.run("pytest", "tests/benchmarks", "--benchmark-only", *session.posargs)
+
+
+@nox.session
+def gradescope(session: nox.Session) -> None:
+    """Pack the files that make an assignment in Gradescope: results/gradescope.zip."""
+    out = Path(__file__).parent / "results"
+    source = Path(session.create_tmp())
+    session.install("build")
+    session.run("python", "-m", "build", "--sdist", "--outdir", str(source), ".", silent=True)
+    out.mkdir(exist_ok=True)
+    newest = max(source.glob("*.tar.gz"), key=lambda path: path.stat().st_mtime)
+    files = [*Path(__file__).parent.glob("autograder/gradescope/*"), newest]
+    with zipfile.ZipFile(out / "gradescope.zip", "w", zipfile.ZIP_DEFLATED) as package:
+        for file in files:
+            package.write(file, file.name)
+    session.log(f"Upload {out / 'gradescope.zip'} as the autograder of an assignment, see docs/gradescope.md")
 
 
 @nox.session
