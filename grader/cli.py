@@ -303,13 +303,15 @@ def report(
     Without options, the pages and the gradebook in DIR are made anew.
     """
     from grader.reports import request as reports  # noqa: PLC0415 - templates take time to load
-    from grader.reports.folder import read_records  # noqa: PLC0415
+    from grader.reports.folder import RECORD, read_records  # noqa: PLC0415
 
+    if (path / RECORD).is_file():
+        path /= RECORD
     try:
         records = read_records(path)
         asked = reports.Request(
             records,
-            place=path if path.is_dir() else path.parent,
+            place=path,
             title=_title(next(iter(records.values())).assignment),
             staff=staff,
             html=html,

@@ -38,8 +38,6 @@ def read_records(path: Path) -> dict[str, Record]:
         record = read(path)
         return {record.submission.name: record}
     found = sorted(path.glob(f"*/{RECORD}"))
-    if not found and (path / RECORD).is_file():
-        return {path.resolve().name: read(path / RECORD)}
     if not found:
         raise RecordError(
             f"{path} holds no record. Name the folder that grader batch --out wrote, or the file of "

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from grader.batch.discovery import discover
 from grader.reports import canvas, gradescope, junit, moodle, similarity
-from grader.reports.folder import GRADEBOOK, INDEX, write_pages
+from grader.reports.folder import INDEX, REPORT, write_pages
+from grader.reports.pages import submission_page
 from grader.reports.views import view
 from grader.results import write_text
 
@@ -33,13 +34,13 @@ class Request:
 
     Attributes:
         records: by submission.
-        place: the folder that they lie in.
+        place: the folder that they lie in, or a single one of them.
         title: the assignment's.
         staff: whose view the pages show.
         html: a folder for the pages.
         junit: a file.
         gradescope: a file; for one record.
-        canvas: the instructor's export; the filled one is written to ``place``.
+        canvas: the instructor's export; the filled one is written to the records' folder.
         column: the assignment in the export.
         moodle: a file.
         roster: an export of Moodle with its users.
@@ -64,6 +65,11 @@ class Request:
     submissions: Path | None = None
 
     @property
+    def folder(self) -> Path:
+        """The folder of the records."""
+        return self.place if self.place.is_dir() else self.place.parent
+
+    @property
     def names_none(self) -> bool:
         """Whether no report is asked for by name."""
         return not (self.html or self.junit or self.gradescope or self.canvas or self.moodle or self.jplag)
@@ -72,7 +78,8 @@ class Request:
 def run(request: Request) -> Iterator[str]:
     """Make the reports; yields what was written and what a person should know of it.
 
-    Without any named one, the pages and the gradebook of the records' own folder are made anew.
+    Without any named one, the pages and the gradebook of the records' own folder are made anew. A single
+    record has its own page alone.
 
     Raises:
         RequestError: an input is missing, or is not what it should be.
@@ -80,7 +87,7 @@ def run(request: Request) -> Iterator[str]:
     """
     records, staff = request.records, request.staff
     if request.html or request.names_none:
-        yield from _pages(request, request.html or request.place, in_place=request.html is None)
+        yield from _pages(request, request.html or request.folder, in_place=request.html is None)
     if request.junit:
         shown = [view(record, staff=staff) for record in records.values()]
         yield _written(request.junit, junit.junit(shown))
@@ -97,7 +104,7 @@ def run(request: Request) -> Iterator[str]:
         except canvas.ExportError as error:
             raise RequestError(f"{request.canvas}: {error}") from error
         yield from merged.notices
-        yield _written(request.place / CANVAS, merged.text)
+        yield _written(request.folder / CANVAS, merged.text)
     if request.moodle:
         try:
             roster = None if request.roster is None else _read(request.roster)
@@ -111,15 +118,21 @@ def run(request: Request) -> Iterator[str]:
 
 
 def _pages(request: Request, folder: Path, *, in_place: bool) -> Iterator[str]:
+    records, title, staff = request.records, request.title, request.staff
     aliases = {} if request.aliases is None else _aliases(request.aliases)
-    names = request.staff or in_place
+    names = staff or in_place
     try:
-        write_pages(folder, request.records, request.title, names=names, staff=request.staff, aliases=aliases)
+        if request.place.is_dir():
+            write_pages(folder, records, title, names=names, staff=staff, aliases=aliases)
+        else:
+            folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise RequestError(f"{error.filename} cannot be made: {error.strerror}.") from error
-    yield f"wrote {len(request.records)} pages and {folder / INDEX}" + (
-        f", {folder / GRADEBOOK}" if names else ""
-    )
+    if request.place.is_dir():
+        yield f"wrote {len(records)} pages and {folder / INDEX}"
+        return
+    for record in records.values():
+        yield _written(folder / REPORT, submission_page(view(record, staff=staff), title))
 
 
 def _similarity(request: Request, out: Path) -> Iterator[str]:

@@ -108,6 +108,14 @@ def test_one_record_gives_every_report(folder: Path, tmp_path: Path) -> None:
     assert "<testsuites" in (tmp_path / "j.xml").read_text()
 
 
+def test_one_record_has_its_own_page_alone(folder: Path, tmp_path: Path) -> None:
+    record = folder / "doejane_1001" / "result.json"
+    assert run("report", record.parent).returncode == 0
+    assert sorted(path.name for path in record.parent.iterdir()) == ["report.html", "result.json"]
+    assert run("report", record, "--html", tmp_path / "web").returncode == 0
+    assert [path.name for path in (tmp_path / "web").iterdir()] == ["report.html"]
+
+
 def test_grading_writes_every_report_even_of_what_cannot_be_graded(tmp_path: Path) -> None:
     submission = tmp_path / "hw3"
     submission.mkdir()
