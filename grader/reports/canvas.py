@@ -87,7 +87,7 @@ def merge(export: str, results: Mapping[str, Record | None], column: str | None 
         else:
             row[place].raw = score
             filled += 1
-    said = [f"{header[place]}: filled {filled} of {len(students)} students"]
+    said = [f"{line(header[place])}: filled {filled} of {len(students)} students"]
     said += _said("kept as excused", excused)
     said += _said("no score yet, so left as they were", unknown)
     said += notices

@@ -41,7 +41,12 @@ def export(entries: Iterable[Entry], wanted: Iterable[str], out: Path, scratch: 
         try:
             with collect(entry.lay_out(scratch), names) as submission:
                 files = (submission.contents(name) for name in submission.files)
-                contents = {path: content for file in files for path, content in file.items()}
+                contents = {
+                    path: content
+                    for file in files
+                    for path, content in file.items()
+                    if PurePath(path).suffix != ".py"
+                }
         except SubmissionError:
             contents = {}
         if not contents:

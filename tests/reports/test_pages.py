@@ -72,7 +72,7 @@ def test_a_page_shows_what_failed_with_its_diagnosis_and_the_marked_line() -> No
         "the last elements of a row are not written",
         "ln_res : 1,037 of 37,000 wrong, 2 NaN; largest error NaN, allowed there 1e-06",
         "[0, 999] 0.25 NaN",
-        "The same in 1 case more: 39 x 1000",
+        "The same in 1 case more 39 x 1000",
         "race shared (racecheck) at layernorm_kernel.cu:17 in ker_layer_norm",
         "0.00 / 12.00",
     ):

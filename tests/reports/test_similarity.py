@@ -44,10 +44,10 @@ def test_each_submission_is_a_folder_of_what_is_graded(tmp_path: Path) -> None:
     (handed / "alice").mkdir(parents=True)
     (handed / "alice" / "softmax_kernel.cu").write_text(CUDA)
     (handed / "alice" / "row.cuh").write_text("#pragma once\n")
-    (handed / "alice" / "essay.py").write_text("")
+    (handed / "alice" / "transformer.py").write_text("")
     (handed / "empty").mkdir()
     (handed / "doejane_1001_2_softmax_kernel.cu").write_text("int x;\n")
-    wanted = ["softmax_kernel.cu"]
+    wanted = ["softmax_kernel.cu", "transformer.py"]
     assert export(discover(handed, wanted).entries, wanted, out, scratch) == ("empty",)
     assert sorted(str(path.relative_to(out)) for path in out.rglob("*") if path.is_file()) == [
         "alice/row.cuh.hpp",
