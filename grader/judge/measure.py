@@ -74,6 +74,7 @@ class Timing:
         seconds: that a call may take.
         progress: told what comes next; what it raises ends the measurement.
         look: the condition of the device, told when; None where it does not show.
+        rival: what stands in for the unfused program of a case, for experiments with known truth.
     """
 
     problem: Problem
@@ -84,6 +85,7 @@ class Timing:
     seconds: float
     progress: Callable[[str], None]
     look: Callable[[str], Condition | None]
+    rival: Callable[[Call], Step] | None = None
 
 
 def measure(timing: Timing, target: float, memory: Memory) -> Measured:
@@ -265,7 +267,7 @@ def _plan(timing: Timing, case: Case, inputs: Inputs, method: str) -> Plan:
     read = sum(sizes[p.name] for p in parameters if p.role is not Role.OUTPUT)
     wrote = sum(sizes[name] for name in written)
     scale = problem.minimal_bytes(case) / (read + wrote)
-    program = problem.unfused(case)
+    program = () if timing.rival else problem.unfused(case)
     extra = temporaries(program, list(sizes))
     places = {name: place for place, name in enumerate([*sizes, *extra])}
     return Plan(
@@ -275,7 +277,9 @@ def _plan(timing: Timing, case: Case, inputs: Inputs, method: str) -> Plan:
         slots=slots(sum(sizes.values()), timing.l2_bytes),
         turns={name: turns(problem, inputs) for name in sizes if name in problem.turning},
         libraries=timing.baseline,
-        steps=tuple(step(operation, places) for operation in program),
+        steps=(timing.rival(call),)
+        if timing.rival
+        else tuple(step(operation, places) for operation in program),
         scratch=tuple(4 * elements for elements in extra.values()),
         reads=_multiple(read * scale),
         writes=_multiple(wrote * scale),

@@ -1,0 +1,293 @@
+"""Experiments on a GPU whose truth is known: is the judge of speed as good as it says?
+
+    python tests/benchmarks/experiments.py same|slower|border|calibrate [--times N] [--seconds S] [--json F]
+
+    same       a kernel against itself, 200 times: nothing but "equal"
+    slower     against itself on 3 % fewer rows, 30 times: always FAIL
+    border     graded again at its own speed as target, 30 times: never both PASS and FAIL
+    calibrate  the reference and naive kernels against the baseline: what a target means
+
+What is measured is written to F as it comes, so that an experiment that was stopped leaves what it has.
+"""
+
+# ruff: noqa: T201 - a command prints
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass, replace
+from pathlib import Path
+from random import Random
+from statistics import fmean, median, stdev
+from typing import TYPE_CHECKING, Any
+
+from grader import grading
+from grader.assignments.assignment import load
+from grader.build.cache import Cache
+from grader.build.compile import build, compile_limits
+from grader.devices.calls import request
+from grader.devices.device import Memory
+from grader.devices.timed import Step
+from grader.judge import measure as measuring
+from grader.judge import speed
+from grader.judge.measure import Timing, measure
+from grader.judge.timing import BLOCKS, combined, decide, interval
+from grader.judge.verification import threads
+from grader.problems import load_all
+from grader.problems.distributions import build_cases
+from grader.submission import collect
+from grader.verdict import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from grader.devices.device import Call
+    from grader.judge.timing import CaseTimes
+    from grader.problems.problem import Problem
+
+ROOT = Path(__file__).parents[2]
+REFERENCE, NAIVE = ROOT / "reference", Path(__file__).parent / "naive"
+ASSIGNMENT = "llm_systems_3"
+PER_PROCESS = 20  # gradings that share a process: starting one takes longer than they do
+SEED = 20_240_607
+SHAPES: Mapping[str, Mapping[str, Mapping[str, int]]] = {
+    "layernorm_forward": {
+        "small": {"batch_size": 1024, "hidden_dim": 256},
+        "large": {"batch_size": 16_384, "hidden_dim": 4096},
+    },
+    "softmax_backward": {
+        "small": {"rows": 1024, "softmax_len": 64},
+        "large": {"rows": 32_768, "softmax_len": 2048},
+    },
+}
+ROWS = ("batch_size", "rows")  # scalars that say how many rows a call works on
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What an experiment needs of the machine."""
+
+    machine: grading.Machine
+
+    def library(self, folder: Path, problem: Problem) -> Path:
+        """The built library of ``folder`` for a problem."""
+        gpu = self.machine.gpu
+        assert gpu is not None
+        with collect(folder, [problem.file]) as submission:
+            built = build(
+                problem.file,
+                submission.contents(problem.file),
+                self.machine.toolchain,
+                self.machine.sandbox,
+                compile_limits(),
+                Cache(),
+                gpu.architecture,
+            )
+        if built.library is None:
+            raise SystemExit(f"{folder}: {built.log}")
+        return built.library
+
+    def timing(self, problem: Problem, library: Path) -> Timing:
+        """How ``problem`` is timed with ``library``."""
+        gpu, machine = self.machine.gpu, self.machine
+        assert gpu is not None
+        entry_points = (problem.entry_point,)
+        return Timing(
+            problem=problem,
+            l2_bytes=gpu.l2_bytes,
+            open=lambda: gpu.open_timed(library, entry_points, list(machine.baseline)),
+            baseline=machine.baseline,
+            seed=SEED,
+            seconds=load(ASSIGNMENT).limits.run_seconds_gpu,
+            progress=lambda _: None,
+            look=lambda _: None,
+        )
+
+    def against_itself(self, problem: Problem, share: float) -> Timing:
+        """The reference against itself working on ``share`` of the rows."""
+        gpu, machine = self.machine.gpu, self.machine
+        assert gpu is not None
+        library = self.library(REFERENCE, problem)
+        libraries = {**machine.baseline, library: (problem.entry_point,)}
+        return replace(
+            self.timing(problem, library),
+            open=lambda: gpu.open_timed(library, (problem.entry_point,), list(libraries)),
+            baseline=libraries,
+            rival=lambda call: rival(call, share),
+        )
+
+
+def rival(call: Call, share: float) -> Step:
+    """``call`` itself as an operation of the baseline, on ``share`` of its rows."""
+    names = [argument.name for argument in call.arguments]
+    arguments = []
+    for name, (kind, value) in zip(names, request(call)["arguments"], strict=True):
+        if kind == "stream":
+            arguments.append((kind, 0))
+        elif name in ROWS:
+            arguments.append((kind, math.floor(value * share)))
+        else:
+            arguments.append((kind, value))
+    return Step(call.entry_point, tuple(arguments))
+
+
+def one_shape(problem_id: str, size: str) -> Problem:
+    """The problem with one timing case."""
+    sizes = SHAPES[problem_id][size]
+    table = [(size, sizes, "normal")]
+    return replace(load_all()[problem_id], timing_cases=lambda seed: build_cases(seed, table))
+
+
+def gradings(timing: Timing, times: int) -> Iterator[CaseTimes]:
+    """The one case of ``timing`` again and again, ``PER_PROCESS`` times in each process."""
+    (case,) = timing.problem.timing_cases(timing.seed)
+    for process in range(-(-times // PER_PROCESS)):
+        with threads() as pool, timing.open() as session:
+            prepared = measuring._prepared(timing, case, "graph", Random(f"{SEED}/{process}"))
+            sweeps = measuring._Sweeps(timing.problem, session, prepared, pool)
+            for number in range(min(PER_PROCESS, times - process * PER_PROCESS)):
+                yield sweeps.times(BLOCKS[0], 0.1 if number else 1.0)
+
+
+def _verdicts(bench: Bench, options: argparse.Namespace, share: float) -> dict[str, Any]:
+    """Gradings of the reference against itself on ``share`` of the rows, at the target 1."""
+    found: dict[str, Any] = {}
+    for problem_id, sizes in SHAPES.items():
+        for size in sizes if options.size is None else [options.size]:
+            problem = one_shape(problem_id, size)
+            timing = bench.against_itself(problem, share)
+            ratios, verdicts = [], Counter[str]()
+            for times in gradings(timing, options.times):
+                own = interval(times.values)
+                reasons = speed.doubts([times])
+                told = Verdict.UNTRUSTED if reasons else decide(own, times.floor.size, 1.0)
+                verdicts["equal" if told is Verdict.AMBIGUOUS else told.value] += 1
+                ratios.append(math.exp(own.estimate))
+                found[f"{problem_id} {size}"] = {
+                    "verdicts": dict(verdicts),
+                    "ratios": ratios,
+                    "cv": stdev(ratios) / fmean(ratios) if len(ratios) > 1 else None,
+                    "reasons": [*found.get(f"{problem_id} {size}", {}).get("reasons", []), *reasons],
+                }
+                options.save(found)
+                if options.late():
+                    break
+    return found
+
+
+def same(bench: Bench, options: argparse.Namespace) -> dict[str, Any]:
+    return _verdicts(bench, options, 1.0)
+
+
+def slower(bench: Bench, options: argparse.Namespace) -> dict[str, Any]:
+    return _verdicts(bench, options, 1 / 1.03)
+
+
+def border(bench: Bench, options: argparse.Namespace) -> dict[str, Any]:
+    """Whole gradings, fresh processes and all, with the kernel's own speedup as target."""
+    found: dict[str, Any] = {}
+    for problem_id in SHAPES:
+        problem = one_shape(problem_id, options.size or "large")
+        timing = bench.timing(problem, bench.library(REFERENCE, problem))
+        target = None
+        for _ in range(options.times):
+            result = measure(timing, target or 1.0, Memory.DEVICE).performance
+            if target is None:
+                target = result.speedup
+                found[problem_id] = {"target": target, "verdicts": Counter(), "speedups": []}
+                continue
+            found[problem_id]["verdicts"][result.verdict.value] += 1
+            found[problem_id]["speedups"].append(result.speedup)
+            options.save(found)
+            if options.late():
+                break
+    return found
+
+
+def calibrate(bench: Bench, options: argparse.Namespace) -> dict[str, Any]:
+    """One process each: what the baseline is worth, and what the handout's targets mean against it."""
+    found: dict[str, Any] = {}
+    for entry in load(ASSIGNMENT).problems:
+        problem = load_all()[entry.id]
+        if not problem.timing_cases(SEED):
+            continue
+        found[entry.id] = {"handout": entry.target}
+        for name, folder in (("reference", REFERENCE), ("naive", NAIVE)):
+            timing = bench.timing(problem, bench.library(folder, problem))
+            cases, _ = measuring._process(timing, 0, "graph")
+            whole, _ = combined(cases)
+            found[entry.id][name] = {
+                "speedup": math.exp(whole.estimate),
+                "untrusted": list(speed.doubts(cases)),
+                "cases": {
+                    case.case: {
+                        "speedup": math.exp(median(case.values)),
+                        "us": median(case.times("B")) / case.slots * 1e6,
+                        "baseline_us": median(case.times("A")) / case.slots * 1e6,
+                        "of_stream": case.bandwidth_fraction,
+                        "floor": case.floor.size,
+                    }
+                    for case in cases
+                },
+            }
+            options.save(found)
+            if options.late():
+                return found
+    return found
+
+
+def table(name: str, found: Mapping[str, Any]) -> Iterator[str]:
+    for what, row in found.items():
+        if name == "calibrate":
+            for version in ("reference", "naive"):
+                if version in row:
+                    yield (
+                        f"{what:20} {version:10} {row[version]['speedup']:7.2f}x   handout {row['handout']}x"
+                        f"  {'; '.join(row[version]['untrusted'])}"
+                    )
+                    for case, one in row[version]["cases"].items():
+                        yield (
+                            f"    {case:44} {one['speedup']:7.2f}x {one['us']:9.2f} us, baseline "
+                            f"{one['baseline_us']:9.2f} us, {one['of_stream']:.1%} of the stream"
+                        )
+        else:
+            spread = f"  cv {row['cv']:.3%}" if row.get("cv") is not None else ""
+            more = f"  target {row['target']:.3f}" if "target" in row else ""
+            yield f"{what:28} {dict(row['verdicts'])}{spread}{more} {row.get('reasons', '')}"
+
+
+EXPERIMENTS: Mapping[str, tuple[Callable[[Bench, argparse.Namespace], dict[str, Any]], int]] = {
+    "same": (same, 200),
+    "slower": (slower, 30),
+    "border": (border, 31),
+    "calibrate": (calibrate, 1),
+}
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(description="Judge the judge of speed.")
+    parser.add_argument("experiment", choices=EXPERIMENTS)
+    parser.add_argument("--times", type=int, help="gradings of each shape")
+    parser.add_argument("--size", choices=("small", "large"), help="only shapes of this size")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="begin nothing after this time")
+    parser.add_argument("--json", type=Path, metavar="FILE")
+    options = parser.parse_args(arguments)
+    run, usual = EXPERIMENTS[options.experiment]
+    options.times = options.times or usual
+    began = time.monotonic()
+    options.late = lambda: time.monotonic() - began > options.seconds
+    options.save = lambda found: options.json and options.json.write_text(json.dumps(found, indent=1))
+    found = run(Bench(grading.find_machine("gpu", "auto")), options)
+    options.save(found)
+    print("\n".join(table(options.experiment, found)))
+    print(f"{options.experiment}: {time.monotonic() - began:.0f} s")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

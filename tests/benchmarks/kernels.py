@@ -1,0 +1,436 @@
+"""The kernels at every shape of interest, side by side on a GPU: stream, reference, PyTorch, Liger.
+
+    python tests/benchmarks/kernels.py [--json FILE] [--only TEXT ...] [--candidates] [--no-compile]
+
+What is timed is one CUDA graph over input sets that together exceed the L2 several times. Between two replays
+every set gets its first content back, so that no version works on what another one left. Percentages are the
+time of a streaming kernel with the same minimal bytes over a version's. ``test_kernels.py`` runs the same
+through pytest-benchmark.
+"""
+
+# ruff: noqa: T201 - a command prints
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import importlib
+import json
+import math
+import sys
+import time
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+import torch
+from candidates import CANDIDATES, REFERENCE
+
+from grader import grading
+from grader.build.cache import Cache
+from grader.build.compile import build, compile_limits
+from grader.problems import load_all
+from grader.problems.distributions import build_cases
+from grader.problems.problem import ArrayParameter, ScalarParameter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from grader.problems.problem import Case, Inputs, Problem
+
+    Launch = Callable[[], object]
+    Way = Callable[[dict[str, torch.Tensor], Inputs], Launch]
+
+cuda: Any = torch.cuda
+CACHES = 5
+MOST_SETS = 128
+ROUNDS, WARM_UP = 21, 3
+STREAM, REFERENCE_NAME = "stream", "reference"
+
+
+def _softmax(*sizes: int, future: bool = False) -> dict[str, int]:
+    return {
+        **dict(zip(("batch_size", "nhead", "from_len", "to_len"), sizes, strict=True)),
+        "mask_future": future,
+    }
+
+
+def _rows(*sizes: int) -> dict[str, int]:
+    return dict(zip(("rows", "softmax_len"), sizes, strict=True))
+
+
+def _norm(*sizes: int) -> dict[str, int]:
+    return dict(zip(("batch_size", "hidden_dim"), sizes, strict=True))
+
+
+_ATTENTION = ((8, 8, 512, 512), (16, 8, 1024, 1024), (8, 8, 2048, 2048), (2, 8, 64, 64), (32, 8, 40, 40))
+_NORMS = ((1024, 256), (5120, 256), (8192, 1024), (16_384, 4096), (32_768, 1024))
+SHAPES: Mapping[str, tuple[Mapping[str, int], ...]] = {
+    "softmax_forward": (*(_softmax(*sizes) for sizes in _ATTENTION), _softmax(8, 8, 2048, 2048, future=True)),
+    "softmax_backward": tuple(_rows(b * h * f, t) for b, h, f, t in _ATTENTION),
+    "layernorm_forward": tuple(_norm(*sizes) for sizes in _NORMS),
+    "layernorm_backward": tuple(_norm(*sizes) for sizes in _NORMS),
+}
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One version at one shape."""
+
+    problem: str
+    shape: str
+    version: str
+    us: float  # median of the rounds
+    spread: float  # between the quartiles, relative
+    sets: int
+
+
+class Lab:
+    """Libraries built for this GPU, by source text."""
+
+    def __init__(self) -> None:
+        self._machine = grading.find_machine("gpu", "auto")
+
+    @cache  # noqa: B019 - one lab per process
+    def function(self, source: str, text: str, name: str) -> Any:  # noqa: ANN401 - a foreign function
+        """``name`` of the library built from ``text``."""
+        headers = {path.name: path.read_bytes() for path in REFERENCE.glob("*.cuh")}
+        built = build(
+            source,
+            {source: text.encode(), **headers},
+            self._machine.toolchain,
+            self._machine.sandbox,
+            compile_limits(),
+            Cache(),
+            self._machine.device.architecture,
+        )
+        if built.library is None:
+            raise SystemExit(f"{source} does not compile: {built.log}")
+        return getattr(ctypes.CDLL(str(built.library)), name)
+
+    @property
+    def stream(self) -> Any:  # noqa: ANN401
+        """The streaming kernel."""
+        library = next(path for path, names in self._machine.baseline.items() if "launch_stream" in names)
+        return ctypes.CDLL(str(library)).launch_stream
+
+
+def launcher(function: Any, problem: Problem, arrays: Mapping[str, torch.Tensor], given: Inputs) -> Launch:  # noqa: ANN401
+    """A call of a C launcher on PyTorch's current stream."""
+    arguments: list[Any] = []
+    streams = []
+    for parameter in problem.parameters:
+        if isinstance(parameter, ArrayParameter):
+            arguments.append(ctypes.c_void_p(arrays[parameter.name].data_ptr()))
+        elif isinstance(parameter, ScalarParameter):
+            kind = {"int": ctypes.c_int, "bool": ctypes.c_bool, "float": ctypes.c_float}[parameter.ctype]
+            arguments.append(kind(given.scalars[parameter.name]))
+        else:
+            streams.append(len(arguments))
+            arguments.append(None)
+
+    def launch() -> None:
+        for place in streams:
+            arguments[place] = ctypes.c_void_p(cuda.current_stream().cuda_stream)
+        function(*arguments)
+
+    return launch
+
+
+def streaming(function: Any, problem: Problem, case: Case, given: Inputs) -> Launch:  # noqa: ANN401
+    """A streaming kernel that reads and writes as many bytes as the case must."""
+    roles = {p.name: p.role for p in problem.parameters if isinstance(p, ArrayParameter)}
+    sizes = {name: array.nbytes for name, array in given.arrays.items() if array is not None}
+    written = sum(4 * math.prod(shape) for shape in given.outputs.values())
+    written += sum(size for name, size in sizes.items() if roles[name] == "inout")
+    scale = problem.minimal_bytes(case) / (sum(sizes.values()) + written)
+    reads, writes = (max(16, round(size * scale / 16) * 16) for size in (sum(sizes.values()), written))
+    source = torch.zeros(reads // 4, device="cuda")
+    target = torch.zeros(writes // 4, device="cuda")
+
+    def launch() -> None:
+        function(
+            ctypes.c_void_p(source.data_ptr()),
+            ctypes.c_longlong(reads),
+            ctypes.c_void_p(target.data_ptr()),
+            ctypes.c_longlong(writes),
+            ctypes.c_void_p(cuda.current_stream().cuda_stream),
+        )
+
+    return launch
+
+
+def compiled(problem: Problem) -> Way:
+    """PyTorch's own operator within torch.compile; the formula where an operator would stay what it is."""
+
+    def way(arrays: dict[str, torch.Tensor], given: Inputs) -> Launch:
+        function, arguments = _formula(problem.id, arrays, given)
+        return lambda: function(*arguments)
+
+    return way
+
+
+@cache
+def _compiled(name: str) -> Any:  # noqa: ANN401
+    return torch.compile(_FORMULAS[name], dynamic=False)
+
+
+def _formula(name: str, arrays: Mapping[str, torch.Tensor], given: Inputs) -> tuple[Any, list[Any]]:
+    order = {
+        "softmax_forward": ("inp", "attn_mask"),
+        "softmax_backward": ("out_grad", "soft_inp"),
+        "layernorm_forward": ("inp", "scale", "bias"),
+        "layernorm_backward": ("out_grad", "inp", "gamma", "vars", "means"),
+    }[name]
+    future = bool(given.scalars.get("mask_future", False))
+    return _compiled(f"{name}, future" if future else name), [arrays[one] for one in order]
+
+
+def _softmax_formula(x: Any, mask: Any) -> Any:  # noqa: ANN401
+    return torch.softmax(x + mask[:, None, None, :], -1)
+
+
+def _future_formula(x: Any, mask: Any) -> Any:  # noqa: ANN401
+    queries, keys = (torch.arange(size, device=x.device) for size in x.shape[-2:])
+    hidden = keys[None, :] > queries[:, None]
+    return torch.softmax((x + mask[:, None, None, :]).masked_fill(hidden, -torch.inf), -1)
+
+
+def _softmax_bw_formula(g: Any, s: Any) -> Any:  # noqa: ANN401
+    return s * (g - (g * s).sum(-1, keepdim=True))
+
+
+def _norm_formula(x: Any, scale: Any, bias: Any) -> Any:  # noqa: ANN401
+    variance, mean = torch.var_mean(x, -1, correction=0, keepdim=True)
+    return (x - mean) * torch.rsqrt(variance + 1e-8) * scale + bias, variance, mean
+
+
+def _norm_bw_formula(g: Any, x: Any, gamma: Any, variance: Any, mean: Any) -> Any:  # noqa: ANN401
+    root = torch.rsqrt(variance + 1e-8)[:, None]
+    h = (x - mean[:, None]) * root
+    d = g * gamma
+    inp_grad = root * (d - d.mean(-1, keepdim=True) - h * (d * h).mean(-1, keepdim=True))
+    return inp_grad, (g * h).sum(0), g.sum(0)
+
+
+_FORMULAS: Mapping[str, Callable[..., Any]] = {
+    "softmax_forward": _softmax_formula,
+    "softmax_forward, future": _future_formula,
+    "softmax_backward": _softmax_bw_formula,
+    "layernorm_forward": _norm_formula,
+    "layernorm_backward": _norm_bw_formula,
+}
+
+
+def liger(name: str) -> Way | None:
+    """Liger-Kernel's version, which takes no mask; None if it is not installed."""
+    try:
+        softmax = importlib.import_module("liger_kernel.ops.softmax")
+        norm = importlib.import_module("liger_kernel.ops.layer_norm")
+    except ImportError:
+        return None
+
+    def way(arrays: dict[str, torch.Tensor], _: Inputs) -> Launch:
+        if name == "softmax_forward":
+            return lambda: softmax._softmax_forward(arrays["inp"])
+        if name == "softmax_backward":
+            _, block, warps, several = softmax._softmax_forward(arrays["soft_inp"])
+            return lambda: softmax._softmax_backward(
+                arrays["out_grad"], arrays["soft_inp"], block, warps, several
+            )
+        if name == "layernorm_forward":
+            return lambda: norm.layer_norm_forward(arrays["inp"], arrays["scale"], arrays["bias"], 1e-8)
+        root = (arrays["vars"] + 1e-8).rsqrt()
+        return lambda: norm.layer_norm_backward(
+            arrays["out_grad"], arrays["inp"], arrays["gamma"], arrays["betta"], arrays["means"], root
+        )
+
+    return way
+
+
+def versions(lab: Lab, problem: Problem, *, compile_too: bool, candidates: bool) -> dict[str, Way]:
+    """Everything that is timed of a problem, by name."""
+
+    def of(text: str) -> Way:
+        function = lab.function(problem.file, text, problem.entry_point)
+        return lambda arrays, given: launcher(function, problem, arrays, given)
+
+    found: dict[str, Way] = {REFERENCE_NAME: of((REFERENCE / problem.file).read_text())}
+    if problem.fused is not None:
+        fused = problem.fused
+        found["torch"] = lambda arrays, given: fused(arrays, given.scalars)
+    if compile_too:
+        found["torch.compile"] = compiled(problem)
+    if theirs := liger(problem.id):
+        found["Liger"] = theirs
+    if candidates:
+        found |= {one.id: of(one.text()) for one in CANDIDATES if one.problem == problem.id}
+    return found
+
+
+def captured(launches: Sequence[Launch]) -> Any:  # noqa: ANN401
+    """A graph of all launches in turn."""
+    side = cuda.Stream()
+    with cuda.stream(side):
+        for _ in range(3):  # torch.compile and Triton compile and tune here
+            launches[0]()
+    side.synchronize()
+    graph = cuda.CUDAGraph()
+    with cuda.graph(graph):
+        for launch in launches:
+            launch()
+    return graph
+
+
+def seconds(launches: Sequence[Launch], restore: Callable[[], None]) -> list[float]:
+    """The time of one launch in each round: all sets restored, then one replay of a graph over them."""
+    graph = captured(launches)
+    start, end = (cuda.Event(enable_timing=True) for _ in range(2))
+    found = []
+    for _ in range(ROUNDS + WARM_UP):
+        restore()
+        start.record()
+        graph.replay()
+        end.record()
+        end.synchronize()
+        found.append(float(start.elapsed_time(end)) / 1000 / len(launches))
+    return found[WARM_UP:]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """One case with its input sets on the GPU."""
+
+    problem: Problem
+    case: Case
+    given: Inputs
+    sets: list[dict[str, torch.Tensor]]
+    first: list[dict[str, torch.Tensor]]
+
+    def restore(self) -> None:
+        """Every set as it was."""
+        for arrays, before in zip(self.sets, self.first, strict=True):
+            for name, tensor in before.items():
+                arrays[name].copy_(tensor)
+
+    def launches(self, way: Way) -> list[Launch]:
+        """One launch for each set."""
+        return [way(arrays, self.given) for arrays in self.sets]
+
+
+def shape(problem: Problem, sizes: Mapping[str, int]) -> Shape:
+    """A case of these sizes, real content in every set."""
+    distribution = "padded with -inf" if problem.id == "softmax_forward" else "normal"
+    (case,) = build_cases(1, [("any", sizes, distribution)])
+    given = problem.inputs(case)
+    read = {name: torch.from_numpy(array) for name, array in given.arrays.items() if array is not None}
+    size = sum(4 * tensor.numel() for tensor in read.values()) + sum(
+        4 * math.prod(s) for s in given.outputs.values()
+    )
+    l2 = cuda.get_device_properties(0).L2_cache_size
+    count = min(MOST_SETS, max(2, -(-CACHES * l2 // size)))
+    pristine = {name: tensor.cuda() for name, tensor in read.items()}
+    sets = [
+        {
+            **{name: tensor.clone() for name, tensor in pristine.items()},
+            **{name: torch.zeros(s, device="cuda") for name, s in given.outputs.items()},
+        }
+        for _ in range(count)
+    ]
+    written = {p.name for p in problem.parameters if isinstance(p, ArrayParameter) and p.role == "inout"}
+    return Shape(problem, case, given, sets, [{name: pristine[name] for name in written} for _ in sets])
+
+
+def wrong(shape: Shape, way: Way, right: Way) -> str:
+    """Where a version differs from the reference by more than rounding; "" if nowhere."""
+    names = [p.name for p in shape.problem.parameters if isinstance(p, ArrayParameter) and p.role != "in"]
+    found = []
+    for one in (right, way):
+        shape.restore()
+        one(shape.sets[0], shape.given)()
+        cuda.synchronize()
+        found.append({name: shape.sets[0][name].clone() for name in names})
+    for name in names:
+        scale = found[0][name].abs().max().item() or 1.0
+        off = (found[0][name] - found[1][name]).abs().max().item()
+        if not off <= 1e-4 * scale:
+            return f"{name} differs by {off:g}"
+    return ""
+
+
+def measure(
+    only: Sequence[str], *, compile_too: bool, candidates: bool, save: Callable[[list[Measurement]], None]
+) -> Iterator[Measurement]:
+    """Every version at every shape, the stream first."""
+    lab, done = Lab(), []
+    for problem_id, all_sizes in SHAPES.items():
+        problem = load_all()[problem_id]
+        ways = versions(lab, problem, compile_too=compile_too, candidates=candidates)
+        for sizes in all_sizes:
+            one = shape(problem, sizes)
+            if only and not any(text in f"{problem_id} {one.case.name}" for text in only):
+                continue
+            rows = [(STREAM, [streaming(lab.stream, problem, one.case, one.given) for _ in one.sets])]
+            for version, way in ways.items():
+                if version in {candidate.id for candidate in CANDIDATES} and (
+                    fault := wrong(one, way, ways[REFERENCE_NAME])
+                ):
+                    print(f"{version} at {one.case.name}: {fault}", file=sys.stderr)
+                    continue
+                rows.append((version, one.launches(way)))
+            for version, launches in rows:
+                times = sorted(seconds(launches, one.restore))
+                middle = median(times)
+                spread = (times[3 * len(times) // 4] - times[len(times) // 4]) / middle
+                done.append(
+                    Measurement(problem_id, one.case.name, version, middle * 1e6, spread, len(one.sets))
+                )
+                save(done)
+                yield done[-1]
+            del one, rows, launches
+            cuda.empty_cache()
+
+
+def table(found: Sequence[Measurement]) -> Iterator[str]:
+    """A line per shape: microseconds, and the percentage of the stream's speed."""
+    for problem in dict.fromkeys(one.problem for one in found):
+        mine = [one for one in found if one.problem == problem]
+        names = [name for name in dict.fromkeys(one.version for one in mine) if name != STREAM]
+        yield f"{problem:44} {'stream us':>10} " + " ".join(f"{name:>14}" for name in names)
+        for case in dict.fromkeys(one.shape for one in mine):
+            here = {one.version: one for one in mine if one.shape == case}
+            ceiling = here[STREAM].us
+            cells = (
+                f"{here[name].us:7.2f} {ceiling / here[name].us:6.1%}" if name in here else " " * 14
+                for name in names
+            )
+            yield f"{case:44} {ceiling:10.2f} " + " ".join(cells)
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(description="Time the kernels side by side.")
+    parser.add_argument("--json", type=Path, metavar="FILE")
+    parser.add_argument(
+        "--only", nargs="+", default=[], metavar="TEXT", help="shapes with one of these in their name"
+    )
+    parser.add_argument("--candidates", action="store_true")
+    parser.add_argument("--no-compile", action="store_true")
+    options = parser.parse_args(arguments)
+    began = time.monotonic()
+
+    def save(found: list[Measurement]) -> None:
+        if options.json is not None:
+            options.json.write_text(json.dumps([vars(one) for one in found], indent=1))
+
+    found = list(
+        measure(options.only, compile_too=not options.no_compile, candidates=options.candidates, save=save)
+    )
+    print(f"{cuda.get_device_name(0)}, PyTorch {torch.__version__}, {time.monotonic() - began:.0f} s")
+    print("\n".join(table(found)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

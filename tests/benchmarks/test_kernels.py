@@ -1,0 +1,89 @@
+"""The kernels at every shape of interest under pytest-benchmark, with a clock that the GPU keeps.
+
+    python -m pytest tests/benchmarks/test_kernels.py --benchmark-only --benchmark-json=FILE
+
+The table with percentages of a streaming kernel comes from ``kernels.py``, which measures in the same way.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import kernels
+import pytest
+from candidates import CANDIDATES
+
+from grader.problems import load_all
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+CASES = [
+    pytest.param(problem, sizes, id="-".join([problem, *map(str, sizes.values())]))
+    for problem, all_sizes in kernels.SHAPES.items()
+    for sizes in all_sizes
+]
+
+
+class Clock:
+    """Seconds by events of the current stream: what lies between two readings is the GPU's own work."""
+
+    def __init__(self) -> None:
+        self._first: Any = None
+
+    def __call__(self) -> float:
+        event = kernels.cuda.Event(enable_timing=True)
+        event.record()
+        event.synchronize()
+        self._first = self._first or event
+        return float(self._first.elapsed_time(event)) / 1000
+
+
+@cache
+def lab() -> kernels.Lab:
+    return kernels.Lab()
+
+
+@pytest.fixture(autouse=True)
+def room() -> Iterator[None]:
+    """Give back what PyTorch keeps: the largest shapes need most of the memory."""
+    yield
+    kernels.cuda.empty_cache()
+
+
+@pytest.mark.gpu
+@pytest.mark.benchmark(timer=Clock())
+@pytest.mark.parametrize("version", [kernels.STREAM, kernels.REFERENCE_NAME, "torch", "torch.compile"])
+@pytest.mark.parametrize(("problem_id", "sizes"), CASES)
+def test_kernel(benchmark: Any, problem_id: str, sizes: dict[str, int], version: str) -> None:  # noqa: ANN401
+    problem = load_all()[problem_id]
+    shape = kernels.shape(problem, sizes)
+    if version == kernels.STREAM:
+        launches = [kernels.streaming(lab().stream, problem, shape.case, shape.given) for _ in shape.sets]
+    else:
+        ways = kernels.versions(lab(), problem, compile_too=version == "torch.compile", candidates=False)
+        launches = shape.launches(ways[version])
+    graph = kernels.captured(launches)
+    benchmark.group = f"{problem_id} {shape.case.name}"
+    benchmark.extra_info |= {"calls": len(launches), "minimal_bytes": problem.minimal_bytes(shape.case)}
+    benchmark.pedantic(
+        graph.replay, setup=shape.restore, rounds=kernels.ROUNDS, warmup_rounds=kernels.WARM_UP
+    )
+
+
+def test_every_candidate_is_an_edit_of_the_reference_as_it_stands() -> None:
+    for candidate in CANDIDATES:
+        assert candidate.text() != (kernels.REFERENCE / candidate.file).read_text()
+        assert candidate.prediction
+    assert len({candidate.id for candidate in CANDIDATES}) == len(CANDIDATES)
+
+
+def test_the_table_gives_every_version_its_share_of_the_stream() -> None:
+    rows = [
+        kernels.Measurement("p", "64 x 64", name, us, 0.01, 128)
+        for name, us in (("stream", 2.0), ("reference", 2.5), ("torch", 4.0))
+    ]
+    head, line = kernels.table(rows)
+    assert head.split()[-2:] == ["reference", "torch"]
+    assert line.split()[-5:] == ["2.00", "2.50", "80.0%", "4.00", "50.0%"]
