@@ -1,0 +1,41 @@
+// What the cheats start from: a right and rather slow LayerNorm, a block of 256 threads per row.
+#pragma once
+#include <cuda_runtime.h>
+
+__device__ inline float block_sum(float value) {
+  __shared__ float cache[256];
+  cache[threadIdx.x] = value;
+  __syncthreads();
+  for (int half = 128; half > 0; half /= 2) {
+    if (threadIdx.x < half) cache[threadIdx.x] += cache[threadIdx.x + half];
+    __syncthreads();
+  }
+  const float sum = cache[0];
+  __syncthreads();
+  return sum;
+}
+
+__device__ inline void norm_row(float* out, float* vars, float* means, const float* inp, const float* scale,
+                                const float* bias, int row, int columns) {
+  const float* x = inp + static_cast<size_t>(row) * columns;
+  float* y = out + static_cast<size_t>(row) * columns;
+  float sum = 0.0f, square = 0.0f;
+  for (int j = threadIdx.x; j < columns; j += 256) sum += x[j];
+  const float mean = block_sum(sum) / columns;
+  for (int j = threadIdx.x; j < columns; j += 256) square += (x[j] - mean) * (x[j] - mean);
+  const float variance = block_sum(square) / columns, root = rsqrtf(variance + 1e-8f);
+  for (int j = threadIdx.x; j < columns; j += 256) y[j] = (x[j] - mean) * root * scale[j] + bias[j];
+  if (threadIdx.x == 0) {
+    means[row] = mean;
+    vars[row] = variance;
+  }
+}
+
+__global__ void norm_rows(float* out, float* vars, float* means, const float* inp, const float* scale,
+                          const float* bias, int columns) {
+  norm_row(out, vars, means, inp, scale, bias, blockIdx.x, columns);
+}
+
+#define LAUNCH_LAYERNORM                                                                                          \
+  extern "C" void launch_layernorm(float* ln_res, float* vars, float* means, const float* inp, const float* scale, \
+                                   const float* bias, int batch_size, int hidden_dim, cudaStream_t stream)
