@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -65,14 +64,6 @@ def details(record: Record, to: TextIO) -> None:
 def last_line(score: Points) -> str:
     """The line that scripts read, always the last of ``grader grade``."""
     return f"Score: {score.earned:.1f}/{score.decided:.1f} ({score.possible:.1f} possible)"
-
-
-def problem_text(problem: ProblemResult) -> str:
-    """What ``show`` writes of one problem, as text without colours."""
-    text = io.StringIO()
-    console = Console(file=text, width=WIDTH, color_system=None, highlight=False, markup=False, emoji=False)
-    console.print(Group(*_problem(problem)))
-    return text.getvalue()
 
 
 def header(record: Record) -> RenderableType:

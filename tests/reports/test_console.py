@@ -180,5 +180,4 @@ def test_what_a_student_wrote_cannot_steer_the_terminal(hostile: str) -> None:
 def test_brackets_and_colons_of_a_student_are_shown_as_they_are() -> None:
     message = "Found [/b] :smile: [red].cu: rename it"
     strange = problem(build=None, message=message)
-    assert message in console.problem_text(strange)
     assert message in shown(strange)

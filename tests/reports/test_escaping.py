@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
+import io
 
-from grader.reports import escaping
+import pytest
+import report_samples as samples
+
+from grader.reports import console, escaping
 
 
 @pytest.mark.parametrize(
@@ -51,6 +54,13 @@ def test_folders_of_the_machine_are_left_out(text: str, left: str) -> None:
 
 def test_mangled_names_become_what_the_author_wrote() -> None:
     assert escaping.unmangled("in _Z14ker_layer_normILi128EEvPfS0_, line 3") == "in ker_layer_norm, line 3"
+
+
+def test_nothing_of_a_record_steers_the_terminal() -> None:
+    text = io.StringIO()
+    console.show(samples.hostile(), text)
+    assert not set(text.getvalue()) & {"\x1b", "\x00", "\r", "\u202e"}
+    assert "<script>alert(1)</script>" in text.getvalue()
 
 
 def test_a_workflow_command_stays_one_command() -> None:
