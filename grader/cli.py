@@ -78,6 +78,13 @@ def _shard(_context: click.Context, _parameter: click.Parameter, text: str | Non
     raise click.BadParameter(f"{text!r} is no part of a whole. Name it as 1/4, 2/4, 3/4 or 4/4.")
 
 
+def _pairs(_context: click.Context, _parameter: click.Parameter, texts: tuple[str, ...]) -> dict[str, str]:
+    for text in texts:
+        if "=" not in text:
+            raise click.BadParameter(f"{text!r} has no value. Write it as NAME=VALUE.")
+    return {name.lstrip("-"): value for name, _, value in (text.partition("=") for text in texts)}
+
+
 class _FaultError(click.ClickException):
     """An error that ends a command with an exit code of its own."""
 
@@ -207,6 +214,26 @@ def grade(
 @click.option("--force", is_flag=True, help="Grade finished submissions again.")
 @click.option("--only", multiple=True, metavar="NAME", help="Only this submission; repeatable.")
 @click.option("--shard", callback=_shard, metavar="I/N", help="Only part I of N, for several machines.")
+@click.option("--since", type=click.DateTime(["%Y-%m-%dT%H:%M:%S%z"]), hidden=True)
+@click.option("--slurm", type=click.IntRange(min=1), metavar="TASKS", help="As a Slurm array, a GPU each.")
+@click.option("--partition", metavar="NAME", help="Of the Slurm cluster.")
+@click.option("--account", metavar="NAME", help="That Slurm charges.")
+@click.option(
+    "--time",
+    "minutes",
+    type=click.IntRange(min=1),
+    default=240,
+    show_default=True,
+    help="Minutes that a Slurm task may take.",
+)
+@click.option(
+    "--slurm-option",
+    "slurm_options",
+    multiple=True,
+    metavar="NAME=VALUE",
+    callback=_pairs,
+    help="Of sbatch, such as constraint=a100; repeatable.",
+)
 @_assignment
 @_device
 @_sandbox
@@ -220,6 +247,12 @@ def batch(
     force: bool,
     only: tuple[str, ...],
     shard: tuple[int, int],
+    since: datetime | None,
+    slurm: int | None,
+    partition: str | None,
+    account: str | None,
+    minutes: int,
+    slurm_options: dict[str, str],
     assignment: str,
     device: str,
     sandbox: str,
@@ -233,6 +266,7 @@ def batch(
     """
     from grader.batch import batch as batches  # noqa: PLC0415 - takes a second that others need not wait
     from grader.batch import progress  # noqa: PLC0415
+    from grader.batch import slurm as clusters  # noqa: PLC0415
     from grader.batch.records import StorageError  # noqa: PLC0415
 
     request = batches.Request(
@@ -245,13 +279,19 @@ def batch(
         seed=seed,
         jobs=jobs,
         gpus=gpus,
-        since=datetime.now(UTC) if force else None,
+        since=datetime.now(UTC) if force else since,
         only=only,
         shard=batches.Shard(*shard),
     )
     try:
         with progress.shown(sys.stderr) as show:
-            outcome = batches.run(request, show)
+            if slurm is None:
+                outcome = batches.run(request, show)
+            else:
+                options = {name: value for name, value in slurm_options.items() if name != "cpus-per-task"}
+                processors = int(slurm_options.get("cpus-per-task", clusters.PROCESSORS))
+                cluster = clusters.Cluster(slurm, minutes, processors, partition, account, options)
+                outcome = clusters.run(request, cluster, show)
     except batches.FolderError as error:
         raise _FaultError(str(error), ExitCode.USAGE) from error
     except (batches.MachineError, StorageError) as error:

@@ -253,6 +253,13 @@ def build_ahead(request: Request, bench: Bench) -> Built | None:
         return None if cache.warning else Built(submission.sha256, builds)
 
 
+def graded_files(assignment: Assignment) -> tuple[str, ...]:
+    """The names of the files that the assignment's problems are in."""
+    known = load_all()
+    graded = (problem.id for problem in assignment.problems if problem.graded and problem.id in known)
+    return tuple(sorted({file for name in graded for file in known[name].files}))
+
+
 def grader_info(assignment: Assignment) -> GraderInfo:
     """Who judges, and under which configuration."""
     return GraderInfo(version=__version__, config_sha256=assignment.sha256, sha256=judging_sha256())

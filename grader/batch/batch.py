@@ -95,7 +95,7 @@ class Step:
     """What a person sees while it goes on: a line, and how far the batch is.
 
     Attributes:
-        line: what happened.
+        line: what happened, empty if nothing new did.
         done: submissions of this run that are finished.
         todo: all submissions of this run.
     """

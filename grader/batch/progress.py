@@ -33,7 +33,8 @@ def shown(stream: TextIO) -> Iterator[Callable[[Step], None]]:
         task = progress.add_task("", total=None)
 
         def show(step: Step) -> None:
-            progress.console.print(step.line, markup=False, highlight=False, soft_wrap=True)
+            if step.line:
+                progress.console.print(step.line, markup=False, highlight=False, soft_wrap=True)
             progress.update(task, completed=step.done, total=step.todo)
 
         yield show

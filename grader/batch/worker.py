@@ -27,7 +27,6 @@ from grader.build.compile import BuildError
 from grader.build.toolchain import ToolchainError
 from grader.devices.device import DeviceError
 from grader.exit_codes import ExitCode
-from grader.problems import load_all
 from grader.sandbox.sandbox import SandboxError
 from grader.submission import SubmissionError, UsageError
 
@@ -93,9 +92,7 @@ def answer(asked: dict[str, Any], bench: grading.Bench) -> dict[str, Any]:
 
 def _look(asked: dict[str, Any], bench: grading.Bench) -> dict[str, Any]:
     """The device as it is now, or the ``error`` why there is none; and the files that problems are in."""
-    known = load_all()
-    graded = (problem.id for problem in load(asked["assignment"]).problems if problem.graded)
-    files = sorted({file for name in graded if name in known for file in known[name].files})
+    files = grading.graded_files(load(asked["assignment"]))
     try:
         with bench.turn:
             machine = bench.machine(asked["device"], asked["sandbox"], again=True)

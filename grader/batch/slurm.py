@@ -1,0 +1,221 @@
+"""A batch on a Slurm cluster: an array of shards, one GPU each, whose records meet in the shared folder.
+
+A task is ``grader batch --shard I/N`` on its node. What it leaves is records and, once it has ended by
+itself, a file with its exit code; a shard without that file died with its node and is submitted again. Its
+records stand. Nothing else comes back: submitit's pickles are never read.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from grader.batch.batch import MachineError, Outcome, Request, Step, choose, find, outcome
+from grader.batch.records import Records, class_seed, finished, storing
+from grader.grading import graded_files
+from grader.reports.folder import RECORD
+from grader.results import write_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from grader.batch.discovery import Entry
+
+INSTALL = "python -m pip install 'kernel-grader[slurm]'"
+SUBMISSIONS = 3  # of a shard that dies each time
+POLL_SECONDS = 2.0
+CANCEL_SECONDS = 60.0
+PROCESSORS = 4
+_FOLDER = ".slurm"
+_RUNNING = "array"
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Where to submit to, and what for.
+
+    Attributes:
+        tasks: how many shards; each asks for one GPU unless the batch is for the sim.
+        minutes: after which Slurm ends a task.
+        processors: of a task.
+        partition: of the cluster; None for its default, as for ``account``.
+        options: further options of sbatch by name, without dashes.
+    """
+
+    tasks: int
+    minutes: int
+    processors: int = PROCESSORS
+    partition: str | None = None
+    account: str | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
+
+
+def run(request: Request, cluster: Cluster, progress: Callable[[Step], None]) -> Outcome:
+    """Grade as ``batch.run`` does, on the nodes of a cluster; returns when the last task has ended.
+
+    Raises:
+        FolderError: as for ``batch.run``.
+        MachineError: there is no Slurm or no submitit here, it refuses, or an earlier array still runs.
+        StorageError: the shared folder cannot be written to.
+    """
+    check()
+    found = find(request.folder, graded_files(request.assignment))
+    chosen = choose(found.entries, request.only, request.shard)
+    begun = datetime.now(UTC)
+    home = request.out.resolve() / _FOLDER
+    with storing(home):
+        home.mkdir(parents=True, exist_ok=True)
+    _refuse_two(home / _RUNNING)
+    if request.seed is None:
+        class_seed(request.out)
+    ends = home / begun.strftime("%Y%m%d-%H%M%S-%f")
+    with storing(ends):
+        ends.mkdir()
+    shards = list(range(1, cluster.tasks + 1))
+    interrupted = False
+    for attempt in range(SUBMISSIONS):
+        if attempt:
+            which = ", ".join(f"{number}/{cluster.tasks}" for number in shards)
+            progress(_step(f"died and is submitted again: shard {which}", request, chosen, begun))
+        array = _submit(request, cluster, shards, ends)
+        with storing(home):
+            write_text(f"{array}\n", home / _RUNNING)
+        progress(_step(f"array {array} of {len(shards)} tasks is submitted", request, chosen, begun))
+        interrupted = _wait(array, lambda: progress(_step("", request, chosen, begun)))
+        shards = [number for number in shards if not (ends / str(number)).exists()]
+        if interrupted or not shards:
+            break
+    records = Records(request.out.resolve())
+    records.expect(found.entries)
+    records.show_all(request.assignment.title)
+    results = {entry.name: records[entry.name] for entry in chosen}
+    old = (
+        record for entry in chosen if not records.made_since(entry, begun) and (record := records[entry.name])
+    )
+    kept = sum(finished(record) for record in old)
+    died = ", ".join(str(number) for number in shards)
+    stopped = f"Shards that died {SUBMISSIONS} times: {died}; see {ends}." if died and not interrupted else ""
+    return outcome(results, kept, found.ignored, interrupted=interrupted, stopped=stopped)
+
+
+def check() -> None:
+    """Say what is missing here to submit to a cluster.
+
+    Raises:
+        MachineError: something is.
+    """
+    if shutil.which("sbatch") is None:
+        raise MachineError("There is no sbatch here. Run this on a login node of the Slurm cluster.")
+    try:
+        import submitit  # noqa: F401, PLC0415 - an extra
+    except ImportError as error:
+        raise MachineError(f"submitit is not installed. Install it:\n  {INSTALL}") from error
+
+
+def shard(command: Sequence[str], end: str) -> None:
+    """What a task does: grade its part, and say in the file ``end`` that it came to its end."""
+    code = subprocess.run(command, check=False).returncode
+    if code >= 0:
+        write_text(f"{code}\n", Path(end))
+
+
+def command(request: Request, cluster: Cluster, number: int) -> list[str]:
+    """The command line of task ``number``, from 1."""
+    device = "gpu" if request.device == "auto" else request.device
+    options = {
+        "out": request.out.resolve(),
+        "assignment": request.assignment.id,
+        "device": device,
+        "sandbox": request.sandbox,
+        "memory": request.memory,
+        "seed": request.seed,
+        "jobs": request.jobs or cluster.processors,
+        "since": request.since and request.since.isoformat(timespec="seconds"),
+        "shard": f"{number}/{cluster.tasks}",
+    }
+    line = [sys.executable, "-m", "grader", "batch", str(request.folder.resolve())]
+    line += [
+        word for name, value in options.items() if value is not None for word in (f"--{name}", str(value))
+    ]
+    return line + [word for name in request.only for word in ("--only", name)]
+
+
+def _submit(request: Request, cluster: Cluster, shards: Sequence[int], ends: Path) -> str:
+    """The id of the array."""
+    import submitit  # noqa: PLC0415 - an extra
+    from submitit.core.utils import FailedJobError  # noqa: PLC0415
+
+    executor = submitit.SlurmExecutor(folder=ends)
+    executor.update_parameters(
+        job_name="grader",
+        time=cluster.minutes,
+        cpus_per_task=cluster.processors,
+        gpus_per_node=None if request.device == "sim" or "gres" in cluster.options else 1,
+        partition=cluster.partition,
+        account=cluster.account,
+        array_parallelism=len(shards),
+        # A shard is submitted again only if it left no end, which Slurm cannot know.
+        additional_parameters={"no-requeue": True, **cluster.options},
+    )
+    try:
+        jobs = executor.map_array(
+            shard,
+            [command(request, cluster, number) for number in shards],
+            [str(ends / str(number)) for number in shards],
+        )
+    except FailedJobError as error:
+        raise MachineError(f"Slurm refuses the job: {error}") from error
+    return str(jobs[0].job_id).partition("_")[0]
+
+
+def _wait(array: str, tick: Callable[[], None]) -> bool:
+    """Wait until no task of ``array`` is left; an interrupt cancels them, and True comes back."""
+    try:
+        while _alive(array):
+            tick()
+            time.sleep(POLL_SECONDS)
+    except KeyboardInterrupt:
+        subprocess.run(["scancel", array], check=False)  # noqa: S607 - Slurm's tools are where PATH says
+        deadline = time.monotonic() + CANCEL_SECONDS
+        while _alive(array) and time.monotonic() < deadline:  # what they finish still counts
+            time.sleep(POLL_SECONDS)
+        return True
+    return False
+
+
+def _alive(array: str) -> bool:
+    """Whether a task of ``array`` waits or runs; a controller that does not answer leaves it open: yes."""
+    asked = ["squeue", "--noheader", "--array", "--jobs", array, "--format", "%T"]
+    told = subprocess.run(asked, capture_output=True, text=True, check=False)
+    if told.returncode != 0:
+        return "Invalid job id" not in told.stderr
+    return bool(told.stdout.strip())
+
+
+def _refuse_two(running: Path) -> None:
+    """An array that still runs would grade the same submissions."""
+    if running.exists() and _alive(array := running.read_text(encoding="ascii").strip()):
+        raise MachineError(
+            f"Array {array} still grades into {running.parent.parent}. Wait for it, or end it:\n"
+            f"  scancel {array}"
+        )
+
+
+def _step(line: str, request: Request, chosen: Sequence[Entry], begun: datetime) -> Step:
+    """How far all tasks are: records that were written since."""
+    paths = (request.out / entry.name / RECORD for entry in chosen)
+    done = sum(_written(path) >= begun.timestamp() for path in paths)
+    return Step(line, done, len(chosen))
+
+
+def _written(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0

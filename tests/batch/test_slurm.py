@@ -1,0 +1,85 @@
+"""What a batch asks of Slurm, and what it says where it cannot."""
+
+from __future__ import annotations
+
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from grader.assignments.assignment import load
+from grader.batch import slurm
+from grader.batch.batch import MachineError, Request, Shard
+from grader.batch.slurm import Cluster
+
+
+@pytest.fixture
+def request_(tmp_path: Path) -> Request:
+    (tmp_path / "in" / "a").mkdir(parents=True)
+    return Request(tmp_path / "in", tmp_path / "out", load("llm_systems_3"))
+
+
+def tool(folder: Path, name: str, script: str) -> None:
+    (folder / name).write_text(f"#!/bin/sh\n{script}\n")
+    (folder / name).chmod(0o755)
+
+
+def test_a_task_grades_its_shard_on_a_gpu_with_the_options_of_the_batch(request_: Request) -> None:
+    request = Request(
+        Path("in"),
+        Path("out"),
+        request_.assignment,
+        seed=7,
+        since=datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC),
+        only=("a", "b"),
+        shard=Shard(),
+    )
+    line = slurm.command(request, Cluster(tasks=4, minutes=60), 3)
+    assert line[:4] == [sys.executable, "-m", "grader", "batch"]
+    assert line[4] == str(Path("in").resolve())
+    words = " ".join(line[5:])
+    for option in ("--shard 3/4", "--device gpu", "--seed 7", "--jobs 4", "--only a --only b"):
+        assert option in words
+    assert "--since 2026-03-04T05:06:07+00:00" in words
+    assert f"--out {Path('out').resolve()}" in words
+
+
+def test_a_task_that_ends_says_so_and_one_that_is_killed_does_not(tmp_path: Path) -> None:
+    slurm.shard([sys.executable, "-c", "raise SystemExit(3)"], str(tmp_path / "ended"))
+    assert (tmp_path / "ended").read_text() == "3\n"
+    slurm.shard([sys.executable, "-c", "import os; os.kill(os.getpid(), 9)"], str(tmp_path / "killed"))
+    assert not (tmp_path / "killed").exists()
+
+
+def test_without_slurm_it_says_where_to_run(request_: Request, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(MachineError, match="login node of the Slurm cluster"):
+        slurm.run(request_, Cluster(tasks=2, minutes=60), lambda _step: None)
+
+
+@pytest.mark.parametrize(
+    ("squeue", "refused"),
+    [("echo RUNNING", True), ("echo Invalid job id specified >&2; exit 1", False), ("exit 0", False)],
+)
+def test_an_array_that_still_runs_keeps_others_out(
+    squeue: str, refused: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tool(tmp_path, "squeue", squeue)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    running = tmp_path / ".slurm" / "array"
+    running.parent.mkdir()
+    running.write_text("12\n")
+    if refused:
+        with pytest.raises(MachineError, match="scancel 12"):
+            slurm._refuse_two(running)
+    else:
+        slurm._refuse_two(running)
+
+
+def test_a_controller_that_does_not_answer_has_not_ended_the_tasks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tool(tmp_path, "squeue", "echo Unable to contact slurm controller >&2; exit 1")
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    assert slurm._alive("12")
