@@ -9,15 +9,12 @@ import subprocess
 import sys
 import time
 import zipfile
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from grader import results
 from grader.verdict import Verdict
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 GRADER = [sys.executable, "-P", "-m", "grader"]
 EMPTY_KERNELS = 'extern "C" void launch_attn_softmax() {}\n'
@@ -179,7 +176,9 @@ def test_the_problems_are_listed_with_points_and_targets(tmp_path: Path) -> None
 
 def test_new_copies_the_template_and_keeps_what_is_there(tmp_path: Path) -> None:
     assert run("new", tmp_path / "hw3").returncode == 0
-    assert (tmp_path / "hw3" / "ASSIGNMENT.md").is_file()
+    own = Path(__file__).parents[1] / "student_template"
+    wanted = {path.name for path in own.iterdir() if path.is_file()}
+    assert {path.name for path in (tmp_path / "hw3").iterdir() if path.is_file()} == wanted
     done = run("new", tmp_path / "hw3")
     assert done.returncode == 2
     assert "is there already" in done.stderr
