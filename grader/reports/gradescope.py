@@ -85,33 +85,48 @@ def _tests(number: int, problem: ProblemResult) -> Iterator[Json]:
         "status": "passed" if build and build.ok and not problem.trust.reasons else "failed",
         "output": "\n".join(filter(None, said)),
     }
-    for place, group in enumerate(problem.correctness.groups, 1):
+    groups = [group for group in problem.correctness.groups if group.verdict.decided]
+    speed, rest = _speed_points(problem, groups)
+    passed = all(group.earned == group.possible for group in groups)
+    for place, group in enumerate(groups, 1):
+        extra = rest if place == len(groups) else 0.0
+        earns = group.earned == group.possible
         yield {
             "number": f"{number}.{place}",
             "name": f"{title}: {line(group.name)}",
-            "score": group.earned,
-            "max_score": group.possible,
+            "score": round(group.earned + extra * earns, 2),
+            "max_score": round(group.possible + extra, 2),
+            "status": "passed" if earns else "failed",
             "output": "\n".join(_group(problem, group)),
         }
-    after = len(problem.correctness.groups) + 1
     if found := places(problem):
         yield {
-            "number": f"{number}.{after}",
+            "number": f"{number}.{len(groups) + 1}",
             "name": f"{title}: what the checkers found",
             "status": "passed" if all(place.waived for place in found) else "failed",
             "output": "\n".join(map(_found, found)),
         }
-    groups = problem.correctness.groups
-    counted = sum(group.possible for group in groups if group.verdict.decided)
-    speed = round(problem.points.decided - counted, 2)
     if speed > 0:
+        earned = problem.points.earned - rest - sum(group.earned for group in groups)
         yield {
-            "number": f"{number}.{after + 1}",
-            "name": f"{title}: speed",
-            "score": round(problem.points.earned - sum(group.earned for group in groups), 2),
+            "number": f"{number}.{len(groups) + 2}",
+            "name": f"{title}: {'speed' if groups else 'points'}",
+            "score": round(earned, 2) if passed else 0,
             "max_score": speed,
             "output": "\n".join(_speed(problem)),
         }
+
+
+def _speed_points(problem: ProblemResult, groups: list[GroupResult]) -> tuple[float, float]:
+    """The points that were decided beside those of ``groups``, and what rounding took from the groups.
+
+    Shares of groups are rounded to cents, so that their sum may miss the whole by half a cent each. Points of
+    an assignment are quarters: what is that close to one, is one.
+    """
+    left = problem.points.decided - sum(group.possible for group in groups)
+    whole = round(4 * left) / 4
+    speed = whole if abs(left - whole) <= 0.005 * len(groups) + 1e-9 else left
+    return round(speed, 2), round(left - speed, 2)
 
 
 def _found(place: Place) -> str:
@@ -122,6 +137,9 @@ def _found(place: Place) -> str:
 def _group(problem: ProblemResult, group: GroupResult) -> Iterator[str]:
     cases = [case for case in problem.correctness.cases if case.group == group.name and not case.waived]
     failing = [case for case in wrong(problem) if case.group == group.name]
+    if cases and problem.correctness.summary:
+        yield line(problem.correctness.summary)
+        return
     if cases:
         yield f"{len(cases) - len(failing)} of {len(cases)} cases are right"
     for case in failing[:SHOWN_CASES]:

@@ -83,6 +83,28 @@ def test_the_tests_sum_to_the_score_and_to_what_was_decided() -> None:
         assert len({test["number"] for test in tests}) == len(tests)
 
 
+def test_what_rounding_took_from_the_groups_is_given_back() -> None:
+    shares = [{"name": f"g{n}", "verdict": "PASS", "earned": 1.12, "possible": 1.12} for n in range(8)]
+    shares += [{"name": "memory and concurrency", "verdict": "PASS", "earned": 3, "possible": 3}]
+    correctness = {"verdict": "PASS", "groups": shares}
+    for result, names in (
+        (samples.problem(correctness=correctness), []),
+        (samples.timed(correctness=correctness), ["Softmax forward: speed"]),
+    ):
+        tests = made(samples.record("x", result))["tests"]
+        assert round(sum(test.get("score", 0) for test in tests), 2) == result["points"]["earned"]
+        assert round(sum(test.get("max_score", 0) for test in tests), 2) == result["points"]["decided"]
+        assert [test["name"] for test in tests if "speed" in test["name"]] == names
+        assert not [test for test in tests if test.get("status") == "failed"]
+
+
+def test_a_problem_that_nobody_began_is_one_line() -> None:
+    untouched = samples.raced()
+    untouched["correctness"]["summary"] = "nothing was written"
+    tests = {test["name"]: test for test in made(samples.record("x", untouched))["tests"]}
+    assert tests["LayerNorm forward: short rows"]["output"] == "nothing was written"
+
+
 def test_what_was_not_measured_has_no_test_and_is_said() -> None:
     content = made(samples.record("x", samples.problem()))
     assert not [test for test in content["tests"] if "speed" in test["name"]]
