@@ -15,6 +15,7 @@ import torch
 
 from grader.problems import decoder, layernorm_backward, layernorm_forward, softmax_backward, softmax_forward
 from grader.problems.distributions import generator, normal, padding
+from grader.problems.model_bugs import BUGS
 from grader.problems.problem import Case, Expectation, Inputs, Problem
 from grader.problems.rounding import expectations, one_thread
 
@@ -457,4 +458,5 @@ PROBLEM = Problem(
     minimal_bytes=lambda _: 0,
     libraries=("softmax_kernel.cu", "layernorm_kernel.cu"),
     needs=needs,
+    bugs=BUGS,
 )

@@ -54,10 +54,22 @@ _LAST = """norm = layer_norm if self.use_fused_kernel else unfused_layer_norm
         return self.logits("""
 
 MUTANTS = (
-    one("mask-not-passed", _FORWARD, _FORWARD.replace("mask, *", "None, *"), SOFTMAX),
-    one("future-not-passed", _FORWARD, _FORWARD.replace("mask_future)", "False)"), SOFTMAX),
+    one(
+        "mask-not-passed",
+        _FORWARD,
+        _FORWARD.replace("mask, *", "None, *"),
+        SOFTMAX,
+        "padding mask does not reach",
+    ),
+    one(
+        "future-not-passed",
+        _FORWARD,
+        _FORWARD.replace("mask_future)", "False)"),
+        SOFTMAX,
+        "mask_future does not reach",
+    ),
     one("mask-of-keys-dropped", _DROPPED, _DROPPED.replace("scores, mask,", "scores, None,"), MODULES),
-    one("saved-input", _SAVED, "ctx.save_for_backward(scores.contiguous())", SOFTMAX),
+    one("saved-input", _SAVED, "ctx.save_for_backward(scores.contiguous())", SOFTMAX, "reads the scores"),
     one("in-place-on-the-scores", _CLONE, "weights = scores.contiguous()", SOFTMAX, "overwrites its input"),
     one(
         "in-place-on-the-gradient",
@@ -94,15 +106,28 @@ MUTANTS = (
         "return of_inp, of_scale, of_bias",
         "return of_inp, of_scale, gradient.reshape(means.numel(), -1)[0]",
         NORM,
+        "first row counts",
     ),
-    one("gradients-swapped", "return of_inp, of_scale, of_bias", "return of_inp, of_bias, of_scale", NORM),
+    one(
+        "gradients-swapped",
+        "return of_inp, of_scale, of_bias",
+        "return of_inp, of_bias, of_scale",
+        NORM,
+        "scale and bias are swapped",
+    ),
     one(
         "means-for-variances",
         'launch("launch_layernorm", normalised, variances, means,',
         'launch("launch_layernorm", normalised, means, variances,',
         NORM,
     ),
-    one("saved-output-of-the-norm", "ctx.save_for_backward(inp,", "ctx.save_for_backward(normalised,", NORM),
+    one(
+        "saved-output-of-the-norm",
+        "ctx.save_for_backward(inp,",
+        "ctx.save_for_backward(normalised,",
+        NORM,
+        "reads the output",
+    ),
     one(
         "torch-softmax",
         _CHOSEN,
