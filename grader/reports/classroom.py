@@ -130,8 +130,8 @@ def overview(classroom: Classroom) -> tuple[Overview, ...]:
     return tuple(found)
 
 
-def failures(classroom: Classroom) -> tuple[Failure, ...]:
-    """What went wrong most often: causes that differ in numbers alone are one."""
+def failures(classroom: Classroom, *, fewest: int = 1) -> tuple[Failure, ...]:
+    """What went wrong with at least ``fewest``, most often first: causes that differ in numbers are one."""
     groups: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
     for problem_id, title in classroom.titles.items():
         for name, problem in classroom.problem(problem_id).items():
@@ -144,6 +144,7 @@ def failures(classroom: Classroom) -> tuple[Failure, ...]:
     found = [
         Failure(title, members[0][1], tuple(name for name, _ in members))
         for (title, _), members in groups.items()
+        if len(members) >= fewest
     ]
     return tuple(sorted(found, key=lambda failure: -len(failure.names))[:SHOWN_FAILURES])
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from grader.results import BuildResult, ProblemResult, Record, Value
 
 SHOWN = 6  # of the cases that are not right, and of the places of findings; the rest is folded away
+COMMON = 2  # submissions that fail alike, to be told to all; fewer would tell of one
 GLYPHS = {
     Verdict.PASS: "\u2713",
     Verdict.FAIL: "\u2717",
@@ -95,7 +96,7 @@ def class_page(
         summary=classroom.summary,
         problems=overview(classroom),
         attention=attention(classroom) if staff else (),
-        failures=failures(classroom),
+        failures=failures(classroom, fewest=1 if staff else COMMON),
         boards=boards(classroom, everybody=staff),
         rows=_rows(classroom) if staff else (),
     )

@@ -34,6 +34,7 @@ FLAGS = (
     "--disable-sync",
     "--hide-scrollbars",
 )
+PATIENCE_SECONDS = 300  # for axe-core on a machine that does much else
 AXE = "axe-core@4.10.3"
 AXE_SHA256 = "880970c081707360e64f34cea25ff91892f5bc95675b0776925b9709dd8a68bb"
 SHARED = Path(tempfile.gettempdir(), f"grader-tests-{os.getuid()}")
@@ -65,6 +66,7 @@ def browser(chromium: tuple[str, str], tmp_path: Path) -> Iterator[Chrome]:
     for flag in (*FLAGS, f"--user-data-dir={tmp_path / 'profile'}"):
         options.add_argument(flag)
     driver = webdriver.Chrome(options=options, service=Service(chromium[1]))
+    driver.set_script_timeout(PATIENCE_SECONDS)
     try:
         yield driver
     finally:

@@ -173,12 +173,14 @@ def test_students_see_the_class_without_names() -> None:
     results = {
         "doe": samples.record("doe", samples.timed()),
         "max": samples.record("max", samples.timed(speedup=3)),
+        "eva": samples.record("eva", samples.timed(speedup=2), samples.unbuilt("layernorm_forward")),
     }
     text = class_page(results, TITLE, staff=False, aliases={"doe": "Turing"})
     found = Page(text)
     assert "Turing" in found.text
-    assert "too slow" in found.text
-    assert not re.search(r"\b(doe|max)\b", found.text)
+    assert "too slow 2" in found.text
+    assert "flaot" not in found.text, "a mistake of one student tells of that student"
+    assert not re.search(r"\b(doe|max|eva)\b", found.text)
     assert "gradebook.csv" not in found.links
 
 
