@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
-from mutants import REFERENCE
+from wrong_models import REFERENCE
 
 from grader.assignments.assignment import load
 from grader.build.cache import Cache

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 import pytest
 from judging import libraries, sandbox
-from mutants import REFERENCE, one
+from wrong_models import REFERENCE, one
 
 from grader import template
 from grader.devices.device import Answer, Call, Memory, ScalarArgument, Status

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from judging import judged
-from mutants import MUTANTS, REFERENCE, VARIANTS, Edit
+from wrong_models import MUTANTS, REFERENCE, VARIANTS, Edit
 
 from grader.simulator.driver import RUNTIME
 from grader.verdict import Verdict

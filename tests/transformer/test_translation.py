@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import torch
 from judging import libraries
-from mutants import REFERENCE
+from wrong_models import REFERENCE
 
 import grader
 from grader import template
