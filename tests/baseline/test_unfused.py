@@ -132,7 +132,9 @@ def test_a_program_computes_what_autograd_computes(problem: Problem, case: Case)
         scale = np.nanmax(np.abs(wanted), initial=1e-300)
         # Statistics come in float32: their rounding at a mean / sigma of 29 is the room left.
         room = 2e-4 if problem.id == "layernorm_backward" else 1e-6
-        np.testing.assert_allclose(memory[name], wanted, rtol=0, atol=room * scale, err_msg=name)
+        # Under a weight of almost 1 the gradients cancel down to their own rounding.
+        cancelled = 4 * np.finfo(np.float64).eps * np.nanmax(np.abs(given.arrays.get("out_grad", 0)))
+        np.testing.assert_allclose(memory[name], wanted, rtol=0, atol=room * scale + cancelled, err_msg=name)
 
 
 @pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: problem.id)
