@@ -88,7 +88,8 @@ def build(folder: Path) -> None:
         )
     (folder / "build").mkdir(exist_ok=True)
     newest = max(path.stat().st_mtime for path in folder.iterdir() if path.suffix in {".cu", ".cuh", ".h"})
-    native = ["-gencode", "arch=native"] if DEVICE == "cuda" else []
+    number = "{}{}".format(*torch.cuda.get_device_capability()) if DEVICE == "cuda" else ""
+    native = ["-gencode", f"arch=compute_{number},code=sm_{number}"] if number else []
     options = [
         "-O3",
         "-std=c++17",
