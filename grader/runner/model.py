@@ -142,6 +142,9 @@ class Model:
 
     def __init__(self, path: str) -> None:
         torch.set_num_threads(1)
+        if kernels.DEVICE == "cuda":  # the context and cuBLAS load now, and not on the time of a case
+            square = torch.ones(64, 64, device=kernels.DEVICE)
+            (square @ square).sum().item()
         self._path = path
         self._module: ModuleType | None = None
         self.training: Training | None = None
