@@ -1,7 +1,8 @@
 """Drives the cases of one problem through a device and judges every answer against the oracle.
 
 A case passes if it passes in every order of execution that the device offers. The death of a runner costs the
-case that killed it and the remaining cases of the problem, and nothing else.
+case that killed it and the remaining cases of the problem, and nothing else; where a checker saw what killed
+a kernel, it costs that case alone.
 """
 
 from __future__ import annotations
@@ -154,7 +155,7 @@ def judge(
             if not seen[-1].goes_on:
                 session.close()
                 session = None
-                if seen[-1].status is not Status.UNSUPPORTED and not result.waived:
+                if not (seen[-1].status is Status.UNSUPPORTED or result.waived or _explained(seen[-1])):
                     ended = result
     finally:
         if session is not None:
@@ -192,6 +193,15 @@ def _kinds(answer: Answer) -> frozenset[str]:
     """The kinds of findings that count; guard zones, where there are any, stand in for memcheck."""
     seen = frozenset(finding.kind for finding in answer.findings) - ONLY_REPORTED
     return seen | {"global_oob"} if answer.overrun else seen
+
+
+def _explained(answer: Answer) -> bool:
+    """Whether a checker saw, and soon, why a kernel failed: other cases may still have right numbers."""
+    return (
+        answer.status is Status.CUDA_ERROR
+        and bool(_kinds(answer))
+        and not any(finding.tool == "hang" for finding in answer.findings)
+    )
 
 
 def _waived(result: CaseResult, excuse: Excuse) -> CaseResult:

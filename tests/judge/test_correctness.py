@@ -291,8 +291,21 @@ def test_an_excused_death_is_waived_and_ends_nothing() -> None:
 def test_what_is_not_excused_counts_in_an_excused_case_too(findings: tuple[Finding, ...]) -> None:
     judged, _ = run(seen(*findings), excuses={"case 1": EXCUSE})
     assert judged.cases[1].verdict is Verdict.FAIL
-    assert judged.cases[2].message.startswith("not run")
     assert judged.findings == findings
+
+
+@pytest.mark.parametrize(("findings", "after"), [((RACE,), Verdict.PASS), ((LEAK,), Verdict.FAIL)])
+def test_a_death_that_a_checker_explains_costs_its_own_case(
+    findings: tuple[Finding, ...], after: Verdict
+) -> None:
+    judged, sessions = run(seen(*findings))
+    assert [case.verdict for case in judged.cases] == [Verdict.PASS, Verdict.FAIL, after]
+    assert len(sessions) == (2 if after is Verdict.PASS else 1)
+
+
+def test_an_endless_kernel_is_not_tried_on_the_other_cases() -> None:
+    judged, _ = run(seen(replace(RACE, tool="hang", kind="budget")))
+    assert judged.cases[2].message.startswith("not run")
 
 
 def test_a_finding_that_another_case_shows_too_counts() -> None:
