@@ -37,6 +37,8 @@ PERIODS = (2, 4, 8, 16, 32, 64, 128, 256)
 THREADS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)  # that may share a row
 WIDTHS = (1, 4)  # elements of a load
 FITTED_ROWS = 64  # enough to tell a pattern
+FITTED_ELEMENTS = 1 << 14  # of those rows: every formula is tried for every number of threads
+WARP = 32
 DISAGREEING = 0.4  # share of threads that must not follow the others before they are told apart
 
 
@@ -357,7 +359,8 @@ def incomplete_reduction(evidence: Evidence, formulas: Mapping[str, Array]) -> s
         part.reshape(shape) for part in (evidence.got, evidence.expected, evidence.comparison.bound)
     )
     wrong = evidence.wrong.reshape(shape)
-    rows = np.flatnonzero(wrong.any(axis=-1) & np.isfinite(got).all(axis=-1))[:FITTED_ROWS]
+    rows = np.flatnonzero(wrong.any(axis=-1) & np.isfinite(got).all(axis=-1))
+    rows = rows[: max(1, min(FITTED_ROWS, FITTED_ELEMENTS // shape[1]))]
     if evidence.wrong.ndim == 1 or shape[1] < 8 or rows.size == 0:
         return None
     error, slack = (got - expected)[rows], 4 * bound[rows]
@@ -396,6 +399,19 @@ def _disagreement(threads: int, width: int, text: str) -> str:
         f"elements {threads * width} columns apart are off{likeness}, others by another: has each thread a "
         "sum or maximum of its own? A reduction over threads is missing or stops early"
     )
+
+
+def behind_the_first_warp(evidence: Evidence) -> str | None:
+    """Everything is right up to the columns of the first warp, and nothing behind them."""
+    columns = evidence.wrong.reshape(-1, evidence.wrong.shape[-1])
+    columns = columns[columns.any(axis=-1)]
+    for first in (WARP * width for width in WIDTHS if WARP * width < columns.shape[1]):
+        if not columns[:, :first].any() and columns[:, first:].mean() >= ALMOST_ALL:
+            return (
+                f"the first {first} columns, those of one warp, are right, the others wrong: does only "
+                "the first warp get the result of a reduction? Hand it to every thread, through shared memory"
+            )
+    return None
 
 
 def zeros(evidence: Evidence) -> str | None:
@@ -480,4 +496,5 @@ _AFTER_FORMULAS = (
     low_precision,
     row_factor_or_offset,
     displaced,
+    behind_the_first_warp,
 )

@@ -242,6 +242,23 @@ def _mean(values: Array) -> Array:
     return mean
 
 
+def _from_the_result(given: Inputs) -> Mapping[str, Array]:
+    """The gradients of a kernel that takes ``inp`` for what LayerNorm returned: h = (inp - betta) / gamma."""
+    g, gamma, root = given.wide("out_grad"), given.wide("gamma"), _normalised(given)[1]
+    h, d = (given.wide("inp") - given.wide("betta")) / gamma, g * gamma
+    return {
+        "gamma_grad": (g * h).sum(axis=0),
+        "inp_grad": root * (d - _mean(d) - h * _mean(d * h)),
+    }
+
+
+def _deviation_given(given: Inputs) -> Mapping[str, Array]:
+    g, x, mean = given.wide("out_grad"), given.wide("inp"), given.wide("means")[:, None]
+    root = 1 / (given.wide("vars")[:, None] + EPSILON)
+    h, d = (x - mean) * root, g * given.wide("gamma")
+    return {"gamma_grad": (g * h).sum(axis=0), "inp_grad": root * (d - _mean(d) - h * _mean(d * h))}
+
+
 def _swapped(given: Inputs) -> Mapping[str, Array]:
     g = given.wide("out_grad")
     return {"gamma_grad": g.sum(axis=0), "betta_grad": (g * _normalised(given)[0]).sum(axis=0)}
@@ -361,6 +378,8 @@ PROBLEM = Problem(
         "gamma is missing in the two sums": _input_bug(
             lambda d, h, r, g: r * (d - _mean(g) - h * _mean(g * h))
         ),
+        "inp is taken for the output of LayerNorm, not for its input": _from_the_result,
+        "vars is taken for the standard deviation, not for the variance": _deviation_given,
         "gamma_grad and betta_grad are swapped": _swapped,
         **{
             f"gamma_grad and betta_grad add up the first {count} rows only": _first_rows_only(count)

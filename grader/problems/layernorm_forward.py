@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 EPSILON = 1e-8
+MOST_THREADS = 1024  # of a block
 ILL_CONDITIONED = 8.0  # times 1 / sqrt(EPSILON): the reciprocal root of a variance that rounding made up
 
 SMALL, BORDER, LARGE = "small hidden sizes", "hidden sizes around a border", "large hidden sizes"
@@ -283,6 +284,37 @@ def _unbiased(given: Inputs) -> Mapping[str, Array]:
     }
 
 
+def _tree(width: int, warp: int) -> Callable[[Inputs], Mapping[str, Array]]:
+    """A block that halves its number of threads until one is left, though that is no power of two.
+
+    Args:
+        width: columns of a thread, in a row.
+        warp: what the number of threads is rounded up to a multiple of.
+    """
+
+    def total(values: Array) -> Array:
+        rows, hidden = values.shape
+        threads = min(MOST_THREADS, -(-hidden // (width * warp)) * warp)
+        padded = np.zeros((rows, -(-hidden // (width * threads)) * width * threads))
+        padded[:, :hidden] = values
+        slots: Array = padded.reshape(rows, -1, threads, width).sum(axis=(1, 3))
+        half = threads // 2
+        while half > 0:
+            slots[:, :half] += slots[:, half : 2 * half]
+            half //= 2
+        return slots[:, :1]
+
+    def outputs(given: Inputs) -> Mapping[str, Array]:
+        x = given.wide("inp")
+        mean = total(x) / x.shape[1]
+        variance = total(x * x) / x.shape[1] - mean * mean
+        normal = (x - mean) / np.sqrt(np.maximum(variance, 0) + EPSILON)
+        result = given.wide("scale") * normal + given.wide("bias")
+        return {"means": mean[:, 0], "vars": variance[:, 0], "ln_res": result}
+
+    return outputs
+
+
 def unfused(case: Case) -> tuple[Operation, ...]:
     """Mean, subtract, square, mean, add epsilon, root, divide, scale, shift."""
     shape = rows, hidden = case.sizes["batch_size"], case.sizes["hidden_dim"]
@@ -353,6 +385,12 @@ PROBLEM = Problem(
         "scale is not applied": _result(lambda h, _, bias: h + bias),
         "scale and bias are not applied": _result(lambda h, _scale, _bias: h),
         "the variance is unbiased: divided by n - 1 instead of n": _unbiased,
+        **{
+            f"a reduction halves a block of threads that is no power of two, and loses some ({columns} per "
+            f"thread, {block})": _tree(width, warp)
+            for width, columns in ((4, "4 columns"), (1, "1 column"))
+            for warp, block in ((32, "whole warps"), (1, "one thread for each"))
+        },
         "vars holds the standard deviation, not the variance": _statistic(
             "vars", lambda _, v: np.sqrt(v + EPSILON)
         ),

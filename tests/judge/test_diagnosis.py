@@ -259,3 +259,11 @@ def test_a_row_of_zeros_that_a_formula_leaves_open_does_not_hide_the_formula() -
     )["inp"]
     text = told("softmax_forward", case, lambda got: got.update(inp=np.nan_to_num(wrong).astype(np.float32)))
     assert "key j = i, the query itself, is hidden too" in text
+
+
+def test_only_the_first_warp_gets_the_result_of_a_reduction() -> None:
+    def change(outputs: dict[str, np.ndarray]) -> None:
+        outputs["ln_res"][:, 128:] += np.random.default_rng(1).normal(size=(5, 872)).astype(np.float32)
+
+    said = told("layernorm_forward", a_case("layernorm_forward", "5 x 1000"), change)
+    assert "the first 128 columns, those of one warp, are right" in said
