@@ -10,6 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from grader.reports.causes import places
 from grader.reports.escaping import plain
 from grader.verdict import Verdict
 
@@ -194,11 +195,10 @@ def _number(number: float | str) -> str:
 
 
 def _findings(problem: ProblemResult) -> Iterator[Text]:
-    for check in problem.checks:
-        for finding in check.findings:
-            place = f"{finding.file}:{finding.line}" if finding.line else finding.kernel
-            waived = f" (waived: {finding.waived})" if finding.waived else ""
-            yield Text(f"{check.tool} {finding.kind}  {plain(place)}  {plain(finding.message)}{waived}")
+    """A line per place; what costs nothing comes last."""
+    for place in sorted(places(problem), key=lambda place: bool(place.waived)):
+        waived = f" (waived: {place.waived})" if place.waived else ""
+        yield Text(f"{place.tool} {place.kind}  {place.where}  {plain(place.message)}{waived}")
 
 
 def _performance(problem: ProblemResult) -> Iterator[RenderableType]:
