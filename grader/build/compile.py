@@ -269,7 +269,7 @@ def _limit_hit(outcome: Outcome, text: str, limits: Limits) -> str:
         if shutil.disk_usage(tempfile.gettempdir()).free < _DISK_RESERVE_BYTES:
             raise BuildError(f"The disk of {tempfile.gettempdir()} is full: free some space, or set TMPDIR.")
         return f"Compiling was stopped: more than {limits.scratch_bytes >> 20} MiB of files written."
-    if "died due to signal 25" in text:
+    if "died due to signal 25" in text or "File size limit exceeded" in text:
         return f"Compiling was stopped: a file larger than {limits.file_bytes >> 20} MiB."
     if _OUT_OF_MEMORY.search(text) and limits.address_space_bytes is not None:
         return f"Compiling was stopped: more than {limits.address_space_bytes >> 20} MiB of memory."

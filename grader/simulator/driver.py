@@ -6,9 +6,12 @@ through sockets that :meth:`Simulator.client_socket` hands out; the commands' nu
 
 from __future__ import annotations
 
+import contextlib
+import os
 import socket
 import struct
 import subprocess
+import tempfile
 import time
 from dataclasses import dataclass
 from enum import IntEnum
@@ -29,6 +32,7 @@ _EXECUTABLE = LIBRARIES / "grader-sim"
 _CHUNK = 64 << 20
 _COMMAND_SECONDS = 120.0  # no single command but a launch or a synchronisation takes longer
 _EXIT_SECONDS = 5.0
+_LAST_WORDS = 500  # bytes
 
 
 class _Command(IntEnum):
@@ -131,12 +135,14 @@ class Simulator:
     ) -> None:
         check_installed()
         ours, theirs = socket.socketpair()
+        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - what it says belongs to its death
         with theirs:
             self._socket = ours
             self._process = subprocess.Popen(
                 [str(_EXECUTABLE), str(theirs.fileno()), str(device_bytes), str(shared_bytes)],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
+                stderr=self._stderr,
             )
         self._options = options or Options()
         self.configure(self._options)
@@ -156,6 +162,7 @@ class Simulator:
             self._process.wait(_EXIT_SECONDS)
         except subprocess.TimeoutExpired:
             self.kill()
+        self._stderr.close()
 
     def kill(self) -> None:
         """End the device at once, whatever it is doing."""
@@ -375,7 +382,10 @@ class Simulator:
         except subprocess.TimeoutExpired:
             return "the simulator closed its socket"
         cause = f"of signal {-code}" if code < 0 else f"with exit code {code}"
-        return f"the simulator died {cause}; please report this"
+        words = ""
+        with contextlib.suppress(ValueError):  # closed from another thread
+            words = os.pread(self._stderr.fileno(), _LAST_WORDS, 0).decode(errors="replace").strip()
+        return f"the simulator died {cause}; please report this{': ' * bool(words)}{words}"
 
 
 class _Reader:

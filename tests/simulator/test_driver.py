@@ -1,6 +1,7 @@
 """The judge's handle, and what it must survive: dead programs, forged frames, a device that hangs."""
 
 import os
+import resource
 import signal
 import socket
 import struct
@@ -138,6 +139,13 @@ def test_death_of_a_program_leaves_the_device_usable(runtime_library: Path) -> N
         assert call(simulator, runtime_library, "dereference_on_host") == -signal.SIGSEGV
         assert simulator.synchronize(10)
         assert call(simulator, runtime_library, "right_numbers") == 0
+
+
+def test_the_device_s_last_words_are_told_with_its_death() -> None:
+    with Simulator() as simulator:
+        resource.prlimit(simulator._process.pid, resource.RLIMIT_AS, (1 << 20, 1 << 20))
+        with pytest.raises(DeviceError, match=r"please report this: .*bad_alloc"):
+            simulator.load_ptx("x" * (4 << 20))
 
 
 def test_death_of_the_device_is_a_machine_fault(runtime_library: Path) -> None:
