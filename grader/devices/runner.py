@@ -28,7 +28,7 @@ from grader.sandbox.sandbox import Ended, Job, Limits, SandboxError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from grader.sandbox.sandbox import Outcome, Sandbox
+    from grader.sandbox.sandbox import Image, Outcome, Sandbox
 
 START_SECONDS = 60.0  # until the library is loaded; the first import of CuPy on a cold disk takes longest
 GONE_SECONDS = 5.0  # between the end of the channel and that of the process
@@ -105,6 +105,20 @@ def python() -> tuple[Path, tuple[Path, ...]]:
     return prefix / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}", (prefix,)
 
 
+def _python_in(image: Image, start: Start) -> tuple[Path, tuple[Path, ...]]:
+    """The image's interpreter, or ours where it must load packages of ours that the image's cannot."""
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    if not start.packages or image.python_version == version:
+        return image.python, ()
+    interpreter, folders = python()
+    if interpreter.is_relative_to("/usr"):
+        raise DeviceError(
+            f"The image has Python {image.python_version}, but the packages here are for Python {version}.\n"
+            f"Build the image on a base with Python {version}, or take --sandbox bubblewrap."
+        )
+    return interpreter, folders
+
+
 class Runner:
     """A live runner with its library loaded."""
 
@@ -116,7 +130,7 @@ class Runner:
             DeviceError: the machine cannot start it.
             RunnerError: it ended while loading; UNSUPPORTED if the runtime lacks what the library calls.
         """
-        interpreter, folders = python() if sandbox.image is None else (sandbox.image.python, ())
+        interpreter, folders = python() if sandbox.image is None else _python_in(sandbox.image, start)
         job = Job(
             argv=(str(interpreter), "-I", "-S", "-B", "runner.zip"),
             limits=start.limits,

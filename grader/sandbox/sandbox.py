@@ -89,18 +89,18 @@ class Image:
 
     identity: str  # changes with its content
     python: Path
+    python_version: str  # such as 3.12
     nvcc: Path
     nvcc_version: str
     cxx: Path
     cxx_version: str
     runtime: Path | None  # the folder of the CUDA runtime library
-    packages: tuple[Path, ...]  # of CuPy
 
     @property
     def folders(self) -> tuple[Path, ...]:
         """What a job finds in the image although this machine may have other things there."""
         runtime = () if self.runtime is None else (self.runtime,)
-        return (self.nvcc.parent.parent, *runtime, *self.packages)
+        return (self.nvcc.parent.parent, *runtime)
 
 
 class Running(Protocol):

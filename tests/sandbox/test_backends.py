@@ -246,13 +246,15 @@ def test_bubblewrap_shows_inputs_read_only_and_nothing_else(bubblewrap: Bubblewr
         assert outcome.stderr.count(b"touch: cannot touch") == 3
 
 
-def test_bubblewrap_hides_the_grader_from_its_own_interpreter(bubblewrap: BubblewrapSandbox) -> None:
+@pytest.mark.parametrize("name", ["bubblewrap", "docker"])
+def test_the_grader_is_hidden_from_its_own_interpreter(name: str, request: pytest.FixtureRequest) -> None:
+    sandbox: Sandbox = request.getfixturevalue(name)
     package = Path(grader.__file__).parent
     job = Job(("/bin/ls", str(package)), Limits(wall_seconds=20), inputs=(package.parent,))
-    assert bubblewrap.run(job).stdout == b""
+    assert sandbox.run(job).stdout == b""
     part = package / "sandbox" / "sandbox.py"
     job = Job(("/bin/ls", "-R", str(package)), Limits(wall_seconds=20), inputs=(package.parent, part))
-    assert bubblewrap.run(job).stdout.split()[-1] == b"sandbox.py"
+    assert sandbox.run(job).stdout.split()[-1] == b"sandbox.py"
 
 
 def test_bubblewrap_has_no_network(bubblewrap: BubblewrapSandbox) -> None:
