@@ -61,6 +61,7 @@ class Command:
     environment: Mapping[str, str]
     finish: Callable[[Outcome], Outcome]  # called once, after the end: adds the artefacts and cleans up
     pass_fds: tuple[int, ...] = ()
+    readable: tuple[Path, ...] | None = None  # all that it may read, where nothing else keeps it from more
     scratch: Path | None = None  # the folder to watch, where nothing else bounds what is written
     rlimits: Mapping[str, int] = field(default_factory=dict)
 
@@ -129,6 +130,7 @@ def config(job: Job, command: Command) -> dict[str, object]:
         "rlimits": dict(command.rlimits),
         "processes": limits.processes,
         "memory_bytes": memory_bytes(limits),
+        "readable": None if command.readable is None else [str(path) for path in command.readable],
         "scratch": str(command.scratch) if command.scratch else None,
         "scratch_bytes": limits.scratch_bytes,
         "wall_seconds": limits.wall_seconds,

@@ -1,4 +1,4 @@
-"""The sandbox ``process``: limits and a clean slate, but no wall. For one's own code and trusted machines."""
+"""The sandbox ``process``: limits, and what walls Landlock has. For one's own code and trusted machines."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grader import leftovers
+from grader.sandbox.keeper import landlock_version
 from grader.sandbox.live import Command, Live, finish, rlimits, temporary_space
 from grader.sandbox.sandbox import Probe
 
@@ -29,11 +30,20 @@ _ENFORCED = (
     "no process survives the job",
     "clean environment, no inherited descriptors",
 )
-_NOT_ENFORCED = (
-    "reading files: the submission can read whatever you can",
-    "writing files outside its working folder, as far as you may",
-    "network and sockets",
-    "signals to your other processes, the grader included",
+_WALLS = (
+    # The version of Landlock that holds it, what then is held, and what is not without.
+    (
+        1,
+        "reading and writing files but the inputs, the system and the working folder",
+        "reading and writing files: the submission can do whatever you can",
+    ),
+    (4, "TCP connections", "TCP connections"),
+    (6, "signals to your other processes", "signals to your other processes, the grader included"),
+)
+_NOT_ENFORCED = ("network but for TCP, sockets in folders", "system calls")
+_SYSTEM = (
+    *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/proc", "/sys"),
+    *("/etc/ld.so.cache", "/etc/alternatives"),
 )
 
 
@@ -47,7 +57,8 @@ class ProcessSandbox:
         """Usable on any Linux; says what it does not stop."""
         usable = hasattr(os, "pidfd_open")
         remedy = "" if usable else "Linux 5.3 or newer"
-        return Probe(usable, platform.release(), _ENFORCED, _NOT_ENFORCED, remedy)
+        enforced, lacking = walls(landlock_version())
+        return Probe(usable, platform.release(), (*_ENFORCED, *enforced), lacking, remedy)
 
     def run(self, job: Job) -> Outcome:
         """Run ``job`` to its end within its limits."""
@@ -77,9 +88,16 @@ class ProcessSandbox:
             environment=clean_environment(job) | places | dict(job.environment),
             finish=finished,
             pass_fds=job.pass_fds,
+            readable=(*map(Path, _SYSTEM), *job.inputs) if landlock_version() else None,
             scratch=folder,
             rlimits=rlimits(job.limits),
         )
+
+
+def walls(landlock: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What that version of Landlock keeps a job from, and what nothing does."""
+    held = tuple(wall for since, wall, _ in _WALLS if landlock >= since)
+    return held, (*(lacking for since, _, lacking in _WALLS if landlock < since), *_NOT_ENFORCED)
 
 
 def clean_environment(job: Job) -> dict[str, str]:

@@ -16,6 +16,8 @@ import pytest
 
 import grader
 from grader.sandbox.backends import select
+from grader.sandbox.keeper import landlock_version
+from grader.sandbox.process import walls
 from grader.sandbox.sandbox import Ended, Job, Limits, SandboxError
 
 if TYPE_CHECKING:
@@ -324,3 +326,27 @@ def test_auto_takes_the_strongest_that_works(
     assert select("auto").name == "process"
     with pytest.raises(SandboxError, match="Install bwrap"):
         select("bubblewrap")
+
+
+def test_process_keeps_to_its_files_where_landlock_does(tmp_path: Path) -> None:
+    sandbox = select("process")
+    if not landlock_version():
+        pytest.skip("this kernel has no Landlock")
+    shown, hidden = tmp_path / "shown", tmp_path / "hidden"
+    shown.write_text("open")
+    hidden.write_text("secret")
+    script = (
+        f"cat {shown} {hidden} /etc/shadow; touch {shown} {tmp_path}/x; touch x && cat /dev/null && echo fine"
+    )
+    job = Job(("/bin/sh", "-c", script), Limits(wall_seconds=20), inputs=(shown,))
+    assert sandbox.run(job).stdout == b"openfine\n"
+    assert not (tmp_path / "x").exists()
+
+
+def test_process_says_what_a_kernel_without_landlock_does_not_stop() -> None:
+    held, lacking = walls(landlock=0)
+    assert not held
+    assert {"reading and writing files: the submission can do whatever you can", "TCP connections"} <= set(
+        lacking
+    )
+    assert "TCP connections" in walls(landlock=4)[0]
