@@ -245,24 +245,20 @@ class Case:
         return run
 
     def _by_graph(self, launches: Callable[[], None]) -> Callable[[], float]:
-        """Capture once, the other streams forked from the first and joined to it; time replays."""
-        first, others = self._streams[0], self._streams[1:]
+        """Capture once; time replays."""
+        first = self._streams[0]
         first.begin_capture(cuda.runtime.streamCaptureModeThreadLocal)
-        fork = cuda.Event(disable_timing=True)
-        fork.record(first)
-        for other in others:
-            other.wait_event(fork)
-        launches()
-        for other in others:
-            join = cuda.Event(disable_timing=True)
-            join.record(other)
-            first.wait_event(join)
+        self._forked(launches)()
         graph = first.end_capture()
         graph.upload(first)
         return self._between_events(lambda: graph.launch(first))
 
     def _by_events(self, launches: Callable[[], None]) -> Callable[[], float]:
         """Call anew each time: what the launcher does on the host counts where the device waits for it."""
+        return self._between_events(self._forked(launches))
+
+    def _forked(self, launches: Callable[[], None]) -> Callable[[], None]:
+        """Launches whose other streams are forked from the first and joined to it."""
         first, others = self._streams[0], self._streams[1:]
 
         def run() -> None:
@@ -276,7 +272,7 @@ class Case:
                 join.record(other)
                 first.wait_event(join)
 
-        return self._between_events(run)
+        return run
 
     def _between_events(self, launch: Callable[[], None]) -> Callable[[], float]:
         start, end = cuda.Event(), cuda.Event()
