@@ -135,10 +135,8 @@ def test_an_interrupt_leaves_a_valid_record_of_what_was_judged(
 ) -> None:
     (tmp_path / "softmax_kernel.cu").write_text(
         """
-__global__ void spin(volatile float* x) { while (x[0] == x[0] || x[0] != x[0]) {} }
 extern "C" void launch_attn_softmax(float* inp, const float*, int, int, int, int, bool, cudaStream_t stream) {
-  spin<<<1, 1, 0, stream>>>(inp);
-  cudaStreamSynchronize(stream);
+  for (volatile bool goes_on = true; goes_on;) {}
 }
 """
     )
