@@ -24,7 +24,7 @@ def bubblewrap() -> BubblewrapSandbox:
     return sandbox
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # no longer: other tests must not find the engine in their environment
 def docker() -> Iterator[DockerSandbox]:
     with pytest.MonkeyPatch.context() as patch:
         try:
