@@ -22,13 +22,16 @@ from grader import __version__, template
 from grader.assignments.assignment import AssignmentError
 from grader.assignments.assignment import load as load_assignment
 from grader.exit_codes import ExitCode
+from grader.judge.appeal import appeals
+from grader.reports.escaping import line
 from grader.results import RecordError, write_text
 from grader.results import write as write_record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from grader.assignments.assignment import Assignment
+    from grader.results import Record
 
 DEFAULT_ASSIGNMENT = "llm_systems_3"
 SEED_BITS = 48
@@ -323,6 +326,7 @@ def batch(
 @click.option("--aliases", type=_input, metavar="CSV", help="Lines of SUBMISSION,ALIAS for the speed board.")
 @click.option("--jplag", type=_folder, metavar="OUT", help="Write sources that JPlag compares to OUT.")
 @click.option("--submissions", type=_folder, metavar="FOLDER", help="What was graded, for --jplag.")
+@click.option("--appeal", is_flag=True, help="Only decide the speeds again, from the raw times.")
 @_staff
 def report(
     path: Path,
@@ -336,6 +340,7 @@ def report(
     aliases: Path | None,
     jplag: Path | None,
     submissions: Path | None,
+    appeal: bool,
     staff: bool,
 ) -> int:
     """Make reports again from the records in DIR, or from one record, and run nothing.
@@ -349,6 +354,8 @@ def report(
         path /= RECORD
     try:
         records = read_records(path)
+        if appeal:
+            return _appeal(records)
         asked = reports.Request(
             records,
             place=path,
@@ -365,8 +372,8 @@ def report(
             jplag=jplag,
             submissions=submissions,
         )
-        for line in reports.run(asked):
-            click.echo(line)
+        for told in reports.run(asked):
+            click.echo(told)
     except (RecordError, reports.RequestError) as error:
         raise _FaultError(str(error), ExitCode.USAGE) from error
     return ExitCode.OK
@@ -444,6 +451,25 @@ def _load(assignment: str, problem_ids: tuple[str, ...]) -> Assignment:
     except AssignmentError as error:
         raise _FaultError(str(error), ExitCode.USAGE) from error
     return chosen
+
+
+def _appeal(records: Mapping[str, Record]) -> int:
+    """Tell what the raw times in ``records`` say; a fault if a record says something else."""
+    doubtful = []
+    for name, record in records.items():
+        found = list(appeals(record))
+        click.echo(f"{line(name)}{'' if found else ': no speed was measured'}")
+        for one in found:
+            click.echo("\n".join(one.lines))
+        if not all(one.upheld for one in found):
+            doubtful.append(line(name))
+    if doubtful:
+        raise _FaultError(
+            f"{', '.join(doubtful)}: a record is not what its own raw times say. It was changed after "
+            "grading, or another version of the grader wrote it: grade again.",
+            ExitCode.USAGE,
+        )
+    return ExitCode.OK
 
 
 def _title(assignment: str) -> str:

@@ -142,3 +142,13 @@ def test_in_github_actions_the_last_line_is_still_the_score(tmp_path: Path) -> N
     assert done.stdout.splitlines()[-1].startswith("Score: 0.0/")
     assert "::stop-commands::" in done.stdout
     assert "Softmax forward" in summary.read_text()
+
+
+def test_an_appeal_says_which_records_their_raw_times_do_not_bear_out(folder: Path, tmp_path: Path) -> None:
+    done = run("report", folder / "doejane_1001" / "result.json", "--appeal")
+    assert (done.returncode, done.stdout) == (0, "doejane_1001: no speed was measured\n")
+    results.write(samples.record("max", samples.timed()), tmp_path / "result.json")
+    done = run("report", tmp_path, "--appeal")
+    assert done.returncode == 2
+    assert "softmax_forward: recorded PASS at 8.000x (7.920 to 8.080) of 6.5x; " in done.stdout
+    assert "max: a record is not what its own raw times say" in done.stderr

@@ -1,0 +1,74 @@
+"""What an appeal against a speed verdict looks at: the verdict again, from the record's raw times alone.
+
+Layer: the judge's pure functions; nothing runs and nothing is measured.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from grader.judge.speed import NoSamplesError, recomputed
+from grader.judge.timing import from_samples
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from grader.results import PerformanceResult, Record, TimedCase
+
+
+@dataclass(frozen=True)
+class Appeal:
+    """One problem's speed, as recorded and as its raw times say.
+
+    Attributes:
+        lines: what to tell, the problem first and then its cases.
+        upheld: whether verdict, speedup and interval are what the raw times say.
+    """
+
+    lines: tuple[str, ...]
+    upheld: bool
+
+
+def appeals(record: Record) -> Iterator[Appeal]:
+    """The speed of every problem in ``record`` that was measured."""
+    for problem in record.problems:
+        recorded = problem.performance
+        try:
+            again = recomputed(recorded)
+            cases = [_case(case) for case in recorded.cases]
+        except NoSamplesError:
+            continue
+        except ValueError as error:
+            yield Appeal((f"{problem.id}: recorded {_told(recorded)}; {error}",), upheld=False)
+            continue
+        upheld = _decisive(again) == _decisive(recorded)
+        said = "the same" if upheld else _told(again)
+        line = f"{problem.id}: recorded {_told(recorded)}; from the raw times: {said}"
+        yield Appeal((line, *cases), upheld)
+
+
+def _decisive(result: PerformanceResult) -> tuple[object, ...]:
+    cases = [(case.name, case.verdict, case.speedup, case.interval) for case in result.cases]
+    return result.verdict, result.speedup, result.interval, cases
+
+
+def _told(result: PerformanceResult) -> str:
+    if result.speedup is None or result.interval is None:
+        return str(result.verdict)
+    low, high = result.interval
+    return f"{result.verdict} at {result.speedup:.3f}x ({low:.3f} to {high:.3f}) of {result.target:g}x"
+
+
+def _case(case: TimedCase) -> str:
+    processes = from_samples(case.name, case.method, case.samples)
+    blocks, verified, wrong = (
+        sum(count)
+        for count in zip(*((len(one.blocks), one.verified, one.wrong) for one in processes), strict=True)
+    )
+    speedup = "no speedup" if case.speedup is None else f"{case.speedup:.3f}x"
+    floor = "" if case.floor is None else f", differences under {case.floor:.2%} cannot be told apart"
+    return (
+        f"  {case.name}: {speedup} by {case.method}, {blocks} blocks in {len(processes)} processes{floor}; "
+        f"{verified} outputs of timed calls compared, {wrong} wrong"
+    )
