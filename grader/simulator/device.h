@@ -115,6 +115,7 @@ struct Ran {
   Fault fault = Fault::none;
   std::string message;  // kernel, file:line and what happened, for people
   std::string printed;  // device printf and assert text
+  std::uint64_t nanoseconds = 0;  // of wall time, for benchmarks; no program gets to know it
 };
 
 class Device {

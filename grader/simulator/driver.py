@@ -110,6 +110,7 @@ class Statistics:
     """What ran since the start or the last reset."""
 
     launches: int
+    kernel_seconds: float  # of wall time in the launches
     copies: int
     copied_bytes: int
 
@@ -279,7 +280,7 @@ class Simulator:
     def statistics(self) -> Statistics:
         """What ran so far."""
         reader = _Reader(self._ask(_Command.STATISTICS))
-        return Statistics(reader.u64(), reader.u64(), reader.u64())
+        return Statistics(reader.u64(), reader.u64() / 1e9, reader.u64(), reader.u64())
 
     def configure(self, options: Options) -> None:
         """Change how later launches are checked and scheduled."""

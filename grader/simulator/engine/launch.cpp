@@ -1,6 +1,7 @@
 #include "engine/launch.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <deque>
 #include <numeric>
@@ -256,6 +257,7 @@ void Worker::run() {
 }
 
 Ran run_launch(LaunchState& s, std::vector<LineCount>& counts) {
+  const auto began = std::chrono::steady_clock::now();
   Address workspace = 0;
   if (s.launch.cooperative) {
     workspace = s.memory.allocate(64, Space::device);
@@ -275,6 +277,7 @@ Ran run_launch(LaunchState& s, std::vector<LineCount>& counts) {
   for (auto& thread : others) thread.join();
   if (s.options.counters) collect_counts(s, workers, counts);
   if (workspace) s.memory.release(workspace);
+  s.result.nanoseconds = static_cast<std::uint64_t>(std::chrono::nanoseconds(std::chrono::steady_clock::now() - began).count());
   return s.result;
 }
 

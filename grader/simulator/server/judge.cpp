@@ -215,7 +215,7 @@ void Judge::perform(Command command, Reader& in, Writer& result) {
       report_ = {};
       return;
     case Command::statistics:
-      result.put(report_.launches).put(report_.copies).put(report_.copied_bytes);
+      result.put(report_.launches).put(report_.kernel_nanoseconds).put(report_.copies).put(report_.copied_bytes);
       return;
   }
   throw Refused("a question that does not exist");
@@ -257,6 +257,7 @@ void Judge::launch(Reader& in, Writer& result) {
   }
   ++report_.launches;
   const auto ran = device_.launch(launch);
+  report_.kernel_nanoseconds += ran.nanoseconds;
   put_failure(result, {static_cast<std::uint32_t>(ran.fault), ran.message});
   result.text(ran.printed);
 }

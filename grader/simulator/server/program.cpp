@@ -519,6 +519,7 @@ void Program::run(const Launch& launch) {
   try {
     ++world_.report.launches;
     auto ran = world_.device.launch(launch);
+    world_.report.kernel_nanoseconds += ran.nanoseconds;
     if (world_.policy.open) {
       printed_ += ran.printed;
     } else {

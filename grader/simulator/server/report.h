@@ -47,7 +47,7 @@ class Report {
   std::vector<std::pair<std::string, std::uint32_t>> errors;  // runtime call, code that it returned
   std::string printed;
   Failure first_failure;  // of a kernel or its launch, since the judge last asked
-  std::uint64_t launches = 0, copies = 0, copied_bytes = 0;
+  std::uint64_t launches = 0, kernel_nanoseconds = 0, copies = 0, copied_bytes = 0;
 
  private:
   static constexpr std::size_t limit = 1000, printed_limit = std::size_t{1} << 20;

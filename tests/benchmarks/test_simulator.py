@@ -1,0 +1,169 @@
+"""How fast the sim executes the reference kernels: plain, with every check, and on two threads.
+
+The time of a launch comes from the sim itself and its warp instructions from the sim's counters: neither the
+start of processes nor copies count. The variants take turns, and of each the fastest round counts, as other
+load only adds.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from grader.build.cache import Cache
+from grader.build.compile import build, compile_limits
+from grader.build.toolchain import find as find_toolchain
+from grader.devices.device import ArrayArgument, ScalarArgument, StreamArgument
+from grader.devices.layout import content, data_bytes
+from grader.judge.correctness import arguments
+from grader.problems import load_all
+from grader.problems.problem import Case
+from grader.sandbox.process import ProcessSandbox
+from grader.simulator.driver import LIBRARIES, SOCKET_VARIABLE, Options, Simulator
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from pytest_benchmark.fixture import BenchmarkFixture
+
+    from grader.devices.device import Argument
+
+REFERENCE = Path(__file__).parents[2] / "reference"
+PTX_ONLY = "compute_80"  # as architecture: ptxas takes half of a build
+ROUNDS = 9
+SECONDS = 60.0
+UNCHECKED = {"memcheck": False, "initcheck": False, "racecheck": False, "synccheck": False, "counters": False}
+VARIANTS = {
+    "plain": Options(**UNCHECKED),
+    "checked": Options(),
+    "two threads": Options(**UNCHECKED, threads=2),
+    "checked, two threads": Options(threads=2),
+}
+# Calls a function of the library for each line of stdin.
+PROGRAM = """
+import ctypes, json, sys
+library = ctypes.CDLL(sys.argv[1])
+for line in sys.stdin:
+    name, given = json.loads(line)
+    getattr(library, name)(*(getattr(ctypes, kind)(value) for kind, value in given))
+    print(flush=True)
+"""
+SOFTMAX = {"batch_size": 8, "nhead": 8, "from_len": 128, "to_len": 128, "mask_future": 1}
+KERNELS = {  # of the reference: each has sizes for which it is chosen
+    "softmax": ("softmax_forward", SOFTMAX),
+    "softmax, short rows": ("softmax_forward", {**SOFTMAX, "to_len": 24, "mask_future": 0}),
+    "softmax, long rows": ("softmax_forward", {**SOFTMAX, "batch_size": 1, "from_len": 64, "to_len": 2000}),
+    "softmax backward": ("softmax_backward", {"rows": 8192, "softmax_len": 128}),
+    "softmax backward, long rows": ("softmax_backward", {"rows": 160, "softmax_len": 2000}),
+    "layer norm": ("layernorm_forward", {"batch_size": 1024, "hidden_dim": 1024}),
+    "layer norm, short rows": ("layernorm_forward", {"batch_size": 16384, "hidden_dim": 64}),
+    "layer norm backward, split": ("layernorm_backward", {"batch_size": 256, "hidden_dim": 1024}),
+    "layer norm backward, fused": ("layernorm_backward", {"batch_size": 8320, "hidden_dim": 64}),
+}
+
+
+def arrays(given: Iterable[Argument]) -> list[ArrayArgument]:
+    return [argument for argument in given if isinstance(argument, ArrayArgument)]
+
+
+def word(argument: Argument, places: Mapping[str, int]) -> tuple[str, object]:
+    """An argument as ctypes takes it: kind and value. Streams are the default one."""
+    match argument:
+        case ArrayArgument():
+            return "c_void_p", places[argument.name]
+        case ScalarArgument():
+            return f"c_{argument.ctype}", argument.value
+        case StreamArgument():
+            return "c_void_p", None
+
+
+@contextmanager
+def program(simulator: Simulator, library: Path) -> Iterator[Callable[..., None]]:
+    """A process with ``library`` loaded; what is yielded calls a function of it and waits for its kernels."""
+    simulator.load(library)
+    with simulator.client_socket() as channel:
+        environment = {"LD_LIBRARY_PATH": str(LIBRARIES), SOCKET_VARIABLE: str(channel.fileno())}
+        process = subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, str(library)],
+            env={**os.environ, **environment},
+            pass_fds=[channel.fileno()],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def call(name: str, given: Sequence[tuple[str, object]]) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(json.dumps([name, given]) + "\n")
+        process.stdin.flush()
+        assert process.stdout.readline()
+        outcome = simulator.synchronize(SECONDS)
+        assert outcome, outcome.message
+
+    with process:
+        try:
+            yield call
+        finally:
+            process.kill()
+
+
+def compiled(file: str) -> Path:
+    contents = {path.name: path.read_bytes() for path in REFERENCE.iterdir() if path.is_file()}
+    built = build(file, contents, find_toolchain(), ProcessSandbox(), compile_limits(), Cache(), PTX_ONLY)
+    assert built.library is not None, built.log
+    return built.library
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_speed_on_the_reference(
+    kernel: str, benchmark: BenchmarkFixture, show: Callable[[str, dict[str, float]], None]
+) -> None:
+    name, sizes = KERNELS[kernel]
+    problem = load_all()[name]
+    case = Case(kernel, "benchmark", sizes, "normal", seed=1)
+    given = arguments(problem, case, problem.inputs(case))
+    best = dict.fromkeys(VARIANTS, math.inf)  # seconds
+    with (
+        Simulator(device_bytes=1 << 30, shared_bytes=1 << 20) as simulator,
+        program(simulator, compiled(problem.file)) as call,
+    ):
+        places = {array.name: simulator.allocate(data_bytes(array)) for array in arrays(given)}
+        words = [word(argument, places) for argument in given]
+
+        def run(variant: str) -> float:
+            for array in arrays(given):
+                if array.data is not None:
+                    simulator.write(places[array.name], content(array).data)
+            simulator.configure(VARIANTS[variant])
+            before = simulator.statistics().kernel_seconds
+            call(problem.entry_point, words)
+            return simulator.statistics().kernel_seconds - before
+
+        run("checked")
+        instructions = sum(count.instructions for count in simulator.take_counts())
+        assert simulator.take_findings() == ()
+        assert instructions > 0
+
+        def turn() -> None:
+            for variant in VARIANTS:
+                best[variant] = min(best[variant], run(variant))
+
+        benchmark.pedantic(turn, rounds=ROUNDS)
+    row = {
+        "thousand warp instructions": instructions / 1e3,
+        "ns each": best["plain"] / instructions * 1e9,
+        "checked / plain": best["checked"] / best["plain"],
+        "one / two threads": best["plain"] / best["two threads"],
+        "checked, one / two": best["checked"] / best["checked, two threads"],
+    }
+    benchmark.extra_info.update(row)
+    show(kernel, row)
