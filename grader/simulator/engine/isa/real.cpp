@@ -35,10 +35,11 @@ void fused(Warp& w, const Instruction& i, Mask mask) {
 
 // A NaN loses against a number; -0 is below +0.
 template <bool Max, class T> SIM_INLINE T choose(T a, T b) {
-  const bool tie = a == b;
-  const bool a_negative = bits_of(a) & BitsOf<T>::sign;
-  const bool take_a = tie ? a_negative != Max : (Max ? a > b : a < b);
-  return canonical(a != a ? b : b != b ? a : take_a ? a : b);
+  const T tied = real_of<T>(Max ? bits_of(a) & bits_of(b) : bits_of(a) | bits_of(b));  // equal: of zeros, the signs differ
+  T r = (Max ? a > b : a < b) ? a : b;
+  r = a == b ? tied : r;
+  r = b != b ? a : r;
+  return canonical(r);
 }
 template <bool Max, class T, bool Ftz, bool Nan, bool XorSign>
 void extremum(Warp& w, const Instruction& i, Mask mask) {
