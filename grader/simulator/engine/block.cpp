@@ -1,6 +1,7 @@
 // A block: its barriers, and the turns of its warps.
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "engine/checks/checks.h"
 #include "engine/execution.h"
@@ -9,6 +10,7 @@ namespace sim {
 namespace {
 
 constexpr std::uint64_t warp_slice = 1 << 16;
+constexpr std::uint64_t report_every = 1 << 16;  // instructions; more often, and the workers wait for each other's counting
 constexpr std::uint64_t spin_cost = 2048;  // of a block's slice: a block that waits for another should not wait for long
 
 bool has_ready(const WarpState& w) {
@@ -59,7 +61,7 @@ void release(Block& block, std::uint32_t barrier, LaunchState& launch) {
     if (!(i.target >> 4)) return;
     w.warp.bank[frame_bank] = s.frame->registers;
     const Mask p = *lanes_at<Mask>(w.warp, i.o[3]) & s.mask;
-    count += static_cast<std::uint32_t>(std::popcount(p));
+    count += count_lanes(p);
     all &= p == s.mask;
     any |= p != 0;
   });
@@ -89,7 +91,7 @@ void arrive(WarpState& state, const Split& s, const Instruction& i, Mask m) {
   Warp& w = state.warp;
   Block& block = *w.block;
   Barrier& b = block.barriers[s.barrier];
-  b.arrived += static_cast<std::uint32_t>(std::popcount(m));
+  b.arrived += count_lanes(m);
   b.warps |= 1u << w.number;
   block.barriers_in_use |= 1u << s.barrier;
   if (i.target & 1) b.expected = lanes_at<std::uint32_t>(w, i.o[2])[std::countr_zero(m)];
@@ -108,7 +110,7 @@ void after_exit(WarpState& state, Mask gone, std::uint32_t) {
   Warp& w = state.warp;
   gone &= w.live;
   w.live &= ~gone;
-  w.block->live_threads -= static_cast<std::uint32_t>(std::popcount(gone));
+  w.block->live_threads -= count_lanes(gone);
   settle_collectives(state);
   for (Mask in_use = w.block->barriers_in_use; in_use; in_use &= in_use - 1) release_if_complete(*w.block, static_cast<std::uint32_t>(std::countr_zero(in_use)));
 }
@@ -129,7 +131,9 @@ Stop run_block(Block& block, Worker& worker, std::uint64_t slice) {
       left |= run_warp(w, warp_slice) != Stop::done;
       const auto executed = worker.clock - before;
       used += executed + (worker.spins - spins) * spin_cost;
-      const auto total = launch.executed.fetch_add(executed, std::memory_order_relaxed) + executed;
+      worker.unreported += executed;
+      const auto total = launch.executed.load(std::memory_order_relaxed) + worker.unreported;
+      if (worker.unreported > report_every) launch.executed.fetch_add(std::exchange(worker.unreported, 0), std::memory_order_relaxed);
       if (launch.stop.load(std::memory_order_relaxed)) return Stop::done;
       if (total > launch.options.instruction_budget) {
         const auto pc = w.splits.empty() ? 0 : w.splits[0].pc;

@@ -66,12 +66,29 @@ struct Block {
   std::uint32_t live_threads = 0, threads = 0;
   std::unique_ptr<SharedRaces> races;
   std::vector<std::uint8_t> written;  // of shared memory, per byte
+  std::uint32_t looked = 0;           // when it last looked at what other blocks publish
+  bool looking = false;               // its last access was such a look
+};
+
+// Of one instruction; the names are LineCount's.
+struct SiteCount {
+  std::uint64_t global_requests = 0, global_sectors = 0, minimal_sectors = 0, global_bytes = 0;
+  std::uint64_t shared_requests = 0, shared_wavefronts = 0, minimal_wavefronts = 0;
+  std::uint64_t barriers = 0;
 };
 
 struct Counts {  // per instruction
   std::vector<std::int64_t> starts, lanes, skipped;  // starts and lanes: differences, to be summed up
-  std::vector<LineCount> memory;
+  std::vector<SiteCount> memory;
 };
+
+// Without the popcnt instruction, which plain x86-64 lacks, std::popcount is a call.
+constexpr std::uint32_t count_lanes(Mask m) {
+  m -= m >> 1 & 0x55555555;
+  m = (m & 0x33333333) + (m >> 2 & 0x33333333);
+  m = (m + (m >> 4)) & 0x0f0f0f0f;
+  return m * 0x01010101 >> 24;
+}
 
 struct LaunchState {
   const KernelCode& program;
@@ -87,9 +104,11 @@ struct LaunchState {
   std::uint32_t shared_size = 0;
   std::uint64_t blocks = 0, threads_per_block = 0;
   std::vector<std::uint64_t> order;  // empty: as numbered
-  std::atomic<std::uint64_t> next_block{0}, executed{0};
   std::atomic<bool> stop{false}, faulted{false};
-  std::mutex mutex;  // of what follows
+  // Apart from what is only read, which every access needs: a line that one worker writes, the others have to fetch anew.
+  alignas(128) std::atomic<std::uint64_t> next_block{0};
+  std::atomic<std::uint64_t> executed{0};
+  alignas(128) std::mutex mutex;  // of what follows
   Ran result;
 
   LaunchState(const KernelCode& p, const ptx::Module& m, const Launch& l, const Options& o, Memory& memory_, Findings& f)
@@ -102,7 +121,7 @@ struct LaunchState {
   bool seen(const char* kind, std::uint32_t pc, std::uint64_t count = 1);
 };
 
-struct Worker {
+struct alignas(128) Worker {
   LaunchState& launch;
   std::vector<Region> regions;
   Counts counts;
@@ -111,6 +130,7 @@ struct Worker {
   std::vector<std::uint32_t> seen_words;     // scratch of the bank counter
   std::uint32_t seen_tick = 0;
   std::uint64_t clock = 0;
+  std::uint64_t unreported = 0;  // of it: not in LaunchState::executed yet
   std::uint64_t spins = 0;  // accesses that may be part of a spin loop
 
   explicit Worker(LaunchState&);

@@ -93,7 +93,7 @@ void collect_counts(const LaunchState& s, const std::vector<std::unique_ptr<Work
       if (s.program.code[pc].hidden || starts == 0) continue;
       const auto& place = s.place(static_cast<std::uint32_t>(pc));
       LineCount& c = lines[{place.file, place.line}];
-      const LineCount& m = w->counts.memory[pc];
+      const SiteCount& m = w->counts.memory[pc];
       c.instructions += static_cast<std::uint64_t>(starts);
       c.lanes += static_cast<std::uint64_t>(lanes - w->counts.skipped[pc]);
       c.global_requests += m.global_requests;
@@ -190,6 +190,8 @@ std::unique_ptr<Block> Worker::start(std::uint64_t number) {
   block->threads = block->live_threads = static_cast<std::uint32_t>(launch.threads_per_block);
   block->barriers = {};
   block->barriers_in_use = 0;
+  block->looked = 0;
+  block->looking = false;
   std::memset(block->shared, 0xff, launch.shared_size);
   const auto& o = launch.options;
   for (auto& w : block->warps) {

@@ -79,7 +79,7 @@ class Runner {
     left_ -= n;
     worker_.clock += static_cast<std::uint64_t>(n);
     if (worker_.counting && n) {
-      const auto lanes = std::popcount(mask);
+      const std::int64_t lanes = count_lanes(mask);
       auto& c = worker_.counts;
       c.starts[start] += 1;
       c.starts[end] -= 1;
@@ -106,7 +106,7 @@ class Runner {
       if (i.guard) {
         const Mask p = predicate_at(w_, i.guard);
         m &= i.guard_negated ? ~p : p;
-        if (m != mask && worker_.counting) worker_.counts.skipped[pc] += std::popcount(mask & ~m);
+        if (m != mask && worker_.counting) worker_.counts.skipped[pc] += count_lanes(mask & ~m);
       }
       switch (i.flow) {
         case Flow::plain:

@@ -15,6 +15,9 @@ void outside_own_mask(Warp&, const Instruction&, Mask lanes, Mask members);
 // A fence, as the checker of global memory sees it.
 void fence_global(Warp&);
 
+// Lanes that follow each other access what does: all of [low, high).
+inline bool in_a_row(const Access& a) { return a.shape == Access::Shape::contiguous && (a.mask & (a.mask + (a.mask & -a.mask))) == 0; }
+
 // Clears what is known of a block's shared memory.
 void begin_block(Block&, Worker&);
 

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <bitset>
 
 #include "engine/checks/checks.h"
 
@@ -14,31 +13,24 @@ constexpr std::uint64_t sector = 32;
 std::uint64_t sectors_of(const Access& a) {
   using Shape = Access::Shape;
   const std::uint64_t first = a.low / sector, last = (a.high - 1) / sector;
-  if (a.shape == Shape::uniform || (a.shape == Shape::contiguous && (a.mask & (a.mask + (a.mask & -a.mask))) == 0)) return last - first + 1;
-  constexpr std::size_t window = 4096;
-  if (last - first < window) {
-    std::array<std::uint64_t, window / 64> touched{};
-    std::uint64_t count = 0;
-    for (Mask m = a.mask; m; m &= m - 1) {
-      const Address at = a.address[std::countr_zero(m)];
-      for (std::uint64_t s = at / sector; s <= (at + a.size - 1) / sector; ++s) {
-        auto& word = touched[(s - first) / 64];
-        const std::uint64_t bit = 1ull << (s - first) % 64;
-        count += (word & bit) == 0;
-        word |= bit;
-      }
-    }
-    return count;
-  }
+  if (a.shape == Shape::uniform || in_a_row(a)) return last - first + 1;
   std::array<std::uint64_t, 2 * lane_count> list;
   std::size_t n = 0;
+  bool sorted = true;
+  const auto add = [&](std::uint64_t number) {
+    if (n && list[n - 1] == number) return;
+    sorted = sorted && (n == 0 || list[n - 1] < number);
+    list[n++] = number;
+  };
   for (Mask m = a.mask; m; m &= m - 1) {
     const Address at = a.address[std::countr_zero(m)];
-    list[n++] = at / sector;
-    if ((at + a.size - 1) / sector != at / sector) list[n++] = (at + a.size - 1) / sector;
+    add(at / sector);
+    add((at + a.size - 1) / sector);
   }
-  std::sort(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(n));
-  return static_cast<std::uint64_t>(std::unique(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(n)) - list.begin());
+  const auto end = list.begin() + static_cast<std::ptrdiff_t>(n);
+  if (sorted) return n;
+  std::sort(list.begin(), end);
+  return static_cast<std::uint64_t>(std::unique(list.begin(), end) - list.begin());
 }
 
 // Accesses of 8 bytes go by half warps, of 16 bytes by quarters; in each, a bank serves one word at a time.
@@ -73,8 +65,8 @@ std::uint64_t wavefronts_of(const Access& a, Worker& worker) {
 }  // namespace
 
 void count_access(Warp& w, const Instruction& i, const Access& a) {
-  LineCount& c = w.worker->counts.memory[i.site];
-  const auto bytes = static_cast<std::uint64_t>(std::popcount(a.mask)) * a.size;
+  SiteCount& c = w.worker->counts.memory[i.site];
+  const auto bytes = std::uint64_t{count_lanes(a.mask)} * a.size;
   if (a.space == ptx::Space::global) {
     ++c.global_requests;
     c.global_sectors += sectors_of(a);
