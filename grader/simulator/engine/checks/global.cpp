@@ -1,7 +1,7 @@
 // initcheck of global memory, and races between blocks.
 //
-// Per segment of 128 bytes the block that wrote it last and two blocks that read it are kept, each with its words; when
-// that does not tell what happened to each word, records are kept per word of 4 bytes. Two accesses are ordered if the first block has executed a
+// Per segment of 128 bytes the block that wrote it and some blocks that read it are kept, each with its words; when that
+// does not tell what happened to each word, records are kept per word of 4 bytes. Two accesses are ordered if the first block has executed a
 // fence since, and the second block has since looked at what others publish (an atomic, volatile or acquiring access):
 // coarser than the memory model, so that a correct program is never accused. Neighbouring bytes in one word are not told
 // apart if written by plain byte stores of different blocks, so those are left alone.
@@ -12,6 +12,9 @@
 #include <bit>
 #include <cstring>
 #include <deque>
+#include <span>
+#include <thread>
+#include <utility>
 
 #include "engine/checks/checks.h"
 #include "engine/checks/races.h"
@@ -21,6 +24,7 @@ namespace sim {
 namespace {
 
 constexpr unsigned segment_shift = 7, words_per_segment = 32;
+constexpr std::size_t details_at_once = 64;
 
 struct Touch {
   std::uint32_t block = 0;  // number + 1; 0: none
@@ -33,14 +37,21 @@ struct Word {
 };
 using Detail = std::array<Word, words_per_segment>;
 
-struct Segment {
-  std::atomic_flag busy;
-  std::uint32_t launch;
-  Touch writer, reader, other_reader;
-  std::uint32_t written, read, other_read;  // words
-  Detail* detail;                           // the words' own records
+// What one block did to words of a segment.
+struct Record {
+  Touch touch;
+  std::uint32_t words = 0;
 };
-static_assert(sizeof(Segment) <= 64);
+// Two lines of the cache, the second for segments that many blocks read: those that go down columns share a row's.
+struct alignas(64) Segment {
+  std::atomic_flag busy;
+  std::atomic<std::uint8_t> reader_count;
+  std::atomic<std::uint32_t> launch;
+  std::atomic<Detail*> detail;  // the words' own records
+  Record writer;
+  std::array<Record, 6> readers;  // each of another block
+};
+static_assert(sizeof(Segment) == 128);
 
 }  // namespace
 
@@ -51,10 +62,20 @@ struct GlobalRaces {
   std::uint32_t launch = 0;
   bool threads = false;
   std::atomic<std::uint32_t> time{1};
-  std::deque<std::atomic<std::uint32_t>> fenced, looked;  // per block
-  std::deque<bool> looking;                               // per block: its last access was such a look
-  std::mutex mutex;                                       // of the list of details
-  std::deque<Detail> details;
+  std::deque<std::atomic<std::uint32_t>> fenced;  // per block
+  std::mutex mutex;                               // of the list of details
+  std::deque<std::array<Detail, details_at_once>> details;  // kept from launch to launch
+  std::size_t details_in_use = 0;
+
+  // The records of an access are rarely in a cache, and the processor would wait for one after the other.
+  void fetch(const Access& a) const {
+    const std::uint64_t low = (a.low - memory.device_base()) >> segment_shift, high = (a.high - 1 - memory.device_base()) >> segment_shift;
+    if (high - low < lane_count) {
+      for (std::uint64_t n = low; n <= high; ++n) __builtin_prefetch(&segments[n], 1);
+    } else {
+      for (Mask m = a.mask; m; m &= m - 1) __builtin_prefetch(&segments[(a.address[std::countr_zero(m)] - memory.device_base()) >> segment_shift], 1);
+    }
+  }
 
   explicit GlobalRaces(const Memory& m) : memory(m), count((m.device_size() >> segment_shift) + 1) {
     void* at = mmap(nullptr, count * sizeof(Segment), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -73,12 +94,9 @@ void begin_launch(GlobalRaces& r, const LaunchState& launch) {
   ++r.launch;
   r.threads = launch.options.threads > 1;
   r.time = 1;
-  r.details.clear();
+  r.details_in_use = 0;
   r.fenced.clear();
-  r.looked.clear();
   r.fenced.resize(launch.blocks);
-  r.looked.resize(launch.blocks);
-  r.looking.assign(launch.blocks, false);
 }
 
 void fence_global(Warp& w) {
@@ -105,7 +123,7 @@ struct Checker {
 
   bool conflicts(const Touch& other, unsigned lane) const {
     if (other.block == 0 || other.block == me.block || (other.atomic && me.atomic)) return false;
-    if (r.fenced[other.block - 1] > other.time && r.looked[me.block - 1] > other.time) return false;
+    if (r.fenced[other.block - 1] > other.time && w.block->looked > other.time) return false;
     return !silent(a, lane);
   }
   void report(const Touch& other, bool other_writes, unsigned lane) const {
@@ -147,55 +165,72 @@ struct Checker {
   bool absorbs(const Touch& record, std::uint32_t recorded, std::uint32_t words) const {
     return (record.atomic == me.atomic && r.fenced[me.block - 1] <= record.time) || (recorded & ~words) == 0;
   }
-  bool read_quickly(Segment& s, std::uint32_t words) const {
-    const auto extend = [&](Touch& record, std::uint32_t& recorded) {
-      if (!absorbs(record, recorded, words)) return false;
-      record = me;
-      recorded |= words;
-      return true;
-    };
-    if (s.reader.block == 0 || s.reader.block == me.block) return extend(s.reader, s.read);
-    if (s.other_reader.block == 0 || s.other_reader.block == me.block) return extend(s.other_reader, s.other_read);
-    // A third reader: two of a word suffice, as every writer is another block than one of them.
-    const auto fresh = [&](const Touch& record) { return !record.atomic && r.fenced[record.block - 1] <= record.time; };
-    if ((words & ~(s.read & s.other_read)) == 0 && fresh(s.reader) && fresh(s.other_reader)) return true;
-    if ((s.other_read & ~words) != 0 && (s.read & ~words) != 0) return false;
-    const bool last = (s.other_read & ~words) != 0;
-    (last ? s.reader : s.other_reader) = me;
-    (last ? s.read : s.other_read) = words;
+  bool extend(Record& record, std::uint32_t words) const {
+    if (!absorbs(record.touch, record.words, words)) return false;
+    record.touch = me;
+    record.words |= words;
     return true;
+  }
+  static std::span<Record> readers(Segment& s) { return {s.readers.data(), s.reader_count.load(std::memory_order_acquire)}; }
+  // Words that have two readers without a fence since: that suffices, as every writer is another block than one of them.
+  std::uint32_t read_twice(Segment& s) const {
+    std::uint32_t once = 0, twice = 0;
+    for (const Record& record : readers(s)) {
+      if (record.touch.atomic || r.fenced[record.touch.block - 1] > record.touch.time) continue;
+      twice |= once & record.words;
+      once |= record.words;
+    }
+    return twice;
+  }
+  bool read_quickly(Segment& s, std::uint32_t words) const {
+    const auto known = readers(s);
+    for (Record& record : known) {
+      if (record.touch.block == me.block) return extend(record, words);
+    }
+    if (known.size() > 1 && (words & ~read_twice(s)) == 0) return true;
+    if (known.size() == s.readers.size()) return false;
+    s.readers[known.size()] = {me, words};
+    s.reader_count.store(static_cast<std::uint8_t>(known.size() + 1), std::memory_order_release);
+    return true;
+  }
+  // Whether a read says nothing new, asked without the lock: all blocks read the same weights, and would wait for each
+  // other at every one. A writer that comes between finds the readers that stand here.
+  bool known(Segment& s, std::uint32_t words) const {
+    if (s.launch.load(std::memory_order_acquire) != r.launch || s.detail.load(std::memory_order_acquire) || s.writer.touch.block) return false;
+    for (const Record& record : readers(s)) {
+      if (record.touch.block != me.block) continue;
+      return record.touch.time == me.time && record.touch.atomic == me.atomic && (words & ~record.words) == 0;
+    }
+    return (words & ~read_twice(s)) == 0;
   }
   // The common case: nobody else, or only readers, and this is a read too.
   bool quick(Segment& s, std::uint32_t words) const {
-    if (s.launch != r.launch) {
-      s.launch = r.launch;
-      s.writer = s.reader = s.other_reader = Touch{};
-      s.written = s.read = s.other_read = 0;
-      s.detail = nullptr;
+    if (s.launch.load(std::memory_order_relaxed) != r.launch) {
+      s.writer = {};
+      s.reader_count.store(0, std::memory_order_relaxed);
+      s.detail.store(nullptr, std::memory_order_relaxed);
+      s.launch.store(r.launch, std::memory_order_release);
     }
-    if (s.detail || (s.writer.block && s.writer.block != me.block)) return false;
+    if (s.detail.load(std::memory_order_relaxed) || (s.writer.touch.block && s.writer.touch.block != me.block)) return false;
     if (!a.write) return read_quickly(s, words);
-    if (s.other_reader.block || (s.reader.block && s.reader.block != me.block)) return false;
-    const bool plain_write_lost = me.atomic && !s.writer.atomic && (s.written & words);
-    if (plain_write_lost || !absorbs(s.writer, s.written, words)) return false;
-    s.writer = me;
-    s.written |= words;
-    return true;
+    const auto others = [&](const Record& record) { return record.touch.block != me.block; };
+    const bool plain_write_lost = me.atomic && !s.writer.touch.atomic && (s.writer.words & words);
+    return !plain_write_lost && !std::ranges::any_of(readers(s), others) && extend(s.writer, words);
   }
   void on_segment(Segment& s, std::uint32_t words, const std::array<std::uint8_t, words_per_segment>& lanes) {
-    if (!s.detail) split(s);
-    Detail& detail = *s.detail;
+    if (!s.detail.load(std::memory_order_relaxed)) split(s);
+    Detail& detail = *s.detail.load(std::memory_order_relaxed);
     for (std::uint32_t m = words; m; m &= m - 1) {
       const auto n = static_cast<unsigned>(std::countr_zero(m));
       on_word(detail[n], lanes[n]);
     }
   }
-  // f(segment n), alone with it.
-  template <class F> void locked(std::uint64_t n, F f) const {
+  // f(segment n), alone with it; not called if it could only find what is known already.
+  template <class F> void locked(std::uint64_t n, std::uint32_t words, F f) const {
     Segment& s = r.segments[n];
     if (!r.threads) return f(s);
-    while (s.busy.test_and_set(std::memory_order_acquire)) {
-    }
+    if (!a.write && known(s, words)) return;
+    while (s.busy.test_and_set(std::memory_order_acquire)) std::this_thread::yield();
     f(s);
     if (a.write && !a.atomic) store(n);
     s.busy.clear(std::memory_order_release);
@@ -205,22 +240,31 @@ struct Checker {
   void store(std::uint64_t segment) const {
     for (Mask m = a.mask; m; m &= m - 1) {
       const auto l = static_cast<unsigned>(std::countr_zero(m));
-      if ((a.address[l] - r.memory.device_base()) >> segment_shift != segment) continue;
+      const std::uint64_t own = (a.address[l] - r.memory.device_base()) >> segment_shift;
+      if (own < segment) continue;
+      if (own > segment && a.shape == Access::Shape::contiguous) break;
+      if (own != segment) continue;
       auto* memory = reinterpret_cast<std::byte*>(a.address[l]);
       for (std::uint32_t n = 0; n < a.size / a.element; ++n) std::memcpy(memory + n * a.element, a.value[n] + l * a.element, a.element);
     }
   }
   void split(Segment& s) {
+    Detail* detail;
     {
       const std::lock_guard lock(r.mutex);
-      s.detail = &r.details.emplace_back();
+      const std::size_t n = r.details_in_use++;
+      if (n / details_at_once == r.details.size()) r.details.emplace_back();
+      detail = &r.details[n / details_at_once][n % details_at_once];
     }
-    Detail& detail = *s.detail;
-    for (unsigned n = 0; n < words_per_segment; ++n) {
-      if (s.written >> n & 1) (s.writer.atomic ? detail[n].updater : detail[n].writer) = s.writer;
-      if (s.read >> n & 1) detail[n].reader = s.reader;
-      if (s.other_read >> n & 1) detail[n].other_reader = s.other_reader;
+    detail->fill({});
+    const auto each_word = [&](const Record& record, auto f) {
+      for (Mask m = record.words; m; m &= m - 1) f((*detail)[static_cast<unsigned>(std::countr_zero(m))]);
+    };
+    each_word(s.writer, [&](Word& word) { (s.writer.touch.atomic ? word.updater : word.writer) = s.writer.touch; });
+    for (const Record& record : readers(s)) {
+      each_word(record, [&](Word& word) { word.other_reader = std::exchange(word.reader, record.touch); });
     }
+    s.detail.store(detail, std::memory_order_release);
   }
 
   // Lanes side by side, from the first on.
@@ -231,7 +275,7 @@ struct Checker {
       const std::uint64_t start = n << segment_shift, from = std::max(low, start), to = std::min(high, start + (1u << segment_shift));
       const auto first = static_cast<unsigned>((from - start) >> 2), last = static_cast<unsigned>((to - 1 - start) >> 2);
       const std::uint32_t words = (~0u << first) & (~0u >> (31 - last));
-      locked(n, [&](Segment& s) {
+      locked(n, words, [&](Segment& s) {
         if (quick(s, words)) return;
         std::array<std::uint8_t, words_per_segment> lanes{};
         for (unsigned word = first; word <= last; ++word) lanes[word] = static_cast<std::uint8_t>(first_lane + (std::max(start + 4 * word, low) - low) / a.size);
@@ -242,14 +286,14 @@ struct Checker {
   }
 
   void run() {
-    if (a.shape == Access::Shape::uniform || (a.shape == Access::Shape::contiguous && (a.mask & (a.mask + (a.mask & -a.mask))) == 0)) return run_row();
+    if (a.shape == Access::Shape::uniform || in_a_row(a)) return run_row();
     // Lanes of one segment usually follow each other.
     std::uint64_t current = ~0ull;
     std::uint32_t words = 0;
     std::array<std::uint8_t, words_per_segment> lanes{};
     const auto flush = [&] {
       if (!words) return;
-      locked(current, [&](Segment& s) {
+      locked(current, words, [&](Segment& s) {
         if (!quick(s, words)) on_segment(s, words, lanes);
       });
       words = 0;
@@ -314,11 +358,18 @@ void set_written(std::uint8_t* bits, std::size_t first, std::size_t count) {
   }
 }
 
+// The same for one aligned access.
+bool lane_written(const std::uint8_t* bits, std::size_t first, std::uint32_t size) {
+  bits += first / 8;
+  if (size == 16) return (bits[0] & bits[1]) == 0xff;
+  return (~(unsigned{bits[0]} >> first % 8) & ((1u << size) - 1)) == 0;
+}
+
 void check_written(Warp& w, const Instruction& i, const Access& a) {
   LaunchState& launch = w.worker->launch;
   const Memory& memory = launch.memory;
   std::uint8_t* bits = memory.written();
-  const bool row = a.shape != Access::Shape::scattered && (a.shape == Access::Shape::uniform || (a.mask & (a.mask + (a.mask & -a.mask))) == 0);
+  const bool row = a.shape == Access::Shape::uniform || in_a_row(a);
   const bool reads = !a.write || a.atomic;
   if (row) {
     if (!reads) return set_written(bits, memory.bit_of(a.low), a.high - a.low);
@@ -327,7 +378,7 @@ void check_written(Warp& w, const Instruction& i, const Access& a) {
   for (Mask m = a.mask; m; m &= m - 1) {
     const auto l = static_cast<std::uint32_t>(std::countr_zero(m));
     const std::size_t first = memory.bit_of(a.address[l]);
-    if (reads && !all_written(bits, first, a.size) && !launch.faulted && !launch.seen("uninit_global", i.site)) {
+    if (reads && !lane_written(bits, first, a.size) && !launch.faulted && !launch.seen("uninit_global", i.site)) {
       const auto found = memory.find(a.address[l]);
       launch.report("initcheck", "uninit_global", i.site,
                     name_thread(launch, *w.block, w.number, l) + " reads " + std::to_string(a.size) + " bytes at byte " +
@@ -343,13 +394,14 @@ void check_written(Warp& w, const Instruction& i, const Access& a) {
 void check_global(Warp& w, const Instruction& i, const Access& a) {
   LaunchState& launch = w.worker->launch;
   if (!launch.memory.has_shadow(a.low) || !launch.memory.has_shadow(a.high - 1)) return;
-  if (launch.options.initcheck) check_written(w, i, a);
   GlobalRaces* r = launch.races;
+  if (r) r->fetch(a);
+  if (launch.options.initcheck) check_written(w, i, a);
   if (!r) return;
   const auto block = static_cast<std::uint32_t>(w.block->number);
   // What a look sees is older than the block's next access, but perhaps not older than this check before it.
-  if (i.is_volatile || r->looking[block]) r->looked[block] = r->time.load();
-  r->looking[block] = i.is_volatile;
+  if (i.is_volatile || w.block->looking) w.block->looked = r->time.load();
+  w.block->looking = i.is_volatile;
   if (i.is_volatile && a.write && i.target == 1) r->fenced[block] = ++r->time;
   if (a.write && a.size < 4) return;
   Touch me;

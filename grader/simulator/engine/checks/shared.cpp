@@ -93,19 +93,24 @@ struct Checker {
     return i.is_volatile && site & polled && thread_of(stamp) / lane_count != w.number;
   }
 
-  // A read with nothing written before it that matters, by a warp that is known as a reader or the only one.
-  bool read_like_others(std::uint64_t g, std::uint32_t stamp) {
+  // A read with nothing written before it that matters: puts it beside the other readers. False: not so simple.
+  bool read_quickly(std::uint64_t g, std::uint32_t stamp) {
     const std::uint32_t floor = r.floor[w.number] << SharedRaces::thread_bits, own = thread_of(stamp);
-    const std::uint32_t writer = r.writer[g], other = r.other_reader[g];
     if (r.updates && r.updater[g] >= floor && !polls()) return false;
-    std::uint32_t& reader = r.reader[g];
+    const std::uint32_t writer = r.writer[g], reader = r.reader[g];
     if (writer >= floor && thread_of(writer) != own) return false;
-    if (reader < floor || thread_of(reader) == own) {
-      reader = stamp;
-      r.reader_site[g] = i.site | (polls() ? polled : 0);
-      return true;
+    if (reader >= floor && thread_of(reader) != own) {
+      const bool mine = thread_of(reader) / lane_count == w.number, known = r.other_reader[g] >= floor;
+      if (known && (mine || thread_of(r.other_reader[g]) / lane_count == w.number)) return true;
+      if (mine) return false;
+      if (!ordered(r, reader, w.number, 0)) {
+        r.other_reader[g] = reader;
+        r.other_site[g] = r.reader_site[g];
+      }
     }
-    return other >= floor && (thread_of(reader) / lane_count == w.number || thread_of(other) / lane_count == w.number);
+    r.reader[g] = stamp;
+    r.reader_site[g] = i.site | (polls() ? polled : 0);
+    return true;
   }
 
   // The store of another lane in this very instruction, of the same value.
@@ -121,9 +126,11 @@ struct Checker {
 
   void one(unsigned lane, std::uint64_t g) {
     const std::uint32_t stamp = r.clock << SharedRaces::thread_bits | (w.number * lane_count + lane);
-    std::uint32_t& writer = r.writer[g];
     if (r.in_flight && r.filling[g]) return report_copy(w, i, a, lane, g);
-    if (!a.write && read_like_others(g, stamp)) return;
+    if (a.write || !read_quickly(g, stamp)) compare(lane, g, stamp);
+  }
+  [[gnu::noinline]] void compare(unsigned lane, std::uint64_t g, std::uint32_t stamp) {
+    const std::uint32_t writer = r.writer[g];
     const std::uint32_t updater = r.updater[g];
     const bool quiet = a.write && (silent(w, a, lane, g, r.shift) || same_as_lane(writer, r.writer_site[g], lane));
     if (writer && !quiet && !ordered(r, writer, w.number, lane) && !both_strong(writer, r.writer_site[g])) {
@@ -156,29 +163,30 @@ struct Checker {
   }
 };
 
-// All lanes in a row, nothing before them that is not ordered or their own: the common case.
+// Lanes in a row, and nothing before them but what is ordered or their own: the common case.
 bool quick(const Warp& w, const Instruction& i, const Access& a, SharedRaces& r) {
-  if (a.mask != all_lanes || a.shape != Access::Shape::contiguous || r.updates || a.atomic || i.is_volatile || a.low % (1u << r.shift)) return false;
+  if (!in_a_row(a) || r.updates || a.atomic || i.is_volatile || a.low % (1u << r.shift)) return false;
   const std::uint64_t first = a.low >> r.shift, per_lane = a.size >> r.shift;
   if (per_lane == 0 || (per_lane << r.shift) != a.size) return false;
-  const std::uint32_t floor = r.floor[w.number] << SharedRaces::thread_bits;
-  const std::uint32_t thread = w.number * lane_count, now = r.clock << SharedRaces::thread_bits;
-  std::uint32_t trouble = 0;
+  const auto count = static_cast<std::uint32_t>((a.high - a.low) >> r.shift);
+  const std::uint32_t floor = r.floor[w.number] << SharedRaces::thread_bits, now = r.clock << SharedRaces::thread_bits;
+  const std::uint32_t thread = w.number * lane_count + static_cast<std::uint32_t>(std::countr_zero(a.mask));
   const std::uint32_t *writer = &r.writer[first], *reader = &r.reader[first], *other = &r.other_reader[first];
   const unsigned lane_shift = static_cast<unsigned>(std::countr_zero(per_lane));
-  for (std::uint32_t n = 0; n < per_lane * lane_count; ++n) {
+  std::uint32_t trouble = 0;
+  for (std::uint32_t n = 0; n < count; ++n) {
     const std::uint32_t own = thread + (n >> lane_shift);
     trouble |= writer[n] >= floor && (writer[n] & thread_mask) != own;
     trouble |= reader[n] >= floor && (reader[n] & thread_mask) != own;
     trouble |= a.write && other[n] >= floor;
   }
   if (r.in_flight) {
-    for (std::uint32_t n = 0; n < per_lane * lane_count; ++n) trouble |= r.filling[first + n];
+    for (std::uint32_t n = 0; n < count; ++n) trouble |= r.filling[first + n];
   }
   if (trouble) return false;
   std::uint32_t* into = a.write ? &r.writer[first] : &r.reader[first];
   std::uint32_t* sites = a.write ? &r.writer_site[first] : &r.reader_site[first];
-  for (std::uint32_t n = 0; n < per_lane * lane_count; ++n) {
+  for (std::uint32_t n = 0; n < count; ++n) {
     into[n] = now | (thread + (n >> lane_shift));
     sites[n] = i.site;
   }
@@ -188,20 +196,20 @@ bool quick(const Warp& w, const Instruction& i, const Access& a, SharedRaces& r)
 void check_written(Warp& w, const Instruction& i, const Access& a) {
   auto& written = w.block->written;
   LaunchState& launch = w.worker->launch;
-  if (a.mask == all_lanes && a.shape == Access::Shape::contiguous) {
+  if (in_a_row(a)) {
     if (a.write && !a.atomic) {
       std::memset(written.data() + a.low, 1, a.high - a.low);
       return;
     }
-    std::uint8_t all = 1;
-    for (std::uint64_t n = a.low; n < a.high; ++n) all &= written[n];
-    if (all) return;
+    if (!std::memchr(written.data() + a.low, 0, a.high - a.low)) return;
   }
   for (Mask m = a.mask; m; m &= m - 1) {
     const auto l = static_cast<std::uint32_t>(std::countr_zero(m));
     std::uint8_t* at = written.data() + a.address[l];
     if (!a.write || a.atomic) {
-      if (std::all_of(at, at + a.size, [](auto b) { return b; })) continue;
+      std::uint32_t four;
+      std::memcpy(&four, at, sizeof four);
+      if (a.size == 4 ? four == 0x01010101 : !std::memchr(at, 0, a.size)) continue;
       if (!launch.faulted && !launch.seen("uninit_shared", i.site)) {
         launch.report("initcheck", "uninit_shared", i.site,
                       name_thread(launch, *w.block, w.number, l) + " reads " + std::to_string(a.size) + " bytes of shared memory at byte " + std::to_string(a.address[l]) +
