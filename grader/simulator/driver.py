@@ -146,7 +146,11 @@ class Simulator:
                 stderr=self._stderr,
             )
         self._options = options or Options()
-        self.configure(self._options)
+        try:
+            self.configure(self._options)
+        except DeviceError:
+            self.close()
+            raise
 
     def __enter__(self) -> Self:
         return self
