@@ -41,7 +41,11 @@ class Limits(_Table):
     compile_seconds: Positive = Field(default=180.0, description="wall time to compile one file")
     compile_memory_gib: Positive = Field(default=6.0, description="memory to compile one file")
     run_seconds_gpu: Positive = Field(default=10.0, description="wall time of one case on a GPU")
-    run_seconds_sim: Positive = Field(default=60.0, description="wall time of one case on the simulator")
+    run_seconds_sim: Positive = Field(
+        default=60.0,
+        description="wall time of one case on the simulator; one kernel may run 20 million warp instructions "
+        "per second of it",
+    )
     host_memory_gib: Positive = Field(
         default=2.0, description="host memory of the process that runs the kernels"
     )

@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,19 +24,23 @@ if TYPE_CHECKING:
     from grader.devices.device import Finding
 
 EXIT_FINDINGS = 86
+BUDGET = 1_000_000_000  # warp instructions of one kernel: some 10 to 30 s
 _EXIT_USAGE = 2
 _EXIT_MACHINE = 3
 _EXIT_INTERRUPTED = 130
 _FINISH_SECONDS = 600.0
 
 
-def simulate(argv: Sequence[str], *, json_path: Path | None, leak_check: bool) -> int:
+def simulate(
+    argv: Sequence[str], *, json_path: Path | None, leak_check: bool, budget: int | None = None
+) -> int:
     """Run ``argv`` on the sim and print what the checkers saw to stderr.
 
     Args:
         argv: the program, by path or by its name on PATH, and its arguments; its input and output are ours.
         json_path: where findings and gaps go as JSON, too.
         leak_check: also report what the program did not free.
+        budget: warp instructions after which a kernel counts as hung, ``BUDGET`` if None.
 
     Returns:
         The program's exit code (128 + n for signal n), or 86 if it is 0 and there are findings, 2 if the
@@ -47,9 +51,14 @@ def simulate(argv: Sequence[str], *, json_path: Path | None, leak_check: bool) -
         return _complain(f"{argv[0]}: no such program", _EXIT_USAGE)
     if reason := why_not(Path(program)):
         return _complain(reason, _EXIT_USAGE)
-    threads = len(os.sched_getaffinity(0))
+    options = Options(
+        open=True,
+        leak_check=leak_check,
+        threads=len(os.sched_getaffinity(0)),
+        instruction_budget=budget or BUDGET,
+    )
     try:
-        with Simulator(replace(Options(), open=True, leak_check=leak_check, threads=threads)) as simulator:
+        with Simulator(options) as simulator:
             code = _run([program, *argv[1:]], simulator)
             outcome = simulator.synchronize(_FINISH_SECONDS)
             if outcome.timed_out:

@@ -57,6 +57,14 @@ def test_findings_turn_success_into_86(
     assert simulate([program, "5", "overflow"], json_path=None, leak_check=False) == 5
 
 
+def test_a_long_kernel_needs_a_budget(program: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert simulate([program, "0"], json_path=None, leak_check=False, budget=3) == EXIT_FINDINGS
+    err = capfd.readouterr().err
+    assert "hang: budget in" in err
+    assert "grader simulate --budget" in err
+    assert simulate([program, "0"], json_path=None, leak_check=False, budget=1000) == 0
+
+
 def test_leaks_count_when_asked(program: str, capfd: pytest.CaptureFixture[str]) -> None:
     assert simulate([program, "0"], json_path=None, leak_check=True) == EXIT_FINDINGS
     assert "memcheck: leak: 16 bytes" in capfd.readouterr().err

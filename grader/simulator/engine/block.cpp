@@ -138,7 +138,9 @@ Stop run_block(Block& block, Worker& worker, std::uint64_t slice) {
       if (total > launch.options.instruction_budget) {
         const auto pc = w.splits.empty() ? 0 : w.splits[0].pc;
         const std::string limit = std::to_string(launch.options.instruction_budget);
-        launch.report("hang", "budget", pc, "the kernel has run " + limit + " warp instructions and is still here; is there a loop that never ends, or a wait for something that never happens?");
+        launch.report("hang", "budget", pc,
+                      "the kernel has run " + limit + " warp instructions and is still here; is there a loop that never ends, or a wait for something that never happens? " +
+                          "If it is right and only long, raise the limit: grader simulate --budget, or run_seconds_sim of the assignment");
         launch.fail(Fault::launch_timeout, "the kernel does not end: more than " + limit + " warp instructions, at last in " + launch.where(pc), true);
         return Stop::done;
       }
