@@ -16,6 +16,8 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar, get_args
 
+import torch
+
 from grader import __version__, template
 from grader.baseline.programs import build_baseline
 from grader.build.cache import Cache
@@ -407,7 +409,8 @@ def _judge_all(
     """Judge the problems side by side; on a GPU one after the other is timed once all else is done."""
     workers = min(len(wanted), run.bench.problems_at_once)
     judges = [_Judge(run, entry, problem, submission, builds, machine, progress) for entry, problem in wanted]
-    with ThreadPoolExecutor(max(1, workers)) as pool:
+    # Each is one thread also within PyTorch, whose own threads would spin while they wait for a core.
+    with ThreadPoolExecutor(max(1, workers), initializer=partial(torch.set_num_threads, 1)) as pool:
         checks = [pool.submit(judge.check) for judge in judges]
         try:
             if machine.gpu is not None:

@@ -33,6 +33,7 @@ _CHUNK = 64 << 20
 _COMMAND_SECONDS = 120.0  # no single command but a launch or a synchronisation takes longer
 _EXIT_SECONDS = 5.0
 _LAST_WORDS = 500  # bytes
+_COUNTERS = struct.Struct("<I10Q")  # of a LineCount: the line, and what was counted there
 
 
 class _Command(IntEnum):
@@ -260,8 +261,7 @@ class Simulator:
         """Counters per source line since the last time."""
         reader = _Reader(self._ask(_Command.TAKE_COUNTS))
         return tuple(
-            LineCount(reader.text(), reader.text(), reader.u32(), *(reader.u64() for _ in range(10)))
-            for _ in range(reader.u32())
+            LineCount(reader.text(), reader.text(), *reader.numbers(_COUNTERS)) for _ in range(reader.u32())
         )
 
     def take_printed(self) -> str:
@@ -405,6 +405,11 @@ class _Reader:
 
     def u64(self) -> int:
         return int(self._number("<Q", 8))
+
+    def numbers(self, layout: struct.Struct) -> tuple[int, ...]:
+        values: tuple[int, ...] = layout.unpack_from(self._data, self._at)
+        self._at += layout.size
+        return values
 
     def text(self) -> str:
         length = self.u64()
