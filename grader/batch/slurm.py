@@ -139,7 +139,7 @@ def command(request: Request, cluster: Cluster, number: int) -> list[str]:
         "since": request.since and request.since.isoformat(timespec="seconds"),
         "shard": f"{number}/{cluster.tasks}",
     }
-    line = [sys.executable, "-m", "grader", "batch", str(request.folder.resolve())]
+    line = [sys.executable, "-P", "-m", "grader", "batch", str(request.folder.resolve())]
     line += [
         word for name, value in options.items() if value is not None for word in (f"--{name}", str(value))
     ]

@@ -193,7 +193,10 @@ sys.exit(outcome.exit_code)
 def interrupted(request: Request, log: Path, number: signal.Signals, force: str = "") -> tuple[int, str]:
     """Exit code and last line of a batch that gets a signal once a grading hangs."""
     with subprocess.Popen(
-        [sys.executable, "-c", INTERRUPTED, str(request.folder), str(request.out), force, *request.command],
+        [
+            *(sys.executable, "-P", "-c", INTERRUPTED),  # without -P this folder's package, not the installed one
+            *(str(request.folder), str(request.out), force, *request.command),
+        ],
         stdout=subprocess.PIPE,
         text=True,
         env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},

@@ -36,9 +36,9 @@ def test_a_task_grades_its_shard_on_a_gpu_with_the_options_of_the_batch(request_
         shard=Shard(),
     )
     line = slurm.command(request, Cluster(tasks=4, minutes=60), 3)
-    assert line[:4] == [sys.executable, "-m", "grader", "batch"]
-    assert line[4] == str(Path("in").resolve())
-    words = " ".join(line[5:])
+    assert line[:5] == [sys.executable, "-P", "-m", "grader", "batch"]
+    assert line[5] == str(Path("in").resolve())
+    words = " ".join(line[6:])
     for option in ("--shard 3/4", "--device gpu", "--seed 7", "--jobs 4", "--only a --only b"):
         assert option in words
     assert "--since 2026-03-04T05:06:07+00:00" in words
