@@ -194,7 +194,7 @@ def interrupted(request: Request, log: Path, number: signal.Signals, force: str 
     """Exit code and last line of a batch that gets a signal once a grading hangs."""
     with subprocess.Popen(
         [
-            *(sys.executable, "-P", "-c", INTERRUPTED),  # without -P this folder's package, not the installed one
+            *(sys.executable, "-P", "-c", INTERRUPTED),  # -P: the installed package, not this folder
             *(str(request.folder), str(request.out), force, *request.command),
         ],
         stdout=subprocess.PIPE,
