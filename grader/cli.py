@@ -137,6 +137,14 @@ def commands() -> None:
 @_junit
 @_gradescope
 @_staff
+@click.option(
+    "--profile",
+    is_flag=True,
+    help=(
+        "When all is decided, say what Nsight Compute counts of the kernels that were timed: bandwidth, "
+        "occupancy, what warps wait for. Needs a GPU, ncu and counters that are open to you. Moves no points."
+    ),
+)
 @click.option("--quiet", is_flag=True, help="Print the last line alone.")
 def grade(
     path: Path,
@@ -151,6 +159,7 @@ def grade(
     junit_path: Path | None,
     gradescope_path: Path | None,
     staff: bool,
+    profile: bool,
     quiet: bool,
 ) -> int:
     """Grade one submission: a folder or a .zip file."""
@@ -172,6 +181,7 @@ def grade(
         sandbox=sandbox,
         memory=memory,
         seed=secrets.randbits(SEED_BITS) if seed is None else seed,
+        profile=profile,
     )
     with _progress(shown=sys.stderr.isatty() and not quiet) as progress:
         record = grading.grade(request, progress)

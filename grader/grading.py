@@ -27,15 +27,15 @@ from grader.build.imports import violations
 from grader.build.partial import FileBuild, build_partly
 from grader.build.toolchain import ToolchainError
 from grader.build.toolchain import find as find_toolchain
-from grader.devices import condition
-from grader.devices.device import DeviceError, Memory
+from grader.devices import condition, profile
+from grader.devices.device import Call, DeviceError, Memory
 from grader.devices.gpu import Gpu
 from grader.devices.select import select as select_device
 from grader.excerpt import excerpt
 from grader.exit_codes import ExitCode
 from grader.identity import judging_sha256
 from grader.judge import pytorch
-from grader.judge.correctness import Excuse, Judged, judge
+from grader.judge.correctness import Excuse, Judged, arguments, judge
 from grader.judge.measure import Measured, Timing, measure
 from grader.judge.remembered import remembered
 from grader.judge.training import Training, measure_training
@@ -89,6 +89,7 @@ if TYPE_CHECKING:
 NO_GPU = "not measured: no GPU here. Grade on a GPU machine, or leave it to your instructor."
 NO_CASES = "not measured: this problem has no cases to time."
 NOT_RIGHT = "not measured: a kernel earns points for speed once all of its cases are right."
+NOT_PROFILED = "not profiled: no GPU here"
 PRINTED_CHARACTERS = 4000
 TRAINING_SECONDS = 120.0  # of one turn of training steps; the first loads PyTorch's libraries
 AnySession = TypeVar("AnySession", "Session", "TimedSession")
@@ -105,6 +106,7 @@ class Request:
     sandbox: str
     memory: str
     seed: int
+    profile: bool = False  # whether to look at the kernels with Nsight Compute
 
 
 @dataclass(frozen=True)
@@ -187,6 +189,11 @@ class _Run:
     device: DeviceInfo | None = None
     sandbox: SandboxInfo | None = None
     problems: dict[str, ProblemResult] = field(default_factory=dict)
+
+    def note(self, text: str) -> None:
+        """Tell something of the submission as a whole."""
+        assert self.submission is not None
+        self.submission = self.submission.model_copy(update={"notes": [*self.submission.notes, text]})
 
     def record(self, code: ExitCode | None = None, error: str | None = None) -> Record:
         """The record of what was judged so far; problems without a result count as undecided."""
@@ -331,9 +338,7 @@ def _grade(run: _Run, progress: Callable[[str], None], built: Built | None) -> N
             cache = Cache()
             builds = _build(request, wanted, submission, machine, cache)
             if cache.warning:
-                run.submission = run.submission.model_copy(
-                    update={"notes": [*run.submission.notes, cache.warning]}
-                )
+                run.note(cache.warning)
         _judge_all(run, wanted, submission, builds, machine, progress)
 
 
@@ -423,6 +428,24 @@ def _judge_all(
             for judge in judges:
                 judge.stop()
             raise
+    if run.request.profile:
+        _profile(run, judges, machine)
+
+
+def _profile(run: _Run, judges: Iterable[_Judge], machine: Machine) -> None:
+    """Look at the kernels that were timed, now that nothing that is decided or timed can depend on it."""
+    if machine.gpu is None:
+        run.note(NOT_PROFILED)
+        return
+    try:
+        for judge in judges:
+            lines = judge.profiled(machine.gpu)
+            result = run.problems[judge.id]
+            info = [*result.performance.info, *lines]
+            performance = result.performance.model_copy(update={"info": info})
+            run.problems[judge.id] = result.model_copy(update={"performance": performance})
+    except profile.ProfileError as error:
+        run.note(f"not profiled: {error}")
 
 
 def _time_pytorch(
@@ -480,6 +503,8 @@ class _Judge:
         self._progress = progress
         self._stopped = threading.Event()
         self._session: Session | TimedSession | None = None
+        self._timed: tuple[Path, Memory] | None = None  # the library of a launcher that was timed
+        self.id = entry.id
 
     def stop(self) -> None:
         """End the session that runs, if one does, and judge no further case."""
@@ -715,11 +740,27 @@ class _Judge:
             look=condition.look,
         )
         measured = measure(timing, target, memory)
+        self._timed = library, memory
         if self._bench.pytorch is None:
             return measured
         return replace(
             measured, performance=self._bench.pytorch.beside(self._problem.id, measured.performance)
         )
+
+    def profiled(self, gpu: Gpu) -> list[str]:
+        """What Nsight Compute sees of the largest case that was timed; nothing if none was.
+
+        Raises:
+            ProfileError: it cannot be used here; the text says why.
+        """
+        if self._timed is None:
+            return []
+        (library, memory), problem = self._timed, self._problem
+        case = max(problem.timing_cases(self._request.seed), key=problem.minimal_bytes)
+        self._begin(f"{self.id}: profiling {case.name}")
+        given = arguments(problem, case, problem.inputs(case))
+        with self._turn():
+            return gpu.profiled(library, Call(problem.entry_point, given, profile.CALL_SECONDS, memory))
 
     def _begin(self, what: str) -> None:
         """Say what comes next, unless the run was interrupted."""

@@ -12,10 +12,16 @@ import pytest
 from grader import grading
 from grader.assignments.assignment import load
 from grader.build.partial import FileBuild
+from grader.devices.profile import ProfileError
 from grader.judge.diagnosis import NOTHING_WRITTEN
+from grader.judge.measure import Measured
+from grader.judge.pytorch import Others
+from grader.results import PerformanceResult
 from grader.verdict import Verdict
 
 if TYPE_CHECKING:
+    from grader.devices.device import Call
+    from grader.judge.measure import Timing
     from grader.results import ProblemResult, Record
 
 ROOT = Path(__file__).parents[1]
@@ -165,3 +171,59 @@ def test_what_was_built_ahead_is_taken_if_it_is_of_the_same_files(submission: Pa
     second = grading.grade(request, built=marked).problems[0]
     assert second.build is not None
     assert "nothing" in second.build.log
+
+
+class Profiler(grading.Bench):
+    """The simulator, with a device beside it that tells when it timed a kernel and when it profiled one."""
+
+    l2_bytes = 1
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, why_not: str = "") -> None:
+        super().__init__()
+        self.pytorch = Others(absent="PyTorch is not of interest here")
+        self.done: list[str] = []
+        self.why_not = why_not
+        monkeypatch.setattr(grading, "measure", self.measure)
+
+    def machine(self, device: str, sandbox: str) -> grading.Machine:
+        return replace(super().machine(device, sandbox), gpu=self)  # type: ignore[arg-type]
+
+    def measure(self, timing: Timing, target: float, _memory: object) -> Measured:
+        self.done.append(f"timed {timing.problem.id}")
+        return Measured(PerformanceResult(verdict=Verdict.PASS, target=target, speedup=target))
+
+    def profiled(self, _library: Path, call: Call) -> list[str]:
+        if self.why_not:
+            raise ProfileError(self.why_not)
+        self.done.append(f"profiled {call.entry_point}")
+        return ["what was counted"]
+
+
+@pytest.mark.parametrize("why_not", ["", "no counters here"])
+def test_profiling_comes_after_all_that_is_timed_and_changes_no_verdict(
+    why_not: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = Profiler(monkeypatch, why_not)
+    names = ("softmax_backward", "layernorm_backward")
+    request = grading.Request(
+        REFERENCE, load("llm_systems_3"), names, "sim", "auto", "auto", seed=1, profile=True
+    )
+    record = grading.grade(request, bench=bench)
+    assert bench.done[:2] == [f"timed {name}" for name in names]
+    assert bench.done[2:] == (
+        [] if why_not else ["profiled launch_attn_softmax_bw", "profiled launch_layernorm_bw"]
+    )
+    assert (record.score.earned, record.exit_code, record.error) == (40, 0, None)
+    notes = [note for note in record.submission.notes if "profile" in note]
+    assert notes == ([f"not profiled: {why_not}"] if why_not else [])
+    told = [line for problem in record.problems for line in problem.performance.info if "counted" in line]
+    assert len(told) == (0 if why_not else 2)
+
+
+def test_without_a_gpu_a_profile_is_a_note() -> None:
+    request = grading.Request(
+        REFERENCE, load("llm_systems_3"), ("softmax_backward",), "sim", "auto", "auto", seed=1, profile=True
+    )
+    record = grading.grade(request)
+    assert record.submission.notes[-1] == grading.NOT_PROFILED
+    assert record.exit_code == 0

@@ -10,12 +10,13 @@ import json
 import shutil
 import subprocess
 import sys
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
 
-from grader.devices import calls, models
-from grader.devices.device import Answer, Call, DeviceError, Memory, Schedule, Status
+from grader.devices import calls, models, profile
+from grader.devices.device import Answer, Call, DeviceError, LoadError, Memory, Schedule, Status
 from grader.devices.runner import LIMITS, Runner, RunnerError, Start
 from grader.devices.timed import TimedSession
 
@@ -135,6 +136,36 @@ class Gpu:
         """
         start = replace(self._start(library, entry_points), inputs=tuple(baseline))
         return TimedSession(Runner(self._sandbox, start))
+
+    def profiled(self, library: Path, call: Call) -> list[str]:
+        """A line on each kernel of a call, from Nsight Compute, in a runner of its own.
+
+        Raises:
+            ProfileError: there is none; the text says why.
+        """
+        if self._sandbox.image is not None:
+            raise profile.ProfileError(profile.NO_IMAGE)
+        ncu = profile.find()
+        start = replace(
+            self._start(library, (call.entry_point,)),
+            through=profile.command(ncu),
+            inputs=profile.folders(ncu),
+        )
+        try:
+            with closing(Runner(self._sandbox, start)) as runner:
+                answer = calls.run(runner, call)
+                text = runner.finish(profile.END_SECONDS)
+        except RunnerError as error:
+            raise self._not_profiled(error.printed, str(error)) from error
+        except (DeviceError, LoadError, OSError) as error:
+            raise self._not_profiled("", str(error)) from error
+        if lines := profile.lines(text):
+            return lines
+        raise self._not_profiled(text, answer.message or profile.NO_KERNEL)
+
+    def _not_profiled(self, printed: str, otherwise: str) -> profile.ProfileError:
+        walls = "" if self._sandbox.name == "process" else profile.WALLS
+        return profile.ProfileError((profile.reason(printed) or otherwise) + walls)
 
     def _start(self, library: Path, entry_points: tuple[str, ...]) -> Start:
         return Start(

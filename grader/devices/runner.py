@@ -64,6 +64,7 @@ class Start:
         further: more objects and their entry points.
         model: a PyTorch file that calls them; PyTorch is then found in ``packages``.
         memory: which pointers the entry points take from that file.
+        through: a program, with its options, that starts the runner.
     """
 
     library: Path
@@ -78,6 +79,7 @@ class Start:
     further: Mapping[Path, tuple[str, ...]] = field(default_factory=dict)
     model: Path | None = None
     memory: Memory = Memory.DEVICE
+    through: tuple[str, ...] = ()
 
     @property
     def libraries(self) -> Mapping[Path, tuple[str, ...]]:
@@ -132,7 +134,7 @@ class Runner:
         """
         interpreter, folders = python() if sandbox.image is None else _python_in(sandbox.image, start)
         job = Job(
-            argv=(str(interpreter), "-I", "-S", "-B", "runner.zip"),
+            argv=(*start.through, str(interpreter), "-I", "-S", "-B", "runner.zip"),
             limits=start.limits,
             inputs=(
                 *start.libraries,
@@ -199,6 +201,20 @@ class Runner:
         except ClosedError:
             self._ended = ended(self._running.wait(GONE_SECONDS) or self._end())
         raise self._ended
+
+    def finish(self, seconds: float) -> str:
+        """Let the runner end by itself, and return what it and who started it wrote to stderr.
+
+        Raises:
+            RunnerError: they did not end within ``seconds``.
+        """
+        self._ended = RunnerError(Status.LOST, "the session is closed")
+        self._running.stdin.close()
+        outcome = self._running.wait(seconds)
+        if outcome is None:
+            message = f"it did not end within {seconds:g} s"
+            raise RunnerError(Status.TIMEOUT, message, _printed(self._end()))
+        return outcome.stderr.decode(errors="replace")
 
     def close(self) -> None:
         """End the runner and everything that it started."""

@@ -226,6 +226,8 @@ def _performance(problem: ProblemResult) -> Iterator[RenderableType]:
         yield Text(performance.verdict, style=STYLES[performance.verdict])
     if performance.message:
         yield Text(plain(performance.message))
+    for line in performance.info:
+        yield Text(plain(line), style="dim")
 
 
 def _capped(lines: list[Text], most: int) -> Iterable[Text]:

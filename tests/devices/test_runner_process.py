@@ -169,3 +169,15 @@ def test_code_that_runs_on_loading_can_end_only_its_runner(
     with pytest.raises(RunnerError) as caught:
         Runner(sandbox, Start(compile_library(source, tmp_path / "early.so"), (), runtime))
     assert caught.value.status is Status.EXITED
+
+
+def test_another_program_may_start_the_runner_and_have_the_last_word(
+    sandbox: ProcessSandbox, student: Path, runtime: Path, tmp_path: Path
+) -> None:
+    script = tmp_path / "through.sh"
+    script.write_text('#!/bin/sh\n"$@"\necho what was counted >&2\n')
+    start = Start(student, NAMES, runtime, through=("/bin/sh", str(script)), inputs=(script,))
+    runner = Runner(sandbox, start)
+    assert ask(runner, "nothing").usable
+    assert runner.finish(20).endswith("what was counted\n")
+    assert ask(runner, "nothing").status is Status.LOST
