@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from grader.sandbox.sandbox import Outcome
 
 _FOLDER = Path("/tmp")  # noqa: S108  the job's own
+_SHARED_MEMORY = "/dev/shm"  # noqa: S108
 _RESULTS = "/results"
 _SYSTEM = Path("/usr")
 _SHARED_MEMORY_BYTES = 16 << 20
@@ -50,7 +51,7 @@ _APPARMOR_REMEDY = (
 _ENFORCED = (
     "wall time",
     "memory of each process, and of all together as sampled",
-    "size of each file and of all files together",
+    "size of each file and of all files together, and their number as sampled",
     "printed output",
     "number of processes",
     "no process survives the job",
@@ -59,7 +60,7 @@ _ENFORCED = (
     "no privileges, another user's processes out of reach",
     "clean environment, no inherited descriptors",
 )
-_NOT_ENFORCED = ("number of empty files", "memory of many processes between two samples")
+_NOT_ENFORCED = ("memory of many processes between two samples",)
 
 # ``cp`` runs as the job's user: whatever stands under a name, only its bytes can arrive.
 _WITH_RESULTS = (
@@ -123,6 +124,7 @@ class BubblewrapSandbox:
             environment={"PATH": "/usr/bin:/bin"},
             finish=_finisher(job, results, status),
             pass_fds=(*job.pass_fds, *handed),
+            own_folders=(str(_FOLDER), _SHARED_MEMORY),
             rlimits=rlimits(job.limits),
         )
         try:
@@ -164,7 +166,7 @@ def arguments(
     line += ["--die-with-parent", "--new-session", "--clearenv", "--hostname", "sandbox"]
     line += _system()
     line += ["--proc", "/proc", "--dev", "/dev"]
-    line += ["--size", str(_SHARED_MEMORY_BYTES), "--perms", "1777", "--tmpfs", "/dev/shm"]  # noqa: S108
+    line += ["--size", str(_SHARED_MEMORY_BYTES), "--perms", "1777", "--tmpfs", _SHARED_MEMORY]
     line += ["--size", str(job.limits.scratch_bytes), "--perms", "1777", "--tmpfs", str(_FOLDER)]
     for name, fd in files.items():
         line += ["--perms", "0644", "--file", str(fd), str(_FOLDER / name)]

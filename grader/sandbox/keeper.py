@@ -99,6 +99,16 @@ def written(folder: str) -> tuple[int, int]:
     return files, size
 
 
+def files_of(pid: int, folder: str) -> int:
+    """Files in the file system that ``pid`` sees at ``folder``; 0 if this process sees the same one there."""
+    with contextlib.suppress(OSError):
+        seen = f"/proc/{pid}/root{folder}"
+        if os.stat(seen).st_dev != os.stat(folder).st_dev:  # noqa: PTH116
+            room = os.statvfs(seen)
+            return room.f_files - room.f_ffree
+    return 0
+
+
 def _signal_all(number: int) -> bool:
     pids = descendants()
     for pid in pids:
@@ -123,7 +133,8 @@ def end_all() -> bool:
 
 
 def _over(config: dict[str, Any], ticks: int) -> tuple[str, str] | None:
-    tasks, memory = usage(descendants())
+    pids = descendants()
+    tasks, memory = usage(pids)
     if tasks > config["processes"]:
         return "processes", f"more than {config['processes']} processes and threads"
     if config["memory_bytes"] is not None and memory > config["memory_bytes"]:
@@ -134,6 +145,8 @@ def _over(config: dict[str, Any], ticks: int) -> tuple[str, str] | None:
             return "output", f"more than {config['scratch_bytes'] >> 20} MiB of files written"
         if files > MOST_FILES:
             return "output", f"more than {MOST_FILES} files written"
+    if pids and any(files_of(pids[-1], folder) > MOST_FILES for folder in config["own_folders"]):
+        return "output", f"more than {MOST_FILES} files written"
     return None
 
 

@@ -63,6 +63,7 @@ class Command:
     pass_fds: tuple[int, ...] = ()
     readable: tuple[Path, ...] | None = None  # all that it may read, where nothing else keeps it from more
     scratch: Path | None = None  # the folder to watch, where nothing else bounds what is written
+    own_folders: tuple[str, ...] = ()  # whose bytes are bounded, but not the number of files in them
     rlimits: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -133,6 +134,7 @@ def config(job: Job, command: Command) -> dict[str, object]:
         "readable": None if command.readable is None else [str(path) for path in command.readable],
         "scratch": str(command.scratch) if command.scratch else None,
         "scratch_bytes": limits.scratch_bytes,
+        "own_folders": command.own_folders,
         "wall_seconds": limits.wall_seconds,
     }
 

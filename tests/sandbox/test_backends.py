@@ -161,6 +161,22 @@ def test_many_files(sandbox: Sandbox) -> None:
     assert outcome.ended is Ended.OUTPUT or (outcome.code == 9 and b"No space left" in outcome.stderr)
 
 
+def test_many_empty_files(sandbox: Sandbox) -> None:
+    script = (
+        "import os\n"
+        "for folder in ('.', '/dev/shm'):\n"
+        " try:\n"
+        "  for i in range(400_000): os.close(os.open(f'{folder}/{i}', os.O_CREAT))\n"
+        "  print('made')\n"
+        " except OSError as error: print(error.strerror)\n"
+    )
+    outcome = _python(sandbox, script)
+    if outcome.ended is Ended.EXITED:  # the kernel refused
+        assert outcome.stdout.split(b"\n")[:-1] == [b"No space left on device"] * 2
+    else:
+        assert (outcome.ended, outcome.note) == (Ended.OUTPUT, "more than 20000 files written")
+
+
 def test_a_flood_of_output_is_cut_and_drained(sandbox: Sandbox) -> None:
     outcome = _sh(
         sandbox, "head -c 9000000 /dev/zero; head -c 9000000 /dev/zero >&2; exit 5", output_bytes=1000
