@@ -48,6 +48,11 @@ _APPARMOR_REMEDY = (
     "  sudo ln -s /usr/share/apparmor/extra-profiles/bwrap-userns-restrict /etc/apparmor.d/\n"
     "  sudo systemctl reload apparmor"
 )
+_CONTAINER_REMEDY = (
+    "Root may not make namespaces here, as is usual in containers. Start the container with\n"
+    "  --cap-add SYS_ADMIN --cap-add NET_ADMIN --cap-add SYS_PTRACE --security-opt seccomp=unconfined"
+    " --security-opt apparmor=unconfined"
+)
 _ENFORCED = (
     "wall time",
     "memory of each process, and of all together as sampled",
@@ -89,9 +94,8 @@ class BubblewrapSandbox:
             return Probe(False, version, (), (), f"bubblewrap 0.7.0 or newer is needed:\n  {_REMEDY}")
         outcome = self.run(Job(("/usr/bin/true",), Limits(wall_seconds=20)))
         if outcome.ended is not Ended.EXITED or outcome.code != 0:
-            return Probe(
-                False, version, (), (), _remedy(outcome.note or outcome.stderr.decode(errors="replace"))
-            )
+            why = outcome.note or outcome.stderr.decode(errors="replace")
+            return Probe(False, version, (), (), _remedy(why, os.getuid()))
         lacking: tuple[str, ...] = _NOT_ENFORCED
         if not seccomp.available():
             lacking = (*lacking, "system calls (pip install pyseccomp)")
@@ -299,10 +303,12 @@ def _finisher(job: Job, results: Path, status_fd: int) -> Callable[[Outcome], Ou
     return finished
 
 
-def _remedy(why: str) -> str:
-    restricted = any(
-        text in why for text in ("uid map", "RTM_NEWADDR", "No permissions to create a new namespace")
-    )
-    return (
-        f"{why.strip()}\n{_APPARMOR_REMEDY if restricted else 'bubblewrap needs user namespaces, or root.'}"
-    )
+def _remedy(why: str, user: int) -> str:
+    """What ``user`` can do about bwrap's words ``why``."""
+    if user == 0:
+        remedy = _CONTAINER_REMEDY
+    elif any(text in why for text in ("uid map", "RTM_NEWADDR", "No permissions to create a new namespace")):
+        remedy = _APPARMOR_REMEDY
+    else:
+        remedy = "bubblewrap needs user namespaces, or root."
+    return f"{why.strip()}\n{remedy}"

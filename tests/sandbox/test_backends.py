@@ -16,6 +16,7 @@ import pytest
 
 import grader
 from grader.sandbox.backends import select
+from grader.sandbox.bubblewrap import _remedy
 from grader.sandbox.keeper import landlock_version
 from grader.sandbox.process import walls
 from grader.sandbox.sandbox import Ended, Job, Limits, SandboxError
@@ -366,3 +367,17 @@ def test_process_says_what_a_kernel_without_landlock_does_not_stop() -> None:
         lacking
     )
     assert "TCP connections" in walls(landlock=4)[0]
+
+
+@pytest.mark.parametrize(
+    ("why", "user", "remedy"),
+    [
+        ("bwrap: setting up uid map: Permission denied", 1000, "bwrap-userns-restrict"),
+        ("bwrap: loopback: Failed RTM_NEWADDR: No child processes", 0, "--cap-add NET_ADMIN"),
+        ("bwrap: No such option", 1000, "needs user namespaces"),
+    ],
+)
+def test_bubblewrap_says_who_has_to_allow_namespaces(why: str, user: int, remedy: str) -> None:
+    told = _remedy(why, user)
+    assert told.startswith(f"{why}\n")
+    assert remedy in told
