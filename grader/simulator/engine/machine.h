@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "device.h"
-#include "engine/ptx/module.h"
+#include "engine/ptx/space.h"
 
 namespace sim {
 

@@ -8,9 +8,9 @@
 #include <unordered_map>
 #include <vector>
 
-namespace sim::ptx {
+#include "engine/ptx/space.h"
 
-enum class Space : std::uint8_t { generic, global, constant, shared, local, parameter };
+namespace sim::ptx {
 
 struct Initialiser {
   std::size_t offset = 0;  // bytes from the start of the variable
