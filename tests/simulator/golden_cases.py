@@ -304,7 +304,7 @@ def conversions_of_integers() -> Iterator[Case]:
         for real, mode in itertools.product(("f32", "f64"), ROUNDINGS):
             yield simple(f"cvt.{mode}.{real}.{kind}", real, kind)
             yield simple(f"cvt.{mode}i.{kind}.{real}", kind, real)
-        for mode in ("rn", "rz"):
+        for mode in ROUNDINGS:
             yield simple(f"cvt.{mode}.f16.{kind}", "f16", kind)
         yield simple(f"cvt.rzi.{kind}.f16", kind, "f16")
 
@@ -312,15 +312,17 @@ def conversions_of_integers() -> Iterator[Case]:
 def conversions_of_reals() -> Iterator[Case]:
     for mode in ROUNDINGS:
         yield simple(f"cvt.{mode}.f32.f64", "f32", "f64")
+        yield simple(f"cvt.{mode}.f16.f32", "f16", "f32")
         for real in ("f16", "f32", "f64"):
             yield simple(f"cvt.{mode}i.{real}.{real}", real, real)
     yield simple("cvt.f64.f32", "f64", "f32")
     yield simple("cvt.ftz.f64.f32", "f64", "f32")
     yield simple("cvt.sat.f32.f32", "f32", "f32")
     yield simple("cvt.rna.tf32.f32", "tf32", "f32")
+    yield simple("cvt.rn.bf16.f32", "bf16", "f32")
+    yield simple("cvt.rz.bf16.f32", "bf16", "f32")
     for kind in HALVES:
         for mode in ("rn", "rz"):
-            yield simple(f"cvt.{mode}.{kind}.f32", kind, "f32")
             yield simple(f"cvt.{mode}.relu.{kind}.f32", kind, "f32")
             yield simple(f"cvt.{mode}.{kind}x2.f32", f"{kind}x2", "f32", "f32")
         yield simple(f"cvt.f32.{kind}", "f32", kind)

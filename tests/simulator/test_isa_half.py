@@ -117,3 +117,26 @@ def test_comparisons_and_minimum(kind: str) -> None:
         np.testing.assert_array_equal(got.astype(bool), relation(x, y).numpy(), err_msg=name)
     (smaller,) = run([Probe(f"min.{kind} {{d}}, {{a}}, {{b}}", "b16", ("b16", "b16"))], [(a, b)])
     np.testing.assert_array_equal(reals(smaller, kind).numpy(), torch.fmin(x, y).numpy())
+
+
+def test_directed_roundings_to_half() -> None:
+    singles = np.concatenate(
+        [
+            reals(ALL, "f16").float().numpy(),
+            RANDOM.standard_normal(50000).astype(np.float32),
+            RANDOM.standard_normal(20000).astype(np.float32) * np.float32(1e-7),
+            np.array([65505.0, 65519.0, 1e30, -1e30, 1e-30, -1e-30, np.inf, -np.inf], np.float32),
+        ]
+    )
+    probes = [Probe(f"cvt.{mode}.f16.f32 {{d}}, {{a}}", "b16", ("f32",)) for mode in ("rm", "rp")]
+    below, above = (reals(got, "f16").numpy() for got in run(probes, [(singles,)] * 2))
+    known = ~np.isnan(singles)
+    assert np.all(np.isnan(below[~known]) & np.isnan(above[~known]))
+    singles, below, above = singles[known].astype(np.float64), below[known], above[known]
+    assert np.all((below <= singles) & (singles <= above))
+    # Nothing lies between the two.
+    halves = np.unique(reals(ALL[(ALL & 0x7C00 != 0x7C00) | (ALL & 0x3FF == 0)], "f16").numpy())
+    steps = np.searchsorted(halves, above) - np.searchsorted(halves, below)
+    np.testing.assert_array_equal(steps, (below != above).astype(int))
+    (whole,) = run([Probe("cvt.rp.f16.s32 {d}, {a}", "b16", ("s32",))], [(np.array([2049, -2049, 70000]),)])
+    np.testing.assert_array_equal(reals(whole, "f16").numpy(), [2050, -2048, np.inf])

@@ -36,6 +36,14 @@ template <class D, class S, Round R> SIM_INLINE D real_to_integer(S a) {
   return inside ? cast : a != a ? nan : v < low ? L::min() : L::max();
 }
 
+// To a half in any direction.
+template <class H, Round R> SIM_INLINE u16 narrow_to(f32 v) {
+  const u16 cut = H::template narrow<R != Round::near>(v);
+  if constexpr (R == Round::near || R == Round::zero) return cut;
+  const f32 back = H::widen(cut);
+  return (R == Round::up ? back < v : back > v) ? static_cast<u16>(cut + 1) : cut;
+}
+
 template <class D, class S, Round R, bool Ftz> void float_to_int(Warp& w, const Instruction& i, Mask mask) {
   const S* a = at<S>(w, i.o[1]);
   each(at<D>(w, i.o[0]), mask, [=](u32 l) { return real_to_integer<D, S, R>(flush<Ftz>(a[l])); });
@@ -54,7 +62,7 @@ template <class H, class S, Round R> void int_to_half(Warp& w, const Instruction
   each(at<u16>(w, i.o[0]), mask, [=](u32 l) {
     // Double to odd keeps what decides the rounding of 64-bit integers.
     const f64 v = static_cast<f64>(a[l]);
-    return H::template narrow<R == Round::zero>(to_odd(v));
+    return narrow_to<H, R>(to_odd(v));
   });
 }
 
@@ -85,12 +93,12 @@ template <class H, class S, Round R, bool Ftz, bool Sat, bool Relu> void to_half
   const S* a = at<S>(w, i.o[1]);
   each(at<u16>(w, i.o[0]), mask, [=](u32 l) {
     const f32 v = sizeof(S) == 8 ? to_odd(static_cast<f64>(a[l])) : static_cast<f32>(a[l]);
-    return finish<H, Sat, Relu>(H::template narrow<R == Round::zero>(flush<Ftz>(v)));
+    return finish<H, Sat, Relu>(narrow_to<H, R>(flush<Ftz>(v)));
   });
 }
 template <class H, class G, Round R, bool Relu> void half_to_half(Warp& w, const Instruction& i, Mask mask) {
   const u16* a = at<u16>(w, i.o[1]);
-  each(at<u16>(w, i.o[0]), mask, [=](u32 l) { return finish<H, false, Relu>(H::template narrow<R == Round::zero>(G::widen(a[l]))); });
+  each(at<u16>(w, i.o[0]), mask, [=](u32 l) { return finish<H, false, Relu>(narrow_to<H, R>(G::widen(a[l]))); });
 }
 template <class H, Round R> void half_to_whole(Warp& w, const Instruction& i, Mask mask) {
   const u16* a = at<u16>(w, i.o[1]);
@@ -100,8 +108,8 @@ template <class H, Round R> void half_to_whole(Warp& w, const Instruction& i, Ma
 template <class H, Round R, bool Relu> void to_pair(Warp& w, const Instruction& i, Mask mask) {
   const f32 *a = at<f32>(w, i.o[1]), *b = at<f32>(w, i.o[2]);
   each(at<u32>(w, i.o[0]), mask, [=](u32 l) {
-    const u32 high = finish<H, false, Relu>(H::template narrow<R == Round::zero>(a[l]));
-    return high << 16 | finish<H, false, Relu>(H::template narrow<R == Round::zero>(b[l]));
+    const u32 high = finish<H, false, Relu>(narrow_to<H, R>(a[l]));
+    return high << 16 | finish<H, false, Relu>(narrow_to<H, R>(b[l]));
   });
 }
 // To nearest, ties away from zero, 10 bits of fraction kept.
@@ -146,10 +154,8 @@ template <class S, Round R> void add_from_int(Table& t) {
   t.add(r + types<f32, S>(), int_to_float<f32, S, R, false>);
   t.add(r + ".sat" + types<f32, S>(), int_to_float<f32, S, R, true>);
   t.add(r + types<f64, S>(), int_to_float<f64, S, R, false>);
-  if constexpr (R == Round::near || R == Round::zero) {
-    t.add(r + ".f16." + name_of<S>(), int_to_half<Half, S, R>);
-    t.add(r + ".bf16." + name_of<S>(), int_to_half<Brain, S, R>);
-  }
+  t.add(r + ".f16." + name_of<S>(), int_to_half<Half, S, R>);
+  if constexpr (R == Round::near || R == Round::zero) t.add(r + ".bf16." + name_of<S>(), int_to_half<Brain, S, R>);
 }
 template <class D, class... S> void add_int_to_int(Table& t) {
   (t.add("cvt" + types<D, S>(), unary<plain<D, S>, D, S>), ...);
@@ -217,6 +223,8 @@ void add_convert(Table& t) {
   add_real_rounding<Round::up>(t);
   add_to_half<Half, Round::near>(t);
   add_to_half<Half, Round::zero>(t);
+  add_to_half<Half, Round::down>(t);
+  add_to_half<Half, Round::up>(t);
   add_to_half<Brain, Round::near>(t);
   add_to_half<Brain, Round::zero>(t);
   add_from_half<Half>(t);
