@@ -207,6 +207,8 @@ def bit_cases() -> Iterator[Case]:
         yield Case(Probe(f"lop3.b32 {{d}}, {{a}}, {{b}}, {{c}}, {code}", "b32", three))
     for name, a, b in itertools.product(("dp4a", "dp2a.lo", "dp2a.hi"), ("u32", "s32"), ("u32", "s32")):
         yield simple(f"{name}.{a}.{b}", "b32", *three)
+    for parts, how in itertools.product((2, 4), ("", ".add")):
+        yield simple(f"vabsdiff{parts}.u32.u32.u32{how}", "b32", *three)
     for limit in ("wrap", "clamp"):
         yield simple(f"bmsk.{limit}.b32", "b32", "b32", "b32", shifts=(0, 1))
     nth = "{{ .reg .u32 x; and.b32 x, {b}, 31; fns.b32 {d}, {a}, x, {c}; }}"

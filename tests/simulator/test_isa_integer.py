@@ -222,6 +222,28 @@ def test_permutations_and_dot_products() -> None:
     verify(table)
 
 
+def apart(a: int, b: int, c: int, bits: int, summed: bool) -> int:
+    """vabsdiff: the differences of the parts of two registers, or their sum and c."""
+    ones = (1 << bits) - 1
+    parts = [abs((a >> s & ones) - (b >> s & ones)) for s in range(0, 32, bits)]
+    return c + sum(parts) if summed else sum(part << n * bits for n, part in enumerate(parts))
+
+
+def test_differences_of_parts() -> None:
+    three = ("u32", "u32", "u32")
+    verify(
+        [
+            check(
+                f"vabsdiff{32 // bits}.u32.u32.u32{'.add' * summed} {{d}}, {{a}}, {{b}}, {{c}}",
+                three,
+                partial(apart, bits=bits, summed=summed),
+            )
+            for bits in (8, 16)
+            for summed in (False, True)
+        ]
+    )
+
+
 def looked_up(code: int, a: int, b: int, c: int) -> int:
     return sum((code >> ((a >> n & 1) << 2 | (b >> n & 1) << 1 | (c >> n & 1)) & 1) << n for n in range(32))
 

@@ -38,7 +38,8 @@ inline std::string_view form_of(std::string_view opcode) {
       {"brev", "ds"},   {"bfe", "dsuu"},  {"bfi", "dssuu"}, {"bmsk", "duu"},  {"fns", "duuu"},   {"prmt", "dsss"},
       {"shf", "dssu"},  {"lop3", "dsssi"}, {"dp4a", "duuu"}, {"dp2a", "duuu"}, {"rcp", "ds"},    {"sqrt", "ds"},
       {"rsqrt", "ds"},  {"sin", "ds"},    {"cos", "ds"},    {"lg2", "ds"},    {"ex2", "ds"},     {"tanh", "ds"},
-      {"copysign", "dss"}, {"testp", "Ps"}, {"selp", "dssp"}, {"addc", "dss"}, {"subc", "dss"},  {"madc", "dsss"}};
+      {"copysign", "dss"}, {"testp", "Ps"}, {"selp", "dssp"}, {"addc", "dss"}, {"subc", "dss"},  {"madc", "dsss"},
+      {"vabsdiff2", "duuu"}, {"vabsdiff4", "duuu"}};
   const auto found = table.find(opcode);
   return found == table.end() ? std::string_view{} : found->second;
 }

@@ -66,6 +66,17 @@ template <class Part, auto F> constexpr auto packed = [](u32 a, u32 b) {
   return result;
 };
 
+// vabsdiff: the differences of the parts, or their sum and c.
+template <class Part, bool Sum> constexpr auto differences = [](u32 a, u32 b, u32 c) {
+  u32 parts = 0, sum = c;
+  for (unsigned shift = 0; shift < 32; shift += 8 * sizeof(Part)) {
+    const u32 x = static_cast<Part>(a >> shift), y = static_cast<Part>(b >> shift), apart = x < y ? y - x : x - y;
+    parts |= apart << shift;
+    sum += apart;
+  }
+  return Sum ? sum : parts;
+};
+
 template <class A, class B> constexpr auto dp4a = [](u32 a, u32 b, u32 c) {
   for (unsigned shift = 0; shift < 32; shift += 8) {
     c += static_cast<u32>(s32(static_cast<A>(a >> shift)) * s32(static_cast<B>(b >> shift)));
@@ -132,6 +143,10 @@ void add_integer(Table& t) {
   t.add("mul24.hi.u32", binary<mul24_hi_u32, u32, u32>);
   t.add("mad24.lo.s32", ternary<[](s32 a, s32 b, s32 c) { return add<s32>(mul24_lo_s32(a, b), c); }, s32, s32>);
   t.add("mad24.lo.u32", ternary<[](u32 a, u32 b, u32 c) { return mul24_lo_u32(a, b) + c; }, u32, u32>);
+  t.add("vabsdiff2.u32.u32.u32", ternary<differences<u16, false>, u32, u32>);
+  t.add("vabsdiff2.u32.u32.u32.add", ternary<differences<u16, true>, u32, u32>);
+  t.add("vabsdiff4.u32.u32.u32", ternary<differences<u8, false>, u32, u32>);
+  t.add("vabsdiff4.u32.u32.u32.add", ternary<differences<u8, true>, u32, u32>);
   t.add("add.u16x2", binary<packed<u16, add<u16>>, u32, u32>);
   t.add("add.s16x2", binary<packed<s16, add<s16>>, u32, u32>);
   t.add("min.u16x2", binary<packed<u16, smaller<u16>>, u32, u32>);
