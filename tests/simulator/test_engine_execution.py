@@ -165,6 +165,22 @@ def test_an_unknown_instruction_refuses_its_kernel_alone(simulator: Simulator) -
         simulator.launch("bad", (1, 1, 1), (32, 1, 1), [out])
 
 
+def test_textures_refuse_their_kernel_by_name(simulator: Simulator) -> None:
+    texture = """
+    .visible .entry textured(.param .u64 t)
+    {
+      .reg .b64 %t; .reg .b32 %i, %v<4>;
+      ld.param.u64 %t, [t];
+      mov.u32 %i, 0;
+      tex.1d.v4.f32.s32 {%v0, %v1, %v2, %v3}, [%t, {%i}];
+      ret;
+    }
+    """
+    assert results(simulator, "mov.u32 %r, 7;", before=texture) == [7] * 32
+    with pytest.raises(RefusedError, match=r"tex\.1d\.v4\.f32\.s32"):
+        simulator.launch("textured", (1, 1, 1), (32, 1, 1), [struct.pack("<Q", 0)])
+
+
 def test_an_endless_loop_ends_with_the_budget() -> None:
     with Simulator(Options(instruction_budget=100_000), device_bytes=1 << 28, shared_bytes=1 << 20) as device:
         device.load_ptx(HEADER + FRAME.format(name="k", body="mov.u32 %r, 0; L: add.u32 %r, %r, 1; bra L;"))

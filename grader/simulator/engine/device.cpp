@@ -67,7 +67,7 @@ struct Device::State {
 void Device::State::lay_out(LoadedModule& m) {
   for (const auto& v : m.module.variables) {
     if ((v.space != ptx::Space::global && v.space != ptx::Space::constant) || (v.external && v.values.empty())) continue;
-    const Address at = memory.allocate(v.size, sim::Space::device);
+    const Address at = memory.allocate(v.size, v.managed ? sim::Space::managed : sim::Space::device);
     if (!at) throw Refusal("the variable " + std::string(v.name) + " does not fit the device memory");
     std::memset(reinterpret_cast<void*>(at), 0, v.size);
     memory.mark(at, v.size, true);

@@ -263,6 +263,9 @@ void Parser::address(Operand& result) {
       result.bits += number();
     } else if (lexer_.peek().is("-")) {
       result.bits += number();
+    } else if (lexer_.peek().is(",")) {  // [texture, {coordinates}]
+      result.kind = Operand::Kind::none;
+      while (!lexer_.peek().is("]") && !lexer_.peek().is(";") && lexer_.peek().kind != Kind::end) lexer_.take();
     } else {
       fail(lexer_.peek(), "']'");
     }

@@ -24,6 +24,7 @@ struct Variable {
   Space space = Space::global;
   std::size_t alignment = 1, size = 0;
   std::uint32_t scope = 0;  // braces of the function that it stands in
+  bool managed = false;  // the host sees it, too
   bool external = false;  // of a size that the launch decides (.extern .shared), or of another module
   std::vector<Initialiser> values;
 };

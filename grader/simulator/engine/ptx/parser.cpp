@@ -138,10 +138,14 @@ Variable Parser::variable(Space space) {
     } else if (const auto bytes = bytes_of(token.text)) {
       element = *bytes;
       typed = true;
-    } else if (!token.is(".attribute") && !token.is(".managed")) {
+    } else if (token.is(".attribute")) {
+      expect("(");
+      while (!accept(")")) {
+        if (lexer_.peek().kind == Kind::end) fail(lexer_.peek(), "')'");
+        result.managed |= lexer_.take().is(".managed");
+      }
+    } else {
       fail(token, "a type");
-    } else if (accept("(")) {
-      while (!accept(")")) lexer_.take();
     }
   }
   if (!typed || element == 0) fail(lexer_.peek(), "a type that has a size");

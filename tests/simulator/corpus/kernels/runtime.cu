@@ -60,6 +60,18 @@ PROGRAM(managed_memory) {
   return right;
 }
 
+// --- managed_variable: the host and kernels read and write a variable of both
+__managed__ float shared_by_both[300] = {1, 2, 3};
+PROGRAM(managed_variable) {
+  const int n = 300;
+  bool right = shared_by_both[2] == 3 && shared_by_both[3] == 0;
+  for (int i = 0; i < n; ++i) shared_by_both[i] += 1;
+  scale<<<2, 256>>>(n, shared_by_both, 2);
+  finish();
+  for (int i = 0; i < n; ++i) right &= shared_by_both[i] == 2 * (1 + (i < 3 ? i + 1 : 0));
+  return right;
+}
+
 // --- pinned_and_mapped: a kernel writes host memory through its device pointer
 PROGRAM(pinned_and_mapped) {
   const int n = 300;
