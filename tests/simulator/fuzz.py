@@ -170,6 +170,57 @@ B: nanosleep.u32 20;
 C: exit;
 }
 """,
+    """.visible .entry k(.param .u64 data, .param .u32 n) {
+  .shared .align 32 .b8 tile[2048];
+  .reg .b32 %r<40>; .reg .f32 %f<20>; .reg .b64 %rd<9>; .reg .pred %p<4>;
+  ld.param.u64 %rd1, [data];
+  mov.u32 %r1, %tid.x;
+  mov.u32 %r2, tile;
+  and.b32 %r3, %r1, 31;
+  mad.lo.s32 %r3, %r3, 16, %r2;
+  st.shared.v4.u32 [%r3], {%r1, %r1, %r2, %r2};
+  add.u32 %r9, %r2, 1024;
+  setp.eq.u32 %p1, %r1, 0;
+  @%p1 mbarrier.init.shared.b64 [%r9], 32;
+  bar.sync 0;
+  ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%r4, %r5, %r6, %r7}, [%r3];
+  ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%r10, %r11}, [%r3];
+  mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%f1, %f2, %f3, %f4}, {%r4, %r5, %r6, %r7},
+    {%r10, %r11}, {%f1, %f2, %f3, %f4};
+  mma.sync.aligned.m16n8k16.row.col.satfinite.s32.s8.u8.s32 {%r12, %r13, %r14, %r15}, {%r4, %r5}, {%r6},
+    {%r12, %r13, %r14, %r15};
+  mov.u32 %r20, 16;
+  wmma.load.a.sync.aligned.row.m16n16k16.global.f16 {%r21, %r22, %r23, %r24, %r25, %r26, %r27, %r28},
+    [%rd1], %r20;
+  wmma.load.b.sync.aligned.col.m16n16k16.shared.f16 {%r29, %r30, %r31, %r32, %r33, %r34, %r35, %r36},
+    [%r2], %r20;
+  wmma.mma.sync.aligned.row.col.m16n16k16.f16.f16 {%r4, %r5, %r6, %r7},
+    {%r21, %r22, %r23, %r24, %r25, %r26, %r27, %r28}, {%r29, %r30, %r31, %r32, %r33, %r34, %r35, %r36},
+    {%r4, %r5, %r6, %r7};
+  wmma.store.d.sync.aligned.row.m16n16k16.global.f16 [%rd1 + 512], {%r4, %r5, %r6, %r7}, %r20;
+  cp.async.cg.shared.global [%r3], [%rd1], 16;
+  cp.async.commit_group;
+  cp.async.ca.shared.global [%r3], [%rd1 + 16], 8, 4;
+  cp.async.mbarrier.arrive.shared.b64 [%r9];
+  cp.async.wait_group 1;
+  mbarrier.arrive.shared.b64 %rd2, [%r9];
+W:
+  mbarrier.test_wait.shared.b64 %p2, [%r9], %rd2;
+  @!%p2 bra W;
+  mbarrier.test_wait.parity.shared.b64 %p3, [%r9], 0;
+  mbarrier.arrive.noComplete.shared.b64 %rd3, [%r9], 2;
+  mbarrier.arrive_drop.shared.b64 %rd3, [%r9];
+  mbarrier.pending_count.b64 %r8, %rd3;
+  cp.async.wait_all;
+  @%p1 mbarrier.inval.shared.b64 [%r9];
+  fence.acq_rel.cta;
+  st.volatile.shared.u32 [%r3], %r8;
+  ld.volatile.shared.u32 %r8, [%r2];
+  atom.acq_rel.cta.shared.add.u32 %r8, [%r2], 1;
+  vabsdiff4.u32.u32.u32.add %r8, %r8, %r1, %r2;
+  ret;
+}
+""",
 ]
 WORDS: list[str] = [word for seed in SEEDS for word in WORD.findall(seed) if not word.isspace()]
 
