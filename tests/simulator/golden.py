@@ -10,6 +10,7 @@ copy to the host. On a GPU machine this needs Python, numpy, CuPy and the CUDA t
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import struct
 import sys
@@ -180,8 +181,12 @@ def take_kernels(device: str, chosen: list[Program], taken: Taken) -> None:
         except RuntimeError as error:
             return str(error)
 
+    def prepare(source: Path) -> None:
+        with contextlib.suppress(RuntimeError):  # each of its programs will say so
+            build(source, device)
+
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(lambda source: build(source, device), sorted({program.source for program in chosen})))
+        list(pool.map(prepare, sorted({program.source for program in chosen})))
         for program, found in zip(chosen, pool.map(one, chosen), strict=True):
             if isinstance(found, str):
                 taken.missing[f"kernel {program.name}"] = found

@@ -92,6 +92,18 @@ def test_programs_write_down_what_they_read_back() -> None:
     assert build(program.source, "sim").exists()
 
 
+def test_what_does_not_compile_is_missing_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(source: Path, device: str) -> Path:
+        raise RuntimeError(f"nvcc does not like {source.name} for the {device}")
+
+    monkeypatch.setattr(golden, "build", refuse)
+    taken = golden.Taken()
+    golden.take_kernels("gpu", golden.checked_kernels()[:3], taken)
+    assert taken.results == {}
+    assert len(taken.missing) == 3
+    assert all("nvcc does not like" in reason for reason in taken.missing.values())
+
+
 def test_gpu_runs_a_probe_with_results_first_and_count_last(monkeypatch: pytest.MonkeyPatch) -> None:
     case = next(case for case in cases() if case.probe.text.startswith("sub.s32"))
     launched = []
