@@ -165,8 +165,11 @@ def finished(record: Record) -> bool:
 
 def fault(record: Record) -> str:
     """Why the machine could not judge it, in one line."""
-    messages = (problem.message for problem in record.problems if problem.verdict is Verdict.INFRA_ERROR)
-    return (record.error or next(filter(None, messages), "no reason was recorded")).partition("\n")[0]
+    broken = [problem for problem in record.problems if problem.verdict is Verdict.INFRA_ERROR]
+    cases = (case for problem in broken for case in problem.correctness.cases)
+    reasons = [record.error or "", *(problem.message for problem in broken)]
+    reasons += [case.diagnosis for case in cases if case.verdict is Verdict.INFRA_ERROR]
+    return next(filter(None, reasons), "no reason was recorded").partition("\n")[0]
 
 
 def class_seed(folder: Path) -> int:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from grader.devices.device import DeviceError
 from grader.devices.gpu import Gpu, probe
 from grader.devices.sim import Sim
+from grader.simulator.driver import check_installed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,14 +34,20 @@ def select(kind: str, sandbox: Sandbox, runtime: Path | None) -> Choice:
         runtime: the folder of the real libcudart, None if this machine has none.
 
     Raises:
-        DeviceError: a GPU was asked for and none works; the message says what is missing.
+        DeviceError: a GPU was asked for and none works, or the simulator is not built; the message says what
+            is missing.
     """
     if kind == "sim":
-        return Choice(Sim(sandbox), "asked for")
+        return _sim(sandbox, "asked for")
     found = probe(runtime)
     if found.usable and runtime is not None:
         device = Gpu(sandbox, runtime, found)
         return Choice(device, "asked for" if kind == "gpu" else "it works")
     if kind == "gpu":
         raise DeviceError(f"no GPU works here: {found.reason}")
-    return Choice(Sim(sandbox), f"no GPU: {found.reason}")
+    return _sim(sandbox, f"no GPU: {found.reason}")
+
+
+def _sim(sandbox: Sandbox, reason: str) -> Choice:
+    check_installed()
+    return Choice(Sim(sandbox), reason)

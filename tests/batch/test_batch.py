@@ -18,7 +18,7 @@ import pytest
 from grader import results
 from grader.assignments.assignment import load
 from grader.batch.batch import FolderError, MachineError, Outcome, Request, Shard, closing_lines, run
-from grader.batch.records import StorageError
+from grader.batch.records import StorageError, fault
 from grader.exit_codes import ExitCode
 
 if TYPE_CHECKING:
@@ -86,6 +86,17 @@ def test_every_submission_is_graded_whatever_becomes_of_one(request_: Request) -
     numbered = [line for line in lines if line.startswith("[")]
     assert sorted(line.partition("]")[0] for line in numbered) == [f"[{n}/8" for n in range(1, 9)]
     assert any("a  60.0/60.0  1.0 s" in line for line in lines)
+
+
+def test_a_fault_that_only_a_case_tells_of_is_told(request_: Request) -> None:
+    hand_in(request_.folder, a="fault")
+    run(request_)
+    record = results.read(request_.out / "a" / "result.json")
+    problem = record.problems[0]
+    case = problem.correctness.cases[0].model_copy(update={"diagnosis": "the simulator is gone\nbuild it"})
+    correctness = problem.correctness.model_copy(update={"cases": [case]})
+    problems = [problem.model_copy(update={"message": "", "correctness": correctness})]
+    assert fault(record.model_copy(update={"problems": problems})) == "the simulator is gone"
 
 
 def test_finished_work_is_kept_and_lost_points_are_a_result(
