@@ -8,9 +8,11 @@ are a result like any other; a fault of the machine is none.
 from __future__ import annotations
 
 import fcntl
+import re
 import secrets
 import tempfile
-from contextlib import contextmanager
+import time
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +20,7 @@ from typing import TYPE_CHECKING
 from grader import leftovers
 from grader.exit_codes import ExitCode
 from grader.grading import grader_info
-from grader.reports.folder import GRADEBOOK, RECORD, write_pages
+from grader.reports.folder import GRADEBOOK, INDEX, RECORD, REPORT, write_pages
 from grader.reports.gradebook import gradebook
 from grader.results import Record, RecordError, read, write, write_text
 from grader.submission import SubmissionError, UsageError, collect
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
 SEED_BITS = 48
 _SEED = ".seed"
 _LOCK = ".lock"
+_UNFINISHED = re.compile(rf"\.({'|'.join(map(re.escape, (RECORD, REPORT, GRADEBOOK, INDEX)))})\.\w{{8}}")
+_UNFINISHED_SECONDS = 3600.0  # writing takes far less, also of another machine whose clock differs
 
 
 class StorageError(Exception):
@@ -96,6 +100,7 @@ class Records:
         self._folder = folder
         with storing(folder):
             folder.mkdir(parents=True, exist_ok=True)
+            _sweep(folder)
         self._all: dict[str, Record | None] = dict(_read_all(folder))
         self._forgotten: set[str] = set()
 
@@ -211,6 +216,15 @@ def _locked(path: Path) -> Iterator[None]:
     with path.open("ab") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what batches that were killed had begun to write."""
+    for path in (*folder.glob(".*"), *folder.glob("*/.*")):
+        if _UNFINISHED.fullmatch(path.name):
+            with suppress(FileNotFoundError):  # another batch finished it
+                if path.stat().st_mtime < time.time() - _UNFINISHED_SECONDS:
+                    path.unlink()
 
 
 def _read_all(folder: Path) -> Iterator[tuple[str, Record]]:

@@ -321,6 +321,20 @@ def test_a_fault_of_the_machine_is_tried_again_once(
     assert graded() == ["a", "a", "b", "b", "c"]
 
 
+def test_what_a_killed_batch_had_begun_to_write_is_removed(request_: Request) -> None:
+    hand_in(request_.folder, a="right")
+    run(request_)
+    files = [request_.out / ".index.html.0a_bcdef", request_.out / "a" / ".result.json.0a_bcdef"]
+    others = [request_.out / "a" / ".result.json.now__now", request_.out / ".result.jsonx"]
+    for file in (*files, *others):
+        file.write_text("{")
+    for file in (*files, others[1]):
+        os.utime(file, (time.time() - 4000,) * 2)
+    run(request_)
+    assert not [file for file in files if file.exists()]
+    assert [file for file in others if file.exists()] == others
+
+
 def test_only_what_is_named_is_graded(request_: Request, graded: Callable[[], list[str]]) -> None:
     hand_in(request_.folder, doejane="right", roejohn="right")
     assert run(replace(request_, only=("roejohn",))).graded == 1
