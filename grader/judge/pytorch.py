@@ -77,7 +77,8 @@ class Process:
 
     def __init__(self, seed: int, problems: Sequence[str]) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "grader.judge.pytorch", str(seed), *problems],
+            # -P: nothing is imported from the folder where the grader was started, such as a submission.
+            [sys.executable, "-P", "-m", "grader.judge.pytorch", str(seed), *problems],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 import torch
 
+import grader
 from grader.judge import pytorch
 from grader.judge.comparison import compare
 from grader.judge.pytorch import FUSED, STEPWISE, Others
@@ -58,6 +60,17 @@ def test_both_ways_of_pytorch_are_right(problem_id: str) -> None:
                 shape = right[name].candidates[0].expected.shape
                 for found in (memory[name], output):
                     assert compare(name, right[name], found.reshape(shape).numpy()).right, (case.name, name)
+
+
+def test_nothing_is_imported_from_the_folder_of_a_submission(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "torch.py").write_text("open('taken', 'w')")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(Path(grader.__file__).parents[1]))
+    with pytorch.Process(1, ["softmax_forward"]) as process:
+        process.result()
+    assert not (tmp_path / "taken").exists()
 
 
 def performance() -> PerformanceResult:
