@@ -144,6 +144,27 @@ def matrix(session: nox.Session) -> None:
 
 
 @nox.session
+def attacks(session: nox.Session) -> None:
+    """Try every attack in every sandbox and print the table: nox -s attacks -- [--only WORD]."""
+    install(session, "tests")
+    session.run("python", "tests/attacks/attempt.py", *session.posargs, env={"PYTHONPATH": "tests"})
+
+
+@nox.session
+def killed(session: nox.Session) -> None:
+    """Kill graders at random moments and look for what is left: nox -s killed -- --times 50."""
+    install(session, "tests")
+    session.run("python", "tests/attacks/killed.py", *session.posargs, env={"PYTHONPATH": "tests"})
+
+
+@nox.session
+def overhead(session: nox.Session) -> None:
+    """Time jobs and a submission in each sandbox: nox -s overhead."""
+    install(session, "tests")
+    session.run("python", "tests/attacks/overhead.py", *session.posargs, env={"PYTHONPATH": "tests"})
+
+
+@nox.session
 def lint(session: nox.Session) -> None:
     """Check style and format."""
     session.install("ruff==0.17.5")

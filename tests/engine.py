@@ -67,6 +67,13 @@ def engine() -> Iterator[str]:
 
 
 @contextmanager
+def client() -> Iterator[docker.APIClient]:
+    """The interface of the engine in use."""
+    with closing(docker.from_env().api) as api:
+        yield api
+
+
+@contextmanager
 def _locked() -> Iterator[None]:
     with (_ROOT / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

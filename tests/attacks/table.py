@@ -1,0 +1,562 @@
+"""Submissions that cheat, break out or break something, one per mechanism; all are bounded and harmless.
+
+Most are an honest softmax backward with something beside it. What an attack got hold of it prints behind the
+word MANAGED. ``@SECRET@`` stands for a file that another user may read, ``@GRADER@`` for the grader's package,
+``@CACHE@`` for the folder of all builds, ``@PORT@``, ``@NAME@`` and ``@SOCKET@`` for sockets that listen, and
+``@KEY@`` for a key of shared memory.
+"""
+
+# ruff: noqa: E501 - C++ in one line
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+UNTOUCHED = "nothing was written"  # what is said of outputs that are as they were
+
+ALL = ("process", "bubblewrap", "docker")
+WALLED = ("bubblewrap", "docker")
+
+HEADERS = r"""
+#include <cuda_runtime.h>
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+static void managed(const char* what) {
+  printf("MANAGED %s\n", what);
+  fflush(stdout);
+  fprintf(stderr, "MANAGED %s\n", what);
+}
+[[maybe_unused]] static bool hog() {
+  const size_t size = 512ul << 20;
+  volatile char* memory = (char*)malloc(size);
+  for (size_t i = 0; memory != nullptr && i < size; i += 4096) memory[i] = 1;
+  return memory != nullptr;
+}
+[[maybe_unused]] static void show(const char* path, const char* what) {
+  char text[64];
+  const int file = open(path, O_RDONLY);
+  if (file >= 0 && read(file, text, sizeof text) > 0) managed(what);
+  if (file >= 0) close(file);
+}
+[[maybe_unused]] static void reach(int domain, const void* address, socklen_t size, const char* what) {
+  const int door = socket(domain, SOCK_STREAM, 0);
+  if (door >= 0 && connect(door, (const sockaddr*)address, size) == 0) managed(what);
+  if (door >= 0) close(door);
+}
+"""
+
+KERNEL = r"""
+__global__ void gradient(float* grad, const float* soft, int rows, int keys) {
+  const int row = blockIdx.x * blockDim.x + threadIdx.x;
+  if (row >= rows) return;
+  float* g = grad + (size_t)row * keys;
+  const float* y = soft + (size_t)row * keys;
+  float sum = 0.0f;
+  for (int j = 0; j < keys; ++j) sum += g[j] * y[j];
+  for (int j = 0; j < keys; ++j) g[j] = y[j] * (g[j] - sum);
+}
+"""
+
+LAUNCHER = r"""
+extern "C" void launch_attn_softmax_bw(float* out_grad, const float* soft_inp, int rows, int softmax_len,
+                                       cudaStream_t stream) {
+  %s
+  gradient<<<(rows + 63) / 64, 64, 0, stream>>>(out_grad, soft_inp, rows, softmax_len);
+}
+"""
+HONEST = KERNEL + LAUNCHER % ""
+
+
+@dataclass(frozen=True)
+class Attack:
+    """One attack, and what has to become of it.
+
+    Attributes:
+        id: its name.
+        group: what it is after.
+        source: the submitted file.
+        says: part of what the grader says: of the compiler's log, or of the cases.
+        policy: part of the reason for which the import policy distrusts the library; "" if it does not. Such a
+            library is run all the same, to see what the sandbox holds.
+        verdict: what its cases get where it runs; PASS is that of the honest kernel beside it, which then is
+            not paid for the policy's sake.
+        held: the sandboxes in which it manages nothing.
+        tried: the sandboxes in which it is tried; not where it would harm more than its target.
+        seconds: wall time of compiling, loading or a call, whichever the attack wants to waste.
+    """
+
+    id: str
+    group: str
+    source: str
+    says: str = ""
+    policy: str = ""
+    verdict: str = "FAIL"
+    held: tuple[str, ...] = ALL
+    tried: tuple[str, ...] = ALL
+    seconds: float = 20.0
+
+
+def _compiled(
+    name: str, source: str, says: str, held: tuple[str, ...] = ALL, seconds: float = 60.0
+) -> Attack:
+    return Attack(name, "compiling", source + HONEST, says, verdict="not built", held=held, seconds=seconds)
+
+
+def _run(name: str, group: str, code: str, says: str = "", before: str = "", **more: object) -> Attack:
+    """Code that runs in the launcher, before the kernel."""
+    attack = Attack(name, group, HEADERS + before + KERNEL + LAUNCHER % code, says)
+    return replace(attack, **more)  # type: ignore[arg-type]
+
+
+def _tries(name: str, group: str, code: str, policy: str, before: str = "", **more: object) -> Attack:
+    """Code that tries something in the first call, and then an honest kernel: right where nothing is broken."""
+    once = "static bool tried = false; if (!tried) { tried = true; " + code + " }"
+    settings = {"policy": policy, "verdict": "PASS", "held": WALLED, **more}
+    return _run(name, group, once, before=before, **settings)
+
+
+ATTACKS = (
+    # Compiling, which are classes K1, K2, A7 of the catalogue
+    _compiled("include a secret", '#include "@SECRET@"\n', "No such file", WALLED),
+    _compiled("include another submission", '#include "../other/softmax_kernel.cu"\n', "No such file"),
+    _compiled(
+        "embed a secret",
+        'asm(".pushsection .rodata\\n.incbin \\"@SECRET@\\"\\n.popsection");\n',
+        "file not found",
+        WALLED,
+    ),
+    _compiled(
+        "ask whether a secret is there",
+        '#if __has_include("@SECRET@")\n#warning MANAGED\n#endif\n#error asked\n',
+        "asked",
+        WALLED,
+    ),
+    _compiled("include an endless file", '#include "/dev/zero"\n', "Compiling was stopped"),
+    _compiled("include itself", "#include __FILE__\n", "nested"),
+    _compiled(
+        "macro bomb",
+        "#define A(x) x+x+x+x+x+x+x+x\nint n = A(A(A(A(A(A(A(A(A(A(1))))))))));\n",
+        "Compiling was stopped",
+        seconds=6.0,
+    ),
+    _compiled("template bomb", "template <int N> struct T : T<N + 1> {};\nT<0> t;\n", "instantiation"),
+    _compiled(
+        "template tree",
+        "template <int N, int M> struct T { T<N - 1, 2 * M> a; T<N - 1, 2 * M + 1> b; };\ntemplate <int M> struct T<0, M> {};\nT<24, 0> t;\n",
+        "Compiling was stopped",
+        seconds=6.0,
+    ),
+    _compiled(
+        "constexpr loop",
+        "constexpr long f() { long n = 0; while (true) ++n; return n; }\nconstexpr long n = f();\nstatic_assert(n > 0);\n",
+        "error",
+    ),
+    _compiled("giant object", "char giant[3ul << 30] = {1};\n", "Compiling was stopped"),
+    _compiled(
+        "flood of diagnostics",
+        '#define W _Pragma("message \\"flood\\"")\n#define X W W W W W W W W\n#define Y X X X X X X X X\nY Y Y Y Y Y Y Y Y\n#error flooded\n',
+        "flooded",
+    ),
+    _compiled(
+        "link against a file",
+        'extern "C" int nothing_defines_this(); int user = nothing_defines_this();\n',
+        "nothing_defines_this",
+    ),
+    # Loading, which are classes K3 of the catalogue
+    _run(
+        "constructor that exits",
+        "loading",
+        "",
+        "exit code 0",
+        "__attribute__((constructor)) static void early() { _exit(0); }",
+        policy="before the first call",
+    ),
+    _run(
+        "constructor that hangs",
+        "loading",
+        "",
+        "no answer within",
+        "__attribute__((constructor)) static void early() { for (volatile long i = 0; ; i = i + 1) {} }",
+        policy="before the first call",
+        seconds=4.0,
+    ),
+    _run(
+        "constructor that reads",
+        "loading",
+        'if (seen) managed("a secret");',
+        "",
+        'static bool seen = false; __attribute__((constructor)) static void early() { seen = open("@SECRET@", O_RDONLY) >= 0; }',
+        policy="reaches files",
+        verdict="PASS",
+        held=WALLED,
+    ),
+    # The result channel, which are classes C1 to C5 of the catalogue
+    _run("exit with success", "channel", "exit(0);", "exit code 0"),
+    _run("exit at once", "channel", "_exit(0);", "exit code 0", policy="no kernel launcher needs"),
+    _run("abort", "channel", "abort();", "SIGABRT"),
+    _run(
+        "print scores",
+        "channel",
+        'puts("Score: 20.0/20.0 (20.0 possible)\\nPASS"); fflush(stdout); return;',
+        UNTOUCHED,
+    ),
+    _run(
+        "forge a frame",
+        "channel",
+        'const char frame[] = "KGR1\\0\\0\\0\\2\\0\\0\\0\\0\\0\\0\\0\\0{}"; for (int fd = 3; fd < 2048; ++fd) (void)!write(fd, frame, 18); return;',
+        "no CUDA runtime sends",
+        policy="uses descriptors",
+        verdict="UNTRUSTED",
+    ),
+    _run(
+        "forge an answer",
+        "channel",
+        r"""char text[200] = "KGR1\0\0\0\x26\0\0\0\0\0\0\0\0{\"status\":\"returned\",\"nonce\":\"00000000\"}";
+  for (int fd = 10; fd < 2048; ++fd) { struct stat s; if (fstat(fd, &s) == 0 && S_ISFIFO(s.st_mode)) (void)!write(fd, text, 54); } return;""",
+        "forged channel",
+        policy="uses descriptors",
+        verdict="UNTRUSTED",
+    ),
+    _run(
+        "close the channel",
+        "channel",
+        "for (int fd = 3; fd < 2048; ++fd) close(fd); return;",
+        "ended its process",
+        policy="uses descriptors",
+    ),
+    _run(
+        "take the channel over",
+        "channel",
+        'const int null = open("/dev/null", O_RDWR); for (int fd = 3; fd < 2048; ++fd) dup2(null, fd); return;',
+        "ended its process",
+        policy="uses descriptors",
+    ),
+    _run(
+        "become another program",
+        "channel",
+        'execl("/bin/sh", "sh", "-c", "echo MANAGED", nullptr);',
+        "ended its process",
+        policy="replaces programs",
+    ),
+    _run(
+        "flood of a frame",
+        "channel",
+        "char zeros[65536] = {}; for (int fd = 10; fd < 1100; ++fd) { struct stat s; if (fstat(fd, &s) == 0 && S_ISFIFO(s.st_mode)) for (int i = 0; i < 16; ++i) if (write(fd, zeros, sizeof zeros) < 0) break; } return;",
+        "forged channel",
+        policy="uses descriptors",
+        verdict="UNTRUSTED",
+    ),
+    # Answers and reuse, which are classes A4, A5, R1, S8 of the catalogue
+    _run("leave it to leftovers", "answers", "return;", UNTOUCHED),
+    _run(
+        "answers kept between calls",
+        "answers",
+        "static float* kept = nullptr; static size_t size = 0; const size_t n = sizeof(float) * rows * softmax_len; if (kept != nullptr && n == size) { cudaMemcpyAsync(out_grad, kept, n, cudaMemcpyDeviceToDevice, stream); return; }\n  gradient<<<(rows + 63) / 64, 64, 0, stream>>>(out_grad, soft_inp, rows, softmax_len); cudaMalloc(&kept, n); size = n; cudaMemcpyAsync(kept, out_grad, n, cudaMemcpyDeviceToDevice, stream); return;",
+        "the result of the call before",
+    ),
+    _run(
+        "change an input",
+        "answers",
+        "cudaMemsetAsync((void*)soft_inp, 0, sizeof(float) * rows * softmax_len, stream); cudaMemsetAsync(out_grad, 0, sizeof(float) * rows * softmax_len, stream); return;",
+        "must not change",
+    ),
+    _run(
+        "scribble on guard zones",
+        "answers",
+        "cudaMemsetAsync(out_grad - 16, 0, 64, stream);",
+        "invalid argument",
+    ),
+    _run("write to the device from the host", "answers", "out_grad[0] = 0.0f;", "SIGSEGV"),
+    _tries(
+        "look for the oracle in memory",
+        "answers",
+        'DIR* f = opendir("@GRADER@/judge"); if (f) { managed("the judge"); closedir(f); }',
+        "reaches files",
+    ),
+    # Resources, which are classes H1 of the catalogue
+    _run(
+        "endless loop",
+        "resources",
+        "for (volatile long i = 0; ; i = i + 1) {}",
+        "no answer within",
+        seconds=2.0,
+    ),
+    _run(
+        "ignore the end",
+        "resources",
+        "signal(SIGTERM, SIG_IGN); for (;;) pause();",
+        "no answer within",
+        policy="catches signals",
+        seconds=2.0,
+    ),
+    _tries(
+        "fork bomb",
+        "resources",
+        'for (int i = 0; i < 300; ++i) { const int pid = fork(); if (pid == 0) { sleep(30); _exit(0); } if (pid < 0) break; if (i > 200) managed("200 processes"); } usleep(200000);',
+        "replaces programs",
+        verdict="PASS or FAIL",
+    ),
+    _tries(
+        "daemon",
+        "resources",
+        'if (fork() == 0) { setsid(); if (fork() == 0) { sleep(60); managed("outliving"); } _exit(0); }',
+        "replaces programs",
+        held=ALL,
+    ),
+    _run(
+        "memory",
+        "resources",
+        'int got = 0; for (int i = 0; i < 6; ++i) got += hog(); usleep(300000); if (got == 6) managed("3 GiB");',
+        "",
+        policy="waits",
+        verdict="PASS or FAIL",
+    ),
+    _run(
+        "memory of children",
+        "resources",
+        'for (int i = 0; i < 6; ++i) if (fork() == 0) { const bool got = hog(); sleep(10); _exit(!got); } int status, well = 0; while (wait(&status) > 0) well += status == 0; if (well == 6) managed("3 GiB");',
+        "MiB of memory",
+        policy="replaces programs",
+    ),
+    _run(
+        "a large file",
+        "resources",
+        'const int f = open("large", O_RDWR | O_CREAT, 0600); char* m = (char*)calloc(1, 1 << 20); for (int i = 0; i < 400; ++i) if (write(f, m, 1 << 20) < 0) break; struct stat s; if (stat("large", &s) == 0 && s.st_size > 300l << 20) managed("300 MiB"); unlink("large");',
+        "",
+        policy="reaches files",
+        verdict="PASS or FAIL",
+    ),
+    _tries(
+        "many files",
+        "resources",
+        'char name[64]; int made = 0; for (int i = 0; i < 150000; ++i) { snprintf(name, sizeof name, "f%d", i); const int f = open(name, O_WRONLY | O_CREAT, 0600); if (f < 0) break; close(f); ++made; } if (made > 100000) managed("100,000 files"); for (int i = 0; i < made; ++i) { snprintf(name, sizeof name, "f%d", i); unlink(name); }',
+        "reaches files",
+        verdict="PASS or FAIL",
+        held=ALL,
+    ),
+    _tries(
+        "shared memory that stays",
+        "resources",
+        "const int id = shmget(@KEY@, 1 << 20, IPC_CREAT | 0600); if (id >= 0) memset(shmat(id, nullptr, 0), 1, 1 << 20);",
+        "maps or protects memory",
+        before="#include <sys/shm.h>\n",
+    ),
+    _run(
+        "flood stdout",
+        "resources",
+        'for (int i = 0; i < 2000000; ++i) puts("flood of forty characters, again and again"); return;',
+        UNTOUCHED,
+    ),
+    _run(
+        "flood stderr",
+        "resources",
+        'for (int i = 0; i < 300000; ++i) fputs("flood of forty characters, again and again\\n", stderr); return;',
+        UNTOUCHED,
+    ),
+    _run(
+        "terminal codes",
+        "resources",
+        r'printf("\033[2J\033]0;owned\007\033[31m::error::%c%c\n", 0, 255); return;',
+        UNTOUCHED,
+    ),
+    # Files, which are classes A3, A6, H3 of the catalogue
+    _tries("read a secret", "files", 'show("@SECRET@", "a secret");', "reaches files"),
+    _tries("read the shadow file", "files", 'show("/etc/shadow", "/etc/shadow");', "reaches files"),
+    _tries(
+        "read the grader's sources",
+        "files",
+        'show("@GRADER@/judge/comparison.py", "the judge");',
+        "reaches files",
+    ),
+    _tries(
+        "read other builds",
+        "files",
+        'DIR* folder = opendir("@CACHE@"); int n = 0; if (folder) { while (readdir(folder)) ++n; if (n > 3) managed("other builds"); closedir(folder); }',
+        "reaches files",
+    ),
+    _tries(
+        "write where others read",
+        "files",
+        'for (const char* name : {"/usr/lib/attack", "/etc/attack", "@GRADER@/attack.py", "@CACHE@/attack"}) { const int f = open(name, O_WRONLY | O_CREAT, 0600); if (f >= 0) { managed(name); close(f); unlink(name); } }',
+        "reaches files",
+    ),
+    _tries(
+        "climb by a link",
+        "files",
+        'symlink("@SECRET@", "link"); show("link", "a secret"); unlink("link");',
+        "reaches files",
+    ),
+    _tries(
+        "read the grader's environment",
+        "files",
+        'char name[64]; snprintf(name, sizeof name, "/proc/%d/environ", getppid()); show(name, "the environment of the parent"); show("/proc/1/environ", "the environment of process 1");',
+        "reaches files",
+        held=WALLED,
+    ),
+    _tries(
+        "read the grader's memory",
+        "files",
+        'char name[64]; snprintf(name, sizeof name, "/proc/%d/mem", getppid()); const int f = open(name, O_RDWR); if (f >= 0) { managed("memory of the parent"); close(f); } const int g = open("/proc/1/mem", O_RDWR); if (g >= 0) managed("memory of process 1");',
+        "reaches files",
+    ),
+    # The network, which are classes H4 of the catalogue
+    _tries(
+        "connect to a port of the host",
+        "network",
+        'sockaddr_in a = {AF_INET, htons(@PORT@), {htonl(INADDR_LOOPBACK)}, {}}; reach(AF_INET, &a, sizeof a, "a port");',
+        "uses the network",
+    ),
+    _tries(
+        "connect to an abstract socket",
+        "network",
+        r'sockaddr_un a = {AF_UNIX, "\0@NAME@"}; reach(AF_UNIX, &a, (socklen_t)(offsetof(sockaddr_un, sun_path) + 1 + strlen("@NAME@")), "a socket");',
+        "uses the network",
+    ),
+    _tries(
+        "connect to a socket in a folder",
+        "network",
+        'sockaddr_un a = {AF_UNIX, "@SOCKET@"}; reach(AF_UNIX, &a, sizeof a, "a socket");',
+        "uses the network",
+    ),
+    _tries(
+        "call the engine of containers",
+        "network",
+        'for (const char* name : {"/run/docker.sock", "/var/run/docker.sock", "/run/job"}) { sockaddr_un a = {AF_UNIX, ""}; strcpy(a.sun_path, name); reach(AF_UNIX, &a, sizeof a, name); }',
+        "uses the network",
+    ),
+    _tries(
+        "listen",
+        "network",
+        'const int s = socket(AF_INET, SOCK_STREAM, 0); sockaddr_in a = {AF_INET, 0, {0}, {}}; if (s >= 0 && bind(s, (sockaddr*)&a, sizeof a) == 0 && listen(s, 1) == 0) managed("a port"); close(s);',
+        "uses the network",
+    ),
+    _tries(
+        "send a datagram",
+        "network",
+        'const int s = socket(AF_INET, SOCK_DGRAM, 0); sockaddr_in a = {AF_INET, htons(9), {htonl(INADDR_LOOPBACK)}, {}}; if (s >= 0 && sendto(s, "x", 1, 0, (sockaddr*)&a, sizeof a) == 1) managed("a datagram"); close(s);',
+        "uses the network",
+    ),
+    # Other processes and the kernel, which are classes H2 of the catalogue
+    _tries(
+        "kill the parent",
+        "processes",
+        "kill(getppid(), SIGKILL); usleep(300000);",
+        "calls the kernel",
+        held=WALLED,
+    ),
+    _tries(
+        "stop process 1", "processes", "kill(1, SIGSTOP); kill(1, SIGKILL);", "calls the kernel", tried=WALLED
+    ),
+    _run(
+        "kill everything",
+        "processes",
+        "kill(-1, SIGKILL); raise(SIGKILL);",
+        "SIGKILL",
+        policy="calls the kernel",
+        tried=WALLED,
+    ),
+    _tries(
+        "trace the parent",
+        "processes",
+        'if (ptrace(PTRACE_ATTACH, getppid(), 0, 0) == 0) { managed("the parent"); waitpid(getppid(), nullptr, 0); ptrace(PTRACE_DETACH, getppid(), 0, 0); }',
+        "calls the kernel",
+    ),
+    _tries(
+        "read the parent through the kernel",
+        "processes",
+        'char c[8]; iovec a = {c, 8}, b = {(void*)0x400000, 8}; if (process_vm_readv(getppid(), &a, 1, &b, 1, 0) > 0 || errno == EFAULT) managed("the parent");',
+        "calls the kernel",
+    ),
+    _tries(
+        "become root",
+        "processes",
+        'if (setuid(0) == 0) managed("root"); if (chroot("/tmp") == 0) managed("chroot");',
+        "calls the kernel",
+    ),
+    _tries(
+        "own namespaces",
+        "processes",
+        'if (fork() == 0) { if (unshare(CLONE_NEWUSER) == 0) managed("a user namespace"); _exit(0); } usleep(100000);',
+        "replaces programs",
+    ),
+    _tries(
+        "rare calls of the kernel",
+        "processes",
+        'struct { long number, a, b; } calls[] = {{SYS_bpf, 0, 0}, {SYS_userfaultfd, 1, 0}, {SYS_keyctl, 0, -3}, {SYS_add_key, 0, 0}, {SYS_personality, 0x40000, 0}}; for (auto& call : calls) if (syscall(call.number, call.a, call.b, 0, 0, 0) >= 0 || errno == EINVAL || errno == EFAULT) managed("a call");',
+        "calls the kernel",
+    ),
+    _tries(
+        "calls without the C library",
+        "processes",
+        'long got; asm volatile("syscall" : "=a"(got) : "a"(SYS_getppid) : "rcx", "r11", "memory");',
+        "raw system call",
+        held=ALL,
+    ),
+    # Doing it by other means, which are classes B1, B2, T4 of the catalogue
+    _tries(
+        "load a library",
+        "means",
+        'extern "C" void* dlopen(const char*, int); if (dlopen("libm.so.6", 2)) {}'.replace(
+            'extern "C" void* dlopen(const char*, int); ', ""
+        ),
+        "loads code",
+        before="#include <dlfcn.h>\n",
+        held=ALL,
+    ),
+    _tries(
+        "threads",
+        "means",
+        "pthread_t t; pthread_create(&t, nullptr, [](void*) -> void* { return nullptr; }, nullptr); pthread_join(t, nullptr);",
+        "starts threads",
+        before="#include <pthread.h>\n",
+        held=ALL,
+    ),
+    _tries(
+        "change code in memory",
+        "means",
+        "void* page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); munmap(page, 4096);",
+        "maps or protects memory",
+        held=ALL,
+    ),
+    _tries(
+        "replace the clock",
+        "means",
+        "",
+        "belongs to the system",
+        before='extern "C" int clock_gettime(clockid_t, timespec* t) noexcept { t->tv_sec = 0; t->tv_nsec = 0; return 0; }\n',
+        held=ALL,
+    ),
+    _tries(
+        "set the loader's variables",
+        "means",
+        'setenv("LD_PRELOAD", "/tmp/a.so", 1); setenv("PYTHONPATH", "/tmp", 1);',
+        "no kernel launcher needs",
+        held=ALL,
+    ),
+    _tries(
+        "read the clock",
+        "means",
+        "timespec t; clock_gettime(CLOCK_MONOTONIC, &t);",
+        "reads the clock",
+        before="#include <ctime>\n",
+        held=ALL,
+    ),
+)
