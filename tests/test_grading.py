@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from grader import grading
+from grader import grading, judging
 from grader.assignments.assignment import load
+from grader.bench import Bench, Machine
 from grader.build.partial import FileBuild
 from grader.devices.profile import ProfileError
 from grader.judge.diagnosis import NOTHING_WRITTEN
@@ -147,7 +148,7 @@ def test_a_bench_that_remembers_judges_as_one_that_does_not(submission: Path) ->
         "const float variance = square[0] / hidden;",
         "const float variance = square[0] / (hidden - 1);",
     )
-    bench = grading.Bench(remembers=True, problems_at_once=1)
+    bench = Bench(remembers=True, problems_at_once=1)
     assignment = load("llm_systems_3")
     for path in (submission, REFERENCE, submission):
         request = grading.Request(path, assignment, ("layernorm_forward",), "sim", "auto", "auto", seed=1)
@@ -158,7 +159,7 @@ def test_a_bench_that_remembers_judges_as_one_that_does_not(submission: Path) ->
 def test_what_was_built_ahead_is_taken_if_it_is_of_the_same_files(submission: Path) -> None:
     assignment = load("llm_systems_3")
     request = grading.Request(submission, assignment, ("softmax_backward",), "sim", "auto", "auto", seed=1)
-    built = grading.build_ahead(request, grading.Bench())
+    built = grading.build_ahead(request, Bench())
     assert built is not None
     marked = grading.Built(
         built.sha256,
@@ -173,7 +174,7 @@ def test_what_was_built_ahead_is_taken_if_it_is_of_the_same_files(submission: Pa
     assert "nothing" in second.build.log
 
 
-class Profiler(grading.Bench):
+class Profiler(Bench):
     """The simulator, with a device beside it that tells when it timed a kernel and when it profiled one."""
 
     l2_bytes = 1
@@ -183,9 +184,9 @@ class Profiler(grading.Bench):
         self.pytorch = Others(absent="PyTorch is not of interest here")
         self.done: list[str] = []
         self.why_not = why_not
-        monkeypatch.setattr(grading, "measure", self.measure)
+        monkeypatch.setattr(judging, "measure", self.measure)
 
-    def machine(self, device: str, sandbox: str) -> grading.Machine:
+    def machine(self, device: str, sandbox: str) -> Machine:
         return replace(super().machine(device, sandbox), gpu=self)  # type: ignore[arg-type]
 
     def measure(self, timing: Timing, target: float, _memory: object) -> Measured:

@@ -14,6 +14,7 @@ import pytest
 
 from grader import grading
 from grader.assignments.assignment import load
+from grader.bench import Bench
 from grader.devices.device import Status
 from grader.devices.runner import RunnerError
 from grader.judge.pytorch import Others
@@ -22,6 +23,8 @@ from grader.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from grader.bench import Machine
 
 REFERENCE = Path(__file__).parents[1] / "reference"
 PATIENCE = 60.0
@@ -61,7 +64,7 @@ class Clock:
         return self.sessions[-1]
 
 
-class Bench(grading.Bench):
+class Bench(Bench):
     """The simulator, with a clock beside it."""
 
     def __init__(self, clock: Clock) -> None:
@@ -69,7 +72,7 @@ class Bench(grading.Bench):
         self.clock = clock
         self.pytorch = Others(absent="PyTorch is not of interest here")
 
-    def machine(self, device: str, sandbox: str) -> grading.Machine:
+    def machine(self, device: str, sandbox: str) -> Machine:
         return replace(super().machine(device, sandbox), gpu=self.clock)  # type: ignore[arg-type]
 
 

@@ -22,7 +22,8 @@ from grader.batch.crew import WORKER, Crew, EndedError, NobodyLeftError, Place, 
 from grader.batch.discovery import Discovery, Entry, discover
 from grader.batch.records import Device, Records, Wish, class_seed, fault, finished
 from grader.exit_codes import ExitCode
-from grader.grading import grader_info, without_cases
+from grader.grading import grader_info
+from grader.judging import without_cases
 from grader.reports.escaping import plain
 from grader.reports.folder import RECORD
 from grader.results import Record, SubmissionInfo

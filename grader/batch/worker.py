@@ -23,6 +23,7 @@ from pydantic import TypeAdapter
 
 from grader import grading
 from grader.assignments.assignment import load
+from grader.bench import Bench
 from grader.build.compile import BuildError
 from grader.build.toolchain import ToolchainError
 from grader.devices.device import DeviceError
@@ -65,7 +66,7 @@ def main() -> None:
     threading.Thread(target=_watch, args=(options.lifeline,), daemon=True).start()
     torch.set_num_threads(1)  # there is a worker per processor
     turn = Turn(options.turn) if options.turn else None
-    bench = grading.Bench(remembers=True, problems_at_once=1, turn=turn)
+    bench = Bench(remembers=True, problems_at_once=1, turn=turn)
     try:
         for line in sys.stdin:
             print(json.dumps(answer(json.loads(line), bench)), file=answers, flush=True)
@@ -73,7 +74,7 @@ def main() -> None:
         sys.exit(ExitCode.INTERRUPTED)
 
 
-def answer(asked: dict[str, Any], bench: grading.Bench) -> dict[str, Any]:
+def answer(asked: dict[str, Any], bench: Bench) -> dict[str, Any]:
     """What ``asked["operation"]`` gives: ``look``, ``build`` or ``grade``; see the functions below."""
     if asked["operation"] == "look":
         return _look(asked, bench)
@@ -90,7 +91,7 @@ def answer(asked: dict[str, Any], bench: grading.Bench) -> dict[str, Any]:
     return _build(request, bench) if asked["operation"] == "build" else _grade(request, bench, asked["built"])
 
 
-def _look(asked: dict[str, Any], bench: grading.Bench) -> dict[str, Any]:
+def _look(asked: dict[str, Any], bench: Bench) -> dict[str, Any]:
     """The device as it is now, or the ``error`` why there is none; and the files that problems are in."""
     files = grading.graded_files(load(asked["assignment"]))
     try:
@@ -102,7 +103,7 @@ def _look(asked: dict[str, Any], bench: grading.Bench) -> dict[str, Any]:
     return {"files": files, "kind": info.kind, "name": info.name, "compiler": info.compiler}
 
 
-def _build(request: grading.Request, bench: grading.Bench) -> dict[str, Any]:
+def _build(request: grading.Request, bench: Bench) -> dict[str, Any]:
     """What was ``built``; nothing where grading will meet the reason, and say it."""
     try:
         with bench.turn:
@@ -113,7 +114,7 @@ def _build(request: grading.Request, bench: grading.Bench) -> dict[str, Any]:
     return {"built": None if built is None else _BUILT.dump_python(built, mode="json")}
 
 
-def _grade(request: grading.Request, bench: grading.Bench, built: object) -> dict[str, Any]:
+def _grade(request: grading.Request, bench: Bench, built: object) -> dict[str, Any]:
     """The ``record``."""
     ahead = None if built is None else _BUILT.validate_python(built)
     record = grading.grade(request, bench=bench, built=ahead)

@@ -26,8 +26,8 @@ from random import Random
 from statistics import fmean, median, stdev
 from typing import TYPE_CHECKING, Any
 
-from grader import grading
 from grader.assignments.assignment import load
+from grader.bench import Machine, find_machine
 from grader.build.cache import Cache
 from grader.build.compile import build, compile_limits
 from grader.devices.calls import request
@@ -72,7 +72,7 @@ ROWS = ("batch_size", "rows")  # scalars that say how many rows a call works on
 class Bench:
     """What an experiment needs of the machine."""
 
-    machine: grading.Machine
+    machine: Machine
 
     def library(self, folder: Path, problem: Problem) -> Path:
         """The built library of ``folder`` for a problem."""
@@ -282,7 +282,7 @@ def main(arguments: Sequence[str]) -> int:
     began = time.monotonic()
     options.late = lambda: time.monotonic() - began > options.seconds
     options.save = lambda found: options.json and options.json.write_text(json.dumps(found, indent=1))
-    found = run(Bench(grading.find_machine("gpu", "auto")), options)
+    found = run(Bench(find_machine("gpu", "auto")), options)
     options.save(found)
     print("\n".join(table(options.experiment, found)))
     print(f"{options.experiment}: {time.monotonic() - began:.0f} s")

@@ -6,9 +6,10 @@ import pytest
 from test_speed import processes
 
 from grader.assignments.assignment import load
-from grader.grading import grader_info, without_cases
+from grader.grading import grader_info
 from grader.judge.appeal import appeals
 from grader.judge.speed import assessed
+from grader.judging import without_cases
 from grader.results import PerformanceResult, Points, Record, SubmissionInfo
 from grader.verdict import Verdict
 

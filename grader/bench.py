@@ -1,0 +1,108 @@
+"""What a process grades with: the machine it found, and what its gradings share."""
+
+from __future__ import annotations
+
+import os
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from grader.baseline.programs import build_baseline
+from grader.build.cache import Cache
+from grader.build.toolchain import find as find_toolchain
+from grader.devices.gpu import Gpu
+from grader.devices.select import select as select_device
+from grader.judge.remembered import remembered
+from grader.problems import load_all
+from grader.results import DeviceInfo, SandboxInfo
+from grader.sandbox.backends import select as select_sandbox
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    from grader.build.toolchain import Toolchain
+    from grader.devices.device import Device
+    from grader.judge import pytorch
+    from grader.problems.problem import Problem
+    from grader.sandbox.sandbox import Sandbox
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What was found on this machine to grade with, and how a record tells it."""
+
+    sandbox: Sandbox
+    sandbox_info: SandboxInfo
+    device_info: DeviceInfo
+    toolchain: Toolchain
+    device: Device
+    checker: Device  # the sim, which has the checkers; the device itself without a GPU
+    gpu: Gpu | None  # the device where it has a clock
+    baseline: Mapping[Path, tuple[str, ...]]  # what speed is measured against, built for that GPU
+
+
+def find_machine(device: str, sandbox: str) -> Machine:
+    """What this machine has to grade with, where ``device`` and ``sandbox`` are the options of ``grade``.
+
+    Raises:
+        ToolchainError, SandboxError, BuildError, DeviceError: something is missing; the message says what.
+    """
+    backend = select_sandbox(sandbox)
+    probe = backend.probe()
+    sandbox_info = SandboxInfo(
+        backend=backend.name, enforced=list(probe.enforced), not_enforced=list(probe.not_enforced)
+    )
+    toolchain = find_toolchain(backend.image)
+    choice = select_device(device, backend, toolchain.runtime)
+    chosen = choice.device
+    device_info = DeviceInfo(
+        kind=chosen.kind, name=chosen.name, reason=choice.reason, compiler=f"nvcc {toolchain.version}"
+    )
+    if not isinstance(chosen, Gpu):
+        return Machine(backend, sandbox_info, device_info, toolchain, chosen, chosen, None, {})
+    checker = select_device("sim", backend, None).device
+    baseline = build_baseline(toolchain, backend, Cache(), chosen.architecture)
+    return Machine(backend, sandbox_info, device_info, toolchain, chosen, checker, chosen, baseline)
+
+
+class Bench:
+    """What the gradings of one process share.
+
+    Args:
+        remembers: whether to look at the machine once, and to compute inputs and oracles once for all
+            submissions that meet the same seed (400 MB for the first assignment).
+        problems_at_once: how many problems of a submission are judged side by side on the sim.
+        turn: held while the device works for a submission, where other processes share it.
+    """
+
+    def __init__(
+        self,
+        *,
+        remembers: bool = False,
+        problems_at_once: int | None = None,
+        turn: AbstractContextManager[object] | None = None,
+    ) -> None:
+        self._remembers = remembers
+        self._machines: dict[tuple[str, str], Machine] = {}
+        self._problems: dict[str, Problem] = {}
+        self._seed: int | None = None
+        self.problems_at_once = problems_at_once or os.cpu_count() or 1
+        self.turn = turn or nullcontext()
+        self.pytorch: pytorch.Others | None = None  # what the first grading on a GPU found
+
+    def machine(self, device: str, sandbox: str, *, again: bool = False) -> Machine:
+        """What there is to grade with, looked for ``again`` if so asked; see ``find_machine``."""
+        if again or not self._remembers or (device, sandbox) not in self._machines:
+            self._machines[device, sandbox] = find_machine(device, sandbox)
+        return self._machines[device, sandbox]
+
+    def problems(self, seed: int) -> Mapping[str, Problem]:
+        """Every problem of the package, for judging its cases drawn from ``seed``."""
+        if not self._remembers:
+            return load_all()
+        if seed != self._seed:
+            self._problems = {name: remembered(problem) for name, problem in load_all().items()}
+            self._seed = seed
+        return self._problems
