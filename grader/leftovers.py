@@ -53,11 +53,14 @@ def prefix() -> str:
 
 def sweep(folder: Path | None = None) -> None:
     """Remove the folders of graders that are gone from ``folder``, by default that for temporary files."""
-    folder = folder or Path(tempfile.gettempdir())
-    for path in folder.glob("grader-*"):
-        found = _OWNER.match(path.name)
-        if found is not None and orphaned(found[1]):
-            remove(path)
+    for path in orphans(folder or Path(tempfile.gettempdir())):
+        remove(path)
+
+
+def orphans(folder: Path) -> list[Path]:
+    """What graders that are gone have left in ``folder``."""
+    owners = ((path, _OWNER.match(path.name)) for path in folder.glob("grader-*"))
+    return [path for path, found in owners if found is not None and orphaned(found[1])]
 
 
 def remove(folder: Path) -> None:

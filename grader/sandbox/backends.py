@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from grader import leftovers
+from grader.sandbox import cgroup
 from grader.sandbox.bubblewrap import BubblewrapSandbox
 from grader.sandbox.docker import DockerSandbox
 from grader.sandbox.process import ProcessSandbox
@@ -35,6 +36,7 @@ def select(name: str = "auto") -> Sandbox:
             f"There is no {name} sandbox. Use --sandbox {', '.join(BACKENDS)}, or leave it out."
         )
     leftovers.sweep()
+    cgroup.sweep()
     for backend in BACKENDS.values():
         if name in ("auto", backend.name):
             sandbox: Sandbox = backend()

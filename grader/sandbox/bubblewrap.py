@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from grader import leftovers
 from grader.sandbox import seccomp
-from grader.sandbox.live import Command, Live, finish, rlimits, temporary_space
+from grader.sandbox.live import Command, Live, bounds, finish, groups, rlimits, temporary_space
 from grader.sandbox.loader import loader_path
 from grader.sandbox.process import clean_environment, collect
 from grader.sandbox.sandbox import Ended, Job, Limits, Probe
@@ -59,17 +59,14 @@ _CONTAINER_REMEDY = (
 )
 _ENFORCED = (
     "wall time",
-    "memory of each process, and of all together as sampled",
     "size of each file and of all files together, and their number as sampled",
     "printed output",
-    "number of processes",
     "no process survives the job",
     "only the inputs are visible, read-only",
     "no network, no sockets of the host",
     "no privileges, another user's processes out of reach",
     "clean environment, no inherited descriptors",
 )
-_NOT_ENFORCED = ("memory of many processes between two samples",)
 
 # ``cp`` runs as the job's user: whatever stands under a name, only its bytes can arrive.
 _WITH_RESULTS = (
@@ -102,10 +99,10 @@ class BubblewrapSandbox:
         if outcome.ended is not Ended.EXITED or outcome.code != 0:
             why = outcome.note or outcome.stderr.decode(errors="replace")
             return Probe(False, version, (), (), _remedy(why, os.getuid()))
-        lacking: tuple[str, ...] = _NOT_ENFORCED
+        enforced, lacking = bounds()
         if not seccomp.available():
             lacking = (*lacking, "system calls (pip install pyseccomp)")
-        return Probe(True, version, _ENFORCED, lacking, "")
+        return Probe(True, version, (*_ENFORCED, *enforced), lacking, "")
 
     def run(self, job: Job) -> Outcome:
         """Run ``job`` to its end within its limits."""
@@ -135,6 +132,7 @@ class BubblewrapSandbox:
             finish=_finisher(job, results, status),
             pass_fds=(*job.pass_fds, *handed),
             own_folders=(str(_FOLDER), _SHARED_MEMORY),
+            groups=groups(job.limits, job.limits.scratch_bytes + _SHARED_MEMORY_BYTES),
             rlimits=rlimits(job.limits),
         )
         try:

@@ -36,6 +36,7 @@ TCP, SCOPES = 0b11, 0b11  # bind and connect; abstract sockets and signals
 TICK_SECONDS = 0.05
 SCRATCH_TICKS = 5  # walking files costs more than reading /proc
 MOST_FILES = 20_000
+OF_CONTAINER = ("/sys/fs/cgroup", "/sys/fs/cgroup/memory")
 MOST_DESCRIPTORS = 250  # that one message can carry
 ABOVE = 1024  # the numbers that a job may know its descriptors by
 PATIENCE_SECONDS = 10.0  # for killed processes to go: one inside the GPU driver takes its time
@@ -208,6 +209,13 @@ def close_off(readable: list[str], writable: list[str]) -> None:
 
 def _start(config: dict[str, Any]) -> subprocess.Popen[bytes]:
     def confine() -> None:
+        for group in config["groups"]:
+            with open(f"{group}/cgroup.procs", "w", encoding="ascii") as members:  # noqa: PTH123
+                members.write("0")
+        # Where memory ends, the kernel shall end the job before its keeper or the grader.
+        ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)  # else /proc/self is root's
+        with open("/proc/self/oom_score_adj", "w", encoding="ascii") as score:  # noqa: PTH123
+            score.write("1000")
         if config["readable"] is not None:
             close_off(config["readable"], [config["folder"]])
         for name, value in config["rlimits"].items():
@@ -226,9 +234,9 @@ def _start(config: dict[str, Any]) -> subprocess.Popen[bytes]:
     )
 
 
-def _out_of_memory() -> bool:
-    """Whether the kernel ended a process for the memory of this container, by cgroup v2 or v1."""
-    told = _read("/sys/fs/cgroup/memory.events") or _read("/sys/fs/cgroup/memory/memory.oom_control")
+def _out_of_memory(groups: tuple[str, ...]) -> bool:
+    """Whether the kernel ended a process for the memory of one of ``groups``, of cgroup v2 or v1."""
+    told = "".join(_read(f"{group}/memory.events") + _read(f"{group}/memory.oom_control") for group in groups)
     return any(line.startswith("oom_kill ") and line.split()[1] != "0" for line in told.splitlines())
 
 
@@ -257,7 +265,7 @@ def keep(config: dict[str, Any], *, contained: bool) -> dict[str, Any]:
     }
     if not end_all():
         status |= {"ended": "lost", "note": "a process of the job could not be killed"}
-    elif contained and how in ("exited", "signalled") and _out_of_memory():
+    elif how in ("exited", "signalled") and _out_of_memory(OF_CONTAINER if contained else config["groups"]):
         status |= {
             "ended": "memory",
             "note": f"more than {(config['memory_bytes'] or 0) >> 20} MiB of memory",
@@ -312,6 +320,9 @@ def main() -> None:
     if sys.argv[1].startswith("{"):
         config = json.loads(sys.argv[1])
         status = keep(config, contained=False)
+        for group in config["groups"]:
+            with contextlib.suppress(OSError):
+                os.rmdir(group)  # noqa: PTH106
     else:
         config, outputs, _connected = received(sys.argv[1])
         status = keep(config, contained=True)

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
+from grader.sandbox import cgroup
 from grader.sandbox.sandbox import Ended, Outcome, SandboxError
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
     from grader.sandbox.sandbox import Job, Limits
 
+UNMAPPED = "memory in files that no process maps"
+_OWN_PROCESSES = 4  # what bwrap and a shell for the results take beside a job
 _GRACE_SECONDS = 15.0  # above the keeper's own patience
 
 
@@ -65,6 +68,7 @@ class Command:
     scratch: Path | None = None  # the folder to watch, where nothing else bounds what is written
     own_folders: tuple[str, ...] = ()  # whose bytes are bounded, but not the number of files in them
     rlimits: Mapping[str, int] = field(default_factory=dict)
+    groups: tuple[Path, ...] = ()  # control groups to run in, which the keeper removes
 
 
 def rlimits(limits: Limits) -> dict[str, int]:
@@ -129,6 +133,7 @@ def config(job: Job, command: Command) -> dict[str, object]:
         "environment": dict(command.environment),
         "pass_fds": command.pass_fds,
         "rlimits": dict(command.rlimits),
+        "groups": [str(group) for group in command.groups],
         "processes": limits.processes,
         "memory_bytes": memory_bytes(limits),
         "readable": None if command.readable is None else [str(path) for path in command.readable],
@@ -137,6 +142,26 @@ def config(job: Job, command: Command) -> dict[str, object]:
         "own_folders": command.own_folders,
         "wall_seconds": limits.wall_seconds,
     }
+
+
+def groups(limits: Limits, also_bytes: int) -> tuple[Path, ...]:
+    """Control groups for a job of these limits, where they can be made.
+
+    Args:
+        limits: of the job.
+        also_bytes: what its files in memory may take.
+    """
+    memory = memory_bytes(limits)
+    most = None if memory is None else memory + also_bytes
+    return cgroup.make(most, limits.processes + _OWN_PROCESSES) if cgroup.available() else ()
+
+
+def bounds() -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """How the memory and the number of all processes of a local job are bounded, and what is not."""
+    if cgroup.available():
+        return ("memory of each process, and of all together", "number of processes"), ()
+    held = ("memory of each process, and of all together as sampled", "number of processes, as sampled")
+    return held, (f"memory of many processes between two samples, {UNMAPPED}",)
 
 
 def memory_bytes(limits: Limits) -> int | None:

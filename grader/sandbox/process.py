@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from grader import leftovers
 from grader.sandbox.keeper import landlock_version
-from grader.sandbox.live import Command, Live, finish, rlimits, temporary_space
+from grader.sandbox.live import Command, Live, bounds, finish, groups, rlimits, temporary_space
 from grader.sandbox.sandbox import Probe
 
 if TYPE_CHECKING:
@@ -22,11 +22,9 @@ if TYPE_CHECKING:
 
 _ENFORCED = (
     "wall time",
-    "memory of each process, and of all together as sampled",
     "size of each file",
     "files in the working folder, as sampled",
     "printed output",
-    "number of processes, as sampled",
     "no process survives the job",
     "clean environment, no inherited descriptors",
 )
@@ -61,8 +59,9 @@ class ProcessSandbox:
         """Usable on any Linux; says what it does not stop."""
         usable = hasattr(os, "pidfd_open")
         remedy = "" if usable else "Linux 5.3 or newer"
-        enforced, lacking = walls(landlock_version())
-        return Probe(usable, platform.release(), (*_ENFORCED, *enforced), lacking, remedy)
+        (bounded, unbounded), (walled, open_) = bounds(), walls(landlock_version())
+        enforced = (*_ENFORCED, *bounded, *walled)
+        return Probe(usable, platform.release(), enforced, (*unbounded, *open_), remedy)
 
     def run(self, job: Job) -> Outcome:
         """Run ``job`` to its end within its limits."""
@@ -95,6 +94,7 @@ class ProcessSandbox:
             readable=(*map(Path, _SYSTEM), *job.inputs) if landlock_version() else None,
             scratch=folder,
             rlimits=rlimits(job.limits),
+            groups=groups(job.limits, job.limits.scratch_bytes),
         )
 
 

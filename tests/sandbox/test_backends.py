@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import grader
+from grader import leftovers
+from grader.sandbox import cgroup
 from grader.sandbox.backends import select
 from grader.sandbox.bubblewrap import BubblewrapSandbox, _program, _remedy
 from grader.sandbox.keeper import landlock_version
@@ -151,6 +153,14 @@ def test_memory_of_many_processes(sandbox: Sandbox) -> None:
     assert (outcome.ended, outcome.note) == (Ended.MEMORY, "more than 256 MiB of memory")
 
 
+def test_memory_that_no_process_maps(sandbox: Sandbox) -> None:
+    if not (sandbox.name == "docker" or cgroup.available()):
+        pytest.skip("no control groups can be made here")
+    script = "import os\nfor _ in range(6): os.write(os.memfd_create('x'), bytes(60 << 20))"
+    outcome = _python(sandbox, script, address_space_bytes=128 * MIB, scratch_bytes=MIB)
+    assert (outcome.ended, outcome.note) == (Ended.MEMORY, "more than 128 MiB of memory")
+
+
 def test_one_large_file(sandbox: Sandbox) -> None:
     outcome = _sh(sandbox, "exec dd if=/dev/zero of=file bs=1M count=9", file_bytes=4 * MIB)
     assert outcome.ended is Ended.OUTPUT
@@ -208,11 +218,17 @@ def test_nothing_is_left_behind(sandbox: Sandbox, tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     _sh(sandbox, "mkdir -p a/b; touch a/b/c; chmod 0 a/b a", outputs=("x",))
     assert not list(tmp_path.iterdir())
+    assert not _groups()
+
+
+def _groups() -> list[Path]:
+    return list(Path("/sys/fs/cgroup").rglob(f"{leftovers.prefix()}*"))
 
 
 def test_a_program_that_is_not_there(sandbox: Sandbox) -> None:
     outcome = sandbox.run(Job(("/nonexistent",), Limits(wall_seconds=20)))
     assert outcome.ended is Ended.SETUP_ERROR or outcome.code == 127
+    assert not _groups()
 
 
 def test_a_full_disk_is_said(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,88 @@
+"""Control groups: the kernel's bound on what all processes of a job hold together, where we may make them.
+
+Both versions of the interface are known. A group lies below our own or beside it, so that a job takes nothing
+that was not given to us. Where none can be made, the keeper samples.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from grader import leftovers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_ROOT = Path("/sys/fs/cgroup")
+_OWN = Path("/proc/self/cgroup")
+_JOIN = 'for group; do echo 0 >"$group/cgroup.procs" || exit 1; done'
+
+
+def parents(own: str, root: Path = _ROOT) -> tuple[Path, ...]:
+    """The groups in which ours can be made, one per hierarchy; empty unless they bound memory and processes.
+
+    Args:
+        own: the content of ``/proc/self/cgroup``.
+        root: where the hierarchies are mounted.
+    """
+    ours = {line.split(":", 2)[1]: line.split(":", 2)[2].strip("/") for line in own.splitlines()}
+    if (root / "cgroup.controllers").exists():
+        mine = root / ours.get("", "")
+        place = (
+            mine if mine == root else mine.parent
+        )  # one that holds processes cannot have bounded ones below
+        with suppress(OSError):
+            if {"memory", "pids"} <= set((place / "cgroup.subtree_control").read_text().split()):
+                return (place,)
+        return ()
+    found = tuple(root / name / ours[name] for name in ("memory", "pids") if name in ours)
+    return found if len(found) == 2 and all(place.is_dir() for place in found) else ()
+
+
+@cache
+def available() -> bool:
+    """Whether groups can be made here, and a process of ours can go into them."""
+    groups = make(None, 16)
+    if not groups:
+        return False
+    joined = subprocess.run(["/bin/sh", "-c", _JOIN, "join", *groups], capture_output=True, check=False)
+    remove(groups)
+    return joined.returncode == 0
+
+
+def make(memory_bytes: int | None, processes: int) -> tuple[Path, ...]:
+    """New groups whose processes hold at most that much together; empty if none can be made."""
+    bounds = {"pids.max": processes}
+    if memory_bytes is not None:
+        bounds |= {"memory.max": memory_bytes, "memory.swap.max": 0}
+        bounds |= {"memory.limit_in_bytes": memory_bytes, "memory.memsw.limit_in_bytes": memory_bytes}
+    made: list[Path] = []
+    try:
+        for parent in parents(_OWN.read_text()):
+            made.append(Path(tempfile.mkdtemp(prefix=leftovers.prefix(), dir=parent)))
+            for name, bound in bounds.items():
+                if (made[-1] / name).exists():  # of the other version, or without swap, it does not
+                    (made[-1] / name).write_text(str(bound))
+    except OSError:
+        remove(made)
+        return ()
+    return tuple(made)
+
+
+def remove(groups: Iterable[Path]) -> None:
+    """Remove groups without processes; one that still has some stays."""
+    for group in groups:
+        with suppress(OSError):
+            group.rmdir()
+
+
+def sweep() -> None:
+    """Remove what killed graders have left."""
+    with suppress(OSError):
+        for parent in parents(_OWN.read_text()):
+            remove(leftovers.orphans(parent))
