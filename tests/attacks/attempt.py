@@ -73,6 +73,7 @@ class Tried:
     managed: tuple[str, ...]  # what it got hold of
     left: tuple[str, ...]  # processes, folders, containers and shared memory that it left
     next_passes: bool
+    excused: bool = False  # by what the sandbox says of itself on this machine
 
     @property
     def points(self) -> bool:
@@ -93,7 +94,7 @@ class Tried:
             wrong.append("it gains points")
         if bool(self.reasons) != bool(attack.policy) or attack.policy not in " ".join(self.reasons):
             wrong.append(f"the policy says {self.reasons or 'nothing'}")
-        if self.sandbox in attack.held:
+        if self.sandbox in attack.held and not self.excused:
             if not self.held:
                 wrong.append(f"managed {self.managed}, left {self.left}")
             if self.verdict not in attack.verdict.split(" or "):
@@ -149,7 +150,9 @@ class Range:
         """Try ``attack``, and an honest submission after it."""
         tried = self._tried(attack, self.source(attack), sandbox)
         control = self._tried(HONEST_CONTROL, HONEST, sandbox)
-        return replace(tried, left=self._left(sandbox), next_passes=control.points)
+        lacking = sandbox.probe().not_enforced if attack.unless else ()
+        excused = any(attack.unless in line for line in lacking)
+        return replace(tried, left=self._left(sandbox), next_passes=control.points, excused=excused)
 
     def _tried(self, attack: Attack, source: str, sandbox: Sandbox) -> Tried:
         compiling = attack.verdict == "not built"
@@ -220,7 +223,8 @@ def _problem():  # type: ignore[no-untyped-def]  # noqa: ANN202
 
 def _there(sandbox: Sandbox) -> tuple[str, ...]:
     found = [f"process {pid}" for pid in {*descendants(), *processes(leftovers.prefix())}]
-    found += [str(path) for path in Path(tempfile.gettempdir()).glob(leftovers.prefix() + "*")]
+    for folder in (Path(tempfile.gettempdir()).glob, Path("/sys/fs/cgroup").rglob):
+        found += map(str, folder(leftovers.prefix() + "*"))
     if sandbox.name == "docker":
         with engine.client() as api:
             mine = {"label": f"{LABEL}={leftovers.owner()}"}
@@ -245,22 +249,20 @@ def sandboxes() -> Iterator[dict[str, Sandbox]]:
     """The sandboxes that work here, by name; an engine for docker is started if need be.
 
     Raises:
-        SandboxError: one of the others does not work.
+        SandboxError: one does not work although it could; docker needs an engine.
     """
     with ExitStack() as stack:
         patch = stack.enter_context(pytest.MonkeyPatch.context())
+        names = list(BACKENDS)
         try:
             patch.setenv("DOCKER_HOST", stack.enter_context(engine.engine()))
             patch.setenv(IMAGE_VARIABLE, engine.SANDBOX_IMAGE)
         except engine.NoEngineError as error:
             print(f"no docker: {error}", file=sys.stderr)
-        found = {}
-        for name, backend in BACKENDS.items():
-            sandbox = backend()
-            probe = sandbox.probe()
-            if probe.usable:
-                found[name] = sandbox
-            elif name != "docker":
+            names.remove("docker")
+        found = {name: BACKENDS[name]() for name in names}
+        for sandbox in found.values():
+            if not (probe := sandbox.probe()).usable:
                 raise SandboxError(probe.remedy)
         yield found
 

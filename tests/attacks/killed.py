@@ -24,6 +24,7 @@ from attacks.table import HONEST
 
 from grader import leftovers
 from grader.results import RecordError, read
+from grader.sandbox import cgroup
 from grader.sandbox.backends import BACKENDS, select
 from grader.sandbox.docker import LABEL
 
@@ -94,6 +95,8 @@ class Field:
     def _left(self) -> tuple[str, ...]:
         found = [str(path) for path in self._temporary.iterdir()]
         found += [f"process {pid}" for pid in processes(str(self._temporary))]
+        for place in cgroup.parents(Path("/proc/self/cgroup").read_text()):
+            found += map(str, leftovers.orphans(place))
         if self._sandbox == "docker":
             with engine.client() as api:
                 containers = api.containers(all=True, filters={"label": LABEL})

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from grader.sandbox.live import UNMAPPED
+
 UNTOUCHED = "nothing was written"  # what is said of outputs that are as they were
 
 ALL = ("process", "bubblewrap", "docker")
@@ -100,6 +102,7 @@ class Attack:
             not paid for the policy's sake.
         held: the sandboxes in which it manages nothing.
         tried: the sandboxes in which it is tried; not where it would harm more than its target.
+        unless: part of what a sandbox says it does not enforce on this machine; it then need not hold the attack.
         seconds: wall time of compiling, loading or a call, whichever the attack wants to waste.
     """
 
@@ -111,6 +114,7 @@ class Attack:
     verdict: str = "FAIL"
     held: tuple[str, ...] = ALL
     tried: tuple[str, ...] = ALL
+    unless: str = ""
     seconds: float = 20.0
 
 
@@ -335,6 +339,15 @@ ATTACKS = (
         'for (int i = 0; i < 6; ++i) if (fork() == 0) { const bool got = hog(); sleep(10); _exit(!got); } int status, well = 0; while (wait(&status) > 0) well += status == 0; if (well == 6) managed("3 GiB");',
         "MiB of memory",
         policy="replaces programs",
+    ),
+    _run(
+        "memory that nobody maps",
+        "resources",
+        'char* m = (char*)calloc(1, 1 << 20); int got = 0; for (int i = 0; i < 32; ++i) { const int f = memfd_create("m", 0); for (int j = 0; j < 100; ++j) got += write(f, m, 1 << 20) == 1 << 20; } if (got == 3200) managed("3 GiB");',
+        "MiB of memory",
+        policy="uses descriptors",
+        unless=UNMAPPED,
+        held=WALLED,
     ),
     _run(
         "a large file",
