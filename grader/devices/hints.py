@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import fields
+from functools import lru_cache
+from operator import add, attrgetter
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
@@ -16,6 +18,7 @@ WASTE = 1.5  # traffic beyond this multiple of the least possible is worth a wor
 SHARE = 0.02  # of all warp instructions: a line below it does not matter
 IDLE = 0.5  # a line that runs with fewer lanes than this share
 _SUMMED = tuple(field.name for field in fields(LineCount) if field.name not in {"kernel", "file", "line"})
+_numbers = attrgetter(*_SUMMED)
 
 
 def hints(counts: Iterable[LineCount]) -> tuple[Hint, ...]:
@@ -64,10 +67,15 @@ def hints(counts: Iterable[LineCount]) -> tuple[Hint, ...]:
 
 def summed(counts: Iterable[LineCount]) -> list[LineCount]:
     """The counts of each line over all launches, whatever instance of a template ran there."""
-    lines: dict[tuple[str, str, int], LineCount] = {}
+    sums: dict[tuple[str, str, int], tuple[int, ...]] = {}
     for count in counts:
-        place = count.kernel.partition("<")[0], PurePath(count.file).name, count.line
-        before = lines.get(place)
-        sums = {name: getattr(count, name) + (getattr(before, name) if before else 0) for name in _SUMMED}
-        lines[place] = replace(count, kernel=place[0], file=place[1], **sums)
-    return list(lines.values())
+        place = count.kernel.partition("<")[0], _name(count.file), count.line
+        numbers = _numbers(count)
+        before = sums.get(place)
+        sums[place] = tuple(map(add, before, numbers)) if before else numbers
+    return [LineCount(*place, *numbers) for place, numbers in sums.items()]
+
+
+@lru_cache(maxsize=64)
+def _name(file: str) -> str:
+    return PurePath(file).name
