@@ -10,6 +10,7 @@ Layer: imports the build's view of a source, devices' words and the problem's sh
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -89,6 +90,7 @@ def launcher_copies(contents: Mapping[str, bytes], entry_point: str) -> bool:
     return _copies(entry_point, [one for content in contents.values() for one in _functions(content)])
 
 
+@lru_cache(maxsize=64)  # the problems of an assignment share files
 def _functions(content: bytes) -> tuple[Function, ...]:
     return functions(content.decode(errors="replace"))
 
