@@ -322,6 +322,7 @@ def _creation(api: Any, image: str, job: Job, provided: Sequence[Path]) -> dict[
             "NVIDIA_DRIVER_CAPABILITIES=compute,utility" if job.gpu else "NVIDIA_VISIBLE_DEVICES=void"
         ],
         "labels": {LABEL: leftovers.owner()},
+        "network_disabled": True,  # beside the mode "none": spares setting up a network of nothing
         "host_config": api.create_host_config(
             auto_remove=True,
             network_mode="none",

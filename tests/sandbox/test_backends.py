@@ -292,7 +292,9 @@ def test_the_grader_is_hidden_from_its_own_interpreter(name: str, request: pytes
     assert sandbox.run(job).stdout.split()[-1] == b"sandbox.py"
 
 
-def test_bubblewrap_has_no_network(bubblewrap: BubblewrapSandbox) -> None:
+@pytest.mark.parametrize("name", ["bubblewrap", "docker"])
+def test_there_is_no_network(name: str, request: pytest.FixtureRequest) -> None:
+    sandbox: Sandbox = request.getfixturevalue(name)
     with socket.create_server(("127.0.0.1", 0)) as server, socket.socket(socket.AF_UNIX) as named:
         named.bind("\0grader-test-abstract")
         named.listen()
@@ -303,7 +305,9 @@ def test_bubblewrap_has_no_network(bubblewrap: BubblewrapSandbox) -> None:
             "    try: socket.socket(family).connect(address); print('connected')\n"
             "    except OSError as error: print('refused')\n"
         )
-        assert _python(bubblewrap, script).stdout.split() == [b"refused", b"refused"]
+        assert _python(sandbox, script).stdout.split() == [b"refused", b"refused"]
+    listed = _sh(sandbox, "tail -n +3 /proc/net/dev").stdout.splitlines()
+    assert [line.split(b":")[0].strip() for line in listed] == [b"lo"]
 
 
 def test_bubblewrap_gives_no_privileges(bubblewrap: BubblewrapSandbox) -> None:
