@@ -379,14 +379,17 @@ def incomplete_reduction(evidence: Evidence, formulas: Mapping[str, Array]) -> s
 
 def _shared(error: Array, direction: Array, owner: NDArray[np.intp], slack: Array, wrong: Mask) -> bool:
     """Whether in each row the error is ``direction`` times a number that all columns of an owner share."""
-    one_hot = (owner[:, None] == np.arange(owner.max() + 1)).astype(np.float64)
-    square = (direction**2) @ one_hot
-    share = (error * direction) @ one_hot / np.where(square > 0, square, 1.0)
+    order = np.argsort(owner, kind="stable")
+    first = np.searchsorted(owner[order], np.arange(owner.max() + 1))
+    square, product = (
+        np.add.reduceat(part[:, order], first, axis=1) for part in (direction**2, error * direction)
+    )
+    share = product / np.where(square > 0, square, 1.0)
     rest = np.abs(error - share[:, owner] * direction)
     explained: Mask = rest <= UNEXPLAINED * np.abs(error) + slack
     middle = np.median(share, axis=-1, keepdims=True)
     differing = float((np.abs(share - middle) > UNEXPLAINED * np.abs(share)).mean())
-    if one_hot.shape[1] > 1 and differing < DISAGREEING:
+    if first.size > 1 and differing < DISAGREEING:
         return False
     return bool(explained.mean() >= ALMOST_ALL and explained[wrong].mean() >= ALMOST_ALL)
 
