@@ -24,6 +24,7 @@ GRACE_SECONDS = 10.0  # for a worker to end its sandboxes
 MOST_GROWTH_BYTES = 1 << 30  # above what a worker held after its first answers; more is a leak
 SETTLED_ANSWERS = 3
 SAID_LINES = 20  # of a worker that ended; a traceback's end
+_ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # there is a worker per processor
 WORKER = (sys.executable, "-m", "grader.batch.worker")
 
 
@@ -145,7 +146,7 @@ class Worker:
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=stderr,
-                    env=os.environ | _same_imports() | self._device(),
+                    env=os.environ | _ONE_THREAD | _same_imports() | self._device(),
                     pass_fds=(lifeline,),
                     process_group=0,
                 )
