@@ -114,20 +114,30 @@ class Server:
     def _stream(self) -> int:
         return self._gpu.stream() if self._gpu else self._runtime.stream()
 
-    def _call(self, header: Header, payload: memoryview) -> tuple[Header, list[Any]]:
+    def _handles(self, header: Header) -> list[int]:
+        """The streams of a call: new ones, or the default stream for a launcher that copies by itself.
+
+        It may copy back before it synchronises: right on the default stream, which its course gave it.
+        """
+        if header["memory"] == "host":
+            return [0] * header["streams"]
         while len(self._streams) < header["streams"]:
             self._streams.append(self._stream())
+        return self._streams
+
+    def _call(self, header: Header, payload: memoryview) -> tuple[Header, list[Any]]:
+        streams = self._handles(header)
         memory = self._gpu.memory if self._gpu and header["memory"] == "device" else self._host
         addresses = memory.place(header["images"], payload)
         pointers = [address + header["guard"] for address in addresses]
-        arguments = [argument(kind, value, pointers, self._streams) for kind, value in header["arguments"]]
+        arguments = [argument(kind, value, pointers, streams) for kind, value in header["arguments"]]
         if self._gpu:
             self._gpu.soil()
         self._runtime.settle()
         staged = [
             (pointers[place] if place < len(pointers) else place, *rest) for place, *rest in header["staged"]
         ]
-        staging = Staging(self._runtime, staged, self._streams[: header["streams"]]) if staged else None
+        staging = Staging(self._runtime, staged, streams[: header["streams"]]) if staged else None
         if staging:
             staging.arrive(self._gpu.delay if self._gpu else lambda _stream: None)
         self._functions[header["entry_point"]](*arguments)

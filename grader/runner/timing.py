@@ -168,7 +168,7 @@ class Case:
         cuda.runtime.deviceSynchronize()
 
     def _submission(self, function: Any, arguments: list[Any]) -> Callable[[], None]:  # noqa: ANN401
-        handles = [stream.ptr for stream in self._streams]
+        handles = [0 if self._host else stream.ptr for stream in self._streams]  # see ``Server._handles``
         calls = [
             [
                 argument(kind, value, slot.host if self._host else slot.device, handles)

@@ -46,29 +46,45 @@ def output(size: int = 4, dtype: str = "float32", name: str = "out") -> ArrayArg
     return ArrayArgument(name, dtype, (size,), None)
 
 
-def ask(runner: Runner, entry_point: str, *arguments: Argument, seconds: float = 10) -> Answer:
-    return calls.run(runner, Call(entry_point, arguments or (output(),), seconds, Memory.HOST))
+def ask(
+    runner: Runner,
+    entry_point: str,
+    *arguments: Argument,
+    seconds: float = 10,
+    memory: Memory = Memory.HOST,
+) -> Answer:
+    return calls.run(runner, Call(entry_point, arguments or (output(),), seconds, memory))
 
 
-def test_arguments_arrive_and_outputs_come_back(runner: Runner) -> None:
+@pytest.mark.parametrize(
+    ("memory", "first", "second", "printed"),
+    [
+        (Memory.DEVICE, 0, 1, "streams 1 0\n"),
+        (Memory.DEVICE, 0, 0, "streams 1 1\n"),
+        (Memory.HOST, 0, 1, "streams 0 1\n"),  # the default stream, on which copies wait for kernels
+    ],
+)
+def test_arguments_arrive_and_outputs_come_back(
+    runner: Runner, memory: Memory, first: int, second: int, printed: str
+) -> None:
     data = np.linspace(-3, 3, 12, dtype=np.float32).reshape(3, 4)
-    for first, second, same in ((0, 1, 0), (0, 0, 1)):
-        answer = ask(
-            runner,
-            "twice",
-            ArrayArgument("out", "float32", (3, 4), None),
-            ArrayArgument("in", "float32", (3, 4), data),
-            ScalarArgument("n", "int", 12),
-            ScalarArgument("negate", "bool", value=True),
-            ScalarArgument("factor", "float", 0.1),
-            StreamArgument("first", first),
-            StreamArgument("second", second),
-        )
-        assert answer.status is Status.RETURNED, answer.message
-        np.testing.assert_array_equal(answer.arrays["out"], -np.float32(0.1) * data)
-        np.testing.assert_array_equal(answer.arrays["in"], data)
-        assert answer.overrun == {}
-        assert answer.printed == f"streams 1 {same}\n"
+    answer = ask(
+        runner,
+        "twice",
+        ArrayArgument("out", "float32", (3, 4), None),
+        ArrayArgument("in", "float32", (3, 4), data),
+        ScalarArgument("n", "int", 12),
+        ScalarArgument("negate", "bool", value=True),
+        ScalarArgument("factor", "float", 0.1),
+        StreamArgument("first", first),
+        StreamArgument("second", second),
+        memory=memory,
+    )
+    assert answer.status is Status.RETURNED, answer.message
+    np.testing.assert_array_equal(answer.arrays["out"], -np.float32(0.1) * data)
+    np.testing.assert_array_equal(answer.arrays["in"], data)
+    assert answer.overrun == {}
+    assert answer.printed == printed
 
 
 def test_null_arrays_are_null(runner: Runner) -> None:
