@@ -13,7 +13,8 @@ from elftools.elf.sections import SymbolTableSection
 if TYPE_CHECKING:
     from pathlib import Path
 
-_MANGLED = re.compile(r"_Z(?P<length>\d+)(?P<rest>.*)")
+_MANGLED = re.compile(r"_Z(?P<nested>N?)(?P<names>\d.*)")
+_LENGTH = re.compile(r"\d+")
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,14 @@ def functions(library: Path) -> tuple[str, ...]:
 
 
 def unmangled(name: str) -> str:
-    """The name of a C++ function outside any namespace; ``name`` itself where it is none."""
+    """The name of a C++ function without its namespaces; ``name`` itself where it is none."""
     match = _MANGLED.fullmatch(name)
-    return match["rest"][: int(match["length"])] if match else name
+    if match is None:
+        return name
+    last, rest = "", match["names"]
+    while length := _LENGTH.match(rest):
+        end = length.end() + int(length[0])
+        last, rest = rest[length.end() : end], rest[end:]
+        if not match["nested"]:
+            return last
+    return last if rest.startswith("E") else name

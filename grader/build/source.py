@@ -42,13 +42,17 @@ class Function:
     Attributes:
         name: without namespace and template arguments.
         parameters: in order.
-        first: the line on which its definition begins, with a template's head, counted from 1.
-        last: the line of its closing brace.
+        begin: where its definition begins in the text, with a template's head.
+        end: where it ends: behind its closing brace.
+        first: the line of ``begin``, counted from 1.
+        last: the line of the closing brace.
         words: every identifier in it.
     """
 
     name: str
     parameters: tuple[Parameter, ...]
+    begin: int
+    end: int
     first: int
     last: int
     words: frozenset[str]
@@ -86,16 +90,16 @@ def functions(text: str) -> tuple[Function, ...]:
 
 
 def without(text: str, removed: Iterable[Function]) -> str:
-    """``text`` with the lines of some functions empty, so that all others keep their place.
+    """``text`` with spaces for some functions, so that all others keep their place.
 
     Directives stay: an ``#if`` may begin in one function and end behind it.
     """
-    lines = text.split("\n")
     directives = _directives(_quiet(text).split("\n"))
     for function in removed:
-        for index in range(function.first - 1, function.last):
-            lines[index] = lines[index] if directives[index] else ""
-    return "\n".join(lines)
+        kept = zip(text[function.begin : function.end].split("\n"), directives[function.first - 1 :])
+        lines = (line if directive else " " * len(line) for line, directive in kept)
+        text = text[: function.begin] + "\n".join(lines) + text[function.end :]
+    return text
 
 
 def blanked(text: str) -> str:
@@ -187,6 +191,8 @@ def _function(code: str, start: int, brace: int, end: int) -> Function | None:
     return Function(
         name=match["name"],
         parameters=tuple(map(_parameter, _split(head[opening + 1 : -1]))),
+        begin=begin,
+        end=end + 1,
         first=code.count("\n", 0, begin) + 1,
         last=code.count("\n", 0, end) + 1,
         words=frozenset(re.findall(r"[A-Za-z_]\w*", code[start : end + 1])),

@@ -45,3 +45,9 @@ def _built(code: str, folder: Path) -> Path:
     library = folder / "k.so"
     subprocess.run(["g++", "-shared", "-fPIC", "-o", library, folder / "k.cpp"], check=True)
     return library
+
+
+def test_an_entry_point_is_found_in_namespaces(tmp_path: Path) -> None:
+    code = "namespace a { template <class T> void launch(T*) {} namespace b { void launch(float*) {} } }"
+    found = find(_built(code + " void* user = (void*)a::launch<int>;", tmp_path), "launch", "k.cu")
+    assert found.symbol == "_ZN1a1b6launchEPf"
