@@ -337,7 +337,7 @@ class ProblemJudge:
         """What the assignment does not hold against anyone, by the names of cases."""
         waivers = [one for one in self._assignment.waivers if one.problem == self._entry.id]
         return {
-            case.name: Excuse(frozenset(waiver.findings), waiver.reason)
+            case.name: Excuse(frozenset(waiver.findings), waiver.reason, waiver.numbers)
             for waiver in reversed(waivers)
             for case in cases
             if waiver.covers(case.sizes, case.distribution)

@@ -86,6 +86,9 @@ class Waiver(_Table):
         strict=False,
         description="kinds of findings that cost nothing there; without any, those cases are not run",
     )
+    numbers: bool = Field(
+        default=False, description="whether wrong numbers cost nothing there either, nor a launcher's end"
+    )
     not_multiple_of: dict[str, int] = Field(
         default_factory=dict, description="condition: the size named is no multiple of the number"
     )

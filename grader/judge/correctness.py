@@ -71,10 +71,12 @@ class Excuse:
     Attributes:
         kinds: the kinds of findings that cost nothing there; without any the case is not run at all.
         reason: why, for people.
+        numbers: whether it costs nothing either that the case fails.
     """
 
     kinds: frozenset[str]
     reason: str
+    numbers: bool = False
 
     def explains(self, answers: Sequence[Answer]) -> bool:
         """Whether all that went wrong in ``answers``, and something did, is excused."""
@@ -185,8 +187,10 @@ class _Findings:
                 self.waived[finding] = excuse.reason
             else:
                 self.counting[finding] = None
-        failed_so = result.verdict is Verdict.FAIL and not any(output.bad for output in result.outputs)
-        return _waived(result, excuse) if excuse is not None and excused and failed_so else result
+        if excuse is None or result.verdict is not Verdict.FAIL:
+            return result
+        by_findings = excused and not any(output.bad for output in result.outputs)
+        return _waived(result, excuse) if by_findings or excuse.numbers else result
 
 
 def _kinds(answer: Answer) -> frozenset[str]:

@@ -294,6 +294,16 @@ def test_what_is_not_excused_counts_in_an_excused_case_too(findings: tuple[Findi
     assert judged.findings == findings
 
 
+def test_an_excuse_for_numbers_waives_a_case_that_fails_without_a_finding() -> None:
+    def wrong(call: Call) -> Answer:
+        answer = right(call)
+        return replace(answer, arrays={**answer.arrays, "y": answer.arrays["y"] + 1})
+
+    for numbers, verdict in ((True, Verdict.NOT_MEASURED), (False, Verdict.FAIL)):
+        judged, _ = run(wrong, excuses={"case 1": replace(EXCUSE, numbers=numbers)})
+        assert [case.verdict for case in judged.cases] == [Verdict.FAIL, verdict, Verdict.FAIL]
+
+
 @pytest.mark.parametrize(("findings", "after"), [((RACE,), Verdict.PASS), ((LEAK,), Verdict.FAIL)])
 def test_a_death_that_a_checker_explains_costs_its_own_case(
     findings: tuple[Finding, ...], after: Verdict
