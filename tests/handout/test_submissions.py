@@ -78,8 +78,7 @@ def test_a_whole_homework_in_an_archive_says_what_was_taken_and_what_is_waived(t
     assert "ignored données/llmsys hw3/minitorch/cuda_kernels/softmax_kernel.so" in notes
     backward = next(problem for problem in record.problems if problem.id == "layernorm_backward")
     findings = [finding for check in backward.checks for finding in check.findings]
-    assert {finding.kind for finding in findings} == {"global_oob"}
-    assert {finding.waived for finding in findings} == {
+    assert {finding.waived for finding in findings if finding.kind == "global_oob"} == {
         "the starter's last tile of 32 columns goes past the end"
     }
     assert all(check.verdict == "PASS" for check in backward.checks)

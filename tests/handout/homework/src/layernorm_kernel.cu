@@ -4,6 +4,9 @@
 const float LN_EPSILON = 1e-8f;
 #define TILE_DIM 32
 
+namespace course {
+namespace cuda {
+
 static int threads_for(int columns) { return columns >= 1024 ? 1024 : (columns + 31) / 32 * 32; }
 
 __global__ void ker_layer_norm(float *ln_res, float *vars, float *means, const float *inp, const float *scale,
@@ -51,10 +54,10 @@ void launch_layernorm(float *ln_res, float *vars, float *means, const float *inp
   cudaMemcpy(d_bias, bias, row, cudaMemcpyHostToDevice);
   ker_layer_norm<<<batch_size, threads_for(hidden_dim / 4), 0, stream>>>(d_res, d_vars, d_means, d_inp, d_scale, d_bias,
                                                                          hidden_dim / 4);
-  cudaDeviceSynchronize();
   cudaMemcpy(ln_res, d_res, matrix, cudaMemcpyDeviceToHost);
   cudaMemcpy(vars, d_vars, column, cudaMemcpyDeviceToHost);
   cudaMemcpy(means, d_means, column, cudaMemcpyDeviceToHost);
+  cudaDeviceSynchronize();
   cudaFree(d_res);
   cudaFree(d_vars);
   cudaFree(d_means);
@@ -129,6 +132,7 @@ void launch_layernorm_bw(float *gamma_grad, float *betta_grad, float *inp_grad, 
   dim3 block(TILE_DIM, TILE_DIM);
   ker_ln_bw_dgamma_dbetta<<<(hidden_dim + TILE_DIM - 1) / TILE_DIM, block, 0, stream_1>>>(
       d_gamma_grad, d_betta_grad, d_out_grad, d_inp, d_vars, d_means, batch_size, hidden_dim);
+  if (hidden_dim % 4 != 0 || hidden_dim > 4096) throw std::runtime_error("violate hidden_dim % 4 = 0, <= 4096");
   ker_ln_bw_dinp<<<batch_size, threads_for(hidden_dim), 0, stream_2>>>(d_inp_grad, d_out_grad, d_inp, d_gamma, d_vars,
                                                                        d_means, hidden_dim);
   cudaDeviceSynchronize();
@@ -136,5 +140,5 @@ void launch_layernorm_bw(float *gamma_grad, float *betta_grad, float *inp_grad, 
   cudaMemcpy(betta_grad, d_betta_grad, row, cudaMemcpyDeviceToHost);
   cudaMemcpy(inp_grad, d_inp_grad, matrix, cudaMemcpyDeviceToHost);
   for (float *one : {d_gamma_grad, d_betta_grad, d_inp_grad, d_out_grad, d_inp, d_gamma, d_vars, d_means}) cudaFree(one);
-}
-}
+}}
+}}

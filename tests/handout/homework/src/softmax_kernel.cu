@@ -3,6 +3,9 @@
 
 const float EPSILON = 1e-8f;
 
+namespace course {
+namespace cuda {
+
 // One block per query, ITEMS keys per thread.
 template <int BLOCK, int ITEMS>
 __global__ void ker_attn_softmax(float *inp, const float *attn_mask, int from_len, int to_len, bool mask_future) {
@@ -57,17 +60,16 @@ void launch_attn_softmax(float *inp, const float *attn_mask, int batch_size, int
   } else {
     throw std::runtime_error("Sequence length greater than 1024 is currently not supported");
   }
+  cudaMemcpy(inp, d_inp, bytes, cudaMemcpyDeviceToHost);
   cudaDeviceSynchronize();
   cudaError_t error = cudaGetLastError();
   if (error != cudaSuccess) {
     fprintf(stderr, "launch_attn_softmax: %s\n", cudaGetErrorString(error));
     exit(EXIT_FAILURE);
   }
-  cudaMemcpy(inp, d_inp, bytes, cudaMemcpyDeviceToHost);
   cudaFree(d_inp);
   cudaFree(d_mask);
-}
-}
+}}
 
 // One warp per row, four rows per block; nobody asks whether the last ones exist.
 template <int ITEMS>
@@ -106,9 +108,9 @@ void launch_attn_softmax_bw(float *out_grad, const float *soft_inp, int rows, in
   } else {
     ker_attn_softmax_bw<64><<<grid, block, 0, stream>>>(d_grad, d_soft, softmax_len);
   }
-  cudaDeviceSynchronize();
   cudaMemcpy(out_grad, d_grad, bytes, cudaMemcpyDeviceToHost);
+  cudaDeviceSynchronize();
   cudaFree(d_grad);
   cudaFree(d_soft);
-}
-}
+}}
+}}

@@ -2,6 +2,9 @@
 #pragma once
 #include "kernels.h"
 
+namespace course {
+namespace cuda {
+
 struct Sum {
   static __device__ float of(float a, float b) { return a + b; }
   static __device__ float start() { return 0.0f; }
@@ -27,3 +30,4 @@ __device__ float block_reduce(float x) {
   __syncthreads();
   return warp_reduce<Op>(lane < warps ? slots[lane] : Op::start());
 }
+}}

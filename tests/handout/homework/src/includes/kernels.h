@@ -5,6 +5,7 @@
 #include <cuda_fp16.h>
 #include <curand_kernel.h>
 
+#include <cassert>
 #include <cstdio>
 #include <cstdlib>
 #include <stdexcept>
