@@ -14,7 +14,7 @@ from pathlib import Path
 
 PACKAGES = ("slurmctld", "slurmd", "slurm-client", "munge")
 NODES = ("one", "two")
-DOWN_SECONDS = 10  # after which a node that does not answer is down
+DOWN_SECONDS = 300  # after which a node that does not answer is down: a busy machine is no lost one
 WAIT_SECONDS = 120.0
 
 _CONFIGURATION = """
@@ -109,8 +109,25 @@ class Loopback:
             time.sleep(0.2)
 
     def kill(self, node: str) -> None:
-        """What a power cut does to a node: its daemon and all that it started are gone at once."""
-        killed = [int((self.folder / f"slurmd-{node}.pid").read_text())]
+        """What a power cut does to a node: all of it is gone at once, and it is told to be down."""
+        self._end(node)
+        self.ask("scontrol", "update", f"nodename={node}", "state=down", "reason=lost")
+
+    def stop(self) -> None:
+        """End all daemons, their jobs, and who still asks them."""
+        for node in NODES:
+            self._end(node)
+        mine = f"SLURM_CONF={self.environment['SLURM_CONF']}"
+        while left := [process for process in _processes() if mine in _environment(process)]:
+            for process in left:
+                _kill(process)
+            time.sleep(0.05)
+
+    def _end(self, node: str) -> None:
+        """Kill the daemon of a node and all that it started."""
+        file = self.folder / f"slurmd-{node}.pid"
+        daemon = int(file.read_text()) if file.exists() else 0
+        killed = [daemon] if _name(daemon) == "slurmd" else []  # else it is gone, and the number another's
         mine = [process for process in _processes() if f"SLURMD_NODENAME={node}" in _environment(process)]
         killed += [parent for process in mine if _name(parent := _parent(process)) == "slurmstepd"] + mine
         pending = list(killed)
@@ -119,17 +136,7 @@ class Loopback:
             killed += children
             pending += children
         for process in dict.fromkeys(killed):
-            _signal(process, signal.SIGKILL)
-
-    def stop(self) -> None:
-        """End all daemons and jobs."""
-        self.ask("scancel", "--user=root")
-        for node in NODES:
-            if (self.folder / f"slurmd-{node}.pid").exists():
-                self.kill(node)
-        for name in ("slurmctld.pid", "munge.pid"):
-            if (self.folder / name).exists():
-                _signal(int((self.folder / name).read_text()), signal.SIGKILL)
+            _kill(process)
 
     def _run(self, *command: str) -> None:
         done = subprocess.run(
@@ -186,6 +193,6 @@ def _children(process: int) -> list[int]:
         return []
 
 
-def _signal(process: int, number: signal.Signals) -> None:
+def _kill(process: int) -> None:
     with suppress(ProcessLookupError):
-        os.kill(process, number)
+        os.kill(process, signal.SIGKILL)

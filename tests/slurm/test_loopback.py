@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from cluster import Loopback, NoClusterError, install
+from cluster import NODES, Loopback, NoClusterError, install
 
 from grader import results
 from grader.batch.records import finished
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 REFERENCE = Path(__file__).parents[2] / "reference"
 SUBMISSIONS = 6
 SECONDS = 400.0
+RUNNING = [f"1 {node}" for node in NODES]  # as squeue tells of the second task
 
 
 @pytest.fixture
@@ -30,11 +31,11 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Loopback]:
     try:
         install()
         running.start()
+        yield running
     except NoClusterError as error:
-        running.stop()
         pytest.skip(f"no Slurm here: {error}")
-    yield running
-    running.stop()
+    finally:
+        running.stop()
 
 
 def seen(out: Path) -> dict[str, tuple[int, int]]:
@@ -57,22 +58,26 @@ def test_a_lost_node_costs_no_record_and_grades_nothing_twice(cluster: Loopback,
     command = [sys.executable, "-P", "-m", "grader", "batch", str(tmp_path / "in"), "--out", str(out)]
     second = {f"student{number}" for number in range(1, SUBMISSIONS, 2)}
     files: dict[str, set[tuple[int, int]]] = {}
-    lost = ""
+    node, lost = "", False  # where the second task runs, and whether that is gone
     begun = time.monotonic()
     environment = os.environ | cluster.environment
     with subprocess.Popen(
         [*command, *options], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as batch:
-        while batch.poll() is None:
-            assert time.monotonic() < begun + SECONDS, cluster.ask("squeue") + cluster.ask("sinfo")
-            for name, file in seen(out).items():
-                files.setdefault(name, set()).add(file)
-            done = second & files.keys()
-            if not lost and done and done != second:
+        try:
+            while batch.poll() is None:
+                assert time.monotonic() < begun + SECONDS, cluster.ask("squeue") + cluster.ask("sinfo")
+                for name, file in seen(out).items():
+                    files.setdefault(name, set()).add(file)
+                done = second & files.keys()
+                if node and not lost and done and done != second:
+                    cluster.kill(node)
+                    lost = True
                 tasks = cluster.ask("squeue", "--noheader", "--format=%K %N", "--array").splitlines()
-                lost = next(task.split()[1] for task in tasks if task.startswith("1 "))
-                cluster.kill(lost)
-            time.sleep(0.1)
+                node = node or next((task.split()[1] for task in tasks if task in RUNNING), "")
+                time.sleep(0.1)
+        finally:
+            batch.kill()
         said = batch.communicate()[0]
     assert lost, said
     assert batch.returncode == 0, said
