@@ -44,6 +44,13 @@ def parents(own: str, root: Path = _ROOT) -> tuple[Path, ...]:
     return found if len(found) == 2 and all(place.is_dir() for place in found) else ()
 
 
+def places() -> tuple[Path, ...]:
+    """The ``parents`` on this machine."""
+    with suppress(OSError):
+        return parents(_OWN.read_text())
+    return ()
+
+
 @cache
 def available() -> bool:
     """Whether groups can be made here, and a process of ours can go into them."""
@@ -63,7 +70,7 @@ def make(memory_bytes: int | None, processes: int) -> tuple[Path, ...]:
         bounds |= {"memory.limit_in_bytes": memory_bytes, "memory.memsw.limit_in_bytes": memory_bytes}
     made: list[Path] = []
     try:
-        for parent in parents(_OWN.read_text()):
+        for parent in places():
             made.append(Path(tempfile.mkdtemp(prefix=leftovers.prefix(), dir=parent)))
             for name, bound in bounds.items():
                 if (made[-1] / name).exists():  # of the other version, or without swap, it does not
@@ -83,6 +90,5 @@ def remove(groups: Iterable[Path]) -> None:
 
 def sweep() -> None:
     """Remove what killed graders have left."""
-    with suppress(OSError):
-        for parent in parents(_OWN.read_text()):
-            remove(leftovers.orphans(parent))
+    for place in places():
+        remove(leftovers.orphans(place))

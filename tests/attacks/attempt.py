@@ -40,6 +40,7 @@ from grader.devices.device import Memory
 from grader.devices.sim import Sim
 from grader.judge.correctness import judge
 from grader.problems import load_all
+from grader.sandbox import cgroup
 from grader.sandbox.backends import BACKENDS
 from grader.sandbox.docker import IMAGE_VARIABLE, LABEL
 from grader.sandbox.keeper import descendants
@@ -223,8 +224,8 @@ def _problem():  # type: ignore[no-untyped-def]  # noqa: ANN202
 
 def _there(sandbox: Sandbox) -> tuple[str, ...]:
     found = [f"process {pid}" for pid in {*descendants(), *processes(leftovers.prefix())}]
-    for folder in (Path(tempfile.gettempdir()).glob, Path("/sys/fs/cgroup").rglob):
-        found += map(str, folder(leftovers.prefix() + "*"))
+    for place in (Path(tempfile.gettempdir()), *cgroup.places()):
+        found += map(str, place.glob(leftovers.prefix() + "*"))
     if sandbox.name == "docker":
         with engine.client() as api:
             mine = {"label": f"{LABEL}={leftovers.owner()}"}

@@ -95,7 +95,7 @@ class Field:
     def _left(self) -> tuple[str, ...]:
         found = [str(path) for path in self._temporary.iterdir()]
         found += [f"process {pid}" for pid in processes(str(self._temporary))]
-        for place in cgroup.parents(Path("/proc/self/cgroup").read_text()):
+        for place in cgroup.places():
             found += map(str, leftovers.orphans(place))
         if self._sandbox == "docker":
             with engine.client() as api:

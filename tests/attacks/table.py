@@ -115,7 +115,7 @@ class Attack:
     held: tuple[str, ...] = ALL
     tried: tuple[str, ...] = ALL
     unless: str = ""
-    seconds: float = 20.0
+    seconds: float = 60.0
 
 
 def _compiled(
@@ -375,7 +375,7 @@ ATTACKS = (
     _run(
         "flood stdout",
         "resources",
-        'for (int i = 0; i < 2000000; ++i) puts("flood of forty characters, again and again"); return;',
+        'for (int i = 0; i < 500000; ++i) puts("flood of forty characters, again and again"); return;',
         UNTOUCHED,
     ),
     _run(
