@@ -1,0 +1,50 @@
+"""A small class on the sim, by the real compiler: each record as it must be, also if the batch is killed."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import fake_worker
+import kill
+from make_class import make, mismatches
+
+from grader import results
+from grader.reports.gradebook import gradebook
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SIZE = 12
+KILLS = 3
+
+
+def test_each_submission_gets_what_it_must_also_if_the_batch_is_killed(tmp_path: Path) -> None:
+    make(tmp_path, SIZE)
+    assert kill.batch(tmp_path / "submissions", tmp_path / "alone").wait() == 0
+    assert len(kill.written(tmp_path / "alone")) == SIZE
+    assert mismatches(tmp_path, tmp_path / "alone") == []
+    _, wrong = kill.killed(tmp_path / "submissions", tmp_path, kills=KILLS, seconds=15, seed=1)
+    assert wrong == []
+
+
+def test_a_wrong_record_is_seen(tmp_path: Path) -> None:
+    asked = {"assignment": "llm_systems_3", "seed": 7, "device": "sim"}
+    for out, code in (("alone", 0), ("again", 0), ("other", 1)):
+        record = fake_worker.record(asked, "", None, code, answered=True)
+        (tmp_path / out / "doe").mkdir(parents=True)
+        results.write(record, tmp_path / out / "doe" / "result.json")
+        (tmp_path / out / "gradebook.csv").write_text(gradebook({"doe": record}))
+    expected = {"id": "right", "verdicts": {"softmax_forward": "PASS"}, "late": False, "damaged": False}
+    (tmp_path / "expected.json").write_text(json.dumps({"doe": expected}))
+    assert mismatches(tmp_path, tmp_path / "again") == []
+    assert kill.differences(tmp_path / "alone", tmp_path / "again") == []
+    assert mismatches(tmp_path, tmp_path / "other") == ["doe (right): softmax_forward is FAIL, not PASS"]
+    assert kill.differences(tmp_path / "alone", tmp_path / "other") == [
+        "doe: another record",
+        "another gradebook",
+    ]
+    assert kill.cut_off(tmp_path) == []
+    file = tmp_path / "again" / "doe" / "result.json"
+    file.write_text(file.read_text()[:-9])
+    assert kill.cut_off(tmp_path) == [f"{file}: cut off"]
