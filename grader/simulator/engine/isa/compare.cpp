@@ -29,6 +29,16 @@ template <class C, class T, bool Ftz> SIM_INLINE Mask compare(Warp& w, const Ins
   }
 }
 
+// Of halves, or of those of pairs that begin at a bit.
+template <class C, class H, bool Ftz, class T> SIM_INLINE Mask compare_half(Warp& w, const Instruction& i, u32 shift = 0) {
+  const T *a = at<T>(w, i.o[2]), *b = at<T>(w, i.o[3]);
+  const auto value = [=](T register_) {
+    const u16 h = static_cast<u16>(register_ >> shift);
+    return H::widen(Ftz && !(h & H::infinity) ? h & H::sign : h);
+  };
+  return collect([=](u32 l) { return C::of(value(a[l]), value(b[l])); });
+}
+
 // With c: the comparison and the other predicate, combined as `offset` says: 0 none, 1 and, 2 or, 3 xor. o: p, q, a, b, c.
 enum class Combine : std::int64_t { none, conjunction, disjunction, exclusive };
 SIM_INLINE Mask combine(Combine how, Mask result, Mask c) {
@@ -51,19 +61,11 @@ template <class C, class T, bool Ftz> void setp(Warp& w, const Instruction& i, M
   write_both(w, i, mask, compare<C, T, Ftz>(w, i, 2));
 }
 template <class C, class H, bool Ftz> void setp_half(Warp& w, const Instruction& i, Mask mask) {
-  const u16 *a = at<u16>(w, i.o[2]), *b = at<u16>(w, i.o[3]);
-  write_both(w, i, mask, collect([=](u32 l) {
-    const u16 x = Ftz && !(a[l] & H::infinity) ? a[l] & H::sign : a[l], y = Ftz && !(b[l] & H::infinity) ? b[l] & H::sign : b[l];
-    return C::of(H::widen(x), H::widen(y));
-  }));
+  write_both(w, i, mask, compare_half<C, H, Ftz, u16>(w, i));
 }
 // Of pairs: p is the low halves' result, q the high halves'.
 template <class C, class H, bool Ftz> void setp_pair(Warp& w, const Instruction& i, Mask mask) {
-  const u32 *a = at<u32>(w, i.o[2]), *b = at<u32>(w, i.o[3]);
-  const auto half = [=](u32 shift) {
-    return collect([=](u32 l) { return C::of(H::widen(static_cast<u16>(a[l] >> shift)), H::widen(static_cast<u16>(b[l] >> shift))); });
-  };
-  const Mask low = half(0), high = half(16);
+  const Mask low = compare_half<C, H, Ftz, u32>(w, i), high = compare_half<C, H, Ftz, u32>(w, i, 16);
   const auto how = static_cast<Combine>(i.offset);
   const Mask c = how == Combine::none ? 0 : predicate(w, i.o[4]);
   set_predicate(w, i.o[0], combine(how, low, c), mask);
@@ -71,24 +73,23 @@ template <class C, class H, bool Ftz> void setp_pair(Warp& w, const Instruction&
 }
 
 // set: all ones or 1.0. o: d, (unused), a, b, c as setp.
-template <class C, class D, class T, bool Ftz> void set(Warp& w, const Instruction& i, Mask mask) {
+SIM_INLINE Mask combined(Warp& w, const Instruction& i, Mask result) {
   const auto how = static_cast<Combine>(i.offset);
-  const Mask result = combine(how, compare<C, T, Ftz>(w, i, 2), how == Combine::none ? 0 : predicate(w, i.o[4]));
+  return combine(how, result, how == Combine::none ? 0 : predicate(w, i.o[4]));
+}
+template <class C, class D, class T, bool Ftz> void set(Warp& w, const Instruction& i, Mask mask) {
+  const Mask result = combined(w, i, compare<C, T, Ftz>(w, i, 2));
   constexpr D yes = std::is_floating_point_v<D> ? D{1} : static_cast<D>(-1);
   each(at<D>(w, i.o[0]), mask, [=](u32 l) { return result & lane_bit[l] ? yes : D{0}; });
 }
 template <class C, class H, bool Wide> void set_pair(Warp& w, const Instruction& i, Mask mask) {
-  const u32 *a = at<u32>(w, i.o[2]), *b = at<u32>(w, i.o[3]);
-  each(at<u32>(w, i.o[0]), mask, [=](u32 l) {
-    const u32 yes = Wide ? 0xffff : H::one;
-    const bool low = C::of(H::widen(static_cast<u16>(a[l])), H::widen(static_cast<u16>(b[l])));
-    const bool high = C::of(H::widen(static_cast<u16>(a[l] >> 16)), H::widen(static_cast<u16>(b[l] >> 16)));
-    return (low ? yes : 0) | (high ? yes << 16 : 0);
-  });
+  const Mask low = combined(w, i, compare_half<C, H, false, u32>(w, i)), high = combined(w, i, compare_half<C, H, false, u32>(w, i, 16));
+  constexpr u32 yes = Wide ? 0xffff : H::one;
+  each(at<u32>(w, i.o[0]), mask, [=](u32 l) { return (low & lane_bit[l] ? yes : 0) | (high & lane_bit[l] ? yes << 16 : 0); });
 }
 template <class C, class H, class D, u64 Yes> void set_half(Warp& w, const Instruction& i, Mask mask) {
-  const u16 *a = at<u16>(w, i.o[2]), *b = at<u16>(w, i.o[3]);
-  each(at<D>(w, i.o[0]), mask, [=](u32 l) { return C::of(H::widen(a[l]), H::widen(b[l])) ? static_cast<D>(Yes) : D{0}; });
+  const Mask result = combined(w, i, compare_half<C, H, false, u16>(w, i));
+  each(at<D>(w, i.o[0]), mask, [=](u32 l) { return result & lane_bit[l] ? static_cast<D>(Yes) : D{0}; });
 }
 
 template <class T> void selp(Warp& w, const Instruction& i, Mask mask) {
@@ -99,7 +100,10 @@ template <class T> void selp(Warp& w, const Instruction& i, Mask mask) {
 template <class T, class C, bool Ftz> void slct(Warp& w, const Instruction& i, Mask mask) {
   const T *a = at<T>(w, i.o[1]), *b = at<T>(w, i.o[2]);
   const C* c = at<C>(w, i.o[3]);
-  each(at<T>(w, i.o[0]), mask, [=](u32 l) { return c[l] >= C{0} ? a[l] : b[l]; });
+  each(at<T>(w, i.o[0]), mask, [=](u32 l) {
+    if constexpr (Ftz) return flush<true>(c[l]) >= C{0} ? a[l] : b[l];
+    else return c[l] >= C{0} ? a[l] : b[l];
+  });
 }
 
 template <class C, class T, bool Ftz> void add_one(Table& t, const std::string& type) {

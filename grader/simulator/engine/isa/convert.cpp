@@ -57,12 +57,17 @@ template <class D, class S, Round R, bool Sat> void int_to_float(Warp& w, const 
   const Rounding<R> rounding;
   each(at<D>(w, i.o[0]), mask, [=](u32 l) { return saturate<Sat>(static_cast<D>(static_cast<std::conditional_t<sizeof(S) < 4, s32, S>>(a[l]))); });
 }
+// What a double holds of an integer, with all that decides later roundings: of 64 bits, the lowest 12 become one.
+template <class S> SIM_INLINE S shortened(S a) {
+  if constexpr (sizeof(S) < 8) return a;
+  const u64 size = a < 0 ? u64{0} - static_cast<u64>(a) : static_cast<u64>(a);
+  const u64 odd = size >> 53 ? (size & ~u64{0xfff}) | (size & 0xfff ? u64{0x1000} : 0) : size;
+  return static_cast<S>(a < 0 ? u64{0} - odd : odd);
+}
 template <class H, class S, Round R> void int_to_half(Warp& w, const Instruction& i, Mask mask) {
   const S* a = at<S>(w, i.o[1]);
   each(at<u16>(w, i.o[0]), mask, [=](u32 l) {
-    // Double to odd keeps what decides the rounding of 64-bit integers.
-    const f64 v = static_cast<f64>(a[l]);
-    return narrow_to<H, R>(to_odd(v));
+    return narrow_to<H, R>(to_odd(static_cast<f64>(shortened(a[l]))));
   });
 }
 
@@ -81,7 +86,7 @@ template <class T, Round R, bool Ftz, bool Sat> void to_whole(Warp& w, const Ins
 
 template <class H, class D, bool Ftz, bool Sat> void from_half(Warp& w, const Instruction& i, Mask mask) {
   const u16* a = at<u16>(w, i.o[1]);
-  each(at<D>(w, i.o[0]), mask, [=](u32 l) { return saturate<Sat>(canonical(static_cast<D>(H::widen(a[l])))); });
+  each(at<D>(w, i.o[0]), mask, [=](u32 l) { return saturate<Sat>(flush<Ftz>(canonical(static_cast<D>(H::widen(a[l]))))); });
 }
 template <class H, bool Sat, bool Relu> SIM_INLINE u16 finish(u16 v) {
   const bool nan = (v & 0x7fff) > H::infinity;

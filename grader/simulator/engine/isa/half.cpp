@@ -93,8 +93,7 @@ template <class H, bool Ftz> void add_type(Table& t) {
   add_two<Extremum<true, false, true>, H, Ftz, false>(t, "max" + z + ".xorsign.abs");
   add_one<Neg, H, Ftz>(t, "neg" + z);
   add_one<Abs, H, Ftz>(t, "abs" + z);
-  add_one<Exp2, H, Ftz>(t, "ex2.approx" + z);
-  add_one<Tanh, H, Ftz>(t, "tanh.approx" + z);
+  if constexpr (!Ftz) add_one<Tanh, H, Ftz>(t, "tanh.approx");
 }
 
 }  // namespace
@@ -103,6 +102,7 @@ void add_half(Table& t) {
   add_type<Half, false>(t);
   add_type<Half, true>(t);
   add_type<Brain, false>(t);
+  add_one<Exp2, Half, false>(t, "ex2.approx");
   add_one<Exp2, Brain, true>(t, "ex2.approx.ftz");
 }
 
