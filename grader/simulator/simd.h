@@ -16,4 +16,7 @@ struct Simd {
 // Throws std::runtime_error if GRADER_SIM_SIMD names what this processor cannot run.
 Simd simd();
 
+// The instructions that there are, sorted, as the decoder names them: the mnemonic without what changes nothing.
+std::vector<std::string> instruction_names();
+
 }  // namespace sim

@@ -7,23 +7,28 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <exception>
 #include <stdexcept>
+#include <string_view>
 
 #include "../simd.h"
 #include "judge.h"
 
 int main(int argc, char** argv) {
-  if (argc != 4 && !(argc == 2 && std::strcmp(argv[1], "--simd") == 0)) {
-    std::fputs("usage: grader-sim JUDGE_SOCKET DEVICE_BYTES SHARED_BYTES (started by the grader), or grader-sim --simd\n", stderr);
+  const std::string_view option = argc == 2 ? argv[1] : "";
+  if (argc != 4 && option != "--simd" && option != "--instructions") {
+    std::fputs("usage: grader-sim JUDGE_SOCKET DEVICE_BYTES SHARED_BYTES (started by the grader), or grader-sim --simd | --instructions\n", stderr);
     return 2;
   }
   prctl(PR_SET_DUMPABLE, 0);  // programs of the same user must not look inside
   std::signal(SIGINT, SIG_IGN);  // the judge decides when it ends
   try {
     const sim::Simd simd = sim::simd();
-    if (argc == 2) {
+    if (option == "--instructions") {
+      for (const auto& name : sim::instruction_names()) std::puts(name.c_str());
+      return 0;
+    }
+    if (option == "--simd") {
       std::printf("%s, of:", simd.used.c_str());
       for (const auto& name : simd.usable) std::printf(" %s", name.c_str());
       std::puts("");

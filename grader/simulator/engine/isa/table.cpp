@@ -1,5 +1,6 @@
 #include "engine/isa/table.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <stdexcept>
 #include <vector>
@@ -86,6 +87,12 @@ Simd simd() {
   Simd result{chosen().name, {}};
   for (const Level* level : usable()) result.usable.emplace_back(level->name);
   return result;
+}
+
+std::vector<std::string> instruction_names() {
+  auto names = instructions().names();
+  std::ranges::sort(names);
+  return names;
 }
 
 }  // namespace sim

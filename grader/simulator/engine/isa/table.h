@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "engine/machine.h"
 
@@ -15,6 +16,11 @@ class Table {
   Handler find(std::string_view name) const {
     const auto found = handlers_.find(std::string(name));
     return found == handlers_.end() ? nullptr : found->second;
+  }
+  std::vector<std::string> names() const {
+    std::vector<std::string> result;
+    for (const auto& [name, handler] : handlers_) result.push_back(name);
+    return result;
   }
 
  private:
