@@ -9,48 +9,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from exact import F32, FORMATS, ieee, pattern
 from instructions import Probe, pairs, run
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-NAN32 = 0x7FFFFFFF
 RANDOM = np.random.default_rng(7)
-
-
-class Format:
-    """A binary format: rounds exact values in any direction."""
-
-    def __init__(self, precision: int, exponent_bits: int) -> None:
-        self.precision = precision
-        self.top = (1 << (exponent_bits - 1)) - 1
-        self.bottom = 2 - (1 << (exponent_bits - 1))
-
-    def round(self, value: Fraction, mode: str) -> float:
-        """The value as this format holds it, as a float; a zero is positive."""
-        if value == 0:
-            return 0.0
-        size = abs(value)
-        exponent = max(floor_log2(size), self.bottom)
-        unit = Fraction(2) ** (exponent - self.precision + 1)
-        steps, rest = divmod(size, unit)
-        up = {"rn": 2 * rest > unit or (2 * rest == unit and steps % 2 == 1), "rz": False}
-        up |= {"rp": rest > 0 and value > 0, "rm": rest > 0 and value < 0}
-        rounded = (steps + up[mode]) * unit
-        largest = (2 - Fraction(2) ** (1 - self.precision)) * Fraction(2) ** self.top
-        if rounded > largest:
-            away = mode == "rn" or (mode == "rp" and value > 0) or (mode == "rm" and value < 0)
-            return math.copysign(math.inf if away else float(largest), value)
-        return math.copysign(float(rounded), value)
-
-
-def floor_log2(value: Fraction) -> int:
-    guess = value.numerator.bit_length() - value.denominator.bit_length()
-    return guess if Fraction(2) ** guess <= value else guess - 1
-
-
-F32, F64 = Format(24, 8), Format(53, 11)
-FORMATS = {"f32": F32, "f64": F64}
 
 
 def edges32() -> np.ndarray:
@@ -97,70 +62,6 @@ def operands(kind: str) -> tuple[np.ndarray, np.ndarray]:
         return a.astype(np.float64) * (1 + 2.0**-40), b.astype(np.float64) * (1 - 2.0**-45)
 
 
-def flushed(value: float) -> float:
-    return math.copysign(0.0, value) if abs(value) < 2.0**-126 else value
-
-
-def ieee(operation: str, mode: str, kind: str) -> Callable[..., float]:
-    """The correctly rounded operation; infinities, NaN and zeros by double arithmetic."""
-    exact = {
-        "add": lambda a, b: a + b,
-        "sub": lambda a, b: a - b,
-        "mul": lambda a, b: a * b,
-        "div": lambda a, b: a / b,
-        "fma": lambda a, b, c: a * b + c,
-    }[operation]
-
-    def apply(*values: float) -> float:
-        if not all(map(math.isfinite, values)) or (operation == "div" and values[1] == 0):
-            return special(operation, *values)
-        result = exact(*map(Fraction, values))
-        if result:
-            return FORMATS[kind].round(result, mode)
-        return zero(operation, mode, *values)
-
-    return apply
-
-
-def special(operation: str, *values: float) -> float:
-    with np.errstate(all="ignore"):
-        a, b = np.float64(values[0]), np.float64(values[1])
-        if operation == "fma":
-            product = a * b  # finite operands only matter by sign here
-            if math.isfinite(values[0]) and math.isfinite(values[1]):
-                return values[2]
-            return float(product + np.float64(values[2]))
-        return float({"add": a + b, "sub": a - b, "mul": a * b, "div": a / b}[operation])
-
-
-def zero(operation: str, mode: str, *values: float) -> float:
-    """The sign of an exact zero."""
-    if operation in {"mul", "div"}:
-        return math.copysign(1, values[0]) * math.copysign(1, values[1]) * 0.0
-    terms = {
-        "add": lambda: values,
-        "sub": lambda: (values[0], -values[1]),
-        "fma": lambda: (
-            math.copysign(1, values[0]) * math.copysign(1, values[1]) * 0.0
-            if values[0] * values[1] == 0
-            else 1.0,
-            values[2],
-        ),
-    }[operation]()
-    signs = {math.copysign(1, t) for t in terms if t == 0}
-    if len(signs) == 1 and all(t == 0 for t in terms):
-        return signs.pop() * 0.0
-    return -0.0 if mode == "rm" else 0.0
-
-
-def pattern(value: float, kind: str) -> int:
-    if kind == "f32":
-        if math.isnan(value):
-            return NAN32
-        return int(struct.unpack("<I", struct.pack("<f", value))[0])
-    return int(struct.unpack("<Q", struct.pack("<d", value))[0])
-
-
 def verify(table: list[tuple[Probe, tuple[np.ndarray, ...], Callable[..., float]]]) -> None:
     results = run([probe for probe, _, _ in table], [arrays for _, arrays, _ in table])
     for (probe, arrays, oracle), got in zip(table, results, strict=True):
@@ -195,7 +96,7 @@ def test_subnormals_are_flushed_where_ftz_says_so() -> None:
     for operation in ("add", "mul"):
         plain = ieee(operation, "rn", "f32")
         probe = Probe(f"{operation}.ftz.f32 {{d}}, {{a}}, {{b}}", "f32", ("f32", "f32"))
-        table.append((probe, (a, b), lambda x, y, f=plain: flushed(f(flushed(x), flushed(y)))))
+        table.append((probe, (a, b), lambda x, y, f=plain: F32.flushed(f(F32.flushed(x), F32.flushed(y)))))
     verify(table)
 
 
