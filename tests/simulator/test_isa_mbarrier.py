@@ -126,6 +126,18 @@ def test_copies_hold_a_phase_back_or_count_themselves() -> None:
     assert results(body, 32, 2) == [(0, 1)] * 32
 
 
+def test_memory_of_an_invalid_barrier_is_memory_again() -> None:
+    body = """
+  bar.sync 0;
+  @%p7 mbarrier.inval.shared.b64 [bar];
+  bar.sync 0;
+  @%p7 st.shared.u64 [bar], 7;
+  bar.sync 0;
+  ld.shared.u32 %x0, [bar];
+"""
+    assert results(body, 64, 1) == [(7,)] * 64
+
+
 def test_what_later_devices_add_is_refused_by_name() -> None:
     with pytest.raises(RefusedError, match=r"expect_tx"):
         results("mbarrier.arrive.expect_tx.shared.b64 %s0, [bar], 16;", 32, 1)
