@@ -6,8 +6,10 @@ reads the linked object, not the source, so no spelling evades it; the sandbox h
 
 from __future__ import annotations
 
+import io
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from capstone import CS_ARCH_ARM64, CS_ARCH_X86, CS_MODE_64, CS_MODE_ARM, Cs
@@ -113,8 +115,7 @@ def violations(
         allowed: regular expressions of symbols and libraries that this assignment permits beyond the policy.
     """
     try:
-        with library.open("rb") as file:
-            found = _read(ELFFile(file))
+        found = _read(library.read_bytes())
     except (ELFError, UnicodeDecodeError, AssertionError, KeyError, ValueError) as error:
         return (f"the built library cannot be read: {error}",)
     reasons: dict[str, list[str]] = {}
@@ -174,7 +175,9 @@ def _reason(name: str) -> str:
     return next((reason for reason, pattern in _FORBIDDEN.items() if re.fullmatch(pattern, name)), "")
 
 
-def _read(elf: ELFFile) -> _Object:
+@lru_cache(maxsize=16)  # the problems of an assignment share libraries
+def _read(content: bytes) -> _Object:
+    elf = ELFFile(io.BytesIO(content))
     needed: list[str] = []
     origins: dict[int, str] = {}
     versions: GNUVerSymSection | None = None
