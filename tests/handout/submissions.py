@@ -41,17 +41,22 @@ class Handed:
         expected: what must come of the problems that are graded.
         edits: old and new text by file; each old one occurs exactly once.
         files: whole files, in place of those of ``homework`` or beside them.
+        lacks: the folder of ``homework`` that was not handed in.
     """
 
     name: str
     expected: Mapping[str, Expected]
     edits: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
+    lacks: str = ""
 
     def tree(self) -> dict[str, bytes]:
         """The files by their path."""
         paths = (path for path in HOMEWORK.rglob("*") if path.is_file())
         tree = {path.relative_to(HOMEWORK).as_posix(): path.read_bytes() for path in paths}
+        tree = {
+            name: text for name, text in tree.items() if not self.lacks or not name.startswith(self.lacks)
+        }
         tree |= {name: text.encode() for name, text in self.files.items()}
         for name, edits in self.edits.items():
             text = tree[name].decode()
@@ -160,6 +165,11 @@ void launch_layernorm_bw(float *gamma_grad, float *betta_grad, float *inp_grad, 
 }
 """
 STARTER = {SOFTMAX: STARTER_SOFTMAX, LAYERNORM: STARTER_LAYERNORM}
+ONLY_LAUNCHER = """\
+#include <cuda_runtime.h>
+extern "C" void launch_layernorm(float *ln_res, float *vars, float *means, const float *inp, const float *scale,
+                                 const float *bias, int batch_size, int hidden_dim, cudaStream_t stream) {}
+"""
 NOTHING = Expected(0.0, ("nothing was written",))
 
 HANDED = (
@@ -329,6 +339,17 @@ HANDED = (
         "leaks",
         {BACKWARD: PASSES},
         {SOFTMAX: (("  cudaFree(d_grad);\n  cudaFree(d_soft);\n", ""),)},
+    ),
+    Handed(
+        "only-the-two-files",
+        {BACKWARD: PASSES, LN_FORWARD: NOTHING},
+        files={"softmax_kernel.cu": DEVICE_POINTERS[SOFTMAX], "layernorm_kernel.cu": ONLY_LAUNCHER},
+        lacks="src/",
+    ),
+    Handed(
+        "two-files-without-their-headers",
+        {FORWARD: Expected(0.0, ("includes/block_reduce.h was not handed in. Hand in the folder that holds it",))},
+        lacks="src/includes/",
     ),
     Handed(
         "missing-brace",
