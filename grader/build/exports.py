@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _MANGLED = re.compile(r"_Z(?P<nested>N?)(?P<names>\d.*)")
-_LENGTH = re.compile(r"\d+")
+_LENGTH = re.compile(r"\d{1,4}")
 
 
 @dataclass(frozen=True)

@@ -126,6 +126,6 @@ def _places(build: Build) -> Iterator[int | str]:
             foreign = False
             yield int(user["line"])
         elif named := _ENTRY.search(line) or _CALLER.search(line):
-            yield short_name(named["name"])
+            yield short_name(named["name"]).partition("<")[0].rpartition("::")[2]
     if foreign:
         yield 0

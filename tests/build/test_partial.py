@@ -19,14 +19,16 @@ __device__ float helper(float);
 template <int N> __global__ void ker_fw(float* x) {
   x[0] = l_max * N;
 }
-__global__ void ker_large(float* x) { __shared__ float b[100000]; b[threadIdx.x] = 1; __syncthreads(); x[0] = b[5]; }
+namespace a { namespace b {
+template <int N> __global__ void ker_large(float* x) { __shared__ float b[N]; b[threadIdx.x] = 1; __syncthreads(); x[0] = b[5]; }
 template <int N> __global__ void ker_bw(float* x) { x[0] = N; }
 float nowhere(int);
 float caller() { return nowhere(1); }
 extern "C" void launch_fw(float* x) { ker_fw<32><<<1, 1>>>(x); }
-extern "C" void launch_large(float* x) { ker_large<<<1, 1>>>(x); }
-extern "C" void launch_caller(float* x) { x[0] = caller(); }
+extern "C" { void launch_large(float* x) { ker_large<100000><<<1, 1>>>(x); }}
+extern "C" { void launch_caller(float* x) { x[0] = caller(); }}
 extern "C" void launch_bw(float* x) { ker_bw<32><<<1, 1>>>(x); }
+}}
 """
 
 
@@ -67,7 +69,7 @@ def test_errors_of_compiler_assembler_and_linker_cost_only_what_needs_them(tmp_p
         'k.cu(2): error: identifier "float_t" is undefined',
         'k.cu(4): error: identifier "l_max" is undefined\nmine.h(3): error: expected a ";"',
         "Compiling was stopped: more than 180 s of time.",
-        'k.cu(13): error: x\nk.cu(10): error: y',
+        'k.cu(14): error: x\nk.cu(11): error: y',
     ],
 )
 def test_nothing_is_left_where_an_error_is_in_no_function_or_in_all(log: str) -> None:
