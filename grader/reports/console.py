@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from grader.reports.causes import places
-from grader.reports.escaping import plain
+from grader.reports.escaping import plain, unmangled
 from grader.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ def _case(case: CaseResult) -> Iterator[RenderableType]:
     yield Text(f"{case.name}: {case.verdict}{order}", style=STYLES[case.verdict])
     for line in (case.message, case.diagnosis):
         if line:
-            yield Text(f"  {plain(line)}")
+            yield Text(f"  {plain(unmangled(line))}")
     for output in case.outputs:
         if output.bad:
             yield Text(f"  {_output(output)}")

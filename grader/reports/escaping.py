@@ -16,7 +16,8 @@ _UNSEEN = re.compile(
 )
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 _FOLDERS = re.compile(r"(?<![\w.<>:/])/(?:[\w.+@-]+/)+(?=[\w.+@-])")
-_MANGLED = re.compile(r"\b_Z(\d+)(\w+)")
+_MANGLED = re.compile(r"\b_ZN?(?=\d)(\w+)")
+_LENGTH = re.compile(r"\d{1,4}")
 
 
 def plain(text: str) -> str:
@@ -41,7 +42,18 @@ def without_folders(text: str) -> str:
 
 def unmangled(text: str) -> str:
     """The text with names as their authors wrote them, without parameters: ``_Z3kerILi4EEvPf`` is ``ker``."""
-    return _MANGLED.sub(lambda found: found[2][: int(found[1])], text)
+    return _MANGLED.sub(lambda found: _last_name(found[1], nested=found[0].startswith("_ZN")), text)
+
+
+def _last_name(names: str, *, nested: bool) -> str:
+    """The last of names that follow their lengths; of more than one if they are nested."""
+    last = names
+    while length := _LENGTH.match(names):
+        end = length.end() + int(length[0])
+        last, names = names[length.end() : end], names[end:]
+        if not nested:
+            break
+    return last
 
 
 def workflow_message(text: str) -> str:
