@@ -17,6 +17,7 @@ import subprocess
 import tempfile
 from contextlib import suppress
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -92,7 +93,7 @@ class BubblewrapSandbox:
             missing.append("bwrap")
         if missing:
             return Probe(False, "", (), (), f"Install {', '.join(missing)}:\n  {_REMEDY}")
-        version = _ask("--version").split()[-1]
+        version = _ask(_program(), "--version").split()[-1]
         if "--size" not in _options():
             return Probe(False, version, (), (), f"bubblewrap 0.7.0 or newer is needed:\n  {_REMEDY}")
         outcome = self.run(Job(("/usr/bin/true",), Limits(wall_seconds=20)))
@@ -210,11 +211,12 @@ def _become(user: int | None, processes: int) -> list[str]:
 
 def _options() -> frozenset[str]:
     """Told by --help, because distributions patch versions."""
-    return frozenset(word for word in _ask("--help").split() if word.startswith("--"))
+    return frozenset(word for word in _ask(_program(), "--help").split() if word.startswith("--"))
 
 
-def _ask(option: str) -> str:
-    told = subprocess.run([_program(), option], capture_output=True, text=True, timeout=60, check=False)
+@cache
+def _ask(program: str, option: str) -> str:
+    told = subprocess.run([program, option], capture_output=True, text=True, timeout=60, check=False)
     return told.stdout + told.stderr
 
 

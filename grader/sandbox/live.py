@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -186,10 +187,15 @@ class LocalKeeper:
         )
 
     def wait(self, seconds: float) -> bool:
-        """See ``Keeper``."""
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(seconds)
-        return self._process.returncode is not None
+        """See ``Keeper``; ``Popen.wait`` would look every 50 ms only."""
+        if self._process.poll() is None:
+            with contextlib.suppress(ProcessLookupError):  # another thread saw it end
+                ended = os.pidfd_open(self._process.pid)
+                poll = select.poll()
+                poll.register(ended, select.POLLIN)
+                poll.poll(1000 * max(0.0, seconds))
+                os.close(ended)
+        return self._process.poll() is not None
 
     def kill(self) -> str:
         """See ``Keeper``."""
