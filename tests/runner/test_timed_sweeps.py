@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 ROWS, COLUMNS, SLOTS = 5, 4, 3
 
 SOURCE = """
-extern "C" void launch_double(float* y, const float* x, int count, void*) {
-  for (int i = 0; i < count; ++i) y[i] = 2 * x[i];
+extern "C" void launch_double(float* y, const float* x, int count, void* stream) {
+  for (int i = 0; i < count; ++i) y[i] = (stream ? 2 : 3) * x[i];  // 3 on the default stream
 }
 extern "C" void baseline_half(float* y, const float* x, int count, void*) {
   for (int i = 0; i < count; ++i) y[i] = x[i] / 2;
@@ -127,7 +127,7 @@ def whole(session: TimedSession, slot: int) -> Any:  # noqa: ANN401
 
 @pytest.mark.parametrize(
     ("method", "arm", "factor"),
-    [("events", "submission", 2), ("host", "submission", 2), ("host", "baseline", 0.5)],
+    [("events", "submission", 2), ("host", "submission", 3), ("host", "baseline", 0.5)],
 )
 def test_every_slot_computes_the_content_that_it_was_told(
     timing: Any,  # noqa: ANN401
