@@ -17,7 +17,7 @@ import subprocess
 import tempfile
 from contextlib import suppress
 from dataclasses import replace
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -87,7 +87,11 @@ class BubblewrapSandbox:
         self._users = itertools.count(os.getpid() * 16)
 
     def probe(self) -> Probe:
-        """Usable if a trivial job runs."""
+        """Usable if a trivial job runs; that is tried once."""
+        return self._probe
+
+    @cached_property
+    def _probe(self) -> Probe:
         missing = [tool for tool in _TOOLS if shutil.which(tool) is None]
         if not _program():
             missing.append("bwrap")

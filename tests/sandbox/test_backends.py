@@ -336,6 +336,21 @@ def test_bubblewrap_bounds_every_place_that_can_be_written(bubblewrap: Bubblewra
 
 
 @pytest.mark.usefixtures("bubblewrap")
+def test_bubblewrap_is_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs: list[Job] = []
+    run = BubblewrapSandbox.run
+
+    def counted(self: BubblewrapSandbox, job: Job) -> Outcome:
+        runs.append(job)
+        return run(self, job)
+
+    monkeypatch.setattr(BubblewrapSandbox, "run", counted)
+    sandbox = BubblewrapSandbox()
+    assert sandbox.probe() is sandbox.probe()
+    assert len(runs) == 1
+
+
+@pytest.mark.usefixtures("bubblewrap")
 def test_bubblewrap_can_come_as_a_wheel(monkeypatch: pytest.MonkeyPatch) -> None:
     which = shutil.which
     monkeypatch.setattr(shutil, "which", lambda name: None if name == "bwrap" else which(name))
