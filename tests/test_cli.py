@@ -160,7 +160,7 @@ extern "C" void launch_attn_softmax(float* inp, const float*, int, int, int, int
 def _below(parent: int, name: str) -> list[int]:
     """The processes called ``name`` that ``parent`` started."""
     children = subprocess.run(
-        ["ps", "-o", "pid=,args=", "--ppid", str(parent)], capture_output=True, text=True, check=False
+        ["ps", "-ww", "-o", "pid=,args=", "--ppid", str(parent)], capture_output=True, text=True, check=False
     ).stdout
     return [int(line.split()[0]) for line in children.splitlines() if name in line]
 
