@@ -28,12 +28,17 @@ from grader.build.compile import BuildError
 from grader.build.toolchain import ToolchainError
 from grader.devices.device import DeviceError
 from grader.exit_codes import ExitCode
+from grader.sandbox.process import ProcessSandbox
 from grader.sandbox.sandbox import SandboxError
 from grader.submission import SubmissionError, UsageError
 
 if TYPE_CHECKING:
     from types import TracebackType
 
+UNWALLED = (
+    "Neither docker nor bubblewrap works here, and without them a submission can read your files and what others "
+    "handed in. grader doctor says what is missing. For a class that you trust: --sandbox process."
+)
 _BUILT = TypeAdapter(grading.Built)
 
 
@@ -99,6 +104,8 @@ def _look(asked: dict[str, Any], bench: Bench) -> dict[str, Any]:
             machine = bench.machine(asked["device"], asked["sandbox"], again=True)
     except (ToolchainError, SandboxError, BuildError, DeviceError) as error:
         return {"files": files, "error": str(error)}
+    if asked["sandbox"] == "auto" and machine.sandbox.name == ProcessSandbox.name:
+        return {"files": files, "error": UNWALLED}
     info = machine.device_info
     return {"files": files, "kind": info.kind, "name": info.name, "compiler": info.compiler}
 
