@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 UNWALLED = (
-    "Neither docker nor bubblewrap works here, and without them a submission can read your files and what others "
-    "handed in. grader doctor says what is missing. For a class that you trust: --sandbox process."
+    "Neither docker nor bubblewrap works here, and without them a submission can read your files and what "
+    "others handed in. grader doctor says what is missing. For a class that you trust: --sandbox process."
 )
 _BUILT = TypeAdapter(grading.Built)
 
