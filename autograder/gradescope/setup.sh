@@ -2,8 +2,9 @@
 # Gradescope runs this once, as root, when it builds the image: installs the grader and what it compiles with.
 set -euo pipefail
 ROOT="${AUTOGRADER:-/autograder}"
-# PyTorch without CUDA is a tenth of the size, and there is no GPU here.
-TORCH_INDEX="${TORCH_INDEX-https://download.pytorch.org/whl/cpu}"
+# There is no GPU here, and PyTorch without CUDA is a tenth of the size: its installation page names the index of
+# such builds, which may stand here.
+TORCH_INDEX="${TORCH_INDEX-}"
 
 export DEBIAN_FRONTEND=noninteractive
 apt-get update -qq
