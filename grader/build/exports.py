@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
+from grader.mangled import last_name
+
 if TYPE_CHECKING:
     from pathlib import Path
 
 _MANGLED = re.compile(r"_Z(?P<nested>N?)(?P<names>\d.*)")
-_LENGTH = re.compile(r"\d{1,4}")
 
 
 @dataclass(frozen=True)
@@ -60,10 +61,5 @@ def unmangled(name: str) -> str:
     match = _MANGLED.fullmatch(name)
     if match is None:
         return name
-    last, rest = "", match["names"]
-    while length := _LENGTH.match(rest):
-        end = length.end() + int(length[0])
-        last, rest = rest[length.end() : end], rest[end:]
-        if not match["nested"]:
-            return last
-    return last if rest.startswith("E") else name
+    last, rest = last_name(match["names"], nested=bool(match["nested"]))
+    return last if not match["nested"] or rest.startswith("E") else name

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from grader.mangled import last_name
+
 _SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?)")
 _UNSEEN = re.compile(
     "[^\n\t\x20-\x7e\xa0-\U0010ffff]"  # control characters of both tables
@@ -17,7 +19,6 @@ _UNSEEN = re.compile(
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 _FOLDERS = re.compile(r"(?<![\w.<>:/])/(?:[\w.+@-]+/)+(?=[\w.+@-])")
 _MANGLED = re.compile(r"\b_ZN?(?=\d)(\w+)")
-_LENGTH = re.compile(r"\d{1,4}")
 
 
 def plain(text: str) -> str:
@@ -42,18 +43,7 @@ def without_folders(text: str) -> str:
 
 def unmangled(text: str) -> str:
     """The text with names as their authors wrote them, without parameters: ``_Z3kerILi4EEvPf`` is ``ker``."""
-    return _MANGLED.sub(lambda found: _last_name(found[1], nested=found[0].startswith("_ZN")), text)
-
-
-def _last_name(names: str, *, nested: bool) -> str:
-    """The last of names that follow their lengths; of more than one if they are nested."""
-    last = names
-    while length := _LENGTH.match(names):
-        end = length.end() + int(length[0])
-        last, names = names[length.end() : end], names[end:]
-        if not nested:
-            break
-    return last
+    return _MANGLED.sub(lambda found: last_name(found[1], nested=found[0].startswith("_ZN"))[0], text)
 
 
 def workflow_message(text: str) -> str:
