@@ -71,7 +71,7 @@ def run(runner: Runner, call: Call) -> Answer:
     try:
         frame = runner.ask(request(call), [image.data for image in before], size, call.seconds)
     except RunnerError as error:
-        return Answer(error.status, str(error), printed=error.printed)
+        return error.answer
     printed = frame.header["printed"]
     if frame.header["status"] != "returned":
         return Answer(Status.CUDA_ERROR, frame.header["message"], printed=printed)

@@ -200,7 +200,7 @@ class GpuSession:
         try:
             self._runner = Runner(sandbox, start)
         except RunnerError as error:
-            self._failed = Answer(error.status, str(error), printed=error.printed)
+            self._failed = error.answer
 
     def run(self, call: Call) -> Answer:
         """Run one call; see ``Session``."""

@@ -49,7 +49,7 @@ def run(runner: Runner, call: Call) -> Answer:
     try:
         frame = runner.ask(request, [layout.content(array).data for array in inputs], size, call.seconds)
     except RunnerError as error:
-        return Answer(error.status, str(error), printed=error.printed)
+        return error.answer
     header = frame.header
     if header["status"] == "cuda error":
         return Answer(Status.CUDA_ERROR, header["message"], printed=header["printed"])

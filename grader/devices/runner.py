@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from grader import template
-from grader.devices.device import DeviceError, LoadError, Memory, Status
+from grader.devices.device import Answer, DeviceError, LoadError, Memory, Status
 from grader.runner.protocol import (
     Bytes,
     Channel,
@@ -46,6 +46,11 @@ class RunnerError(Exception):
         super().__init__(message)
         self.status = status
         self.printed = printed
+
+    @property
+    def answer(self) -> Answer:
+        """What the call gets that met it."""
+        return Answer(self.status, str(self), printed=self.printed)
 
 
 @dataclass(frozen=True)

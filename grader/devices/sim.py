@@ -79,7 +79,7 @@ class SimSession:
         except RefusedError as error:
             self._failed = Answer(Status.UNSUPPORTED, str(error))
         except RunnerError as error:
-            self._failed = Answer(error.status, str(error), printed=error.printed)
+            self._failed = error.answer
         except (LoadError, DeviceError):
             self.close()
             raise
@@ -122,7 +122,7 @@ class SimSession:
         try:
             header = runner.ask(calls.request(call, pointers), (), 0, call.seconds).header
         except RunnerError as error:
-            return Answer(error.status, str(error), printed=error.printed)
+            return error.answer
         if header["status"] != "returned":
             return Answer(Status.CUDA_ERROR, header["message"], printed=header["printed"])
         outcome = self._simulator.synchronize(call.seconds)  # kernels of streams that nobody waited for
