@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from grader import leftovers
 from grader.batch.discovery import discover
 from grader.reports import canvas, gradescope, junit, moodle, similarity
 from grader.reports.folder import INDEX, REPORT, write_pages
@@ -144,7 +145,7 @@ def _similarity(request: Request, out: Path) -> Iterator[str]:
     try:
         entries = discover(request.submissions, wanted).entries
         out.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix="grader-jplag-") as scratch:
+        with tempfile.TemporaryDirectory(prefix=leftovers.prefix()) as scratch:
             left = similarity.export(entries, wanted, out, Path(scratch))
     except OSError as error:
         raise RequestError(f"{error.filename}: {error.strerror}.") from error
