@@ -155,7 +155,7 @@ def _similarity(request: Request, out: Path) -> Iterator[str]:
 
 
 def _aliases(path: Path) -> dict[str, str]:
-    rows = [row for row in csv.reader(io.StringIO(_read(path).removeprefix("\ufeff"), newline="")) if row]
+    rows = [row for row in csv.reader(io.StringIO(_read(path), newline="")) if row]
     if any(len(row) != 2 for row in rows):
         raise RequestError(
             f"{path}: each line has to be a submission and its alias, with a comma between them."
