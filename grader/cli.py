@@ -24,7 +24,7 @@ from grader.assignments.assignment import load as load_assignment
 from grader.exit_codes import ExitCode
 from grader.judge.appeal import appeals
 from grader.reports.escaping import line
-from grader.results import RecordError, write_text
+from grader.results import SEED_BITS, RecordError, write_text
 from grader.results import write as write_record
 
 if TYPE_CHECKING:
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from grader.results import Record
 
 DEFAULT_ASSIGNMENT = "llm_systems_3"
-SEED_BITS = 48
 SHOWN_IGNORED = 10
 
 _assignment = click.option(

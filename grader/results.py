@@ -21,6 +21,7 @@ from grader.verdict import Verdict
 
 SCHEMA_VERSION = "1.1"
 SCHEMA_FILE = Path(__file__).with_name("result.schema.json")
+SEED_BITS = 48  # of a drawn seed: every reader of JSON holds it exactly
 
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Value = float | Literal["NaN", "Infinity", "-Infinity"]

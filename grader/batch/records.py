@@ -22,7 +22,7 @@ from grader.exit_codes import ExitCode
 from grader.grading import grader_info
 from grader.reports.folder import GRADEBOOK, INDEX, RECORD, REPORT, write_pages
 from grader.reports.gradebook import gradebook
-from grader.results import Record, RecordError, read, write, write_text
+from grader.results import SEED_BITS, Record, RecordError, read, write, write_text
 from grader.submission import SubmissionError, UsageError, collect
 from grader.verdict import Verdict
 
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from grader.assignments.assignment import Assignment
     from grader.batch.discovery import Entry
 
-SEED_BITS = 48
 _SEED = ".seed"
 _LOCK = ".lock"
 _UNFINISHED = re.compile(rf"\.({'|'.join(map(re.escape, (RECORD, REPORT, GRADEBOOK, INDEX)))})\.\w{{8}}")
