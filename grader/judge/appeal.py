@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from grader.judge.speed import NoSamplesError, recomputed
+from grader.judge import speed, steps
+from grader.judge.speed import NoSamplesError
 from grader.judge.timing import from_samples
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def appeals(record: Record) -> Iterator[Appeal]:
     for problem in record.problems:
         recorded = problem.performance
         try:
-            again = recomputed(recorded)
+            again = _again(recorded)
             cases = [_case(case) for case in recorded.cases]
         except NoSamplesError:
             continue
@@ -46,6 +47,11 @@ def appeals(record: Record) -> Iterator[Appeal]:
         said = "the same" if upheld else _told(again)
         line = f"{problem.id}: recorded {_told(recorded)}; from the raw times: {said}"
         yield Appeal((line, *cases), upheld)
+
+
+def _again(recorded: PerformanceResult) -> PerformanceResult:
+    trained = any(case.method == steps.METHOD for case in recorded.cases)
+    return steps.recomputed(recorded) if trained else speed.recomputed(recorded)
 
 
 def _decisive(result: PerformanceResult) -> tuple[object, ...]:
@@ -61,14 +67,15 @@ def _told(result: PerformanceResult) -> str:
 
 
 def _case(case: TimedCase) -> str:
-    processes = from_samples(case.name, case.method, case.samples)
-    blocks, verified, wrong = (
-        sum(count)
-        for count in zip(*((len(one.blocks), one.verified, one.wrong) for one in processes), strict=True)
-    )
     speedup = "no speedup" if case.speedup is None else f"{case.speedup:.3f}x"
     floor = "" if case.floor is None else f", differences under {case.floor:.2%} cannot be told apart"
-    return (
-        f"  {case.name}: {speedup} by {case.method}, {blocks} blocks in {len(processes)} processes{floor}; "
-        f"{verified} outputs of timed calls compared, {wrong} wrong"
-    )
+    if case.method == steps.METHOD:
+        turns = steps.from_samples(case.name, case.samples)
+        blocks, count = sum(len(one.blocks) for one in turns), len(turns)
+        held = f"losses differ by {max(one.difference for one in turns):.2%} at most"
+    else:
+        processes = from_samples(case.name, case.method, case.samples)
+        blocks, count = sum(len(one.blocks) for one in processes), len(processes)
+        verified, wrong = sum(one.verified for one in processes), sum(one.wrong for one in processes)
+        held = f"{verified} outputs of timed calls compared, {wrong} wrong"
+    return f"  {case.name}: {speedup} by {case.method}, {blocks} blocks in {count} processes{floor}; {held}"

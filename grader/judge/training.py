@@ -12,20 +12,21 @@ import time
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from random import SystemRandom
-from statistics import median
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from grader.devices.device import ArrayArgument, Call, DeviceError, LoadError, ScalarArgument, Status
+from grader.judge import steps
 from grader.judge.correctness import arguments, needed_calls
 from grader.judge.measure import Measured
-from grader.judge.timing import ORDERS, Block, conclude, decide, floor, interval
-from grader.results import PerformanceResult, TimedCase
+from grader.judge.steps import Turns
+from grader.judge.timing import ORDERS, Block, conclude
+from grader.results import PerformanceResult
 from grader.verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -37,9 +38,6 @@ BLOCKS = 12  # per process
 TURN_SECONDS = 0.25
 MOST_STEPS = 50  # of a turn
 WARM_STEPS = 5
-AGREEMENT = (
-    0.02  # of the loss: rounding errors grow over many steps, but a path that skips work learns nothing
-)
 
 _ENDS = {Status.UNTRUSTED: Verdict.UNTRUSTED, Status.LOST: Verdict.INFRA_ERROR}
 
@@ -71,35 +69,6 @@ class Training:
     blocks: int = BLOCKS
 
 
-@dataclass(frozen=True)
-class Turns:
-    """What one pair of runners measured: blocks in seconds per step, and by how much the losses differ."""
-
-    blocks: tuple[Block, ...]
-    difference: float
-
-    def values(self) -> list[float]:
-        """Log speedups."""
-        return [block.value for block in self.blocks]
-
-    def same(self) -> list[float]:
-        """The baseline against itself: the two turns of each block."""
-        found = []
-        for block in self.blocks:
-            first, second = (s for arm, s in zip(block.order, block.seconds, strict=True) if arm == "A")
-            found.append(math.log(first / second))
-        return found
-
-    def seconds(self, arm: str) -> list[float]:
-        """Seconds per step of one arm."""
-        return [
-            seconds
-            for block in self.blocks
-            for name, seconds in zip(block.order, block.seconds, strict=True)
-            if name == arm
-        ]
-
-
 class _EndedError(Exception):
     """A runner gave no losses."""
 
@@ -120,54 +89,9 @@ def measure_training(training: Training, target: float) -> Measured:
             return _unmeasured(error.verdict, target, str(error))
         except (DeviceError, LoadError) as error:
             return _unmeasured(Verdict.INFRA_ERROR, target, str(error))
-        verdicts.append(_verdict(found[-1:], target))
-    concluded = conclude(verdicts) or Verdict.AMBIGUOUS
-    return Measured(_assessed(training, found, concluded, target))
-
-
-def _verdict(found: Sequence[Turns], target: float) -> Verdict:
-    if any(turns.difference > AGREEMENT for turns in found):
-        return Verdict.FAIL
-    values = [value for turns in found for value in turns.values()]
-    return decide(interval(values), floor([v for turns in found for v in turns.same()]).size, target)
-
-
-def _assessed(
-    training: Training, found: Sequence[Turns], verdict: Verdict, target: float
-) -> PerformanceResult:
-    worst = max(turns.difference for turns in found)
-    whole = interval([value for turns in found for value in turns.values()])
-    speedup, between = math.exp(whole.estimate), (math.exp(whole.low), math.exp(whole.high))
+        verdicts.append(steps.verdict(found[-1], target))
     (case,) = training.problem.timing_cases(training.seed)
-    timed = TimedCase(
-        name=case.name,
-        verdict=verdict,
-        speedup=speedup,
-        interval=between,
-        baseline_us=median(s for turns in found for s in turns.seconds("A")) * 1e6,
-        yours_us=median(s for turns in found for s in turns.seconds("B")) * 1e6,
-        floor=floor([value for turns in found for value in turns.same()]).size,
-        method="steps",
-        samples=_samples(found),
-    )
-    if worst > AGREEMENT:
-        message = (
-            f"the fused model does not learn as the unfused one does: its losses differ by {worst:.0%} from "
-            "the same weights on the same batches"
-        )
-        return PerformanceResult(verdict=verdict, target=target, message=message, cases=[timed])
-    return PerformanceResult(verdict=verdict, target=target, speedup=speedup, interval=between, cases=[timed])
-
-
-def _samples(found: Sequence[Turns]) -> dict[str, list[float]]:
-    """Seconds per step of every turn, and the order of each block as its place in ``ORDERS``."""
-    samples: dict[str, list[float]] = {}
-    for number, turns in enumerate(found, 1):
-        blocks = turns.blocks
-        samples[f"process {number}: order"] = [ORDERS.index(block.order) for block in blocks]
-        samples[f"process {number}: blocks"] = [seconds for block in blocks for seconds in block.seconds]
-        samples[f"process {number}: losses differ by"] = [turns.difference]
-    return samples
+    return Measured(steps.assessed(case.name, found, target))
 
 
 def _unmeasured(verdict: Verdict, target: float, message: str) -> Measured:

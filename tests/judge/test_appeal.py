@@ -7,8 +7,10 @@ from test_speed import processes
 
 from grader.assignments.assignment import load
 from grader.grading import grader_info
+from grader.judge import steps
 from grader.judge.appeal import appeals
 from grader.judge.speed import assessed
+from grader.judge.timing import Block
 from grader.judging import without_cases
 from grader.results import PerformanceResult, Points, Record, SubmissionInfo
 from grader.verdict import Verdict
@@ -72,3 +74,18 @@ def test_times_that_are_gone_are_told() -> None:
 def test_where_nothing_was_measured_nothing_is_decided_again() -> None:
     nothing = PerformanceResult(verdict=Verdict.NOT_MEASURED, target=6.5)
     assert not list(appeals(record(nothing)))
+
+
+def trained(*, speedup: float = 1.3, difference: float = 0.0) -> PerformanceResult:
+    noise = (0.99, 1.0, 1.01, 1.0, 0.995, 1.005, 1.0, 1.0)
+    blocks = tuple(Block("ABBA", (noisy, 1 / speedup, noisy / speedup, 1.0)) for noisy in noise)
+    return steps.assessed("twenty steps", [steps.Turns(blocks, difference)] * 2, 1.1)
+
+
+@pytest.mark.parametrize("measured", [trained(), trained(speedup=1.02), trained(difference=0.5)])
+def test_times_of_training_bear_out_their_verdict_too(measured: PerformanceResult) -> None:
+    (found,) = appeals(record(PerformanceResult.model_validate_json(measured.model_dump_json())))
+    assert found.upheld
+    assert "by steps, 16 blocks in 2 processes" in found.lines[1]
+    (forged,) = appeals(record(measured.model_copy(update={"verdict": Verdict.AMBIGUOUS})))
+    assert not forged.upheld

@@ -15,9 +15,10 @@ from wrong_models import REFERENCE, one
 from grader import template
 from grader.devices.device import Answer, Call, Memory, ScalarArgument, Status
 from grader.devices.sim import Sim
-from grader.judge import training
+from grader.judge import steps, training
+from grader.judge.steps import Turns
 from grader.judge.timing import Block
-from grader.judge.training import Training, Turns, measure_training
+from grader.judge.training import Training, measure_training
 from grader.problems import load_all
 from grader.simulator.driver import RUNTIME
 from grader.verdict import Verdict
@@ -156,7 +157,7 @@ def test_a_model_that_does_not_learn_earns_nothing(
 def test_the_interval_decides(speedup: float, verdict: Verdict) -> None:
     noise = (0.99, 1.0, 1.01, 1.0, 0.995, 1.005, 1.0, 1.0)
     blocks = tuple(Block("ABBA", (noisy, 1 / speedup, noisy / speedup, 1.0)) for noisy in noise)
-    assert training._verdict([Turns(blocks, 0.0)], 1.1) is verdict
+    assert steps.verdict(Turns(blocks, 0.0), 1.1) is verdict
 
 
 def test_blocks_compare_the_arms_and_the_baseline_with_itself() -> None:
