@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Self
 import torch
 
 from grader.baseline.operations import Kind
+from grader.judge.measure import slots
 from grader.problems import load_all
 
 if TYPE_CHECKING:
@@ -37,8 +38,6 @@ cuda: Any = torch.cuda
 
 STEPWISE, FUSED = "PyTorch, one operation at a time", "PyTorch, its own operator"
 WAIT_SECONDS = 240.0
-CACHES = 5  # all sets together exceed the L2 this many times
-MOST_SETS = 128
 REPLAY_SECONDS = 0.02  # of one measurement
 REPLAYS = 15
 
@@ -198,8 +197,7 @@ def sets(problem: Problem, case: Case) -> list[tuple[Tensors, Inputs]]:
     first = tensors(given, 0)
     size = sum(tensor.numel() * tensor.element_size() for tensor in first.values())
     l2 = cuda.get_device_properties(0).L2_cache_size
-    count = min(MOST_SETS, max(2, -(-CACHES * l2 // size)))
-    return [(first, given), *((tensors(given, seed), given) for seed in range(1, count))]
+    return [(first, given), *((tensors(given, seed), given) for seed in range(1, slots(size, l2)))]
 
 
 def _times(problem: Problem, case: Case) -> dict[str, float]:

@@ -31,6 +31,7 @@ from candidates import CANDIDATES, REFERENCE
 from grader.bench import find_machine
 from grader.build.cache import Cache
 from grader.build.compile import build, compile_limits
+from grader.judge.measure import slots
 from grader.problems import load_all
 from grader.problems.distributions import build_cases
 from grader.problems.problem import ArrayParameter, ScalarParameter
@@ -44,8 +45,6 @@ if TYPE_CHECKING:
     Way = Callable[[dict[str, torch.Tensor], Inputs], Launch]
 
 cuda: Any = torch.cuda
-CACHES = 5
-MOST_SETS = 128
 ROUNDS, WARM_UP = 21, 3
 STREAM, REFERENCE_NAME = "stream", "reference"
 
@@ -330,7 +329,7 @@ def shape(problem: Problem, sizes: Mapping[str, int]) -> Shape:
         4 * math.prod(s) for s in given.outputs.values()
     )
     l2 = cuda.get_device_properties(0).L2_cache_size
-    count = min(MOST_SETS, max(2, -(-CACHES * l2 // size)))
+    count = slots(size, l2)
     pristine = {name: tensor.cuda() for name, tensor in read.items()}
     sets = [
         {
