@@ -170,7 +170,7 @@ class Runner:
             "gpu": start.gpu and start.model is None,  # else PyTorch has the context
             "model": str(start.model) if start.model else None,
             "memory": start.memory.value,
-            "packages": [str(path.parent) for path in start.packages],
+            "packages": [str(path) for path in start.packages],
         }
         reply = self.ask(request, (), 0, START_SECONDS).header
         if reply["status"] == "loaded":

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from grader.runner.host import HostMemory
 from grader.runner.library import CudaError, Runtime, UnloadableError, argument, load
+from grader.runner.packages import Packages
 from grader.runner.protocol import Channel, ClosedError, Frame, Header
 from grader.runner.staging import Staging
 
@@ -98,14 +99,14 @@ class Server:
     def _load(self, header: Header, _: memoryview) -> tuple[Header, list[Any]]:
         self._runtime = Runtime(header["runtime"])
         if header["gpu"]:
-            sys.path += header["packages"]
+            sys.meta_path.append(Packages(header["packages"]))
             self._gpu = importlib.import_module("grader.runner.gpu").Gpu(self._runtime)
             self._timer = importlib.import_module("grader.runner.timing").Timer(self._gpu)
         self._functions: dict[str, Any] = {}
         for path, entry_points in header["libraries"].items():
             self._functions |= load(path, entry_points)
         if header["model"]:
-            sys.path += header["packages"]
+            sys.path += {os.path.dirname(package): None for package in header["packages"]}  # noqa: PTH120
             os.environ["KERNEL_LIBRARIES"] = ":".join(header["libraries"])
             os.environ["KERNEL_MEMORY"] = header["memory"]
             self._model = importlib.import_module("grader.runner.model").Model(header["model"])
