@@ -254,23 +254,27 @@ def _system() -> list[str]:
 
 
 def _inputs(inputs: Sequence[Path]) -> list[str]:
-    """Inputs under their own paths, outer folders first.
+    """Inputs under their own paths, outer folders first; those in /usr can be seen already.
 
     The grader itself, with all its answers, stays hidden where an interpreter's folder would show it.
     """
     grader = Path(__file__).resolve().parent.parent
     line: list[str] = []
-    mounts = {path.absolute() for path in inputs}
+    paths = (path.absolute() for path in inputs)
+    # A link in /usr is there as well, but bwrap makes no folder behind one.
+    mounts = {path.resolve() if path.is_relative_to(_SYSTEM) else path for path in paths}
     if any(grader.is_relative_to(path) for path in (*mounts, _SYSTEM)):
         mounts.add(grader)
-    for path in sorted(mounts, key=lambda path: (len(path.parts), path)):
+    hidden = {path for path in mounts if path.is_relative_to(grader)}
+    shown = {path for path in mounts if not path.is_relative_to(_SYSTEM)}
+    for path in sorted(shown | hidden, key=lambda path: (len(path.parts), path)):
         for parent in reversed(
             path.parents[:-1]
         ):  # else bwrap closes those of a file that is closed to others
             line += ["--perms", "0755", "--dir", str(parent)]
         if path == grader:
             line += ["--size", "4096", "--perms", "0755", "--tmpfs", str(path)]
-        elif path != _SYSTEM:
+        else:
             line += ["--ro-bind", str(path), str(path)]
     return line
 

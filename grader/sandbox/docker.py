@@ -288,6 +288,7 @@ def knock(address: str) -> None:
 
 def _docker() -> Any:  # noqa: ANN401
     try:
+        importlib.import_module("docker.errors")  # a folder of that name could pass for the package itself
         return importlib.import_module("docker")
     except ImportError as error:
         raise SandboxError(f"The Docker SDK is not installed:\n  {_INSTALL_SDK}") from error

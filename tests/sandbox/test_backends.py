@@ -11,15 +11,16 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 import pytest
 
 import grader
 from grader import leftovers
-from grader.sandbox import cgroup
+from grader.sandbox import cgroup, docker
 from grader.sandbox.backends import select
-from grader.sandbox.bubblewrap import BubblewrapSandbox, _program, _remedy
+from grader.sandbox.bubblewrap import BubblewrapSandbox, _inputs, _program, _remedy
 from grader.sandbox.keeper import landlock_version
 from grader.sandbox.process import walls
 from grader.sandbox.sandbox import Ended, Job, Limits, SandboxError
@@ -279,6 +280,29 @@ def test_bubblewrap_shows_inputs_read_only_and_nothing_else(bubblewrap: Bubblewr
         assert shown.read_text() == "open"
         assert outcome.stderr.count(b"No such file") >= 3
         assert outcome.stderr.count(b"touch: cannot touch") == 3
+
+
+def test_a_folder_called_docker_is_not_taken_for_the_sdk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A source tree has one, and Python imports it as a namespace where no package of that name is found."""
+    folder = ModuleType("docker")
+    folder.__path__ = []
+    monkeypatch.setitem(sys.modules, "docker", folder)
+    monkeypatch.delitem(sys.modules, "docker.errors", raising=False)
+    probe = docker.DockerSandbox().probe()
+    assert not probe.usable
+    assert "Docker SDK is not installed" in probe.remedy
+
+
+def test_an_input_behind_a_link_of_the_system_is_shown_where_it_leads(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """As /usr/local/cuda is one, which leads through /etc/alternatives."""
+    folder = tmp_path.parent / f"{tmp_path.name}-toolkit"
+    folder.mkdir()
+    (tmp_path / "cuda").symlink_to(folder)
+    monkeypatch.setattr("grader.sandbox.bubblewrap._SYSTEM", tmp_path)
+    told = _inputs([tmp_path / "cuda" / "library", tmp_path / "lib"])
+    assert told[-3:] == ["--ro-bind", str(folder / "library"), str(folder / "library")]
 
 
 @pytest.mark.parametrize("name", ["bubblewrap", "docker"])
