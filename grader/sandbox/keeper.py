@@ -30,8 +30,8 @@ from typing import Any
 
 PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 4, 36, 38
 LANDLOCK_CREATE_RULESET, LANDLOCK_ADD_RULE, LANDLOCK_RESTRICT_SELF = 444, 445, 446
-READ, WRITE_FILE, IOCTL = 0b1101, 0b10, 1 << 15  # execute, read files and folders; write; control devices
-OF_FILES = 0b111 | 1 << 14 | IOCTL  # what there is to do with a file
+READ, WRITE_FILE, TRUNCATE, IOCTL = 0b1101, 0b10, 1 << 14, 1 << 15  # read: to list and to execute, too
+OF_FILES = 0b111 | TRUNCATE | IOCTL  # what there is to do with a file
 TCP, SCOPES = 0b11, 0b11  # bind and connect; abstract sockets and signals
 TICK_SECONDS = 0.05
 SCRATCH_TICKS = 5  # walking files costs more than reading /proc
@@ -193,6 +193,7 @@ def close_off(readable: list[str], writable: list[str]) -> None:
         *((path, READ) for path in readable),
         *((path, rights) for path in writable),
         ("/dev", devices),
+        ("/proc/self/task", READ | WRITE_FILE | TRUNCATE),  # NVIDIA's driver fails unless it can name threads
     ]
     for path, wanted in allowed:
         with contextlib.suppress(FileNotFoundError):

@@ -22,7 +22,7 @@ from grader.sandbox import cgroup, docker
 from grader.sandbox.backends import select
 from grader.sandbox.bubblewrap import BubblewrapSandbox, _inputs, _program, _remedy
 from grader.sandbox.keeper import landlock_version
-from grader.sandbox.process import walls
+from grader.sandbox.process import ProcessSandbox, walls
 from grader.sandbox.sandbox import Ended, Job, Limits, SandboxError
 
 if TYPE_CHECKING:
@@ -280,6 +280,21 @@ def test_bubblewrap_shows_inputs_read_only_and_nothing_else(bubblewrap: Bubblewr
         assert shown.read_text() == "open"
         assert outcome.stderr.count(b"No such file") >= 3
         assert outcome.stderr.count(b"touch: cannot touch") == 3
+
+
+@pytest.mark.skipif(not landlock_version(), reason="this kernel has no Landlock")
+def test_a_job_behind_landlock_can_name_its_threads_and_no_others() -> None:
+    """The GPU's driver does, and fails where it cannot."""
+    script = (
+        "import threading\n"
+        "def name(task):\n"
+        "    try: open(f'/proc/{task}/comm', 'w').write('worker'); print('named')\n"
+        "    except OSError as error: print('refused')\n"
+        "def own(): name(f'self/task/{threading.get_native_id()}')\n"
+        "thread = threading.Thread(target=own); thread.start(); thread.join()\n"
+        f"name({os.getpid()})\n"
+    )
+    assert _python(ProcessSandbox(), script).stdout.split() == [b"named", b"refused"]
 
 
 def test_a_folder_called_docker_is_not_taken_for_the_sdk(monkeypatch: pytest.MonkeyPatch) -> None:
