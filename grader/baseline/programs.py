@@ -1,4 +1,4 @@
-"""The baseline's libraries: built like a submission, from the two sources beside this file."""
+"""The baseline's libraries: built like a submission, from the sources beside this file."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 FUNCTIONS = {
     "generic.cu": ("baseline_map", "baseline_zip", "baseline_reduce"),
+    "restore.cu": ("launch_restore",),
     "stream.cu": ("launch_stream",),
 }
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 GARBAGE_BYTES = 256 << 20
 DELAYS = 200  # times 0.1 ms on a large GPU
-TO_DEVICE, TO_HOST, ON_DEVICE = 1, 2, 3  # cudaMemcpyKind
+TO_DEVICE, TO_HOST = 1, 2  # cudaMemcpyKind
 PERSISTING_L2 = 6  # cudaLimitPersistingL2CacheSize
 
 Given = ParamSpec("Given")

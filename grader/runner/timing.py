@@ -14,8 +14,9 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import cupy
+import numpy as np
 
-from grader.runner.gpu import ON_DEVICE, TO_HOST, checked, to_device
+from grader.runner.gpu import TO_HOST, checked, to_device
 from grader.runner.host import HostMemory, host_address
 from grader.runner.library import argument, load
 from grader.runner.round_trip import Operand, RoundTrip
@@ -23,10 +24,13 @@ from grader.runner.round_trip import Operand, RoundTrip
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    import numpy.typing as npt
+
     from grader.runner.gpu import Gpu
     from grader.runner.protocol import Header
 
 cuda: Any = cupy.cuda
+PIECE_BYTES = 24  # of restore.cu
 
 
 class Slot:
@@ -90,12 +94,13 @@ class Case:
         self._temporaries = HostMemory()
         self._streams = [gpu.new_stream() for _ in range(max(1, header["streams"]))]
         self._bases: list[list[Any]] = [[] for _ in range(header["bases"])]
-        self.renew(payload)
-        self._restore([[0, 0]] * len(self._slots))
-        submission = self._submission(functions[header["entry_point"]], header["arguments"])
         self._library: dict[str, Any] = {}
         for path, names in header["libraries"]:
             self._library |= load(path, names)
+        self._table = cuda.alloc(2 * PIECE_BYTES * len(self._slots) * len(sizes))
+        self.renew(payload)
+        self._restore([[0, 0]] * len(self._slots))
+        submission = self._submission(functions[header["entry_point"]], header["arguments"])
         self._arms: dict[str, Callable[[], float]] = {
             "nothing": lambda: 0.0,
             "stream": self._by_graph(self._streaming(header["reads"], header["writes"])),
@@ -149,22 +154,26 @@ class Case:
         return found
 
     def _restore(self, contents: list[list[int]]) -> None:
-        stream = self._streams[0].ptr
-        for slot, (base, turn) in zip(self._slots, contents, strict=True):
-            pairs = zip(self._arrays, self._bases[base], strict=True)
-            for place, (array, source) in enumerate(pairs):
-                size = array["bytes"]
-                if self._host and source is None:
-                    ctypes.memset(slot.host[place], 0xFF, size)
-                elif source is None:
-                    cuda.runtime.memsetAsync(slot.device[place], 0xFF, size, stream)
-                for to, start, count in rotated(size, array["turns"], turn) if source is not None else ():
-                    if self._host:
-                        ctypes.memmove(slot.host[place] + to, ctypes.addressof(source) + start, count)
-                    else:
-                        cuda.runtime.memcpyAsync(
-                            slot.device[place] + to, source.ptr + start, count, ON_DEVICE, stream
-                        )
+        table = pieces(
+            [slot.host if self._host else slot.device for slot in self._slots],
+            [[address(source) for source in base] for base in self._bases],
+            self._arrays,
+            contents,
+        )
+        if self._host:
+            for to, source, size in table.tolist():
+                if source:
+                    ctypes.memmove(to, source, size)
+                else:
+                    ctypes.memset(to, 0xFF, size)
+        else:
+            to_device(self._table.ptr, table.data.cast("B"))
+            self._library["launch_restore"](
+                ctypes.c_void_p(self._table.ptr),
+                ctypes.c_int(len(table)),
+                ctypes.c_longlong(int(table[:, 2].max())),
+                ctypes.c_void_p(self._streams[0].ptr),
+            )
         cuda.runtime.deviceSynchronize()
 
     def _submission(self, function: Any, arguments: list[Any]) -> Callable[[], None]:  # noqa: ANN401
@@ -297,10 +306,30 @@ class Case:
         return timed
 
 
-def rotated(size: int, rows: int, turn: int) -> list[tuple[int, int, int]]:
-    """What to copy, (to, from, bytes), so that an array of ``rows`` begins ``turn`` rows later."""
-    ahead = size // rows * (turn % rows)
-    return [piece for piece in ((ahead, 0, size - ahead), (0, size - ahead, ahead)) if piece[2]]
+def address(source: Any) -> int:  # noqa: ANN401 - memory of the device, of the host, or none
+    """Where a base's array lies; 0 for one that is only written."""
+    if source is None:
+        return 0
+    return int(source.ptr) if hasattr(source, "ptr") else ctypes.addressof(source)
+
+
+def pieces(
+    slots: list[list[int]], bases: list[list[int]], arrays: list[Header], contents: list[list[int]]
+) -> npt.NDArray[np.uint64]:
+    """What to copy so that slot i holds ``contents[i]``: [n, 3] addresses to and from, and bytes.
+
+    Slots and bases are addresses of their arrays. An array begins ``turn`` of its rows later than in its
+    base; one whose base is 0 is to be filled.
+    """
+    chosen, turn = np.array(contents, np.uint64).T
+    sizes = np.array([array["bytes"] for array in arrays], np.uint64)
+    rows = np.array([array["turns"] for array in arrays], np.uint64)
+    to, source = np.array(slots, np.uint64), np.array(bases, np.uint64)[chosen]
+    ahead = np.where(source == 0, np.uint64(0), sizes // rows * (turn[:, None] % rows))
+    first = np.stack([to + ahead, source, sizes - ahead], -1)
+    second = np.stack([to, source + sizes - ahead, ahead], -1)
+    table = np.concatenate([first.reshape(-1, 3), second.reshape(-1, 3)])
+    return np.ascontiguousarray(table[table[:, 2] > 0])
 
 
 def _in_turn(launches: list[Callable[[], None]]) -> Callable[[], None]:

@@ -89,9 +89,7 @@ runtime = SimpleNamespace(
     malloc=libc.malloc,
     memGetInfo=lambda: (0, 0),
     memcpy=memcpy,
-    memcpyAsync=memcpy,
     memset=memset,
-    memsetAsync=memset,
     streamCaptureModeThreadLocal=1,
 )
 cuda = SimpleNamespace(

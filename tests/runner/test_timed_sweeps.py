@@ -6,6 +6,7 @@ is called anew by the other methods.
 
 from __future__ import annotations
 
+import ctypes
 import importlib
 import subprocess
 import sys
@@ -28,6 +29,14 @@ if TYPE_CHECKING:
 ROWS, COLUMNS, SLOTS = 5, 4, 3
 
 SOURCE = """
+#include <string.h>
+struct Piece { unsigned long long to, from, bytes; };
+extern "C" int launch_restore(const Piece* pieces, int count, long long, void*) {
+  for (const Piece* p = pieces; p < pieces + count; ++p) {
+    if (p->from) memcpy((void*)p->to, (void*)p->from, p->bytes); else memset((void*)p->to, 0xFF, p->bytes);
+  }
+  return 0;
+}
 extern "C" void launch_double(float* y, const float* x, int count, void* stream) {
   for (int i = 0; i < count; ++i) y[i] = (stream ? 2 : 3) * x[i];  // 3 on the default stream
 }
@@ -100,7 +109,7 @@ def plan(library: Path, method: str, memory: Memory = Memory.DEVICE) -> Plan:
         method=method,
         slots=SLOTS,
         turns={"y": ROWS, "x": ROWS},
-        libraries={library: ("baseline_half", "launch_stream")},
+        libraries={library: ("baseline_half", "launch_restore", "launch_stream")},
         steps=(Step("baseline_half", tuple(half)),),
         scratch=(4 * count,),
         reads=64,
@@ -171,14 +180,18 @@ def test_batches_are_timed_by_the_judge(timing: Any, library: Path) -> None:  # 
 
 @pytest.mark.parametrize("turn", range(6))
 def test_rotation_moves_whole_rows(timing: Any, turn: int) -> None:  # noqa: ANN401
-    source, target = np.arange(12), np.full(12, -1)
-    for to, start, size in timing.rotated(12, 6, turn):
-        target[to : to + size] = source[start : start + size]
-    np.testing.assert_array_equal(target.reshape(6, 2), np.roll(source.reshape(6, 2), turn, axis=0))
+    sources, target = np.arange(24).reshape(2, 12), np.full(12, -1)
+    arrays = [{"bytes": target.nbytes, "turns": 6}]
+    bases = [[source.ctypes.data] for source in sources]
+    for to, start, size in timing.pieces([[target.ctypes.data]], bases, arrays, [[1, turn]]).tolist():
+        ctypes.memmove(to, start, size)
+    np.testing.assert_array_equal(target.reshape(6, 2), np.roll(sources[1].reshape(6, 2), turn, axis=0))
 
 
-def test_arrays_that_do_not_turn_are_copied_whole(timing: Any) -> None:  # noqa: ANN401
-    assert timing.rotated(100, 1, 5) == [(0, 0, 100)]
+def test_arrays_that_do_not_turn_are_copied_whole_and_those_without_a_base_filled(timing: Any) -> None:  # noqa: ANN401
+    arrays = [{"bytes": 100, "turns": 1}, {"bytes": 60, "turns": 6}]
+    table = timing.pieces([[1000, 2000], [3000, 4000]], [[500, 0]], arrays, [[0, 5], [0, 1]])
+    assert table.tolist() == [[1000, 500, 100], [2000, 0, 60], [3000, 500, 100], [4000, 0, 60]]
 
 
 def test_every_method_can_be_prepared(timing: Any, library: Path) -> None:  # noqa: ANN401
