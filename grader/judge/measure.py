@@ -22,14 +22,14 @@ from grader.devices.runner import RunnerError
 from grader.devices.timed import NotCapturedError, Plan, Step
 from grader.judge import speed
 from grader.judge.correctness import arguments
-from grader.judge.timing import BLOCKS, ORDERS, Block, CaseTimes
+from grader.judge.timing import BATCH_ARMS, BLOCKS, ORDERS, Block, CaseTimes
 from grader.judge.verification import Verifier, draw, threads, turns
 from grader.problems.problem import ArrayParameter, Role
 from grader.results import GpuCondition, PerformanceResult
 from grader.verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from concurrent.futures import ThreadPoolExecutor
     from pathlib import Path
 
@@ -44,7 +44,7 @@ MOST_SLOTS = 128  # more of them would cost more to restore than to run
 HEAT_SECONDS = 1.0  # before the first case of a process
 WARM_SECONDS = 0.2  # before the others
 BATCH_SECONDS = 0.5
-BATCHES = 3  # of each length
+PAIRS = 9  # of batches: the second smallest difference still bounds the median
 
 _ENDS = {
     Status.UNTRUSTED: Verdict.UNTRUSTED,
@@ -245,15 +245,14 @@ class _Sweeps:
             wrong=self._verifier.wrong,
         )
 
-    def _batches(self, seconds: float) -> list[tuple[str, int, float]]:
-        short = self._random.randint(2, 4)
-        long = short + max(4, min(self._random.randint(12, 24), int(BATCH_SECONDS / max(seconds, 1e-9))))
-        plan = [(arm, length) for arm in ("submission", "nothing") for length in (short, long)] * BATCHES
-        self._random.shuffle(plan)
-        return [
-            (arm, length, self._session.batch(arm, [self._contents() for _ in range(length)]))
-            for arm, length in plan
-        ]
+    def _batches(self, seconds: float) -> Iterator[tuple[str, int, float]]:
+        """Pairs of batches, the submission's and an empty one, in either order."""
+        most = int(BATCH_SECONDS / max(seconds, 1e-9))
+        for _ in range(PAIRS):
+            length = max(4, min(self._random.randint(12, 24), most))
+            for arm in self._random.sample(BATCH_ARMS, 2):
+                contents = [self._contents() for _ in range(length)]
+                yield arm, length, self._session.batch(arm, contents)
 
 
 def _plan(timing: Timing, case: Case, inputs: Inputs, method: str) -> Plan:

@@ -44,7 +44,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Interval:
-    """A log ratio: the median and its confidence interval."""
+    """A median and its confidence interval: of log ratios, where nothing else is said."""
 
     estimate: float
     low: float
@@ -124,7 +124,8 @@ class CaseTimes:
         same: baseline against baseline, in the same places.
         stream: the streaming kernel with the same bytes.
         novel: the submission on contents that it had never seen.
-        batches: arm, number of sweeps and seconds by the judge's own clock.
+        batches: arm, number of sweeps and seconds by the judge's own clock, in pairs of the submission and
+            nothing, equally long and one after the other.
         verified: calls whose outputs the judge compared, and how many of them were wrong.
     """
 
@@ -159,14 +160,16 @@ class CaseTimes:
         """The streaming kernel's time over the submission's."""
         return median(self.stream) / median(self.times("B"))
 
-    def slope(self, arm: str) -> float:
-        """Seconds per sweep by the judge's clock: between the shortest and the longest batches."""
-        lengths = sorted({length for name, length, _ in self.batches if name == arm})
-        least, most = (
-            median(seconds for name, length, seconds in self.batches if (name, length) == (arm, wanted))
-            for wanted in (lengths[0], lengths[-1])
-        )
-        return (most - least) / (lengths[-1] - lengths[0])
+    @property
+    def clock(self) -> Interval:
+        """Seconds per sweep of the submission by the judge's clock: the pairs' differences, per sweep.
+
+        Restoring and the round trip are in both and cancel out, but for what they vary by.
+        """
+        differences = []
+        for (arm, length, one), (_, _, other) in zip(self.batches[::2], self.batches[1::2], strict=True):
+            differences.append((one - other if arm == "submission" else other - one) / length)
+        return interval(differences)
 
 
 def pooled(times: Sequence[CaseTimes]) -> CaseTimes:

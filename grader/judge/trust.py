@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from grader.judge.timing import CaseTimes
 
 PHYSICAL = 0.8  # of the streaming kernel's time on the same bytes; nothing honest is faster
-CLOCK = 0.8  # of the judge's slope, which contains launches and waits that the runner's clock does not
-CLOCK_SECONDS = 50e-6  # per sweep: what a round trip may vary by
+CLOCK = 0.8  # of the judge's time, which contains launches and waits that the runner's clock does not
+CLOCK_SECONDS = 50e-6  # per sweep: what these may take
 NOVELTY = 1.25  # times longer on contents that were never seen
 
 
@@ -32,9 +32,9 @@ def reasons(case: CaseTimes) -> tuple[str, ...]:
         found.append(
             f"{_us(reported)} for what the device needs {_us(ceiling)} to read and write at full bandwidth"
         )
-    clock = case.slope("submission") - case.slope("nothing")
-    if reported < CLOCK * clock - CLOCK_SECONDS:
-        found.append(f"{_us(reported)} reported, but {_us(clock)} by the judge's clock")
+    clock = case.clock
+    if reported < CLOCK * clock.low - CLOCK_SECONDS:
+        found.append(f"{_us(reported)} reported, but {_us(clock.estimate)} by the judge's clock")
     if case.novel > NOVELTY * reported + CLOCK_SECONDS:
         found.append(f"{_us(case.novel)} on contents never seen before, {_us(reported)} on others")
     return tuple(f"{case.case}: {reason}" for reason in found)
