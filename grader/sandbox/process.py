@@ -55,11 +55,15 @@ class ProcessSandbox:
     name = "process"
     image = None
 
+    def __init__(self, *, walled: bool = True) -> None:
+        """``walled``: with what walls Landlock has; without, the job can do whatever you can."""
+        self._walls = landlock_version() if walled else 0
+
     def probe(self) -> Probe:
         """Usable on any Linux; says what it does not stop."""
         usable = hasattr(os, "pidfd_open")
         remedy = "" if usable else "Linux 5.3 or newer"
-        (bounded, unbounded), (walled, open_) = bounds(), walls(landlock_version())
+        (bounded, unbounded), (walled, open_) = bounds(), walls(self._walls)
         enforced = (*_ENFORCED, *bounded, *walled)
         return Probe(usable, platform.release(), enforced, (*unbounded, *open_), remedy)
 
@@ -91,7 +95,7 @@ class ProcessSandbox:
             environment=clean_environment(job) | places | dict(job.environment),
             finish=finished,
             pass_fds=job.pass_fds,
-            readable=(*map(Path, _SYSTEM), *job.inputs) if landlock_version() else None,
+            readable=(*map(Path, _SYSTEM), *job.inputs) if self._walls else None,
             scratch=folder,
             rlimits=rlimits(job.limits),
             groups=groups(job.limits, job.limits.scratch_bytes),

@@ -128,7 +128,7 @@ def test_a_call_is_profiled_by_the_program_that_starts_its_runner(
     gpu: Gpu, ncu: Path, student: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "table").write_text(TEXT)
-    ncu.write_text(f"#!/bin/sh\n{RUN}cat {tmp_path}/table >&2\n")
+    ncu.write_text(f"#!/bin/sh\n{RUN}touch {tmp_path}/lock && cat {tmp_path}/table >&2\n")
     assert len(profiled(gpu, student)) == 2
 
 
