@@ -66,6 +66,10 @@ class Sim:
         return SimModelSession(self._sandbox, model, libraries, memory)
 
 
+ON_THE_CPU = {"CUDA_VISIBLE_DEVICES": "", "PYTORCH_NVML_BASED_CUDA_CHECK": "1"}
+"""Keeps PyTorch from CUDA: built for it, it would ask the runtime of its process, which is simulated."""
+
+
 class SimSession:
     """One simulator and one runner with the library loaded; see ``Session``."""
 
@@ -214,6 +218,7 @@ class SimModelSession(SimSession):
             limits=replace(LIMITS, data_bytes=MEMORY_BYTES),
             inputs=(LIBRARIES, *{package.parent for package in models.packages()}),
             further=self._libraries,
+            environment=ON_THE_CPU,
             model=self._model,
             memory=self._memory,
         )

@@ -63,3 +63,11 @@ def test_what_one_function_raises_leaves_the_others_their_points(tmp_path: Path)
     assert verdicts == {"attn_softmax": {Verdict.FAIL}, "layer_norm": {Verdict.PASS}}
     assert "transformer.py:" in judgement.cases[0].message
     assert "KeyError: 'weights'" in judgement.cases[0].message
+
+
+def test_pytorch_is_told_of_no_device_beside_the_simulator(tmp_path: Path) -> None:
+    """Built for CUDA, it would find the simulated one and look for its driver."""
+    text = (REFERENCE / "transformer.py").read_text()
+    text += "\nassert torch.cuda._nvml_based_avail() and torch.cuda._parse_visible_devices() == []\n"
+    (case, *_) = judged(text, tmp_path, {"attn_softmax"}).cases
+    assert case.verdict is Verdict.PASS, case.message
