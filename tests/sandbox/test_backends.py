@@ -282,6 +282,10 @@ def test_bubblewrap_shows_inputs_read_only_and_nothing_else(bubblewrap: Bubblewr
         assert outcome.stderr.count(b"touch: cannot touch") == 3
 
 
+def test_the_jobs_user_has_a_name(sandbox: Sandbox) -> None:
+    assert _python(sandbox, "import getpass; print(getpass.getuser())").stdout.split() == [b"nobody"]
+
+
 @pytest.mark.skipif(not landlock_version(), reason="this kernel has no Landlock")
 def test_a_job_behind_landlock_can_name_its_threads_and_no_others() -> None:
     """The GPU's driver does, and fails where it cannot."""
