@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 
 
 class Schedule(StrEnum):
-    """In which of the orders that CUDA allows the sim executes; a GPU has its own order."""
+    """In which of the orders that CUDA allows the sim executes; a GPU has its own, and calls again."""
 
     PROGRAM = "program order"
+    AGAIN = "a later call with other content"
     REVERSED = "reversed blocks and warps"
     LATE_STREAMS = "streams as late as their events allow"
 

@@ -100,7 +100,7 @@ class Gpu:
     """One GPU; see ``Device``."""
 
     kind: Literal["gpu", "sim"] = "gpu"
-    schedules: tuple[Schedule, ...] = (Schedule.PROGRAM,)
+    schedules: tuple[Schedule, ...] = (Schedule.PROGRAM, Schedule.AGAIN)
 
     def __init__(self, sandbox: Sandbox, runtime: Path, found: Found) -> None:
         self.name = found.name

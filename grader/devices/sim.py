@@ -39,6 +39,7 @@ INSTRUCTIONS_PER_SECOND = 20_000_000  # of warps: a launch within this rate ends
 
 _SCHEDULES = {  # every order asks the same of the memory system: it is counted once
     Schedule.PROGRAM: Options(),
+    Schedule.AGAIN: Options(counters=False),
     Schedule.REVERSED: Options(order=Order.REVERSED, counters=False),
     Schedule.LATE_STREAMS: Options(late_streams=True, counters=False),
 }
@@ -50,7 +51,7 @@ class Sim:
     kind: Literal["gpu", "sim"] = "sim"
     name = "simulator of this package, executing PTX on the CPU"
     architecture = "sm_80"  # machine code that nobody runs; the PTX beside it is what counts
-    schedules = tuple(Schedule)
+    schedules: tuple[Schedule, ...] = (Schedule.PROGRAM, Schedule.REVERSED, Schedule.LATE_STREAMS)
 
     def __init__(self, sandbox: Sandbox) -> None:
         self._sandbox = sandbox

@@ -15,6 +15,8 @@ import pytest
 
 from grader import grading
 from grader.assignments.assignment import load
+from grader.devices.gpu import Gpu
+from grader.devices.sim import Sim
 from grader.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -66,6 +68,13 @@ def check(cheat: Cheat, result: ProblemResult) -> None:
 @pytest.mark.parametrize("cheat", [one for one in CHEATS if one.on_sim], ids=lambda one: one.name)
 def test_what_needs_no_clock_is_caught_on_the_simulator(cheat: Cheat, tmp_path: Path) -> None:
     check(cheat, judged(cheat, "sim", tmp_path))
+
+
+def test_what_is_kept_from_call_to_call_shows_in_the_orders_of_a_gpu(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Sim, "schedules", Gpu.schedules)
+    check(CHEATS[0], judged(CHEATS[0], "sim", tmp_path))
 
 
 @pytest.mark.gpu
