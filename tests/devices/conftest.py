@@ -1,19 +1,14 @@
 from __future__ import annotations
 
-import subprocess
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+from host_libraries import HERE, compile_library
 
 from grader.sandbox.process import ProcessSandbox
 
-HERE = Path(__file__).parent
-
-
-def compile_library(source: Path, target: Path, *more: str) -> Path:
-    command = ["g++", "-O1", "-shared", "-fPIC", "-o", str(target), str(source), *more]
-    subprocess.run(command, check=True, capture_output=True)
-    return target
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from conftest import compile_library
+from host_libraries import compile_library
 
 from grader.devices import calls
 from grader.devices.device import (

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest import Compile, call, call_through
+from built_programs import Compile, call, call_through
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from conftest import call
+from built_programs import call
 
 from grader.build.toolchain import find
 from grader.simulator.driver import RUNTIME, Options, Simulator

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from conftest import FLAGS, Compile
+from built_programs import FLAGS, Compile
 
 from grader.simulator.simulate import EXIT_FINDINGS, simulate
 

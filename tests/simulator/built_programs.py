@@ -1,0 +1,42 @@
+"""How the tests build programs with nvcc, and call functions of them on a simulator."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from grader.simulator.driver import LIBRARIES, SOCKET_VARIABLE
+
+if TYPE_CHECKING:
+    import socket
+
+    from grader.simulator.driver import Simulator
+
+FLAGS = ("-gencode", "arch=compute_80,code=compute_80", "--no-compress", "-lineinfo", "-cudart", "shared")
+CALL = "import ctypes, sys; print(getattr(ctypes.CDLL(sys.argv[1]), sys.argv[2])())"
+
+Compile = Callable[..., Path]
+
+
+def call(simulator: Simulator, library: Path, function: str) -> int:
+    """What a function of the library returns in a fresh process; minus the signal if that kills it."""
+    with simulator.client_socket() as channel:
+        return call_through(channel, library, function)
+
+
+def call_through(channel: socket.socket, library: Path, function: str) -> int:
+    environment = {"LD_LIBRARY_PATH": str(LIBRARIES), SOCKET_VARIABLE: str(channel.fileno())}
+    done = subprocess.run(
+        [sys.executable, "-c", CALL, str(library), function],
+        check=False,
+        env={**os.environ, **environment},
+        pass_fds=[channel.fileno()],
+        stdout=subprocess.PIPE,
+        text=True,
+        timeout=60,
+    )
+    return int(done.stdout) if done.returncode == 0 else done.returncode
