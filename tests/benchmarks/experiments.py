@@ -258,6 +258,8 @@ def table(name: str, found: Mapping[str, Any]) -> Iterator[str]:
         else:
             spread = f"  cv {row['cv']:.3%}" if row.get("cv") is not None else ""
             more = f"  target {row['target']:.3f}" if "target" in row else ""
+            ratios = row.get("ratios") or row.get("speedups") or [math.nan]
+            more += f"  median ratio {median(ratios):.4f}"
             yield f"{what:28} {dict(row['verdicts'])}{spread}{more} {row.get('reasons', '')}"
 
 
