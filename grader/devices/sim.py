@@ -18,6 +18,7 @@ from grader.devices.device import Answer, Call, DeviceError, LoadError, Memory, 
 from grader.devices.runner import LIMITS, MEMORY_BYTES, Runner, RunnerError, Start
 from grader.simulator.driver import (
     LIBRARIES,
+    ON_THE_CPU,
     RUNTIME,
     SOCKET_VARIABLE,
     Options,
@@ -65,10 +66,6 @@ class Sim:
     ) -> SimModelSession:
         """Start a simulator and a runner with PyTorch, and load ``libraries``."""
         return SimModelSession(self._sandbox, model, libraries, memory)
-
-
-ON_THE_CPU = {"CUDA_VISIBLE_DEVICES": "", "PYTORCH_NVML_BASED_CUDA_CHECK": "1"}
-"""Keeps PyTorch from CUDA: built for it, it would ask the runtime of its process, which is simulated."""
 
 
 class SimSession:

@@ -16,7 +16,7 @@ from elftools.elf.dynamic import DynamicSection
 from elftools.elf.elffile import ELFFile
 
 from grader.devices.device import DeviceError
-from grader.simulator.driver import LIBRARIES, RUNTIME, SOCKET_VARIABLE, Options, Simulator
+from grader.simulator.driver import LIBRARIES, ON_THE_CPU, RUNTIME, SOCKET_VARIABLE, Options, Simulator
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -121,12 +121,12 @@ def describe(findings: Sequence[Finding], gaps: Sequence[str]) -> str:
 def _run(argv: list[str], simulator: Simulator) -> int:
     """Run the program to its end; its exit code as a shell would give it."""
     with simulator.client_socket() as channel:
-        libraries = [str(LIBRARIES), *filter(None, [os.environ.get("LD_LIBRARY_PATH")])]
-        environment = {
-            **os.environ,
-            "LD_LIBRARY_PATH": os.pathsep.join(libraries),
-            SOCKET_VARIABLE: str(channel.fileno()),
+        # PyTorch comes with a runtime and finds that first, unless there is one already.
+        first = {"LD_LIBRARY_PATH": str(LIBRARIES), "LD_PRELOAD": str(RUNTIME)}
+        paths = {
+            name: os.pathsep.join(filter(None, (path, os.environ.get(name)))) for name, path in first.items()
         }
+        environment = {**os.environ, **paths, **ON_THE_CPU, SOCKET_VARIABLE: str(channel.fileno())}
         process = subprocess.Popen(argv, env=environment, pass_fds=[channel.fileno()])
     try:
         code = process.wait()
