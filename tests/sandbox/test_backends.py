@@ -380,17 +380,43 @@ def test_bubblewrap_bounds_every_place_that_can_be_written(bubblewrap: Bubblewra
 
 @pytest.mark.usefixtures("bubblewrap")
 def test_bubblewrap_is_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    runs: list[Job] = []
-    run = BubblewrapSandbox.run
+    tried: list[str] = []
+    run = subprocess.run
 
-    def counted(self: BubblewrapSandbox, job: Job) -> Outcome:
-        runs.append(job)
-        return run(self, job)
+    def counted(argv: list[str], **settings: object) -> object:
+        tried.append(argv[-1])
+        return run(argv, **settings)  # type: ignore[call-overload]
 
-    monkeypatch.setattr(BubblewrapSandbox, "run", counted)
+    monkeypatch.setattr(subprocess, "run", counted)
     sandbox = BubblewrapSandbox()
     assert sandbox.probe() is sandbox.probe()
-    assert len(runs) == 1
+    assert tried.count("/usr/bin/true") == 1
+
+
+def test_a_bubblewrap_that_may_not_make_namespaces_is_not_taken(
+    bubblewrap: BubblewrapSandbox, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert bubblewrap.probe().usable
+    program = tmp_path / "bwrap"
+    program.write_text(
+        f'#!/bin/sh\ncase "$1" in --help|--version) exec {_program()} "$1";; esac\n'
+        'echo "bwrap: setting up uid map: Permission denied" >&2; exit 1\n'
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    probe = BubblewrapSandbox().probe()
+    assert not probe.usable
+    assert probe.remedy.startswith("bwrap: setting up uid map: Permission denied\n")
+
+
+@pytest.mark.usefixtures("bubblewrap")
+def test_a_bubblewrap_whose_job_cannot_give_up_its_rights_is_not_taken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("grader.sandbox.bubblewrap._become", lambda *_: ["/usr/bin/false"])
+    probe = BubblewrapSandbox().probe()
+    assert not probe.usable
+    assert probe.remedy.startswith("bwrap ended with 1\n")
 
 
 @pytest.mark.usefixtures("bubblewrap")
