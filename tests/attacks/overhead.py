@@ -60,14 +60,15 @@ def main() -> int:
 
 
 def _lines(what: str, names: list[str], act: Callable[[str], object], rounds: int) -> list[str]:
-    """A line per sandbox; the first round, which fills caches, does not count."""
+    """A line per sandbox; the first round, which fills caches, does not count, and the order alternates."""
 
     def seconds(name: str) -> float:
         begin = time.monotonic()
         act(name)
         return time.monotonic() - begin
 
-    taken = [{name: seconds(name) for name in names} for _ in range(rounds + 1)][1:]
+    orders = [names, names[::-1]] * (rounds // 2 + 1)
+    taken = [{name: seconds(name) for name in order} for order in orders[: rounds + 1]][1:]
     lines = [f"{what} in process: {1000 * median(one['process'] for one in taken):.0f} ms"]
     for name in names[1:]:
         more = [1000 * (one[name] - one["process"]) for one in taken]
