@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from grader import template
 from grader.devices.device import Answer, DeviceError, LoadError, Memory, Status
 from grader.runner.protocol import (
+    PRINTED_MOST,
     Bytes,
     Channel,
     ClosedError,
@@ -34,6 +35,7 @@ START_SECONDS = 60.0  # until the library is loaded; the first import of CuPy on
 GONE_SECONDS = 5.0  # between the end of the channel and that of the process
 SESSION_SECONDS = 3600.0  # a bound for the sandbox; each call has its own
 PRINTED_CAP = 64 << 10
+FLOODED = f"more than {PRINTED_MOST >> 20} MiB of printed output"
 
 LIMITS = Limits(wall_seconds=SESSION_SECONDS)
 MEMORY_BYTES = 2 << 30  # of the host, where no GPU driver needs more address space
@@ -197,7 +199,11 @@ class Runner:
             frame = self._channel.exchange(request, payload, reply_bytes, time.monotonic() + seconds)
             if len(frame.payload) not in (0, reply_bytes):
                 raise MalformedError("the answer has another size than asked for")  # noqa: TRY301
-            return replace(frame, header=_checked(frame.header))
+            header = _checked(frame.header)
+            if not (header.get("flooded") or self._running.flooded):
+                return replace(frame, header=header)
+            self._end()
+            self._ended = RunnerError(Status.LIMIT, FLOODED, header["printed"])
         except MalformedError as error:
             self._ended = RunnerError(Status.UNTRUSTED, f"forged channel: {error}", _printed(self._end()))
         except ExpiredError:

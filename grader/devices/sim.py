@@ -15,7 +15,8 @@ import numpy as np
 
 from grader.devices import calls, layout, models
 from grader.devices.device import Answer, Call, DeviceError, LoadError, Memory, Schedule, Status
-from grader.devices.runner import LIMITS, MEMORY_BYTES, Runner, RunnerError, Start
+from grader.devices.runner import FLOODED, LIMITS, MEMORY_BYTES, Runner, RunnerError, Start
+from grader.runner.protocol import PRINTED_MOST
 from grader.simulator.driver import (
     LIBRARIES,
     ON_THE_CPU,
@@ -158,6 +159,7 @@ class SimSession:
             answer = _failure(outcome, answer.printed)
             if outcome.timed_out:
                 return answer
+        printed = self._simulator.take_printed()
         answer = replace(
             answer,
             findings=tuple(
@@ -165,13 +167,15 @@ class SimSession:
                 for finding in self._simulator.take_findings()
             ),
             counts=self._simulator.take_counts(),
-            printed=self._simulator.take_printed() + answer.printed,
+            printed=printed + answer.printed,
         )
         gaps, forged = self._simulator.unsupported(), self._simulator.tampering()
         if forged:
             return replace(answer, status=Status.UNTRUSTED, message="; ".join(forged), arrays={})
         if gaps:
             return replace(answer, status=Status.UNSUPPORTED, message="; ".join(gaps), arrays={})
+        if len(printed.encode()) >= PRINTED_MOST:
+            return replace(answer, status=Status.LIMIT, message=FLOODED, arrays={})
         return answer
 
     def close(self) -> None:

@@ -7,6 +7,7 @@ import fcntl
 import importlib
 import os
 import resource
+import select
 import sys
 import time
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from grader.runner.host import HostMemory
 from grader.runner.library import CudaError, Runtime, UnloadableError, argument, load
 from grader.runner.packages import Packages
-from grader.runner.protocol import Channel, ClosedError, Frame, Header
+from grader.runner.protocol import PRINTED_MOST, Channel, ClosedError, Frame, Header
 from grader.runner.staging import Staging
 
 if TYPE_CHECKING:
@@ -29,15 +30,17 @@ class Printed:
     """What the student's code prints to stdout: a pipe that drops what nobody has room for."""
 
     def __init__(self) -> None:
-        self._reading, writing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-        fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 1 << 20)
-        os.dup2(writing, 1)
-        os.close(writing)
+        self._reading, self._writing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        fcntl.fcntl(self._writing, fcntl.F_SETPIPE_SZ, PRINTED_MOST)
+        os.dup2(self._writing, 1)
         self._libc = ctypes.CDLL(None)
 
-    def take(self) -> str:
-        """What was printed since the last time, its beginning if that is much."""
+    def take(self) -> tuple[str, bool]:
+        """What was printed since the last time, its beginning if that is much; whether it filled the pipe."""
         self._libc.fflush(None)
+        room = select.poll()
+        room.register(self._writing, select.POLLOUT)
+        full = not room.poll(0)
         text = bytearray()
         while True:
             try:
@@ -47,7 +50,7 @@ class Printed:
             if not piece:
                 break
             text += piece[: PRINTED_CAP - len(text)]
-        return text.decode(errors="replace")
+        return text.decode(errors="replace"), full
 
 
 def take_channel() -> Channel:
@@ -94,7 +97,8 @@ class Server:
             header = {"status": "cuda error", "message": str(error)}
         except UnloadableError as error:
             header = {"status": "unloadable", "message": error.text, "symbol": error.symbol}
-        return {**header, "printed": self._printed.take()}, payload
+        printed, flooded = self._printed.take()
+        return {**header, "printed": printed, "flooded": flooded}, payload
 
     def _load(self, header: Header, _: memoryview) -> tuple[Header, list[Any]]:
         self._runtime = Runtime(header["runtime"])

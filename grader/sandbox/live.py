@@ -243,6 +243,11 @@ class Live:
             os.close(ours)
             self._output = Drain(output, job.limits.output_bytes)
 
+    @property
+    def flooded(self) -> bool:
+        """Whether it has printed more than is kept, so far."""
+        return self._stderr.truncated or (self._output is not None and self._output.truncated)
+
     def wait(self, seconds: float) -> Outcome | None:
         """The outcome, or None if the job still runs after ``seconds``."""
         left = self._begin + self._patience - time.monotonic()
@@ -278,7 +283,6 @@ class Live:
             text = pipe.read()
         stderr = self._stderr.content()
         stdout = self._output.content() if self._output else b""
-        truncated = self._stderr.truncated or (self._output is not None and self._output.truncated)
         if text:
             report = json.loads(text)
         else:
@@ -290,7 +294,7 @@ class Live:
             seconds=report["seconds"],
             stdout=stdout,
             stderr=stderr,
-            truncated=truncated,
+            truncated=self.flooded,
             artefacts={},
             note=report["note"],
         )

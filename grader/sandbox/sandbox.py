@@ -109,6 +109,10 @@ class Running(Protocol):
     stdin: BinaryIO
     stdout: BinaryIO
 
+    @property
+    def flooded(self) -> bool:
+        """Whether it has printed more than is kept, so far."""
+
     def wait(self, seconds: float) -> Outcome | None:
         """The outcome, or None if the job still runs after ``seconds``."""
 

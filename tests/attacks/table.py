@@ -376,13 +376,13 @@ ATTACKS = (
         "flood stdout",
         "resources",
         'for (int i = 0; i < 500000; ++i) puts("flood of forty characters, again and again"); return;',
-        UNTOUCHED,
+        "MiB of printed output",
     ),
     _run(
         "flood stderr",
         "resources",
         'for (int i = 0; i < 300000; ++i) fputs("flood of forty characters, again and again\\n", stderr); return;',
-        UNTOUCHED,
+        "MiB of printed output",
     ),
     _run(
         "terminal codes",

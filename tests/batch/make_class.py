@@ -45,7 +45,7 @@ ATTACKS = {  # what the launcher of softmax forward does first, and what that pr
     "reaches for the system": ('system("touch /tmp/taken");', "UNTRUSTED"),
     "ends its process": ("exit(0);", "FAIL"),
     "crashes": ("*(volatile int*)8 = 1;", "FAIL"),
-    "floods its output": ('for (int i = 0; i < 1 << 20; ++i) puts("a line that nobody reads");', "PASS"),
+    "floods its output": ('for (int i = 0; i < 1 << 20; ++i) puts("a line that nobody reads");', "FAIL"),
     "opens a file": ('fopen("/etc/passwd", "r");', "UNTRUSTED"),
 }
 CLUTTER = {  # of a whole homework

@@ -13,6 +13,7 @@ __global__ void strided(float* out, const float* in, int n) {
 __global__ void beyond(float* out, int n) { out[n + threadIdx.x] = 1; }
 __global__ void add(float* out, int n) { if (threadIdx.x < n) out[threadIdx.x] += 1; }
 __global__ void spin(volatile float* out) { while (out[0] != 7) {} }
+__global__ void shout(float* out) { printf("a line of a thread that has a lot to say: %d\n", threadIdx.x); *out = 1; }
 __global__ void say(float* out) { printf("thread %d\n", threadIdx.x); *out = 1; }
 
 extern "C" {
@@ -52,6 +53,7 @@ void launch_beyond(float* out, int n) { beyond<<<1, 1>>>(out, n); }
 void launch_add(float* out, int n) { add<<<1, 32>>>(out, n); }
 void launch_spin(float* out) { spin<<<1, 1>>>(out); }
 void launch_say(float* out) { say<<<1, 1>>>(out); }
+void launch_shout(float* out, int threads) { shout<<<threads / 256, 256>>>(out); }
 void launch_nothing(float*) {}
 void touch_on_host(float* out) { *out = 1; }
 void leave(float*) { std::exit(0); }

@@ -22,7 +22,8 @@ void abort_it(float*) { std::abort(); }
 void fault(float*) { *reinterpret_cast<volatile int*>(8) = 1; }
 void hang(float*) { for (volatile int i = 0;; i = 1) {} }
 void fail(float*) { plant_error(700); }
-void chatter(float*) { for (int i = 0; i < 200000; ++i) std::printf("{\"status\": \"returned\"} %d\n", i); }
+void chatter(float*, int lines) { for (int i = 0; i < lines; ++i) std::printf("{\"status\": \"returned\"} %d\n", i); }
+void complain(float*, int lines) { for (int i = 0; i < lines; ++i) std::fprintf(stderr, "nothing is right here: %d\n", i); }
 void report(char* out) {
   char line[256], *at = out;
   std::FILE* status = std::fopen("/proc/self/status", "r");

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 NAMES = (
     *("twice", "address", "nothing", "null", "beyond", "leave", "leave_at_once", "abort_it"),
-    *("fault", "hang", "fail", "chatter", "report", "forge", "babble"),
+    *("fault", "hang", "fail", "chatter", "complain", "report", "forge", "babble"),
 )
 
 
@@ -143,8 +143,14 @@ def test_words_between_the_answers_are_forged(runner: Runner) -> None:
     assert ask(runner, "nothing").status is Status.UNTRUSTED
 
 
+@pytest.mark.parametrize("name", ["chatter", "complain"])
+def test_a_flood_meets_the_limit_of_output(runner: Runner, name: str) -> None:
+    answer = ask(runner, name, output(), ScalarArgument("lines", "int", 60_000))
+    assert (answer.status, answer.message) == (Status.LIMIT, "more than 1 MiB of printed output")
+
+
 def test_printed_text_is_returned_capped_and_never_read_as_an_answer(runner: Runner) -> None:
-    answer = ask(runner, "chatter")
+    answer = ask(runner, "chatter", output(), ScalarArgument("lines", "int", 20_000))
     assert answer.status is Status.RETURNED
     assert answer.printed.startswith('{"status": "returned"} 0\n')
     assert len(answer.printed) <= 64 << 10

@@ -38,7 +38,8 @@ pytestmark = [
 
 NAMES = (
     *("launch_scale", "launch_ordered", "launch_unordered", "launch_host", "launch_strided"),
-    *("launch_beyond", "launch_add", "launch_spin", "launch_say", "launch_nothing", "touch_on_host", "leave"),
+    *("launch_beyond", "launch_add", "launch_spin", "launch_say", "launch_shout", "launch_nothing"),
+    *("touch_on_host", "leave"),
 )
 N = 1000
 DATA = np.linspace(-5, 5, N, dtype=np.float32)
@@ -154,6 +155,13 @@ def test_hints_name_strided_lines(session: SimSession) -> None:
 
 def test_kernels_print_once(session: SimSession) -> None:
     assert ask(session, "launch_say", output(1)).printed == "thread 0\n"
+
+
+@pytest.mark.parametrize(("threads", "status"), [(16384, Status.RETURNED), (32768, Status.LIMIT)])
+def test_kernels_meet_the_limit_of_output(session: SimSession, threads: int, status: Status) -> None:
+    answer = ask(session, "launch_shout", output(1), ScalarArgument("threads", "int", threads))
+    assert answer.status is status, answer.message
+    assert answer.message == ("" if answer.usable else "more than 1 MiB of printed output")
 
 
 @pytest.mark.parametrize(
