@@ -49,7 +49,7 @@ from grader.scoring import ONLY_REPORTED
 from grader.verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from grader.sandbox.sandbox import Sandbox
 
@@ -246,18 +246,19 @@ def processes(word: str) -> list[int]:
 
 
 @contextmanager
-def sandboxes() -> Iterator[dict[str, Sandbox]]:
-    """The sandboxes that work here, by name; an engine for docker is started if need be.
+def sandboxes(wanted: Iterable[str] = BACKENDS) -> Iterator[dict[str, Sandbox]]:
+    """Those of the wanted sandboxes that work here, by name; an engine for docker is started if need be.
 
     Raises:
         SandboxError: one does not work although it could; docker needs an engine.
     """
     with ExitStack() as stack:
         patch = stack.enter_context(pytest.MonkeyPatch.context())
-        names = list(BACKENDS)
+        names = list(wanted)
         try:
-            patch.setenv("DOCKER_HOST", stack.enter_context(engine.engine()))
-            patch.setenv(IMAGE_VARIABLE, engine.SANDBOX_IMAGE)
+            if "docker" in names:
+                patch.setenv("DOCKER_HOST", stack.enter_context(engine.engine()))
+                patch.setenv(IMAGE_VARIABLE, engine.SANDBOX_IMAGE)
         except engine.NoEngineError as error:
             print(f"no docker: {error}", file=sys.stderr)
             names.remove("docker")
@@ -320,10 +321,10 @@ def main() -> int:
         if not options.only or any(word in f"{one.group}: {one.id}" for word in options.only)
     ]
     done, faults = [], 0
-    with sandboxes() as found, shooting_range() as place:
+    with sandboxes(options.sandbox) as found, shooting_range() as place:
         for attack in wanted:
-            for name in options.sandbox:
-                if name not in attack.tried or name not in found:
+            for name in found:
+                if name not in attack.tried:
                     continue
                 begin = time.monotonic()
                 tried = place.attempt(attack, found[name])

@@ -110,8 +110,8 @@ def main() -> int:
     parser.add_argument("--sandbox", nargs="+", choices=list(BACKENDS), default=list(BACKENDS))
     options = parser.parse_args()
     faults = 0
-    with sandboxes() as found:
-        for name in (one for one in options.sandbox if one in found):
+    with sandboxes(options.sandbox) as found:
+        for name in found:
             with tempfile.TemporaryDirectory() as folder:
                 Path(folder).chmod(0o755)
                 field = Field(Path(folder), found[name].name)

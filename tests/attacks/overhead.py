@@ -38,9 +38,10 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=5, help="rounds of submissions")
     parser.add_argument("--compile", action="store_true", help="compile anew each time")
     parser.add_argument("--problem", action="append", default=[], help="only this problem; repeatable")
+    parser.add_argument("--sandbox", nargs="+", choices=list(BACKENDS), default=list(BACKENDS))
     options = parser.parse_args()
     chosen = [word for problem in options.problem for word in ("--problem", problem)]
-    with sandboxes() as found, tempfile.TemporaryDirectory() as folder:
+    with sandboxes({"process", *options.sandbox}) as found, tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
 
         def grade(name: str) -> None:
