@@ -15,6 +15,7 @@ import platform
 import shutil
 import subprocess
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache, cached_property
@@ -101,9 +102,11 @@ class BubblewrapSandbox:
         version = _ask(_program(), "--version").split()[-1]
         if "--size" not in _options():
             return Probe(False, version, (), (), f"bubblewrap 0.7.0 or newer is needed:\n  {_REMEDY}")
-        if why := self._refusal():
+        with ThreadPoolExecutor() as aside:  # each takes its time in the kernel
+            refusal = aside.submit(self._refusal)
+            enforced, lacking = bounds()
+        if why := refusal.result():
             return Probe(False, version, (), (), _remedy(why, os.getuid()))
-        enforced, lacking = bounds()
         if not seccomp.available():
             lacking = (*lacking, "system calls (pip install pyseccomp)")
         return Probe(True, version, (*_ENFORCED, *enforced), lacking, "")
