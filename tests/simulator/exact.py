@@ -24,12 +24,16 @@ class Format:
         self.top = (1 << (exponent_bits - 1)) - 1
         self.bottom = 2 - (1 << (exponent_bits - 1))
 
-    def round(self, value: Fraction, mode: str) -> float:
-        """The value as this format holds it, as a float; a zero is positive."""
+    def round(self, value: Fraction, mode: str, *, flushed: bool = False) -> float:
+        """The value as this format holds it, as a float; a zero is positive.
+
+        ``flushed`` is how .ftz rounds: as if there were no least exponent, and what is then below the
+        smallest normal number becomes zero.
+        """
         if value == 0:
             return 0.0
         size = abs(value)
-        exponent = max(floor_log2(size), self.bottom)
+        exponent = floor_log2(size) if flushed else max(floor_log2(size), self.bottom)
         unit = Fraction(2) ** (exponent - self.precision + 1)
         steps, rest = divmod(size, unit)
         up = {"rn": 2 * rest > unit or (2 * rest == unit and steps % 2 == 1), "rz": False}
@@ -39,10 +43,12 @@ class Format:
         if rounded > largest:
             away = mode == "rn" or (mode == "rp" and value > 0) or (mode == "rm" and value < 0)
             rounded = math.inf if away else largest
+        if flushed and rounded < Fraction(2) ** self.bottom:
+            rounded = Fraction(0)
         return float(rounded) if value > 0 else -float(rounded)
 
     def flushed(self, value: float) -> float:
-        """As .ftz reads and writes it."""
+        """As .ftz reads it."""
         return math.copysign(0.0, value) if abs(value) < 2.0**self.bottom else value
 
 
@@ -74,8 +80,8 @@ def value(bits: int, kind: str) -> float:
     return float(struct.unpack(number, struct.pack(code, bits))[0])
 
 
-def ieee(operation: str, mode: str, kind: str) -> Callable[..., float]:
-    """The correctly rounded operation; infinities, NaN and zeros by double arithmetic."""
+def ieee(operation: str, mode: str, kind: str, *, flushed: bool = False) -> Callable[..., float]:
+    """The correctly rounded operation, flushed or not; infinities, NaN and zeros by double arithmetic."""
     exact = {
         "add": lambda a, b: a + b,
         "sub": lambda a, b: a - b,
@@ -89,7 +95,7 @@ def ieee(operation: str, mode: str, kind: str) -> Callable[..., float]:
             return special(operation, *values)
         result = exact(*map(Fraction, values))
         if result:
-            return FORMATS[kind].round(result, mode)
+            return FORMATS[kind].round(result, mode, flushed=flushed)
         return zero(operation, mode, *values)
 
     return apply

@@ -336,9 +336,7 @@ def extremum(words: list[str]) -> Callable[[float, float], float]:
 
 
 def finished(x: float, words: list[str], kind: str) -> int:
-    """The bits after .ftz, .sat and .relu."""
-    if "ftz" in words:
-        x = FORMATS[kind].flushed(x)
+    """The bits after .sat and .relu."""
     if "sat" in words:
         x = 0.0 if math.isnan(x) or x <= 0 else min(x, 1.0)
     if "relu" in words and not math.isnan(x) and math.copysign(1, x) < 0:
@@ -356,11 +354,12 @@ def real(m: Mnemonic) -> Iterator[Model]:
             half.probe.text.split()[0] + "x2", kind, (kind,) * len(half.probe.operands), halves(half.compute)
         )
         return
-    mode = rounding(m.words)
-    divide = ieee("div", mode, kind)
+    mode, ftz = rounding(m.words), "ftz" in m.words
+    rounded = partial(ieee, mode=mode, kind=kind, flushed=ftz)
+    divide = rounded("div")
     table: dict[str, tuple[int, Callable[..., float]]] = {
-        **{operation: (2, ieee(operation, mode, kind)) for operation in ("add", "sub", "mul", "div")},
-        **dict.fromkeys(("fma", "mad"), (3, ieee("fma", mode, kind))),
+        **{operation: (2, rounded(operation)) for operation in ("add", "sub", "mul", "div")},
+        **dict.fromkeys(("fma", "mad"), (3, rounded("fma"))),
         **dict.fromkeys(("min", "max"), (2, extremum(m.words))),
         "rcp": (1, lambda x: divide(1.0, x)),
         "sqrt": (1, lambda x: root(x, mode, kind)),
@@ -372,7 +371,7 @@ def real(m: Mnemonic) -> Iterator[Model]:
 
     def compute(*operands: int) -> int:
         values = [value(bits, kind) for bits in operands]
-        if "ftz" in m.words:
+        if ftz:
             values = [FORMATS[kind].flushed(x) for x in values]
         return finished(f(*values), m.words, kind)
 
@@ -396,7 +395,7 @@ def classified(m: Mnemonic) -> Iterator[Model]:
         "infinite": math.isinf,
         "number": lambda x: not math.isnan(x),
         "notanumber": math.isnan,
-        "normal": lambda x: smallest <= abs(x) < math.inf,
+        "normal": lambda x: x == 0 or smallest <= abs(x) < math.inf,
         "subnormal": lambda x: 0 < abs(x) < smallest,
     }[m.words[1]]
     yield plain(m.name, "pred", (kind,), lambda a: test(value(a, kind)))
@@ -509,15 +508,14 @@ def to_integer(m: Mnemonic, bits: int) -> int:
 
 
 def to_real(m: Mnemonic, kind: str, bits: int) -> int:
-    words = [word for word in m.words if word != "ftz" or kind == "f32"]
-    mode = rounding(m.words)
+    rounded = partial(FORMATS[kind].round, mode=rounding(m.words), flushed="ftz" in m.words and kind == "f32")
     if m.types[1] in INTEGERS:
-        return finished(FORMATS[kind].round(Fraction(number(bits, m.types[1])), mode), words, kind)
+        return finished(rounded(Fraction(number(bits, m.types[1]))), m.words, kind)
     x = read(m, bits)
     if math.isfinite(x):
         exact = made_whole(m, x) if INTEGRAL.keys() & m.words else x
-        x = math.copysign(FORMATS[kind].round(Fraction(exact), mode), x)
-    return finished(x, words, kind)
+        x = math.copysign(rounded(Fraction(exact)), x)
+    return finished(x, m.words, kind)
 
 
 def to_tf32(bits: int) -> int:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import subprocess
 from collections import defaultdict
+from itertools import product
 
 import numpy as np
 import pytest
-from exact import FORMATS, value
+from exact import FORMATS, pattern, value
 from golden_cases import TUPLES, Bound, approximate_cases, mixed, scrambled
 from instructions import STORED, Probe, run
 from models import PAIRS, Model, alike, models
@@ -76,6 +77,15 @@ def wrong(model: Model, columns: tuple[np.ndarray, ...], results: np.ndarray) ->
     return ""
 
 
+def compare_all(made: list[Model], inputs: list[tuple[np.ndarray, ...]]) -> None:
+    faults = [
+        fault
+        for model, columns, results in zip(made, inputs, run([m.probe for m in made], inputs), strict=True)
+        if (fault := wrong(model, columns, results))
+    ]
+    assert not faults, "\n".join(faults)
+
+
 FAMILIES: dict[str, list[str]] = defaultdict(list)
 for each in NAMES:
     if not approximate(each) and models(each):
@@ -89,12 +99,38 @@ def test_every_form_computes_what_its_model_does(family: str) -> None:
         tuple(operands(kind, n).view(STORED[kind]) for n, kind in enumerate(model.probe.operands))
         for model in made
     ]
-    faults = [
-        fault
-        for model, columns, results in zip(made, inputs, run([m.probe for m in made], inputs), strict=True)
-        if (fault := wrong(model, columns, results))
+    compare_all(made, inputs)
+
+
+@pytest.mark.parametrize("kind", ["f32", "f16"])
+def test_flushing_goes_by_the_result_before_it_is_subnormal(kind: str) -> None:
+    """Operands whose products, quotients and sums lie around the smallest normal number."""
+    form = FORMATS[kind]
+    near = {
+        size: [pattern(sign * size, kind) + n for sign in (1, -1) for n in (-2, -1, 0, 1, 2)]
+        for size in (2.0**form.bottom, 2.0**-form.bottom, 2.0 ** (1 - form.precision), 1.0)
+    }
+    small, large, unit, one = near.values()
+    rows = [*product(small, one, (0, 1 << 8 * np.dtype(STORED[kind]).itemsize - 1))]  # a * b, a * b + c
+    rows += [*product(small, unit, small)]  # a * b + c, close to c
+    rows += [*product(one, large, one), *product(large, one, one)]  # a / b, 1 / a
+    columns = tuple(
+        np.array(column).astype(f"u{np.dtype(STORED[kind]).itemsize}") for column in zip(*rows, strict=True)
+    )
+    opcodes = {"add", "sub", "mul", "div", "fma", "mad", "rcp", "sqrt"}
+    names = [name for name in NAMES if name.split(".")[0] in opcodes and not approximate(name)]
+    made = [m for name in names if "ftz" in name and name.endswith(f".{kind}") for m in models(name)]
+    compare_all(made, [tuple(c.view(STORED[kind]) for c in columns[: len(m.probe.operands)]) for m in made])
+
+
+def test_single_from_double_is_flushed_before_it_is_subnormal() -> None:
+    sizes = [2.0**-126 * (1 + sign * 2.0**-n) for sign in (1, -1) for n in range(20, 30)]
+    values = np.array([sign * size for size in sizes for sign in (1, -1)])
+    made = [
+        m for name in NAMES if name.startswith("cvt.") and name.endswith("ftz.f32.f64") for m in models(name)
     ]
-    assert not faults, "\n".join(faults)
+    assert len(made) == 4
+    compare_all(made, [(values,)] * len(made))
 
 
 def test_no_instruction_is_without_a_test() -> None:

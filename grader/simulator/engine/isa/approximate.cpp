@@ -110,9 +110,12 @@ template <class F, bool Ftz> void one(Warp& w, const Instruction& i, Mask mask) 
   const f32* a = at<f32>(w, i.o[1]);
   each(at<f32>(w, i.o[0]), mask, [=](u32 l) { return flush<Ftz>(F::of(flush<Ftz>(a[l]))); });
 }
-template <class F, bool Ftz> void two(Warp& w, const Instruction& i, Mask mask) {
+template <class F, bool Ftz> void divide(Warp& w, const Instruction& i, Mask mask) {
   const f32 *a = at<f32>(w, i.o[1]), *b = at<f32>(w, i.o[2]);
-  each(at<f32>(w, i.o[0]), mask, [=](u32 l) { return flush<Ftz>(F::of(flush<Ftz>(a[l]), flush<Ftz>(b[l]))); });
+  each(at<f32>(w, i.o[0]), mask, [=](u32 l) {
+    const f32 x = flush<Ftz>(a[l]), y = flush<Ftz>(b[l]);
+    return flush_if(Ftz && tiny_quotient(x, y), F::of(x, y));
+  });
 }
 
 // The .ftz forms of f64 read only the upper half of the operand and write only that of the result.
@@ -142,10 +145,10 @@ void add_approximate(Table& t) {
   add_both<Rcp>(t, "rcp");
   add_both<Sqrt>(t, "sqrt");
   add_both<Rsqrt>(t, "rsqrt");
-  t.add("div.approx.f32", two<Divide, false>);
-  t.add("div.approx.ftz.f32", two<Divide, true>);
-  t.add("div.full.f32", two<DivideFull, false>);
-  t.add("div.full.ftz.f32", two<DivideFull, true>);
+  t.add("div.approx.f32", divide<Divide, false>);
+  t.add("div.approx.ftz.f32", divide<Divide, true>);
+  t.add("div.full.f32", divide<DivideFull, false>);
+  t.add("div.full.ftz.f32", divide<DivideFull, true>);
   t.add("rcp.approx.ftz.f64", upper<Rcp64>);
   t.add("rsqrt.approx.ftz.f64", upper<Rsqrt64>);
   t.add("rsqrt.approx.f64", unary<Rsqrt64::of, f64, f64>);

@@ -76,7 +76,8 @@ template <class D, class S, Round R, bool Ftz, bool Sat> void float_to_float(War
   const Rounding<R> rounding;
   each(at<D>(w, i.o[0]), mask, [=](u32 l) {
     const S v = flush<Ftz && sizeof(S) == 4>(a[l]);
-    return saturate<Sat>(flush<Ftz && sizeof(D) == 4>(canonical(static_cast<D>(v))));
+    const D r = canonical(static_cast<D>(v));
+    return saturate<Sat>(flush_if(Ftz && sizeof(D) == 4 && tiny_scaled(static_cast<f32>(v * S(0x1p64))), r));
   });
 }
 template <class T, Round R, bool Ftz, bool Sat> void to_whole(Warp& w, const Instruction& i, Mask mask) {

@@ -25,8 +25,10 @@ SIM_INLINE f32 to_odd(f64 v) {
   return real_of<f32>(inexact ? (outward ? bits + 1 : bits - 1) : bits);
 }
 
+// `tiny`: less is below the smallest normal number when rounded to a normal number's precision.
 struct Half {
   static constexpr u16 nan = 0x7fff, sign = 0x8000, infinity = 0x7c00, one = 0x3c00;
+  static constexpr f32 tiny = 0x1.ffep-15f;
   static constexpr const char* name = "f16";
   static SIM_INLINE f32 widen(u16 h) {
     const u32 s = static_cast<u32>(h & 0x8000) << 16, m = h & 0x7fff;
@@ -52,6 +54,7 @@ struct Half {
 
 struct Brain {
   static constexpr u16 nan = 0x7fff, sign = 0x8000, infinity = 0x7f80, one = 0x3f80;
+  static constexpr f32 tiny = 0x1.ffp-127f;
   static constexpr const char* name = "bf16";
   static SIM_INLINE f32 widen(u16 h) { return real_of<f32>(static_cast<u32>(h) << 16); }
   template <bool Zero = false> static SIM_INLINE u16 narrow(f32 v) {

@@ -6,31 +6,43 @@ namespace {
 
 struct Add { template <class T> static SIM_INLINE T of(T a, T b) { return a + b; } };
 struct Sub { template <class T> static SIM_INLINE T of(T a, T b) { return a - b; } };
-struct Mul { template <class T> static SIM_INLINE T of(T a, T b) { return a * b; } };
-struct Div { template <class T> static SIM_INLINE T of(T a, T b) { return a / b; } };
-struct Rcp { template <class T> static SIM_INLINE T of(T a) { return T{1} / a; } };
+// Where an operand times 2^64 overflows, the result is not tiny. Sums have no such test: if tiny, they are exact.
+struct Mul {
+  template <class T> static SIM_INLINE T of(T a, T b) { return a * b; }
+  static SIM_INLINE bool tiny(f32 a, f32 b) { return tiny_scaled(a * 0x1p64f * b); }
+};
+struct Div {
+  template <class T> static SIM_INLINE T of(T a, T b) { return a / b; }
+  static SIM_INLINE bool tiny(f32 a, f32 b) { return tiny_quotient(a, b); }
+};
+struct Fma {
+  template <class T> static SIM_INLINE T of(T a, T b, T c) { return std::fma(a, b, c); }
+  static SIM_INLINE bool tiny(f32 a, f32 b, f32 c) { return tiny_scaled(std::fma(a * 0x1p64f, b, c * 0x1p64f)); }
+};
+struct Rcp {
+  template <class T> static SIM_INLINE T of(T a) { return T{1} / a; }
+  static SIM_INLINE bool tiny(f32 a) { return tiny_quotient(1, a); }
+};
 struct Sqrt { template <class T> static SIM_INLINE T of(T a) { return std::sqrt(a); } };
 
-template <class Op, class T, Round R, bool Ftz, bool Sat>
-void binary_real(Warp& w, const Instruction& i, Mask mask) {
-  const T *a = at<T>(w, i.o[1]), *b = at<T>(w, i.o[2]);
-  const Rounding<R> rounding;
-  each(at<T>(w, i.o[0]), mask,
-       [=](u32 l) { return saturate<Sat>(flush<Ftz>(canonical(Op::of(flush<Ftz>(a[l]), flush<Ftz>(b[l]))))); });
+template <class Op, bool Ftz, class... T> SIM_INLINE auto result(T... o) {
+  const auto r = canonical(Op::of(o...));
+  if constexpr (Ftz && requires { Op::tiny(o...); }) return flush_if(Op::tiny(o...), r);
+  return flush<Ftz>(r);
 }
-template <class Op, class T, Round R, bool Ftz>
-void unary_real(Warp& w, const Instruction& i, Mask mask) {
-  const T* a = at<T>(w, i.o[1]);
+template <class Op, class T, Round R, bool Ftz, bool Sat, class... Operands>
+SIM_INLINE void rounded(T* d, Mask mask, const Operands*... o) {
   const Rounding<R> rounding;
-  each(at<T>(w, i.o[0]), mask, [=](u32 l) { return flush<Ftz>(canonical(Op::of(flush<Ftz>(a[l])))); });
+  each(d, mask, [=](u32 l) { return saturate<Sat>(result<Op, Ftz>(flush<Ftz>(o[l])...)); });
 }
-template <class T, Round R, bool Ftz, bool Sat>
-void fused(Warp& w, const Instruction& i, Mask mask) {
-  const T *a = at<T>(w, i.o[1]), *b = at<T>(w, i.o[2]), *c = at<T>(w, i.o[3]);
-  const Rounding<R> rounding;
-  each(at<T>(w, i.o[0]), mask, [=](u32 l) {
-    return saturate<Sat>(flush<Ftz>(canonical(std::fma(flush<Ftz>(a[l]), flush<Ftz>(b[l]), flush<Ftz>(c[l])))));
-  });
+template <class Op, class T, Round R, bool Ftz, bool Sat> void unary_real(Warp& w, const Instruction& i, Mask mask) {
+  rounded<Op, T, R, Ftz, Sat>(at<T>(w, i.o[0]), mask, at<T>(w, i.o[1]));
+}
+template <class Op, class T, Round R, bool Ftz, bool Sat> void binary_real(Warp& w, const Instruction& i, Mask mask) {
+  rounded<Op, T, R, Ftz, Sat>(at<T>(w, i.o[0]), mask, at<T>(w, i.o[1]), at<T>(w, i.o[2]));
+}
+template <class Op, class T, Round R, bool Ftz, bool Sat> void ternary_real(Warp& w, const Instruction& i, Mask mask) {
+  rounded<Op, T, R, Ftz, Sat>(at<T>(w, i.o[0]), mask, at<T>(w, i.o[1]), at<T>(w, i.o[2]), at<T>(w, i.o[3]));
 }
 
 // A NaN loses against a number; -0 is below +0.
@@ -79,14 +91,14 @@ template <class T, Class C> void test(Warp& w, const Instruction& i, Mask mask) 
   const Mask result = collect([=](u32 l) {
     const auto magnitude = bits_of(a[l]) & ~BitsOf<T>::sign;
     constexpr auto infinity = BitsOf<T>::exponent;
-    const bool tiny = (magnitude & infinity) == 0;
+    const bool subnormal = magnitude != 0 && (magnitude & infinity) == 0;
     switch (C) {
       case Class::finite: return magnitude < infinity;
       case Class::infinite: return magnitude == infinity;
       case Class::number: return magnitude <= infinity;
       case Class::not_a_number: return magnitude > infinity;
-      case Class::normal: return magnitude < infinity && !tiny;
-      default: return tiny && magnitude != 0;
+      case Class::normal: return magnitude < infinity && !subnormal;  // zeros are normal
+      default: return subnormal;
     }
   });
   set_predicate(w, i.o[0], result, mask);
@@ -97,16 +109,16 @@ template <class T, Round R, bool Ftz> void add_rounded(Table& t) {
   t.add("add" + r + z + n, binary_real<Add, T, R, Ftz, false>);
   t.add("sub" + r + z + n, binary_real<Sub, T, R, Ftz, false>);
   t.add("mul" + r + z + n, binary_real<Mul, T, R, Ftz, false>);
-  t.add("fma" + r + z + n, fused<T, R, Ftz, false>);
-  t.add("mad" + r + z + n, fused<T, R, Ftz, false>);
+  t.add("fma" + r + z + n, ternary_real<Fma, T, R, Ftz, false>);
+  t.add("mad" + r + z + n, ternary_real<Fma, T, R, Ftz, false>);
   t.add("div" + r + z + n, binary_real<Div, T, R, Ftz, false>);
-  t.add("rcp" + r + z + n, unary_real<Rcp, T, R, Ftz>);
-  t.add("sqrt" + r + z + n, unary_real<Sqrt, T, R, Ftz>);
+  t.add("rcp" + r + z + n, unary_real<Rcp, T, R, Ftz, false>);
+  t.add("sqrt" + r + z + n, unary_real<Sqrt, T, R, Ftz, false>);
   if constexpr (sizeof(T) == 4) {
     t.add("add" + r + z + ".sat" + n, binary_real<Add, T, R, Ftz, true>);
     t.add("sub" + r + z + ".sat" + n, binary_real<Sub, T, R, Ftz, true>);
     t.add("mul" + r + z + ".sat" + n, binary_real<Mul, T, R, Ftz, true>);
-    t.add("fma" + r + z + ".sat" + n, fused<T, R, Ftz, true>);
+    t.add("fma" + r + z + ".sat" + n, ternary_real<Fma, T, R, Ftz, true>);
   }
 }
 

@@ -24,6 +24,15 @@ template <bool Ftz, class T> SIM_INLINE T flush(T v) {
   const auto b = bits_of(v);
   return real_of<T>(b & BitsOf<T>::exponent ? b : b & BitsOf<T>::sign);
 }
+// A result is flushed by what it would be with no smallest exponent: just below the smallest normal number IEEE 754 rounds
+// up to it, and a GPU gives zero. Whoever computes such a result says whether it is tiny, mostly from the result times 2^64.
+template <class T> SIM_INLINE T flush_if(bool tiny, T v) {
+  const auto b = bits_of(v);
+  return real_of<T>(tiny ? b & BitsOf<T>::sign : b);
+}
+SIM_INLINE bool tiny_scaled(f32 v) { return std::fabs(v) < 0x1p-62f; }
+// Of a quotient, which never comes so close from below that rounding would matter.
+SIM_INLINE bool tiny_quotient(f32 a, f32 b) { return std::fabs(a) * 0x1p64f < std::fabs(b) * 0x1p-62f; }
 // Results that are NaN are the canonical one in single precision; double precision keeps the payload.
 template <class T> SIM_INLINE T canonical(T v) {
   if constexpr (sizeof(T) == 8) return v;
