@@ -7,6 +7,7 @@ from collections import Counter
 import pytest
 from corpus import (
     HERE,
+    NOT_A_BUG,
     RECORDS,
     Found,
     Program,
@@ -95,6 +96,13 @@ def test_table_in_the_documentation_is_made_from_the_records() -> None:
     assert (HERE.parents[1] / "docs" / "corpus.md").read_text() == printed, (
         "run: python tests/simulator/corpus.py --table > docs/corpus.md"
     )
+
+
+def test_every_report_on_a_right_program_is_explained() -> None:
+    runs = Record.read(RECORDS["gpu"])
+    right = {program.name for program in PROGRAMS if program.group == "clean"}
+    reported = {name for name in right for run in runs.get(name, {}).values() if run.found}
+    assert reported == set(NOT_A_BUG)
 
 
 def test_every_kind_is_explained() -> None:
