@@ -110,12 +110,10 @@ def files_of(pid: int, folder: str) -> int:
     return 0
 
 
-def _signal_all(number: int) -> bool:
-    pids = descendants()
-    for pid in pids:
+def _signal_all(number: int) -> None:
+    for pid in descendants():
         with contextlib.suppress(OSError):
             os.kill(pid, number)
-    return bool(pids)
 
 
 def end_all() -> bool:
@@ -123,11 +121,11 @@ def end_all() -> bool:
     deadline = time.monotonic() + PATIENCE_SECONDS
     while time.monotonic() < deadline:
         _signal_all(signal.SIGSTOP)
-        alive = _signal_all(signal.SIGKILL)
-        with contextlib.suppress(ChildProcessError):
+        _signal_all(signal.SIGKILL)
+        try:
             while os.waitpid(-1, os.WNOHANG)[0]:
                 pass
-        if not alive:
+        except ChildProcessError:  # whoever lost a parent below became a child of this process
             return True
         time.sleep(0.001)
     return False
