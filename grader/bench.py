@@ -7,10 +7,12 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from grader.assignments.assignment import Limits
 from grader.baseline.programs import build_baseline
 from grader.build.cache import Cache
 from grader.build.toolchain import find as find_toolchain
 from grader.devices.gpu import Gpu
+from grader.devices.runner import RunLimits
 from grader.devices.select import select as select_device
 from grader.judge.remembered import remembered
 from grader.problems import load_all
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
     from grader.problems.problem import Problem
     from grader.sandbox.sandbox import Sandbox
 
+DEFAULTS = Limits()
+
 
 @dataclass(frozen=True)
 class Machine:
@@ -43,8 +47,13 @@ class Machine:
     baseline: Mapping[Path, tuple[str, ...]]  # what speed is measured against, built for that GPU
 
 
-def find_machine(device: str, sandbox: str) -> Machine:
-    """What this machine has to grade with, where ``device`` and ``sandbox`` are the options of ``grade``.
+def find_machine(device: str, sandbox: str, limits: Limits = DEFAULTS) -> Machine:
+    """What this machine has to grade with.
+
+    Args:
+        device: the option of ``grade``.
+        sandbox: likewise.
+        limits: the assignment's, which the devices hold.
 
     Raises:
         ToolchainError, SandboxError, BuildError, DeviceError: something is missing; the message says what.
@@ -55,16 +64,26 @@ def find_machine(device: str, sandbox: str) -> Machine:
         backend=backend.name, enforced=list(probe.enforced), not_enforced=list(probe.not_enforced)
     )
     toolchain = find_toolchain(backend.image)
-    choice = select_device(device, backend, toolchain.runtime)
+    running = RunLimits(
+        memory_bytes=_bytes(limits.host_memory_gib * 1024),
+        processes=limits.processes,
+        output_bytes=_bytes(limits.output_mib),
+        scratch_bytes=_bytes(limits.scratch_mib),
+    )
+    choice = select_device(device, backend, toolchain.runtime, running)
     chosen = choice.device
     device_info = DeviceInfo(
         kind=chosen.kind, name=chosen.name, reason=choice.reason, compiler=f"nvcc {toolchain.version}"
     )
     if not isinstance(chosen, Gpu):
         return Machine(backend, sandbox_info, device_info, toolchain, chosen, chosen, None, {})
-    checker = select_device("sim", backend, None).device
+    checker = select_device("sim", backend, None, running).device
     baseline = build_baseline(toolchain, backend, Cache(), chosen.architecture)
     return Machine(backend, sandbox_info, device_info, toolchain, chosen, checker, chosen, baseline)
+
+
+def _bytes(mib: float) -> int:
+    return int(mib * 2**20)
 
 
 class Bench:
@@ -85,18 +104,19 @@ class Bench:
         turn: AbstractContextManager[object] | None = None,
     ) -> None:
         self._remembers = remembers
-        self._machines: dict[tuple[str, str], Machine] = {}
+        self._machines: dict[tuple[str, str, Limits], Machine] = {}
         self._problems: dict[str, Problem] = {}
         self._seed: int | None = None
         self.problems_at_once = problems_at_once or os.cpu_count() or 1
         self.turn = turn or nullcontext()
         self.pytorch: pytorch.Others | None = None  # what the first grading on a GPU found
 
-    def machine(self, device: str, sandbox: str, *, again: bool = False) -> Machine:
+    def machine(self, device: str, sandbox: str, limits: Limits, *, again: bool = False) -> Machine:
         """What there is to grade with, looked for ``again`` if so asked; see ``find_machine``."""
-        if again or not self._remembers or (device, sandbox) not in self._machines:
-            self._machines[device, sandbox] = find_machine(device, sandbox)
-        return self._machines[device, sandbox]
+        wanted = device, sandbox, limits
+        if again or not self._remembers or wanted not in self._machines:
+            self._machines[wanted] = find_machine(*wanted)
+        return self._machines[wanted]
 
     def problems(self, seed: int) -> Mapping[str, Problem]:
         """Every problem of the package, for judging its cases drawn from ``seed``."""

@@ -150,7 +150,7 @@ def build_ahead(request: Request, bench: Bench) -> Built | None:
     """
     wanted = _wanted(request, load_all())
     with collect(request.path, _files(wanted)) as submission:
-        machine, cache = bench.machine(request.device, request.sandbox), Cache()
+        machine, cache = bench.machine(request.device, request.sandbox, request.assignment.limits), Cache()
         builds = _build(request, wanted, submission, machine, cache)
         return None if cache.warning else Built(submission.sha256, builds)
 
@@ -197,7 +197,7 @@ def _grade(run: _Run, progress: Callable[[str], None], built: Built | None) -> N
             notes=list(submission.notes),
         )
         progress("looking at this machine")
-        machine = run.bench.machine(request.device, request.sandbox)
+        machine = run.bench.machine(request.device, request.sandbox, request.assignment.limits)
         run.sandbox, run.device = machine.sandbox_info, machine.device_info
         progress("compiling " + ", ".join(_sources(wanted, submission)))
         if built is not None and built.sha256 == submission.sha256:

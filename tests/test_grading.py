@@ -21,6 +21,7 @@ from grader.results import PerformanceResult
 from grader.verdict import Verdict
 
 if TYPE_CHECKING:
+    from grader.assignments.assignment import Limits
     from grader.devices.device import Call
     from grader.judge.measure import Timing
     from grader.results import ProblemResult, Record
@@ -64,6 +65,19 @@ def test_the_reference_gets_full_marks_of_what_a_simulator_can_decide() -> None:
     assert any(
         kernel.kernel.startswith("ker_attn_softmax") and kernel.registers for kernel in build.resources
     )
+
+
+def test_what_a_call_may_print_is_the_assignments_to_say(submission: Path) -> None:
+    call = "  launch(out_grad, soft_inp, rows, softmax_len, stream);"
+    spoil(submission / "softmax_kernel.cu", "#include <cstdint>", "#include <cstdint>\n#include <cstdio>")
+    spoil(submission / "softmax_kernel.cu", call, f'  printf("%100000d", rows);\n{call}')
+    assignment = load("llm_systems_3")
+    limits = assignment.limits.model_copy(update={"output_mib": 1 / 16})
+    less = assignment.model_copy(update={"limits": limits})
+    for given, message in ((assignment, ""), (less, "more than 0.0625 MiB of printed output")):
+        request = grading.Request(submission, given, ("softmax_backward",), "sim", "auto", "auto", seed=1)
+        (problem,) = grading.grade(request).problems
+        assert problem.correctness.cases[0].message == message
 
 
 def test_the_untouched_template_compiles_scores_nothing_and_says_so_in_a_line() -> None:
@@ -186,8 +200,8 @@ class Profiler(Bench):
         self.why_not = why_not
         monkeypatch.setattr(judging, "measure", self.measure)
 
-    def machine(self, device: str, sandbox: str) -> Machine:
-        return replace(super().machine(device, sandbox), gpu=self)  # type: ignore[arg-type]
+    def machine(self, device: str, sandbox: str, limits: Limits) -> Machine:
+        return replace(super().machine(device, sandbox, limits), gpu=self)  # type: ignore[arg-type]
 
     def measure(self, timing: Timing, target: float, _memory: object) -> Measured:
         self.done.append(f"timed {timing.problem.id}")

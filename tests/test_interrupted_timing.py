@@ -24,6 +24,7 @@ from grader.verdict import Verdict
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from grader.assignments.assignment import Limits
     from grader.bench import Machine
 
 REFERENCE = Path(__file__).parents[1] / "reference"
@@ -72,8 +73,8 @@ class Bench(Bench):
         self.clock = clock
         self.pytorch = Others(absent="PyTorch is not of interest here")
 
-    def machine(self, device: str, sandbox: str) -> Machine:
-        return replace(super().machine(device, sandbox), gpu=self.clock)  # type: ignore[arg-type]
+    def machine(self, device: str, sandbox: str, limits: Limits) -> Machine:
+        return replace(super().machine(device, sandbox, limits), gpu=self.clock)  # type: ignore[arg-type]
 
 
 @pytest.fixture

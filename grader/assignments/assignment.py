@@ -50,7 +50,9 @@ class Limits(_Table):
         default=2.0, description="host memory of the process that runs the kernels"
     )
     processes: int = Field(default=64, gt=0, description="processes and threads at a time")
-    output_mib: Positive = Field(default=1.0, description="what the student's code may print")
+    output_mib: float = Field(
+        default=1.0, gt=0, le=1, description="what one call of the student's code may print; a pipe holds it"
+    )
     scratch_mib: Positive = Field(default=256.0, description="files written while running")
 
 

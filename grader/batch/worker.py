@@ -98,10 +98,11 @@ def answer(asked: dict[str, Any], bench: Bench) -> dict[str, Any]:
 
 def _look(asked: dict[str, Any], bench: Bench) -> dict[str, Any]:
     """The device as it is now, or the ``error`` why there is none; and the files that problems are in."""
-    files = grading.graded_files(load(asked["assignment"]))
+    assignment = load(asked["assignment"])
+    files = grading.graded_files(assignment)
     try:
         with bench.turn:
-            machine = bench.machine(asked["device"], asked["sandbox"], again=True)
+            machine = bench.machine(asked["device"], asked["sandbox"], assignment.limits, again=True)
     except (ToolchainError, SandboxError, BuildError, DeviceError) as error:
         return {"files": files, "error": str(error)}
     if asked["sandbox"] == "auto" and machine.sandbox.name == ProcessSandbox.name:
@@ -114,7 +115,7 @@ def _build(request: grading.Request, bench: Bench) -> dict[str, Any]:
     """What was ``built``; nothing where grading will meet the reason, and say it."""
     try:
         with bench.turn:
-            bench.machine(request.device, request.sandbox)
+            bench.machine(request.device, request.sandbox, request.assignment.limits)
         built = grading.build_ahead(request, bench)
     except (SubmissionError, UsageError, ToolchainError, SandboxError, BuildError, DeviceError, OSError):
         built = None

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal, Self
 
 from grader.devices import calls, models, profile
 from grader.devices.device import Answer, Call, DeviceError, LoadError, Memory, Schedule, Status
-from grader.devices.runner import LIMITS, Runner, RunnerError, Start
+from grader.devices.runner import DEFAULTS, RunLimits, Runner, RunnerError, Start
 from grader.devices.timed import TimedSession
 from grader.sandbox.process import ProcessSandbox
 
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from grader.sandbox.sandbox import Sandbox
 
 PROBE_SECONDS = 90.0
-DATA_BYTES = 8 << 30  # of the host, beside the driver's own; the address space stays open
+DRIVER_BYTES = 6 << 30  # of the host: driver, CuPy, arrays on their way; the address space stays open
+LARGEST_FILE = 1 << 30  # that the driver makes
 PACKAGES = ("cupy", "cupyx", "cupy_backends", "fastrlock", "cuda", "numpy", "numpy.libs")
 INSTALL = "python -m pip install 'kernel-grader[gpu]'"
 
@@ -102,7 +103,8 @@ class Gpu:
     kind: Literal["gpu", "sim"] = "gpu"
     schedules: tuple[Schedule, ...] = (Schedule.PROGRAM, Schedule.AGAIN)
 
-    def __init__(self, sandbox: Sandbox, runtime: Path, found: Found) -> None:
+    def __init__(self, sandbox: Sandbox, runtime: Path, found: Found, limits: RunLimits = DEFAULTS) -> None:
+        self._limits = limits
         self.name = found.name
         self.architecture = found.architecture
         self.l2_bytes = found.l2_bytes
@@ -179,7 +181,7 @@ class Gpu:
             runtime_library(self._runtime),
             gpu=True,
             packages=packages(),
-            limits=replace(LIMITS, data_bytes=DATA_BYTES, file_bytes=1 << 30),
+            limits=self._limits.job(DRIVER_BYTES, LARGEST_FILE),
             environment={"CUPY_CACHE_IN_MEMORY": "1", "CUDA_CACHE_DISABLE": "1"},
         )
 

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from grader import template
 from grader.devices.device import Answer, DeviceError, LoadError, Memory, Status
 from grader.runner.protocol import (
-    PRINTED_MOST,
     Bytes,
     Channel,
     ClosedError,
@@ -35,10 +34,43 @@ START_SECONDS = 60.0  # until the library is loaded; the first import of CuPy on
 GONE_SECONDS = 5.0  # between the end of the channel and that of the process
 SESSION_SECONDS = 3600.0  # a bound for the sandbox; each call has its own
 PRINTED_CAP = 64 << 10
-FLOODED = f"more than {PRINTED_MOST >> 20} MiB of printed output"
 
-LIMITS = Limits(wall_seconds=SESSION_SECONDS)
-MEMORY_BYTES = 2 << 30  # of the host, where no GPU driver needs more address space
+
+@dataclass(frozen=True)
+class RunLimits:
+    """What the code of a submission may use in a runner, beside what the runner itself needs.
+
+    Attributes:
+        memory_bytes: of the host.
+        processes: with their threads.
+        output_bytes: that a call may print; at most what a pipe holds.
+        scratch_bytes: of files.
+    """
+
+    memory_bytes: int = 2 << 30
+    processes: int = 64
+    output_bytes: int = 1 << 20
+    scratch_bytes: int = 256 << 20
+
+    def job(self, more_memory: int = 0, largest_file: int = 0) -> Limits:
+        """The limits of the job that a runner is, which itself needs so much more, and files so large."""
+        return Limits(
+            wall_seconds=SESSION_SECONDS,
+            data_bytes=self.memory_bytes + more_memory,
+            processes=self.processes,
+            file_bytes=max(self.scratch_bytes, largest_file),
+            output_bytes=self.output_bytes,
+            scratch_bytes=self.scratch_bytes,
+        )
+
+
+DEFAULTS = RunLimits()
+LIMITS = DEFAULTS.job()
+
+
+def flooded(limit: int) -> str:
+    """What is said of a call that prints more than ``limit`` bytes."""
+    return f"more than {limit / 2**20:g} MiB of printed output"
 
 
 class RunnerError(Exception):
@@ -161,6 +193,7 @@ class Runner:
         except SandboxError as error:
             raise DeviceError(str(error)) from error
         self._ended: RunnerError | None = None
+        self._flooded = flooded(start.limits.output_bytes)
         self._channel = Channel(self._running.stdout.fileno(), self._running.stdin.fileno())
         self._load(start)
 
@@ -173,6 +206,7 @@ class Runner:
             "model": str(start.model) if start.model else None,
             "memory": start.memory.value,
             "packages": [str(path) for path in start.packages],
+            "printed_most": start.limits.output_bytes,
         }
         reply = self.ask(request, (), 0, START_SECONDS).header
         if reply["status"] == "loaded":
@@ -203,7 +237,7 @@ class Runner:
             if not (header.get("flooded") or self._running.flooded):
                 return replace(frame, header=header)
             self._end()
-            self._ended = RunnerError(Status.LIMIT, FLOODED, header["printed"])
+            self._ended = RunnerError(Status.LIMIT, self._flooded, header["printed"])
         except MalformedError as error:
             self._ended = RunnerError(Status.UNTRUSTED, f"forged channel: {error}", _printed(self._end()))
         except ExpiredError:

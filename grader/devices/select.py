@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from grader.devices.device import DeviceError
 from grader.devices.gpu import Gpu, probe
+from grader.devices.runner import DEFAULTS, RunLimits
 from grader.devices.sim import Sim
 from grader.simulator.driver import check_installed
 
@@ -25,29 +26,30 @@ class Choice:
     reason: str
 
 
-def select(kind: str, sandbox: Sandbox, runtime: Path | None) -> Choice:
+def select(kind: str, sandbox: Sandbox, runtime: Path | None, limits: RunLimits = DEFAULTS) -> Choice:
     """The device ``kind``: ``gpu``, ``sim``, or ``auto`` for a GPU that works and else the sim.
 
     Args:
         kind: what was asked for.
         sandbox: what confines the runner.
         runtime: the folder of the real libcudart, None if this machine has none.
+        limits: of each runner.
 
     Raises:
         DeviceError: a GPU was asked for and none works, or the simulator is not built; the message says what
             is missing.
     """
     if kind == "sim":
-        return _sim(sandbox, "asked for")
+        return _sim(sandbox, limits, "asked for")
     found = probe(runtime)
     if found.usable and runtime is not None:
-        device = Gpu(sandbox, runtime, found)
+        device = Gpu(sandbox, runtime, found, limits)
         return Choice(device, "asked for" if kind == "gpu" else "it works")
     if kind == "gpu":
         raise DeviceError(f"no GPU works here: {found.reason}")
-    return _sim(sandbox, f"no GPU: {found.reason}")
+    return _sim(sandbox, limits, f"no GPU: {found.reason}")
 
 
-def _sim(sandbox: Sandbox, reason: str) -> Choice:
+def _sim(sandbox: Sandbox, limits: RunLimits, reason: str) -> Choice:
     check_installed()
-    return Choice(Sim(sandbox), reason)
+    return Choice(Sim(sandbox, limits), reason)

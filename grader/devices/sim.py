@@ -15,8 +15,7 @@ import numpy as np
 
 from grader.devices import calls, layout, models
 from grader.devices.device import Answer, Call, DeviceError, LoadError, Memory, Schedule, Status
-from grader.devices.runner import FLOODED, LIMITS, MEMORY_BYTES, Runner, RunnerError, Start
-from grader.runner.protocol import PRINTED_MOST
+from grader.devices.runner import DEFAULTS, RunLimits, Runner, RunnerError, Start, flooded
 from grader.simulator.driver import (
     LIBRARIES,
     ON_THE_CPU,
@@ -55,24 +54,28 @@ class Sim:
     architecture = "sm_80"  # machine code that nobody runs; the PTX beside it is what counts
     schedules: tuple[Schedule, ...] = (Schedule.PROGRAM, Schedule.REVERSED, Schedule.LATE_STREAMS)
 
-    def __init__(self, sandbox: Sandbox) -> None:
+    def __init__(self, sandbox: Sandbox, limits: RunLimits = DEFAULTS) -> None:
         self._sandbox = sandbox
+        self._limits = limits
 
     def open(self, library: Path, entry_points: tuple[str, ...]) -> SimSession:
         """Start a simulator and a runner, and load ``library``."""
-        return SimSession(self._sandbox, library, entry_points)
+        return SimSession(self._sandbox, self._limits, library, entry_points)
 
     def open_model(
         self, model: Path, libraries: Mapping[Path, tuple[str, ...]], memory: Memory
     ) -> SimModelSession:
         """Start a simulator and a runner with PyTorch, and load ``libraries``."""
-        return SimModelSession(self._sandbox, model, libraries, memory)
+        return SimModelSession(self._sandbox, self._limits, model, libraries, memory)
 
 
 class SimSession:
     """One simulator and one runner with the library loaded; see ``Session``."""
 
-    def __init__(self, sandbox: Sandbox, library: Path, entry_points: tuple[str, ...]) -> None:
+    def __init__(
+        self, sandbox: Sandbox, limits: RunLimits, library: Path, entry_points: tuple[str, ...]
+    ) -> None:
+        self._limits = limits
         self._held: dict[str, tuple[int, int]] = {}  # array name -> address, bytes
         self._failed: Answer | None = None
         self._runner: Runner | None = None
@@ -92,7 +95,7 @@ class SimSession:
             library,
             entry_points,
             RUNTIME,
-            limits=replace(LIMITS, data_bytes=MEMORY_BYTES),
+            limits=self._limits.job(),
             inputs=(LIBRARIES,),
         )
         self._start_runner(sandbox, start)
@@ -174,8 +177,9 @@ class SimSession:
             return replace(answer, status=Status.UNTRUSTED, message="; ".join(forged), arrays={})
         if gaps:
             return replace(answer, status=Status.UNSUPPORTED, message="; ".join(gaps), arrays={})
-        if len(printed.encode()) >= PRINTED_MOST:
-            return replace(answer, status=Status.LIMIT, message=FLOODED, arrays={})
+        if len(printed.encode()) >= self._limits.output_bytes:
+            text = flooded(self._limits.output_bytes)
+            return replace(answer, status=Status.LIMIT, message=text, arrays={})
         return answer
 
     def close(self) -> None:
@@ -203,13 +207,18 @@ class SimModelSession(SimSession):
     """
 
     def __init__(
-        self, sandbox: Sandbox, model: Path, libraries: Mapping[Path, tuple[str, ...]], memory: Memory
+        self,
+        sandbox: Sandbox,
+        limits: RunLimits,
+        model: Path,
+        libraries: Mapping[Path, tuple[str, ...]],
+        memory: Memory,
     ) -> None:
         self._model = model
         self._libraries = libraries
         self._memory = memory
         self._launches: dict[str, int] = {}  # of needed calls, by their key
-        super().__init__(sandbox, *next(iter(libraries.items())))
+        super().__init__(sandbox, limits, *next(iter(libraries.items())))
 
     def _start(self, sandbox: Sandbox, library: Path, entry_points: tuple[str, ...]) -> None:
         start = Start(
@@ -217,7 +226,7 @@ class SimModelSession(SimSession):
             entry_points,
             RUNTIME,
             packages=models.packages(),
-            limits=replace(LIMITS, data_bytes=MEMORY_BYTES),
+            limits=self._limits.job(),
             inputs=(LIBRARIES, *{package.parent for package in models.packages()}),
             further=self._libraries,
             environment=ON_THE_CPU,

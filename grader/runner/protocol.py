@@ -22,7 +22,6 @@ MAGIC = b"KGR1"
 PREFIX = struct.Struct(">4sIQ")
 HEADER_CAP = 8 << 20
 CHUNK = 1 << 20
-PRINTED_MOST = 1 << 20  # bytes that one call may print; pipes of unprivileged users hold no more
 
 Header = dict[str, Any]
 Bytes = bytes | bytearray | memoryview

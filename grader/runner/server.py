@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from grader.runner.host import HostMemory
 from grader.runner.library import CudaError, Runtime, UnloadableError, argument, load
 from grader.runner.packages import Packages
-from grader.runner.protocol import PRINTED_MOST, Channel, ClosedError, Frame, Header
+from grader.runner.protocol import Channel, ClosedError, Frame, Header
 from grader.runner.staging import Staging
 
 if TYPE_CHECKING:
@@ -31,9 +31,12 @@ class Printed:
 
     def __init__(self) -> None:
         self._reading, self._writing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-        fcntl.fcntl(self._writing, fcntl.F_SETPIPE_SZ, PRINTED_MOST)
         os.dup2(self._writing, 1)
         self._libc = ctypes.CDLL(None)
+
+    def hold(self, most: int) -> None:
+        """Make room for ``most`` bytes, of which pipes of unprivileged users hold a MiB."""
+        fcntl.fcntl(self._writing, fcntl.F_SETPIPE_SZ, most)
 
     def take(self) -> tuple[str, bool]:
         """What was printed since the last time, its beginning if that is much; whether it filled the pipe."""
@@ -101,6 +104,7 @@ class Server:
         return {**header, "printed": printed, "flooded": flooded}, payload
 
     def _load(self, header: Header, _: memoryview) -> tuple[Header, list[Any]]:
+        self._printed.hold(header["printed_most"])
         self._runtime = Runtime(header["runtime"])
         if header["gpu"]:
             sys.meta_path.append(Packages(header["packages"]))
