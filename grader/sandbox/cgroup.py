@@ -6,8 +6,11 @@ that was not given to us. Where none can be made, the keeper samples.
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import tempfile
+import time
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -17,6 +20,8 @@ from grader import leftovers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+PATIENCE_SECONDS = 5.0  # for what is killed to go
 
 _ROOT = Path("/sys/fs/cgroup")
 _OWN = Path("/proc/self/cgroup")
@@ -89,6 +94,21 @@ def remove(groups: Iterable[Path]) -> None:
 
 
 def sweep() -> None:
-    """Remove what killed graders have left."""
+    """Remove what killed graders have left, and end what still runs there: its keeper was killed as well."""
     for place in places():
-        remove(leftovers.orphans(place))
+        found = tuple(leftovers.orphans(place))
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while any(_kill(group) for group in found) and time.monotonic() < deadline:
+            time.sleep(0.001)
+        remove(found)
+
+
+def _kill(group: Path) -> bool:
+    """Kill the processes of ``group``; whether there were any."""
+    pids: list[str] = []
+    with suppress(OSError):
+        pids = (group / "cgroup.procs").read_text().split()
+    for pid in pids:
+        with suppress(OSError):
+            os.kill(int(pid), signal.SIGKILL)
+    return bool(pids)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 from typing import TYPE_CHECKING
 
@@ -61,8 +62,11 @@ def test_what_a_killed_grader_left_is_swept(made: tuple[Path, ...]) -> None:
     owner = leftovers.owner().replace(f"-{os.getpid()}-", f"-{gone.pid}-")
     gone.wait()
     left = [group.with_name(f"grader-{owner}-x") for group in made]
+    lasting = subprocess.Popen(["/bin/sleep", "600"])
     for group in left:
         group.mkdir()
+        (group / "cgroup.procs").write_text(str(lasting.pid))
     cgroup.remove(made)
     cgroup.sweep()
+    assert lasting.wait(20) == -signal.SIGKILL
     assert not any(group.exists() for group in left)
