@@ -225,7 +225,8 @@ ATTACKS = (
     _run(
         "forge a frame",
         "channel",
-        'const char frame[] = "KGR1\\0\\0\\0\\2\\0\\0\\0\\0\\0\\0\\0\\0{}"; for (int fd = 3; fd < 2048; ++fd) (void)!write(fd, frame, 18); return;',
+        r"""const char frame[] = "KGR1\0\0\0\2\0\0\0\0\0\0\0\0{}";
+  for (int fd = 3; fd < 2048; ++fd) { struct stat s; if (fstat(fd, &s) == 0 && S_ISSOCK(s.st_mode)) (void)!write(fd, frame, 18); } return;""",
         "no CUDA runtime sends",
         policy="uses descriptors",
         verdict="UNTRUSTED",
