@@ -97,6 +97,7 @@ class Case:
         self._library: dict[str, Any] = {}
         for path, names in header["libraries"]:
             self._library |= load(path, names)
+        self._places = np.array([slot.host if self._host else slot.device for slot in self._slots], np.uint64)
         self._table = cuda.alloc(2 * PIECE_BYTES * len(self._slots) * len(sizes))
         self.renew(payload)
         self._restore([[0, 0]] * len(self._slots))
@@ -132,6 +133,7 @@ class Case:
                 else:
                     base.append(cuda.alloc(len(data)))
                     to_device(base[-1].ptr, data)
+        self._sources = np.array([[address(one) for one in base] for base in self._bases], np.uint64)
 
     def sweep(self, arm: str, contents: list[list[int]]) -> float:
         """Seconds of ``arm`` over all slots, without restoring; slot i holds ``contents[i]``: base, turn."""
@@ -154,12 +156,7 @@ class Case:
         return found
 
     def _restore(self, contents: list[list[int]]) -> None:
-        table = pieces(
-            [slot.host if self._host else slot.device for slot in self._slots],
-            [[address(source) for source in base] for base in self._bases],
-            self._arrays,
-            contents,
-        )
+        table = pieces(self._places, self._sources, self._arrays, contents)
         if self._host:
             for to, source, size in table.tolist():
                 if source:
@@ -314,20 +311,23 @@ def address(source: Any) -> int:  # noqa: ANN401 - memory of the device, of the 
 
 
 def pieces(
-    slots: list[list[int]], bases: list[list[int]], arrays: list[Header], contents: list[list[int]]
+    slots: npt.NDArray[np.uint64],
+    bases: npt.NDArray[np.uint64],
+    arrays: list[Header],
+    contents: list[list[int]],
 ) -> npt.NDArray[np.uint64]:
     """What to copy so that slot i holds ``contents[i]``: [n, 3] addresses to and from, and bytes.
 
-    Slots and bases are addresses of their arrays. An array begins ``turn`` of its rows later than in its
-    base; one whose base is 0 is to be filled.
+    Slots and bases are addresses of their arrays, a row for each. An array begins ``turn`` of its rows later
+    than in its base; one whose base is 0 is to be filled.
     """
     chosen, turn = np.array(contents, np.uint64).T
     sizes = np.array([array["bytes"] for array in arrays], np.uint64)
     rows = np.array([array["turns"] for array in arrays], np.uint64)
-    to, source = np.array(slots, np.uint64), np.array(bases, np.uint64)[chosen]
+    source = bases[chosen]
     ahead = np.where(source == 0, np.uint64(0), sizes // rows * (turn[:, None] % rows))
-    first = np.stack([to + ahead, source, sizes - ahead], -1)
-    second = np.stack([to, source + sizes - ahead, ahead], -1)
+    first = np.stack([slots + ahead, source, sizes - ahead], -1)
+    second = np.stack([slots, source + sizes - ahead, ahead], -1)
     table = np.concatenate([first.reshape(-1, 3), second.reshape(-1, 3)])
     return np.ascontiguousarray(table[table[:, 2] > 0])
 

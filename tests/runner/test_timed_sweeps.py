@@ -182,15 +182,17 @@ def test_batches_are_timed_by_the_judge(timing: Any, library: Path) -> None:  # 
 def test_rotation_moves_whole_rows(timing: Any, turn: int) -> None:  # noqa: ANN401
     sources, target = np.arange(24).reshape(2, 12), np.full(12, -1)
     arrays = [{"bytes": target.nbytes, "turns": 6}]
-    bases = [[source.ctypes.data] for source in sources]
-    for to, start, size in timing.pieces([[target.ctypes.data]], bases, arrays, [[1, turn]]).tolist():
+    slots = np.array([[target.ctypes.data]], np.uint64)
+    bases = np.array([[source.ctypes.data] for source in sources], np.uint64)
+    for to, start, size in timing.pieces(slots, bases, arrays, [[1, turn]]).tolist():
         ctypes.memmove(to, start, size)
     np.testing.assert_array_equal(target.reshape(6, 2), np.roll(sources[1].reshape(6, 2), turn, axis=0))
 
 
 def test_arrays_that_do_not_turn_are_copied_whole_and_those_without_a_base_filled(timing: Any) -> None:  # noqa: ANN401
     arrays = [{"bytes": 100, "turns": 1}, {"bytes": 60, "turns": 6}]
-    table = timing.pieces([[1000, 2000], [3000, 4000]], [[500, 0]], arrays, [[0, 5], [0, 1]])
+    slots, bases = np.array([[1000, 2000], [3000, 4000]], np.uint64), np.array([[500, 0]], np.uint64)
+    table = timing.pieces(slots, bases, arrays, [[0, 5], [0, 1]])
     assert table.tolist() == [[1000, 500, 100], [2000, 0, 60], [3000, 500, 100], [4000, 0, 60]]
 
 
