@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from grader.assignments.assignment import Limits
 from grader.baseline.programs import build_baseline
 from grader.build.cache import Cache
 from grader.build.toolchain import find as find_toolchain
 from grader.devices.gpu import Gpu
-from grader.devices.runner import RunLimits
+from grader.devices.runner import LIMITS
 from grader.devices.select import select as select_device
 from grader.judge.remembered import remembered
 from grader.problems import load_all
@@ -24,13 +23,12 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
+    from grader.assignments.assignment import Limits
     from grader.build.toolchain import Toolchain
     from grader.devices.device import Device
     from grader.judge import pytorch
     from grader.problems.problem import Problem
     from grader.sandbox.sandbox import Sandbox
-
-DEFAULTS = Limits()
 
 
 @dataclass(frozen=True)
@@ -47,7 +45,7 @@ class Machine:
     baseline: Mapping[Path, tuple[str, ...]]  # what speed is measured against, built for that GPU
 
 
-def find_machine(device: str, sandbox: str, limits: Limits = DEFAULTS) -> Machine:
+def find_machine(device: str, sandbox: str, limits: Limits) -> Machine:
     """What this machine has to grade with.
 
     Args:
@@ -64,9 +62,11 @@ def find_machine(device: str, sandbox: str, limits: Limits = DEFAULTS) -> Machin
         backend=backend.name, enforced=list(probe.enforced), not_enforced=list(probe.not_enforced)
     )
     toolchain = find_toolchain(backend.image)
-    running = RunLimits(
-        memory_bytes=_bytes(limits.host_memory_gib * 1024),
+    running = replace(
+        LIMITS,
+        data_bytes=_bytes(limits.host_memory_gib * 1024),
         processes=limits.processes,
+        file_bytes=_bytes(limits.scratch_mib),
         output_bytes=_bytes(limits.output_mib),
         scratch_bytes=_bytes(limits.scratch_mib),
     )

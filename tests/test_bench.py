@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, NoReturn
 
 import pytest
@@ -10,7 +11,7 @@ from grader.assignments.assignment import Limits
 from grader.bench import find_machine
 from grader.devices.device import DeviceError
 from grader.devices.gpu import DRIVER_BYTES, Found, Gpu
-from grader.devices.runner import RunLimits
+from grader.devices.runner import LIMITS
 from grader.sandbox.process import ProcessSandbox
 from grader.sandbox.sandbox import Job, SandboxError
 from grader.simulator.driver import RUNTIME
@@ -47,7 +48,7 @@ def test_a_runner_gets_the_limits_of_the_assignment(jobs: list[Job]) -> None:
 
 def test_a_runner_on_a_gpu_has_what_the_driver_needs_beside_them(jobs: list[Job], tmp_path: Path) -> None:
     (tmp_path / "libcudart.so.13").touch()
-    limits = RunLimits(memory_bytes=512 * MIB, processes=7)
+    limits = replace(LIMITS, data_bytes=512 * MIB, processes=7)
     gpu = Gpu(ProcessSandbox(), tmp_path, Found(usable=True), limits)
     with pytest.raises(DeviceError, match="not here"):
         gpu.open(RUNTIME, ())

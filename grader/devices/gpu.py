@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal, Self
 
 from grader.devices import calls, models, profile
 from grader.devices.device import Answer, Call, DeviceError, LoadError, Memory, Schedule, Status
-from grader.devices.runner import DEFAULTS, RunLimits, Runner, RunnerError, Start
+from grader.devices.runner import LIMITS, Runner, RunnerError, Start
 from grader.devices.timed import TimedSession
 from grader.sandbox.process import ProcessSandbox
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from types import TracebackType
 
-    from grader.sandbox.sandbox import Sandbox
+    from grader.sandbox.sandbox import Limits, Sandbox
 
 PROBE_SECONDS = 90.0
 DRIVER_BYTES = 6 << 30  # of the host: driver, CuPy, arrays on their way; the address space stays open
@@ -103,13 +103,17 @@ class Gpu:
     kind: Literal["gpu", "sim"] = "gpu"
     schedules: tuple[Schedule, ...] = (Schedule.PROGRAM, Schedule.AGAIN)
 
-    def __init__(self, sandbox: Sandbox, runtime: Path, found: Found, limits: RunLimits = DEFAULTS) -> None:
-        self._limits = limits
+    def __init__(self, sandbox: Sandbox, runtime: Path, found: Found, limits: Limits = LIMITS) -> None:
         self.name = found.name
         self.architecture = found.architecture
         self.l2_bytes = found.l2_bytes
         self._sandbox = sandbox
         self._runtime = runtime
+        self._limits = replace(
+            limits,
+            data_bytes=None if limits.data_bytes is None else limits.data_bytes + DRIVER_BYTES,
+            file_bytes=max(LARGEST_FILE, limits.file_bytes),
+        )
 
     def open(self, library: Path, entry_points: tuple[str, ...]) -> GpuSession:
         """Start a runner with a context of its own, and load ``library``."""
@@ -181,7 +185,7 @@ class Gpu:
             runtime_library(self._runtime),
             gpu=True,
             packages=packages(),
-            limits=self._limits.job(DRIVER_BYTES, LARGEST_FILE),
+            limits=self._limits,
             environment={"CUPY_CACHE_IN_MEMORY": "1", "CUDA_CACHE_DISABLE": "1"},
         )
 

@@ -35,37 +35,8 @@ GONE_SECONDS = 5.0  # between the end of the channel and that of the process
 SESSION_SECONDS = 3600.0  # a bound for the sandbox; each call has its own
 PRINTED_CAP = 64 << 10
 
-
-@dataclass(frozen=True)
-class RunLimits:
-    """What the code of a submission may use in a runner, beside what the runner itself needs.
-
-    Attributes:
-        memory_bytes: of the host.
-        processes: with their threads.
-        output_bytes: that a call may print; at most what a pipe holds.
-        scratch_bytes: of files.
-    """
-
-    memory_bytes: int = 2 << 30
-    processes: int = 64
-    output_bytes: int = 1 << 20
-    scratch_bytes: int = 256 << 20
-
-    def job(self, more_memory: int = 0, largest_file: int = 0) -> Limits:
-        """The limits of the job that a runner is, which itself needs so much more, and files so large."""
-        return Limits(
-            wall_seconds=SESSION_SECONDS,
-            data_bytes=self.memory_bytes + more_memory,
-            processes=self.processes,
-            file_bytes=max(self.scratch_bytes, largest_file),
-            output_bytes=self.output_bytes,
-            scratch_bytes=self.scratch_bytes,
-        )
-
-
-DEFAULTS = RunLimits()
-LIMITS = DEFAULTS.job()
+LIMITS = Limits(wall_seconds=SESSION_SECONDS, data_bytes=2 << 30)
+"""Of a session, where an assignment says nothing else."""
 
 
 def flooded(limit: int) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from grader.devices.device import DeviceError
 from grader.devices.gpu import Gpu, probe
-from grader.devices.runner import DEFAULTS, RunLimits
+from grader.devices.runner import LIMITS
 from grader.devices.sim import Sim
 from grader.simulator.driver import check_installed
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from grader.devices.device import Device
-    from grader.sandbox.sandbox import Sandbox
+    from grader.sandbox.sandbox import Limits, Sandbox
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Choice:
     reason: str
 
 
-def select(kind: str, sandbox: Sandbox, runtime: Path | None, limits: RunLimits = DEFAULTS) -> Choice:
+def select(kind: str, sandbox: Sandbox, runtime: Path | None, limits: Limits = LIMITS) -> Choice:
     """The device ``kind``: ``gpu``, ``sim``, or ``auto`` for a GPU that works and else the sim.
 
     Args:
@@ -50,6 +50,6 @@ def select(kind: str, sandbox: Sandbox, runtime: Path | None, limits: RunLimits 
     return _sim(sandbox, limits, f"no GPU: {found.reason}")
 
 
-def _sim(sandbox: Sandbox, limits: RunLimits, reason: str) -> Choice:
+def _sim(sandbox: Sandbox, limits: Limits, reason: str) -> Choice:
     check_installed()
     return Choice(Sim(sandbox, limits), reason)

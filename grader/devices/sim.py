@@ -15,7 +15,7 @@ import numpy as np
 
 from grader.devices import calls, layout, models
 from grader.devices.device import Answer, Call, DeviceError, LoadError, Memory, Schedule, Status
-from grader.devices.runner import DEFAULTS, RunLimits, Runner, RunnerError, Start, flooded
+from grader.devices.runner import LIMITS, Runner, RunnerError, Start, flooded
 from grader.simulator.driver import (
     LIBRARIES,
     ON_THE_CPU,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from grader.devices.device import ArrayArgument
-    from grader.sandbox.sandbox import Sandbox
+    from grader.sandbox.sandbox import Limits, Sandbox
     from grader.simulator.driver import Outcome
 
 INSTRUCTIONS_PER_SECOND = 20_000_000  # of warps: a launch within this rate ends before the call's wall time
@@ -54,7 +54,7 @@ class Sim:
     architecture = "sm_80"  # machine code that nobody runs; the PTX beside it is what counts
     schedules: tuple[Schedule, ...] = (Schedule.PROGRAM, Schedule.REVERSED, Schedule.LATE_STREAMS)
 
-    def __init__(self, sandbox: Sandbox, limits: RunLimits = DEFAULTS) -> None:
+    def __init__(self, sandbox: Sandbox, limits: Limits = LIMITS) -> None:
         self._sandbox = sandbox
         self._limits = limits
 
@@ -73,7 +73,7 @@ class SimSession:
     """One simulator and one runner with the library loaded; see ``Session``."""
 
     def __init__(
-        self, sandbox: Sandbox, limits: RunLimits, library: Path, entry_points: tuple[str, ...]
+        self, sandbox: Sandbox, limits: Limits, library: Path, entry_points: tuple[str, ...]
     ) -> None:
         self._limits = limits
         self._held: dict[str, tuple[int, int]] = {}  # array name -> address, bytes
@@ -95,7 +95,7 @@ class SimSession:
             library,
             entry_points,
             RUNTIME,
-            limits=self._limits.job(),
+            limits=self._limits,
             inputs=(LIBRARIES,),
         )
         self._start_runner(sandbox, start)
@@ -209,7 +209,7 @@ class SimModelSession(SimSession):
     def __init__(
         self,
         sandbox: Sandbox,
-        limits: RunLimits,
+        limits: Limits,
         model: Path,
         libraries: Mapping[Path, tuple[str, ...]],
         memory: Memory,
@@ -226,7 +226,7 @@ class SimModelSession(SimSession):
             entry_points,
             RUNTIME,
             packages=models.packages(),
-            limits=self._limits.job(),
+            limits=self._limits,
             inputs=(LIBRARIES, *{package.parent for package in models.packages()}),
             further=self._libraries,
             environment=ON_THE_CPU,

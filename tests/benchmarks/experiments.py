@@ -300,7 +300,7 @@ def main(arguments: Sequence[str]) -> int:
     began = time.monotonic()
     options.late = lambda: time.monotonic() - began > options.seconds
     options.save = lambda found: options.json and options.json.write_text(json.dumps(found, indent=1))
-    found = run(Bench(find_machine("gpu", "auto")), options)
+    found = run(Bench(find_machine("gpu", "auto", load(ASSIGNMENT).limits)), options)
     options.save(found)
     print("\n".join(table(options.experiment, found)))
     print(f"{options.experiment}: {time.monotonic() - began:.0f} s")

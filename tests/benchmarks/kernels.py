@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from candidates import CANDIDATES, REFERENCE
 
+from grader.assignments.assignment import load
 from grader.bench import find_machine
 from grader.build.cache import Cache
 from grader.build.compile import build, compile_limits
@@ -90,7 +91,7 @@ class Lab:
     """Libraries built for this GPU, by source text."""
 
     def __init__(self) -> None:
-        self._machine = find_machine("gpu", "auto")
+        self._machine = find_machine("gpu", "auto", load("llm_systems_3").limits)
 
     @cache  # noqa: B019 - one lab per process
     def function(self, source: str, text: str, name: str) -> Any:  # noqa: ANN401 - a foreign function
