@@ -43,17 +43,19 @@ EXACT = Bound()
 
 @dataclass(frozen=True)
 class Case:
-    """An instruction, its bound, and where its operands lie: ``edges`` (and random bits) or a range."""
+    """An instruction, its bound, and its operands: ``edges`` (and random bits), a range, or ``tiny``."""
 
     probe: Probe
     bound: Bound = EXACT
     within: tuple[float, float] | None = None
     shifts: tuple[int, ...] = ()  # operands that are small numbers: shift amounts, positions, lanes
     nonzero: tuple[int, ...] = ()  # divisors
+    tiny: tuple[tuple[int, ...], ...] = ()  # patterns whose result is next to the smallest normal number
 
     @property
     def name(self) -> str:
         where = f" from {self.within[0]:g} to {self.within[1]:g}" if self.within else ""
+        where += " next to the smallest normal number" if self.tiny else ""
         return f"{self.probe.text} -> {self.probe.result}{where}"
 
     def operands(self) -> tuple[Array, ...]:
@@ -62,6 +64,8 @@ class Case:
         for n, kind in enumerate(self.probe.operands):
             if n in self.shifts:
                 values = (scrambled(TUPLES, n + 40) % np.uint64(70)).astype(STORED[kind])
+            elif self.tiny:
+                values = with_signs([patterns[n] for patterns in self.tiny], kind, n)
             elif self.within:
                 values = spread(kind, n, *self.within)
             else:
@@ -135,6 +139,14 @@ def spread(kind: str, position: int, low: float, high: float) -> Array:
     if kind == "bf16":
         return (values.astype(np.float32).view(np.uint32) >> np.uint32(16)).astype(np.uint16)
     return values.astype(STORED[kind])
+
+
+def with_signs(patterns: list[int], kind: str, position: int) -> Array:
+    """The patterns over and over, the operands of a tuple with every combination of signs."""
+    unsigned = np.dtype(f"u{np.dtype(STORED[kind]).itemsize}")
+    n = np.arange(TUPLES)
+    signs = (n // len(patterns) >> position & 1).astype(unsigned) << unsigned.type(8 * unsigned.itemsize - 1)
+    return (np.array(patterns, unsigned)[n % len(patterns)] | signs).view(STORED[kind])
 
 
 def simple(name: str, result: str, *kinds: str, **how: object) -> Case:
@@ -292,6 +304,43 @@ def half_cases() -> Iterator[Case]:
     yield from same(("fma.rn.sat", "fma.rn.ftz"), "f16", 3)
 
 
+# Operands whose exact result is a hair under the smallest normal number: rounded to 24 bits it is that number
+# or is not, and rounded to the steps of denormals it is or is not. What .ftz makes of it tells when the
+# hardware decides that a result is denormal.
+_PRODUCTS = {
+    "f32": (
+        (0x00800001, 0x3F7FFFFE),
+        (0x00800000, 0x3F7FFFFF),
+        (0x00800003, 0x3F7FFFFA),
+        (0x00800001, 0x3F7FFFFD),
+    ),
+    "f16": ((0x0401, 0x3BFE), (0x0400, 0x3BFF), (0x0403, 0x3BFA), (0x0401, 0x3BFD)),
+}
+_QUOTIENTS = (
+    (0x00FFFFFF, 0x40000000),
+    (0x00800000, 0x3F800001),
+    (0x00FFFFFE, 0x40000000),
+    (0x00BFFFFF, 0x3FC00000),
+)
+_DOUBLES = ((0x380FFFFFFFFFFFFF,), (0x380FFFFFF0000000,), (0x380FFFFFE0000000,), (0x380FFFFFD0000000,))
+
+
+def flushed_cases() -> Iterator[Case]:
+    """What .ftz flushes: the denormal before or after rounding."""
+    for mode in ROUNDINGS:
+        yield from same((f"mul.{mode}.ftz",), "f32", 2, tiny=_PRODUCTS["f32"])
+        yield from same((f"fma.{mode}.ftz",), "f32", 3, tiny=_sums("f32"))
+        yield from same((f"div.{mode}.ftz",), "f32", 2, tiny=_QUOTIENTS)
+        yield simple(f"cvt.{mode}.ftz.f32.f64", "f32", "f64", tiny=_DOUBLES)
+    yield from same(("mul.ftz",), "f16", 2, tiny=_PRODUCTS["f16"])
+    yield from same(("fma.rn.ftz",), "f16", 3, tiny=_sums("f16"))
+
+
+def _sums(kind: str) -> tuple[tuple[int, ...], ...]:
+    """The products with nothing added."""
+    return tuple((*product, 0) for product in _PRODUCTS[kind])
+
+
 def conversions_between_integers() -> Iterator[Case]:
     for to, source in itertools.permutations(INTEGERS, 2):
         yield simple(f"cvt.{to}.{source}", to, source)
@@ -371,6 +420,7 @@ def cases() -> list[Case]:
         real_cases,
         approximate_cases,
         half_cases,
+        flushed_cases,
         conversions_between_integers,
         conversions_of_integers,
         conversions_of_reals,
