@@ -1,6 +1,7 @@
 """Experiments on a GPU whose truth is known: is the judge of speed as good as it says?
 
-    python tests/benchmarks/experiments.py same|slower|border|calibrate [--times N] [--seconds S] [--json F]
+    python tests/benchmarks/experiments.py same|slower|border|calibrate [--times N] [--size small|large]
+                                           [--problem P ...] [--seconds S] [--json F]
 
     same       a kernel against itself, 200 times: nothing but "equal"
     slower     against itself on 3 % fewer rows, 30 times: always FAIL
@@ -173,8 +174,8 @@ def gradings(timing: Timing, times: int) -> Iterator[CaseTimes]:
 def _verdicts(bench: Bench, options: argparse.Namespace, share: float) -> dict[str, Any]:
     """Gradings of the reference against itself on ``share`` of the rows, at the target 1."""
     found: dict[str, Any] = {}
-    for problem_id, sizes in SHAPES.items():
-        for size in sizes if options.size is None else [options.size]:
+    for problem_id in options.problem:
+        for size in SHAPES[problem_id] if options.size is None else [options.size]:
             problem = one_shape(problem_id, size)
             timing = bench.against_itself(problem, share)
             ratios, verdicts = [], Counter[str]()
@@ -207,7 +208,7 @@ def slower(bench: Bench, options: argparse.Namespace) -> dict[str, Any]:
 def border(bench: Bench, options: argparse.Namespace) -> dict[str, Any]:
     """Whole gradings, fresh processes and all, with the kernel's own speedup as target."""
     found: dict[str, Any] = {}
-    for problem_id in SHAPES:
+    for problem_id in options.problem:
         problem = one_shape(problem_id, options.size or "large")
         timing = bench.timing(problem, bench.library(REFERENCE, problem))
         target = None
@@ -292,6 +293,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("experiment", choices=EXPERIMENTS)
     parser.add_argument("--times", type=int, help="gradings of each shape")
     parser.add_argument("--size", choices=("small", "large"), help="only shapes of this size")
+    parser.add_argument("--problem", nargs="+", default=list(SHAPES), choices=SHAPES)
     parser.add_argument("--seconds", type=float, default=math.inf, help="begin nothing after this time")
     parser.add_argument("--json", type=Path, metavar="FILE")
     options = parser.parse_args(arguments)
