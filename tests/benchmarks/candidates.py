@@ -150,6 +150,63 @@ def _tiles(rows_per_part: int) -> tuple[tuple[str, str], ...]:
     return tuple((old, new.replace("ROWS_PER_PART", str(rows_per_part))) for old, new in _TILES)
 
 
+_MOST_PARTS = "constexpr int MOST_PARTS = 32; "
+_STCS_BACKWARD = ("      store(inp_grad + ", "      store_once(inp_grad + ")
+_COLUMN_LOOP = """#pragma unroll 4
+    for (int row = threadIdx.x / LANES; row < rows; row += BW_THREADS / LANES) {
+      const size_t at = static_cast<size_t>(row) * columns + column;
+      float x[4], dy[4];
+      load(x, inp + at);
+      load(dy, out_grad + at);
+      const float mean = means[row], inverse_sigma = rsqrtf(vars[row] + EPSILON);
+#pragma unroll
+      for (int w = 0; w < 4; ++w) {
+        sum[w] += dy[w] * ((x[w] - mean) * inverse_sigma);
+        sum[4 + w] += dy[w];
+      }
+    }
+"""
+_BATCHED_LOOP = """    constexpr int STEP = BW_THREADS / LANES;
+    for (int first = threadIdx.x / LANES; first < rows; first += AHEAD * STEP) {
+      float x[AHEAD][4] = {}, dy[AHEAD][4] = {}, mean[AHEAD] = {}, variance[AHEAD] = {};  // no row: adds 0
+#pragma unroll
+      for (int a = 0; a < AHEAD; ++a) {
+        const int row = first + a * STEP;
+        if (row < rows) {
+          const size_t at = static_cast<size_t>(row) * columns + column;
+          load(x[a], inp + at);
+          load(dy[a], out_grad + at);
+          mean[a] = means[row];
+          variance[a] = vars[row];
+        }
+      }
+#pragma unroll
+      for (int a = 0; a < AHEAD; ++a) {
+        const float inverse_sigma = rsqrtf(variance[a] + EPSILON);
+#pragma unroll
+        for (int w = 0; w < 4; ++w) {
+          sum[w] += dy[a][w] * ((x[a][w] - mean[a]) * inverse_sigma);
+          sum[4 + w] += dy[a][w];
+        }
+      }
+    }
+"""
+
+
+def _batch(ahead: int) -> tuple[tuple[str, str], ...]:
+    return ((_COLUMN_LOOP, _BATCHED_LOOP.replace("AHEAD", str(ahead))),)
+
+
+_TWO = (
+    "__global__ void __launch_bounds__(BW_THREADS)\n    ker_ln_bw_split",
+    "__global__ void __launch_bounds__(BW_THREADS, 2)\n    ker_ln_bw_split",
+)
+
+
+def _slab(columns: int) -> tuple[str, str]:
+    return "constexpr int SLAB = 8;  ", f"constexpr int SLAB = {columns};  "
+
+
 _PIECE = (
     "      load(piece.x[c], inp + start + column);\n      load(piece.dy[c], out_grad + start + column);\n"
 )
@@ -251,14 +308,64 @@ CANDIDATES = (
     Candidate(
         "lb-slab-16",
         LB,
-        (("constexpr int SLAB = 8;  ", "constexpr int SLAB = 16;  "),),
+        (_slab(16),),
         "5120x256: 60 -> 58 %. As many lines per block as before and half the blocks, but half the lines in all: "
         "if this is faster, the L2 and not the L1 is what column blocks wait for.",
     ),
     Candidate(
+        "lb-batch-4",
+        LB,
+        _batch(4),
+        "1024x256: 77 -> 88 %, 5120x256: 64 -> 70 %. The compiler keeps two loads in flight where the loop is unrolled "
+        "four times: 1024 rows are four trips to memory one after the other, and become one.",
+    ),
+    Candidate(
+        "lb-batch-8",
+        LB,
+        _batch(8),
+        "5120x256: 64 -> 78 %: three trips in place of ten. 1024x256: as lb-batch-4, the other half has no rows.",
+    ),
+    Candidate(
+        "lb-batch-4-two",
+        LB,
+        (*_batch(4), _TWO),
+        "5120x256: 76 %, more than lb-batch-4: with 78 registers one block of 512 threads fits a multiprocessor, with 64 "
+        "two, and the 640 blocks of rows hide each other's trips.",
+    ),
+    Candidate(
+        "lb-batch-4-two-slab-4",
+        LB,
+        (*_batch(4), _TWO, _slab(4)),
+        "5120x256: 80 %: three trips. 1024x256: -1 %: what the L2 hands out is half for the neighbour.",
+    ),
+    Candidate(
+        "lb-batch-2-two",
+        LB,
+        (*_batch(2), _TWO),
+        "1024x256: 82 %, two trips; 5120x256: 68 %.",
+    ),
+    Candidate(
+        "lb-batch-4-two-stcs",
+        LB,
+        (*_batch(4), _TWO, _STORE_ONCE, _STCS_BACKWARD),
+        "As lb-batch-4-two, and large shapes as lb-stcs.",
+    ),
+    Candidate(
+        "lb-tiles-128-stcs",
+        LB,
+        (*_tiles(128), _STORE_ONCE, _STCS_BACKWARD),
+        "5120x256: 73 -> 74 %: gradients leave the L2, in which the second readers look.",
+    ),
+    Candidate(
+        "lb-tiles-64",
+        LB,
+        (*_tiles(64), (_MOST_PARTS, _MOST_PARTS.replace("32", "64"))),
+        "5120x256: 73 -> 75 %: one step of two loads per thread; the last block adds up 64 parts instead of 32.",
+    ),
+    Candidate(
         "lb-stcs",
         LB,
-        (_STORE_ONCE, ("      store(inp_grad + ", "      store_once(inp_grad + ")),
+        (_STORE_ONCE, _STCS_BACKWARD),
         "8192x1024: 90.2 -> 92 %, others by less: gradients leave the L2 first, so that the next inputs find room.",
     ),
     Candidate(

@@ -2,10 +2,11 @@
 
     python tests/benchmarks/kernels.py [--json FILE] [--only TEXT ...] [--candidates] [--no-compile]
 
-What is timed is one CUDA graph over input sets that together exceed the L2 several times. Between two replays
-every set gets its first content back, so that no version works on what another one left. Percentages are the
-time of a streaming kernel with the same minimal bytes over a version's. ``test_kernels.py`` runs the same
-through pytest-benchmark.
+What is timed is one CUDA graph over input sets that together exceed the L2 several times, the versions in
+turn, so that what the GPU's clocks do happens to all of them. Between two replays every set gets its first
+content back, and each launch has outputs of its own, so that no version works on what another one left in a
+cache. Percentages are the time of a streaming kernel with the same minimal bytes over a version's.
+``test_kernels.py`` runs the same through pytest-benchmark.
 """
 
 # ruff: noqa: T201 - a command prints
@@ -17,6 +18,7 @@ import ctypes
 import importlib
 import json
 import math
+import random
 import sys
 import time
 from dataclasses import dataclass
@@ -46,7 +48,7 @@ if TYPE_CHECKING:
     Way = Callable[[dict[str, torch.Tensor], Inputs], Launch]
 
 cuda: Any = torch.cuda
-ROUNDS, WARM_UP = 21, 3
+ROUNDS, HEAT_SECONDS = 31, 0.5
 STREAM, REFERENCE_NAME = "stream", "reference"
 
 
@@ -270,33 +272,48 @@ def versions(lab: Lab, problem: Problem, *, compile_too: bool, candidates: bool)
     return found
 
 
-def captured(launches: Sequence[Launch]) -> Any:  # noqa: ANN401
-    """A graph of all launches in turn."""
-    side = cuda.Stream()
-    with cuda.stream(side):
-        for _ in range(3):  # torch.compile and Triton compile and tune here
-            launches[0]()
-    side.synchronize()
-    graph = cuda.CUDAGraph()
-    with cuda.graph(graph):
-        for launch in launches:
-            launch()
-    return graph
+class Replay:
+    """A graph of launches in turn, with what they returned: given back, that memory would be used again."""
 
+    def __init__(self, launches: Sequence[Launch]) -> None:
+        self._count = len(launches)
+        side = cuda.Stream()
+        with cuda.stream(side):
+            for _ in range(3):  # torch.compile and Triton compile and tune here
+                launches[0]()
+        side.synchronize()
+        self._graph = cuda.CUDAGraph()
+        with cuda.graph(self._graph):
+            self._returned = [launch() for launch in launches]
 
-def seconds(launches: Sequence[Launch], restore: Callable[[], None]) -> list[float]:
-    """The time of one launch in each round: all sets restored, then one replay of a graph over them."""
-    graph = captured(launches)
-    start, end = (cuda.Event(enable_timing=True) for _ in range(2))
-    found = []
-    for _ in range(ROUNDS + WARM_UP):
-        restore()
+    def run(self) -> None:
+        """All launches once more."""
+        self._graph.replay()
+
+    def seconds(self) -> float:
+        """The time of one launch in one replay."""
+        start, end = (cuda.Event(enable_timing=True) for _ in range(2))
         start.record()
-        graph.replay()
+        self.run()
         end.record()
         end.synchronize()
-        found.append(float(start.elapsed_time(end)) / 1000 / len(launches))
-    return found[WARM_UP:]
+        return float(start.elapsed_time(end)) / 1000 / self._count
+
+
+def seconds(versions: Mapping[str, Sequence[Launch]], restore: Callable[[], None]) -> dict[str, list[float]]:
+    """The times of one launch of each version in each round, the order drawn anew."""
+    replays = {name: Replay(launches) for name, launches in versions.items()}
+    found: dict[str, list[float]] = {name: [] for name in replays}
+    began, order = time.monotonic(), list(replays)
+    while time.monotonic() - began < HEAT_SECONDS:
+        for replay in replays.values():
+            replay.seconds()
+    for _ in range(ROUNDS):
+        random.shuffle(order)
+        for name in order:
+            restore()
+            found[name].append(replays[name].seconds())
+    return found
 
 
 @dataclass(frozen=True)
@@ -372,16 +389,16 @@ def measure(
             one = shape(problem, sizes)
             if only and not any(text in f"{problem_id} {one.case.name}" for text in only):
                 continue
-            rows = [(STREAM, [streaming(lab.stream, problem, one.case, one.given) for _ in one.sets])]
+            launches = {STREAM: [streaming(lab.stream, problem, one.case, one.given) for _ in one.sets]}
             for version, way in ways.items():
                 if version in {candidate.id for candidate in CANDIDATES} and (
                     fault := wrong(one, way, ways[REFERENCE_NAME])
                 ):
                     print(f"{version} at {one.case.name}: {fault}", file=sys.stderr)
                     continue
-                rows.append((version, one.launches(way)))
-            for version, launches in rows:
-                times = sorted(seconds(launches, one.restore))
+                launches[version] = one.launches(way)
+            for version, unsorted in seconds(launches, one.restore).items():
+                times = sorted(unsorted)
                 middle = median(times)
                 spread = (times[3 * len(times) // 4] - times[len(times) // 4]) / middle
                 done.append(
@@ -389,7 +406,7 @@ def measure(
                 )
                 save(done)
                 yield done[-1]
-            del one, rows, launches
+            del one, launches
             cuda.empty_cache()
 
 

@@ -64,12 +64,10 @@ def test_kernel(benchmark: Any, problem_id: str, sizes: dict[str, int], version:
     else:
         ways = kernels.versions(lab(), problem, compile_too=version == "torch.compile", candidates=False)
         launches = shape.launches(ways[version])
-    graph = kernels.captured(launches)
+    replay = kernels.Replay(launches)
     benchmark.group = f"{problem_id} {shape.case.name}"
     benchmark.extra_info |= {"calls": len(launches), "minimal_bytes": problem.minimal_bytes(shape.case)}
-    benchmark.pedantic(
-        graph.replay, setup=shape.restore, rounds=kernels.ROUNDS, warmup_rounds=kernels.WARM_UP
-    )
+    benchmark.pedantic(replay.run, setup=shape.restore, rounds=kernels.ROUNDS, warmup_rounds=3)
 
 
 def test_every_candidate_is_an_edit_of_the_reference_as_it_stands() -> None:
