@@ -201,3 +201,21 @@ def test_every_method_can_be_prepared(timing: Any, library: Path) -> None:  # no
         session = opened(timing, library, method)
         for arm in ("baseline", "submission", "stream", "nothing"):
             session.sweep(arm, [Content(0, 0)] * SLOTS)
+
+
+def test_sweeps_of_an_arm_replay_several_graphs_alike_that_no_other_arm_has(
+    timing: Any,  # noqa: ANN401
+    library: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    session = opened(timing, library, "graph")
+    launched: list[fake_cupy.Graph] = []
+    monkeypatch.setattr(fake_cupy.Graph, "launch", lambda graph, _: launched.append(graph))
+    seen = {}
+    for arm in ("baseline", "submission"):
+        launched.clear()
+        for _ in range(200):
+            session.sweep(arm, [Content(0, 0)] * SLOTS)
+        seen[arm] = set(launched)
+    assert [len(graphs) for graphs in seen.values()] == [timing.INSTANCES] * 2
+    assert not seen["baseline"] & seen["submission"]
