@@ -40,11 +40,16 @@ __global__ void __launch_bounds__(THREADS)
   const float* x = inp + static_cast<size_t>(row) * hidden;
   float* y = ln_res + static_cast<size_t>(row) * hidden;
 
-  float value[CHUNKS][4] = {};
+  // scale and bias come with the row: asked for after the sums, they would be a second trip to memory.
+  float value[CHUNKS][4] = {}, gamma[CHUNKS][4], beta[CHUNKS][4];
 #pragma unroll
   for (int c = 0; c < CHUNKS; ++c) {
     const int column = (c * GROUP + lane) * 4;
-    if (column < columns) load(value[c], x + column);
+    if (column < columns) {
+      load(value[c], x + column);
+      load(gamma[c], scale + column);
+      load(beta[c], bias + column);
+    }
   }
   float sum[1] = {0.0f};
 #pragma unroll
@@ -76,11 +81,8 @@ __global__ void __launch_bounds__(THREADS)
   for (int c = 0; c < CHUNKS; ++c) {
     const int column = (c * GROUP + lane) * 4;
     if (column < columns) {
-      float gamma[4], beta[4];
-      load(gamma, scale + column);
-      load(beta, bias + column);
 #pragma unroll
-      for (int w = 0; w < 4; ++w) value[c][w] = value[c][w] * inverse_sigma * gamma[w] + beta[w];
+      for (int w = 0; w < 4; ++w) value[c][w] = value[c][w] * inverse_sigma * gamma[c][w] + beta[c][w];
       store(y + column, value[c]);
     }
   }
@@ -90,6 +92,7 @@ __global__ void __launch_bounds__(THREADS)
 
 constexpr int BW_THREADS = 512;
 constexpr int SLAB = 8;                   // columns of a column block: 32 bytes, the least that memory hands out
+constexpr int AHEAD = 2;                  // rows that a thread of a column block has on their way; more cost occupancy
 constexpr int MOST_PARTIALS = 4 << 20;    // floats
 constexpr int SPLIT_ELEMENTS = 2 << 20;   // 16 MiB of x and dy: stays in any L2 that this is meant for
 constexpr int SPLIT_ROWS = 8192;          // above, the few column blocks of a narrow input would run too long
@@ -244,17 +247,28 @@ __device__ inline void sum_columns(float* gamma_grad, float* betta_grad, const f
   const int column = blockIdx.x * SLAB + threadIdx.x % LANES * 4;
   float sum[8] = {};  // dgamma of four columns, dbeta of four columns
   if (column < columns) {
-#pragma unroll 4
-    for (int row = threadIdx.x / LANES; row < rows; row += BW_THREADS / LANES) {
-      const size_t at = static_cast<size_t>(row) * columns + column;
-      float x[4], dy[4];
-      load(x, inp + at);
-      load(dy, out_grad + at);
-      const float mean = means[row], inverse_sigma = rsqrtf(vars[row] + EPSILON);
+    constexpr int STEP = BW_THREADS / LANES;
+    for (int first = threadIdx.x / LANES; first < rows; first += AHEAD * STEP) {
+      float x[AHEAD][4] = {}, dy[AHEAD][4] = {}, mean[AHEAD] = {}, variance[AHEAD] = {};  // past the end: adds 0
 #pragma unroll
-      for (int w = 0; w < 4; ++w) {
-        sum[w] += dy[w] * ((x[w] - mean) * inverse_sigma);
-        sum[4 + w] += dy[w];
+      for (int a = 0; a < AHEAD; ++a) {
+        const int row = first + a * STEP;
+        if (row < rows) {
+          const size_t at = static_cast<size_t>(row) * columns + column;
+          load(x[a], inp + at);
+          load(dy[a], out_grad + at);
+          mean[a] = means[row];
+          variance[a] = vars[row];
+        }
+      }
+#pragma unroll
+      for (int a = 0; a < AHEAD; ++a) {
+        const float inverse_sigma = rsqrtf(variance[a] + EPSILON);
+#pragma unroll
+        for (int w = 0; w < 4; ++w) {
+          sum[w] += dy[a][w] * ((x[a][w] - mean[a]) * inverse_sigma);
+          sum[4 + w] += dy[a][w];
+        }
       }
     }
   }
@@ -278,7 +292,7 @@ __device__ inline void sum_columns(float* gamma_grad, float* betta_grad, const f
 
 // Column blocks come first: they run longest.
 template <int GROUP, int CHUNKS>
-__global__ void __launch_bounds__(BW_THREADS)
+__global__ void __launch_bounds__(BW_THREADS, 2)
     ker_ln_bw_split(float* gamma_grad, float* betta_grad, float* inp_grad, const float* out_grad, const float* inp,
                     const float* gamma, const float* vars, const float* means, int rows, int columns,
                     unsigned column_blocks) {
@@ -318,7 +332,7 @@ extern "C" void launch_layernorm(float* ln_res, float* vars, float* means, const
   else if (hidden_dim <= 128) launch(Bucket<32, 1>{});
   else if (hidden_dim <= 256) launch(Bucket<32, 2>{});
   else if (hidden_dim <= 512) launch(Bucket<32, 4>{});
-  else if (hidden_dim <= 1024) launch(Bucket<32, 8>{});
+  else if (hidden_dim <= 1024) launch(Bucket<128, 2>{});
   else if (hidden_dim <= 2048) launch(Bucket<128, 4>{});
   else if (hidden_dim <= 4096) launch(Bucket<256, 4>{});
   else if (hidden_dim <= 8192) launch(Bucket<512, 4>{});

@@ -2,7 +2,7 @@
 //
 // What it teaches: a row that stays in registers crosses the memory bus once. Everything else follows from that.
 //
-//   ker_attn_softmax       a warp per row up to 1024 keys, a block per row above; maximum and sum by shuffles
+//   ker_attn_softmax       a warp per row up to 768 keys, a block per row above; maximum and sum by shuffles
 //   ker_attn_softmax_lt32  rows of at most 32 keys: eight threads per row, four rows per warp, so no lane idles
 //   ker_attn_softmax_bw    the same shape for the gradient, which needs one reduction only
 //
@@ -38,8 +38,11 @@ __device__ inline void softmax_row(float* inp, const float* attn_mask, int rows,
   const int lane = threadIdx.x % B::GROUP;
   // A row past the end has length 0: its threads touch no memory but stay for the shuffles and barriers.
   const int length = row < static_cast<unsigned>(rows) ? to_len : 0;
-  const int query = row % from_len;
-  const int visible = mask_future ? min(length, query + 1) : length;
+  int visible = length;
+  if (mask_future) {  // else no load waits for the division
+    const int query = row % from_len;
+    visible = min(length, query + 1);
+  }
   float* x = inp + static_cast<size_t>(row) * to_len;
 
   float value[CHUNKS][WIDTH];
@@ -157,7 +160,7 @@ static void with_bucket(int length, Launch launch) {
   else if (length <= 384) launch(Bucket<32, 12>{});
   else if (length <= 512) launch(Bucket<32, 16>{});
   else if (length <= 768) launch(Bucket<32, 24>{});
-  else if (length <= 1024) launch(Bucket<32, 32>{});
+  else if (length <= 1024) launch(Bucket<128, 8>{});
   else if (length <= 2048) launch(Bucket<128, 16>{});
   else if (length <= 8192) launch(Bucket<512, 16>{});
 }

@@ -76,12 +76,12 @@ VARIANCE, CONSTANT, TILES = "small variance", "constant rows", "row counts aroun
 TINY, BIG = "tiny gradients", "large gradients"
 
 _EXP = "value[c][w] = expf(value[c][w] - shift);"
-_DIAGONAL = "const int visible = mask_future ? min(length, query + 1) : length;"
+_DIAGONAL = "visible = min(length, query + 1);"
 _PRODUCT = "sum[0] += grad[c][w] * weight[c][w];"
 _RESULT = "grad[c][w] = weight[c][w] * (grad[c][w] - sum[0]);"
 _DX = "dx[w] = (piece.dy[c][w] * scale[w] - mean_g - piece.x[c][w] * mean_gx) * piece.inverse_sigma;"
-_COLUMN = "sum[w] += dy[w] * ((x[w] - mean) * inverse_sigma);"
-_Y = "value[c][w] = value[c][w] * inverse_sigma * gamma[w] + beta[w];"
+_COLUMN = "sum[w] += dy[a][w] * ((x[a][w] - mean[a]) * inverse_sigma);"
+_Y = "value[c][w] = value[c][w] * inverse_sigma * gamma[c][w] + beta[c][w];"
 _STATISTICS = "    means[row] = mean;\n    vars[row] = variance;\n"
 _FW_MASK = "for (int w = 0; w < WIDTH; ++w) value[c][w] += added[w];"
 _FW_CALL = "  launch(inp, attn_mask, rows, rows_per_mask, from_len, to_len, mask_future, stream);"
@@ -248,7 +248,7 @@ MUTANTS = (
         "future-ignored",
         "masks",
         _DIAGONAL,
-        "const int visible = mask_future ? max(length, 0) : length;",
+        "visible = max(length, 0 * query);",
         "later keys are seen",
         FUTURE,
         "the future mask is not applied",
@@ -256,8 +256,8 @@ MUTANTS = (
     _fw(
         "future-always",
         "masks",
-        _DIAGONAL,
-        "const int visible = min(length, query + 1);",
+        "if (mask_future) {  // else",
+        "if (from_len > 0) {  // else",
         "the flag is not looked at",
         HEADS,
         "although mask_future is false",
@@ -266,7 +266,7 @@ MUTANTS = (
         "future-hides-itself",
         "masks",
         _DIAGONAL,
-        "const int visible = mask_future ? min(length, query) : length;",
+        "visible = min(length, query);",
         "j >= i hidden",
         FUTURE,
         "shifted by one",
@@ -275,7 +275,7 @@ MUTANTS = (
         "future-one-more",
         "masks",
         _DIAGONAL,
-        "const int visible = mask_future ? min(length, query + 2) : length;",
+        "visible = min(length, query + 2);",
         "j = i + 1 is still seen",
         FUTURE,
         "shifted by one",
@@ -284,7 +284,7 @@ MUTANTS = (
         "future-from-the-end",
         "masks",
         _DIAGONAL,
-        "const int visible = mask_future ? max(0, min(length, query + 1 + to_len - from_len)) : length;",
+        "visible = max(0, min(length, query + 1 + to_len - from_len));",
         "the diagonal of a cache of keys, not by index",
         FUTURE,
         "counts from the last key",
@@ -740,7 +740,7 @@ MUTANTS = (
         "no-bias",
         "arithmetic",
         _Y,
-        "value[c][w] = value[c][w] * inverse_sigma * gamma[w];",
+        "value[c][w] = value[c][w] * inverse_sigma * gamma[c][w];",
         "bias",
         SMALL,
         "bias is not added",
@@ -749,7 +749,7 @@ MUTANTS = (
         "no-scale",
         "arithmetic",
         _Y,
-        "value[c][w] = value[c][w] * inverse_sigma + beta[w];",
+        "value[c][w] = value[c][w] * inverse_sigma + beta[c][w];",
         "scale",
         SMALL,
         "scale is not applied",
@@ -758,7 +758,7 @@ MUTANTS = (
         "swapped",
         "arithmetic",
         _Y,
-        "value[c][w] = value[c][w] * inverse_sigma * beta[w] + gamma[w];",
+        "value[c][w] = value[c][w] * inverse_sigma * beta[c][w] + gamma[c][w];",
         "roles",
         SMALL,
         "scale and bias are swapped",
@@ -900,7 +900,7 @@ MUTANTS = (
         "bf16-result",
         "precision",
         _Y,
-        "value[c][w] = __bfloat162float(__float2bfloat16(value[c][w] * inverse_sigma * gamma[w] + beta[w]));",
+        "value[c][w] = __bfloat162float(__float2bfloat16(value[c][w] * inverse_sigma * gamma[c][w] + beta[c][w]));",
         "rounded to bfloat16",
         SMALL,
         "bfloat16",
@@ -1007,7 +1007,7 @@ MUTANTS = (
         "dgamma-no-mean",
         "arithmetic",
         _COLUMN,
-        "sum[w] += dy[w] * (x[w] * inverse_sigma);",
+        "sum[w] += dy[a][w] * (x[a][w] * inverse_sigma);",
         "mean",
         SMALL,
         "the mean is not subtracted",
@@ -1016,7 +1016,7 @@ MUTANTS = (
         "dgamma-no-sigma",
         "arithmetic",
         _COLUMN,
-        "sum[w] += dy[w] * (x[w] - mean);",
+        "sum[w] += dy[a][w] * (x[a][w] - mean[a]);",
         "sigma",
         SMALL,
         "xhat is not divided",
@@ -1069,8 +1069,8 @@ MUTANTS = (
     _lb(
         "first-256-rows",
         "reduction",
-        "row < rows; row += BW_THREADS / LANES) {",
-        "row < min(rows, BW_THREADS / LANES); row += BW_THREADS / LANES) {",
+        "if (row < rows) {\n          const size_t at",
+        "if (row < min(rows, STEP)) {\n          const size_t at",
         "rows from 256 on do not count",
         MANY,
         "the first 256 rows only",
@@ -1138,7 +1138,7 @@ MUTANTS = (
         "half-products",
         "precision",
         _COLUMN,
-        "sum[w] = __half2float(__float2half(sum[w] + dy[w] * ((x[w] - mean) * inverse_sigma)));",
+        "sum[w] = __half2float(__float2half(sum[w] + dy[a][w] * ((x[a][w] - mean[a]) * inverse_sigma)));",
         "sums in half precision",
         MANY,
         "float16",
