@@ -15,7 +15,7 @@ from grader.build.imports import violations
 from grader.devices import condition, profile
 from grader.devices.device import Call, Memory
 from grader.excerpt import excerpt
-from grader.judge.correctness import Excuse, Judged, arguments, judge
+from grader.judge.correctness import Excuse, Judged, arguments, beside, judge
 from grader.judge.measure import Measured, Timing, measure
 from grader.judge.training import Training, measure_training
 from grader.launchers import LauncherError, launcher, launcher_copies
@@ -255,6 +255,8 @@ class ProblemJudge:
         )
         if self._problem.libraries:  # what a model launches is counted by the simulator alone
             judged = replace(judged, cases=tuple(map(_worse, judged.cases, checked.cases)))
+        elif checked is not judged:
+            judged = replace(judged, cases=tuple(beside(judged.cases, checked.cases, machine.device.name)))
         return partial(self._result, libraries, built, memory, judged, checked)
 
     def _result(

@@ -22,7 +22,7 @@ from grader.build.compile import build, compile_limits
 from grader.build.toolchain import find as find_toolchain
 from grader.devices.device import Memory
 from grader.devices.select import select as select_device
-from grader.judge.correctness import judge
+from grader.judge.correctness import beside, judge
 from grader.problems import load_all
 from grader.problems.problem import MEMORY_GROUP
 from grader.sandbox.backends import select as select_sandbox
@@ -246,18 +246,23 @@ class Bench:
             return replace(result, error=f"does not compile: {built.log}")
         library = built.library
         with self.turn:
-            cases = self._judged(problem, entry, self.device, library)
+            judged, seen = self._judged(problem, entry, self.device, library)
             with self.device.open(library, (problem.entry_point,)) as session:
                 passed = handout.passed(
                     load_all()[entry.problem], session, entry.memory, limits.run_seconds_sim, SEED
                 )
-        checked = () if self.checker is self.device else self._judged(problem, entry, self.checker, library)
+        checked: tuple[CaseOutcome, ...] = ()
+        if self.checker is not self.device:
+            sim, found = self._judged(problem, entry, self.checker, library)
+            judged = replace(judged, cases=tuple(beside(judged.cases, sim.cases, self.device.name)))
+            checked = tuple(_outcomes(sim, found))
+        cases = tuple(_outcomes(judged, seen))
         seconds = round(time.monotonic() - began, 2)
         return replace(result, cases=cases, checked=checked, handout=passed, seconds=seconds)
 
     def _judged(
         self, problem: Problem, entry: Entry, device: Device, library: Path
-    ) -> tuple[CaseOutcome, ...]:
+    ) -> tuple[Judged, Mapping[str, list[Finding]]]:
         seen: dict[str, list[Finding]] = {}
         running: list[str] = []
 
@@ -277,7 +282,7 @@ class Bench:
             seconds=limits.run_seconds_gpu if device.kind == "gpu" else limits.run_seconds_sim,
             begin=begin,
         )
-        return tuple(_outcomes(judged, seen))
+        return judged, seen
 
 
 class _Recorder:

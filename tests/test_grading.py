@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import shutil
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from mutants.table import MUTANTS
 
 from grader import grading, judging
 from grader.assignments.assignment import load
 from grader.bench import Bench, Machine
 from grader.build.partial import FileBuild
+from grader.devices.device import Schedule
+from grader.devices.gpu import Gpu
 from grader.devices.profile import ProfileError
 from grader.judge.diagnosis import NOTHING_WRITTEN
 from grader.judge.measure import Measured
@@ -186,6 +190,30 @@ def test_what_was_built_ahead_is_taken_if_it_is_of_the_same_files(submission: Pa
     second = grading.grade(request, built=marked).problems[0]
     assert second.build is not None
     assert "nothing" in second.build.log
+
+
+class Lucky(Bench):
+    """A device that takes one order of execution only, as a GPU does on most days, with the sim beside it."""
+
+    def machine(self, device: str, sandbox: str, limits: Limits) -> Machine:  # type: ignore[override]
+        machine = super().machine(device, sandbox, limits)
+        lucky = copy(machine.device)
+        lucky.name, lucky.schedules = "a GPU", Gpu.schedules
+        return replace(machine, device=lucky)
+
+
+def test_what_only_another_order_shows_fails_beside_a_gpu_too(submission: Path) -> None:
+    (mutant,) = (one for one in MUTANTS if one.id == "lb-missing-event")
+    (submission / mutant.file).write_text(mutant.text(REFERENCE))
+    request = grading.Request(
+        submission, load("llm_systems_3"), (mutant.problem,), "sim", "auto", "auto", seed=1
+    )
+    (problem,) = grading.grade(request, bench=Lucky()).problems
+    wrong = [case for case in problem.correctness.cases if case.verdict is Verdict.FAIL]
+    assert {case.group for case in wrong} == {mutant.group}
+    assert {case.schedule for case in wrong} == {Schedule.LATE_STREAMS}
+    assert all("right on a GPU this time" in (case.diagnosis or "") for case in wrong)
+    assert problem.verdict is Verdict.FAIL
 
 
 class Profiler(Bench):

@@ -299,6 +299,23 @@ def _judge_case(
     return result, answers
 
 
+def beside(results: Sequence[CaseResult], checked: Sequence[CaseResult], name: str) -> list[CaseResult]:
+    """The ``results`` of the device ``name``, with those of the simulator where only its numbers are wrong.
+
+    The simulator takes orders that a GPU takes rarely: a kernel that is wrong in one of them depends on luck.
+    A case that it could not finish says nothing of the GPU.
+    """
+    both = []
+    for one, other in zip(results, checked, strict=True):
+        if one.verdict is Verdict.PASS and other.verdict is Verdict.FAIL and other.outputs:
+            note = f"right on {name} this time, wrong on the sim"
+            diagnosis = "; ".join(filter(None, (note, other.diagnosis)))
+            both.append(other.model_copy(update={"diagnosis": diagnosis}))
+        else:
+            both.append(one)
+    return both
+
+
 def needed_calls(problem: Problem, case: Case, call: Call) -> tuple[tuple[Call, int], ...]:
     """The calls of launchers that a model must make in ``case``, with inputs of their own."""
     made = []

@@ -134,6 +134,37 @@ def test_an_answer_that_is_wrong_in_one_schedule_only_is_named_a_matter_of_order
     assert "depends on the order of execution" in judged.cases[0].diagnosis
 
 
+def test_wrong_numbers_of_the_sim_count_beside_a_gpu_and_what_it_could_not_finish_does_not() -> None:
+    cases = tuple(replace(case, seed=10 * case.seed) for case in CASES)
+
+    def first(call: Call) -> int:
+        x = call.arguments[0]
+        assert isinstance(x, ArrayArgument)
+        assert x.data is not None
+        return int(x.data[0])
+
+    def off_by_one(call: Call) -> Answer:
+        return replace(right(call), arrays={**right(call).arrays, "y": right(call).arrays["y"] + 1})
+
+    def on_sim(call: Call) -> Answer:
+        if first(call) >= 20:
+            return Answer(Status.TIMEOUT, message="60 s are over")
+        return (
+            off_by_one(call) if call.schedule is Schedule.LATE_STREAMS and first(call) < 10 else right(call)
+        )
+
+    def on_gpu(call: Call) -> Answer:
+        return off_by_one(call) if 10 <= first(call) < 20 else right(call)
+
+    gpu, _ = run(on_gpu, cases=cases)
+    sim, _ = run(on_sim, (Schedule.PROGRAM, Schedule.LATE_STREAMS), cases)
+    one, two, three = correctness.beside(gpu.cases, sim.cases, "an H100")
+    assert (one.verdict, one.schedule) == (Verdict.FAIL, Schedule.LATE_STREAMS)
+    assert (one.diagnosis or "").startswith("right on an H100 this time, wrong on the sim; right in program")
+    assert (two, three) == gpu.cases[1:]
+    assert (two.verdict, three.verdict) == (Verdict.FAIL, Verdict.PASS)
+
+
 def test_an_answer_that_misses_the_given_streams_alone_is_named_so() -> None:
     def elsewhere(call: Call) -> Answer:
         answer = right(call)
