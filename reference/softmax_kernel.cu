@@ -2,7 +2,7 @@
 //
 // What it teaches: a row that stays in registers crosses the memory bus once. Everything else follows from that.
 //
-//   ker_attn_softmax       a warp per row up to 768 keys, a block per row above; maximum and sum by shuffles
+//   ker_attn_softmax       eight keys per thread, so a warp per row of 256; maximum and sum by shuffles
 //   ker_attn_softmax_lt32  rows of at most 32 keys: eight threads per row, four rows per warp, so no lane idles
 //   ker_attn_softmax_bw    the same shape for the gradient, which needs one reduction only
 //
@@ -154,15 +154,14 @@ __global__ void __launch_bounds__(B::THREADS)
 template <class Launch>
 static void with_bucket(int length, Launch launch) {
   if (length <= 32) launch(Bucket<8, 4>{});
-  else if (length <= 64) launch(Bucket<16, 4>{});
-  else if (length <= 128) launch(Bucket<32, 4>{});
+  else if (length <= 64) launch(Bucket<8, 8>{});
+  else if (length <= 128) launch(Bucket<16, 8>{});
   else if (length <= 256) launch(Bucket<32, 8>{});
-  else if (length <= 384) launch(Bucket<32, 12>{});
-  else if (length <= 512) launch(Bucket<32, 16>{});
-  else if (length <= 768) launch(Bucket<32, 24>{});
+  else if (length <= 512) launch(Bucket<64, 8>{});
   else if (length <= 1024) launch(Bucket<128, 8>{});
-  else if (length <= 2048) launch(Bucket<128, 16>{});
-  else if (length <= 8192) launch(Bucket<512, 16>{});
+  else if (length <= 2048) launch(Bucket<256, 8>{});
+  else if (length <= 4096) launch(Bucket<512, 8>{});
+  else if (length <= 8192) launch(Bucket<1024, 8>{});
 }
 
 static unsigned blocks_for(int rows, int rows_per_block) {
@@ -177,7 +176,7 @@ static void softmax(float* inp, const float* attn_mask, int rows, int rows_per_m
   with_bucket(to_len, [=](auto bucket) {
     using B = decltype(bucket);
     const unsigned blocks = blocks_for(rows, B::ROWS);
-    if constexpr (B::GROUP == 8) {
+    if constexpr (B::KEYS == 4) {
       ker_attn_softmax_lt32<WIDTH>
           <<<blocks, B::THREADS, 0, stream>>>(inp, attn_mask, rows, rows_per_mask, from_len, to_len, mask_future);
     } else {

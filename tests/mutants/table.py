@@ -345,16 +345,16 @@ MUTANTS = (
     _fw(
         "bucket-64",
         "buckets",
-        "launch(Bucket<16, 4>{});",
+        "launch(Bucket<8, 8>{});",
         "launch(Bucket<8, 4>{});",
         "keys 32 to 63 have no thread",
         LEN,
         "were never written",
     ),
     _fw(
-        "bucket-384",
+        "bucket-512",
         "buckets",
-        "launch(Bucket<32, 12>{});",
+        "launch(Bucket<64, 8>{});",
         "launch(Bucket<32, 8>{});",
         "keys from 256 on have no thread",
         LEN,
@@ -363,7 +363,7 @@ MUTANTS = (
     _fw(
         "bucket-2048",
         "buckets",
-        "launch(Bucket<128, 16>{});",
+        "launch(Bucket<256, 8>{});",
         "launch(Bucket<128, 8>{});",
         "keys from 1024 on have no thread",
         LONG,
@@ -372,7 +372,7 @@ MUTANTS = (
     _fw(
         "no-bucket-above-1024",
         "buckets",
-        "else if (length <= 2048) launch(Bucket<128, 16>{});\n  else if (length <= 8192) launch(Bucket<512, 16>{});\n",
+        "else if (length <= 2048) launch(Bucket<256, 8>{});\n  else if (length <= 4096) launch(Bucket<512, 8>{});\n  else if (length <= 8192) launch(Bucket<1024, 8>{});\n",
         "",
         "nothing is launched above 1024",
         LONG,
