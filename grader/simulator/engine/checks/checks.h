@@ -1,6 +1,9 @@
 // Where the engine tells the checkers what happens.
 #pragma once
 
+#include <array>
+#include <bit>
+
 #include "engine/execution.h"
 
 namespace sim {
@@ -17,6 +20,41 @@ void fence_global(Warp&);
 
 // Lanes that follow each other access what does: all of [low, high).
 inline bool in_a_row(const Access& a) { return a.shape == Access::Shape::contiguous && (a.mask & (a.mask + (a.mask & -a.mask))) == 0; }
+
+// Lanes that follow each other, from `first` on, access what does: all of [low, high).
+struct Row {
+  Address low, high;
+  unsigned first;
+};
+// An access as rows, most of which have more than one lane; none if it is scattered. Half a warp on one row of a matrix
+// and half on the next are two.
+struct Rows {
+  std::array<Row, lane_count / 2> row;
+  unsigned count = 0;
+
+  explicit Rows(const Access& a) {
+    const auto begin = static_cast<unsigned>(std::countr_zero(a.mask));
+    if (a.shape == Access::Shape::uniform || in_a_row(a)) {
+      row[count++] = {a.low, a.high, begin};
+      return;
+    }
+    Mask follows = 0;  // lanes whose predecessor accesses what comes just before
+    for (unsigned l = 1; l < lane_count; ++l) follows |= Mask{a.address[l] == a.address[l - 1] + a.size} << l;
+    const Mask starts = a.mask & ~(follows & a.mask << 1);
+    for (Mask m = starts; m; m &= m - 1) {
+      if (count == row.size()) {
+        count = 0;
+        return;
+      }
+      const auto first = static_cast<unsigned>(std::countr_zero(m));
+      const Mask rest = ~(a.mask & ~starts) & ~0u << first << 1;  // where the row can end
+      const auto end = rest ? static_cast<unsigned>(std::countr_zero(rest)) : lane_count;
+      row[count++] = {a.address[first], a.address[end - 1] + a.size, first};
+    }
+  }
+  const Row* begin() const { return row.data(); }
+  const Row* end() const { return row.data() + count; }
+};
 
 // Clears what is known of a block's shared memory.
 void begin_block(Block&, Worker&);

@@ -11,9 +11,17 @@ namespace {
 constexpr std::uint64_t sector = 32;
 
 std::uint64_t sectors_of(const Access& a) {
-  using Shape = Access::Shape;
-  const std::uint64_t first = a.low / sector, last = (a.high - 1) / sector;
-  if (a.shape == Shape::uniform || in_a_row(a)) return last - first + 1;
+  if (const Rows rows(a); rows.count) {
+    std::uint64_t total = 0, next = 0;  // the first sector that is not counted yet
+    bool rising = true;
+    for (const Row& row : rows) {
+      const std::uint64_t first = row.low / sector, last = (row.high - 1) / sector;
+      rising = rising && first + 1 >= next;
+      total += last + 1 - std::max(first, next);
+      next = last + 1;
+    }
+    if (rising) return total;
+  }
   std::array<std::uint64_t, 2 * lane_count> list;
   std::size_t n = 0;
   bool sorted = true;

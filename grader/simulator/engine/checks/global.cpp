@@ -1,7 +1,8 @@
 // initcheck of global memory, and races between blocks.
 //
-// Per segment of 128 bytes the block that wrote it and some blocks that read it are kept, each with its words; when that
-// does not tell what happened to each word, records are kept per word of 4 bytes. Two accesses are ordered if the first block has executed a
+// Per page of 4 KiB it is kept what one block did there, until another comes; then, per segment of 128 bytes, the block that
+// wrote it and some blocks that read it, each with its words; when that does not tell what happened to each word, records
+// are kept per word of 4 bytes. Two accesses are ordered if the first block has executed a
 // fence since, and the second block has since looked at what others publish (an atomic, volatile or acquiring access):
 // coarser than the memory model, so that a correct program is never accused. Neighbouring bytes in one word are not told
 // apart if written by plain byte stores of different blocks, so those are left alone.
@@ -23,7 +24,7 @@
 namespace sim {
 namespace {
 
-constexpr unsigned segment_shift = 7, words_per_segment = 32;
+constexpr unsigned segment_shift = 7, words_per_segment = 32, page_shift = 12, segments_per_page = 32;
 constexpr std::size_t details_at_once = 64;
 
 struct Touch {
@@ -53,12 +54,34 @@ struct alignas(64) Segment {
 };
 static_assert(sizeof(Segment) == 128);
 
+// What one block alone did to a page. Most blocks have their rows to themselves, and what is kept of them here is a seventh
+// of their bytes, in segments as many bytes again: a cache holds the one and not the other.
+struct alignas(64) Page {
+  struct Part {
+    std::uint32_t read = 0, written = 0;  // words of a segment
+    std::uint32_t read_site = 0, write_site = 0;
+  };
+  std::atomic_flag busy;
+  std::atomic<bool> shared;  // the segments hold everything
+  std::atomic<std::uint32_t> launch;
+  std::uint32_t block, time;
+  alignas(64) std::array<Part, segments_per_page> parts;
+};
+static_assert(sizeof(Page) == 576);
+
+// Zeroed memory of which only what is touched takes room.
+template <class T> std::span<T> reserve(std::size_t count) {
+  void* at = mmap(nullptr, count * sizeof(T), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (at == MAP_FAILED) throw std::bad_alloc();
+  return {static_cast<T*>(at), count};
+}
+
 }  // namespace
 
 struct GlobalRaces {
   const Memory& memory;
-  Segment* segments = nullptr;
-  std::size_t count = 0;
+  std::span<Segment> segments;
+  std::span<Page> pages;
   std::uint32_t launch = 0;
   bool threads = false;
   std::atomic<std::uint32_t> time{1};
@@ -71,18 +94,28 @@ struct GlobalRaces {
   void fetch(const Access& a) const {
     const std::uint64_t low = (a.low - memory.device_base()) >> segment_shift, high = (a.high - 1 - memory.device_base()) >> segment_shift;
     if (high - low < lane_count) {
-      for (std::uint64_t n = low; n <= high; ++n) __builtin_prefetch(&segments[n], 1);
+      for (std::uint64_t n = low; n <= high; ++n) fetch(n);
     } else {
-      for (Mask m = a.mask; m; m &= m - 1) __builtin_prefetch(&segments[(a.address[std::countr_zero(m)] - memory.device_base()) >> segment_shift], 1);
+      for (Mask m = a.mask; m; m &= m - 1) fetch((a.address[std::countr_zero(m)] - memory.device_base()) >> segment_shift);
+    }
+  }
+  void fetch(std::uint64_t segment) const {
+    const Page& page = pages[segment / segments_per_page];
+    if (page.launch.load(std::memory_order_relaxed) == launch && page.shared.load(std::memory_order_relaxed)) {
+      __builtin_prefetch(&segments[segment], 1);
+    } else {
+      __builtin_prefetch(&page.parts[segment % segments_per_page], 1);
     }
   }
 
-  explicit GlobalRaces(const Memory& m) : memory(m), count((m.device_size() >> segment_shift) + 1) {
-    void* at = mmap(nullptr, count * sizeof(Segment), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (at == MAP_FAILED) throw std::bad_alloc();
-    segments = static_cast<Segment*>(at);
+  explicit GlobalRaces(const Memory& m)
+      : memory(m),
+        segments(reserve<Segment>((m.device_size() >> segment_shift) + segments_per_page)),
+        pages(reserve<Page>(segments.size() / segments_per_page)) {}
+  ~GlobalRaces() {
+    munmap(segments.data(), segments.size_bytes());
+    munmap(pages.data(), pages.size_bytes());
   }
-  ~GlobalRaces() { munmap(segments, count * sizeof(Segment)); }
   GlobalRaces(const GlobalRaces&) = delete;
   GlobalRaces& operator=(const GlobalRaces&) = delete;
 };
@@ -225,25 +258,85 @@ struct Checker {
       on_word(detail[n], lanes[n]);
     }
   }
+  // f(), with nobody else at what `busy` guards. If it says that the access to bytes [low, high) is noted, who finds that
+  // finds the values, too.
+  template <class F> bool locked(std::atomic_flag& busy, std::uint64_t low, std::uint64_t high, F f) const {
+    if (!r.threads) return f();
+    while (busy.test_and_set(std::memory_order_acquire)) std::this_thread::yield();
+    const bool noted = f();
+    if (noted && a.write && !a.atomic) store(low, high);
+    busy.clear(std::memory_order_release);
+    return noted;
+  }
   // f(segment n), alone with it; not called if it could only find what is known already.
-  template <class F> void locked(std::uint64_t n, std::uint32_t words, F f) const {
+  template <class F> void with_segment(std::uint64_t n, std::uint32_t words, F f) const {
     Segment& s = r.segments[n];
-    if (!r.threads) return f(s);
-    if (!a.write && known(s, words)) return;
-    while (s.busy.test_and_set(std::memory_order_acquire)) std::this_thread::yield();
-    f(s);
-    if (a.write && !a.atomic) store(n);
-    s.busy.clear(std::memory_order_release);
+    if (r.threads && !a.write && known(s, words)) return;
+    locked(s.busy, n << segment_shift, (n + 1) << segment_shift, [&] {
+      f(s);
+      return true;
+    });
+  }
+  // Whether nobody but this block has touched the page with bytes [low, high), which then has noted the access by mark(part).
+  template <class F> bool alone(std::uint64_t low, std::uint64_t high, F mark) const {
+    Page& page = r.pages[low >> page_shift];
+    if (page.launch.load(std::memory_order_acquire) == r.launch && page.shared.load(std::memory_order_acquire)) return false;
+    return locked(page.busy, low, high, [&] {
+      if (!own(page, low >> page_shift)) return false;
+      for (std::uint64_t n = low >> segment_shift; n <= (high - 1) >> segment_shift; ++n) {
+        Page::Part& part = page.parts[n % segments_per_page];
+        (a.write ? part.written : part.read) |= mark(n);
+        (a.write ? part.write_site : part.read_site) = me.site;
+      }
+      return true;
+    });
+  }
+  // Whether page n is this block's; if it is not, or can no longer be told in so few words, the segments take over.
+  bool own(Page& page, std::uint64_t n) const {
+    if (page.launch.load(std::memory_order_relaxed) != r.launch) {
+      page.block = me.block;
+      page.time = me.time;
+      page.parts.fill({});
+      page.shared.store(false, std::memory_order_relaxed);
+      page.launch.store(r.launch, std::memory_order_release);
+    }
+    if (page.shared.load(std::memory_order_relaxed)) return false;
+    if (page.block != me.block || me.atomic || r.fenced[me.block - 1] > page.time) {
+      share(page, n * segments_per_page);
+      return false;
+    }
+    page.time = me.time;
+    return true;
+  }
+  // Writes what the page's block did into its segments, of which `first` is the first.
+  void share(Page& page, std::uint64_t first) const {
+    const auto touch = [&](std::uint32_t site) {
+      Touch made;
+      made.block = page.block;
+      made.time = page.time;
+      made.site = site & 0x7fffffff;
+      return made;
+    };
+    for (const Page::Part& part : page.parts) {
+      Segment& s = r.segments[first++];
+      if (!part.read && !part.written) continue;
+      s.writer = part.written ? Record{touch(part.write_site), part.written} : Record{};
+      if (part.read) s.readers[0] = {touch(part.read_site), part.read};
+      s.reader_count.store(part.read != 0, std::memory_order_relaxed);
+      s.detail.store(nullptr, std::memory_order_relaxed);
+      s.launch.store(r.launch, std::memory_order_release);
+    }
+    page.shared.store(true, std::memory_order_release);
   }
   // The instruction stores after its checks. Whoever finds its record must find the value as well, lest a harmless
   // store of the same value look like another one.
-  void store(std::uint64_t segment) const {
+  void store(std::uint64_t low, std::uint64_t high) const {
     for (Mask m = a.mask; m; m &= m - 1) {
       const auto l = static_cast<unsigned>(std::countr_zero(m));
-      const std::uint64_t own = (a.address[l] - r.memory.device_base()) >> segment_shift;
-      if (own < segment) continue;
-      if (own > segment && a.shape == Access::Shape::contiguous) break;
-      if (own != segment) continue;
+      const std::uint64_t at = a.address[l] - r.memory.device_base();
+      if (at < low) continue;
+      if (at >= high && a.shape == Access::Shape::contiguous) break;
+      if (at >= high) continue;
       auto* memory = reinterpret_cast<std::byte*>(a.address[l]);
       for (std::uint32_t n = 0; n < a.size / a.element; ++n) std::memcpy(memory + n * a.element, a.value[n] + l * a.element, a.element);
     }
@@ -267,33 +360,46 @@ struct Checker {
     s.detail.store(detail, std::memory_order_release);
   }
 
-  // Lanes side by side, from the first on.
-  void run_row() {
-    const std::uint64_t low = a.low - r.memory.device_base(), high = a.high - r.memory.device_base();
-    const auto first_lane = static_cast<unsigned>(std::countr_zero(a.mask));
-    for (std::uint64_t n = low >> segment_shift; n <= (high - 1) >> segment_shift; ++n) {
-      const std::uint64_t start = n << segment_shift, from = std::max(low, start), to = std::min(high, start + (1u << segment_shift));
-      const auto first = static_cast<unsigned>((from - start) >> 2), last = static_cast<unsigned>((to - 1 - start) >> 2);
-      const std::uint32_t words = (~0u << first) & (~0u >> (31 - last));
-      locked(n, words, [&](Segment& s) {
-        if (quick(s, words)) return;
-        std::array<std::uint8_t, words_per_segment> lanes{};
-        for (unsigned word = first; word <= last; ++word) lanes[word] = static_cast<std::uint8_t>(first_lane + (std::max(start + 4 * word, low) - low) / a.size);
-        if (a.shape == Access::Shape::uniform) lanes.fill(static_cast<std::uint8_t>(first_lane));
-        on_segment(s, words, lanes);
-      });
+  void run_row(const Row& row) {
+    const std::uint64_t low = row.low - r.memory.device_base(), high = row.high - r.memory.device_base();
+    for (std::uint64_t page = low >> page_shift; page <= (high - 1) >> page_shift; ++page) {
+      const std::uint64_t from = std::max(low, page << page_shift), to = std::min(high, (page + 1) << page_shift);
+      const auto words = [&](std::uint64_t segment) {
+        const std::uint64_t start = segment << segment_shift;
+        const std::uint64_t first = (std::max(from, start) - start) >> 2, last = (std::min(to, start + (1u << segment_shift)) - 1 - start) >> 2;
+        return (~0u << first) & (~0u >> (31 - last));
+      };
+      if (alone(from, to, words)) continue;
+      for (std::uint64_t n = from >> segment_shift; n <= (to - 1) >> segment_shift; ++n) on_row(row, n, words(n));
     }
   }
+  void on_row(const Row& row, std::uint64_t segment, std::uint32_t words) {
+    with_segment(segment, words, [&](Segment& s) {
+      if (quick(s, words)) return;
+      std::array<std::uint8_t, words_per_segment> lanes{};
+      const Address start = r.memory.device_base() + (segment << segment_shift);
+      for (Mask m = words; m; m &= m - 1) {
+        const auto word = static_cast<unsigned>(std::countr_zero(m));
+        lanes[word] = static_cast<std::uint8_t>(row.first + (std::max(start + 4 * word, row.low) - row.low) / a.size);
+      }
+      if (a.shape == Access::Shape::uniform) lanes.fill(static_cast<std::uint8_t>(row.first));
+      on_segment(s, words, lanes);
+    });
+  }
 
-  void run() {
-    if (a.shape == Access::Shape::uniform || in_a_row(a)) return run_row();
+  void run(const Rows& rows) {
+    for (const Row& row : rows) run_row(row);
+    if (rows.count) return;
     // Lanes of one segment usually follow each other.
     std::uint64_t current = ~0ull;
     std::uint32_t words = 0;
     std::array<std::uint8_t, words_per_segment> lanes{};
     const auto flush = [&] {
-      if (!words) return;
-      locked(current, words, [&](Segment& s) {
+      if (!words || alone(current << segment_shift, (current + 1) << segment_shift, [&](std::uint64_t) { return words; })) {
+        words = 0;
+        return;
+      }
+      with_segment(current, words, [&](Segment& s) {
         if (!quick(s, words)) on_segment(s, words, lanes);
       });
       words = 0;
@@ -365,15 +471,18 @@ bool lane_written(const std::uint8_t* bits, std::size_t first, std::uint32_t siz
   return (~(unsigned{bits[0]} >> first % 8) & ((1u << size) - 1)) == 0;
 }
 
-void check_written(Warp& w, const Instruction& i, const Access& a) {
+void check_written(Warp& w, const Instruction& i, const Access& a, const Rows& rows) {
   LaunchState& launch = w.worker->launch;
   const Memory& memory = launch.memory;
   std::uint8_t* bits = memory.written();
-  const bool row = a.shape == Access::Shape::uniform || in_a_row(a);
   const bool reads = !a.write || a.atomic;
-  if (row) {
-    if (!reads) return set_written(bits, memory.bit_of(a.low), a.high - a.low);
-    if (all_written(bits, memory.bit_of(a.low), a.high - a.low)) return;
+  if (rows.count) {
+    bool known = true;
+    for (const Row& row : rows) {
+      if (!reads) set_written(bits, memory.bit_of(row.low), row.high - row.low);
+      known = known && (!reads || all_written(bits, memory.bit_of(row.low), row.high - row.low));
+    }
+    if (known) return;
   }
   for (Mask m = a.mask; m; m &= m - 1) {
     const auto l = static_cast<std::uint32_t>(std::countr_zero(m));
@@ -396,7 +505,8 @@ void check_global(Warp& w, const Instruction& i, const Access& a) {
   if (!launch.memory.has_shadow(a.low) || !launch.memory.has_shadow(a.high - 1)) return;
   GlobalRaces* r = launch.races;
   if (r) r->fetch(a);
-  if (launch.options.initcheck) check_written(w, i, a);
+  const Rows rows(a);
+  if (launch.options.initcheck) check_written(w, i, a, rows);
   if (!r) return;
   const auto block = static_cast<std::uint32_t>(w.block->number);
   // What a look sees is older than the block's next access, but perhaps not older than this check before it.
@@ -409,7 +519,7 @@ void check_global(Warp& w, const Instruction& i, const Access& a) {
   me.time = r->time.load(std::memory_order_relaxed);
   me.site = i.site & 0x7fffffff;
   me.atomic = a.atomic || i.is_volatile;
-  Checker{w, i, a, *r, me}.run();
+  Checker{w, i, a, *r, me}.run(rows);
 }
 
 }  // namespace sim

@@ -1,0 +1,139 @@
+"""Races between blocks, told page by page as long as a page is one block's, then in finer pieces.
+
+A page has 1024 words here; each function launches one kernel on an array that fills two pages.
+"""
+
+import re
+from pathlib import Path
+
+import pytest
+from built_programs import FLAGS, Compile, call
+
+from grader.simulator.driver import Options, Order, Simulator
+
+SOURCE = """
+__global__ void rows_of_their_own(float* p, int*) { p[blockIdx.x * 32 + threadIdx.x] += 1; }
+
+__global__ void taken_over(float* p, int*) {
+  const int t = threadIdx.x;
+  if (blockIdx.x == 0) {
+    p[t] = 1;
+    p[256 + t] = 2;  // taken_over
+  }
+  if (blockIdx.x == 1) p[512 + t] = 3;
+  if (blockIdx.x == 2) p[768 + t] = p[256 + t];  // taken_over
+}
+
+__global__ void read_then_written(float* p, int*) {
+  const int t = threadIdx.x;
+  if (blockIdx.x == 0) p[64 + t] = p[t];  // read_then_written
+  if (blockIdx.x == 1) p[t] = 7;  // read_then_written
+}
+
+__global__ void halves_of_a_warp(float* p, int*) {
+  const int t = threadIdx.x;
+  p[t / 16 * 512 + blockIdx.x * 16 + t % 16] += 1;
+}
+
+__global__ void halves_that_meet(float* p, int*) {
+  const int t = threadIdx.x;
+  p[t / 16 * 512 + blockIdx.x * 15 + t % 16] = blockIdx.x;  // halves_that_meet
+}
+
+__global__ void handed_over(float* p, int* flag) {
+  const int t = threadIdx.x;
+  if (blockIdx.x == 0) {
+    p[t] = 1;
+    p[64 + t] = 2;
+    __threadfence();
+    __syncwarp();
+    if (t == 0) atomicExch(flag, 1);
+    p[128 + t] = 3;
+  } else {
+    while (atomicAdd(flag, 0) == 0) {}
+    __threadfence();
+    p[256 + t] = p[t] + p[64 + t];
+  }
+}
+
+__global__ void too_late(float* p, int* flag) {
+  const int t = threadIdx.x;
+  if (blockIdx.x == 0) {
+    p[t] = 1;
+    __threadfence();
+    __syncwarp();
+    if (t == 0) atomicExch(flag, 1);
+    p[128 + t] = 3;  // too_late
+  } else {
+    while (atomicAdd(flag, 0) == 0) {}
+    __threadfence();
+    if (p[t] + p[128 + t] > 9) *flag = 2;  // too_late
+  }
+}
+
+template <class Kernel>
+int launched(Kernel kernel, int blocks) {
+  float* data;
+  int* flag;
+  cudaMalloc(&data, 2048 * sizeof(float));
+  cudaMalloc(&flag, sizeof(int));
+  cudaMemset(data, 0, 2048 * sizeof(float));
+  cudaMemset(flag, 0, sizeof(int));
+  for (int launch = 0; launch < 2; ++launch) {  // the second finds what the first has left
+    kernel<<<blocks, 32>>>(data, flag);
+    cudaMemset(flag, 0, sizeof(int));
+  }
+  return cudaDeviceSynchronize();
+}
+#define FUNCTION(kernel, blocks) extern "C" int run_##kernel() { return launched(kernel, blocks); }
+FUNCTION(rows_of_their_own, 64)
+FUNCTION(taken_over, 3)
+FUNCTION(read_then_written, 2)
+FUNCTION(halves_of_a_warp, 32)
+FUNCTION(halves_that_meet, 8)
+FUNCTION(handed_over, 2)
+FUNCTION(too_late, 2)
+"""
+LINES = {
+    name: [n for n, line in enumerate(SOURCE.splitlines(), 1) if line.endswith(f"// {name}")]
+    for name in re.findall(r"// (\w+)$", SOURCE, re.MULTILINE)
+}
+EVERY_WAY = [
+    pytest.param(Options(order=order, threads=threads), id=f"{order.name.lower()}, {threads} threads")
+    for order in (Order.PROGRAM, Order.REVERSED)
+    for threads in (1, 2)
+]
+
+
+@pytest.fixture(scope="module")
+def library(nvcc: Compile) -> Path:
+    return nvcc(SOURCE, "races.so", *FLAGS, "--shared", "-Xcompiler", "-fPIC")
+
+
+def races(library: Path, kernel: str, options: Options) -> list[set[int]]:
+    """The lines of each race that is found."""
+    with Simulator(options) as simulator:
+        simulator.load(library)
+        assert call(simulator, library, f"run_{kernel}") == 0
+        assert simulator.synchronize(10)
+        findings = simulator.take_findings()
+    assert {finding.kind for finding in findings} <= {"race_global"}
+    return [{finding.line, *map(int, re.findall(r"\(line (\d+)\)", finding.message))} for finding in findings]
+
+
+@pytest.mark.parametrize("options", EVERY_WAY)
+@pytest.mark.parametrize("kernel", ["rows_of_their_own", "halves_of_a_warp", "handed_over"])
+def test_blocks_that_share_pages_and_no_words_do_not_race(
+    kernel: str, options: Options, library: Path
+) -> None:
+    assert races(library, kernel, options) == []
+
+
+@pytest.mark.parametrize("options", EVERY_WAY)
+@pytest.mark.parametrize("kernel", LINES)
+def test_a_race_names_both_lines_whoever_had_the_page_before(
+    kernel: str, options: Options, library: Path
+) -> None:
+    found = races(library, kernel, options)
+    assert found
+    assert all(lines == set(LINES[kernel]) for lines in found)
