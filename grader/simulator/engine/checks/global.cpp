@@ -16,6 +16,7 @@
 #include <span>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "engine/checks/checks.h"
 #include "engine/checks/races.h"
@@ -65,6 +66,7 @@ struct alignas(64) Page {
   std::atomic<bool> shared;  // the segments hold everything
   std::atomic<std::uint32_t> launch;
   std::uint32_t block, time;
+  std::uint32_t used;  // parts that hold something
   alignas(64) std::array<Part, segments_per_page> parts;
 };
 static_assert(sizeof(Page) == 576);
@@ -85,7 +87,7 @@ struct GlobalRaces {
   std::uint32_t launch = 0;
   bool threads = false;
   std::atomic<std::uint32_t> time{1};
-  std::deque<std::atomic<std::uint32_t>> fenced;  // per block
+  std::vector<std::atomic<std::uint32_t>> fenced;  // per block
   std::mutex mutex;                               // of the list of details
   std::deque<std::array<Detail, details_at_once>> details;  // kept from launch to launch
   std::size_t details_in_use = 0;
@@ -128,8 +130,7 @@ void begin_launch(GlobalRaces& r, const LaunchState& launch) {
   r.threads = launch.options.threads > 1;
   r.time = 1;
   r.details_in_use = 0;
-  r.fenced.clear();
-  r.fenced.resize(launch.blocks);
+  r.fenced = std::vector<std::atomic<std::uint32_t>>(launch.blocks);
 }
 
 void fence_global(Warp& w) {
@@ -285,6 +286,9 @@ struct Checker {
       if (!own(page, low >> page_shift)) return false;
       for (std::uint64_t n = low >> segment_shift; n <= (high - 1) >> segment_shift; ++n) {
         Page::Part& part = page.parts[n % segments_per_page];
+        const std::uint32_t bit = 1u << n % segments_per_page;
+        if (!(page.used & bit)) part = {};
+        page.used |= bit;
         (a.write ? part.written : part.read) |= mark(n);
         (a.write ? part.write_site : part.read_site) = me.site;
       }
@@ -296,7 +300,7 @@ struct Checker {
     if (page.launch.load(std::memory_order_relaxed) != r.launch) {
       page.block = me.block;
       page.time = me.time;
-      page.parts.fill({});
+      page.used = 0;
       page.shared.store(false, std::memory_order_relaxed);
       page.launch.store(r.launch, std::memory_order_release);
     }
@@ -317,9 +321,10 @@ struct Checker {
       made.site = site & 0x7fffffff;
       return made;
     };
-    for (const Page::Part& part : page.parts) {
-      Segment& s = r.segments[first++];
-      if (!part.read && !part.written) continue;
+    for (std::uint32_t m = page.used; m; m &= m - 1) {
+      const auto n = static_cast<unsigned>(std::countr_zero(m));
+      const Page::Part& part = page.parts[n];
+      Segment& s = r.segments[first + n];
       s.writer = part.written ? Record{touch(part.write_site), part.written} : Record{};
       if (part.read) s.readers[0] = {touch(part.read_site), part.read};
       s.reader_count.store(part.read != 0, std::memory_order_relaxed);
