@@ -121,8 +121,8 @@ class Case:
                 replayed["submission"] = submission
             else:
                 self._arms["submission"] = self._by_events(submission)
-            graphs = [
-                {arm: self._captured(launches) for arm, launches in replayed.items()}
+            graphs = [  # in either order, lest one arm's always lie behind the other's
+                {arm: self._captured(replayed[arm]) for arm in RANDOM.sample(list(replayed), len(replayed))}
                 for _ in range(INSTANCES)
             ]
             for arm in replayed:
