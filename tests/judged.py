@@ -147,11 +147,17 @@ class Result:
 
     @property
     def said(self) -> str:
-        """What most of the wrong cases say that say anything."""
-        texts = ["; ".join(filter(None, (case.message, case.diagnosis))) for case in self.wrong]
-        texts = [text for text in texts if not text.endswith(UNKNOWN)] or texts
-        common = Counter(map(without_numbers, texts)).most_common(1)
-        return next((text for text in texts if without_numbers(text) == common[0][0]), "")
+        """What most of the wrong cases name as the cause, wherever they see it, that say anything."""
+        said = [
+            ("; ".join(filter(None, (case.message, case.diagnosis))), case.diagnosis or case.message)
+            for case in self.wrong
+        ]
+        said = [pair for pair in said if not pair[0].endswith(UNKNOWN)] or said
+        causes = [without_numbers(cause.partition("; ")[0]) for _, cause in said]
+        common = Counter(causes).most_common(1)
+        return next(
+            (text for (text, _), cause in zip(said, causes, strict=True) if cause == common[0][0]), ""
+        )
 
     @property
     def named(self) -> bool:
