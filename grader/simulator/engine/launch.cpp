@@ -15,6 +15,8 @@ namespace {
 
 constexpr std::uint64_t block_slice = 1 << 19;
 constexpr unsigned patience = 64;                   // slices of a block that does not look as if it waited
+constexpr unsigned haste = 16;                      // slices of waiting before a worker leaves its processor to others
+constexpr std::chrono::microseconds rest{50};
 constexpr std::size_t resident_bytes = 1ull << 30;  // for blocks that wait for others
 
 std::byte* align_up(std::vector<std::byte>& storage, std::size_t bytes) {
@@ -232,6 +234,7 @@ void Worker::run() {
   const std::size_t warps = (launch.threads_per_block + 31) / 32;
   const std::size_t block_bytes = warps * (launch.program.functions[0].frame_bytes + 4096) + 8 * std::size_t{launch.shared_size};
   const std::size_t most_resident = std::max<std::size_t>(resident_bytes / block_bytes, 64);
+  unsigned waited = 0;  // slices, one after the other
   while (!launch.stop) {
     std::unique_ptr<Block> block;
     if (waiting.size() < most_resident || launch.launch.cooperative) {
@@ -250,6 +253,9 @@ void Worker::run() {
       stop = run_block(*block, *this, block_slice);
     } while (stop == Stop::slice && spins == before && ++slices < patience && !launch.stop);
     if (stop == Stop::waiting) report_deadlock(*block, *this);
+    waited = stop == Stop::slice && spins != before ? waited + 1 : 0;
+    // What it waits for may be another worker's, which needs a processor; and waiting takes instructions of the budget.
+    if (waited > haste && launch.options.threads > 1) std::this_thread::sleep_for(rest);
     if (stop == Stop::slice) {
       waiting.push_back(std::move(block));
     } else {
