@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint64_t block_slice = 1 << 19;
 constexpr unsigned patience = 64;                   // slices of a block that does not look as if it waited
-constexpr unsigned haste = 16;                      // slices of waiting before a worker leaves its processor to others
+constexpr unsigned haste = 16, resignation = 2048;  // slices of waiting, between which a worker leaves its processor to others
 constexpr std::chrono::microseconds rest{50};
 constexpr std::size_t resident_bytes = 1ull << 30;  // for blocks that wait for others
 
@@ -255,7 +255,8 @@ void Worker::run() {
     if (stop == Stop::waiting) report_deadlock(*block, *this);
     waited = stop == Stop::slice && spins != before ? waited + 1 : 0;
     // What it waits for may be another worker's, which needs a processor; and waiting takes instructions of the budget.
-    if (waited > haste && launch.options.threads > 1) std::this_thread::sleep_for(rest);
+    // What nothing ends is to be found in seconds, so it rests for some tenths of one only.
+    if (waited > haste && waited < resignation && launch.options.threads > 1) std::this_thread::sleep_for(rest);
     if (stop == Stop::slice) {
       waiting.push_back(std::move(block));
     } else {
