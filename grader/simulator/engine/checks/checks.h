@@ -61,7 +61,8 @@ void begin_block(Block&, Worker&);
 
 // The parts of watch().
 void check_shared(Warp&, const Instruction&, const Access&);
-void check_global(Warp&, const Instruction&, const Access&);
-void count_access(Warp&, const Instruction&, const Access&);
+void check_global(Warp&, const Instruction&, const Access&, const Rows&);
+void count_global(Warp&, const Instruction&, const Access&, const Rows&);
+void count_shared(Warp&, const Instruction&, const Access&);
 
 }  // namespace sim

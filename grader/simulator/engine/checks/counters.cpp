@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::uint64_t sector = 32;
 
-std::uint64_t sectors_of(const Access& a) {
-  if (const Rows rows(a); rows.count) {
+std::uint64_t sectors_of(const Access& a, const Rows& rows) {
+  if (rows.count) {
     std::uint64_t total = 0, next = 0;  // the first sector that is not counted yet
     bool rising = true;
     for (const Row& row : rows) {
@@ -72,19 +72,21 @@ std::uint64_t wavefronts_of(const Access& a, Worker& worker) {
 
 }  // namespace
 
-void count_access(Warp& w, const Instruction& i, const Access& a) {
+void count_global(Warp& w, const Instruction& i, const Access& a, const Rows& rows) {
   SiteCount& c = w.worker->counts.memory[i.site];
   const auto bytes = std::uint64_t{count_lanes(a.mask)} * a.size;
-  if (a.space == ptx::Space::global) {
-    ++c.global_requests;
-    c.global_sectors += sectors_of(a);
-    c.minimal_sectors += a.shape == Access::Shape::uniform ? (a.size + sector - 1) / sector : (bytes + sector - 1) / sector;
-    c.global_bytes += bytes;
-  } else if (a.space == ptx::Space::shared) {
-    ++c.shared_requests;
-    c.shared_wavefronts += wavefronts_of(a, *w.worker);
-    c.minimal_wavefronts += a.shape == Access::Shape::uniform ? 1 : (bytes + 127) / 128;
-  }
+  ++c.global_requests;
+  c.global_sectors += sectors_of(a, rows);
+  c.minimal_sectors += a.shape == Access::Shape::uniform ? (a.size + sector - 1) / sector : (bytes + sector - 1) / sector;
+  c.global_bytes += bytes;
+}
+
+void count_shared(Warp& w, const Instruction& i, const Access& a) {
+  SiteCount& c = w.worker->counts.memory[i.site];
+  const auto bytes = std::uint64_t{count_lanes(a.mask)} * a.size;
+  ++c.shared_requests;
+  c.shared_wavefronts += wavefronts_of(a, *w.worker);
+  c.minimal_wavefronts += a.shape == Access::Shape::uniform ? 1 : (bytes + 127) / 128;
 }
 
 }  // namespace sim

@@ -318,7 +318,7 @@ struct Checker {
       Touch made;
       made.block = page.block;
       made.time = page.time;
-      made.site = site & 0x7fffffff;
+      made.site = site;
       return made;
     };
     for (std::uint32_t m = page.used; m; m &= m - 1) {
@@ -505,12 +505,11 @@ void check_written(Warp& w, const Instruction& i, const Access& a, const Rows& r
 
 }  // namespace
 
-void check_global(Warp& w, const Instruction& i, const Access& a) {
+void check_global(Warp& w, const Instruction& i, const Access& a, const Rows& rows) {
   LaunchState& launch = w.worker->launch;
   if (!launch.memory.has_shadow(a.low) || !launch.memory.has_shadow(a.high - 1)) return;
   GlobalRaces* r = launch.races;
   if (r) r->fetch(a);
-  const Rows rows(a);
   if (launch.options.initcheck) check_written(w, i, a, rows);
   if (!r) return;
   const auto block = static_cast<std::uint32_t>(w.block->number);

@@ -7,10 +7,12 @@ void watch(Warp& w, const Instruction& i, const Access& a) {
   const LaunchState& launch = w.worker->launch;
   if (a.space == ptx::Space::shared) {
     if (launch.options.racecheck || launch.options.initcheck) check_shared(w, i, a);
+    if (launch.options.counters) count_shared(w, i, a);
   } else if (a.space == ptx::Space::global) {
-    if (launch.options.initcheck || launch.races) check_global(w, i, a);
+    const Rows rows(a);
+    if (launch.options.initcheck || launch.races) check_global(w, i, a, rows);
+    if (launch.options.counters) count_global(w, i, a, rows);
   }
-  if (launch.options.counters) count_access(w, i, a);
 }
 
 }  // namespace sim
