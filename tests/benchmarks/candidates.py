@@ -66,7 +66,7 @@ def _softmax(length: int, group: int, keys: int) -> tuple[tuple[str, str], ...]:
     return ((line, f"{line.partition('launch(')[0]}launch(Bucket<{group}, {keys}>{{}});"),)
 
 
-_MASK_LAST = (
+_MASK_FIRST = (
     """#pragma unroll
     for (int c = 0; c < CHUNKS; ++c) {
       const int key = (c * B::GROUP + lane) * WIDTH;
@@ -92,7 +92,7 @@ _MASK_LAST = (
 
 CANDIDATES = (
     Candidate("sf-512-32x16", SF, _softmax(512, 32, 16), "8x8x512: 96 %, as it was: the compiler takes the four pieces of the mask through one register.", SOFTMAX),
-    Candidate("sf-512-32x16-mask-first", SF, (*_softmax(512, 32, 16), _MASK_LAST), "8x8x512: 99 %: all pieces of the mask are asked for before the first is added.", SOFTMAX),
+    Candidate("sf-512-32x16-mask-first", SF, (*_softmax(512, 32, 16), _MASK_FIRST), "8x8x512: 99 %: all pieces of the mask are asked for before the first is added.", SOFTMAX),
     Candidate("sb-512-32x16", SB, _softmax(512, 32, 16), "32768x512: no change.", SOFTMAX),
     Candidate("lb-ahead-4", LB, (_ahead(4), _blocks(1)), "5120x256: 67 %, 1024x256: 80 %: more rows under way, and fewer blocks per multiprocessor."),
 )  # fmt: skip
