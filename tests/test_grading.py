@@ -98,7 +98,7 @@ def test_the_untouched_template_compiles_scores_nothing_and_says_so_in_a_line() 
 def test_one_wrong_kernel_loses_its_problem_only(submission: Path) -> None:
     spoil(
         submission / "layernorm_kernel.cu",
-        "const float variance = square[0] / hidden;",
+        "const float variance = square[0] * share;",
         "const float variance = square[0] / (hidden - 1);",
     )
     problems = by_id(grade(submission, *FOUR))
@@ -163,7 +163,7 @@ def test_a_finding_takes_the_memory_group_even_where_the_numbers_are_right(submi
 def test_a_bench_that_remembers_judges_as_one_that_does_not(submission: Path) -> None:
     spoil(
         submission / "layernorm_kernel.cu",
-        "const float variance = square[0] / hidden;",
+        "const float variance = square[0] * share;",
         "const float variance = square[0] / (hidden - 1);",
     )
     bench = Bench(remembers=True, problems_at_once=1)

@@ -712,7 +712,7 @@ MUTANTS = (
     _ln(
         "unbiased",
         "variance",
-        "const float variance = square[0] / hidden;",
+        "const float variance = square[0] * share;",
         "const float variance = square[0] / (hidden - 1);",
         "n - 1",
         SMALL,
@@ -847,8 +847,8 @@ MUTANTS = (
     _ln(
         "negative-variance",
         "variance",
-        "const float variance = square[0] / hidden;",
-        "const float variance = (square[0] / hidden + mean * mean) - mean * mean * 1.0000002f;",
+        "const float variance = square[0] * share;",
+        "const float variance = (square[0] * share + mean * mean) - mean * mean * 1.0000002f;",
         "cancellation that goes below zero",
         CONSTANT,
         "negative variance",
