@@ -2,7 +2,8 @@
 
 A case passes if it passes in every order of execution that the device offers. The death of a runner costs the
 case that killed it and the remaining cases of the problem, and nothing else; where a checker saw what killed
-a kernel, it costs that case alone.
+a kernel, it costs that case alone. After a write outside of an array comes a fresh runner: what it hit may be
+what a later call depends on.
 """
 
 from __future__ import annotations
@@ -153,12 +154,13 @@ def judge(
             result = found.take(result, seen, excuse)
             results.append(result)
             answers += seen
-            previous = seen[-1].arrays
-            if not seen[-1].goes_on:
+            last = seen[-1]
+            previous = last.arrays
+            if not last.goes_on or any(answer.overrun for answer in seen):
                 session.close()
                 session = None
-                if not (seen[-1].status is Status.UNSUPPORTED or result.waived or _explained(seen[-1])):
-                    ended = result
+            if not (last.goes_on or last.status is Status.UNSUPPORTED or result.waived or _explained(last)):
+                ended = result
     finally:
         if session is not None:
             session.close()

@@ -261,6 +261,20 @@ def test_a_changed_input_and_an_overrun_fail_right_numbers() -> None:
     assert "x must not change, but 4 of its elements did" in judged.cases[0].message
 
 
+def test_what_an_overrun_hit_costs_no_later_case() -> None:
+    def broken(call: Call) -> Answer:
+        kept.append(call)
+        if len(kept) == 1:
+            return replace(right(call), overrun={"y": "3 bytes behind it"})
+        return right(call)
+
+    kept: list[Call] = []
+    judged, sessions = run(broken)
+    assert [case.verdict for case in judged.cases] == [Verdict.FAIL, Verdict.PASS, Verdict.PASS]
+    assert [len(session.calls) for session in sessions] == [1, 2]
+    assert all(session.closed for session in sessions)
+
+
 def test_an_untouched_template_is_one_line() -> None:
     def nothing(call: Call) -> Answer:
         return replace(right(call), arrays={"x": right(call).arrays["x"], "y": POISON})
