@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
 CACHES = 5  # all slots together exceed the L2 this many times
 MOST_SLOTS = 128  # more of them would cost more to restore than to run
+HOST_SLOTS = 2  # what comes from host memory is in no cache of the device
+MOST_HOST_BYTES = 16 << 20  # of a call by host pointers: the bus takes minutes for the baseline's larger ones
 HEAT_SECONDS = 1.0  # before the first case of a process
 WARM_SECONDS = 0.2  # before the others
 BATCH_SECONDS = 0.5
@@ -108,11 +110,19 @@ def measure(timing: Timing, target: float, memory: Memory) -> Measured:
             return _unmeasured(_ENDS.get(error.status, Verdict.FAIL), target, str(error))
         except (DeviceError, LoadError) as error:
             return _unmeasured(Verdict.INFRA_ERROR, target, str(error))
-    sizes = [timing.problem.minimal_bytes(case) for case in timing.problem.timing_cases(timing.seed)]
+    sizes = [timing.problem.minimal_bytes(case) for case in timed_cases(timing.problem, timing.seed, method)]
     result = speed.assessed(processes, target, sizes)
     untrusted = result.verdict is Verdict.UNTRUSTED
     reasons = dict.fromkeys(reason for process in processes for reason in speed.doubts(process))
     return Measured(_with_condition(result, looks), tuple(reasons) if untrusted else ())
+
+
+def timed_cases(problem: Problem, seed: int, method: str) -> list[Case]:
+    """The timing cases that ``method`` measures: with host pointers those of the size of the course's."""
+    cases = problem.timing_cases(seed)
+    sizes = [problem.minimal_bytes(case) for case in cases]
+    most = max(MOST_HOST_BYTES, min(sizes)) if method == "host" else math.inf
+    return [case for case, size in zip(cases, sizes, strict=True) if size <= most]
 
 
 def _with_condition(result: PerformanceResult, looks: Sequence[Condition | None]) -> PerformanceResult:
@@ -140,7 +150,7 @@ def _process(timing: Timing, index: int, method: str) -> tuple[list[CaseTimes], 
             pool.submit(
                 _prepared, timing, case, method, Random(f"{timing.seed}/{problem.id}/{index}/{place}")
             )
-            for place, case in enumerate(problem.timing_cases(timing.seed))
+            for place, case in enumerate(timed_cases(problem, timing.seed, method))
         ]
         with timing.open() as session:
             while coming:
@@ -273,7 +283,7 @@ def _plan(timing: Timing, case: Case, inputs: Inputs, method: str) -> Plan:
         call=call,
         written=written,
         method=method,
-        slots=slots(sum(sizes.values()), timing.l2_bytes),
+        slots=HOST_SLOTS if method == "host" else slots(sum(sizes.values()), timing.l2_bytes),
         turns={name: turns(problem, inputs) for name in sizes if name in problem.turning},
         libraries=timing.baseline,
         steps=(timing.rival(call),)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Self
@@ -15,7 +16,7 @@ from grader.devices.condition import Condition
 from grader.devices.device import Memory, Status
 from grader.devices.runner import RunnerError
 from grader.devices.timed import NotCapturedError
-from grader.judge.measure import Measured, Timing, measure, slots, step
+from grader.judge.measure import Measured, Timing, measure, slots, step, timed_cases
 from grader.problems.problem import (
     ArrayParameter,
     Candidate,
@@ -209,6 +210,20 @@ def test_launchers_that_cannot_be_captured_are_timed_by_events_from_the_start() 
 def test_host_launchers_are_timed_end_to_end() -> None:
     device = FakeDevice()
     assert run(device, memory=Memory.HOST).performance.cases[0].method == "host"
+
+
+def test_with_host_pointers_large_shapes_are_left_out_as_the_bus_would_be_timed_for_minutes() -> None:
+    def bytes_moved(case: Case) -> int:
+        return int(case.sizes["n"])
+
+    def cases(_: int) -> tuple[Case, ...]:
+        return tuple(Case(str(n), "all", {"n": n}, "normal", 1) for n in sizes)
+
+    problem = replace(PROBLEM, minimal_bytes=bytes_moved, timing_cases=cases)
+    sizes = [1 << 10, 1 << 24, 1 << 26]
+    assert [len(timed_cases(problem, 1, method)) for method in ("graph", "events", "host")] == [3, 3, 2]
+    sizes = [1 << 27, 1 << 26]
+    assert [case.name for case in timed_cases(problem, 1, "host")] == [str(1 << 26)]
 
 
 @pytest.mark.parametrize(
