@@ -2,7 +2,8 @@
 
 A submission takes a job per file to compile and one per problem to run. Every grader is a process of its own,
 as on the command line, and finds its builds in the cache, but with ``--compile``. Figures are medians of the
-differences to ``process`` in the same round.
+differences to ``process`` in the same round. ``--path student_template`` takes every job of a submission and
+little else, so that they are not lost in the noise of seconds of simulation.
 """
 
 # ruff: noqa: T201 - a command prints
@@ -22,13 +23,14 @@ from typing import TYPE_CHECKING
 
 from attacks.attempt import sandboxes
 
+from grader.exit_codes import ExitCode
 from grader.sandbox.backends import BACKENDS
 from grader.sandbox.sandbox import Job, Limits
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-REFERENCE = Path(__file__).parents[2] / "reference"
+ROOT = Path(__file__).parents[2]
 JOB = Job(("/bin/true",), Limits(wall_seconds=60))
 
 
@@ -37,6 +39,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=30, help="rounds of jobs")
     parser.add_argument("--rounds", type=int, default=5, help="rounds of submissions")
     parser.add_argument("--compile", action="store_true", help="compile anew each time")
+    parser.add_argument("--path", type=Path, default=ROOT / "reference", help="the submission")
     parser.add_argument("--problem", action="append", default=[], help="only this problem; repeatable")
     parser.add_argument("--sandbox", nargs="+", choices=list(BACKENDS), default=list(BACKENDS))
     options = parser.parse_args()
@@ -48,11 +51,23 @@ def main() -> int:
             cache = Path(folder, name)
             if options.compile:
                 shutil.rmtree(cache, ignore_errors=True)
-            command = [sys.executable, "-P", "-m", "grader", "grade", REFERENCE, *chosen, "--device", "sim"]
+            command = [
+                sys.executable,
+                "-P",
+                "-m",
+                "grader",
+                "grade",
+                options.path,
+                *chosen,
+                "--device",
+                "sim",
+            ]
             environment = {**os.environ, "GRADER_CACHE": str(cache)}
-            subprocess.run(
-                [*command, "--sandbox", name], env=environment, stdout=subprocess.DEVNULL, check=True
+            ended = subprocess.run(
+                [*command, "--sandbox", name], env=environment, stdout=subprocess.DEVNULL, check=False
             )
+            if ended.returncode not in {ExitCode.OK, ExitCode.POINTS_LOST}:
+                raise SystemExit(f"grading in {name} ended with {ended.returncode}")
 
         names = [name for name in reversed(BACKENDS) if name in found]
         print("\n".join(_lines("a job", names, lambda name: found[name].run(JOB), options.jobs)))
