@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "device.h"
@@ -107,12 +108,14 @@ struct LaunchState {
   std::atomic<bool> stop{false}, faulted{false};
   // Apart from what is only read, which every access needs: a line that one worker writes, the others have to fetch anew.
   alignas(128) std::atomic<std::uint64_t> next_block{0};
-  std::atomic<std::uint64_t> executed{0};
+  alignas(128) std::atomic<std::uint64_t> executed{0};
   alignas(128) std::mutex mutex;  // of what follows
   Ran result;
 
   LaunchState(const KernelCode& p, const ptx::Module& m, const Launch& l, const Options& o, Memory& memory_, Findings& f)
       : program(p), module(m), launch(l), options(o), memory(memory_), findings(f) {}
+  // Blocks [first, second) of the chosen order, for a worker to run; none if all are taken.
+  std::pair<std::uint64_t, std::uint64_t> take_blocks();
   // The first fault counts. `stopping` ends the launch at once; otherwise only the lanes at fault end.
   void fail(Fault, const std::string& message, bool stopping);
   std::string where(std::uint32_t pc) const;  // "kernel name, file:line"

@@ -6,6 +6,7 @@
 #include <deque>
 #include <numeric>
 #include <thread>
+#include <tuple>
 
 #include "engine/checks/checks.h"
 #include "engine/checks/races.h"
@@ -17,6 +18,7 @@ constexpr std::uint64_t block_slice = 1 << 19;
 constexpr unsigned patience = 64;                   // slices of a block that does not look as if it waited
 constexpr unsigned haste = 16, resignation = 2048;  // slices of waiting, between which a worker leaves its processor to others
 constexpr std::chrono::microseconds rest{50};
+constexpr std::uint64_t most_at_once = 16;          // blocks that a worker takes: neighbours write to the same lines of the cache
 constexpr std::size_t resident_bytes = 1ull << 30;  // for blocks that wait for others
 
 std::byte* align_up(std::vector<std::byte>& storage, std::size_t bytes) {
@@ -128,6 +130,13 @@ void LaunchState::fail(Fault fault, const std::string& message, bool stopping) {
   if (stopping) stop = true;
 }
 
+std::pair<std::uint64_t, std::uint64_t> LaunchState::take_blocks() {
+  const auto left = blocks - std::min(blocks, next_block.load(std::memory_order_relaxed));
+  const auto wanted = std::clamp<std::uint64_t>(left / (8 * std::max(1u, options.threads)), 1, most_at_once);
+  const auto first = next_block.fetch_add(wanted);
+  return {std::min(first, blocks), std::min(first + wanted, blocks)};
+}
+
 std::string LaunchState::where(std::uint32_t pc) const {
   const auto& p = place(pc);
   std::string text(program.kernel);
@@ -235,11 +244,12 @@ void Worker::run() {
   const std::size_t block_bytes = warps * (launch.program.functions[0].frame_bytes + 4096) + 8 * std::size_t{launch.shared_size};
   const std::size_t most_resident = std::max<std::size_t>(resident_bytes / block_bytes, 64);
   unsigned waited = 0;  // slices, one after the other
+  std::uint64_t next = 0, end = 0;  // of the blocks that are this worker's to start
   while (!launch.stop) {
     std::unique_ptr<Block> block;
     if (waiting.size() < most_resident || launch.launch.cooperative) {
-      const auto n = launch.next_block.fetch_add(1);
-      if (n < launch.blocks) block = start(ordered(n, launch.blocks, launch.options));
+      if (next == end) std::tie(next, end) = launch.take_blocks();
+      if (next < end) block = start(ordered(next++, launch.blocks, launch.options));
     }
     if (!block) {
       if (waiting.empty()) return;
