@@ -54,6 +54,7 @@ struct Device::State {
   ModuleId next_module = 1;
   std::vector<LineCount> counts;
   GlobalRaces* races = nullptr;
+  Crew crew;
 
   State(std::size_t device_bytes, int fd, std::size_t shared_bytes) : memory(device_bytes, fd, shared_bytes), races(make_global_races(memory)) {}
   ~State() { destroy_global_races(races); }
@@ -201,7 +202,7 @@ Ran Device::launch(const Launch& launch) {
   s.shared_size = static_cast<std::uint32_t>(shared);
   s.races = options.racecheck && s.blocks > 1 ? state_->races : nullptr;
   if (s.races) begin_launch(*s.races, s);
-  return run_launch(s, state_->counts);
+  return run_launch(s, state_->crew, state_->counts);
 }
 
 std::vector<Finding> Device::take_findings() { return state_->findings.take(); }

@@ -275,7 +275,7 @@ void Worker::run() {
   }
 }
 
-Ran run_launch(LaunchState& s, std::vector<LineCount>& counts) {
+Ran run_launch(LaunchState& s, Crew& crew, std::vector<LineCount>& counts) {
   const auto began = std::chrono::steady_clock::now();
   Address workspace = 0;
   if (s.launch.cooperative) {
@@ -290,10 +290,7 @@ Ran run_launch(LaunchState& s, std::vector<LineCount>& counts) {
   const auto threads = std::min<std::uint64_t>(std::max(1u, s.options.threads), s.blocks);
   std::vector<std::unique_ptr<Worker>> workers;
   for (std::uint64_t n = 0; n < threads; ++n) workers.push_back(std::make_unique<Worker>(s));
-  std::vector<std::thread> others;
-  for (std::uint64_t n = 1; n < threads; ++n) others.emplace_back([&, n] { workers[n]->run(); });
-  workers[0]->run();
-  for (auto& thread : others) thread.join();
+  crew.run(threads, [&](std::size_t n) { workers[n]->run(); });
   if (s.options.counters) collect_counts(s, workers, counts);
   if (workspace) s.memory.release(workspace);
   s.result.nanoseconds = static_cast<std::uint64_t>(std::chrono::nanoseconds(std::chrono::steady_clock::now() - began).count());

@@ -1,10 +1,11 @@
 // Runs one launch to its end.
 #pragma once
 
+#include "engine/crew.h"
 #include "engine/execution.h"
 
 namespace sim {
 
-Ran run_launch(LaunchState&, std::vector<LineCount>& counts);
+Ran run_launch(LaunchState&, Crew&, std::vector<LineCount>& counts);
 
 }  // namespace sim
