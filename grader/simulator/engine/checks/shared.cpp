@@ -113,6 +113,20 @@ struct Checker {
     return true;
   }
 
+  // Whether of a read that begins again after `period` lanes the first two turns say all: what was written is ordered
+  // before every lane of the warp, and no lane of the other turns is the last reader.
+  bool two_turns_suffice(unsigned period) const {
+    const std::uint32_t floor = r.floor[w.number] << SharedRaces::thread_bits;
+    if (2 * period >= lane_count || r.updates || r.in_flight || i.is_volatile) return false;
+    for (unsigned l = 0; l < period; ++l) {
+      for (std::uint64_t g = a.address[l] >> r.shift; g <= (a.address[l] + a.size - 1) >> r.shift; ++g) {
+        const std::uint32_t reader = thread_of(r.reader[g]);
+        if (r.writer[g] >= floor || (reader / lane_count == w.number && reader % lane_count >= 2 * period)) return false;
+      }
+    }
+    return true;
+  }
+
   // The store of another lane in this very instruction, of the same value.
   bool same_as_lane(std::uint32_t stamp, std::uint32_t site, unsigned lane) const {
     const std::uint32_t other = thread_of(stamp) % lane_count;
@@ -132,15 +146,15 @@ struct Checker {
   [[gnu::noinline]] void compare(unsigned lane, std::uint64_t g, std::uint32_t stamp) {
     const std::uint32_t writer = r.writer[g];
     const std::uint32_t updater = r.updater[g];
-    const bool quiet = a.write && (silent(w, a, lane, g, r.shift) || same_as_lane(writer, r.writer_site[g], lane));
-    if (writer && !quiet && !ordered(r, writer, w.number, lane) && !both_strong(writer, r.writer_site[g])) {
+    const auto quiet = [&] { return a.write && (silent(w, a, lane, g, r.shift) || same_as_lane(writer, r.writer_site[g], lane)); };
+    if (writer && !ordered(r, writer, w.number, lane) && !both_strong(writer, r.writer_site[g]) && !quiet()) {
       report_race(w, i, a, lane, writer, r.writer_site[g] & ~polled, true, g);
-    } else if (updater && !quiet && !a.atomic && !polls() && !ordered(r, updater, w.number, lane)) {
+    } else if (updater && !a.atomic && !polls() && !ordered(r, updater, w.number, lane) && !quiet()) {
       report_race(w, i, a, lane, updater, r.updater_site[g], true, g);
     }
     if (a.write) {
       const auto against = [&](std::uint32_t reader, std::uint32_t site) {
-        if (!reader || quiet || (a.atomic && site & polled) || both_strong(reader, site) || ordered(r, reader, w.number, lane)) return false;
+        if (!reader || (a.atomic && site & polled) || both_strong(reader, site) || ordered(r, reader, w.number, lane) || quiet()) return false;
         report_race(w, i, a, lane, reader, site & ~polled, false, g);
         return true;
       };
@@ -193,7 +207,15 @@ bool quick(const Warp& w, const Instruction& i, const Access& a, SharedRaces& r)
   return true;
 }
 
-void check_written(Warp& w, const Instruction& i, const Access& a) {
+// After how many lanes a read begins again: all lanes read the few sums of their block.
+unsigned period_of(const Access& a) {
+  unsigned period = lane_count;
+  if (a.write || a.mask != all_lanes || a.shape == Access::Shape::contiguous) return period;
+  while (period > 1 && std::equal(a.address, a.address + period / 2, a.address + period / 2)) period /= 2;
+  return period;
+}
+
+void check_written(Warp& w, const Instruction& i, const Access& a, unsigned period) {
   auto& written = w.block->written;
   LaunchState& launch = w.worker->launch;
   if (in_a_row(a)) {
@@ -203,6 +225,8 @@ void check_written(Warp& w, const Instruction& i, const Access& a) {
     }
     if (!std::memchr(written.data() + a.low, 0, a.high - a.low)) return;
   }
+  const auto known = [&](Address at) { return !std::memchr(written.data() + at, 0, a.size); };
+  if (period < lane_count && std::all_of(a.address, a.address + period, known)) return;
   for (Mask m = a.mask; m; m &= m - 1) {
     const auto l = static_cast<std::uint32_t>(std::countr_zero(m));
     std::uint8_t* at = written.data() + a.address[l];
@@ -224,7 +248,8 @@ void check_written(Warp& w, const Instruction& i, const Access& a) {
 
 void check_shared(Warp& w, const Instruction& i, const Access& a) {
   const Options& o = w.worker->launch.options;
-  if (o.initcheck) check_written(w, i, a);
+  const unsigned period = period_of(a);
+  if (o.initcheck) check_written(w, i, a, period);
   if (!o.racecheck || w.worker->launch.faulted.load(std::memory_order_relaxed)) return;
   SharedRaces& r = *w.block->races;
   if (i.is_volatile) synchronise_through(w, i, a, r);
@@ -238,7 +263,7 @@ void check_shared(Warp& w, const Instruction& i, const Access& a) {
     }
     return;
   }
-  for (Mask m = a.mask; m; m &= m - 1) {
+  for (Mask m = checker.two_turns_suffice(period) ? (1u << 2 * period) - 1 : a.mask; m; m &= m - 1) {
     const auto l = static_cast<unsigned>(std::countr_zero(m));
     for (std::uint64_t g = a.address[l] >> r.shift; g <= (a.address[l] + a.size - 1) >> r.shift; ++g) checker.one(l, g);
   }
