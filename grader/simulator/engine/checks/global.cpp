@@ -68,8 +68,11 @@ struct alignas(64) Page {
   std::uint32_t block, time;
   std::uint32_t used;  // parts that hold something
   alignas(64) std::array<Part, segments_per_page> parts;
+  // Of a shared page: words that two blocks have read and nobody has written since. While the time stays what it was when
+  // the page became shared, another reader says nothing new: all blocks read the same weights.
+  std::array<std::atomic<std::uint32_t>, segments_per_page> read_twice;
 };
-static_assert(sizeof(Page) == 576);
+static_assert(sizeof(Page) == 704);
 
 // Zeroed memory of which only what is touched takes room.
 template <class T> std::span<T> reserve(std::size_t count) {
@@ -91,24 +94,6 @@ struct GlobalRaces {
   std::mutex mutex;                               // of the list of details
   std::deque<std::array<Detail, details_at_once>> details;  // kept from launch to launch
   std::size_t details_in_use = 0;
-
-  // The records of an access are rarely in a cache, and the processor would wait for one after the other.
-  void fetch(const Access& a) const {
-    const std::uint64_t low = (a.low - memory.device_base()) >> segment_shift, high = (a.high - 1 - memory.device_base()) >> segment_shift;
-    if (high - low < lane_count) {
-      for (std::uint64_t n = low; n <= high; ++n) fetch(n);
-    } else {
-      for (Mask m = a.mask; m; m &= m - 1) fetch((a.address[std::countr_zero(m)] - memory.device_base()) >> segment_shift);
-    }
-  }
-  void fetch(std::uint64_t segment) const {
-    const Page& page = pages[segment / segments_per_page];
-    if (page.launch.load(std::memory_order_relaxed) == launch && page.shared.load(std::memory_order_relaxed)) {
-      __builtin_prefetch(&segments[segment], 1);
-    } else {
-      __builtin_prefetch(&page.parts[segment % segments_per_page], 1);
-    }
-  }
 
   explicit GlobalRaces(const Memory& m)
       : memory(m),
@@ -155,9 +140,11 @@ struct Checker {
   GlobalRaces& r;
   Touch me;
 
+  // Whether its block has executed a fence since. The time moves with every fence of any block.
+  bool fenced(const Touch& touch) const { return touch.time != me.time && r.fenced[touch.block - 1] > touch.time; }
   bool conflicts(const Touch& other, unsigned lane) const {
     if (other.block == 0 || other.block == me.block || (other.atomic && me.atomic)) return false;
-    if (r.fenced[other.block - 1] > other.time && w.block->looked > other.time) return false;
+    if (fenced(other) && w.block->looked > other.time) return false;
     return !silent(a, lane);
   }
   void report(const Touch& other, bool other_writes, unsigned lane) const {
@@ -206,11 +193,15 @@ struct Checker {
     return true;
   }
   static std::span<Record> readers(Segment& s) { return {s.readers.data(), s.reader_count.load(std::memory_order_acquire)}; }
+  Page& page_of(const Segment& s) const { return r.pages[static_cast<std::size_t>(&s - r.segments.data()) / segments_per_page]; }
+  std::atomic<std::uint32_t>& twice_of(const Segment& s) const {
+    return page_of(s).read_twice[static_cast<std::size_t>(&s - r.segments.data()) % segments_per_page];
+  }
   // Words that have two readers without a fence since: that suffices, as every writer is another block than one of them.
   std::uint32_t read_twice(Segment& s) const {
     std::uint32_t once = 0, twice = 0;
     for (const Record& record : readers(s)) {
-      if (record.touch.atomic || r.fenced[record.touch.block - 1] > record.touch.time) continue;
+      if (record.touch.atomic || fenced(record.touch)) continue;
       twice |= once & record.words;
       once |= record.words;
     }
@@ -221,7 +212,11 @@ struct Checker {
     for (Record& record : known) {
       if (record.touch.block == me.block) return extend(record, words);
     }
-    if (known.size() > 1 && (words & ~read_twice(s)) == 0) return true;
+    if (known.size() > 1) {
+      const std::uint32_t twice = read_twice(s);
+      if (page_of(s).time == me.time) twice_of(s).store(twice, std::memory_order_relaxed);
+      if ((words & ~twice) == 0) return true;
+    }
     if (known.size() == s.readers.size()) return false;
     s.readers[known.size()] = {me, words};
     s.reader_count.store(static_cast<std::uint8_t>(known.size() + 1), std::memory_order_release);
@@ -272,9 +267,11 @@ struct Checker {
   // f(segment n), alone with it; not called if it could only find what is known already.
   template <class F> void with_segment(std::uint64_t n, std::uint32_t words, F f) const {
     Segment& s = r.segments[n];
+    if (!a.write && page_of(s).time == me.time && (words & ~twice_of(s).load(std::memory_order_relaxed)) == 0) return;
     if (r.threads && !a.write && known(s, words)) return;
     locked(s.busy, n << segment_shift, (n + 1) << segment_shift, [&] {
       f(s);
+      if (a.write && twice_of(s).load(std::memory_order_relaxed)) twice_of(s).fetch_and(~words, std::memory_order_relaxed);
       return true;
     });
   }
@@ -331,6 +328,8 @@ struct Checker {
       s.detail.store(nullptr, std::memory_order_relaxed);
       s.launch.store(r.launch, std::memory_order_release);
     }
+    for (auto& words : page.read_twice) words.store(0, std::memory_order_relaxed);
+    page.time = me.time;
     page.shared.store(true, std::memory_order_release);
   }
   // The instruction stores after its checks. Whoever finds its record must find the value as well, lest a harmless
@@ -509,7 +508,6 @@ void check_global(Warp& w, const Instruction& i, const Access& a, const Rows& ro
   LaunchState& launch = w.worker->launch;
   if (!launch.memory.has_shadow(a.low) || !launch.memory.has_shadow(a.high - 1)) return;
   GlobalRaces* r = launch.races;
-  if (r) r->fetch(a);
   if (launch.options.initcheck) check_written(w, i, a, rows);
   if (!r) return;
   const auto block = static_cast<std::uint32_t>(w.block->number);
