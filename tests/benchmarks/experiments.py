@@ -6,7 +6,7 @@
     same       a kernel against itself, 200 times: nothing but "equal"
     slower     against itself on 3 % fewer rows, 30 times: always FAIL
     border     graded again at its own speed as target, 30 times: never both PASS and FAIL
-    calibrate  the reference and naive kernels against the baseline: what a target means
+    calibrate  what a target means to the reference, to naive kernels and to a homework with host pointers
 
 What is measured is written to F as it comes, so that an experiment that was stopped leaves what it has.
 """
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 REFERENCE, NAIVE = ROOT / "reference", Path(__file__).parent / "naive"
+HOMEWORK = ROOT / "tests" / "handout" / "homework" / "src"
 ASSIGNMENT = "llm_systems_3"
 PER_PROCESS = 20  # gradings that share a process: starting one takes longer than they do
 SEED = 20_240_607
@@ -66,6 +67,7 @@ SHAPES: Mapping[str, Mapping[str, Mapping[str, int]]] = {
         "large": {"rows": 32_768, "softmax_len": 2048},
     },
 }
+VERSIONS = {"reference": (REFERENCE, "graph"), "naive": (NAIVE, "graph"), "homework": (HOMEWORK, "host")}
 ROWS = ("batch_size", "rows")  # scalars that say how many rows a call works on
 
 
@@ -234,9 +236,9 @@ def calibrate(bench: Bench, options: argparse.Namespace) -> dict[str, Any]:
         if not problem.timing_cases(SEED):
             continue
         found[entry.id] = {"handout": entry.target}
-        for name, folder in (("reference", REFERENCE), ("naive", NAIVE)):
+        for name, (folder, method) in VERSIONS.items():
             timing = bench.timing(problem, bench.library(folder, problem))
-            cases, _ = measuring._process(timing, 0, "graph")
+            cases, _ = measuring._process(timing, 0, method)
             whole, _ = combined(cases)
             found[entry.id][name] = {
                 "speedup": math.exp(whole.estimate),
@@ -261,7 +263,7 @@ def calibrate(bench: Bench, options: argparse.Namespace) -> dict[str, Any]:
 def table(name: str, found: Mapping[str, Any]) -> Iterator[str]:
     for what, row in found.items():
         if name == "calibrate":
-            for version in ("reference", "naive"):
+            for version in VERSIONS:
                 if version in row:
                     yield (
                         f"{what:20} {version:10} {row[version]['speedup']:7.2f}x   handout {row['handout']}x"
