@@ -51,8 +51,11 @@ class Others:
     times: Mapping[str, Mapping[str, Mapping[str, float]]] | None = None
 
     def beside(self, problem: str, performance: PerformanceResult) -> PerformanceResult:
-        """``performance`` with these times and a line on each implementation."""
-        measured = [case for case in performance.cases if case.yours_us]
+        """``performance`` with these times and a line on each implementation.
+
+        Not beside times of whole calls with host pointers, which PyTorch's do not compare with.
+        """
+        measured = [case for case in performance.cases if case.yours_us and case.method != "host"]
         if not measured:
             return performance
         if self.absent:

@@ -111,3 +111,10 @@ def test_a_process_that_fails_is_told_not_raised(monkeypatch: pytest.MonkeyPatch
 def test_nothing_is_said_beside_a_kernel_that_was_not_timed() -> None:
     nothing = PerformanceResult(verdict=Verdict.NOT_MEASURED, target=2)
     assert Others(absent="no").beside("p", nothing) == nothing
+
+
+def test_nothing_is_said_beside_whole_calls_with_host_pointers() -> None:
+    cases = [case.model_copy(update={"method": "host"}) for case in performance().cases]
+    host = performance().model_copy(update={"cases": cases})
+    times = {"p": {"a": {FUSED: 10.0}, "b": {FUSED: 40.0}}}
+    assert Others("PyTorch 9.9", times=times).beside("p", host) == host
