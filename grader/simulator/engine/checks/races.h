@@ -17,7 +17,8 @@ struct SharedRaces {
   static constexpr std::uint32_t last_clock = (1u << (32 - thread_bits)) - 64;
   std::uint32_t clock = 1;
   std::array<std::array<std::uint32_t, lane_count>, lane_count> known{};   // [me][other warp]: its accesses before are ordered
-  std::array<std::array<std::uint32_t, lane_count>, lane_count> synced{};  // [warp][lane]: its last meeting with other lanes
+  std::array<std::array<std::uint32_t, lane_count>, lane_count> synced{};  // [warp][lane]: its last meeting with some other lanes
+  std::array<std::uint32_t, lane_count> met{};                             // [warp]: the last meeting of all its lanes
   std::array<std::uint32_t, lane_count> floor{};                           // [me]: the smallest of known[me]
   // Per granule: the last plain write, the last atomic one, and two reads; and where they stand in the code. The top bit of
   // a place: volatile.

@@ -27,7 +27,7 @@ bool ordered(const SharedRaces& r, std::uint32_t stamp, std::uint32_t warp, std:
   if (clock < r.floor[warp]) return true;
   if (other_warp != warp) return clock < r.known[warp][other_warp];
   if (other_lane == lane || clock < r.known[warp][warp]) return true;
-  return clock < r.synced[warp][lane] && clock < r.synced[warp][other_lane];
+  return clock < r.met[warp] || (clock < r.synced[warp][lane] && clock < r.synced[warp][other_lane]);
 }
 
 // Does the store leave these bytes as they are?
@@ -277,6 +277,7 @@ void tick(SharedRaces& r) {
   for (auto* list : {&r.writer, &r.updater, &r.reader, &r.other_reader}) std::fill(list->begin(), list->end(), 0);
   for (auto& row : r.known) row.fill(1);
   for (auto& row : r.synced) row.fill(1);
+  r.met.fill(1);
   r.floor.fill(1);
   r.clock = 1;
 }
@@ -287,7 +288,7 @@ void synchronised(Warp& w, Mask lanes) {
   SharedRaces& r = *w.block->races;
   tick(r);
   if (lanes == all_lanes) {
-    r.synced[w.number].fill(r.clock);
+    r.met[w.number] = r.clock;
     return;
   }
   for (unsigned l = 0; l < lane_count; ++l) r.synced[w.number][l] = lanes >> l & 1 ? r.clock : r.synced[w.number][l];
@@ -309,7 +310,7 @@ void synchronised(Block& block, Mask warps) {
     const auto n = static_cast<std::size_t>(std::countr_zero(m));
     r.known[n] = joined;
     r.floor[n] = floor;
-    r.synced[n].fill(r.clock);
+    r.met[n] = r.clock;
   }
 }
 
@@ -333,7 +334,7 @@ void begin_block(Block& block, Worker& worker) {
   tick(r);
   for (std::size_t n = 0; n < block.warps.size(); ++n) {
     r.known[n].fill(r.clock);
-    r.synced[n].fill(r.clock);
+    r.met[n] = r.clock;
   }
   r.floor.fill(r.clock);
 }
