@@ -130,9 +130,9 @@ void LaunchState::fail(Fault fault, const std::string& message, bool stopping) {
   if (stopping) stop = true;
 }
 
-std::pair<std::uint64_t, std::uint64_t> LaunchState::take_blocks() {
+std::pair<std::uint64_t, std::uint64_t> LaunchState::take_blocks(std::uint64_t most) {
   const auto left = blocks - std::min(blocks, next_block.load(std::memory_order_relaxed));
-  const auto wanted = std::clamp<std::uint64_t>(left / (8 * std::max(1u, options.threads)), 1, most_at_once);
+  const auto wanted = std::clamp<std::uint64_t>(left / (8 * std::max(1u, options.threads)), 1, most);
   const auto first = next_block.fetch_add(wanted);
   return {std::min(first, blocks), std::min(first + wanted, blocks)};
 }
@@ -248,7 +248,8 @@ void Worker::run() {
   while (!launch.stop) {
     std::unique_ptr<Block> block;
     if (waiting.size() < most_resident || launch.launch.cooperative) {
-      if (next == end) std::tie(next, end) = launch.take_blocks();
+      // One that keeps blocks waiting takes no more than it can start: others may wait for those that it would hold.
+      if (next == end) std::tie(next, end) = launch.take_blocks(waiting.empty() ? most_at_once : 1);
       if (next < end) block = start(ordered(next++, launch.blocks, launch.options));
     }
     if (!block) {
