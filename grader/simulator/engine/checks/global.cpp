@@ -68,11 +68,8 @@ struct alignas(64) Page {
   std::uint32_t block, time;
   std::uint32_t used;  // parts that hold something
   alignas(64) std::array<Part, segments_per_page> parts;
-  // Of a shared page: words that two blocks have read and nobody has written since. While the time stays what it was when
-  // the page became shared, another reader says nothing new: all blocks read the same weights.
-  std::array<std::atomic<std::uint32_t>, segments_per_page> read_twice;
 };
-static_assert(sizeof(Page) == 704);
+static_assert(sizeof(Page) == 576);
 
 // Zeroed memory of which only what is touched takes room.
 template <class T> std::span<T> reserve(std::size_t count) {
@@ -193,10 +190,6 @@ struct Checker {
     return true;
   }
   static std::span<Record> readers(Segment& s) { return {s.readers.data(), s.reader_count.load(std::memory_order_acquire)}; }
-  Page& page_of(const Segment& s) const { return r.pages[static_cast<std::size_t>(&s - r.segments.data()) / segments_per_page]; }
-  std::atomic<std::uint32_t>& twice_of(const Segment& s) const {
-    return page_of(s).read_twice[static_cast<std::size_t>(&s - r.segments.data()) % segments_per_page];
-  }
   // Words that have two readers without a fence since: that suffices, as every writer is another block than one of them.
   std::uint32_t read_twice(Segment& s) const {
     std::uint32_t once = 0, twice = 0;
@@ -212,11 +205,7 @@ struct Checker {
     for (Record& record : known) {
       if (record.touch.block == me.block) return extend(record, words);
     }
-    if (known.size() > 1) {
-      const std::uint32_t twice = read_twice(s);
-      if (page_of(s).time == me.time) twice_of(s).store(twice, std::memory_order_relaxed);
-      if ((words & ~twice) == 0) return true;
-    }
+    if (known.size() > 1 && (words & ~read_twice(s)) == 0) return true;
     if (known.size() == s.readers.size()) return false;
     s.readers[known.size()] = {me, words};
     s.reader_count.store(static_cast<std::uint8_t>(known.size() + 1), std::memory_order_release);
@@ -267,11 +256,9 @@ struct Checker {
   // f(segment n), alone with it; not called if it could only find what is known already.
   template <class F> void with_segment(std::uint64_t n, std::uint32_t words, F f) const {
     Segment& s = r.segments[n];
-    if (!a.write && page_of(s).time == me.time && (words & ~twice_of(s).load(std::memory_order_relaxed)) == 0) return;
     if (r.threads && !a.write && known(s, words)) return;
     locked(s.busy, n << segment_shift, (n + 1) << segment_shift, [&] {
       f(s);
-      if (a.write && twice_of(s).load(std::memory_order_relaxed)) twice_of(s).fetch_and(~words, std::memory_order_relaxed);
       return true;
     });
   }
@@ -328,8 +315,6 @@ struct Checker {
       s.detail.store(nullptr, std::memory_order_relaxed);
       s.launch.store(r.launch, std::memory_order_release);
     }
-    for (auto& words : page.read_twice) words.store(0, std::memory_order_relaxed);
-    page.time = me.time;
     page.shared.store(true, std::memory_order_release);
   }
   // The instruction stores after its checks. Whoever finds its record must find the value as well, lest a harmless
