@@ -1,7 +1,7 @@
 """Versions of the reference that may be faster: each is a few edits, with what they are expected to change.
 
 None of them is in ``reference/`` before it has been measured. ``kernels.py`` times them beside the reference; the
-outcome goes into docs/timing.md, and an edit that won into the reference.
+outcome goes into docs/kernels.md, and an edit that won into the reference.
 """
 
 # ruff: noqa: E501 - edits quote the source as it stands

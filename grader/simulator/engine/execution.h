@@ -114,7 +114,7 @@ struct LaunchState {
 
   LaunchState(const KernelCode& p, const ptx::Module& m, const Launch& l, const Options& o, Memory& memory_, Findings& f)
       : program(p), module(m), launch(l), options(o), memory(memory_), findings(f) {}
-  // Blocks [first, second) of the chosen order, `most` of them, for a worker to run; none if all are taken.
+  // Blocks [first, second) of the chosen order, at most `most`, for a worker to run; none if all are taken.
   std::pair<std::uint64_t, std::uint64_t> take_blocks(std::uint64_t most);
   // The first fault counts. `stopping` ends the launch at once; otherwise only the lanes at fault end.
   void fail(Fault, const std::string& message, bool stopping);
