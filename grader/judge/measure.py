@@ -45,6 +45,7 @@ HOST_SLOTS = 2  # what comes from host memory is in no cache of the device
 MOST_HOST_BYTES = 16 << 20  # of a call by host pointers: the bus takes minutes for the baseline's larger ones
 HEAT_SECONDS = 1.0  # before the first case of a process
 WARM_SECONDS = 0.2  # before the others
+HOST_RENEWALS = 5  # calls with host pointers vary by a half now and then
 BATCH_SECONDS = 0.5
 PAIRS = 9  # of batches: the second smallest difference still bounds the median
 
@@ -163,23 +164,23 @@ def _process(timing: Timing, index: int, method: str) -> tuple[list[CaseTimes], 
 
 @dataclass(frozen=True)
 class _Prepared:
-    """A case with its plan and two sets of bases, one for each phase."""
+    """A case with its plan and sets of bases, one after the other to be used."""
 
     case: Case
     plan: Plan
-    bases: tuple[Bases, Bases]
+    bases: tuple[Bases, ...]
 
 
 def _prepared(timing: Timing, case: Case, method: str, source: Random) -> _Prepared:
     seeds = iter(lambda: source.getrandbits(48), None)
     first = timing.problem.inputs(replace(case, seed=next(seeds)))
     plan = _plan(timing, case, first, method)
-    one, two = (draw(timing.problem, case, seeds, plan.slots) for _ in range(2))
-    return _Prepared(case, plan, (one, two))
+    sets = 1 + (HOST_RENEWALS if method == "host" else 1)
+    return _Prepared(case, plan, tuple(draw(timing.problem, case, seeds, plan.slots) for _ in range(sets)))
 
 
 class _Sweeps:
-    """One case in one process, on two sets of bases one after the other."""
+    """One case in one process, on one set of bases after the other."""
 
     def __init__(
         self,
@@ -190,7 +191,7 @@ class _Sweeps:
     ) -> None:
         self._session, self._case, self._plan = session, prepared.case, prepared.plan
         self._random = SystemRandom()
-        self._bases, self._later = prepared.bases
+        self._bases, *self._later = prepared.bases
         self._verifier = Verifier(problem, prepared.case, pool, self._plan.slots, self._random)
         session.prepare(self._plan, self._bases.arrays)
 
@@ -216,10 +217,12 @@ class _Sweeps:
         one, two, three, four = seconds
         return Block(order, (one, two, three, four))
 
-    def _renew(self) -> None:
-        self._verifier.settle()
-        self._bases = self._later
-        self._session.renew(self._bases.arrays)
+    def _novel(self, bases: Bases) -> float:
+        """One sweep of the submission on the first contents of ``bases``, which stay."""
+        self._bases = bases
+        self._session.renew(bases.arrays)
+        self._sweep("baseline")  # clocks have sunk meanwhile
+        return self._sweep("submission", sampled=True)
 
     def times(self, blocks: int, warm_up: float) -> CaseTimes:
         """Heat up, run the blocks with new bases at a place that nobody knows, and batches at the end."""
@@ -228,14 +231,14 @@ class _Sweeps:
             heated += self._session.batch("baseline", [self._contents()])
         for arm in ("submission", "nothing"):
             self._sweep(arm)
-        pairs, same, stream, novel = [], [], [], math.nan
+        pairs, same, stream = [], [], []
+        novel: tuple[float, ...] = ()
         renewal = self._random.randrange(blocks // 4, blocks)
         entirely = {self._random.randrange(renewal), self._random.randrange(renewal, blocks)}
         for index in range(blocks):
             if index == renewal:
-                self._renew()
-                self._sweep("baseline")  # clocks have sunk meanwhile
-                novel = self._sweep("submission", sampled=True)
+                self._verifier.settle()
+                novel = tuple(self._novel(bases) for bases in self._later)
             whole = self._random.randrange(2) if index in entirely else None
             pairs.append(self._block({"A": "baseline", "B": "submission"}, whole))
             same.append(self._block({"A": "baseline", "B": "baseline"}))

@@ -123,7 +123,7 @@ class CaseTimes:
         blocks: baseline against submission.
         same: baseline against baseline, in the same places.
         stream: the streaming kernel with the same bytes.
-        novel: the submission on contents that it had never seen.
+        novel: the submission on contents that it had never seen, each time on others.
         batches: arm, number of sweeps and seconds by the judge's own clock, in pairs of the submission and
             nothing, equally long and one after the other.
         verified: calls whose outputs the judge compared, and how many of them were wrong.
@@ -135,7 +135,7 @@ class CaseTimes:
     blocks: tuple[Block, ...]
     same: tuple[Block, ...]
     stream: tuple[float, ...]
-    novel: float
+    novel: tuple[float, ...]
     batches: tuple[tuple[str, int, float], ...]
     verified: int
     wrong: int
@@ -203,7 +203,7 @@ def _parts(times: CaseTimes) -> Mapping[str, Sequence[float]]:
         "same order": [ORDERS.index(block.order) for block in times.same],
         "same": [seconds for block in times.same for seconds in block.seconds],
         "stream": times.stream,
-        "novel": [times.novel],
+        "novel": times.novel,
         "batch arm": [BATCH_ARMS.index(arm) for arm, _, _ in times.batches],
         "batch length": [length for _, length, _ in times.batches],
         "batch": [seconds for *_, seconds in times.batches],
@@ -246,7 +246,7 @@ def _process_of(case: str, method: str, part: Mapping[str, Sequence[float]]) -> 
         blocks=blocks("order", "blocks"),
         same=blocks("same order", "same"),
         stream=tuple(part["stream"]),
-        novel=part["novel"][0],
+        novel=tuple(part["novel"]),
         batches=tuple((BATCH_ARMS[int(arm)], int(length), seconds) for arm, length, seconds in batches),
         verified=int(verified),
         wrong=int(wrong),

@@ -82,7 +82,7 @@ class FakeSession:
     def __init__(self, device: FakeDevice, number: int) -> None:
         self.device, self.random = device, Random(number)
         self.held: Sequence[Content] = ()
-        self.fresh = False
+        self.fresh, self.renewals = False, 0
 
     def __enter__(self) -> Self:
         return self
@@ -100,6 +100,7 @@ class FakeSession:
         assert len(bases) == len(self.bases)
         assert not np.array_equal(bases[0]["x"], self.bases[0]["x"])
         self.bases, self.fresh = bases, True
+        self.renewals += 1
 
     def time(self, arm: str) -> float:
         base = {"baseline": 1e-2, "stream": 0.9e-3, "nothing": 0.0, "submission": 1e-2 / self.device.speedup}
@@ -112,8 +113,9 @@ class FakeSession:
         if arm != "submission":
             return self.time(arm)
         replay = self.device.replays and not self.fresh
+        stumble = self.device.stumbles and self.fresh and self.renewals == 1
         self.fresh = False
-        return self.time(arm) / self.device.lie / (2 if replay else 1)
+        return self.time(arm) / self.device.lie / (2 if replay else 1) * (2 if stumble else 1)
 
     def batch(self, arm: str, contents: Sequence[Sequence[Content]]) -> float:
         if self.device.dies:
@@ -140,7 +142,7 @@ class FakeDevice:
         self.speedup = speedup
         self.lie, self.spoils, self.lazy = 1.0, N, False
         self.shown, self.slowdowns, self.interrupted = True, (), False
-        self.captures, self.replays, self.dies = True, False, False
+        self.captures, self.replays, self.dies, self.stumbles = True, False, False, False
         self.__dict__.update(traits)
         self.methods: list[str] = []
         self.seen: list[tuple[Content, ...]] = []
@@ -210,6 +212,12 @@ def test_launchers_that_cannot_be_captured_are_timed_by_events_from_the_start() 
 def test_host_launchers_are_timed_end_to_end() -> None:
     device = FakeDevice()
     assert run(device, memory=Memory.HOST).performance.cases[0].method == "host"
+
+
+def test_with_host_pointers_one_slow_sweep_on_new_contents_accuses_nobody_but_slow_ones_on_all_do() -> None:
+    assert run(FakeDevice(5, stumbles=True), memory=Memory.HOST).performance.verdict is not Verdict.UNTRUSTED
+    told = run(FakeDevice(5, replays=True), memory=Memory.HOST).reasons
+    assert any("never seen before" in reason for reason in told)
 
 
 def test_with_host_pointers_large_shapes_are_left_out_as_the_bus_would_be_timed_for_minutes() -> None:

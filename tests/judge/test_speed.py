@@ -26,7 +26,7 @@ def times(seed: int, name: str, speedup: float, changes: Mapping[str, object]) -
         for length in range(12, 21)
         for arm in ("submission", "nothing")
     )
-    known = {"case": name, "stream": (0.9e-3 / speedup,) * 20, "novel": 1e-3 / speedup, "batches": batches}
+    known = {"case": name, "stream": (0.9e-3 / speedup,) * 20, "novel": (1e-3 / speedup,), "batches": batches}
     return replace(Machine(seed, speedup).case(), **{**known, **changes})
 
 

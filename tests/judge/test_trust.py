@@ -16,7 +16,7 @@ HONEST = CaseTimes(
     blocks=(Block("ABBA", (4 * SWEEP, SWEEP, SWEEP, 4 * SWEEP)),) * 20,
     same=(Block("ABBA", (4 * SWEEP,) * 4),) * 20,
     stream=(0.95 * SWEEP,) * 20,
-    novel=1.01 * SWEEP,
+    novel=(1.01 * SWEEP,),
     batches=tuple(
         (arm, length, 2e-4 + length * (5e-4 + (SWEEP if arm == "submission" else 0)))
         for length in range(12, 21)
@@ -30,7 +30,7 @@ HONEST = CaseTimes(
 def faster(case: CaseTimes, factor: float) -> CaseTimes:
     """The runner's clock tells less; the judge's stays."""
     block = Block("ABBA", (4 * SWEEP, SWEEP / factor, SWEEP / factor, 4 * SWEEP))
-    return replace(case, blocks=(block,) * 20, novel=SWEEP / factor)
+    return replace(case, blocks=(block,) * 20, novel=(SWEEP / factor,))
 
 
 def test_honest_times_are_believed() -> None:
@@ -68,8 +68,12 @@ def test_the_judges_clock_accuses_nobody_by_what_it_varies_by() -> None:
 
 
 def test_results_kept_from_earlier_calls_show_on_new_contents() -> None:
-    (reason,) = reasons(replace(HONEST, novel=2 * SWEEP))
-    assert "never seen before" in reason
+    (reason,) = reasons(replace(HONEST, novel=(2 * SWEEP, 1.9 * SWEEP)))
+    assert "1900 us on contents never seen before" in reason
+
+
+def test_one_slow_call_on_new_contents_accuses_nobody_that_was_fast_on_others() -> None:
+    assert reasons(replace(HONEST, novel=(2 * SWEEP, SWEEP))) == ()
 
 
 def test_wrong_outputs_of_timed_calls_are_counted() -> None:
