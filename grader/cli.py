@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from grader import __version__, template
 from grader.assignments.assignment import AssignmentError
@@ -410,14 +410,16 @@ def problems(assignment: str, json_path: Path | None) -> int:
     chosen = _load(assignment, ())
     if json_path is not None:
         return _write_json(chosen.model_dump(), json_path)
-    table = Table("problem", "title", "correctness", "performance", "target", title=chosen.title, box=None)
+    names = ("title", "correctness", "performance", "target")
+    table = Table(Column("problem", no_wrap=True), *names, title=chosen.title, box=None)
     for problem in chosen.problems:
+        host = "" if problem.host_target is None else f", host {problem.host_target:g}x"
         table.add_row(
             problem.id,
             problem.title if problem.graded else f"{problem.title} (not graded in this release)",
             f"{problem.correctness:g}",
             f"{problem.performance:g}",
-            f"{problem.target:g}x",
+            f"{problem.target:g}x{host}",
         )
     Console().print(table)
     return ExitCode.OK

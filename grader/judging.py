@@ -228,6 +228,8 @@ class ProblemJudge:
         ((symbol,),) = libraries.values()
         self._problem = replace(found.problem, entry_point=symbol)
         self._notes += found.notes
+        if found.memory is Memory.HOST:
+            self._entry = self._entry.with_host_pointers()
         return found.memory
 
     def _memory(self) -> Memory:

@@ -68,6 +68,11 @@ class ProblemPoints(_Table):
     target: Positive = Field(
         description="speedup over the unfused baseline that earns all performance points"
     )
+    host_target: Positive | None = Field(
+        default=None,
+        description="target of a launcher that takes host pointers, whose time is mostly copies; the same if "
+        "there is none",
+    )
     graded: bool = Field(
         default=True, description="false: not part of this release's grading, its points stay undecided"
     )
@@ -76,6 +81,10 @@ class ProblemPoints(_Table):
     def possible(self) -> float:
         """All points of this problem."""
         return self.correctness + self.performance
+
+    def with_host_pointers(self) -> ProblemPoints:
+        """The same for a launcher that takes host pointers."""
+        return self.model_copy(update={"target": self.host_target or self.target})
 
 
 class Waiver(_Table):

@@ -42,6 +42,8 @@ def test_the_first_assignment_is_worth_100_points() -> None:
         "layernorm_backward": 3.7,
         "transformer": 1.1,
     }
+    host = [problem.with_host_pointers().target for problem in assignment.problems]
+    assert host == [4.0, 0.5, 4.5, 3.7, 1.1]
     assert all(problem.graded for problem in assignment.problems)
     assert assignment.limits.compile_seconds == 180
     assert assignment.limits.processes == 64

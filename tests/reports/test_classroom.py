@@ -44,7 +44,14 @@ def test_a_board_ranks_what_was_measured_and_believed() -> None:
         everybody=True,
     )
     assert [(row.name, row.speedup) for row in board.rows] == [("fast", 9), ("slow", 2)]
-    assert board.target == 6.5
+    assert board.targets == (6.5,)
+
+
+def test_a_board_names_both_targets_where_some_launchers_take_host_pointers() -> None:
+    host = samples.timed(speedup=5)
+    host["performance"]["target"] = 4.0
+    measured = classroom(a=samples.record("a", samples.timed(speedup=9)), b=samples.record("b", host))
+    assert [board.targets for board in boards(measured, everybody=True)] == [(4.0, 6.5)]
 
 
 def test_what_to_look_at_has_a_reason_each() -> None:
