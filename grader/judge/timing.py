@@ -26,6 +26,7 @@ BATCH_ARMS = ("submission", "nothing")
 FEWEST_BLOCKS = 6  # fewer values have no interval of this confidence
 PROCESSES = 4  # fresh ones: two that must agree, and two more if they do not
 BLOCKS = (20, 20, 40, 80)  # per process
+MARGIN = 0.01  # log ratio: what fresh processes may differ by although each of them is sure
 
 
 @dataclass(frozen=True)
@@ -99,14 +100,14 @@ def floor(values: Sequence[float]) -> Floor:
 
 
 def decide(measured: Interval, floor_size: float, target: float) -> Verdict:
-    """PASS above the target, FAIL below, AMBIGUOUS if the widened interval straddles it.
+    """PASS above the target, FAIL below, AMBIGUOUS if the interval widened by floor and margin straddles it.
 
     Raises:
         ValueError: the target is not positive.
     """
     if not target > 0:
         raise ValueError("a target is a positive speedup")
-    wide, goal = measured.widened(floor_size), math.log(target)
+    wide, goal = measured.widened(floor_size + MARGIN), math.log(target)
     if wide.low >= goal:
         return Verdict.PASS
     return Verdict.FAIL if wide.high < goal else Verdict.AMBIGUOUS

@@ -21,7 +21,7 @@ import math
 import sys
 import time
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from random import Random
 from statistics import fmean, median, stdev
@@ -37,7 +37,7 @@ from grader.devices.timed import Step
 from grader.judge import measure as measuring
 from grader.judge import speed
 from grader.judge.measure import Timing, measure
-from grader.judge.timing import BLOCKS, combined, decide, interval
+from grader.judge.timing import BLOCKS, combined, decide, from_samples, interval
 from grader.judge.verification import threads
 from grader.problems import load_all
 from grader.problems.distributions import build_cases
@@ -218,10 +218,15 @@ def border(bench: Bench, options: argparse.Namespace) -> dict[str, Any]:
             result = measure(timing, target or 1.0, Memory.DEVICE).performance
             if target is None:
                 target = result.speedup
-                found[problem_id] = {"target": target, "verdicts": Counter(), "speedups": []}
+                found[problem_id] = {"target": target, "verdicts": Counter(), "speedups": [], "processes": []}
                 continue
             found[problem_id]["verdicts"][result.verdict.value] += 1
             found[problem_id]["speedups"].append(result.speedup)
+            (case,) = result.cases
+            processes = from_samples(case.name, case.method, case.samples)
+            found[problem_id]["processes"].append(
+                [(*astuple(interval(one.values)), one.floor.size) for one in processes]
+            )
             options.save(found)
             if options.late():
                 break
@@ -233,7 +238,7 @@ def calibrate(bench: Bench, options: argparse.Namespace) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for entry in load(ASSIGNMENT).problems:
         problem = load_all()[entry.id]
-        if not problem.timing_cases(SEED):
+        if problem.libraries or not problem.timing_cases(SEED):
             continue
         found[entry.id] = {"handout": entry.target}
         for name, (folder, method) in VERSIONS.items():
