@@ -1,0 +1,38 @@
+"""What ``busy.py`` sees of a machine."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+from typing import TYPE_CHECKING
+
+from busy import look, looking
+
+from grader.batch.worker import Turn
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+
+def test_a_turn_counts_as_long_as_somebody_has_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    (tmp_path / "grader-1").mkdir()
+    turn = Turn(tmp_path / "grader-1" / "0")
+    with turn, looking() as looks:
+        assert look().held
+        while not looks:
+            pass
+    assert looks[0].held
+    assert not look().held
+
+
+def test_a_compiler_that_runs_is_seen(tmp_path: Path) -> None:
+    sleep = shutil.which("sleep")
+    assert sleep is not None
+    shutil.copy(sleep, tmp_path / "ptxas")
+    with subprocess.Popen([tmp_path / "ptxas", "60"]) as process:
+        assert look().building
+        process.kill()
