@@ -75,6 +75,7 @@ static_assert(sizeof(Page) == 576);
 template <class T> std::span<T> reserve(std::size_t count) {
   void* at = mmap(nullptr, count * sizeof(T), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (at == MAP_FAILED) throw std::bad_alloc();
+  madvise(at, count * sizeof(T), MADV_HUGEPAGE);
   return {static_cast<T*>(at), count};
 }
 
@@ -493,6 +494,12 @@ void check_global(Warp& w, const Instruction& i, const Access& a, const Rows& ro
   LaunchState& launch = w.worker->launch;
   if (!launch.memory.has_shadow(a.low) || !launch.memory.has_shadow(a.high - 1)) return;
   GlobalRaces* r = launch.races;
+  if (r) {  // needed after the map of what is written, and rarely in a cache
+    const std::uint64_t segment = (a.low - launch.memory.device_base()) >> segment_shift;
+    const Page& page = r->pages[segment / segments_per_page];
+    __builtin_prefetch(&page, 1);
+    __builtin_prefetch(&page.parts[segment % segments_per_page], 1);
+  }
   if (launch.options.initcheck) check_written(w, i, a, rows);
   if (!r) return;
   const auto block = static_cast<std::uint32_t>(w.block->number);
