@@ -16,7 +16,7 @@ void* map(Address where, std::size_t bytes, int fd) {
   const int flags = (where ? MAP_FIXED_NOREPLACE : 0) | (fd >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS) | MAP_NORESERVE;
   void* at = mmap(reinterpret_cast<void*>(where), bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
   if (at == MAP_FAILED) throw std::system_error(errno, std::generic_category(), "cannot map the simulator's device memory");
-  if (fd < 0) madvise(at, bytes, MADV_HUGEPAGE);
+  if (fd < 0) madvise(at, bytes, MADV_HUGEPAGE);  // kernels stream through it
   return at;
 }
 std::size_t whole_pages(std::size_t bytes) { return (bytes + 4095) / 4096 * 4096; }

@@ -75,7 +75,6 @@ static_assert(sizeof(Page) == 576);
 template <class T> std::span<T> reserve(std::size_t count) {
   void* at = mmap(nullptr, count * sizeof(T), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (at == MAP_FAILED) throw std::bad_alloc();
-  madvise(at, count * sizeof(T), MADV_HUGEPAGE);
   return {static_cast<T*>(at), count};
 }
 
