@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import cupy
 import numpy as np
 
-from grader.runner.gpu import TO_HOST, checked, to_device
+from grader.runner.gpu import TO_DEVICE, TO_HOST, checked, to_device
 from grader.runner.host import HostMemory, host_address
 from grader.runner.library import argument, load
 from grader.runner.round_trip import Operand, RoundTrip
@@ -149,6 +149,8 @@ class Case:
     def sweep(self, arm: str, contents: list[list[int]]) -> float:
         """Seconds of ``arm`` over all slots, without restoring; slot i holds ``contents[i]``: base, turn."""
         self._gpu.cold_cache_policy()
+        if self._host:
+            self._cross_bus()
         self._restore(contents)
         seconds = self._arms[arm]()
         self._gpu.runtime.settle()
@@ -165,6 +167,19 @@ class Case:
                 cuda.runtime.memcpy(target, self._slots[slot].device[place] + offset, count, TO_HOST)
             target += count
         return found
+
+    def _cross_bus(self) -> None:
+        """Copy the arrays to the device and back, as a call with host pointers must.
+
+        What has crossed the bus is in no cache of the host. Restoring it takes half as long again after a
+        call as after none, and the judge's clock, which sees both, would count that as the call's.
+        """
+        for slot in self._slots:
+            for array, device, host in zip(self._arrays, slot.device, slot.host, strict=True):
+                if array["read"]:
+                    cuda.runtime.memcpy(device, host, array["bytes"], TO_DEVICE)
+                if array["written"]:
+                    cuda.runtime.memcpy(host, device, array["bytes"], TO_HOST)
 
     def _restore(self, contents: list[list[int]]) -> None:
         table = pieces(self._places, self._sources, self._arrays, contents)

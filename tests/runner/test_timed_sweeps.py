@@ -156,11 +156,31 @@ def test_every_slot_computes_the_content_that_it_was_told(
             np.testing.assert_array_equal(whole(session, slot), wanted)
 
 
-def test_outputs_are_poisoned_before_every_sweep(timing: Any, library: Path) -> None:  # noqa: ANN401
-    session = opened(timing, library, "events")
+@pytest.mark.parametrize("method", ["events", "host"])
+def test_outputs_are_poisoned_before_every_sweep(timing: Any, library: Path, method: str) -> None:  # noqa: ANN401
+    session = opened(timing, library, method)
     session.sweep("submission", [Content(0, 0)] * SLOTS)
     session.sweep("nothing", [Content(0, 0)] * SLOTS)
     assert np.isnan(whole(session, 1)).all()
+
+
+@pytest.mark.parametrize(("method", "crossed"), [("events", []), ("host", ["to host", "to device"] * SLOTS)])
+def test_what_a_call_with_host_pointers_copies_crosses_the_bus_even_if_nothing_runs(
+    timing: Any,  # noqa: ANN401
+    library: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    method: str,
+    crossed: list[str],
+) -> None:
+    session = opened(timing, library, method)
+    kinds = {timing.TO_DEVICE: "to device", timing.TO_HOST: "to host"}
+    copied = []
+    monkeypatch.setattr(
+        fake_cupy.runtime, "memcpy", lambda *call: copied.append((call[2], kinds.get(call[3])))
+    )
+    session.sweep("nothing", [Content(0, 0)] * SLOTS)
+    arrays = [kind for size, kind in copied if size == 4 * ROWS * COLUMNS]
+    assert arrays == crossed
 
 
 def test_pieces_come_back_in_the_order_asked_for(timing: Any, library: Path) -> None:  # noqa: ANN401
