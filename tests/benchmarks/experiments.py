@@ -3,8 +3,8 @@
     python tests/benchmarks/experiments.py same|slower|border|calibrate [--times N] [--size small|large]
                                            [--problem P ...] [--seconds S] [--json F]
 
-    same       a kernel against itself, 200 times: nothing but "equal"
-    slower     against itself on 3 % fewer rows, 30 times: always FAIL
+    same       a kernel against itself, 200 times: no single look may find anything but "equal"
+    slower     against itself on 3 % fewer rows, 30 times: always FAIL, in as many looks as grading takes
     border     graded again at its own speed as target, 30 times: never both PASS and FAIL
     calibrate  what a target means to the reference, to naive kernels and to a homework with host pointers
 
@@ -37,7 +37,17 @@ from grader.devices.timed import Step
 from grader.judge import measure as measuring
 from grader.judge import speed
 from grader.judge.measure import Timing, measure
-from grader.judge.timing import BLOCKS, combined, decide, from_samples, interval
+from grader.judge.timing import (
+    BLOCKS,
+    PROCESSES,
+    Interval,
+    combined,
+    conclude,
+    decide,
+    from_samples,
+    interval,
+    pooled,
+)
 from grader.judge.verification import threads
 from grader.problems import load_all
 from grader.problems.distributions import build_cases
@@ -56,6 +66,7 @@ REFERENCE, NAIVE = ROOT / "reference", Path(__file__).parent / "naive"
 HOMEWORK = ROOT / "tests" / "handout" / "homework" / "src"
 ASSIGNMENT = "llm_systems_3"
 PER_PROCESS = 20  # gradings that share a process: starting one takes longer than they do
+DRAWS = 2000  # gradings at each target
 SEED = 20_240_607
 SHAPES: Mapping[str, Mapping[str, Mapping[str, int]]] = {
     "layernorm_forward": {
@@ -158,10 +169,11 @@ class Unverified:
         """Wait for nothing."""
 
 
-def gradings(timing: Timing, times: int) -> Iterator[CaseTimes]:
-    """The one case of ``timing`` again and again, ``PER_PROCESS`` times in each process.
+def gradings(timing: Timing, times: int, looks: int) -> Iterator[list[CaseTimes]]:
+    """The one case of ``timing`` graded again and again, ``PER_PROCESS`` times in each process.
 
-    What is asked is whether times can be told apart, so the reference's outputs are not compared.
+    Each grading takes as many looks as the judge wants, at most ``looks``. What is asked is whether times can
+    be told apart, so the reference's outputs are not compared.
     """
     (case,) = timing.problem.timing_cases(timing.seed)
     for process in range(-(-times // PER_PROCESS)):
@@ -169,26 +181,36 @@ def gradings(timing: Timing, times: int) -> Iterator[CaseTimes]:
             prepared = measuring._prepared(timing, case, "graph", Random(f"{SEED}/{process}"))
             sweeps = measuring._Sweeps(timing.problem, session, prepared, pool)
             sweeps._verifier = Unverified()
-            for number in range(min(PER_PROCESS, times - process * PER_PROCESS)):
-                yield sweeps.times(BLOCKS[0], 0.1 if number else 1.0)
+            warm_up = 1.0
+            for _ in range(min(PER_PROCESS, times - process * PER_PROCESS)):
+                seen: list[CaseTimes] = []
+                while len(seen) < looks and speed.verdict([[one] for one in seen], 1.0) is None:
+                    seen.append(sweeps.times(BLOCKS[len(seen)], warm_up))
+                    warm_up = 0.1
+                yield seen
 
 
-def _verdicts(bench: Bench, options: argparse.Namespace, share: float) -> dict[str, Any]:
+def _verdicts(bench: Bench, options: argparse.Namespace, share: float, looks: int) -> dict[str, Any]:
     """Gradings of the reference against itself on ``share`` of the rows, at the target 1."""
     found: dict[str, Any] = {}
     for problem_id in options.problem:
         for size in SHAPES[problem_id] if options.size is None else [options.size]:
             problem = one_shape(problem_id, size)
             timing = bench.against_itself(problem, share)
-            ratios, verdicts = [], Counter[str]()
-            for times in gradings(timing, options.times):
-                own = interval(times.values)
-                reasons = speed.doubts([times])
-                told = Verdict.UNTRUSTED if reasons else decide(own, times.floor.size, 1.0)
+            ratios, verdicts, taken = [], Counter[str](), Counter[int]()
+            for seen in gradings(timing, options.times, looks):
+                reasons = speed.doubts(seen)
+                together = pooled(seen)
+                own = interval(together.values)
+                told = speed.verdict([[one] for one in seen], 1.0)
+                if told is None:  # a single look: the judge would take more
+                    told = Verdict.UNTRUSTED if reasons else decide(own, together.floor.size, 1.0)
                 verdicts["equal" if told is Verdict.AMBIGUOUS else told.value] += 1
+                taken[len(seen)] += 1
                 ratios.append(math.exp(own.estimate))
                 found[f"{problem_id} {size}"] = {
                     "verdicts": dict(verdicts),
+                    "looks": dict(taken),
                     "ratios": ratios,
                     "cv": stdev(ratios) / fmean(ratios) if len(ratios) > 1 else None,
                     "reasons": [*found.get(f"{problem_id} {size}", {}).get("reasons", []), *reasons],
@@ -200,11 +222,11 @@ def _verdicts(bench: Bench, options: argparse.Namespace, share: float) -> dict[s
 
 
 def same(bench: Bench, options: argparse.Namespace) -> dict[str, Any]:
-    return _verdicts(bench, options, 1.0)
+    return _verdicts(bench, options, 1.0, looks=1)
 
 
 def slower(bench: Bench, options: argparse.Namespace) -> dict[str, Any]:
-    return _verdicts(bench, options, 1 / 1.03)
+    return _verdicts(bench, options, 1 / 1.03, looks=PROCESSES)
 
 
 def border(bench: Bench, options: argparse.Namespace) -> dict[str, Any]:
@@ -230,7 +252,38 @@ def border(bench: Bench, options: argparse.Namespace) -> dict[str, Any]:
             options.save(found)
             if options.late():
                 break
+        if len(found[problem_id]["processes"]) > 1:
+            found[problem_id]["both"] = both(found[problem_id]["processes"], options.times)
     return found
+
+
+def both(gradings: Sequence[Sequence[Sequence[float]]], times: int) -> float:
+    """How likely ``times`` gradings give both PASS and FAIL, at the target where that is likeliest.
+
+    Gradings are drawn from the intervals that processes left: a first process from the first ones, and so on.
+
+    Args:
+        gradings: estimate, low and high end, and floor of each process of each grading, as log ratios.
+        times: of which neither may come out beside the other.
+    """
+    random, worst = Random(SEED), 0.0
+    nth = [[one[place] for one in gradings if len(one) > place] for place in range(PROCESSES)]
+    middle = median(one[0][0] for one in gradings)
+    for target in (math.exp(middle + offset / 1000) for offset in range(-20, 21)):
+        counted = Counter(drawn(nth, target, random) for _ in range(DRAWS))
+        passed, failed = (counted[verdict] / DRAWS for verdict in (Verdict.PASS, Verdict.FAIL))
+        neither = (1 - passed) ** times + (1 - failed) ** times - (1 - passed - failed) ** times
+        worst = max(worst, 1 - neither)
+    return worst
+
+
+def drawn(nth: Sequence[Sequence[Sequence[float]]], target: float, random: Random) -> Verdict:
+    """The verdict of one grading whose n-th process is any of ``nth``'s n-th ones."""
+    votes: list[Verdict] = []
+    while (concluded := conclude(votes)) is None:
+        estimate, low, high, floor = random.choice(nth[len(votes)] or nth[0])
+        votes.append(decide(Interval(estimate, low, high), floor, target))
+    return concluded
 
 
 def calibrate(bench: Bench, options: argparse.Namespace) -> dict[str, Any]:
@@ -284,7 +337,10 @@ def table(name: str, found: Mapping[str, Any]) -> Iterator[str]:
             more = f"  target {row['target']:.3f}" if "target" in row else ""
             ratios = row.get("ratios") or row.get("speedups") or [math.nan]
             more += f"  median ratio {median(ratios):.4f}"
-            yield f"{what:28} {dict(row['verdicts'])}{spread}{more} {row.get('reasons', '')}"
+            if "both" in row:
+                more += f"  PASS and FAIL in as many at any target: {row['both']:.2%}"
+            looks = f"  looks {row['looks']}" if "looks" in row else ""
+            yield f"{what:28} {dict(row['verdicts'])}{looks}{spread}{more} {row.get('reasons', '')}"
 
 
 EXPERIMENTS: Mapping[str, tuple[Callable[[Bench, argparse.Namespace], dict[str, Any]], int]] = {
