@@ -164,30 +164,35 @@ def streaming(function: Any, problem: Problem, case: Case, given: Inputs) -> Lau
     return launch
 
 
-def compiled(problem: Problem) -> Way:
-    """PyTorch's own operator within torch.compile; the formula where an operator would stay what it is."""
+def compiled(problem: Problem, *, in_place: bool = False) -> Way:
+    """PyTorch's own operator within torch.compile; the formula where an operator would stay what it is.
+
+    With ``in_place`` the result replaces the first argument, as the launchers of softmax do it.
+    """
+    names = {
+        "softmax_forward": ("inp", "attn_mask"),
+        "softmax_backward": ("out_grad", "soft_inp"),
+        "layernorm_forward": ("inp", "scale", "bias"),
+        "layernorm_backward": ("out_grad", "inp", "gamma", "vars", "means"),
+    }[problem.id]
 
     def way(arrays: dict[str, torch.Tensor], given: Inputs) -> Launch:
-        function, arguments = _formula(problem.id, arrays, given)
+        future = bool(given.scalars.get("mask_future", False))
+        function = _compiled(f"{problem.id}, future" if future else problem.id, in_place=in_place)
+        arguments = [arrays[name] for name in names]
         return lambda: function(*arguments)
 
     return way
 
 
 @cache
-def _compiled(name: str) -> Any:  # noqa: ANN401
-    return torch.compile(_FORMULAS[name], dynamic=False)
+def _compiled(name: str, *, in_place: bool) -> Any:  # noqa: ANN401
+    formula = _FORMULAS[name]
 
+    def replaced(first: Any, *others: Any) -> Any:  # noqa: ANN401
+        return first.copy_(formula(first, *others))
 
-def _formula(name: str, arrays: Mapping[str, torch.Tensor], given: Inputs) -> tuple[Any, list[Any]]:
-    order = {
-        "softmax_forward": ("inp", "attn_mask"),
-        "softmax_backward": ("out_grad", "soft_inp"),
-        "layernorm_forward": ("inp", "scale", "bias"),
-        "layernorm_backward": ("out_grad", "inp", "gamma", "vars", "means"),
-    }[name]
-    future = bool(given.scalars.get("mask_future", False))
-    return _compiled(f"{name}, future" if future else name), [arrays[one] for one in order]
+    return torch.compile(replaced if in_place else formula, dynamic=False)
 
 
 def _softmax_formula(x: Any, mask: Any) -> Any:  # noqa: ANN401
@@ -265,6 +270,8 @@ def versions(lab: Lab, problem: Problem, *, compile_too: bool, candidates: bool)
         found["torch"] = lambda arrays, given: fused(arrays, given.scalars)
     if compile_too:
         found["torch.compile"] = compiled(problem)
+        if problem.id.startswith("softmax"):
+            found["compile, in place"] = compiled(problem, in_place=True)
     if theirs := liger(problem.id):
         found["Liger"] = theirs
     if candidates:
@@ -415,12 +422,12 @@ def table(found: Sequence[Measurement]) -> Iterator[str]:
     for problem in dict.fromkeys(one.problem for one in found):
         mine = [one for one in found if one.problem == problem]
         names = [name for name in dict.fromkeys(one.version for one in mine) if name != STREAM]
-        yield f"{problem:44} {'stream us':>10} " + " ".join(f"{name:>14}" for name in names)
+        yield f"{problem:44} {'stream us':>10} " + " ".join(f"{name:>17}" for name in names)
         for case in dict.fromkeys(one.shape for one in mine):
             here = {one.version: one for one in mine if one.shape == case}
             ceiling = here[STREAM].us
             cells = (
-                f"{here[name].us:7.2f} {ceiling / here[name].us:6.1%}" if name in here else " " * 14
+                f"{here[name].us:10.2f} {ceiling / here[name].us:6.1%}" if name in here else " " * 17
                 for name in names
             )
             yield f"{case:44} {ceiling:10.2f} " + " ".join(cells)

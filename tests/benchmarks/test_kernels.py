@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import kernels
 import pytest
+import torch
 from candidates import CANDIDATES
 
 from grader.problems import load_all
+from grader.problems.problem import Inputs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -75,6 +77,22 @@ def test_every_candidate_is_an_edit_of_the_reference_as_it_stands() -> None:
         assert candidate.text() != (kernels.REFERENCE / candidate.file).read_text()
         assert candidate.prediction
     assert len({candidate.id for candidate in CANDIDATES}) == len(CANDIDATES)
+
+
+def test_a_formula_in_place_leaves_its_result_where_its_first_argument_was(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(torch, "compile", lambda function, **_: function)
+    problem = load_all()["softmax_backward"]
+    arrays = {"out_grad": torch.tensor([[1.0, 3.0]]), "soft_inp": torch.tensor([[0.25, 0.75]])}
+    given = Inputs({}, {}, {})
+    kernels._compiled.cache_clear()
+    found = {}
+    for in_place in (False, True):
+        kernels.compiled(problem, in_place=in_place)(arrays, given)()
+        found[in_place] = arrays["out_grad"].tolist()
+    kernels._compiled.cache_clear()
+    assert found == {False: [[1.0, 3.0]], True: [[-0.375, 0.375]]}
 
 
 def test_the_table_gives_every_version_its_share_of_the_stream() -> None:
