@@ -7,21 +7,35 @@ namespace {
 
 using ptx::Space;
 
+// d[n][lane] = from[lane * N + n], and the reverse.
+template <class T, int N> SIM_INLINE void spread(T* const (&d)[N], const T* from) {
+#pragma GCC ivdep
+  for (u32 l = 0; l < lane_count; ++l) {
+    for (int n = 0; n < N; ++n) d[n][l] = from[l * N + n];
+  }
+}
+template <class T, int N> SIM_INLINE void interleave(T* to, const T* const (&s)[N]) {
+#pragma GCC ivdep
+  for (u32 l = 0; l < lane_count; ++l) {
+    for (int n = 0; n < N; ++n) to[l * N + n] = s[n][l];
+  }
+}
+
 template <class T, int N, Space S> SIM_INLINE void load_from(Warp& w, const Instruction& i, Access& a) {
   if (!allowed<S>(w, i, a)) return;
   if (S != Space::local && w.watched) watch(w, i, a);
   T* d[N];
   for (int n = 0; n < N; ++n) d[n] = at<T>(w, i.o[n]);
   if (S != Space::local && a.mask == all_lanes && a.shape == Access::Shape::contiguous) {
-    const T* from = reinterpret_cast<const T*>(place<S>(w, a.low, 0));
-#pragma GCC ivdep
-    for (u32 l = 0; l < lane_count; ++l) {
-      for (int n = 0; n < N; ++n) d[n][l] = from[l * N + n];
-    }
+    spread<T, N>(d, reinterpret_cast<const T*>(place<S>(w, a.low, 0)));
   } else if (S != Space::local && a.shape == Access::Shape::uniform) {
     T value[N];
     std::memcpy(value, place<S>(w, a.low, 0), sizeof value);
     for (int n = 0; n < N; ++n) each(d[n], a.mask, [&](u32) { return value[n]; });
+  } else if (N > 1 && a.mask == all_lanes) {  // rows that warps share: each lane's piece is moved as one
+    alignas(64) T gathered[lane_count * N];
+    for (u32 l = 0; l < lane_count; ++l) std::memcpy(gathered + l * N, place<S>(w, a.address[l], l), sizeof(T) * N);
+    spread<T, N>(d, gathered);
   } else {
     for (Mask m = a.mask; m; m &= m - 1) {
       const auto l = static_cast<u32>(std::countr_zero(m));
@@ -42,11 +56,11 @@ template <class T, int N, Space S> SIM_INLINE void store_to(Warp& w, const Instr
     watch(w, i, a);
   }
   if (S != Space::local && a.mask == all_lanes && a.shape == Access::Shape::contiguous) {
-    T* to = reinterpret_cast<T*>(place<S>(w, a.low, 0));
-#pragma GCC ivdep
-    for (u32 l = 0; l < lane_count; ++l) {
-      for (int n = 0; n < N; ++n) to[l * N + n] = s[n][l];
-    }
+    interleave<T, N>(reinterpret_cast<T*>(place<S>(w, a.low, 0)), s);
+  } else if (N > 1 && a.mask == all_lanes) {
+    alignas(64) T scattered[lane_count * N];
+    interleave<T, N>(scattered, s);
+    for (u32 l = 0; l < lane_count; ++l) std::memcpy(place<S>(w, a.address[l], l), scattered + l * N, sizeof(T) * N);
   } else {
     for (Mask m = a.mask; m; m &= m - 1) {
       const auto l = static_cast<u32>(std::countr_zero(m));
