@@ -21,9 +21,17 @@ template <class T, int N> SIM_INLINE void interleave(T* to, const T* const (&s)[
   }
 }
 
+// Blocks go through memory page by page, and a processor does not look ahead beyond a page.
+SIM_INLINE void fetch_ahead(const Access& a) {
+  constexpr u64 page = 4096;
+  constexpr u32 line = 64;
+  for (u32 l = 0; l < lane_count; l += line / a.size) __builtin_prefetch(reinterpret_cast<const void*>(a.address[l] + page));
+}
+
 template <class T, int N, Space S> SIM_INLINE void load_from(Warp& w, const Instruction& i, Access& a) {
   if (!allowed<S>(w, i, a)) return;
   if (S != Space::local && w.watched) watch(w, i, a);
+  if constexpr (S == Space::global && N > 1) fetch_ahead(a);
   T* d[N];
   for (int n = 0; n < N; ++n) d[n] = at<T>(w, i.o[n]);
   if (S != Space::local && a.mask == all_lanes && a.shape == Access::Shape::contiguous) {
