@@ -127,6 +127,29 @@ struct Checker {
     return true;
   }
 
+  // The two turns' reads of one granule. After nothing that is not ordered, both are kept; after one of another warp, that
+  // and the first.
+  void two_turns(unsigned lane, unsigned period, std::uint64_t g) {
+    const std::uint32_t floor = r.floor[w.number] << SharedRaces::thread_bits;
+    const std::uint32_t reader = r.reader[g], other = r.other_reader[g];
+    const std::uint32_t stamp = r.clock << SharedRaces::thread_bits | (w.number * lane_count + lane), site = i.site | (polls() ? polled : 0);
+    const auto of_this_warp = [&](std::uint32_t earlier) { return earlier >= floor && thread_of(earlier) / lane_count == w.number; };
+    if (reader < floor && other < floor) {
+      r.other_reader[g] = stamp;
+      r.other_site[g] = site;
+      r.reader[g] = stamp + period;
+    } else if (reader >= floor && !of_this_warp(reader) && !of_this_warp(other) && !ordered(r, reader, w.number, 0)) {
+      r.other_reader[g] = reader;
+      r.other_site[g] = r.reader_site[g];
+      r.reader[g] = stamp;
+    } else {
+      one(lane, g);
+      one(lane + period, g);
+      return;
+    }
+    r.reader_site[g] = site;
+  }
+
   // The store of another lane in this very instruction, of the same value.
   bool same_as_lane(std::uint32_t stamp, std::uint32_t site, unsigned lane) const {
     const std::uint32_t other = thread_of(stamp) % lane_count;
@@ -263,9 +286,12 @@ void check_shared(Warp& w, const Instruction& i, const Access& a) {
     }
     return;
   }
-  for (Mask m = checker.two_turns_suffice(period) ? (1u << 2 * period) - 1 : a.mask; m; m &= m - 1) {
+  const bool turns = checker.two_turns_suffice(period);
+  for (Mask m = turns ? (1u << period) - 1 : a.mask; m; m &= m - 1) {
     const auto l = static_cast<unsigned>(std::countr_zero(m));
-    for (std::uint64_t g = a.address[l] >> r.shift; g <= (a.address[l] + a.size - 1) >> r.shift; ++g) checker.one(l, g);
+    for (std::uint64_t g = a.address[l] >> r.shift; g <= (a.address[l] + a.size - 1) >> r.shift; ++g) {
+      if (turns) checker.two_turns(l, period, g); else checker.one(l, g);
+    }
   }
 }
 
