@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grader.simulator.driver import LIBRARIES, SOCKET_VARIABLE
+from grader.simulator.driver import LIBRARIES, SOCKET_VARIABLE, Simulator
 
 if TYPE_CHECKING:
     import socket
+    from collections.abc import Collection, Mapping
 
-    from grader.simulator.driver import Simulator
+    from grader.simulator.driver import Options
 
 FLAGS = ("-gencode", "arch=compute_80,code=compute_80", "--no-compress", "-lineinfo", "-cudart", "shared")
 CALL = "import ctypes, sys; print(getattr(ctypes.CDLL(sys.argv[1]), sys.argv[2])())"
@@ -40,3 +42,23 @@ def call_through(channel: socket.socket, library: Path, function: str) -> int:
         timeout=60,
     )
     return int(done.stdout) if done.returncode == 0 else done.returncode
+
+
+def marked_lines(source: str) -> Mapping[str, set[int]]:
+    """The lines that end with a comment of one word, by that word."""
+    lines: dict[str, set[int]] = {}
+    for number, line in enumerate(source.splitlines(), 1):
+        if mark := re.search(r"// (\w+)$", line):
+            lines.setdefault(mark[1], set()).add(number)
+    return lines
+
+
+def races(library: Path, function: str, options: Options, kinds: Collection[str]) -> list[set[int]]:
+    """The lines of each race that a function's kernels have; all findings must be of ``kinds``."""
+    with Simulator(options) as simulator:
+        simulator.load(library)
+        assert call(simulator, library, function) == 0
+        assert simulator.synchronize(10)
+        findings = simulator.take_findings()
+    assert {finding.kind for finding in findings} <= set(kinds)
+    return [{finding.line, *map(int, re.findall(r"\(line (\d+)\)", finding.message))} for finding in findings]

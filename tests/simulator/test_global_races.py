@@ -3,13 +3,12 @@
 A page has 1024 words here; each function launches one kernel on an array that fills two pages.
 """
 
-import re
 from pathlib import Path
 
 import pytest
-from built_programs import FLAGS, Compile, call
+from built_programs import FLAGS, Compile, marked_lines, races
 
-from grader.simulator.driver import Options, Order, Simulator
+from grader.simulator.driver import Options, Order
 
 SOURCE = """
 __global__ void rows_of_their_own(float* p, int*) { p[blockIdx.x * 32 + threadIdx.x] += 1; }
@@ -94,10 +93,7 @@ FUNCTION(halves_that_meet, 8)
 FUNCTION(handed_over, 2)
 FUNCTION(too_late, 2)
 """
-LINES = {
-    name: [n for n, line in enumerate(SOURCE.splitlines(), 1) if line.endswith(f"// {name}")]
-    for name in re.findall(r"// (\w+)$", SOURCE, re.MULTILINE)
-}
+LINES = marked_lines(SOURCE)
 EVERY_WAY = [
     pytest.param(Options(order=order, threads=threads), id=f"{order.name.lower()}, {threads} threads")
     for order in (Order.PROGRAM, Order.REVERSED)
@@ -110,23 +106,12 @@ def library(nvcc: Compile) -> Path:
     return nvcc(SOURCE, "races.so", *FLAGS, "--shared", "-Xcompiler", "-fPIC")
 
 
-def races(library: Path, kernel: str, options: Options) -> list[set[int]]:
-    """The lines of each race that is found."""
-    with Simulator(options) as simulator:
-        simulator.load(library)
-        assert call(simulator, library, f"run_{kernel}") == 0
-        assert simulator.synchronize(10)
-        findings = simulator.take_findings()
-    assert {finding.kind for finding in findings} <= {"race_global"}
-    return [{finding.line, *map(int, re.findall(r"\(line (\d+)\)", finding.message))} for finding in findings]
-
-
 @pytest.mark.parametrize("options", EVERY_WAY)
 @pytest.mark.parametrize("kernel", ["rows_of_their_own", "halves_of_a_warp", "handed_over"])
 def test_blocks_that_share_pages_and_no_words_do_not_race(
     kernel: str, options: Options, library: Path
 ) -> None:
-    assert races(library, kernel, options) == []
+    assert races(library, f"run_{kernel}", options, {"race_global"}) == []
 
 
 @pytest.mark.parametrize("options", EVERY_WAY)
@@ -134,6 +119,6 @@ def test_blocks_that_share_pages_and_no_words_do_not_race(
 def test_a_race_names_both_lines_whoever_had_the_page_before(
     kernel: str, options: Options, library: Path
 ) -> None:
-    found = races(library, kernel, options)
+    found = races(library, f"run_{kernel}", options, {"race_global"})
     assert found
-    assert all(lines == set(LINES[kernel]) for lines in found)
+    assert all(lines == LINES[kernel] for lines in found)
