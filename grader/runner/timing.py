@@ -171,8 +171,8 @@ class Case:
     def _cross_bus(self) -> None:
         """Copy the arrays to the device and back, as a call with host pointers must.
 
-        What has crossed the bus is in no cache of the host. Restoring it takes half as long again after a
-        call as after none, and the judge's clock, which sees both, would count that as the call's.
+        Restoring what has just crossed the bus takes up to half as long again as restoring what has not, and
+        the judge's clock would take that for time of the call's, as it comes after calls and not after none.
         """
         for slot in self._slots:
             for array, device, host in zip(self._arrays, slot.device, slot.host, strict=True):
