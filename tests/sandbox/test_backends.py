@@ -57,16 +57,16 @@ def _interpreter(sandbox: Sandbox) -> tuple[Path, tuple[Path, ...]]:
 
 
 def _alive(marker: str) -> bool:
-    return any(marker in path.read_bytes().decode(errors="replace") for path in _command_lines())
+    return any(marker in line for line in _command_lines())
 
 
-def _command_lines() -> Iterable[Path]:
+def _command_lines() -> Iterable[str]:
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
-            path.read_bytes()
-        except OSError:
+            line = path.read_bytes()
+        except OSError:  # it has ended meanwhile
             continue
-        yield path
+        yield line.decode(errors="replace")
 
 
 def test_files_go_in_and_results_come_out(sandbox: Sandbox) -> None:
