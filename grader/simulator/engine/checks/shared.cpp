@@ -87,6 +87,10 @@ struct Checker {
 
   // Reads what others may be writing, as it should.
   bool polls() const { return !a.write && (i.is_volatile || a.atomic); }
+  std::uint32_t site_of_read() const { return i.site | (polls() ? polled : 0); }
+  std::uint32_t stamp_of(unsigned lane) const { return r.clock << SharedRaces::thread_bits | (w.number * lane_count + lane); }
+  // Stamps below are ordered before every lane of the warp.
+  std::uint32_t floor() const { return r.floor[w.number] << SharedRaces::thread_bits; }
 
   // Two volatile accesses of different warps: a flag is handed over so. Within a warp they are no better than others.
   bool both_strong(std::uint32_t stamp, std::uint32_t site) const {
@@ -95,7 +99,7 @@ struct Checker {
 
   // A read with nothing written before it that matters: puts it beside the other readers. False: not so simple.
   bool read_quickly(std::uint64_t g, std::uint32_t stamp) {
-    const std::uint32_t floor = r.floor[w.number] << SharedRaces::thread_bits, own = thread_of(stamp);
+    const std::uint32_t floor = this->floor(), own = thread_of(stamp);
     if (r.updates && r.updater[g] >= floor && !polls()) return false;
     const std::uint32_t writer = r.writer[g], reader = r.reader[g];
     if (writer >= floor && thread_of(writer) != own) return false;
@@ -109,14 +113,14 @@ struct Checker {
       }
     }
     r.reader[g] = stamp;
-    r.reader_site[g] = i.site | (polls() ? polled : 0);
+    r.reader_site[g] = site_of_read();
     return true;
   }
 
   // Whether of a read that begins again after `period` lanes the first two turns say all: what was written is ordered
   // before every lane of the warp, and no lane of the other turns is the last reader.
   bool two_turns_suffice(unsigned period) const {
-    const std::uint32_t floor = r.floor[w.number] << SharedRaces::thread_bits;
+    const std::uint32_t floor = this->floor();
     if (2 * period >= lane_count || r.updates || r.in_flight || i.is_volatile) return false;
     for (unsigned l = 0; l < period; ++l) {
       for (std::uint64_t g = a.address[l] >> r.shift; g <= (a.address[l] + a.size - 1) >> r.shift; ++g) {
@@ -130,9 +134,7 @@ struct Checker {
   // The two turns' reads of one granule. After nothing that is not ordered, both are kept; after one of another warp, that
   // and the first.
   void two_turns(unsigned lane, unsigned period, std::uint64_t g) {
-    const std::uint32_t floor = r.floor[w.number] << SharedRaces::thread_bits;
-    const std::uint32_t reader = r.reader[g], other = r.other_reader[g];
-    const std::uint32_t stamp = r.clock << SharedRaces::thread_bits | (w.number * lane_count + lane), site = i.site | (polls() ? polled : 0);
+    const std::uint32_t floor = this->floor(), reader = r.reader[g], other = r.other_reader[g], stamp = stamp_of(lane), site = site_of_read();
     const auto of_this_warp = [&](std::uint32_t earlier) { return earlier >= floor && thread_of(earlier) / lane_count == w.number; };
     if (reader < floor && other < floor) {
       r.other_reader[g] = stamp;
@@ -162,7 +164,7 @@ struct Checker {
   }
 
   void one(unsigned lane, std::uint64_t g) {
-    const std::uint32_t stamp = r.clock << SharedRaces::thread_bits | (w.number * lane_count + lane);
+    const std::uint32_t stamp = stamp_of(lane);
     if (r.in_flight && r.filling[g]) return report_copy(w, i, a, lane, g);
     if (a.write || !read_quickly(g, stamp)) compare(lane, g, stamp);
   }
@@ -195,7 +197,7 @@ struct Checker {
         }
       }
       reader = stamp;
-      r.reader_site[g] = i.site | (polls() ? polled : 0);
+      r.reader_site[g] = site_of_read();
     }
   }
 };
