@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from grader.simulator.driver import Options
 
 FLAGS = ("-gencode", "arch=compute_80,code=compute_80", "--no-compress", "-lineinfo", "-cudart", "shared")
+LIBRARY = (*FLAGS, "--shared", "-Xcompiler", "-fPIC")
 CALL = "import ctypes, sys; print(getattr(ctypes.CDLL(sys.argv[1]), sys.argv[2])())"
 
 Compile = Callable[..., Path]

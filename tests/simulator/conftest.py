@@ -3,7 +3,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from built_programs import FLAGS, Compile
+from built_programs import LIBRARY, Compile
 
 PROGRAMS = Path(__file__).parent / "programs"
 
@@ -29,4 +29,4 @@ def nvcc(tmp_path_factory: pytest.TempPathFactory) -> Compile:
 
 @pytest.fixture(scope="session")
 def runtime_library(nvcc: Compile) -> Path:
-    return nvcc(PROGRAMS / "runtime.cu", "runtime.so", *FLAGS, "--shared", "-Xcompiler", "-fPIC")
+    return nvcc(PROGRAMS / "runtime.cu", "runtime.so", *LIBRARY)

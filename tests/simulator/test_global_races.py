@@ -6,7 +6,7 @@ A page has 1024 words here; each function launches one kernel on an array that f
 from pathlib import Path
 
 import pytest
-from built_programs import FLAGS, Compile, marked_lines, races
+from built_programs import LIBRARY, Compile, marked_lines, races
 
 from grader.simulator.driver import Options, Order
 
@@ -103,7 +103,7 @@ EVERY_WAY = [
 
 @pytest.fixture(scope="module")
 def library(nvcc: Compile) -> Path:
-    return nvcc(SOURCE, "races.so", *FLAGS, "--shared", "-Xcompiler", "-fPIC")
+    return nvcc(SOURCE, "races.so", *LIBRARY)
 
 
 @pytest.mark.parametrize("options", EVERY_WAY)

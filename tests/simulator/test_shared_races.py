@@ -6,12 +6,22 @@ Each function launches one kernel with one block; what each thread computes goes
 from pathlib import Path
 
 import pytest
-from built_programs import FLAGS, Compile, marked_lines, races
+from built_programs import LIBRARY, Compile, marked_lines, races
 
 from grader.simulator.driver import Options, Order
 
 SOURCE = """
-#define KERNEL(name) __global__ void name(float* out)
+template <class Kernel>
+int launched(Kernel kernel) {
+  float* out;
+  cudaMalloc(&out, 96 * sizeof(float));
+  kernel<<<1, 96>>>(out);
+  return cudaDeviceSynchronize();
+}
+#define KERNEL(name) \\
+  __global__ void name(float* out); \\
+  extern "C" int run_##name() { return launched(name); } \\
+  __global__ void name(float* out)
 #define SUMS \\
   __shared__ float sums[8]; \\
   const int t = threadIdx.x, lane = t % 32; \\
@@ -82,21 +92,6 @@ KERNEL(a_warp_meets_between_its_reads_and_writes) {
   if (lane == 13) sums[5] = read;
   out[t] = read;
 }
-
-template <class Kernel>
-int launched(Kernel kernel) {
-  float* out;
-  cudaMalloc(&out, 96 * sizeof(float));
-  kernel<<<1, 96>>>(out);
-  return cudaDeviceSynchronize();
-}
-#define FUNCTION(kernel) extern "C" int run_##kernel() { return launched(kernel); }
-FUNCTION(a_lane_writes_what_others_read)
-FUNCTION(a_lane_of_the_second_turn_writes)
-FUNCTION(the_last_warp_writes_what_all_have_read)
-FUNCTION(another_warp_writes_what_one_has_read_twice)
-FUNCTION(barriers_between_reads_and_writes)
-FUNCTION(a_warp_meets_between_its_reads_and_writes)
 """
 LINES = marked_lines(SOURCE)
 KINDS = {"race_shared", "race_warp"}
@@ -107,7 +102,7 @@ EITHER_WAY = [
 
 @pytest.fixture(scope="module")
 def library(nvcc: Compile) -> Path:
-    return nvcc(SOURCE, "races.so", *FLAGS, "--shared", "-Xcompiler", "-fPIC")
+    return nvcc(SOURCE, "races.so", *LIBRARY)
 
 
 @pytest.mark.parametrize("options", EITHER_WAY)
