@@ -119,6 +119,11 @@ class Lab:
         return ctypes.CDLL(str(library)).launch_stream
 
 
+def in_place(problem: Problem) -> list[str]:
+    """The arrays that a result replaces."""
+    return [p.name for p in problem.parameters if isinstance(p, ArrayParameter) and p.role == "inout"]
+
+
 def launcher(function: Any, problem: Problem, arrays: Mapping[str, torch.Tensor], given: Inputs) -> Launch:  # noqa: ANN401
     """A call of a C launcher on PyTorch's current stream."""
     arguments: list[Any] = []
@@ -143,10 +148,9 @@ def launcher(function: Any, problem: Problem, arrays: Mapping[str, torch.Tensor]
 
 def streaming(function: Any, problem: Problem, case: Case, given: Inputs) -> Launch:  # noqa: ANN401
     """A streaming kernel that reads and writes as many bytes as the case must."""
-    roles = {p.name: p.role for p in problem.parameters if isinstance(p, ArrayParameter)}
     sizes = {name: array.nbytes for name, array in given.arrays.items() if array is not None}
     written = sum(4 * math.prod(shape) for shape in given.outputs.values())
-    written += sum(size for name, size in sizes.items() if roles[name] == "inout")
+    written += sum(sizes[name] for name in in_place(problem))
     scale = problem.minimal_bytes(case) / (sum(sizes.values()) + written)
     reads, writes = (max(16, round(size * scale / 16) * 16) for size in (sum(sizes.values()), written))
     source = torch.zeros(reads // 4, device="cuda")
@@ -164,10 +168,10 @@ def streaming(function: Any, problem: Problem, case: Case, given: Inputs) -> Lau
     return launch
 
 
-def compiled(problem: Problem, *, in_place: bool = False) -> Way:
+def compiled(problem: Problem, *, replacing: bool = False) -> Way:
     """PyTorch's own operator within torch.compile; the formula where an operator would stay what it is.
 
-    With ``in_place`` the result replaces the first argument, as the launchers of softmax do it.
+    With ``replacing`` the result takes the place of the first argument, as the launchers of softmax do it.
     """
     names = {
         "softmax_forward": ("inp", "attn_mask"),
@@ -178,7 +182,7 @@ def compiled(problem: Problem, *, in_place: bool = False) -> Way:
 
     def way(arrays: dict[str, torch.Tensor], given: Inputs) -> Launch:
         future = bool(given.scalars.get("mask_future", False))
-        function = _compiled(f"{problem.id}, future" if future else problem.id, in_place=in_place)
+        function = _compiled(f"{problem.id}, future" if future else problem.id, replacing=replacing)
         arguments = [arrays[name] for name in names]
         return lambda: function(*arguments)
 
@@ -186,13 +190,13 @@ def compiled(problem: Problem, *, in_place: bool = False) -> Way:
 
 
 @cache
-def _compiled(name: str, *, in_place: bool) -> Any:  # noqa: ANN401
+def _compiled(name: str, *, replacing: bool) -> Any:  # noqa: ANN401
     formula = _FORMULAS[name]
 
     def replaced(first: Any, *others: Any) -> Any:  # noqa: ANN401
         return first.copy_(formula(first, *others))
 
-    return torch.compile(replaced if in_place else formula, dynamic=False)
+    return torch.compile(replaced if replacing else formula, dynamic=False)
 
 
 def _softmax_formula(x: Any, mask: Any) -> Any:  # noqa: ANN401
@@ -270,8 +274,8 @@ def versions(lab: Lab, problem: Problem, *, compile_too: bool, candidates: bool)
         found["torch"] = lambda arrays, given: fused(arrays, given.scalars)
     if compile_too:
         found["torch.compile"] = compiled(problem)
-        if problem.id.startswith("softmax"):
-            found["compile, in place"] = compiled(problem, in_place=True)
+        if in_place(problem):
+            found["compile, in place"] = compiled(problem, replacing=True)
     if theirs := liger(problem.id):
         found["Liger"] = theirs
     if candidates:
@@ -363,8 +367,9 @@ def shape(problem: Problem, sizes: Mapping[str, int]) -> Shape:
         }
         for _ in range(count)
     ]
-    written = {p.name for p in problem.parameters if isinstance(p, ArrayParameter) and p.role == "inout"}
-    return Shape(problem, case, given, sets, [{name: pristine[name] for name in written} for _ in sets])
+    return Shape(
+        problem, case, given, sets, [{name: pristine[name] for name in in_place(problem)} for _ in sets]
+    )
 
 
 def wrong(shape: Shape, way: Way, right: Way) -> str:

@@ -88,9 +88,9 @@ def test_a_formula_in_place_leaves_its_result_where_its_first_argument_was(
     given = Inputs({}, {}, {})
     kernels._compiled.cache_clear()
     found = {}
-    for in_place in (False, True):
-        kernels.compiled(problem, in_place=in_place)(arrays, given)()
-        found[in_place] = arrays["out_grad"].tolist()
+    for replacing in (False, True):
+        kernels.compiled(problem, replacing=replacing)(arrays, given)()
+        found[replacing] = arrays["out_grad"].tolist()
     kernels._compiled.cache_clear()
     assert found == {False: [[1.0, 3.0]], True: [[-0.375, 0.375]]}
 
