@@ -253,7 +253,7 @@ def border(bench: Bench, options: argparse.Namespace) -> dict[str, Any]:
             if options.late():
                 break
         if len(found[problem_id]["processes"]) > 1:
-            found[problem_id]["both"] = both(found[problem_id]["processes"], options.times)
+            found[problem_id]["both"] = both(found[problem_id]["processes"], options.times - 1)
     return found
 
 
