@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ctypes
 import time
+from functools import partial
 from random import SystemRandom
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ import numpy as np
 from grader.runner.gpu import TO_DEVICE, TO_HOST, checked, to_device
 from grader.runner.host import HostMemory, host_address
 from grader.runner.library import argument, load
+from grader.runner.ordered import Graph, joined
 from grader.runner.round_trip import Operand, RoundTrip
 
 if TYPE_CHECKING:
@@ -108,7 +110,7 @@ class Case:
         submission = self._submission(functions[header["entry_point"]], header["arguments"])
         self._arms: dict[str, Callable[[], float]] = {
             "nothing": lambda: 0.0,
-            "stream": self._by_graphs([self._captured(self._streaming(header["reads"], header["writes"]))]),
+            "stream": self._by_graphs([self._graph(self._streaming(header["reads"], header["writes"]))]),
         }
         if self._host:
             self._arms["baseline"] = self._by_host_clock(
@@ -116,13 +118,13 @@ class Case:
             )
             self._arms["submission"] = self._by_host_clock(submission)
         else:
-            replayed = {"baseline": _in_turn([self._baseline(slot, header["steps"]) for slot in self._slots])}
+            replayed = {"baseline": [self._baseline(slot, header["steps"]) for slot in self._slots]}
             if header["method"] == "graph":
                 replayed["submission"] = submission
             else:
                 self._arms["submission"] = self._by_events(submission)
             graphs = [  # in either order, lest one arm's always lie behind the other's
-                {arm: self._captured(replayed[arm]) for arm in RANDOM.sample(list(replayed), len(replayed))}
+                {arm: self._graph(replayed[arm]) for arm in RANDOM.sample(list(replayed), len(replayed))}
                 for _ in range(INSTANCES)
             ]
             for arm in replayed:
@@ -199,21 +201,18 @@ class Case:
             )
         cuda.runtime.deviceSynchronize()
 
-    def _submission(self, function: Any, arguments: list[Any]) -> Callable[[], None]:  # noqa: ANN401
+    def _submission(self, function: Any, arguments: list[Any]) -> list[Callable[[], None]]:  # noqa: ANN401
         handles = [0 if self._host else stream.ptr for stream in self._streams]  # see ``Server._handles``
-        calls = [
-            [
-                argument(kind, value, slot.host if self._host else slot.device, handles)
-                for kind, value in arguments
-            ]
+        return [
+            partial(
+                function,
+                *(
+                    argument(kind, value, slot.host if self._host else slot.device, handles)
+                    for kind, value in arguments
+                ),
+            )
             for slot in self._slots
         ]
-
-        def run() -> None:
-            for call in calls:
-                function(*call)
-
-        return run
 
     def _baseline(self, slot: Slot, steps: list[Header]) -> Callable[[], None]:
         pointers = [*slot.device, *(block.ptr for block in self._scratch)]
@@ -232,12 +231,12 @@ class Case:
 
         return run
 
-    def _round_trips(self, steps: list[Header], scratch: list[int]) -> Callable[[], None]:
+    def _round_trips(self, steps: list[Header], scratch: list[int]) -> list[Callable[[], None]]:
         """The baseline on host memory, every operation with copies of its own; temporaries lie there, too."""
         temporaries = self._temporaries.place(scratch, memoryview(bytearray(sum(scratch))))
         sizes = [*(array["bytes"] for array in self._arrays), *scratch]
         handles = [self._streams[0].ptr]
-        trips = []
+        trips: list[Callable[[], None]] = []
         for slot in self._slots:
             host = [*slot.host, *temporaries]
             for step in steps:
@@ -247,68 +246,51 @@ class Case:
                     for passed, (kind, value) in zip(arguments, step["arguments"], strict=True)
                     if kind == "array"
                 )
-                trips.append(RoundTrip(self._library[step["function"]], arguments, result, operands))
+                trip = RoundTrip(self._library[step["function"]], arguments, result, operands)
+                trips.append(partial(trip.run, cuda.runtime, self._streams[0].synchronize))
+        return trips
 
-        def run() -> None:
-            for trip in trips:
-                trip.run(cuda.runtime, self._streams[0].synchronize)
-
-        return run
-
-    def _streaming(self, reads: int, writes: int) -> Callable[[], None]:
+    def _streaming(self, reads: int, writes: int) -> list[Callable[[], None]]:
         """The streaming kernel over as many buffers as there are slots."""
         buffers = [(cuda.alloc(reads), cuda.alloc(writes)) for _ in self._slots]
         self._streamed = buffers  # the graph writes there as long as the case lives
         for source, _ in buffers:
             cuda.runtime.memset(source.ptr, 0, reads)
-        function = self._library["launch_stream"]
         stream = ctypes.c_void_p(self._streams[0].ptr)
+        return [
+            partial(
+                self._library["launch_stream"],
+                ctypes.c_void_p(source.ptr),
+                ctypes.c_longlong(reads),
+                ctypes.c_void_p(target.ptr),
+                ctypes.c_longlong(writes),
+                stream,
+            )
+            for source, target in buffers
+        ]
 
-        def run() -> None:
-            for source, target in buffers:
-                function(
-                    ctypes.c_void_p(source.ptr),
-                    ctypes.c_longlong(reads),
-                    ctypes.c_void_p(target.ptr),
-                    ctypes.c_longlong(writes),
-                    stream,
-                )
+    def _graph(self, calls: list[Callable[[], None]]) -> Graph:
+        return Graph(self._gpu.runtime, self._streams, calls)
 
-        return run
-
-    def _captured(self, launches: Callable[[], None]) -> Any:  # noqa: ANN401
-        """A graph of the launches."""
-        first = self._streams[0]
-        first.begin_capture(cuda.runtime.streamCaptureModeThreadLocal)
-        self._forked(launches)()
-        graph = first.end_capture()
-        graph.upload(first)
-        return graph
-
-    def _by_graphs(self, graphs: list[Any]) -> Callable[[], float]:
+    def _by_graphs(self, graphs: list[Graph]) -> Callable[[], float]:
         """Time a replay of one of the graphs, which one nobody knows."""
         return self._between_events(lambda: RANDOM.choice(graphs).launch(self._streams[0]))
 
-    def _by_events(self, launches: Callable[[], None]) -> Callable[[], float]:
-        """Call anew each time: what the launcher does on the host counts where the device waits for it."""
-        return self._between_events(self._forked(launches))
+    def _by_events(self, calls: list[Callable[[], None]]) -> Callable[[], float]:
+        """Call anew each time: what the launcher does on the host counts where the device waits for it.
 
-    def _forked(self, launches: Callable[[], None]) -> Callable[[], None]:
-        """Launches whose other streams are forked from the first and joined to it."""
-        first, others = self._streams[0], self._streams[1:]
+        A launch may begin before the launch ahead of it in its stream has ended, but not before other work
+        has: a byte is set between two calls, which takes about 1 us.
+        """
+        first, between = self._streams[0].ptr, cuda.alloc(1)
+        prepared = [joined(self._streams, call) for call in calls]
 
-        def run() -> None:
-            fork = cuda.Event(disable_timing=True)
-            fork.record(first)
-            for other in others:
-                other.wait_event(fork)
-            launches()
-            for other in others:
-                join = cuda.Event(disable_timing=True)
-                join.record(other)
-                first.wait_event(join)
+        def launch() -> None:
+            for call in prepared:
+                call()
+                cuda.runtime.memsetAsync(between.ptr, 0, 1, first)
 
-        return run
+        return self._between_events(launch)
 
     def _between_events(self, launch: Callable[[], None]) -> Callable[[], float]:
         start, end = cuda.Event(), cuda.Event()
@@ -323,10 +305,11 @@ class Case:
         return timed
 
     @staticmethod
-    def _by_host_clock(launches: Callable[[], None]) -> Callable[[], float]:
+    def _by_host_clock(calls: list[Callable[[], None]]) -> Callable[[], float]:
         def timed() -> float:
             start = time.perf_counter()
-            launches()
+            for call in calls:
+                call()
             cuda.runtime.deviceSynchronize()
             return time.perf_counter() - start
 
@@ -360,11 +343,3 @@ def pieces(
     second = np.stack([slots, source + sizes - ahead, ahead], -1)
     table = np.concatenate([first.reshape(-1, 3), second.reshape(-1, 3)])
     return np.ascontiguousarray(table[table[:, 2] > 0])
-
-
-def _in_turn(launches: list[Callable[[], None]]) -> Callable[[], None]:
-    def run() -> None:
-        for launch in launches:
-            launch()
-
-    return run

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 import time
 from types import SimpleNamespace
-from typing import Any, Self
+from typing import Self
 
 
 class CUDARuntimeError(Exception):
@@ -21,28 +22,11 @@ class Memory:
 class Stream:
     def __init__(self, *, non_blocking: bool = False) -> None:
         self.ptr = id(self) if non_blocking else 0
-        self.recorded: list[Any] | None = None
-
-    def begin_capture(self, _mode: int) -> None:
-        self.recorded = []
-
-    def end_capture(self) -> Graph:
-        return Graph()
 
     def wait_event(self, _event: Event) -> None:
         pass
 
     def synchronize(self) -> None:
-        pass
-
-
-class Graph:
-    """What ran while it was recorded is not run again: its outputs are in the slots already."""
-
-    def upload(self, _stream: Stream) -> None:
-        pass
-
-    def launch(self, _stream: Stream) -> None:
         pass
 
 
@@ -78,6 +62,8 @@ def nothing(*_: object) -> None:
     pass
 
 
+handles = itertools.count(1)
+# What ran while it was recorded is not run again by a graph: its outputs are in the slots already.
 libc = ctypes.CDLL(None)
 libc.malloc.restype, libc.malloc.argtypes = ctypes.c_void_p, (ctypes.c_size_t,)
 libc.free.argtypes = (ctypes.c_void_p,)
@@ -86,10 +72,18 @@ runtime = SimpleNamespace(
     CUDARuntimeError=CUDARuntimeError,
     deviceSynchronize=nothing,
     free=libc.free,
+    graphDestroy=nothing,
+    graphExecDestroy=nothing,
+    graphInstantiate=lambda _graph: next(handles),
+    graphLaunch=nothing,
+    graphUpload=nothing,
     malloc=libc.malloc,
     memGetInfo=lambda: (0, 0),
     memcpy=memcpy,
     memset=memset,
+    memsetAsync=memset,
+    streamBeginCapture=nothing,
+    streamEndCapture=lambda _stream: next(handles),
     streamCaptureModeThreadLocal=1,
 )
 cuda = SimpleNamespace(

@@ -68,13 +68,19 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Quiet:
-    """The calls of libcudart, none of which fails."""
+    """The calls of libcudart, none of which fails; notes what part of a graph is behind what other."""
+
+    def __init__(self) -> None:
+        self.parts: list[tuple[int, int]] = []
 
     def settle(self) -> None:
         pass
 
-    def call(self, *_: object) -> None:
-        pass
+    def call(self, name: str, *arguments: Any) -> None:  # noqa: ANN401
+        if name == "cudaGraphAddChildGraphNode":
+            node, _, ahead, count, part = arguments
+            node._obj.value = part.value
+            self.parts.append((part.value, ahead._obj.value if count.value else 0))
 
 
 class Direct:
@@ -122,8 +128,8 @@ def bases(seed: int) -> list[dict[str, Any]]:
     return [{"x": random.random((ROWS, COLUMNS), np.float32)} for _ in range(2)]
 
 
-def opened(timing: Any, library: Path, method: str) -> TimedSession:  # noqa: ANN401
-    fake = timing.Timer(importlib.import_module("grader.runner.gpu").Gpu(Quiet()))
+def opened(timing: Any, library: Path, method: str, runtime: Quiet | None = None) -> TimedSession:  # noqa: ANN401
+    fake = timing.Timer(importlib.import_module("grader.runner.gpu").Gpu(runtime or Quiet()))
     session = TimedSession(Direct(fake, load(str(library), ["launch_double"])))  # type: ignore[arg-type]
     memory = Memory.HOST if method == "host" else Memory.DEVICE
     session.prepare(plan(library, method, memory), bases(1))
@@ -229,8 +235,8 @@ def test_sweeps_of_an_arm_replay_several_graphs_alike_that_no_other_arm_has(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     session = opened(timing, library, "graph")
-    launched: list[fake_cupy.Graph] = []
-    monkeypatch.setattr(fake_cupy.Graph, "launch", lambda graph, _: launched.append(graph))
+    launched: list[int] = []
+    monkeypatch.setattr(fake_cupy.runtime, "graphLaunch", lambda graph, _: launched.append(graph))
     seen = {}
     for arm in ("baseline", "submission"):
         launched.clear()
@@ -239,3 +245,26 @@ def test_sweeps_of_an_arm_replay_several_graphs_alike_that_no_other_arm_has(
         seen[arm] = set(launched)
     assert [len(graphs) for graphs in seen.values()] == [timing.INSTANCES] * 2
     assert not seen["baseline"] & seen["submission"]
+
+
+def test_each_call_of_a_graph_is_a_graph_behind_the_one_before(timing: Any, library: Path) -> None:  # noqa: ANN401
+    runtime = Quiet()
+    opened(timing, library, "graph", runtime)
+    graphs = [runtime.parts[first : first + SLOTS] for first in range(0, len(runtime.parts), SLOTS)]
+    assert len(graphs) == 1 + 2 * timing.INSTANCES
+    for graph in graphs:
+        parts = [part for part, _ in graph]
+        assert [ahead for _, ahead in graph] == [0, *parts[:-1]]
+
+
+def test_something_lies_between_two_calls_that_are_made_anew(
+    timing: Any,  # noqa: ANN401
+    library: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    happened: list[str] = []
+    monkeypatch.setattr(fake_cupy.runtime, "memsetAsync", lambda *_: happened.append("other work"))
+    monkeypatch.setitem(globals(), "load", lambda *_: {"launch_double": lambda *_: happened.append("call")})
+    session = opened(timing, library, "events")
+    session.sweep("submission", [Content(0, 0)] * SLOTS)
+    assert happened == ["call", "other work"] * SLOTS
