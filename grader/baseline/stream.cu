@@ -1,5 +1,6 @@
 // The ceiling that a kernel is measured against: a streaming kernel that moves the same bytes, with float4 accesses and
 // nothing in between. Every element of the target is the sum of as many elements of the source as it takes to read all.
+// A thread asks for all that it can before it adds: where a launch is short, each further trip to memory would show.
 #include <cuda_runtime.h>
 
 constexpr int STREAM_THREADS = 256;
@@ -7,19 +8,27 @@ constexpr long long LARGE = 1 << 18;  // accesses of 16 bytes: below, more block
 
 __device__ float4 added(float4 a, float4 b) { return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w); }
 
-// IN_FLIGHT independent loads per thread hide the latency of memory.
-template <int IN_FLIGHT>
+// IN_FLIGHT elements of the target per thread, PARTS of the source's for each of them at a time.
+template <int IN_FLIGHT, int PARTS>
 __global__ void __launch_bounds__(STREAM_THREADS)
     ker_stream(const float4* source, long long reads, float4* target, long long writes) {
   const long long first = static_cast<long long>(blockIdx.x) * STREAM_THREADS * IN_FLIGHT + threadIdx.x;
-  float4 sum[IN_FLIGHT];
+  float4 sum[IN_FLIGHT] = {};
+  for (long long base = first; base < reads; base += PARTS * writes) {
+    float4 part[PARTS][IN_FLIGHT];
 #pragma unroll
-  for (int k = 0; k < IN_FLIGHT; ++k) sum[k] = make_float4(0, 0, 0, 0);
-  for (long long base = first; base < reads; base += writes) {
+    for (int p = 0; p < PARTS; ++p) {
 #pragma unroll
-    for (int k = 0; k < IN_FLIGHT; ++k) {
-      const long long at = base + k * STREAM_THREADS;
-      if (at < reads && first + k * STREAM_THREADS < writes) sum[k] = added(sum[k], source[at]);
+      for (int k = 0; k < IN_FLIGHT; ++k) {
+        const long long at = base + p * writes + k * STREAM_THREADS;
+        const bool mine = at < reads && first + k * STREAM_THREADS < writes;
+        part[p][k] = mine ? source[at] : make_float4(0, 0, 0, 0);
+      }
+    }
+#pragma unroll
+    for (int p = 0; p < PARTS; ++p) {
+#pragma unroll
+      for (int k = 0; k < IN_FLIGHT; ++k) sum[k] = added(sum[k], part[p][k]);
     }
   }
 #pragma unroll
@@ -33,10 +42,13 @@ __global__ void __launch_bounds__(STREAM_THREADS)
 extern "C" int launch_stream(const float4* source, long long read_bytes, float4* target, long long write_bytes,
                              cudaStream_t stream) {
   const long long reads = read_bytes / 16, writes = write_bytes / 16;
-  const int in_flight = writes < LARGE ? 1 : 4;
-  const long long per_block = STREAM_THREADS * in_flight;
+  const bool large = writes >= LARGE;
+  const long long per_block = STREAM_THREADS * (large ? 4 : 1);
   const unsigned blocks = static_cast<unsigned>((writes + per_block - 1) / per_block);
-  const auto kernel = in_flight == 1 ? ker_stream<1> : ker_stream<4>;
+  const auto kernel = large                 ? ker_stream<4, 1>
+                      : reads <= writes     ? ker_stream<1, 1>
+                      : reads <= 2 * writes ? ker_stream<1, 2>
+                                            : ker_stream<1, 4>;
   kernel<<<blocks, STREAM_THREADS, 0, stream>>>(source, reads, target, writes);
   return cudaGetLastError();
 }

@@ -1,0 +1,64 @@
+"""The streaming kernel on the simulator: it reads all of the source once, and writes all of the target."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import grader
+from grader.simulator.simulate import simulate
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+SOURCE = Path(grader.__file__).parent / "baseline" / "stream.cu"
+PROGRAM = """
+#include SOURCE
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+int main(int, char** given) {
+  const long long reads = atoll(given[1]), writes = atoll(given[2]);
+  std::vector<float> source(4 * reads), wanted(4 * writes), got(4 * writes);
+  for (long long i = 0; i < 4 * reads; ++i) wanted[i % (4 * writes)] += source[i] = i % 1009;
+  float4 *from, *to;
+  cudaMalloc(&from, 16 * reads), cudaMalloc(&to, 16 * writes);
+  cudaMemcpy(from, source.data(), 16 * reads, cudaMemcpyHostToDevice);
+  const int code = launch_stream(from, 16 * reads, to, 16 * writes, nullptr);
+  cudaMemcpy(got.data(), to, 16 * writes, cudaMemcpyDeviceToHost);
+  puts(code == 0 && got == wanted ? "right" : "wrong");
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> str:
+    built = tmp_path_factory.mktemp("stream") / "program"
+    built.with_suffix(".cu").write_text(PROGRAM.replace("SOURCE", f'"{SOURCE}"'))
+    options = ["-cudart", "shared", "--no-compress", "-gencode", "arch=compute_80,code=compute_80"]
+    subprocess.run(["nvcc", *options, "-o", built, built.with_suffix(".cu")], check=True)
+    return str(built)
+
+
+SIZES: Mapping[str, tuple[int, int]] = {
+    "one": (1, 1),
+    "fewer reads": (700, 1000),
+    "as many": (1000, 1000),
+    "a few more": (1001, 1000),
+    "twice": (2000, 1000),
+    "more than twice": (2100, 1000),
+    "more than four times": (4700, 1000),
+    "large, twice": (2 << 18, 1 << 18),
+    "large, a few more": ((1 << 18) + 7, 1 << 18),
+}
+
+
+@pytest.mark.parametrize("sizes", SIZES.values(), ids=SIZES)
+def test_every_element_is_read_once_and_added_where_it_belongs(
+    program: str, sizes: tuple[int, int], capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert simulate([program, *map(str, sizes)], json_path=None, leak_check=False) == 0
+    assert capfd.readouterr().out == "right\n"
