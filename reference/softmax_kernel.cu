@@ -2,7 +2,8 @@
 //
 // What it teaches: a row that stays in registers crosses the memory bus once. Everything else follows from that.
 //
-//   ker_attn_softmax       eight keys per thread, so a warp per row of 256; maximum and sum by shuffles
+//   ker_attn_softmax       eight keys per thread, so a warp per row of 256; maximum and sum by shuffles. Sixteen in rows of
+//                          more than 1024 with mask_future, which has fewer keys to read
 //   ker_attn_softmax_lt32  rows of at most 32 keys: eight threads per row, four rows per warp, so no lane idles
 //   ker_attn_softmax_bw    the same shape for the gradient, which needs one reduction only
 //
@@ -173,7 +174,7 @@ static bool aligned(const void* pointer) { return reinterpret_cast<std::uintptr_
 template <int WIDTH>
 static void softmax(float* inp, const float* attn_mask, int rows, int rows_per_mask, int from_len, int to_len,
                     bool mask_future, cudaStream_t stream) {
-  with_bucket(to_len, [=](auto bucket) {
+  const auto launch = [=](auto bucket) {
     using B = decltype(bucket);
     const unsigned blocks = blocks_for(rows, B::ROWS);
     if constexpr (B::KEYS == 4) {
@@ -183,6 +184,16 @@ static void softmax(float* inp, const float* attn_mask, int rows, int rows_per_m
       ker_attn_softmax<B, WIDTH>
           <<<blocks, B::THREADS, 0, stream>>>(inp, attn_mask, rows, rows_per_mask, from_len, to_len, mask_future);
     }
+  };
+  with_bucket(to_len, [=](auto bucket) {
+    using B = decltype(bucket);
+    if constexpr (B::GROUP >= 256) {
+      if (mask_future) {  // hides half of the keys: half of the threads, or most of a block's time is its start
+        launch(Bucket<B::GROUP / 2, 2 * B::KEYS>{});
+        return;
+      }
+    }
+    launch(bucket);
   });
 }
 

@@ -299,6 +299,22 @@ MUTANTS = (
         "takes the row of the whole tensor",
     ),
     _fw(
+        "future-sees-128",
+        "masks",
+        _DIAGONAL,
+        "visible = min(min(length, 128), query + 1);",
+        "the first 128 keys are seen at most, as if a row had one block of them",
+        FUTURE,
+    ),
+    _fw(
+        "future-half-a-row",
+        "masks",
+        "launch(Bucket<B::GROUP / 2, 2 * B::KEYS>{});",
+        "launch(Bucket<B::GROUP / 2, B::KEYS>{});",
+        "half of the threads, each with as many keys as before",
+        FUTURE,
+    ),
+    _fw(
         "diagonal-in-chunk",
         "masks",
         "if (key + w >= visible) value[c][w] = -INFINITY;",
@@ -1182,8 +1198,8 @@ MUTANTS = (
     _lb(
         "bucket-8192",
         "buckets",
-        "launch(Bucket<512, 2>{});\n  else if (hidden_dim <= 8192) launch(Bucket<512, 4>{});",
-        "launch(Bucket<512, 2>{});\n  else if (hidden_dim <= 8192) launch(Bucket<512, 2>{});",
+        "launch(Bucket<512, 1>{});\n  else if (hidden_dim <= 4096) launch(Bucket<512, 2>{});\n  else if (hidden_dim <= 8192) launch(Bucket<512, 4>{});",
+        "launch(Bucket<512, 1>{});\n  else if (hidden_dim <= 4096) launch(Bucket<512, 2>{});\n  else if (hidden_dim <= 8192) launch(Bucket<512, 2>{});",
         "columns from 4096 on",
         LARGE,
         "were never written",
