@@ -401,6 +401,7 @@ def measure(
             one = shape(problem, sizes)
             if only and not any(text in f"{problem_id} {one.case.name}" for text in only):
                 continue
+            torch.compiler.reset()  # it gives up on a function once it has compiled it for eight shapes
             launches = {STREAM: [streaming(lab.stream, problem, one.case, one.given) for _ in one.sets]}
             for version, way in ways.items():
                 if version in {candidate.id for candidate in CANDIDATES} and (
