@@ -15,20 +15,13 @@ __global__ void __launch_bounds__(STREAM_THREADS)
   const long long first = static_cast<long long>(blockIdx.x) * STREAM_THREADS * IN_FLIGHT + threadIdx.x;
   float4 sum[IN_FLIGHT] = {};
   for (long long base = first; base < reads; base += PARTS * writes) {
-    float4 part[PARTS][IN_FLIGHT];
 #pragma unroll
     for (int p = 0; p < PARTS; ++p) {
 #pragma unroll
       for (int k = 0; k < IN_FLIGHT; ++k) {
         const long long at = base + p * writes + k * STREAM_THREADS;
-        const bool mine = at < reads && first + k * STREAM_THREADS < writes;
-        part[p][k] = mine ? source[at] : make_float4(0, 0, 0, 0);
+        if (at < reads && first + k * STREAM_THREADS < writes) sum[k] = added(sum[k], source[at]);
       }
-    }
-#pragma unroll
-    for (int p = 0; p < PARTS; ++p) {
-#pragma unroll
-      for (int k = 0; k < IN_FLIGHT; ++k) sum[k] = added(sum[k], part[p][k]);
     }
   }
 #pragma unroll
