@@ -369,10 +369,11 @@ def incomplete_reduction(evidence: Evidence, formulas: Mapping[str, Array]) -> s
     for threads in THREADS:
         for width in WIDTHS[: 1 if threads == 1 else None]:
             owner = np.arange(shape[1]) // width % threads
-            if np.bincount(owner).mean() < 3:
-                continue
+            few = 3 * rows.size * np.unique(owner).size  # what is 0 fits any factor
             for text, direction in directions.items():
-                if np.isfinite(direction).all() and _shared(error, direction, owner, slack, wrong[rows]):
+                if not np.isfinite(direction).all() or np.count_nonzero(direction) < few:
+                    continue
+                if _shared(error, direction, owner, slack, wrong[rows]):
                     return _disagreement(threads, width, text)
     return None
 
