@@ -37,7 +37,8 @@ class Graph:
             )
             cuda.runtime.graphDestroy(part)  # the node has a copy
         self._instance = cuda.runtime.graphInstantiate(whole.value)
-        weakref.finalize(self, cuda.runtime.graphExecDestroy, self._instance)
+        destroyed = weakref.finalize(self, cuda.runtime.graphExecDestroy, self._instance)
+        destroyed.atexit = False  # type: ignore[misc]  # a property; CUDA may be gone by then
         cuda.runtime.graphDestroy(whole.value)
         cuda.runtime.graphUpload(self._instance, streams[0].ptr)
 
