@@ -21,6 +21,8 @@ from grader.devices.profile import ProfileError
 from grader.judge.diagnosis import NOTHING_WRITTEN
 from grader.judge.measure import Measured
 from grader.judge.pytorch import Others
+from grader.problems.problem import MEMORY_GROUP
+from grader.reports.causes import places
 from grader.results import PerformanceResult
 from grader.verdict import Verdict
 
@@ -158,6 +160,24 @@ def test_a_finding_takes_the_memory_group_even_where_the_numbers_are_right(submi
     source = findings[0].source
     assert source is not None
     assert source.lines[findings[0].line - source.first].strip()
+
+
+def test_a_launch_that_may_begin_too_early_takes_the_memory_group(submission: Path) -> None:
+    spoil(
+        submission / "softmax_kernel.cu",
+        "    ker_attn_softmax_bw<B, WIDTH><<<blocks, B::THREADS, 0, stream>>>(",
+        "    cudaLaunchAttribute early = {};\n"
+        "    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;\n"
+        "    early.val.programmaticStreamSerializationAllowed = 1;\n"
+        "    cudaLaunchConfig_t config = {dim3(blocks), dim3(B::THREADS), 0, stream, &early, 1};\n"
+        "    cudaLaunchKernelEx(&config, ker_attn_softmax_bw<B, WIDTH>, ",
+    )
+    result = grade(submission, "softmax_backward").problems[0]
+    verdicts = {group.name: group.verdict for group in result.correctness.groups}
+    assert verdicts.pop(MEMORY_GROUP) is Verdict.FAIL
+    assert set(verdicts.values()) == {Verdict.PASS}
+    assert result.verdict is Verdict.FAIL
+    assert {place.kind for place in places(result)} == {"early_launch"}
 
 
 def test_a_bench_that_remembers_judges_as_one_that_does_not(submission: Path) -> None:

@@ -109,6 +109,7 @@ struct Launch {
   std::vector<std::byte> parameters;  // laid out as KernelInfo says
   std::uint64_t stream = 0;           // for messages and cross-stream races
   bool cooperative = false;
+  bool early = false;  // it may begin before the launch ahead of it in its stream has ended
 };
 
 struct Ran {

@@ -19,7 +19,7 @@ namespace sim {
 
 static_assert(std::endian::native == std::endian::little, "frames are little-endian");
 
-inline constexpr std::uint32_t protocol_version = 1;
+inline constexpr std::uint32_t protocol_version = 2;
 inline constexpr std::size_t copy_chunk = std::size_t{16} << 20;  // longer copies travel as several frames
 inline constexpr std::size_t frame_limit = std::size_t{64} << 20;
 
@@ -44,7 +44,7 @@ enum class Ask : std::uint32_t {
   copy_out,             // u64 stream, from, pitch, width, height, extent -> bytes
   copy,                 // u64 stream, to, to pitch, from, from pitch, width, height, u8 wait
   fill,                 // u64 stream, to, pitch, width, height, u8 value
-  launch,               // no reply: u64 host function, u32 grid[3], block[3], u64 shared, stream, u8 cooperative, bytes
+  launch,               // no reply: u64 host function, u32 grid[3], block[3], u64 shared, stream, u8 cooperative, early, bytes
   launch_checked,       // the same with a reply that comes before the kernel runs
   stream_create,        // u32 flags -> u64 stream
   stream_destroy,       // u64 stream

@@ -62,23 +62,28 @@ std::vector<std::byte> pack(const char* call, const void* function, void** argum
   return packed;
 }
 
+struct Manner {
+  bool cooperative = false, early = false;
+};
+
 Question launch_question(Ask what, const char* call, const void* function, Dim3 grid, Dim3 block, void** arguments,
-                         std::size_t shared, Stream stream, bool cooperative) {
+                         std::size_t shared, Stream stream, Manner manner) {
   Question question(what, call);
   question.put(reinterpret_cast<std::uint64_t>(function));
   for (const auto n : {grid.x, grid.y, grid.z, block.x, block.y, block.z}) question.put(n);
-  question.put(std::uint64_t{shared}).put(stream_id(stream)).put(std::uint8_t{cooperative});
+  question.put(std::uint64_t{shared}).put(stream_id(stream));
+  question.put(std::uint8_t{manner.cooperative}).put(std::uint8_t{manner.early});
   question.bytes(pack(call, function, arguments));
   return question;
 }
 
 Error launch_checked(const char* call, const void* function, Dim3 grid, Dim3 block, void** arguments,
-                     std::size_t shared, Stream stream, bool cooperative = false) {
-  return run(launch_question(Ask::launch_checked, call, function, grid, block, arguments, shared, stream, cooperative));
+                     std::size_t shared, Stream stream, Manner manner = {}) {
+  return run(launch_question(Ask::launch_checked, call, function, grid, block, arguments, shared, stream, manner));
 }
 
 Error launch(const void* function, Dim3 grid, Dim3 block, void** arguments, std::size_t shared, Stream stream) {
-  auto question = launch_question(Ask::launch, "cudaLaunchKernel", function, grid, block, arguments, shared, stream, false);
+  auto question = launch_question(Ask::launch, "cudaLaunchKernel", function, grid, block, arguments, shared, stream, {});
   tell(question);
   expect_launch_error();
   return sim::success;
@@ -87,18 +92,20 @@ Error launch(const void* function, Dim3 grid, Dim3 block, void** arguments, std:
 Error launch_configured(const char* call, const LaunchConfig* config, const void* function, void** arguments,
                         bool thread_stream) {
   if (config == nullptr) return remember(sim::invalid_value);
-  constexpr int ignored = 0, access_policy = 1, cooperative = 2, priority = 8;
-  bool together = false;
+  constexpr int ignored = 0, access_policy = 1, cooperative = 2, early = 6, priority = 8;
+  Manner manner;
   for (unsigned i = 0; i < config->attribute_count; ++i) {
     const auto& attribute = config->attributes[i];
     if (attribute.id == cooperative) {
-      together = attribute.value != 0;
+      manner.cooperative = attribute.value != 0;
+    } else if (attribute.id == early) {
+      manner.early = attribute.value != 0;
     } else if (attribute.id != ignored && attribute.id != access_policy && attribute.id != priority) {
       return unsupported("cudaLaunchKernelExC_with_this_attribute");
     }
   }
   const auto stream = thread_stream ? per_thread(config->stream) : config->stream;
-  return launch_checked(call, function, config->grid, config->block, arguments, config->shared, stream, together);
+  return launch_checked(call, function, config->grid, config->block, arguments, config->shared, stream, manner);
 }
 
 struct Configuration {
@@ -235,11 +242,12 @@ CUDART_API Error cudaLaunchKernel_ptsz(const void* kernel, Dim3 grid, Dim3 block
 }
 CUDART_API Error cudaLaunchCooperativeKernel(const void* kernel, Dim3 grid, Dim3 block, void** arguments,
                                              std::size_t shared, Stream stream) {
-  return launch_checked(__func__, kernel, grid, block, arguments, shared, stream, true);
+  return launch_checked(__func__, kernel, grid, block, arguments, shared, stream, {.cooperative = true});
 }
 CUDART_API Error cudaLaunchCooperativeKernel_ptsz(const void* kernel, Dim3 grid, Dim3 block, void** arguments,
                                                   std::size_t shared, Stream stream) {
-  return launch_checked("cudaLaunchCooperativeKernel", kernel, grid, block, arguments, shared, per_thread(stream), true);
+  return launch_checked("cudaLaunchCooperativeKernel", kernel, grid, block, arguments, shared, per_thread(stream),
+                        {.cooperative = true});
 }
 CUDART_API Error cudaLaunchKernelExC(const LaunchConfig* config, const void* kernel, void** arguments) {
   return launch_configured(__func__, config, kernel, arguments, false);

@@ -64,6 +64,7 @@ struct KernelCode {
   std::uint32_t launch_bank_bytes = 0, static_shared = 0, shared_granule = 4;
   std::uint32_t local_bytes = 0;  // per thread, all calls together
   std::unordered_map<std::uint32_t, std::uint32_t> function_by_number;
+  bool waits_for_launch_ahead = false;  // somewhere
 };
 
 // What decoding needs to know of the module's memory.

@@ -56,7 +56,7 @@ void fill_launch_bank(LaunchState& s, Address workspace) {
   each(L::lanemask_le, [](auto l) { return (1u << l) | ((1u << l) - 1); });
   each(L::lanemask_gt, [](auto l) { return ~((1u << l) | ((1u << l) - 1)); });
   each(L::lanemask_ge, [](auto l) { return ~((1u << l) - 1); });
-  const auto& [kernel, grid, block, dynamic, parameters, stream, cooperative] = s.launch;
+  const auto& [kernel, grid, block, dynamic, parameters, stream, cooperative, early] = s.launch;
   put(L::ntid_x, block.x);
   put(L::ntid_y, block.y);
   put(L::ntid_z, block.z);

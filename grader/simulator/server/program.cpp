@@ -479,6 +479,7 @@ std::uint32_t Program::launch(std::string_view call, Reader& in) {
   launch.dynamic_shared = static_cast<std::uint32_t>(std::min<std::uint64_t>(shared, 0xFFFF'FFFF));
   launch.stream = in.take<std::uint64_t>();
   launch.cooperative = in.take<std::uint8_t>() != 0;
+  launch.early = in.take<std::uint8_t>() != 0;
   const auto parameters = in.bytes();
   launch.parameters.assign(parameters.begin(), parameters.end());
   if (fault_.code != success) return fault_.code;

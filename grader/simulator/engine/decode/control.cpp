@@ -33,6 +33,11 @@ void Decoder::sleep(const Words&) { emit(handler("nothing"), {}).flow = Flow::yi
 
 void Decoder::nothing(const Words&) { emit(handler("nothing"), {}); }
 
+void Decoder::depend(const Words& words) {
+  program.waits_for_launch_ahead |= has(words, "wait");
+  nothing(words);
+}
+
 void Decoder::fence_(const Words&) { emit(fence, {}); }
 
 Area Decoder::area_of(const Operand& o) const {

@@ -90,6 +90,7 @@ struct Decoder : OperandDecoder {
   void trap(const Words&);
   void sleep(const Words&);
   void nothing(const Words&);
+  void depend(const Words&);
   void fence_(const Words&);
   Area area_of(const Operand& o) const;
   void call(const Words&);
