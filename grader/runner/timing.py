@@ -26,7 +26,7 @@ from grader.runner.ordered import Graph, joined
 from grader.runner.round_trip import Operand, RoundTrip
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     import numpy.typing as npt
 
@@ -217,28 +217,23 @@ class Case:
     def _baseline(self, slot: Slot, steps: list[Header]) -> Callable[[], None]:
         pointers = [*slot.device, *(block.ptr for block in self._scratch)]
         handles = [self._streams[0].ptr]
-        calls = [
-            (
+        return _in_turn(
+            partial(
                 self._library[step["function"]],
-                [argument(kind, value, pointers, handles) for kind, value in step["arguments"]],
+                *(argument(kind, value, pointers, handles) for kind, value in step["arguments"]),
             )
             for step in steps
-        ]
-
-        def run() -> None:
-            for function, arguments in calls:
-                function(*arguments)
-
-        return run
+        )
 
     def _round_trips(self, steps: list[Header], scratch: list[int]) -> list[Callable[[], None]]:
         """The baseline on host memory, every operation with copies of its own; temporaries lie there, too."""
         temporaries = self._temporaries.place(scratch, memoryview(bytearray(sum(scratch))))
         sizes = [*(array["bytes"] for array in self._arrays), *scratch]
         handles = [self._streams[0].ptr]
-        trips: list[Callable[[], None]] = []
+        calls = []
         for slot in self._slots:
             host = [*slot.host, *temporaries]
+            trips = []
             for step in steps:
                 arguments = [argument(kind, value, host, handles) for kind, value in step["arguments"]]
                 result, *operands = (
@@ -248,7 +243,8 @@ class Case:
                 )
                 trip = RoundTrip(self._library[step["function"]], arguments, result, operands)
                 trips.append(partial(trip.run, cuda.runtime, self._streams[0].synchronize))
-        return trips
+            calls.append(_in_turn(trips))
+        return calls
 
     def _streaming(self, reads: int, writes: int) -> list[Callable[[], None]]:
         """The streaming kernel over as many buffers as there are slots."""
@@ -279,8 +275,8 @@ class Case:
     def _by_events(self, calls: list[Callable[[], None]]) -> Callable[[], float]:
         """Call anew each time: what the launcher does on the host counts where the device waits for it.
 
-        A launch may begin before the launch ahead of it in its stream has ended, but not before other work
-        has: a byte is set between two calls, which takes about 1 us.
+        A launch may begin before the launch ahead of it in its stream has ended, but not before work of
+        another kind has: a byte is set between two calls, which takes about 1 us.
         """
         first, between = self._streams[0].ptr, cuda.alloc(1)
         prepared = [joined(self._streams, call) for call in calls]
@@ -310,7 +306,7 @@ class Case:
             start = time.perf_counter()
             for call in calls:
                 call()
-            cuda.runtime.deviceSynchronize()
+                cuda.runtime.deviceSynchronize()
             return time.perf_counter() - start
 
         return timed
@@ -343,3 +339,13 @@ def pieces(
     second = np.stack([slots, source + sizes - ahead, ahead], -1)
     table = np.concatenate([first.reshape(-1, 3), second.reshape(-1, 3)])
     return np.ascontiguousarray(table[table[:, 2] > 0])
+
+
+def _in_turn(calls: Iterable[Callable[[], None]]) -> Callable[[], None]:
+    prepared = list(calls)
+
+    def run() -> None:
+        for call in prepared:
+            call()
+
+    return run

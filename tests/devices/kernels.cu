@@ -1,6 +1,8 @@
 // Kernels and launchers for the sim: right, and wrong in each way that the device must name.
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <vector>
 
 __global__ void scale(float* out, const float* in, int n, float factor) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -47,6 +49,13 @@ void launch_host(float* out, const float* in, int n, float factor, cudaStream_t 
   cudaMemcpy(out, device_out, n * sizeof(float), cudaMemcpyDeviceToHost);
   cudaFree(device_out);
   cudaFree(device_in);
+}
+// Returns while the result is on its way to where it belongs.
+void launch_host_later(float* out, const float* in, int n, float factor, cudaStream_t stream) {
+  static std::vector<float> result;
+  result.resize(n);
+  launch_host(result.data(), in, n, factor, stream);
+  cudaLaunchHostFunc(stream, [](void* target) { std::copy(result.begin(), result.end(), static_cast<float*>(target)); }, out);
 }
 void launch_strided(float* out, const float* in, int n) { strided<<<1, 32>>>(out, in, n); }
 void launch_beyond(float* out, int n) { beyond<<<1, 1>>>(out, n); }

@@ -38,6 +38,7 @@ pytestmark = [
 
 NAMES = (
     *("launch_scale", "launch_ordered", "launch_unordered", "launch_host", "launch_strided"),
+    "launch_host_later",
     *("launch_beyond", "launch_add", "launch_spin", "launch_say", "launch_shout", "launch_nothing"),
     *("touch_on_host", "leave"),
 )
@@ -108,6 +109,13 @@ def test_outputs_of_fresh_inputs_in_both_memories(
         assert answer.findings == ()
 
 
+def test_a_result_in_host_memory_counts_if_it_is_there_when_the_call_returns(session: SimSession) -> None:
+    arguments = (output(), data(), SIZE, ScalarArgument("f", "float", 2.0), StreamArgument("s", 0))
+    late = ask(session, "launch_host_later", *arguments, memory=Memory.HOST, schedule=Schedule.LATE_STREAMS)
+    assert late.status is Status.RETURNED
+    assert (late.arrays["out"].view(np.uint32) >= 0xFFF00000).all()
+
+
 def test_unwritten_outputs_hold_poison(session: SimSession) -> None:
     answer = ask(session, "launch_nothing", output())
     assert answer.status is Status.RETURNED
@@ -132,7 +140,7 @@ def test_an_access_outside_an_array_is_found_with_its_line(session: SimSession) 
     assert finding.kind == "global_oob"
     assert "beyond" in finding.kernel
     assert Path(finding.file).name == "kernels.cu"
-    assert finding.line == 13
+    assert finding.line == 15
 
 
 def test_adding_to_what_nobody_wrote_is_found_in_every_call(session: SimSession) -> None:

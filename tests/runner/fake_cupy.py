@@ -62,8 +62,8 @@ def nothing(*_: object) -> None:
     pass
 
 
-handles = itertools.count(1)
 # What ran while it was recorded is not run again by a graph: its outputs are in the slots already.
+handles = itertools.count(1)
 libc = ctypes.CDLL(None)
 libc.malloc.restype, libc.malloc.argtypes = ctypes.c_void_p, (ctypes.c_size_t,)
 libc.free.argtypes = (ctypes.c_void_p,)
