@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import subprocess
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-import grader
 from grader.simulator.simulate import simulate
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import pytest
 
-SOURCE = Path(grader.__file__).parent / "baseline" / "restore.cu"
 PROGRAM = """
 #include SOURCE
 #include <cstdio>
@@ -46,11 +44,7 @@ int main() {
 
 
 def test_pieces_of_every_alignment_are_copied_and_filled(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    program: Callable[[str, str], str], capfd: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "program.cu").write_text(PROGRAM.replace("SOURCE", f'"{SOURCE}"'))
-    options = ["-cudart", "shared", "--no-compress", "-gencode", "arch=compute_80,code=compute_80"]
-    program = str(tmp_path / "program")
-    subprocess.run(["nvcc", *options, "-o", program, f"{program}.cu"], check=True)
-    assert simulate([program], json_path=None, leak_check=False) == 0
+    assert simulate([program("restore.cu", PROGRAM)], json_path=None, leak_check=False) == 0
     assert capfd.readouterr().out == "right\n"

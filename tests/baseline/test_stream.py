@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import subprocess
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-import grader
 from grader.simulator.simulate import simulate
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
-SOURCE = Path(grader.__file__).parent / "baseline" / "stream.cu"
 PROGRAM = """
 #include SOURCE
 #include <cstdio>
@@ -35,12 +31,8 @@ int main(int, char** given) {
 
 
 @pytest.fixture(scope="module")
-def program(tmp_path_factory: pytest.TempPathFactory) -> str:
-    built = tmp_path_factory.mktemp("stream") / "program"
-    built.with_suffix(".cu").write_text(PROGRAM.replace("SOURCE", f'"{SOURCE}"'))
-    options = ["-cudart", "shared", "--no-compress", "-gencode", "arch=compute_80,code=compute_80"]
-    subprocess.run(["nvcc", *options, "-o", built, built.with_suffix(".cu")], check=True)
-    return str(built)
+def stream(program: Callable[[str, str], str]) -> str:
+    return program("stream.cu", PROGRAM)
 
 
 SIZES: Mapping[str, tuple[int, int]] = {
@@ -58,7 +50,7 @@ SIZES: Mapping[str, tuple[int, int]] = {
 
 @pytest.mark.parametrize("sizes", SIZES.values(), ids=SIZES)
 def test_every_element_is_read_once_and_added_where_it_belongs(
-    program: str, sizes: tuple[int, int], capfd: pytest.CaptureFixture[str]
+    stream: str, sizes: tuple[int, int], capfd: pytest.CaptureFixture[str]
 ) -> None:
-    assert simulate([program, *map(str, sizes)], json_path=None, leak_check=False) == 0
+    assert simulate([stream, *map(str, sizes)], json_path=None, leak_check=False) == 0
     assert capfd.readouterr().out == "right\n"
