@@ -50,12 +50,13 @@ class Graph:
 def joined(streams: Sequence[Any], call: Callable[[], None]) -> Callable[[], None]:
     """The call, with its other streams forked from the first and joined to it."""
     first, *others = streams
+    if not others:
+        return call
     fork = cuda.Event(disable_timing=True)
     joins = [cuda.Event(disable_timing=True) for _ in others]
 
     def run() -> None:
-        if others:
-            fork.record(first)
+        fork.record(first)
         for other in others:
             other.wait_event(fork)
         call()
