@@ -366,14 +366,14 @@ def incomplete_reduction(evidence: Evidence, formulas: Mapping[str, Array]) -> s
     error, slack = (got - expected)[rows], 4 * bound[rows]
     directions = {"": expected[rows]}
     directions |= {text: formula.reshape(shape)[rows] - expected[rows] for text, formula in formulas.items()}
+    # What is 0 fits any factor, so it does not count.
+    sizes = {text: np.count_nonzero(one) for text, one in directions.items() if np.isfinite(one).all()}
     for threads in THREADS:
         for width in WIDTHS[: 1 if threads == 1 else None]:
             owner = np.arange(shape[1]) // width % threads
-            few = 3 * rows.size * np.unique(owner).size  # what is 0 fits any factor
-            for text, direction in directions.items():
-                if not np.isfinite(direction).all() or np.count_nonzero(direction) < few:
-                    continue
-                if _shared(error, direction, owner, slack, wrong[rows]):
+            least = 3 * rows.size * (owner.max() + 1)
+            for text, size in sizes.items():
+                if size >= least and _shared(error, directions[text], owner, slack, wrong[rows]):
                     return _disagreement(threads, width, text)
     return None
 
