@@ -1,4 +1,4 @@
-"""The kernels at every shape of interest, side by side on a GPU: stream, reference, PyTorch, Liger.
+"""The kernels at every shape of interest, side by side on a GPU: stream, reference, PyTorch, Liger, QuACK.
 
     python tests/benchmarks/kernels.py [--json FILE] [--only TEXT ...] [--candidates] [--no-compile]
 
@@ -261,6 +261,30 @@ def liger(name: str) -> Way | None:
     return way
 
 
+def quack(name: str) -> Way | None:
+    """QuACK's version, which takes no mask; None if it is not installed."""
+    try:
+        softmax = importlib.import_module("quack.softmax")
+        norm = importlib.import_module("quack.rmsnorm")
+    except ImportError:
+        return None
+
+    def way(arrays: dict[str, torch.Tensor], _: Inputs) -> Launch:
+        rows = {key: tensor.flatten(0, -2) for key, tensor in arrays.items() if tensor.dim() > 1}
+        if name == "softmax_forward":
+            return lambda: softmax.softmax_fwd(rows["inp"])
+        if name == "softmax_backward":
+            return lambda: softmax.softmax_bwd(rows["out_grad"], rows["soft_inp"])
+        if name == "layernorm_forward":
+            return lambda: norm.layernorm_fwd(rows["inp"], arrays["scale"], arrays["bias"], 1e-8, True, True)
+        root = (arrays["vars"] + 1e-8).rsqrt()
+        return lambda: norm.layernorm_bwd(
+            rows["inp"], arrays["gamma"], rows["out_grad"], root, arrays["means"]
+        )
+
+    return way
+
+
 def versions(lab: Lab, problem: Problem, *, compile_too: bool, candidates: bool) -> dict[str, Way]:
     """Everything that is timed of a problem, by name."""
 
@@ -278,6 +302,8 @@ def versions(lab: Lab, problem: Problem, *, compile_too: bool, candidates: bool)
             found["compile, in place"] = compiled(problem, replacing=True)
     if theirs := liger(problem.id):
         found["Liger"] = theirs
+    if theirs := quack(problem.id):
+        found["QuACK"] = theirs
     if candidates:
         found |= {one.id: of(one.text()) for one in CANDIDATES if one.problem == problem.id}
     return found
