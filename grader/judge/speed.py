@@ -82,8 +82,8 @@ def assessed(processes: Sequence[Process], target: float, sizes: Sequence[int | 
         )
         for place, size in enumerate(sizes)
     ]
+    reasons = dict.fromkeys(reason for process in processes for reason in doubts(process))
     if concluded is Verdict.UNTRUSTED or not believed:
-        reasons = dict.fromkeys(reason for process in processes for reason in doubts(process))
         return PerformanceResult(verdict=concluded, target=target, message="; ".join(reasons), cases=cases)
     together = [pooled([process[place] for process in believed]) for place in range(len(sizes))]
     whole, _ = combined(together)
@@ -95,6 +95,7 @@ def assessed(processes: Sequence[Process], target: float, sizes: Sequence[int | 
         bandwidth_fraction=math.exp(fmean(math.log(case.bandwidth_fraction) for case in together)),
         message=HOST_TIMES if together[0].method == "host" else "",
         cases=cases,
+        info=[f"a process was not believed and does not count: {reason}" for reason in reasons],
     )
 
 

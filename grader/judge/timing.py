@@ -277,7 +277,7 @@ def conclude(verdicts: Sequence[Verdict]) -> Verdict | None:
     """The verdict of several processes, None to measure again.
 
     The first clear verdict that two processes share counts. After ``PROCESSES`` of them it is AMBIGUOUS,
-    which counts for the student, unless the machine failed every time.
+    which counts for the student, unless one of them could not be believed or none was for the student.
     """
     votes = Counter(verdicts)
     for clear in (Verdict.UNTRUSTED, Verdict.FAIL, Verdict.PASS):
@@ -285,4 +285,6 @@ def conclude(verdicts: Sequence[Verdict]) -> Verdict | None:
             return clear
     if len(verdicts) < PROCESSES:
         return None
-    return Verdict.INFRA_ERROR if votes[Verdict.INFRA_ERROR] == len(verdicts) else Verdict.AMBIGUOUS
+    if votes[Verdict.UNTRUSTED]:
+        return Verdict.UNTRUSTED
+    return Verdict.AMBIGUOUS if votes[Verdict.PASS] or votes[Verdict.AMBIGUOUS] else Verdict.INFRA_ERROR

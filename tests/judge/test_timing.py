@@ -179,6 +179,10 @@ def test_several_cases_give_the_geometric_mean() -> None:
         ([UNTRUSTED, PASS, UNTRUSTED], UNTRUSTED),
         ([AMBIGUOUS] * PROCESSES, AMBIGUOUS),
         ([PASS, FAIL, AMBIGUOUS, INFRA], AMBIGUOUS),
+        ([UNTRUSTED, PASS, PASS], PASS),
+        ([UNTRUSTED, FAIL, PASS, AMBIGUOUS], UNTRUSTED),
+        ([UNTRUSTED, INFRA, INFRA, INFRA], UNTRUSTED),
+        ([FAIL, INFRA, INFRA, INFRA], INFRA),
         ([INFRA] * PROCESSES, INFRA),
     ],
 )
