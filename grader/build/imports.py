@@ -1,7 +1,8 @@
 """What a built library may need and import: CUDA's runtime and the everyday part of C and C++.
 
 Threads, files, clocks, the network, other programs and libraries are no part of a kernel launcher. The policy
-reads the linked object, not the source, so no spelling evades it; the sandbox holds what gets past it.
+reads the linked object, not the source, so no macro and no asm label evades it. Code that looks for a function in
+memory, and names none, does; the sandbox holds what gets past it.
 """
 
 from __future__ import annotations
