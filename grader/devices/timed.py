@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -131,13 +132,15 @@ class TimedSession:
             raise RunnerError(Status.CUDA_ERROR, header["message"], header["printed"])
 
     def renew(self, bases: Sequence[Arrays]) -> None:
-        """Replace all bases by as many others."""
-        self._ask({"step": "renew"}, self._bytes(bases))
+        """Replace all bases."""
+        self._ask({"step": "renew", "bases": len(bases)}, self._bytes(bases))
 
     def sweep(self, arm: str, contents: Sequence[Content]) -> float:
-        """Seconds by the runner's clock, whatever number it says."""
+        """Seconds by the runner's clock, whatever it says; NaN if that is nothing that a request can take."""
         seconds = self._ask({"step": "sweep", "arm": arm, "contents": list(contents)}).get("seconds")
-        return float(seconds) if isinstance(seconds, int | float) else float("nan")
+        if not isinstance(seconds, int | float) or not 0 <= seconds <= STEP_SECONDS:
+            return math.nan
+        return float(seconds)
 
     def batch(self, arm: str, contents: Sequence[Sequence[Content]]) -> float:
         """Seconds of several sweeps by this process's clock, restoring and the round trip included."""

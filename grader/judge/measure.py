@@ -22,7 +22,7 @@ from grader.devices.runner import RunnerError
 from grader.devices.timed import NotCapturedError, Plan, Step
 from grader.judge import speed
 from grader.judge.correctness import arguments
-from grader.judge.timing import BATCH_ARMS, BLOCKS, ORDERS, Block, CaseTimes
+from grader.judge.timing import BLOCKS, NOTHING, ORDERS, Block, CaseTimes
 from grader.judge.verification import Verifier, draw, threads, turns
 from grader.problems.problem import ArrayParameter, Role
 from grader.results import GpuCondition, PerformanceResult
@@ -47,8 +47,10 @@ HEAT_SECONDS = 1.0  # before the first case of a process
 WARM_SECONDS = 0.2  # before the others
 HOST_RENEWALS = 5  # calls with host pointers vary by a half now and then
 BATCH_SECONDS = 0.5
-PAIRS = 9  # of batches: the second smallest difference still bounds the median
+BATCH_SWEEPS = 6, 24  # fewer where these take longer than that
+PAIRS = {"submission": 9, "baseline": 6}  # of nine, the second smallest difference still bounds the median
 
+_ENDED = {Status.CRASHED, Status.EXITED}
 _ENDS = {
     Status.UNTRUSTED: Verdict.UNTRUSTED,
     Status.LOST: Verdict.INFRA_ERROR,
@@ -105,7 +107,7 @@ def measure(timing: Timing, target: float, memory: Memory) -> Measured:
             method = "events"
         except RunnerError as error:
             timing.progress(f"{timing.problem.id}: the runner ended")
-            if method == "graph" and not processes:
+            if method == "graph" and not processes and error.status in _ENDED:
                 method = "events"  # code that ends its process where it may not allocate
                 continue
             return _unmeasured(_ENDS.get(error.status, Verdict.FAIL), target, str(error))
@@ -154,8 +156,10 @@ def _process(timing: Timing, index: int, method: str) -> tuple[list[CaseTimes], 
             for place, case in enumerate(timed_cases(problem, timing.seed, method))
         ]
         with timing.open() as session:
-            while coming:
-                prepared = coming.pop(0).result()
+            ready = [one.result() for one in coming]
+            coming.clear()
+            while ready:
+                prepared = ready.pop(0)
                 timing.progress(f"{problem.id}: timing {prepared.case.name}, process {index + 1}")
                 sweeps = _Sweeps(problem, session, prepared, pool)
                 found.append(sweeps.times(BLOCKS[index], WARM_SECONDS if found else HEAT_SECONDS))
@@ -175,8 +179,9 @@ def _prepared(timing: Timing, case: Case, method: str, source: Random) -> _Prepa
     seeds = iter(lambda: source.getrandbits(48), None)
     first = timing.problem.inputs(replace(case, seed=next(seeds)))
     plan = _plan(timing, case, first, method)
-    sets = 1 + (HOST_RENEWALS if method == "host" else 1)
-    return _Prepared(case, plan, tuple(draw(timing.problem, case, seeds, plan.slots) for _ in range(sets)))
+    later = HOST_RENEWALS if method == "host" else 1
+    sets = (draw(timing.problem, case, seeds, plan.slots, novel=place > 0) for place in range(1 + later))
+    return _Prepared(case, plan, tuple(sets))
 
 
 class _Sweeps:
@@ -225,14 +230,16 @@ class _Sweeps:
         return self._sweep("submission", sampled=True)
 
     def times(self, blocks: int, warm_up: float) -> CaseTimes:
-        """Heat up, run the blocks with new bases at a place that nobody knows, and batches at the end."""
+        """Heat up and run the blocks, with new bases and batches at places that nobody knows."""
         heated = 0.0
         while heated < warm_up:
             heated += self._session.batch("baseline", [self._contents()])
-        for arm in ("submission", "nothing"):
+        for arm in ("submission", NOTHING):
             self._sweep(arm)
         pairs, same, stream = [], [], []
+        batches: list[tuple[str, int, float]] = []
         novel: tuple[float, ...] = ()
+        due = [(self._random.randrange(blocks), arm) for arm, count in PAIRS.items() for _ in range(count)]
         renewal = self._random.randrange(blocks // 4, blocks)
         entirely = {self._random.randrange(renewal), self._random.randrange(renewal, blocks)}
         for index in range(blocks):
@@ -243,7 +250,8 @@ class _Sweeps:
             pairs.append(self._block({"A": "baseline", "B": "submission"}, whole))
             same.append(self._block({"A": "baseline", "B": "baseline"}))
             stream.append(self._sweep("stream"))
-        batches = tuple(self._batches(median(pairs[0].seconds)))
+            for arm in [arm for place, arm in due if place == index]:
+                batches += self._batches(arm, pairs[-1])
         self._verifier.settle()
         return CaseTimes(
             case=self._case.name,
@@ -253,19 +261,24 @@ class _Sweeps:
             same=tuple(same),
             stream=tuple(stream),
             novel=novel,
-            batches=batches,
+            batches=tuple(batches),
             verified=self._verifier.verified,
             wrong=self._verifier.wrong,
         )
 
-    def _batches(self, seconds: float) -> Iterator[tuple[str, int, float]]:
-        """Pairs of batches, the submission's and an empty one, in either order."""
-        most = int(BATCH_SECONDS / max(seconds, 1e-9))
-        for _ in range(PAIRS):
-            length = max(4, min(self._random.randint(12, 24), most))
-            for arm in self._random.sample(BATCH_ARMS, 2):
-                contents = [self._contents() for _ in range(length)]
-                yield arm, length, self._session.batch(arm, contents)
+    def _batches(self, arm: str, block: Block) -> Iterator[tuple[str, int, float]]:
+        """A batch of ``arm`` and an empty one as long, in either order; nobody knows how long.
+
+        What the submission's last sweep left is verified, so that it has to work in all of them.
+        """
+        seconds = median(block.times("B" if arm == "submission" else "A"))
+        most = BATCH_SECONDS / seconds if 0 < seconds < math.inf else 0
+        length = max(1, min(self._random.randint(*BATCH_SWEEPS), int(most)))
+        for one in self._random.sample((arm, NOTHING), 2):
+            contents = [self._contents() for _ in range(length)]
+            yield one, length, self._session.batch(one, contents)
+            if one == "submission":
+                self._verifier.sample(self._session, self._bases, contents[-1], whole=False)
 
 
 def _plan(timing: Timing, case: Case, inputs: Inputs, method: str) -> Plan:

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 CONFIDENCE = 0.95
 ORDERS = ("ABBA", "BAAB")
-BATCH_ARMS = ("submission", "nothing")
+NOTHING = "nothing"  # an arm: sweeps that only restore
+BATCH_ARMS = ("submission", NOTHING, "baseline")
 FEWEST_BLOCKS = 6  # fewer values have no interval of this confidence
 PROCESSES = 4  # fresh ones: two that must agree, and two more if they do not
 BLOCKS = (20, 20, 40, 80)  # per process
@@ -35,6 +36,10 @@ class Block:
 
     order: str
     seconds: tuple[float, float, float, float]
+
+    def times(self, arm: str) -> list[float]:
+        """The times of arm ``A`` or ``B``."""
+        return [seconds for name, seconds in zip(self.order, self.seconds, strict=True) if name == arm]
 
     @property
     def value(self) -> float:
@@ -125,8 +130,8 @@ class CaseTimes:
         same: baseline against baseline, in the same places.
         stream: the streaming kernel with the same bytes.
         novel: the submission on contents that it had never seen, each time on others.
-        batches: arm, number of sweeps and seconds by the judge's own clock, in pairs of the submission and
-            nothing, equally long and one after the other.
+        batches: arm, number of sweeps and seconds by the judge's own clock, in pairs of nothing and the
+            submission or the baseline, equally long and one after the other.
         verified: calls whose outputs the judge compared, and how many of them were wrong.
     """
 
@@ -143,8 +148,7 @@ class CaseTimes:
 
     def times(self, arm: str) -> list[float]:
         """The raw times of arm ``A`` or ``B``."""
-        timed = [pair for block in self.blocks for pair in zip(block.order, block.seconds, strict=True)]
-        return [seconds for name, seconds in timed if name == arm]
+        return [seconds for block in self.blocks for seconds in block.times(arm)]
 
     @property
     def values(self) -> list[float]:
@@ -161,15 +165,21 @@ class CaseTimes:
         """The streaming kernel's time over the submission's."""
         return median(self.stream) / median(self.times("B"))
 
-    @property
-    def clock(self) -> Interval:
-        """Seconds per sweep of the submission by the judge's clock: the pairs' differences, per sweep.
+    def clock(self, arm: str) -> Interval:
+        """Seconds per sweep of ``arm`` by the judge's clock: its pairs' differences, per sweep.
 
         Restoring and the round trip are in both and cancel out, but for what they vary by.
+
+        Raises:
+            ValueError: there are too few pairs.
         """
         differences = []
-        for (arm, length, one), (_, _, other) in zip(self.batches[::2], self.batches[1::2], strict=True):
-            differences.append((one - other if arm == "submission" else other - one) / length)
+        for (one, length, first), (other, _, second) in zip(
+            self.batches[::2], self.batches[1::2], strict=True
+        ):
+            seconds = {one: first, other: second}
+            if arm in seconds:
+                differences.append((seconds[arm] - seconds[NOTHING]) / length)
         return interval(differences)
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from grader.judge.timing import CaseTimes
 
 PHYSICAL = 0.8  # of the streaming kernel's time on the same bytes; nothing honest is faster
-CLOCK = 0.8  # of the judge's time, which contains launches and waits that the runner's clock does not
+CLOCK = 0.8  # of one clock's time by the other; the judge's contains launches and waits, too
 CLOCK_SECONDS = 50e-6  # per sweep: what these may take
 NOVELTY = 1.25  # times longer on contents that were never seen
 
@@ -32,9 +32,14 @@ def reasons(case: CaseTimes) -> tuple[str, ...]:
         found.append(
             f"{_us(reported)} for what the device needs {_us(ceiling)} to read and write at full bandwidth"
         )
-    clock = case.clock
+    clock = case.clock("submission")
     if reported < CLOCK * clock.low - CLOCK_SECONDS:
         found.append(f"{_us(reported)} reported, but {_us(clock.estimate)} by the judge's clock")
+    baseline, clock = median(case.times("A")), case.clock("baseline")
+    if CLOCK * baseline > clock.high + CLOCK_SECONDS:
+        found.append(
+            f"{_us(baseline)} reported for the baseline, but {_us(clock.estimate)} by the judge's clock"
+        )
     novel = min(case.novel)  # whoever remembers results is slow on every content that is new
     if novel > NOVELTY * reported + CLOCK_SECONDS:
         found.append(f"{_us(novel)} on contents never seen before, {_us(reported)} on others")

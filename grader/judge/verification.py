@@ -69,10 +69,9 @@ class Bases:
         ]
 
     def contents(self, slots: int, random: SystemRandom) -> list[Content]:
-        """A content for each slot."""
-        return [
-            Content(random.randrange(len(self.inputs)), random.randrange(self.turns)) for _ in range(slots)
-        ]
+        """A content for each slot, of every base as often as of any other, give or take one."""
+        order = random.sample(range(len(self.inputs)), len(self.inputs))
+        return [Content(order[slot % len(order)], random.randrange(self.turns)) for slot in range(slots)]
 
 
 def turns(problem: Problem, given: Inputs) -> int:
@@ -85,12 +84,17 @@ def turns(problem: Problem, given: Inputs) -> int:
     return lengths.pop() if lengths else 1
 
 
-def draw(problem: Problem, case: Case, seeds: Iterator[int], slots: int) -> Bases:
-    """As many bases as ``slots`` contents need, the first ones of ``seeds``."""
+def draw(problem: Problem, case: Case, seeds: Iterator[int], slots: int, *, novel: bool = False) -> Bases:
+    """As many bases as ``slots`` contents need, the first ones of ``seeds``.
+
+    Where contents are to be ``novel``, each slot needs a base of its own: rotation moves rows, and whoever
+    remembers results by row, or a sum over all rows, has met them with the first content of a base.
+    """
     first = problem.inputs(replace(case, seed=next(seeds)))
     places = turns(problem, first)
-    more = -(-min(slots, CONTENTS) // places) - 1
-    return Bases((first, *(problem.inputs(replace(case, seed=next(seeds))) for _ in range(more))), places)
+    count = slots if novel else -(-min(slots, CONTENTS) // places)
+    others = (problem.inputs(replace(case, seed=next(seeds))) for _ in range(count - 1))
+    return Bases((first, *others), places)
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 cuda: Any = cupy.cuda
 PIECE_BYTES = 24  # of restore.cu
+IDLE_SECONDS = 50e-6  # what it takes to see that nothing runs any more
 INSTANCES = 8  # of an arm's graph: where one of them lies in memory is up to 0.5 % of its time
 RANDOM = SystemRandom()
 
@@ -69,7 +70,7 @@ class Timer:
             return {**returned, "l2": cuda.Device(0).attributes["L2CacheSize"]}, []
         assert self._case is not None
         if step == "renew":
-            self._case.renew(payload)
+            self._case.renew(header["bases"], payload)
         elif step == "batch":
             for contents in header["contents"]:
                 self._case.sweep(header["arm"], contents)
@@ -99,13 +100,13 @@ class Case:
         self._scratch = [cuda.alloc(size) for size in header["scratch"]]
         self._temporaries = HostMemory()
         self._streams = [gpu.new_stream() for _ in range(max(1, header["streams"]))]
-        self._bases: list[list[Any]] = [[] for _ in range(header["bases"])]
+        self._bases: list[list[Any]] = []
         self._library: dict[str, Any] = {}
         for path, names in header["libraries"]:
             self._library |= load(path, names)
         self._places = np.array([slot.host if self._host else slot.device for slot in self._slots], np.uint64)
         self._table = cuda.alloc(2 * PIECE_BYTES * len(self._slots) * len(sizes))
-        self.renew(payload)
+        self.renew(header["bases"], payload)
         self._restore([[0, 0]] * len(self._slots))
         submission = self._submission(functions[header["entry_point"]], header["arguments"])
         self._arms: dict[str, Callable[[], float]] = {
@@ -130,11 +131,11 @@ class Case:
             for arm in replayed:
                 self._arms[arm] = self._by_graphs([instance[arm] for instance in graphs])
 
-    def renew(self, payload: memoryview) -> None:
-        """Take as many new bases: the bytes of every array that is read, base after base."""
+    def renew(self, bases: int, payload: memoryview) -> None:
+        """Take new bases in place of all: the bytes of every array that is read, base after base."""
         offset = 0
+        self._bases = [[] for _ in range(bases)]
         for base in self._bases:
-            base.clear()
             for array in self._arrays:
                 if not array["read"]:
                     base.append(None)
@@ -296,7 +297,10 @@ class Case:
             launch()
             end.record(self._streams[0])
             end.synchronize()
-            return float(cuda.get_elapsed_time(start, end)) / 1000
+            seconds, ended = float(cuda.get_elapsed_time(start, end)) / 1000, time.perf_counter()
+            cuda.runtime.deviceSynchronize()
+            after = time.perf_counter() - ended  # a launcher's own streams may still be at work
+            return seconds + (after if after > IDLE_SECONDS else 0.0)
 
         return timed
 

@@ -17,6 +17,7 @@ from grader.devices.device import Memory, Status
 from grader.devices.runner import RunnerError
 from grader.devices.timed import NotCapturedError
 from grader.judge.measure import Measured, Timing, measure, slots, step, timed_cases
+from grader.judge.timing import BLOCKS
 from grader.problems.problem import (
     ArrayParameter,
     Candidate,
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
     from grader.devices.timed import Arrays, Content, Piece, Plan
 
-N = 256
+N, SLOTS = 256, 20
 
 
 def inputs(case: Case) -> Inputs:
@@ -82,6 +83,8 @@ class FakeSession:
     def __init__(self, device: FakeDevice, number: int) -> None:
         self.device, self.random = device, Random(number)
         self.held: Sequence[Content] = ()
+        self.rows: set[bytes] = set()
+        self.sweeps = 0
         self.fresh, self.renewals = False, 0
 
     def __enter__(self) -> Self:
@@ -97,8 +100,8 @@ class FakeSession:
         self.plan, self.bases = plan, bases
 
     def renew(self, bases: Sequence[Arrays]) -> None:
-        assert len(bases) == len(self.bases)
-        assert not np.array_equal(bases[0]["x"], self.bases[0]["x"])
+        assert len(bases) == self.plan.slots
+        assert len({base["x"].tobytes() for base in [*bases, *self.bases]}) == len(bases) + len(self.bases)
         self.bases, self.fresh = bases, True
         self.renewals += 1
 
@@ -106,12 +109,22 @@ class FakeSession:
         base = {"baseline": 1e-2, "stream": 0.9e-3, "nothing": 0.0, "submission": 1e-2 / self.device.speedup}
         return base[arm] * math.exp(self.random.gauss(0, 0.002))
 
+    def remembered(self, contents: Sequence[Content]) -> float:
+        """What share of a sweep's time is spent by whom a row that was seen before costs a tenth."""
+        rows = [self.bases[content.base]["x"].tobytes() for content in contents]
+        new = [row not in self.rows and row not in rows[:place] for place, row in enumerate(rows)]
+        self.rows |= set(rows)
+        return sum(1.0 if one else 0.1 for one in new) / len(new)
+
     def sweep(self, arm: str, contents: Sequence[Content]) -> float:
         assert len(contents) == self.plan.slots
         self.device.seen.append(tuple(contents))
         self.held = contents
         if arm != "submission":
-            return self.time(arm)
+            return self.time(arm) * (self.device.pads if arm == "baseline" else 1)
+        self.sweeps += 1
+        if self.device.remembers:
+            return self.time(arm) * self.remembered(contents)
         replay = self.device.replays and not self.fresh
         stumble = self.device.stumbles and self.fresh and self.renewals == 1
         self.fresh = False
@@ -119,9 +132,14 @@ class FakeSession:
 
     def batch(self, arm: str, contents: Sequence[Sequence[Content]]) -> float:
         if self.device.dies:
-            raise RunnerError(Status.CRASHED, "the code died of SIGSEGV")
+            raise RunnerError(self.device.status, "the code died of SIGSEGV")
         self.device.lengths.append(len(contents))
-        return 1e-4 + sum(5e-3 + self.time(arm) for _ in contents) + (1.0 if arm == "baseline" else 0)
+        self.held = contents[-1]
+        if arm == "submission":
+            self.sweeps += len(contents)
+        if arm == "submission" and self.device.remembers:
+            return 1e-4 + sum(5e-3 + self.time(arm) * self.remembered(one) for one in contents)
+        return 1e-4 + sum(5e-3 + self.time(arm) for _ in contents)
 
     def read(self, pieces: Sequence[Piece]) -> np.ndarray:
         parts = []
@@ -131,18 +149,22 @@ class FakeSession:
             y[self.device.spoils : self.device.spoils + 1] *= 1.001
             if self.device.lazy and piece.slot == self.plan.slots - 1:
                 y[:] = np.nan
+            if self.sweeps > self.device.works:
+                y[:] = np.nan
             parts.append(y[piece.first : piece.first + piece.elements])
         return np.concatenate(parts)
 
 
 class FakeDevice:
-    l2_bytes = 4 * 8 * N
+    l2_bytes = SLOTS * 8 * N // 5
 
     def __init__(self, speedup: float = 10, **traits: object) -> None:
         self.speedup = speedup
         self.lie, self.spoils, self.lazy = 1.0, N, False
         self.shown, self.slowdowns, self.interrupted = True, (), False
         self.captures, self.replays, self.dies, self.stumbles = True, False, False, False
+        self.remembers, self.works, self.pads = False, math.inf, 1.0
+        self.status = Status.CRASHED
         self.__dict__.update(traits)
         self.methods: list[str] = []
         self.seen: list[tuple[Content, ...]] = []
@@ -242,9 +264,13 @@ def test_with_host_pointers_large_shapes_are_left_out_as_the_bus_would_be_timed_
         (FakeDevice(5, lie=2.0), "by the judge's clock"),
         (FakeDevice(20), "at full bandwidth"),
         (FakeDevice(5, replays=True), "never seen before"),
+        (FakeDevice(5, remembers=True), "never seen before"),
+        (FakeDevice(5, works=2 * BLOCKS[0] + 2), "outputs of timed calls are wrong"),
+        (FakeDevice(5, pads=3.0), "reported for the baseline"),
         (FakeDevice(5, lie=math.inf), "not a positive number"),
+        (FakeDevice(5, lie=math.nan), "not a positive number"),
     ],
-    ids=["wrong", "lazy", "clock", "physics", "replay", "zero"],
+    ids=["wrong", "lazy", "clock", "physics", "replay", "memory", "later", "baseline", "zero", "none"],
 )
 def test_what_contradicts_itself_is_untrusted_with_the_reason(device: FakeDevice, words: str) -> None:
     measured = run(device, target=2.0)
@@ -257,6 +283,19 @@ def test_code_that_dies_while_timed_fails_with_the_reason() -> None:
     result = run(FakeDevice(dies=True)).performance
     assert result.verdict is Verdict.FAIL
     assert "SIGSEGV" in result.message
+
+
+def test_a_forged_channel_is_no_reason_to_time_by_events() -> None:
+    device = FakeDevice(dies=True, status=Status.UNTRUSTED)
+    assert run(device).performance.verdict is Verdict.UNTRUSTED
+    assert device.methods == ["graph"]
+
+
+def test_every_call_of_every_sweep_of_the_submission_is_verified_but_those_within_a_batch() -> None:
+    result = run(FakeDevice(10)).performance
+    for process in (1, 2):
+        verified, wrong = result.cases[0].samples[f"process {process}: verified, wrong"]
+        assert (verified, wrong) == (SLOTS * (2 * BLOCKS[0] + 1 + 9), 0)
 
 
 def test_an_interrupt_ends_the_measurement_instead_of_starting_another_runner() -> None:

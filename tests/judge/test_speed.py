@@ -21,10 +21,12 @@ if TYPE_CHECKING:
 
 
 def times(seed: int, name: str, speedup: float, changes: Mapping[str, object]) -> CaseTimes:
+    seconds = {"submission": 1e-3 / speedup, "baseline": 1e-3, "nothing": 0}
     batches = tuple(
-        (arm, length, 1e-4 + length * (5e-4 + (1e-3 / speedup if arm == "submission" else 0)))
-        for length in range(12, 21)
-        for arm in ("submission", "nothing")
+        (one, length, 1e-4 + length * (5e-4 + seconds[one]))
+        for length in range(6, 15)
+        for arm in ("submission", "baseline")
+        for one in (arm, "nothing")
     )
     known = {"case": name, "stream": (0.9e-3 / speedup,) * 20, "novel": (1e-3 / speedup,), "batches": batches}
     return replace(Machine(seed, speedup).case(), **{**known, **changes})

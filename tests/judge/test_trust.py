@@ -18,9 +18,10 @@ HONEST = CaseTimes(
     stream=(0.95 * SWEEP,) * 20,
     novel=(1.01 * SWEEP,),
     batches=tuple(
-        (arm, length, 2e-4 + length * (5e-4 + (SWEEP if arm == "submission" else 0)))
-        for length in range(12, 21)
-        for arm in (("submission", "nothing") if length % 2 else ("nothing", "submission"))
+        (one, length, 2e-4 + length * (5e-4 + {"submission": 1, "baseline": 4, "nothing": 0}[one] * SWEEP))
+        for arm in ("submission", "baseline")
+        for length in range(6, 15)
+        for one in ((arm, "nothing") if length % 2 else ("nothing", arm))
     ),
     verified=16,
     wrong=0,
@@ -55,6 +56,12 @@ def test_a_runner_whose_clock_lags_behind_the_judges_is_not() -> None:
     assert "500 us reported, but 1000 us by the judge's clock" in reason
 
 
+def test_a_baseline_that_the_judges_clock_never_saw_so_slow_is_not() -> None:
+    block = Block("ABBA", (8 * SWEEP, SWEEP, SWEEP, 8 * SWEEP))
+    (reason,) = reasons(replace(HONEST, blocks=(block,) * 20))
+    assert "8000 us reported for the baseline, but 4000 us by the judge's clock" in reason
+
+
 def test_the_judges_clock_accuses_nobody_by_what_it_varies_by() -> None:
     """Restoring the inputs can take longer than the sweep; where it varies, little can be said."""
     loud = tuple(
@@ -62,7 +69,7 @@ def test_the_judges_clock_accuses_nobody_by_what_it_varies_by() -> None:
         for number, (arm, length, seconds) in enumerate(HONEST.batches)
     )
     assert reasons(replace(HONEST, batches=loud)) == ()
-    once = ((HONEST.batches[0][0], 12, 0.0001), *HONEST.batches[1:])
+    once = ((HONEST.batches[0][0], 6, 0.0001), *HONEST.batches[1:])
     (reason,) = reasons(replace(faster(HONEST, 2), stream=(0.4 * SWEEP,) * 20, batches=once))
     assert "1000 us by the judge's clock" in reason
 

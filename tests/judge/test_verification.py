@@ -118,6 +118,14 @@ def test_problems_without_slices_are_verified_whole_now_and_then() -> None:
     assert verify(problem, whole=True, spoil=[(slot, "out_grad", 3) for slot in range(SLOTS)]).wrong > 0
 
 
+def test_novel_contents_have_a_base_each() -> None:
+    problem = PROBLEMS["layernorm_backward"]
+    (case,) = build_cases(5, [("any", SIZES[problem.id], "normal")])
+    bases = draw(problem, case, iter(range(100)), SLOTS, novel=True)
+    assert {content.base for content in bases.contents(SLOTS, SystemRandom())} == set(range(SLOTS))
+    assert len({inputs.arrays["inp"].tobytes() for inputs in bases.inputs}) == SLOTS
+
+
 def test_a_case_whose_rows_do_not_turn_far_gets_more_bases() -> None:
     problem = PROBLEMS["softmax_forward"]
     (case,) = build_cases(5, [("any", SIZES[problem.id], "normal")])

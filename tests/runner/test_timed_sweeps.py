@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import ctypes
 import importlib
+import math
 import subprocess
 import sys
+import time
 from random import SystemRandom
 from typing import TYPE_CHECKING, Any
 
@@ -123,9 +125,9 @@ def plan(library: Path, method: str, memory: Memory = Memory.DEVICE) -> Plan:
     )
 
 
-def bases(seed: int) -> list[dict[str, Any]]:
+def bases(seed: int, count: int = 2) -> list[dict[str, Any]]:
     random = np.random.default_rng(seed)
-    return [{"x": random.random((ROWS, COLUMNS), np.float32)} for _ in range(2)]
+    return [{"x": random.random((ROWS, COLUMNS), np.float32)} for _ in range(count)]
 
 
 def opened(timing: Any, library: Path, method: str, runtime: Quiet | None = None) -> TimedSession:  # noqa: ANN401
@@ -187,6 +189,35 @@ def test_what_a_call_with_host_pointers_copies_crosses_the_bus_even_if_nothing_r
     session.sweep("nothing", [Content(0, 0)] * SLOTS)
     arrays = [kind for size, kind in copied if size == 4 * ROWS * COLUMNS]
     assert arrays == crossed
+
+
+def test_new_bases_may_be_more_than_there_were(timing: Any, library: Path) -> None:  # noqa: ANN401
+    session = opened(timing, library, "events")
+    session.renew(bases(2, SLOTS))
+    session.sweep("submission", [Content(slot, 0) for slot in range(SLOTS)])
+    for slot in range(SLOTS):
+        np.testing.assert_array_equal(whole(session, slot), 2 * bases(2, SLOTS)[slot]["x"])
+
+
+@pytest.mark.parametrize("method", ["graph", "events"])
+def test_work_that_goes_on_after_the_last_event_is_part_of_a_sweep(
+    timing: Any,  # noqa: ANN401
+    library: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    method: str,
+) -> None:
+    session = opened(timing, library, method)
+    monkeypatch.setattr(fake_cupy.runtime, "deviceSynchronize", lambda: time.sleep(0.05))
+    assert session.sweep("submission", [Content(0, 0)] * SLOTS) > 0.05
+
+
+@pytest.mark.parametrize("answer", [10**400, -1.0, 1e9, "1", None])
+def test_what_is_no_time_is_no_number(answer: object) -> None:
+    class Said:
+        def ask(self, *_: object) -> Frame:
+            return Frame({"status": "returned", "seconds": answer}, bytearray())
+
+    assert math.isnan(TimedSession(Said()).sweep("submission", []))  # type: ignore[arg-type]
 
 
 def test_pieces_come_back_in_the_order_asked_for(timing: Any, library: Path) -> None:  # noqa: ANN401
