@@ -130,9 +130,12 @@ def _first(rules: tuple[Callable[[Evidence], str | None], ...], evidence: Eviden
 def _named_bugs(
     formulas: Mapping[str, Mapping[str, Array]], evidence: Mapping[str, Evidence]
 ) -> dict[str, str]:
-    """The typical bug that each output follows: one that explains several outputs first, then the nearest."""
+    """The typical bug that each output follows: one that explains several outputs first, then the nearest.
+
+    Where nothing tells two of them apart, the one that its problem names first.
+    """
     matches = []
-    for description, outputs in formulas.items():
+    for place, (description, outputs) in enumerate(formulas.items()):
         rests = {
             name: rest
             for name, one in evidence.items()
@@ -140,9 +143,10 @@ def _named_bugs(
         }
         if rests:
             unmatched = len(outputs) - len(rests)
-            matches.append((-len(rests), unmatched, max(rests.values()), description, tuple(rests)))
+            rest = round(max(rests.values()), 3)
+            matches.append((-len(rests), unmatched, rest, place, description, tuple(rests)))
     explained: dict[str, str] = {}
-    for _, _, _, description, names in sorted(matches):
+    for *_, description, names in sorted(matches):
         for name in names:
             explained.setdefault(name, description)
     return explained

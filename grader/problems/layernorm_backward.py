@@ -67,6 +67,7 @@ def cases(seed: int) -> tuple[Case, ...]:
         (SMALL, sizes(32, small), "normal"),
         *((BORDER, sizes(32, hidden), "normal") for hidden in borders),
         (LARGE, sizes(4, large), "normal"),
+        *((LARGE, sizes(4, hidden), "normal") for hidden in (1536, 2048)),
         (LARGE, sizes(4, 4100), "normal"),
         (LARGE, sizes(4, 8192), "normal"),
         *((TILES, sizes(count, 64), "normal") for count in (1, 5, 31, 33, 70, rows)),
@@ -74,11 +75,14 @@ def cases(seed: int) -> tuple[Case, ...]:
         (VARIANCE, sizes(32, 64), "sigma 0.02"),
         (TINY, sizes(32, 96), "gradients of 1e-20"),
         (GRADIENTS, sizes(32, 96), "gradients around 100"),
+        (GRADIENTS, sizes(32, 96), "zeros in gamma"),
         (MANY, sizes(1056, 256), "normal"),
         (MANY, sizes(66, 4096), "normal"),
         (MANY, sizes(8200, 136), "normal"),
         (MANY, sizes(65_601, 4), "normal"),
         (STREAMS, sizes(64, 256), "normal"),
+        (STREAMS, sizes(2, 4100), "normal"),
+        (STREAMS, sizes(520, 36), "normal"),
     ]
     return build_cases(seed, table, both_streams=STREAMS)
 
@@ -110,11 +114,15 @@ def inputs(case: Case) -> Inputs:
     random = generator(case.seed)
     shape = case.sizes["batch_size"], case.sizes["hidden_dim"]
     rows = _ROWS.get(case.distribution, CONTENTS["normal"])(random, shape)
+    gradients = _GRADIENTS.get(case.distribution, normal)(random, shape)
+    gamma = normal(random, (shape[1],), scale=0.5, mean=1)
+    if case.distribution == "zeros in gamma":
+        gamma[::5] = 0
     return Inputs(
         arrays={
-            "out_grad": _GRADIENTS.get(case.distribution, normal)(random, shape),
+            "out_grad": gradients,
             "inp": rows,
-            "gamma": normal(random, (shape[1],), scale=0.5, mean=1),
+            "gamma": gamma,
             "betta": normal(random, (shape[1],)),
             "vars": rows.var(axis=1, dtype=np.float64).clip(1e-4).astype(np.float32),
             "means": rows.mean(axis=1, dtype=np.float64).astype(np.float32),

@@ -68,11 +68,13 @@ def cases(seed: int) -> tuple[Case, ...]:
     small, large = (4 * int(draw.integers(*limits)) for limits in ((4, 8), (260, 1000)))
     table = [
         (SMALL, sizes(5, 4), "normal"),
+        (SMALL, sizes(1, 64), "normal"),
         (SMALL, sizes(7, 12), "normal"),
         (SMALL, sizes(7, small), "normal"),
         *((BORDER, sizes(5, hidden), "normal") for hidden in (32, 36, 100, 128, 252, 256, 260)),
         *((BORDER, sizes(5, hidden), "normal") for hidden in (1000, 1024, 1028)),
         (LARGE, sizes(3, large), "normal"),
+        *((LARGE, sizes(3, hidden), "normal") for hidden in (1536, 2048)),
         (LARGE, sizes(3, 4096), "normal"),
         (LARGE, sizes(3, 4100), "normal"),
         (LARGE, sizes(3, 8192), "normal"),
@@ -85,10 +87,13 @@ def cases(seed: int) -> tuple[Case, ...]:
         (VARIANCE, sizes(5, 100), "sigma 1e-20"),
         (CONSTANT, sizes(9, 256), "exact constants"),
         (CONSTANT, sizes(9, 100), "constants of 0.1"),
+        (CONSTANT, sizes(64, 100), "constants of 1 to 16"),
         (MANY, sizes(1056, 256), "normal"),
         (MANY, sizes(66, 4096), "normal"),
         (MANY, sizes(65_601, 4), "normal"),
+        (MANY, sizes(4100, 68), "normal"),
         (STREAMS, sizes(33, 100), "normal"),
+        (STREAMS, sizes(4, 4100), "normal"),
     ]
     return build_cases(seed, table)
 
@@ -132,6 +137,9 @@ CONTENTS: Mapping[str, Callable[[np.random.Generator, tuple[int, int]], Floats]]
     "sigma 1e-4": lambda random, shape: normal(random, shape, scale=1e-4),
     "sigma 1e-20": lambda random, shape: normal(random, shape, scale=1e-20),
     "exact constants": _constants,
+    "constants of 1 to 16": lambda random, shape: np.repeat(
+        random.uniform(1, 16, (shape[0], 1)).astype(np.float32), shape[1], axis=1
+    ),
     "constants of 0.1": lambda _, shape: np.full(shape, 0.1, np.float32),
 }
 

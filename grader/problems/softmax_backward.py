@@ -57,6 +57,7 @@ def cases(seed: int) -> tuple[Case, ...]:
     draw = generator(seed)
     short, long, odd = (int(draw.integers(*limits)) for limits in ((2, 31), (1026, 2047), (34, 64)))
     borders = (31, 32, 33, 64, 65, 127, 129, 257, 385, 513, 769, 1024, 1025)
+    kernels = (12, 24, 64, 128, 256, 384, 512, 768, 1024, 2048)  # as the handout tells them apart, and full
     table = [
         (SHORT, sizes(5, 1), "normal"),
         (SHORT, sizes(8, short), "normal"),
@@ -70,11 +71,15 @@ def cases(seed: int) -> tuple[Case, ...]:
         (OFFSET, sizes(5, 130), "one huge gradient"),
         (TINY, sizes(8, 30), "gradients of 1e-20"),
         (TINY, sizes(8, 300), "gradients of 1e-20"),
-        (ZEROS, sizes(9, 50), "future mask"),
+        *((ZEROS, sizes(*shape), "future mask") for shape in ((8, 30), (9, 50), (8, 1100))),
         (ZEROS, sizes(8, 1000), "one weight of almost 1"),
         (MANY, sizes(1056, 300), "normal"),
+        (MANY, sizes(1030, 520), "normal"),
+        (MANY, sizes(8200, 40), "normal"),
         (MANY, sizes(65_601, 3), "normal"),
+        (MANY, sizes(262_404, 1), "normal"),
         (STREAMS, sizes(33, 70), "normal"),
+        *((STREAMS, sizes(5, length), "normal") for length in kernels),
     ]
     return build_cases(seed, table)
 

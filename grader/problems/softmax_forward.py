@@ -70,6 +70,7 @@ def cases(seed: int) -> tuple[Case, ...]:
     draw = generator(seed)
     short, long, odd = (int(draw.integers(*limits)) for limits in ((2, 31), (1026, 2047), (34, 64)))
     borders = (31, 32, 33, 64, 65, 127, 129, 257, 385, 513, 769, 1024, 1025)
+    kernels = (12, 24, 64, 128, 256, 384, 512, 768, 1024, 2048)  # as the handout tells them apart, and full
     table = [
         (SHORT, sizes(1, 1, 5, 1), "normal"),
         (SHORT, sizes(1, 1, 7, short), "normal"),
@@ -89,20 +90,28 @@ def cases(seed: int) -> tuple[Case, ...]:
         (PADDING, sizes(3, 2, 5, 100), "whole rows at -1e8"),
         (PADDING, sizes(3, 2, 5, 24), "fully masked rows"),
         (PADDING, sizes(3, 2, 5, 200), "fully masked rows"),
+        *((PADDING, sizes(2, 2, 5, keys), "any mask, padded on the left") for keys in kernels),
         (FUTURE, sizes(2, 2, 31, 31, future=True), "normal"),
         (FUTURE, sizes(1, 2, 67, 130, future=True), "normal"),
         (FUTURE, sizes(1, 2, 90, 50, future=True), "null mask"),
         (FUTURE, sizes(2, 1, 72, 72, future=True), "padded with -inf"),
         (FUTURE, sizes(1, 1, 300, 1028, future=True), "normal"),
+        *((FUTURE, sizes(2, 2, 5, keys, future=True), "any mask with holes") for keys in kernels),
+        *((FUTURE, sizes(2, 2, 5, keys, future=True), "null mask, rising scores") for keys in kernels),
         (OFFSET, sizes(1, 2, 3, 30), "offset 1000"),
         (OFFSET, sizes(1, 2, 3, 150), "offset 1000"),
         (OFFSET, sizes(1, 2, 3, 150), "offset -1000"),
+        (OFFSET, sizes(1, 2, 3, 24), "offset -1000"),
+        (OFFSET, sizes(1, 2, 3, 1100), "offset 1000"),
         (OFFSET, sizes(1, 2, 3, 600), "one huge element"),
         (OFFSET, sizes(1, 2, 3, 40), "wide"),
         (OFFSET, sizes(1, 2, 3, 65), "denormals"),
         (MANY, sizes(4, 4, 66, 300), "normal"),
         (MANY, sizes(3, 8, 2731, 3), "normal"),
+        (MANY, sizes(1, 1, 262_404, 1), "normal"),
+        (MANY, sizes(1, 1, 1030, 40), "normal"),
         (STREAMS, sizes(2, 2, 33, 70), "padded with -inf"),
+        *((STREAMS, sizes(2, 2, 5, keys), "padded with -inf") for keys in kernels),
     ]
     return build_cases(seed, table)
 
@@ -127,6 +136,23 @@ def _any_mask(random: np.random.Generator, batches: int, keys: int) -> Floats:
     return normal(random, (batches, keys), scale=3)
 
 
+def _left_padded(random: np.random.Generator, batches: int, keys: int) -> Floats:
+    """Hides the first keys of every sequence, of the first one half of them."""
+    mask = _any_mask(random, batches, keys)
+    hidden = random.integers(0, keys, size=batches)
+    hidden[0] = keys // 2
+    mask[np.arange(keys) < hidden[:, None]] = -np.inf
+    return mask
+
+
+def _with_holes(random: np.random.Generator, batches: int, keys: int) -> Floats:
+    """Hides keys here and there, but never the first, which the future mask may leave alone visible."""
+    mask = _any_mask(random, batches, keys)
+    mask[random.random(mask.shape) < 0.3] = -np.inf
+    mask[:, 0] = 0
+    return mask
+
+
 def _whole_rows(random: np.random.Generator, batches: int, keys: int, hidden: float) -> Floats:
     mask = padding(random, batches, keys, hidden)
     mask[1::2] = hidden
@@ -138,11 +164,22 @@ _MASKS: Mapping[str, Callable[[np.random.Generator, int, int], Floats | None]] =
     "padded with -inf": lambda random, batches, keys: padding(random, batches, keys, -np.inf),
     "padded with -1e8": lambda random, batches, keys: padding(random, batches, keys, -1e8),
     "any mask": _any_mask,
+    "any mask, padded on the left": _left_padded,
+    "any mask with holes": _with_holes,
+    "null mask, rising scores": lambda *_: None,
     "whole rows at -1e8": lambda random, batches, keys: _whole_rows(random, batches, keys, -1e8),
     "fully masked rows": lambda random, batches, keys: _whole_rows(random, batches, keys, -np.inf),
 }
 
+
+def _rising(random: np.random.Generator, shape: tuple[int, ...]) -> Floats:
+    """Scores of which later ones, which the future mask hides, are much larger."""
+    return normal(random, shape, scale=2) + np.linspace(0, 400, shape[-1], dtype=np.float32)
+
+
 _SCORES: Mapping[str, Callable[[np.random.Generator, tuple[int, ...]], Floats]] = {
+    "any mask with holes": _rising,
+    "null mask, rising scores": _rising,
     "uniform": lambda random, shape: random.random(shape, np.float32),
     "offset 1000": lambda random, shape: normal(random, shape, scale=2, mean=1000),
     "offset -1000": lambda random, shape: normal(random, shape, scale=2, mean=-1000),
