@@ -11,7 +11,7 @@ import numpy as np
 
 from grader.devices import calls, layout
 from grader.devices.device import Answer, Call, ScalarArgument, Status
-from grader.devices.runner import RunnerError
+from grader.devices.runner import RunnerError, encodable
 
 if TYPE_CHECKING:
     from grader.devices.runner import Runner
@@ -84,7 +84,7 @@ def checked(answer: Answer, least: int, seen: int) -> Answer:
 
 
 def _texts(found: object) -> tuple[str, ...]:
-    return tuple(str(text)[:500] for text in found[:20]) if isinstance(found, list) else ()
+    return tuple(encodable(str(text)[:500]) for text in found[:20]) if isinstance(found, list) else ()
 
 
 def _missing(call: Call, counted: object) -> tuple[str, ...]:

@@ -268,9 +268,15 @@ def _printed(outcome: Outcome) -> str:
 
 
 def _checked(header: Header) -> Header:
-    for key in ("status", "message", "printed"):
-        if not isinstance(header.setdefault(key, ""), str):
+    texts = {key: header.get(key, "") for key in ("status", "message", "printed")}
+    for key, text in texts.items():
+        if not isinstance(text, str):
             raise MalformedError(f"{key} is no text")
-    if header["status"] not in ("loaded", "unloadable", "returned", "raised", "cuda error"):
+    if texts["status"] not in ("loaded", "unloadable", "returned", "raised", "cuda error"):
         raise MalformedError("an unknown status")
-    return {**header, "printed": header["printed"][:PRINTED_CAP]}
+    return {**header, **{key: encodable(text)[:PRINTED_CAP] for key, text in texts.items()}}
+
+
+def encodable(text: str) -> str:
+    """``text`` as UTF-8 can hold it: JSON may bring lone surrogates, which no record can be written with."""
+    return text.encode(errors="replace").decode()
