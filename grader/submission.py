@@ -11,7 +11,9 @@ not there, a line in ``problems``; a path that does not exist is a ``UsageError`
 from __future__ import annotations
 
 import difflib
+import errno
 import hashlib
+import lzma
 import os
 import re
 import stat
@@ -41,6 +43,15 @@ _SHOWN = 3  # names in a note
 _TRAVELLERS = frozenset({".cu", ".cuh", ".h", ".hpp", ".inl", ".inc"})
 SOURCES = _TRAVELLERS | {".py"}
 CLUTTER = frozenset({"__MACOSX", "__pycache__"})
+_UNREADABLE = (
+    OSError,
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    EOFError,
+    NotImplementedError,
+    ValueError,
+)
 _ENCRYPTED = 0x1
 _MENTION = re.compile(rb'["<]([^"<>\n]+\.(?:cuh?|hpp|h|inl|inc))[">]')
 
@@ -147,16 +158,19 @@ def _collected(path: Path, tree: _Tree, names: list[str]) -> Submission:
     numbers = {place.parent: str(number) for number, place in enumerate(dict.fromkeys(chosen.values()))}
     digest = hashlib.sha256()
     files = {}
-    for name, place in sorted(chosen.items()):
-        folder = Path(copy.name, numbers[place.parent])
-        files[name] = folder / name
-        for relative, content in sorted(parts[name].items()):
-            target = folder / relative
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(content)
-            digest.update(f"{len(relative.encode())}:{relative}{len(content)}:".encode() + content)
+    try:
+        for name, place in sorted(chosen.items()):
+            folder = Path(copy.name, numbers[place.parent])
+            files[name] = folder / name
+            for relative, content in sorted(parts[name].items()):
+                _write(folder, relative, content)
+                digest.update(f"{len(relative.encode())}:{relative}{len(content)}:".encode() + content)
+    except (SubmissionError, OSError):
+        copy.cleanup()
+        raise
     title = printable(path.resolve().name.removesuffix(".zip") or str(path.resolve()))
-    problems = {name: _missing(name, sources) for name in names if name not in chosen}
+    others = [place for place in sources if place.name not in names]
+    problems = {name: _missing(name, others) for name in names if name not in chosen}
     notes = (*_doubts(chosen, sources, reader), *_taken(chosen, tree, set(reader.read_places)))
     return Submission(title, digest.hexdigest(), files, notes, problems, copy)
 
@@ -258,7 +272,7 @@ class _Archive:
                 raise SubmissionError(f"{self._name} holds {info.filename}, which would escape its folder.")
             if info.flag_bits & _ENCRYPTED:
                 raise SubmissionError(f"{self._name} is encrypted. Hand it in without a password.")
-            if not info.is_dir() and _interesting(place) and len(place.parts) <= _MOST_DEPTH:
+            if place.name and not info.is_dir() and _interesting(place) and len(place.parts) <= _MOST_DEPTH:
                 members.setdefault(place, []).append(info)
         return members
 
@@ -274,7 +288,7 @@ class _Archive:
         try:
             with self._zip.open(info) as file:
                 return file.read(_MOST_FILE_BYTES + 1)
-        except (OSError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError) as error:
+        except _UNREADABLE as error:
             raise self._error(error) from error
 
     def _error(self, error: Exception) -> SubmissionError:
@@ -361,6 +375,19 @@ def _taken(chosen: Mapping[str, PurePosixPath], tree: _Tree, read: set[PurePosix
     ignored = [place for place in tree.places if place not in read]
     if ignored:
         yield f"ignored {_listed(ignored)}"
+
+
+def _write(folder: Path, relative: str, content: bytes) -> None:
+    target = folder / relative
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content)
+    except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
+        raise SubmissionError(f"{printable(relative)} is both a file and a folder.") from error
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise SubmissionError(f"{printable(relative)} is too long a name.") from error
+        raise
 
 
 def _listed(places: list[PurePosixPath]) -> str:

@@ -82,6 +82,55 @@ def test_another_name_is_named_as_the_one_to_rename(tmp_path: Path) -> None:
         }
 
 
+def test_a_file_that_is_wanted_itself_is_not_the_one_to_rename(tmp_path: Path) -> None:
+    _folder(tmp_path, "layernorm_kernel.cu")
+    with collect(tmp_path, WANTED) as submission:
+        assert submission.problems == {"softmax_kernel.cu": "softmax_kernel.cu is missing."}
+
+
+def test_an_archive_with_a_nameless_member(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "nameless.zip", "w") as file:
+        file.writestr("softmax_kernel.cu", "x")
+        file.writestr("?", "x")
+    data = (tmp_path / "nameless.zip").read_bytes()
+    (tmp_path / "nameless.zip").write_bytes(nameless(data))
+    with collect(tmp_path / "nameless.zip", WANTED) as submission:
+        assert set(submission.files) == {"softmax_kernel.cu"}
+
+
+def nameless(data: bytes) -> bytes:
+    """The archive with a last entry of the directory whose name is empty."""
+    entry, end = data.rindex(b"PK\x01\x02"), data.rindex(b"PK\x05\x06")
+    assert data[entry + 28 : entry + 30] == b"\x01\0"
+    name = data[entry : entry + 28] + b"\0\0" + data[entry + 30 : end - 1]
+    tail = data[end:]
+    size = int.from_bytes(tail[12:16], "little") - 1
+    return data[:entry] + name + tail[:12] + size.to_bytes(4, "little") + tail[16:]
+
+
+def test_a_member_whose_compression_is_damaged(tmp_path: Path) -> None:
+    path = tmp_path / "damaged.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as file:
+        file.writestr("softmax_kernel.cu", "x" * 1000)
+    data = bytearray(path.read_bytes())
+    start = 30 + len("softmax_kernel.cu") + 9
+    data[start : start + 12] = bytes(12)
+    data[start - 5] = 0xFF
+    path.write_bytes(data)
+    with pytest.raises(SubmissionError), collect(path, WANTED):
+        pass
+
+
+def test_a_header_whose_name_is_also_a_folder(tmp_path: Path) -> None:
+    path = tmp_path / "clash.zip"
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("softmax_kernel.cu", '#include "a.h"\n#include "a.h/b.h"\n')
+        file.writestr("a.h", "")
+        file.writestr("a.h/b.h", "")
+    with pytest.raises(SubmissionError, match="both a file and a folder"), collect(path, WANTED):
+        pass
+
+
 def test_two_files_of_one_name_are_said(tmp_path: Path) -> None:
     _folder(tmp_path, *WANTED, "old/softmax_kernel.cu")
     with collect(tmp_path, WANTED) as submission:
