@@ -186,7 +186,8 @@ class ProblemJudge:
             if reasons := violations(build.library, written, self._assignment.allowed_imports):
                 message = f"{file} uses what a submission may not use"
                 raise _NotJudgedError(message, result, Verdict.UNTRUSTED, reasons)
-            found = [find_entry_point(build.library, one, file) for one in self._entry_points(file)]
+            wanted = self._entry_points(file)
+            found = [find_entry_point(build.library, one, file, wanted) for one in wanted]
             if unfit := [one.note for one in found if one.note and (problem.libraries or not one.symbol)]:
                 raise _NotJudgedError(unfit[0], result)
             libraries[build.library] = tuple(one.symbol for one in found)

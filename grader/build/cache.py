@@ -24,10 +24,11 @@ _MOST_BYTES = 1 << 30
 
 
 def default_folder() -> Path:
-    """``GRADER_CACHE``, else ``kernel-grader`` in the user's cache folder."""
+    """``GRADER_CACHE``, else ``kernel-grader`` in the user's cache folder: XDG ignores one that is relative."""
     if chosen := os.environ.get("GRADER_CACHE"):
-        return Path(chosen)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "kernel-grader")
+        return Path(chosen).absolute()
+    named = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    return (named if named.is_absolute() else Path.home() / ".cache") / "kernel-grader"
 
 
 def key(*parts: str | bytes) -> str:

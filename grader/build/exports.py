@@ -13,6 +13,7 @@ from elftools.elf.sections import SymbolTableSection
 from grader.mangled import last_name
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from pathlib import Path
 
 _MANGLED = re.compile(r"_Z(?P<nested>N?)(?P<names>\d.*)")
@@ -26,8 +27,11 @@ class Found:
     note: str = ""
 
 
-def find(library: Path, entry_point: str, source: str) -> Found:
-    """``entry_point`` of ``source``, also where ``extern "C"`` was forgotten; or why it cannot be called."""
+def find(library: Path, entry_point: str, source: str, wanted: Collection[str] = ()) -> Found:
+    """``entry_point`` of ``source``, also where ``extern "C"`` was forgotten; or why it cannot be called.
+
+    Functions that are ``wanted`` themselves are no misspelling of it.
+    """
     names = functions(library)
     if entry_point in names:
         return Found(entry_point)
@@ -38,7 +42,7 @@ def find(library: Path, entry_point: str, source: str) -> Found:
         return Found(
             "", f'{source} defines {entry_point} {len(mangled)} times. Put extern "C" before one of them.'
         )
-    near = difflib.get_close_matches(entry_point, names, n=1)
+    near = difflib.get_close_matches(entry_point, [name for name in names if name not in wanted], n=1)
     hint = f" Found {near[0]}: rename it to {entry_point}." if near else ""
     return Found("", f'{source} has no function extern "C" {entry_point}.{hint}')
 

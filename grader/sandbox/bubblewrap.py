@@ -71,10 +71,11 @@ _ENFORCED = (
     "clean environment, no inherited descriptors",
 )
 
-# ``cp`` runs as the job's user: whatever stands under a name, only its bytes can arrive.
+# ``cp`` runs as the job's user: whatever stands under a name, only its bytes can arrive, all or
+# none of them.
 _WITH_RESULTS = (
     'names=$1; shift; "$@"; code=$?; '
-    'for name in $names; do cp -- "$name" "/results/$name"; done 2>/dev/null; '
+    'for name in $names; do cp -- "$name" "/results/$name" || rm -f -- "/results/$name"; done 2>/dev/null; '
     "exit $code"
 )
 

@@ -2,13 +2,12 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grader.build.cache import Cache, default_folder, key
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import pytest
 
 
@@ -58,3 +57,6 @@ def test_the_folder_follows_the_environment(monkeypatch: pytest.MonkeyPatch) -> 
     assert str(default_folder()) == "/x/kernel-grader"
     monkeypatch.setenv("GRADER_CACHE", "/y")
     assert str(default_folder()) == "/y"
+    monkeypatch.delenv("GRADER_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+    assert default_folder() == Path.home() / ".cache" / "kernel-grader"
