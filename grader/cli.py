@@ -97,6 +97,7 @@ class _FaultError(click.ClickException):
 
 def main() -> None:
     """Run a command; Ctrl-C and SIGTERM end any of them with 130, and what nobody foresaw with 4."""
+    _open_standard_streams()
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_DFL:  # nohup ignores a lost terminal
             signal.signal(number, signal.default_int_handler)
@@ -115,6 +116,19 @@ def main() -> None:
         )
         code = ExitCode.GRADER_BUG
     sys.exit(code)
+
+
+def _open_standard_streams() -> None:
+    """Let those that are closed, as daemons have them, lead nowhere: a file would take their numbers."""
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        try:
+            os.fstat(number)
+        except OSError:
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            os.dup2(nowhere, number)
+            if nowhere != number:
+                os.close(nowhere)
+            setattr(sys, name, open(number, mode, closefd=False))  # noqa: SIM115 - as long as the process
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -175,7 +189,7 @@ def grade(
     request = grading.Request(
         path=path,
         assignment=chosen,
-        problems=problems or tuple(problem.id for problem in chosen.problems),
+        problems=tuple(dict.fromkeys(problems)) or tuple(problem.id for problem in chosen.problems),
         device=device,
         sandbox=sandbox,
         memory=memory,

@@ -316,13 +316,17 @@ def write(record: Record, path: Path) -> None:
 
 
 def write_text(text: str, path: Path) -> None:
-    """Replace ``path`` by ``text`` in one step.
+    """Replace ``path`` by ``text`` in one step, or write there if it is no file: a device, a pipe.
 
     Raises:
         RecordError: the folder is missing or read-only, or the disk is full.
     """
     temporary: str | None = None
     try:
+        path = path.resolve()  # what a link leads to, not the link
+        if path.exists() and not path.is_file():
+            path.write_text(text, encoding="utf-8")
+            return
         with tempfile.NamedTemporaryFile(
             "w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False
         ) as file:

@@ -111,6 +111,19 @@ def test_a_missing_compiler_is_the_fault_of_the_machine(tmp_path: Path) -> None:
     assert record.exit_code == 3
 
 
+def test_standard_streams_may_be_closed(tmp_path: Path) -> None:
+    command = ["sh", "-c", '"$@" <&- >&- 2>&-', "sh", *GRADER, "grade", str(tmp_path / "nowhere")]
+    assert subprocess.run(command, check=False).returncode == 2
+
+
+def test_a_problem_named_twice_counts_once(tmp_path: Path) -> None:
+    (tmp_path / "softmax_kernel.cu").write_text(EMPTY_KERNELS)
+    once = ("--problem", "softmax_forward")
+    last = [run("grade", tmp_path, *once * times).stdout.splitlines()[-1] for times in (1, 2)]
+    assert last[0].startswith("Score: ")
+    assert last[0] == last[1]
+
+
 def test_a_record_that_cannot_be_written_is_said_and_the_score_still_shown(tmp_path: Path) -> None:
     done = run("grade", tmp_path, "--json", "/proc/result.json")
     assert done.returncode == 3

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from typing import TYPE_CHECKING
 
 import jsonschema
@@ -79,6 +80,17 @@ def test_a_write_that_fails_leaves_the_old_record_and_no_litter(
         results.write(record(seed=2), path)
     assert results.read(path) == record()
     assert [entry.name for entry in tmp_path.iterdir()] == ["result.json"]
+
+
+def test_what_is_no_file_is_written_to_and_stays_what_it_is(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    reading = os.open(tmp_path / "pipe", os.O_RDWR | os.O_NONBLOCK)
+    results.write_text("x", tmp_path / "pipe")
+    assert os.read(reading, 2) == b"x"
+    os.close(reading)
+    (tmp_path / "link").symlink_to(tmp_path / "target")
+    results.write_text("x", tmp_path / "link")
+    assert ((tmp_path / "link").is_symlink(), (tmp_path / "target").read_text()) == (True, "x")
 
 
 def test_numbers_that_json_lacks_become_words() -> None:
