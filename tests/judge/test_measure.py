@@ -223,6 +223,13 @@ def test_contents_change_places_and_batch_lengths_vary() -> None:
     assert len(set(device.lengths)) > 3
 
 
+def test_only_sweeps_on_new_contents_have_a_base_for_each_slot() -> None:
+    device = FakeDevice(10)
+    run(device)
+    bases = [len({content.base for content in contents}) for contents in device.seen]
+    assert sorted(bases)[-5:] == [1, *[SLOTS] * 4]  # in each process the baseline's and the submission's
+
+
 def test_launchers_that_cannot_be_captured_are_timed_by_events_from_the_start() -> None:
     device = FakeDevice(captures=False)
     result = run(device).performance
