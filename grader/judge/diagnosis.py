@@ -143,7 +143,7 @@ def _named_bugs(
         }
         if rests:
             unmatched = len(outputs) - len(rests)
-            rest = round(max(rests.values()), 3)
+            rest = round(max(rests.values()), 6)
             matches.append((-len(rests), unmatched, rest, place, description, tuple(rests)))
     explained: dict[str, str] = {}
     for *_, description, names in sorted(matches):
