@@ -9,6 +9,7 @@ keeps this machine busy while something is timed.
 from __future__ import annotations
 
 import math
+from concurrent.futures import wait
 from dataclasses import asdict, dataclass, replace
 from random import Random, SystemRandom
 from statistics import median
@@ -156,10 +157,9 @@ def _process(timing: Timing, index: int, method: str) -> tuple[list[CaseTimes], 
             for place, case in enumerate(timed_cases(problem, timing.seed, method))
         ]
         with timing.open() as session:
-            ready = [one.result() for one in coming]
-            coming.clear()
-            while ready:
-                prepared = ready.pop(0)
+            wait(coming)
+            while coming:
+                prepared = coming.pop(0).result()
                 timing.progress(f"{problem.id}: timing {prepared.case.name}, process {index + 1}")
                 sweeps = _Sweeps(problem, session, prepared, pool)
                 found.append(sweeps.times(BLOCKS[index], WARM_SECONDS if found else HEAT_SECONDS))

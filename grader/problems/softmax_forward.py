@@ -128,6 +128,10 @@ def timing_cases(seed: int) -> tuple[Case, ...]:
     return build_cases(seed, table)
 
 
+def _masked(case: Case) -> bool:
+    return not case.distribution.startswith("null mask")
+
+
 def _zeros(_: np.random.Generator, batches: int, keys: int) -> Floats:
     return np.zeros((batches, keys), np.float32)
 
@@ -256,7 +260,7 @@ def minimal_bytes(case: Case) -> int:
     visible = (
         sum(min(query + 1, keys) for query in range(queries)) if case.sizes["mask_future"] else queries * keys
     )
-    mask = 0 if case.distribution.startswith("null mask") else batch * keys
+    mask = batch * keys if _masked(case) else 0
     return 4 * (batch * heads * (visible + queries * keys) + mask)
 
 
@@ -412,7 +416,7 @@ def unfused(case: Case) -> tuple[Operation, ...]:
     batch, heads, queries, keys = (case.sizes[name] for name in ("batch_size", "nhead", "from_len", "to_len"))
     program: list[Operation] = []
     logits = dense("inp", batch, heads, queries, keys)
-    if not case.distribution.startswith("null mask"):
+    if _masked(case):
         program.append(zipped("logits", "add", logits, dense("attn_mask", batch, 1, 1, keys)))
         logits = program[-1].output
     if case.sizes["mask_future"]:

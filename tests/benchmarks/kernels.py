@@ -235,13 +235,19 @@ _FORMULAS: Mapping[str, Callable[..., Any]] = {
 }
 
 
+def installed(*names: str) -> list[Any]:
+    """Modules of a package that may be missing; none then."""
+    try:
+        return [importlib.import_module(name) for name in names]
+    except ImportError:
+        return []
+
+
 def liger(name: str) -> Way | None:
     """Liger-Kernel's version, which takes no mask; None if it is not installed."""
-    try:
-        softmax = importlib.import_module("liger_kernel.ops.softmax")
-        norm = importlib.import_module("liger_kernel.ops.layer_norm")
-    except ImportError:
+    if not (modules := installed("liger_kernel.ops.softmax", "liger_kernel.ops.layer_norm")):
         return None
+    softmax, norm = modules
 
     def way(arrays: dict[str, torch.Tensor], _: Inputs) -> Launch:
         if name == "softmax_forward":
@@ -263,11 +269,9 @@ def liger(name: str) -> Way | None:
 
 def quack(name: str) -> Way | None:
     """QuACK's version, which takes no mask; None if it is not installed."""
-    try:
-        softmax = importlib.import_module("quack.softmax")
-        norm = importlib.import_module("quack.rmsnorm")
-    except ImportError:
+    if not (modules := installed("quack.softmax", "quack.rmsnorm")):
         return None
+    softmax, norm = modules
 
     def way(arrays: dict[str, torch.Tensor], _: Inputs) -> Launch:
         rows = {key: tensor.flatten(0, -2) for key, tensor in arrays.items() if tensor.dim() > 1}
