@@ -6,6 +6,7 @@ import ctypes
 import os
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 CTYPES = {
@@ -15,6 +16,7 @@ CTYPES = {
     "float": ctypes.c_float,
 }
 NON_BLOCKING = 1  # cudaStreamNonBlocking
+DRIVER = "libcuda.so.1"
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,7 @@ class CudaError(Exception):
 
 
 class Runtime:
-    """The calls of libcudart that the runner itself needs."""
+    """The calls of libcudart that the runner itself needs and, where there is a GPU, of its driver."""
 
     def __init__(self, name: str) -> None:
         self._library = ctypes.CDLL(name, mode=os.RTLD_NOW | os.RTLD_GLOBAL)
@@ -46,6 +48,14 @@ class Runtime:
     def call(self, name: str, *arguments: Any) -> None:  # noqa: ANN401 - whatever ctypes passes on
         """Call ``name`` and raise CudaError if it fails."""
         self.check(getattr(self._library, name)(*arguments), name)
+
+    def drive(self, name: str, *arguments: Any) -> None:  # noqa: ANN401 - whatever ctypes passes on
+        """Call ``name`` of the driver, whose errors are the runtime's; raise CudaError if it fails."""
+        self.check(getattr(self._driver, name)(*arguments), name)
+
+    @cached_property
+    def _driver(self) -> ctypes.CDLL:
+        return ctypes.CDLL(DRIVER)
 
     def settle(self) -> None:
         """Wait for all work of the device and raise what went wrong since the last time."""

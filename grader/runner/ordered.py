@@ -47,6 +47,24 @@ class Graph:
         cuda.runtime.graphLaunch(self._instance, stream.ptr)
 
 
+class Fence:
+    """Nothing that is asked for behind it begins before all that was asked for ahead of it has ended.
+
+    That holds for all streams of the context, those that a launcher keeps to itself, too. It takes the GPU
+    about 1 us.
+    """
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._event = cuda.Event(disable_timing=True)
+        self._operands = ctypes.c_void_p(cuda.driver.ctxGetCurrent()), ctypes.c_void_p(self._event.ptr)
+
+    def put(self) -> None:
+        """Put it behind what has been asked for until now."""
+        self._runtime.drive("cuCtxRecordEvent", *self._operands)
+        self._runtime.drive("cuCtxWaitEvent", *self._operands)
+
+
 def joined(streams: Sequence[Any], call: Callable[[], None]) -> Callable[[], None]:
     """The call, with its other streams forked from the first and joined to it."""
     first, *others = streams

@@ -22,7 +22,7 @@ import numpy as np
 from grader.runner.gpu import TO_DEVICE, TO_HOST, checked, to_device
 from grader.runner.host import HostMemory, host_address
 from grader.runner.library import argument, load
-from grader.runner.ordered import Graph, joined
+from grader.runner.ordered import Fence, Graph, joined
 from grader.runner.round_trip import Operand, RoundTrip
 
 if TYPE_CHECKING:
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 cuda: Any = cupy.cuda
 PIECE_BYTES = 24  # of restore.cu
-IDLE_SECONDS = 50e-6  # what it takes to see that nothing runs any more
 INSTANCES = 8  # of an arm's graph: where one of them lies in memory is up to 0.5 % of its time
 RANDOM = SystemRandom()
 
@@ -100,6 +99,7 @@ class Case:
         self._scratch = [cuda.alloc(size) for size in header["scratch"]]
         self._temporaries = HostMemory()
         self._streams = [gpu.new_stream() for _ in range(max(1, header["streams"]))]
+        self._fence = Fence(gpu.runtime)
         self._bases: list[list[Any]] = []
         self._library: dict[str, Any] = {}
         for path, names in header["libraries"]:
@@ -274,18 +274,13 @@ class Case:
         return self._between_events(lambda: RANDOM.choice(graphs).launch(self._streams[0]))
 
     def _by_events(self, calls: list[Callable[[], None]]) -> Callable[[], float]:
-        """Call anew each time: what the launcher does on the host counts where the device waits for it.
-
-        A launch may begin before the launch ahead of it in its stream has ended, but not before work of
-        another kind has: a byte is set between two calls, which takes about 1 us.
-        """
-        first, between = self._streams[0].ptr, cuda.alloc(1)
+        """Call anew each time: what the launcher does on the host counts where the device waits for it."""
         prepared = [joined(self._streams, call) for call in calls]
 
         def launch() -> None:
             for call in prepared:
                 call()
-                cuda.runtime.memsetAsync(between.ptr, 0, 1, first)
+                self._fence.put()
 
         return self._between_events(launch)
 
@@ -295,12 +290,10 @@ class Case:
         def timed() -> float:
             start.record(self._streams[0])
             launch()
+            self._fence.put()  # a launcher's own streams may still be at work
             end.record(self._streams[0])
             end.synchronize()
-            seconds, ended = float(cuda.get_elapsed_time(start, end)) / 1000, time.perf_counter()
-            cuda.runtime.deviceSynchronize()
-            after = time.perf_counter() - ended  # a launcher's own streams may still be at work
-            return seconds + (after if after > IDLE_SECONDS else 0.0)
+            return float(cuda.get_elapsed_time(start, end)) / 1000
 
         return timed
 

@@ -34,6 +34,7 @@ class Event:
     def __init__(self, *, disable_timing: bool = False) -> None:
         self.timed = not disable_timing
         self.at = 0.0
+        self.ptr = id(self)
 
     def record(self, _stream: Stream) -> None:
         self.at = time.perf_counter()
@@ -91,7 +92,7 @@ cuda = SimpleNamespace(
     Device=Device,
     Event=Event,
     Stream=Stream,
-    driver=SimpleNamespace(CUDADriverError=CUDARuntimeError),
+    driver=SimpleNamespace(CUDADriverError=CUDARuntimeError, ctxGetCurrent=lambda: 1),
     get_elapsed_time=lambda start, end: 1000 * (end.at - start.at) + 1e-3,
     memory=SimpleNamespace(OutOfMemoryError=MemoryError),
     runtime=runtime,

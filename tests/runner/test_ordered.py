@@ -39,6 +39,14 @@ extern "C" void launch_in_turn(float* met, int, cudaStream_t one, cudaStream_t o
   ker_meet<<<1, 1, 0, calls++ % 2 ? one : other>>>(met);
 }
 
+extern "C" void launch_apart(float* met, int, cudaStream_t, cudaStream_t) {
+  static int calls = 0;
+  static cudaStream_t own[2];
+  if (calls == 0)
+    for (cudaStream_t& one : own) cudaStreamCreateWithFlags(&one, cudaStreamNonBlocking);
+  ker_meet<<<1, 1, 0, own[calls++ % 2]>>>(met);
+}
+
 extern "C" void launch_early(float* met, int, cudaStream_t one, cudaStream_t) {
   cudaLaunchAttribute early = {};
   early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
@@ -54,8 +62,16 @@ extern "C" void launch_early(float* met, int, cudaStream_t one, cudaStream_t) {
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("method", ["graph", "events"])
-@pytest.mark.parametrize("launcher", ["launch_in_turn", "launch_early"])
+@pytest.mark.parametrize(
+    ("launcher", "method"),
+    [
+        ("launch_in_turn", "graph"),
+        ("launch_in_turn", "events"),
+        ("launch_early", "graph"),
+        ("launch_early", "events"),
+        ("launch_apart", "events"),  # no graph takes up what it does
+    ],
+)
 def test_no_call_begins_before_the_one_ahead_has_ended(launcher: str, method: str, tmp_path: Path) -> None:
     machine = find_machine("gpu", "process", load("llm_systems_3").limits)
     assert machine.gpu is not None

@@ -11,7 +11,6 @@ import importlib
 import math
 import subprocess
 import sys
-import time
 from random import SystemRandom
 from typing import TYPE_CHECKING, Any
 
@@ -76,6 +75,9 @@ class Quiet:
         self.parts: list[tuple[int, int]] = []
 
     def settle(self) -> None:
+        pass
+
+    def drive(self, name: str, *arguments: Any) -> None:  # noqa: ANN401
         pass
 
     def call(self, name: str, *arguments: Any) -> None:  # noqa: ANN401
@@ -199,18 +201,6 @@ def test_new_bases_may_be_more_than_there_were(timing: Any, library: Path) -> No
         np.testing.assert_array_equal(whole(session, slot), 2 * bases(2, SLOTS)[slot]["x"])
 
 
-@pytest.mark.parametrize("method", ["graph", "events"])
-def test_work_that_goes_on_after_the_last_event_is_part_of_a_sweep(
-    timing: Any,  # noqa: ANN401
-    library: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    method: str,
-) -> None:
-    session = opened(timing, library, method)
-    monkeypatch.setattr(fake_cupy.runtime, "deviceSynchronize", lambda: time.sleep(0.05))
-    assert session.sweep("submission", [Content(0, 0)] * SLOTS) > 0.05
-
-
 @pytest.mark.parametrize("answer", [10**400, -1.0, 1e9, "1", None])
 def test_what_is_no_time_is_no_number(answer: object) -> None:
     class Said:
@@ -288,14 +278,22 @@ def test_each_call_of_a_graph_is_a_graph_behind_the_one_before(timing: Any, libr
         assert [ahead for _, ahead in graph] == [0, *parts[:-1]]
 
 
-def test_something_lies_between_two_calls_that_are_made_anew(
+@pytest.mark.parametrize("method", ["graph", "events"])
+def test_all_streams_are_waited_for_before_the_clock_is_read_and_between_calls_made_anew(
     timing: Any,  # noqa: ANN401
     library: Path,
     monkeypatch: pytest.MonkeyPatch,
+    method: str,
 ) -> None:
     happened: list[str] = []
-    monkeypatch.setattr(fake_cupy.runtime, "memsetAsync", lambda *_: happened.append("other work"))
+    runtime, event = Quiet(), fake_cupy.Event
+    monkeypatch.setattr(runtime, "drive", lambda name, *_: happened.append(name))
+    monkeypatch.setattr(event, "record", lambda *_: happened.append("event"))
+    monkeypatch.setattr(fake_cupy.runtime, "graphLaunch", lambda *_: happened.append("calls"))
     monkeypatch.setitem(globals(), "load", lambda *_: {"launch_double": lambda *_: happened.append("call")})
-    session = opened(timing, library, "events")
+    session = opened(timing, library, method, runtime)
+    happened.clear()
     session.sweep("submission", [Content(0, 0)] * SLOTS)
-    assert happened == ["call", "other work"] * SLOTS
+    fence = ["cuCtxRecordEvent", "cuCtxWaitEvent"]
+    calls = ["calls"] if method == "graph" else ["call", *fence] * SLOTS
+    assert happened == ["event", *calls, *fence, "event"]
