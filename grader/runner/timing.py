@@ -108,6 +108,7 @@ class Case:
         self._table = cuda.alloc(2 * PIECE_BYTES * len(self._slots) * len(sizes))
         self.renew(header["bases"], payload)
         self._restore([[0, 0]] * len(self._slots))
+        cuda.runtime.deviceSynchronize()
         submission = self._submission(functions[header["entry_point"]], header["arguments"])
         self._arms: dict[str, Callable[[], float]] = {
             "nothing": lambda: 0.0,
@@ -200,7 +201,7 @@ class Case:
                 ctypes.c_longlong(int(table[:, 2].max())),
                 ctypes.c_void_p(self._streams[0].ptr),
             )
-        cuda.runtime.deviceSynchronize()
+            self._fence.put()
 
     def _submission(self, function: Any, arguments: list[Any]) -> list[Callable[[], None]]:  # noqa: ANN401
         handles = [0 if self._host else stream.ptr for stream in self._streams]  # see ``Server._handles``

@@ -279,7 +279,7 @@ def test_each_call_of_a_graph_is_a_graph_behind_the_one_before(timing: Any, libr
 
 
 @pytest.mark.parametrize("method", ["graph", "events"])
-def test_all_streams_are_waited_for_before_the_clock_is_read_and_between_calls_made_anew(
+def test_all_streams_are_waited_for_before_and_after_the_clock_runs_and_between_calls_made_anew(
     timing: Any,  # noqa: ANN401
     library: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -296,4 +296,4 @@ def test_all_streams_are_waited_for_before_the_clock_is_read_and_between_calls_m
     session.sweep("submission", [Content(0, 0)] * SLOTS)
     fence = ["cuCtxRecordEvent", "cuCtxWaitEvent"]
     calls = ["calls"] if method == "graph" else ["call", *fence] * SLOTS
-    assert happened == ["event", *calls, *fence, "event"]
+    assert happened == [*fence, "event", *calls, *fence, "event"]  # restoring ends first, too
