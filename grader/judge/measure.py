@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from concurrent.futures import wait
 from dataclasses import asdict, dataclass, replace
+from itertools import chain, islice, repeat
 from random import Random, SystemRandom
 from statistics import median
 from typing import TYPE_CHECKING
@@ -21,7 +22,7 @@ from grader.devices.condition import doubts
 from grader.devices.device import Call, DeviceError, LoadError, Memory, Status
 from grader.devices.runner import RunnerError
 from grader.devices.timed import NotCapturedError, Plan, Step
-from grader.judge import speed
+from grader.judge import speed, trust
 from grader.judge.correctness import arguments
 from grader.judge.timing import BLOCKS, NOTHING, ORDERS, Block, CaseTimes
 from grader.judge.verification import Verifier, draw, threads, turns
@@ -46,7 +47,7 @@ HOST_SLOTS = 2  # what comes from host memory is in no cache of the device
 MOST_HOST_BYTES = 16 << 20  # of a call by host pointers: the bus takes minutes for the baseline's larger ones
 HEAT_SECONDS = 1.0  # before the first case of a process
 WARM_SECONDS = 0.2  # before the others
-HOST_RENEWALS = 5  # calls with host pointers vary by a half now and then
+NOVEL_SWEEPS = 5  # at most: one of a hundred takes half as long again, with host pointers more of them
 BATCH_SECONDS = 0.5
 BATCH_SWEEPS = 6, 24  # fewer where these take longer than that
 PAIRS = {"submission": 9, "baseline": 6}  # of nine, the second smallest difference still bounds the median
@@ -168,20 +169,21 @@ def _process(timing: Timing, index: int, method: str) -> tuple[list[CaseTimes], 
 
 @dataclass(frozen=True)
 class _Prepared:
-    """A case with its plan and sets of bases, one after the other to be used."""
+    """A case with its plan, the usual bases, and novel ones, of which the next are drawn already."""
 
     case: Case
     plan: Plan
-    bases: tuple[Bases, ...]
+    bases: Bases
+    novel: Iterator[Bases]
 
 
 def _prepared(timing: Timing, case: Case, method: str, source: Random) -> _Prepared:
     seeds = iter(lambda: source.getrandbits(48), None)
     first = timing.problem.inputs(replace(case, seed=next(seeds)))
     plan = _plan(timing, case, first, method)
-    later = HOST_RENEWALS if method == "host" else 1
-    sets = (draw(timing.problem, case, seeds, plan.slots, novel=place > 0) for place in range(1 + later))
-    return _Prepared(case, plan, tuple(sets))
+    usual = draw(timing.problem, case, seeds, plan.slots)
+    novel = (draw(timing.problem, case, seeds, plan.slots, novel=True) for _ in repeat(None))
+    return _Prepared(case, plan, usual, chain([next(novel)], novel))
 
 
 class _Sweeps:
@@ -196,7 +198,7 @@ class _Sweeps:
     ) -> None:
         self._session, self._case, self._plan = session, prepared.case, prepared.plan
         self._random = SystemRandom()
-        self._bases, *self._later = prepared.bases
+        self._bases, self._novel_bases = prepared.bases, prepared.novel
         self._verifier = Verifier(problem, prepared.case, pool, self._plan.slots, self._random)
         session.prepare(self._plan, self._bases.arrays)
 
@@ -235,6 +237,15 @@ class _Sweeps:
         self._bases = replace(bases, inputs=bases.inputs[:usual])
         return seconds
 
+    def _novel_sweeps(self, usual: float) -> tuple[float, ...]:
+        """Sweeps on new contents until one takes as long as is ``usual``."""
+        seconds: list[float] = []
+        for bases in islice(self._novel_bases, NOVEL_SWEEPS):
+            seconds.append(self._novel(bases))
+            if not trust.remembers(seconds, usual):
+                break
+        return tuple(seconds)
+
     def times(self, blocks: int, warm_up: float) -> CaseTimes:
         """Heat up and run the blocks, with new bases and batches at places that nobody knows."""
         heated = 0.0
@@ -242,7 +253,8 @@ class _Sweeps:
             heated += self._session.batch("baseline", [self._contents()])
         for arm in ("submission", NOTHING):
             self._sweep(arm)
-        pairs, same, stream = [], [], []
+        pairs: list[Block] = []
+        same, stream = [], []
         batches: list[tuple[str, int, float]] = []
         novel: tuple[float, ...] = ()
         due = [(self._random.randrange(blocks), arm) for arm, count in PAIRS.items() for _ in range(count)]
@@ -251,7 +263,7 @@ class _Sweeps:
         for index in range(blocks):
             if index == renewal:
                 self._verifier.settle()
-                novel = tuple(self._novel(bases) for bases in self._later)
+                novel = self._novel_sweeps(median(time for block in pairs for time in block.times("B")))
             whole = self._random.randrange(2) if index in entirely else None
             pairs.append(self._block({"A": "baseline", "B": "submission"}, whole))
             same.append(self._block({"A": "baseline", "B": "baseline"}))

@@ -22,6 +22,7 @@ import sys
 import time
 from collections import Counter
 from dataclasses import astuple, dataclass, replace
+from itertools import repeat
 from pathlib import Path
 from random import Random
 from statistics import fmean, median, stdev
@@ -173,14 +174,14 @@ def gradings(timing: Timing, times: int, looks: int) -> Iterator[list[CaseTimes]
     """The one case of ``timing`` graded again and again, ``PER_PROCESS`` times in each process.
 
     Each grading takes as many looks as the judge wants, at most ``looks``. What is asked is whether times can
-    be told apart, so the reference's outputs are not compared.
+    be told apart, so the reference's outputs are not compared, and the same contents stand for new ones.
     """
     (case,) = timing.problem.timing_cases(timing.seed)
     for process in range(-(-times // PER_PROCESS)):
         with threads() as pool, timing.open() as session:
             prepared = measuring._prepared(timing, case, "graph", Random(f"{SEED}/{process}"))
             sweeps = measuring._Sweeps(timing.problem, session, prepared, pool)
-            sweeps._verifier = Unverified()
+            sweeps._verifier, sweeps._novel_bases = Unverified(), repeat(next(prepared.novel))
             warm_up = 1.0
             for _ in range(min(PER_PROCESS, times - process * PER_PROCESS)):
                 seen: list[CaseTimes] = []
