@@ -21,6 +21,7 @@ import math
 import random
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 
 cuda: Any = torch.cuda
 ROUNDS, HEAT_SECONDS = 31, 0.5
+AHEAD_CYCLES = 100_000  # by which the host is ahead of the GPU, so that no replay waits for its launch
 STREAM, REFERENCE_NAME = "stream", "reference"
 
 
@@ -296,7 +298,12 @@ def versions(lab: Lab, problem: Problem, *, compile_too: bool, candidates: bool)
         function = lab.function(problem.file, text, problem.entry_point)
         return lambda arrays, given: launcher(function, problem, arrays, given)
 
-    found: dict[str, Way] = {REFERENCE_NAME: of((REFERENCE / problem.file).read_text())}
+    texts = {REFERENCE_NAME: (REFERENCE / problem.file).read_text()}
+    if candidates:
+        texts |= {one.id: one.text() for one in CANDIDATES if one.problem == problem.id}
+    with ThreadPoolExecutor() as pool:
+        ours = dict(zip(texts, pool.map(of, texts.values()), strict=True))
+    found = {REFERENCE_NAME: ours[REFERENCE_NAME]}
     if problem.fused is not None:
         fused = problem.fused
         found["torch"] = lambda arrays, given: fused(arrays, given.scalars)
@@ -308,9 +315,7 @@ def versions(lab: Lab, problem: Problem, *, compile_too: bool, candidates: bool)
         found["Liger"] = theirs
     if theirs := quack(problem.id):
         found["QuACK"] = theirs
-    if candidates:
-        found |= {one.id: of(one.text()) for one in CANDIDATES if one.problem == problem.id}
-    return found
+    return found | ours
 
 
 class Replay:
@@ -334,6 +339,7 @@ class Replay:
     def seconds(self) -> float:
         """The time of one launch in one replay."""
         start, end = (cuda.Event(enable_timing=True) for _ in range(2))
+        cuda._sleep(AHEAD_CYCLES)
         start.record()
         self.run()
         end.record()
@@ -378,10 +384,15 @@ class Shape:
         return [way(arrays, self.given) for arrays in self.sets]
 
 
-def shape(problem: Problem, sizes: Mapping[str, int]) -> Shape:
-    """A case of these sizes, real content in every set."""
+def case_of(problem: Problem, sizes: Mapping[str, int]) -> Case:
+    """A case of these sizes."""
     distribution = "padded with -inf" if problem.id == "softmax_forward" else "normal"
     (case,) = build_cases(1, [("any", sizes, distribution)])
+    return case
+
+
+def shape(problem: Problem, case: Case) -> Shape:
+    """The case with real content in every set."""
     given = problem.inputs(case)
     read = {name: torch.from_numpy(array) for name, array in given.arrays.items() if array is not None}
     size = sum(4 * tensor.numel() for tensor in read.values()) + sum(
@@ -426,11 +437,14 @@ def measure(
     lab, done = Lab(), []
     for problem_id, all_sizes in SHAPES.items():
         problem = load_all()[problem_id]
+        cases = [case_of(problem, sizes) for sizes in all_sizes]
+        if only:
+            cases = [case for case in cases if any(text in f"{problem_id} {case.name}" for text in only)]
+        if not cases:
+            continue
         ways = versions(lab, problem, compile_too=compile_too, candidates=candidates)
-        for sizes in all_sizes:
-            one = shape(problem, sizes)
-            if only and not any(text in f"{problem_id} {one.case.name}" for text in only):
-                continue
+        for case in cases:
+            one = shape(problem, case)
             torch.compiler.reset()  # it gives up on a function once it has compiled it for eight shapes
             launches = {STREAM: [streaming(lab.stream, problem, one.case, one.given) for _ in one.sets]}
             for version, way in ways.items():

@@ -60,7 +60,7 @@ def room() -> Iterator[None]:
 @pytest.mark.parametrize(("problem_id", "sizes"), CASES)
 def test_kernel(benchmark: Any, problem_id: str, sizes: dict[str, int], version: str) -> None:  # noqa: ANN401
     problem = load_all()[problem_id]
-    shape = kernels.shape(problem, sizes)
+    shape = kernels.shape(problem, kernels.case_of(problem, sizes))
     if version == kernels.STREAM:
         launches = [kernels.streaming(lab().stream, problem, shape.case, shape.given) for _ in shape.sets]
     else:
