@@ -67,7 +67,8 @@ struct alignas(64) Instruction {
   std::int64_t offset = 0;   // of an address; of others an immediate
   std::uint32_t site = 0;    // its own index
   bool narrow_address = false;
-  bool hidden = false;       // made by the decoder: not counted
+  bool hidden : 1 = false;     // made by the decoder: not counted
+  bool read_only : 1 = false;  // ld.global.nc, through a cache that does not see what the launch writes
   bool is_volatile = false;  // volatile, relaxed, acquire, release or an atomic
   bool may_spin = false;     // of these, what a loop that waits for another thread would use
 };

@@ -144,18 +144,38 @@ struct Checker {
     if (fenced(other) && w.block->looked > other.time) return false;
     return !silent(a, lane);
   }
+  // Where a lane reads or writes, in words.
+  std::string access(unsigned lane) const {
+    const LaunchState& launch = w.worker->launch;
+    const auto found = launch.memory.find(a.address[lane]);
+    const std::string where = found ? "byte " + std::to_string(a.address[lane] - found->base) + " of an allocation of " + std::to_string(found->size) + " bytes" : "global memory";
+    return name_thread(launch, *w.block, w.number, lane) + (a.write ? " writes " : " reads ") + where + line(i.site);
+  }
+  std::string line(std::uint32_t site) const { return " (line " + std::to_string(w.worker->launch.place(site).line) + ")"; }
+
+  void report_stale(std::uint32_t written, unsigned lane) const {
+    LaunchState& launch = w.worker->launch;
+    if (launch.faulted || launch.seen("stale_read", i.site)) return;
+    launch.report("racecheck", "stale_read", i.site,
+                  access(lane) + " through the read-only cache (__ldg, or a const __restrict__ pointer), and the same launch has written there" + line(written) +
+                      ": that cache may still hold what was there before; read it through a plain pointer, or in another launch");
+  }
+  // Of a read of words, of which some may have been written.
+  void check_stale(std::uint64_t segment, std::uint32_t words, std::uint32_t written) const {
+    if (!i.read_only || words == 0) return;
+    const Address word = r.memory.device_base() + (segment << segment_shift) + 4 * static_cast<unsigned>(std::countr_zero(words));
+    Mask m = a.mask;
+    while (word - a.address[std::countr_zero(m)] / 4 * 4 >= std::max(a.size, 4u)) m &= m - 1;
+    report_stale(written, static_cast<unsigned>(std::countr_zero(m)));
+  }
   void report(const Touch& other, bool other_writes, unsigned lane) const {
     LaunchState& launch = w.worker->launch;
     if (launch.faulted || launch.seen("race_global", i.site)) return;
-    const auto place = [&](std::uint32_t site) { return " (line " + std::to_string(launch.place(site).line) + ")"; };
     const auto n = other.block - 1;
     const Dim3 g = launch.launch.grid;
     const std::string other_block = "block (" + std::to_string(n % g.x) + "," + std::to_string(n / g.x % g.y) + "," + std::to_string(n / g.x / g.y) + ")";
-    const auto found = launch.memory.find(a.address[lane]);
-    const std::string where = found ? "byte " + std::to_string(a.address[lane] - found->base) + " of an allocation of " + std::to_string(found->size) + " bytes" : "global memory";
     launch.report("racecheck", "race_global", i.site,
-                  name_thread(launch, *w.block, w.number, lane) + (a.write ? " writes " : " reads ") + where + place(i.site) + " that " + other_block +
-                      (other_writes ? " has written" : " has read") + place(other.site) +
+                  access(lane) + " that " + other_block + (other_writes ? " has written" : " has read") + line(other.site) +
                       ", and nothing orders the two: blocks run in any order; use an atomic, another launch or a fence and a flag");
   }
 
@@ -164,6 +184,8 @@ struct Checker {
       report(word.writer, true, lane);
     } else if (conflicts(word.updater, lane)) {
       report(word.updater, true, lane);
+    } else if (const Touch& written = word.writer.block ? word.writer : word.updater; i.read_only && written.block) {
+      report_stale(written.site, lane);
     }
     if (a.write) {
       for (const Touch& reader : {word.reader, word.other_reader}) {
@@ -230,7 +252,10 @@ struct Checker {
       s.launch.store(r.launch, std::memory_order_release);
     }
     if (s.detail.load(std::memory_order_relaxed) || (s.writer.touch.block && s.writer.touch.block != me.block)) return false;
-    if (!a.write) return read_quickly(s, words);
+    if (!a.write) {
+      check_stale(static_cast<std::uint64_t>(&s - r.segments.data()), s.writer.words & words, s.writer.touch.site);
+      return read_quickly(s, words);
+    }
     const auto others = [&](const Record& record) { return record.touch.block != me.block; };
     const bool plain_write_lost = me.atomic && !s.writer.touch.atomic && (s.writer.words & words);
     return !plain_write_lost && !std::ranges::any_of(readers(s), others) && extend(s.writer, words);
@@ -273,7 +298,9 @@ struct Checker {
         const std::uint32_t bit = 1u << n % segments_per_page;
         if (!(page.used & bit)) part = {};
         page.used |= bit;
-        (a.write ? part.written : part.read) |= mark(n);
+        const std::uint32_t words = mark(n);
+        check_stale(n, part.written & words, part.write_site);
+        (a.write ? part.written : part.read) |= words;
         (a.write ? part.write_site : part.read_site) = me.site;
       }
       return true;

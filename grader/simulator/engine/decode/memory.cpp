@@ -101,6 +101,7 @@ void Decoder::memory(const Words& words, const char* kind, Space space, const Ty
   if (kind[0] == 'l') plain_loads[i.site] = static_cast<std::uint32_t>(count);
   i.is_volatile = has(words, "volatile") || has(words, "relaxed") || has(words, "acquire") || has(words, "release");
   i.may_spin = i.is_volatile && kind[0] == 'l';
+  i.read_only = has(words, "nc");
   i.target = has(words, "release");
   if (space == Space::shared || space == Space::generic) program.shared_granule = std::min(program.shared_granule, type.bytes < 4 ? 1u : 4u);
 }
