@@ -1,6 +1,7 @@
 // What the simulated device can do: compute capability 8.0, as the PTX that we ask nvcc for.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 namespace sim::limits {
@@ -17,5 +18,12 @@ inline constexpr std::uint32_t registers = 65536;                // per block an
 inline constexpr std::uint32_t threads_per_sm = 2048, blocks_per_sm = 32;
 inline constexpr std::uint32_t multiprocessors = 16;
 inline constexpr std::uint32_t l2_bytes = 4 << 20;
+
+// Warps get their registers by 256.
+constexpr std::uint32_t warp_registers(std::uint32_t of_a_thread) { return (of_a_thread * warp + 255) / 256 * 256; }
+// Threads that a block can have; 0 registers: their number is not known.
+constexpr std::uint32_t most_threads(std::uint32_t registers_of_a_thread) {
+  return registers_of_a_thread == 0 ? block_threads : std::min(block_threads, registers / warp_registers(registers_of_a_thread) * warp);
+}
 
 }  // namespace sim::limits

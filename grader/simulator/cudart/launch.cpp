@@ -149,6 +149,7 @@ int blocks_per_multiprocessor(const KernelInfo& info, int threads, std::size_t d
   auto blocks = std::min(sim::limits::blocks_per_sm, sim::limits::threads_per_sm / (warps * sim::limits::warp));
   const auto shared = info.static_shared + dynamic_shared + 1024;  // what the system keeps per block
   blocks = std::min<std::uint32_t>(blocks, static_cast<std::uint32_t>(sim::limits::shared_per_sm / shared));
+  if (info.registers != 0) blocks = std::min(blocks, sim::limits::registers / (warps * sim::limits::warp_registers(info.registers)));
   return static_cast<int>(blocks);
 }
 

@@ -1,7 +1,10 @@
-// The PTX inside what nvcc leaves in an object: ELF section .nv_fatbin -> containers -> images.
+// The device code inside what nvcc leaves in an object: ELF section .nv_fatbin -> containers -> images.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -14,11 +17,18 @@ struct FatbinError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// The PTX of one container for a device of compute capability 8.0: the highest target that such a device takes, else the
-// lowest above. Empty for a container without images (nvcc's device-link stub) or with machine code only.
-std::string ptx_of(std::span<const std::byte> container);
+struct DeviceCode {
+  // For a device of compute capability 8.0: the highest target that such a device takes, else the lowest above. Empty for a
+  // container without images (nvcc's device-link stub) or with machine code only.
+  std::string ptx;
+  // Per thread of each kernel, where machine code stands beside the PTX; of several architectures the fewest.
+  std::map<std::string, std::uint32_t, std::less<>> registers;
+};
 
-// The PTX of every container of an ELF object or library, in file order, without the empty ones.
-std::vector<std::string> ptx_of_elf(std::span<const std::byte> file);
+// The code of one container.
+DeviceCode code_of(std::span<const std::byte> container);
+
+// The code of every container of an ELF object or library, in file order, without those that have no PTX.
+std::vector<DeviceCode> code_of_elf(std::span<const std::byte> file);
 
 }  // namespace sim

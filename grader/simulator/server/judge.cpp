@@ -13,8 +13,6 @@
 #include <system_error>
 #include <utility>
 
-#include "fatbin.h"
-
 namespace sim {
 namespace {
 
@@ -120,13 +118,13 @@ void Judge::perform(Command command, Reader& in, Writer& result) {
   const auto u64 = [&] { return in.take<std::uint64_t>(); };
   switch (command) {
     case Command::load: {
-      const auto before = ptx_.size();
+      const auto before = code_.size();
       load(std::string(in.text()));
-      result.put(static_cast<std::uint32_t>(ptx_.size() - before));
+      result.put(static_cast<std::uint32_t>(code_.size() - before));
       return;
     }
     case Command::load_ptx:
-      ptx_.emplace_back(in.text());
+      code_.push_back({std::string(in.text()), {}});
       return;
     case Command::allocate: {
       const auto bytes = u64();
@@ -204,13 +202,13 @@ void Judge::perform(Command command, Reader& in, Writer& result) {
     case Command::add_client: {
       const int socket = channel_.take_descriptor();
       if (socket < 0) throw Refused("no socket came with the question");
-      programs_.emplace_back(socket, World{device_, report_, policy_, ptx_, shared_descriptor_, device_bytes_, shared_bytes_});
+      programs_.emplace_back(socket, World{device_, report_, policy_, code_, shared_descriptor_, device_bytes_, shared_bytes_});
       return;
     }
     case Command::reset:
       programs_.clear();
       device_.reset();
-      ptx_.clear();
+      code_.clear();
       modules_.clear();
       report_ = {};
       return;
@@ -225,12 +223,12 @@ void Judge::load(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   const std::vector<char> content((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   if (!file) throw Refused("cannot read " + path);
-  auto found = ptx_of_elf(std::as_bytes(std::span(content)));
-  std::ranges::move(found, std::back_inserter(ptx_));
+  auto found = code_of_elf(std::as_bytes(std::span(content)));
+  std::ranges::move(found, std::back_inserter(code_));
 }
 
 void Judge::launch(Reader& in, Writer& result) {
-  while (modules_.size() < ptx_.size()) modules_.push_back(device_.load(ptx_[modules_.size()]));
+  while (modules_.size() < code_.size()) modules_.push_back(device_.load(code_[modules_.size()].ptx));
   const std::string name(in.text());
   Launch launch;
   for (const auto module : modules_) {

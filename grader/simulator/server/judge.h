@@ -38,8 +38,8 @@ class Judge {
   Device device_;
   Report report_;
   Policy policy_;
-  std::vector<std::string> ptx_;
-  std::vector<ModuleId> modules_;  // of the judge's own launches, the first of ptx_
+  std::vector<DeviceCode> code_;
+  std::vector<ModuleId> modules_;  // of the judge's own launches, the first of code_
   std::list<Program> programs_;
 };
 

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "../capability.h"
-#include "fatbin.h"
 
 namespace sim {
 namespace {
@@ -203,7 +202,7 @@ void Program::perform(Ask ask, std::string_view call, Reader& in, Writer& result
       for (const auto& parameter : info.parameters) result.put(parameter.offset).put(parameter.size);
       const auto asked = kernels_.at(function).dynamic_shared_limit;
       result.put(std::uint64_t{info.static_shared}).put(std::uint64_t{info.local_bytes});
-      result.put(info.max_threads).put(info.registers);
+      result.put(std::min(info.max_threads, limits::most_threads(info.registers))).put(info.registers);
       result.put(asked != 0 ? asked : limits::shared_bytes - std::min(limits::shared_bytes, info.static_shared));
       return;
     }
@@ -385,34 +384,37 @@ void Program::register_fatbin(Reader& in) {
   if (modules_.size() >= most_entries || modules_.contains(number)) throw Malformed("a module twice");
   auto& module = modules_[number];
   try {
-    module.ptx = ptx_of(in.bytes());
+    module.code = code_of(in.bytes());
   } catch (const FatbinError& error) {
     module.problem = error.what();
     return;
   }
-  if (module.ptx.empty() || world_.policy.open) return;
-  if (std::ranges::find(world_.trusted_ptx, module.ptx) == world_.trusted_ptx.end()) {
+  if (module.code.ptx.empty() || world_.policy.open) return;
+  const auto trusted = std::ranges::find(world_.trusted, module.code.ptx, &DeviceCode::ptx);
+  if (trusted == world_.trusted.end()) {
     module = {};
     world_.report.forged("the program registered device code that is not in the library that was built from its source");
+  } else {
+    module.code = *trusted;
   }
 }
 
 ModuleId Program::load(std::uint32_t number) {
   auto& module = modules_.at(number);
   if (module.id) return *module.id;
-  if (module.problem.empty() && module.ptx.empty()) {
+  if (module.problem.empty() && module.code.ptx.empty()) {
     module.problem = "no PTX for this kernel; compile it with -gencode arch=compute_80,code=compute_80";
   }
   if (module.problem.empty()) {
     try {
-      module.id = world_.device.load(module.ptx);
+      module.id = world_.device.load(module.code.ptx);
       return *module.id;
     } catch (const Refusal& refusal) {
       module.problem = refusal.what();
     }
   }
   world_.report.gap(module.problem);
-  throw Failed{module.ptx.empty() ? std::uint32_t{no_kernel_image} : std::uint32_t{not_supported}};
+  throw Failed{module.code.ptx.empty() ? std::uint32_t{no_kernel_image} : std::uint32_t{not_supported}};
 }
 
 Program::Target Program::target(std::uint64_t host_function) {
@@ -421,7 +423,11 @@ Program::Target Program::target(std::uint64_t host_function) {
   const auto* kernel = world_.device.kernel(load(found->second.module), found->second.name);
   if (kernel == nullptr) throw Failed{invalid_device_function};
   auto [info, fresh] = infos_.try_emplace(kernel);
-  if (fresh) info->second = world_.device.info(kernel);
+  if (fresh) {
+    info->second = world_.device.info(kernel);
+    const auto& known = modules_.at(found->second.module).code.registers;
+    if (const auto registers = known.find(found->second.name); registers != known.end()) info->second.registers = registers->second;
+  }
   return {kernel, info->second};
 }
 
@@ -453,6 +459,11 @@ std::string Program::why_invalid(const Launch& launch, const KernelInfo& info, s
     code = launch_out_of_resources;
     return "a block of " + std::to_string(threads) + " threads; __launch_bounds__ of the kernel says " +
            std::to_string(info.max_threads);
+  }
+  if (threads > limits::most_threads(info.registers)) {
+    code = launch_out_of_resources;
+    return "a block of " + std::to_string(threads) + " threads with " + std::to_string(info.registers) + " registers each; a multiprocessor has " +
+           std::to_string(limits::registers) + " (__launch_bounds__(" + std::to_string(threads) + ") on the kernel lets nvcc take fewer)";
   }
   code = invalid_value;
   const auto allowed = dynamic_limit != 0

@@ -13,6 +13,7 @@
 #include "../device.h"
 #include "../protocol.h"
 #include "channel.h"
+#include "fatbin.h"
 #include "report.h"
 #include "timeline.h"
 
@@ -29,7 +30,7 @@ struct World {
   Device& device;
   Report& report;
   const Policy& policy;
-  const std::vector<std::string>& trusted_ptx;
+  const std::vector<DeviceCode>& trusted;
   int shared_descriptor;
   std::uint64_t device_bytes, shared_bytes;
 };
@@ -49,7 +50,8 @@ class Program {
 
  private:
   struct Module {
-    std::string ptx, problem;  // one of them is empty, or both for a container without images
+    DeviceCode code;
+    std::string problem;  // empty if there is PTX
     std::optional<ModuleId> id;
   };
   struct Entity {  // a kernel or variable, known by the address of its shadow in the program
