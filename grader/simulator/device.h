@@ -97,6 +97,7 @@ struct Allocation {
   std::size_t size;
   Space space;
   bool live;
+  bool ready = true;  // not before a cudaMallocAsync has been reached in its stream
 };
 
 class Kernel;
@@ -135,7 +136,9 @@ class Device {
   KernelInfo info(const Kernel*) const;
   std::optional<Symbol> symbol(ModuleId, std::string_view name) const;
 
-  Address allocate(std::size_t bytes, Space);  // 0 if there is no room; content is poison, uninitialised for initcheck
+  // 0 if there is no room; content is poison, uninitialised for initcheck. Nothing may touch it before it is ready.
+  Address allocate(std::size_t bytes, Space, bool ready = true);
+  void make_ready(Address);
   bool release(Address);                       // false if it is not the base of a live allocation
   std::optional<Allocation> find(Address) const;  // the live (or just freed) allocation around an address
 

@@ -19,7 +19,7 @@ namespace sim {
 
 static_assert(std::endian::native == std::endian::little, "frames are little-endian");
 
-inline constexpr std::uint32_t protocol_version = 2;
+inline constexpr std::uint32_t protocol_version = 3;
 inline constexpr std::size_t copy_chunk = std::size_t{16} << 20;  // longer copies travel as several frames
 inline constexpr std::size_t frame_limit = std::size_t{64} << 20;
 
@@ -38,6 +38,7 @@ enum class Ask : std::uint32_t {
   symbol,               // u64 host variable -> u64 address, u64 size
   part_of_symbol,       // u64 host variable, offset, bytes -> u64 address of a part that is to be copied
   allocate,             // u64 bytes, u8 space -> u64 address
+  allocate_async,       // u64 bytes, u64 stream -> u64 address
   release,              // u64 address, u8 of host memory
   release_async,        // u64 address, u64 stream
   copy_in,              // u64 stream, to, pitch, width, height, extent, u8 wait, bytes

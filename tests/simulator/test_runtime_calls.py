@@ -45,6 +45,9 @@ def test_honest_programs_run_right_and_clean(function: str, late: bool, runtime_
         ("blocking_stream", True, 4),
         ("non_blocking_stream", False, 4),
         ("non_blocking_stream", True, 3),
+        ("allocated_without_event", False, 4),
+        ("allocated_without_event", True, -700),
+        ("allocated_with_event", True, 4),
     ],
 )
 def test_late_streams_keep_only_the_promised_order(
@@ -53,6 +56,15 @@ def test_late_streams_keep_only_the_promised_order(
     with Simulator(Options(late_streams=late)) as simulator:
         simulator.load(runtime_library)
         assert call(simulator, runtime_library, function) == answer
+
+
+def test_memory_used_before_it_is_allocated_is_found_with_its_line(runtime_library: Path) -> None:
+    with Simulator(Options(late_streams=True)) as simulator:
+        simulator.load(runtime_library)
+        call(simulator, runtime_library, "allocated_without_event")
+        (finding,) = simulator.take_findings()
+    assert (finding.kind, Path(finding.file).name) == ("global_oob", "runtime.cu")
+    assert "a cudaMallocAsync allocates in another stream" in finding.message
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,15 @@ Error allocate(const char* call, void** pointer, std::size_t bytes, Space space)
   return code;
 }
 
+Error allocate_async(const char* call, void** pointer, std::size_t bytes, Stream stream) {
+  if (pointer == nullptr) return remember(sim::invalid_value);
+  *pointer = nullptr;
+  if (bytes == 0) return sim::success;
+  Question question(Ask::allocate_async, call);
+  question.put(std::uint64_t{bytes}).put(stream_id(stream));
+  return run<std::uint64_t>(std::move(question), pointer);
+}
+
 Error release(const char* call, void* pointer, bool host) {
   if (pointer == nullptr) return sim::success;
   Question question(Ask::release, call);
@@ -238,17 +247,17 @@ CUDART_API Error cudaMalloc3D(PitchedPointer* box, Extent extent) {
   *box = {nullptr, pitch, extent.width, extent.height};
   return allocate(__func__, &box->pointer, pitch * extent.height * extent.depth, Space::device);
 }
-CUDART_API Error cudaMallocAsync(void** pointer, std::size_t bytes, Stream) {
-  return allocate(__func__, pointer, bytes, Space::device);
+CUDART_API Error cudaMallocAsync(void** pointer, std::size_t bytes, Stream stream) {
+  return allocate_async(__func__, pointer, bytes, stream);
 }
-CUDART_API Error cudaMallocAsync_ptsz(void** pointer, std::size_t bytes, Stream) {
-  return allocate("cudaMallocAsync", pointer, bytes, Space::device);
+CUDART_API Error cudaMallocAsync_ptsz(void** pointer, std::size_t bytes, Stream stream) {
+  return allocate_async("cudaMallocAsync", pointer, bytes, per_thread(stream));
 }
-CUDART_API Error cudaMallocFromPoolAsync(void** pointer, std::size_t bytes, void*, Stream) {
-  return allocate(__func__, pointer, bytes, Space::device);
+CUDART_API Error cudaMallocFromPoolAsync(void** pointer, std::size_t bytes, void*, Stream stream) {
+  return allocate_async(__func__, pointer, bytes, stream);
 }
-CUDART_API Error cudaMallocFromPoolAsync_ptsz(void** pointer, std::size_t bytes, void*, Stream) {
-  return allocate("cudaMallocFromPoolAsync", pointer, bytes, Space::device);
+CUDART_API Error cudaMallocFromPoolAsync_ptsz(void** pointer, std::size_t bytes, void*, Stream stream) {
+  return allocate_async("cudaMallocFromPoolAsync", pointer, bytes, per_thread(stream));
 }
 CUDART_API Error cudaFree(void* pointer) { return release(__func__, pointer, false); }
 CUDART_API Error cudaFreeHost(void* pointer) { return release(__func__, pointer, true); }

@@ -164,7 +164,8 @@ std::optional<Symbol> Device::symbol(ModuleId id, std::string_view name) const {
   return found->second;
 }
 
-Address Device::allocate(std::size_t bytes, Space space) { return state_->memory.allocate(bytes, space); }
+Address Device::allocate(std::size_t bytes, Space space, bool ready) { return state_->memory.allocate(bytes, space, ready); }
+void Device::make_ready(Address address) { state_->memory.make_ready(address); }
 bool Device::release(Address address) { return state_->memory.release(address); }
 std::optional<Allocation> Device::find(Address address) const { return state_->memory.find(address); }
 

@@ -58,15 +58,20 @@ Address Memory::place(Arena& arena, std::size_t bytes) {
   return at + span <= arena.base + arena.size ? at : 0;
 }
 
-Address Memory::allocate(std::size_t bytes, Space space) {
+Address Memory::allocate(std::size_t bytes, Space space, bool ready) {
   const std::lock_guard lock(mutex_);
   Arena& arena = space == Space::device ? device_ : shared_;
   const Address at = place(arena, std::max<std::size_t>(bytes, 1));
   if (!at) return 0;
-  allocations_[at] = {at, bytes, space, true};
+  allocations_[at] = {at, bytes, space, true, ready};
   std::memset(reinterpret_cast<void*>(at), poison, bytes);
   mark(at, bytes, false);
   return at;
+}
+
+void Memory::make_ready(Address address) {
+  const std::lock_guard lock(mutex_);
+  if (const auto found = allocations_.find(address); found != allocations_.end()) found->second.ready = true;
 }
 
 void Memory::discard(const Allocation& a) {
@@ -112,7 +117,7 @@ std::optional<Allocation> Memory::nearest(Address address) const {
 
 bool Memory::inside(Address address, std::size_t bytes) const {
   const auto a = find(address);
-  return a && a->live && bytes <= a->size - (address - a->base);
+  return a && a->live && a->ready && bytes <= a->size - (address - a->base);
 }
 
 void Memory::mark(Address address, std::size_t bytes, bool value) {

@@ -229,12 +229,15 @@ void Program::perform(Ask ask, std::string_view call, Reader& in, Writer& result
       const auto bytes = u64();
       const auto space = in.take<std::uint8_t>();
       if (space > static_cast<std::uint8_t>(Space::pinned)) throw Malformed("a kind of memory that does not exist");
-      if (bytes > std::max(world_.device_bytes, world_.shared_bytes) || allocations_.size() >= most_entries) {
-        throw Failed{memory_allocation};
-      }
-      const auto base = world_.device.allocate(bytes, static_cast<Space>(space));
-      if (base == 0) throw Failed{memory_allocation};
-      allocations_[base] = static_cast<Space>(space);
+      result.put(allocate(bytes, static_cast<Space>(space), true));
+      return;
+    }
+    case Ask::allocate_async: {
+      const auto bytes = u64();
+      const auto stream = u64();
+      timeline_.capture(stream);  // throws for one that does not exist
+      const auto base = allocate(bytes, Space::device, false);
+      timeline_.enqueue(stream, [this, base] { world_.device.make_ready(base); });
       result.put(base);
       return;
     }
@@ -557,6 +560,14 @@ void Program::call_host(std::uint64_t function, std::uint64_t argument) {
 
 // --- memory ---
 
+Address Program::allocate(std::uint64_t bytes, Space space, bool ready) {
+  if (bytes > std::max(world_.device_bytes, world_.shared_bytes) || allocations_.size() >= most_entries) throw Failed{memory_allocation};
+  const auto base = world_.device.allocate(bytes, space, ready);
+  if (base == 0) throw Failed{memory_allocation};
+  allocations_[base] = space;
+  return base;
+}
+
 Program::Rows Program::rows(Reader& in) const {
   Rows rows{};
   rows.at = in.take<std::uint64_t>();
@@ -626,7 +637,7 @@ void Program::copy_in(std::string_view call, Reader& in) {
         const std::span all(*held);
         for (std::uint64_t row = 0; row < to.height; ++row) {
           if (!world_.device.write(to.at + row * to.pitch, all.subspan(row * to.width, to.width))) {
-            return fail(illegal_address, "a copy to the device into memory that was freed before it ran");
+            return fail(illegal_address, "a copy to the device into memory that is freed before it runs, or allocated behind it");
           }
         }
       },
@@ -676,7 +687,7 @@ void Program::copy(std::string_view call, Reader& in) {
     const auto width = whole ? to.width * to.height : to.width;
     for (std::uint64_t row = 0; row < (whole ? 1 : to.height); ++row) {
       if (width != 0 && !world_.device.copy(to.at + row * to.pitch, from.at + row * from.pitch, width)) {
-        return fail(illegal_address, "a copy on the device of memory that was freed before it ran");
+        return fail(illegal_address, "a copy on the device of memory that is freed before it runs, or allocated behind it");
       }
     }
   });
@@ -692,7 +703,7 @@ void Program::fill(std::string_view call, Reader& in) {
     if (fault_.code != success) return;
     for (std::uint64_t row = 0; row < to.height; ++row) {
       if (to.width != 0 && !world_.device.fill(to.at + row * to.pitch, value, to.width)) {
-        return fail(illegal_address, "cudaMemset of memory that was freed before it ran");
+        return fail(illegal_address, "cudaMemset of memory that is freed before it runs, or allocated behind it");
       }
     }
   });

@@ -90,6 +90,7 @@ class Program {
   void run(const Launch&);
   void call_host(std::uint64_t function, std::uint64_t argument);
 
+  Address allocate(std::uint64_t bytes, Space, bool ready);
   Rows rows(Reader&) const;
   void check(std::string_view call, const Rows&, std::uint64_t extent, bool writes);
   void copy_in(std::string_view call, Reader&);

@@ -13,6 +13,10 @@ __global__ void scale(float* data, int n, float factor) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) data[i] *= factor;
 }
+__global__ void fill(float* data, int n, float value) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) data[i] = value;
+}
 __global__ void shift(float* data, int n) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) data[i] += 1;
@@ -190,6 +194,22 @@ static int across(bool with_event) {
 }
 int without_event() { return across(false); }
 int with_event() { return across(true); }
+
+// Memory that one stream allocates and another uses, which waits for the first one's event or does not.
+static int allocated_in_another(bool with_event) {
+  float* data;
+  cudaStream_t one = stream(), two = stream();
+  cudaEvent_t there;
+  cudaEventCreate(&there);
+  OK(cudaMallocAsync(&data, sizeof host, one));
+  cudaEventRecord(there, one);
+  if (with_event) cudaStreamWaitEvent(two, there, 0);
+  fill<<<8, 128, 0, two>>>(data, n, 4);
+  if (const int error = cudaDeviceSynchronize()) return -error;
+  return static_cast<int>(first(data, two));
+}
+int allocated_without_event() { return allocated_in_another(false); }
+int allocated_with_event() { return allocated_in_another(true); }
 
 // The default stream waits for blocking streams and they for it, for others it does not.
 static int around_default(unsigned flags) {

@@ -30,7 +30,7 @@ std::string bytes(std::uint64_t n) { return std::to_string(n) + (n == 1 ? " byte
 
 Trouble look_global(const LaunchState& launch, Address address, std::uint32_t size, Region& region) {
   const auto found = launch.memory.find(address);
-  if (found && found->live && size <= found->size - (address - found->base)) {
+  if (found && found->live && found->ready && size <= found->size - (address - found->base)) {
     region = {found->base, found->base + found->size};
     return {};
   }
@@ -39,6 +39,10 @@ Trouble look_global(const LaunchState& launch, Address address, std::uint32_t si
   if (found && !found->live) {
     t.kind = "use_after_free";
     t.text = "which lies " + bytes(address - found->base) + " into an allocation of " + bytes(found->size) + " that has been freed";
+    return t;
+  }
+  if (found && !found->ready) {
+    t.text = "which a cudaMallocAsync allocates in another stream, and nothing makes this kernel wait for it";
     return t;
   }
   if (const auto near = found ? found : launch.memory.nearest(address)) {
