@@ -210,7 +210,7 @@ Ran Device::launch(const Launch& launch) {
   if (shared > (1u << 20)) return wrong(Fault::invalid_value, "a block asks for " + std::to_string(shared) + " bytes of shared memory");
   s.shared_size = static_cast<std::uint32_t>(shared);
   if (launch.early && options.racecheck && !program.waits_for_launch_ahead) state_->findings.add(too_early(program));
-  s.races = options.racecheck && s.blocks > 1 ? state_->races : nullptr;
+  s.races = options.racecheck ? state_->races : nullptr;
   if (s.races) begin_launch(*s.races, s);
   return run_launch(s, state_->crew, state_->counts);
 }

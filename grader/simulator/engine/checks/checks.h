@@ -59,9 +59,15 @@ struct Rows {
 // Clears what is known of a block's shared memory.
 void begin_block(Block&, Worker&);
 
+// A store of what is there already harms nobody.
+bool silent(const Access&, unsigned lane);
+// Which thread reads or writes what, and on which line.
+std::string describe(const Warp&, const Instruction&, const Access&, unsigned lane);
+
 // The parts of watch().
 void check_shared(Warp&, const Instruction&, const Access&);
 void check_global(Warp&, const Instruction&, const Access&, const Rows&);
+void check_within_block(Warp&, const Instruction&, const Access&, const Rows&);  // a part of check_global()
 void count_global(Warp&, const Instruction&, const Access&, const Rows&);
 void count_shared(Warp&, const Instruction&, const Access&);
 

@@ -119,8 +119,6 @@ void fence_global(Warp& w) {
   if (GlobalRaces* r = w.worker->launch.races) r->fenced[w.block->number] = ++r->time;
 }
 
-namespace {
-
 bool silent(const Access& a, unsigned lane) {
   if (a.atomic || !a.write) return false;
   const auto* memory = reinterpret_cast<const std::byte*>(a.address[lane]);
@@ -129,6 +127,15 @@ bool silent(const Access& a, unsigned lane) {
   }
   return true;
 }
+
+std::string describe(const Warp& w, const Instruction& i, const Access& a, unsigned lane) {
+  const LaunchState& launch = w.worker->launch;
+  const auto found = launch.memory.find(a.address[lane]);
+  const std::string where = found ? "byte " + std::to_string(a.address[lane] - found->base) + " of an allocation of " + std::to_string(found->size) + " bytes" : "global memory";
+  return name_thread(launch, *w.block, w.number, lane) + (a.write ? " writes " : " reads ") + where + " (line " + std::to_string(launch.place(i.site).line) + ")";
+}
+
+namespace {
 
 struct Checker {
   Warp& w;
@@ -144,20 +151,13 @@ struct Checker {
     if (fenced(other) && w.block->looked > other.time) return false;
     return !silent(a, lane);
   }
-  // Where a lane reads or writes, in words.
-  std::string access(unsigned lane) const {
-    const LaunchState& launch = w.worker->launch;
-    const auto found = launch.memory.find(a.address[lane]);
-    const std::string where = found ? "byte " + std::to_string(a.address[lane] - found->base) + " of an allocation of " + std::to_string(found->size) + " bytes" : "global memory";
-    return name_thread(launch, *w.block, w.number, lane) + (a.write ? " writes " : " reads ") + where + line(i.site);
-  }
   std::string line(std::uint32_t site) const { return " (line " + std::to_string(w.worker->launch.place(site).line) + ")"; }
 
   void report_stale(std::uint32_t written, unsigned lane) const {
     LaunchState& launch = w.worker->launch;
     if (launch.faulted || launch.seen("stale_read", i.site)) return;
     launch.report("racecheck", "stale_read", i.site,
-                  access(lane) + " through the read-only cache (__ldg, or a const __restrict__ pointer), and the same launch has written there" + line(written) +
+                  describe(w, i, a, lane) + " through the read-only cache (__ldg, or a const __restrict__ pointer), and the same launch has written there" + line(written) +
                       ": that cache may still hold what was there before; read it through a plain pointer, or in another launch");
   }
   // Of a read of words, of which some may have been written.
@@ -175,7 +175,7 @@ struct Checker {
     const Dim3 g = launch.launch.grid;
     const std::string other_block = "block (" + std::to_string(n % g.x) + "," + std::to_string(n / g.x % g.y) + "," + std::to_string(n / g.x / g.y) + ")";
     launch.report("racecheck", "race_global", i.site,
-                  access(lane) + " that " + other_block + (other_writes ? " has written" : " has read") + line(other.site) +
+                  describe(w, i, a, lane) + " that " + other_block + (other_writes ? " has written" : " has read") + line(other.site) +
                       ", and nothing orders the two: blocks run in any order; use an atomic, another launch or a fence and a flag");
   }
 
@@ -539,6 +539,7 @@ void check_global(Warp& w, const Instruction& i, const Access& a, const Rows& ro
   me.time = r->time.load(std::memory_order_relaxed);
   me.site = i.site & 0x7fffffff;
   me.atomic = a.atomic || i.is_volatile;
+  check_within_block(w, i, a, rows);  // first: the other may store already
   Checker{w, i, a, *r, me}.run(rows);
 }
 

@@ -65,6 +65,7 @@ void fence(Warp& w, const Instruction&, Mask) {
   if (!r) return;
   r->fenced[w.number] = knowledge(*r, w.number);
   r->has_fenced |= 1u << w.number;
+  r->released[w.number] = r->clock;
 }
 
 void copied(Warp& w, const Instruction& i, const Access& a) {

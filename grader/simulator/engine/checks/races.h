@@ -43,7 +43,26 @@ struct SharedRaces {
   std::vector<std::uint16_t> filling;      // per granule: the copying thread + 1; empty before the first copy
   std::vector<std::uint32_t> filling_site;
   std::uint64_t in_flight = 0;  // copies
+
+  // What threads of the block did last in pieces of 512 bytes of global memory. One access takes the place of another,
+  // which can only hide a race.
+  struct Touch {
+    Address low = 0, origin = 0;  // thread t touched the bytes from origin + (t << shift) on
+    std::uint32_t clock = 0, site = 0;
+    std::uint16_t bytes = 0, first = 0, second = 0;  // if `shift` is same_place: two threads, of all that touched all of it
+    std::uint8_t shift = 0;
+    bool alike(const Touch& t) const { return origin == t.origin && shift == t.shift && first == t.first && second == t.second; }
+  };
+  static_assert(sizeof(Touch) == 32);
+  static constexpr std::uint8_t same_place = 63;
+  static constexpr std::size_t touches = 128;
+  std::array<Touch, touches> global_writes{}, global_reads{};
+  std::uint32_t last_global_write = 0, last_global_read = 0;  // clocks
+  std::array<std::uint32_t, lane_count> released{};           // [warp]: what it did before is not held against it
 };
+
+// Whether what a stamp tells of came before all that this lane does now.
+bool ordered(const SharedRaces&, std::uint32_t stamp, std::uint32_t warp, std::uint32_t lane);
 
 // A new moment: what comes now is told apart from what was before.
 void tick(SharedRaces&);

@@ -21,15 +21,6 @@ constexpr std::uint32_t polled = 1u << 31;
 std::uint32_t clock_of(std::uint32_t stamp) { return stamp >> SharedRaces::thread_bits; }
 std::uint32_t thread_of(std::uint32_t stamp) { return stamp & thread_mask; }
 
-bool ordered(const SharedRaces& r, std::uint32_t stamp, std::uint32_t warp, std::uint32_t lane) {
-  const std::uint32_t clock = clock_of(stamp), other = thread_of(stamp);
-  const std::uint32_t other_warp = other / lane_count, other_lane = other % lane_count;
-  if (clock < r.floor[warp]) return true;
-  if (other_warp != warp) return clock < r.known[warp][other_warp];
-  if (other_lane == lane || clock < r.known[warp][warp]) return true;
-  return clock < r.met[warp] || (clock < r.synced[warp][lane] && clock < r.synced[warp][other_lane]);
-}
-
 // Does the store leave these bytes as they are?
 bool silent(const Warp& w, const Access& a, unsigned lane, std::uint64_t granule, unsigned shift) {
   if (a.atomic) return false;
@@ -271,6 +262,15 @@ void check_written(Warp& w, const Instruction& i, const Access& a, unsigned peri
 
 }  // namespace
 
+bool ordered(const SharedRaces& r, std::uint32_t stamp, std::uint32_t warp, std::uint32_t lane) {
+  const std::uint32_t clock = clock_of(stamp), other = thread_of(stamp);
+  const std::uint32_t other_warp = other / lane_count, other_lane = other % lane_count;
+  if (clock < r.floor[warp]) return true;
+  if (other_warp != warp) return clock < r.known[warp][other_warp];
+  if (other_lane == lane || clock < r.known[warp][warp]) return true;
+  return clock < r.met[warp] || (clock < r.synced[warp][lane] && clock < r.synced[warp][other_lane]);
+}
+
 void check_shared(Warp& w, const Instruction& i, const Access& a) {
   const Options& o = w.worker->launch.options;
   const unsigned period = period_of(a);
@@ -307,6 +307,10 @@ void tick(SharedRaces& r) {
   for (auto& row : r.synced) row.fill(1);
   r.met.fill(1);
   r.floor.fill(1);
+  r.global_writes.fill({});
+  r.global_reads.fill({});
+  r.last_global_write = r.last_global_read = 0;
+  r.released.fill(0);
   r.clock = 1;
 }
 
@@ -346,7 +350,7 @@ void begin_block(Block& block, Worker& worker) {
   const Options& o = worker.launch.options;
   const std::uint32_t size = worker.launch.shared_size;
   if (o.initcheck) block.written.assign(size + 64, 0);
-  if (!o.racecheck || size == 0) return;
+  if (!o.racecheck) return;
   if (!block.races) {
     block.races = std::make_unique<SharedRaces>();
     block.races->shift = worker.launch.program.shared_granule == 1 ? 0 : 2;
