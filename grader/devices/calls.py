@@ -24,30 +24,38 @@ def arrays(call: Call) -> list[ArrayArgument]:
 
 def request(call: Call, pointers: Mapping[str, int] | None = None) -> dict[str, Any]:
     """What the runner is asked; arrays lie at ``pointers``, or where the runner places them."""
-    placed = {argument.name: index for index, argument in enumerate(arrays(call))}
-    arguments: list[tuple[str, int | bool | float | None]] = []
-    for argument in call.arguments:
-        match argument:
-            case ArrayArgument(null=True):
-                arguments.append(("pointer", None))
-            case ArrayArgument():
-                in_runner = ("array", placed[argument.name])
-                arguments.append(in_runner if pointers is None else ("pointer", pointers[argument.name]))
-            case ScalarArgument():
-                arguments.append((argument.ctype, argument.value))
-            case StreamArgument():
-                arguments.append(("stream", argument.index))
     streams = [argument.index + 1 for argument in call.arguments if isinstance(argument, StreamArgument)]
     return {
         "operation": "call",
         "entry_point": call.entry_point,
-        "arguments": arguments,
+        "arguments": _arguments(call, pointers, {}),
         "streams": max(streams, default=0),
         "memory": "host" if call.memory is Memory.HOST else "device",
         "images": [layout.image_bytes(argument) for argument in arrays(call)] if pointers is None else [],
         "guard": layout.GUARD,
         "staged": _staged(call, pointers),
+        "queued": _arguments(call, pointers, call.queued) if call.staged and call.queued else [],
     }
+
+
+def _arguments(
+    call: Call, pointers: Mapping[str, int] | None, changed: Mapping[str, int]
+) -> list[tuple[str, int | bool | float | None]]:
+    """Kind and value of each argument, some scalars ``changed``."""
+    placed = {argument.name: index for index, argument in enumerate(arrays(call))}
+    made: list[tuple[str, int | bool | float | None]] = []
+    for argument in call.arguments:
+        match argument:
+            case ArrayArgument(null=True):
+                made.append(("pointer", None))
+            case ArrayArgument():
+                in_runner = ("array", placed[argument.name])
+                made.append(in_runner if pointers is None else ("pointer", pointers[argument.name]))
+            case ScalarArgument():
+                made.append((argument.ctype, changed.get(argument.name, argument.value)))
+            case StreamArgument():
+                made.append(("stream", argument.index))
+    return made
 
 
 def _staged(call: Call, pointers: Mapping[str, int] | None) -> list[tuple[int, int, bool]]:

@@ -88,7 +88,9 @@ class Call:
     """One call of an entry point.
 
     ``seconds`` is the wall time after which it counts as hung. ``staged`` arrays reach the call through its
-    streams and leave through them, so that work on other streams shows.
+    streams and leave through them, so that work on other streams shows. ``queued`` scalars, by name, make a
+    second such call on the same arrays, behind the first and before anything waits: what that one gives is
+    nobody's, but it must not change what the first has yet to do.
     """
 
     entry_point: str
@@ -97,6 +99,7 @@ class Call:
     memory: Memory = Memory.DEVICE
     schedule: Schedule = Schedule.PROGRAM
     staged: bool = False
+    queued: Mapping[str, int] = field(default_factory=dict)
     needs: tuple[tuple[Call, int], ...] = ()  # of a model: which calls it must make, and how often at least
 
 

@@ -56,6 +56,10 @@ _OTHER_STREAM = (
     "right with inputs and outputs in place, wrong when they come and go on the given streams: is work on "
     "another stream (the default one, one of your own) that no event orders with those given?"
 )
+_QUEUED = (
+    "right alone, wrong when a call of other sizes is queued behind it before its kernels have run: do they "
+    "read what the next call overwrites at once (a __constant__ or static variable, pinned memory)?"
+)
 UNBEGUN = "is still to be written"
 """How the runner ends what it says of a NotImplementedError."""
 
@@ -277,7 +281,7 @@ def _judge_case(
         given = arguments(problem, content, inputs)
         before = answers[-1].arrays if answers else previous
         function = case.function or problem.entry_point
-        call = Call(function, given, seconds, memory, schedule, content.staged)
+        call = Call(function, given, seconds, memory, schedule, content.staged, content.queued)
         answers.append(session.run(replace(call, needs=needed_calls(problem, content, call))))
         return _result(problem, content, inputs, problem.oracle(content, inputs), answers[-1], before)
 
@@ -289,7 +293,9 @@ def _judge_case(
             continue
         note = ""
         if case.staged and answers[-1].usable:
-            if run(replace(content, staged=False), schedule).verdict is Verdict.PASS:
+            if case.queued and run(replace(content, queued={}), schedule).verdict is Verdict.PASS:
+                note = _QUEUED
+            elif run(replace(content, staged=False), schedule).verdict is Verdict.PASS:
                 note = _OTHER_STREAM
         elif number > 0 and answers[-1].usable:
             if run(content, schedules[0]).verdict is Verdict.PASS:

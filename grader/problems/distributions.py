@@ -8,6 +8,7 @@ Layer: imports numpy and the problem's shape.
 from __future__ import annotations
 
 import zlib
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -42,8 +43,20 @@ def build_cases(
             content = int(
                 np.random.SeedSequence((seed, zlib.crc32(name.encode()))).generate_state(1, np.uint64)[0]
             )
-            cases.append(Case(name, group, sizes, distribution, content, same_stream, group == STREAMS))
-    return tuple(cases)
+            cases.append(Case(name, group, sizes, distribution, content, same_stream))
+    return tuple(
+        replace(case, staged=True, queued=_smaller(case.sizes)) if case.group == STREAMS else case
+        for case in cases
+    )
+
+
+def _smaller(sizes: Mapping[str, int]) -> Mapping[str, int]:
+    """About half of each size, which fits the same arrays; a multiple of four stays one."""
+    return {
+        name: max(4, size // 8 * 4) if size % 4 == 0 else (size + 1) // 2
+        for name, size in sizes.items()
+        if not name.startswith("mask_")
+    }
 
 
 def generator(seed: int) -> np.random.Generator:

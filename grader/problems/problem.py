@@ -75,6 +75,7 @@ class Case:
     seed: int
     same_stream: bool = False  # pass one stream for all stream parameters
     staged: bool = False  # inputs arrive through the given streams, outputs leave through them
+    queued: Mapping[str, int] = field(default_factory=dict)  # sizes of a call behind a staged one: see Call
     function: str = ""  # what is called, where a problem has several functions
 
 

@@ -139,7 +139,10 @@ class Server:
         memory = self._gpu.memory if self._gpu and header["memory"] == "device" else self._host
         addresses = memory.place(header["images"], payload)
         pointers = [address + header["guard"] for address in addresses]
-        arguments = [argument(kind, value, pointers, streams) for kind, value in header["arguments"]]
+        arguments, queued = (
+            [argument(kind, value, pointers, streams) for kind, value in header[name]]
+            for name in ("arguments", "queued")
+        )
         if self._gpu:
             self._gpu.soil()
         self._runtime.settle()
@@ -149,11 +152,14 @@ class Server:
         staging = Staging(self._runtime, staged, streams[: header["streams"]]) if staged else None
         if staging:
             staging.arrive(self._gpu.delay if self._gpu else lambda _stream: None)
-        self._functions[header["entry_point"]](*arguments)
+        function = self._functions[header["entry_point"]]
+        function(*arguments)
         # Whoever passes host memory reads it once the call returns, and waits for nothing.
         content = memory.content() if header["memory"] == "host" else None
         if staging:
             staging.leave()
+            if queued:
+                function(*queued)
         self._runtime.settle()
         if staging:
             staging.finish()

@@ -41,22 +41,27 @@ class Staging:
         for (array, size, read), held in zip(self._arrays, self._held, strict=True):
             if read:
                 self._copy(array, held, size)
-        arrived = self._event(self._first)
-        for other in self._others:
-            self._runtime.call("cudaStreamWaitEvent", other, arrived, 0)
+        self._fork()
 
     def leave(self) -> None:
-        """Enqueue the way out of every array, behind all streams."""
+        """Enqueue the way out of every array, behind all streams and before what comes next on any."""
         for other in self._others:
             self._runtime.call("cudaStreamWaitEvent", self._first, self._event(other), 0)
         for (array, size, _), held in zip(self._arrays, self._held, strict=True):
             self._copy(held, array, size)
+        self._fork()
 
     def finish(self) -> None:
         """Once everything has ended: put what came through the streams where the judge looks."""
         for (array, size, _), held in zip(self._arrays, self._held, strict=True):
             self._runtime.call("cudaMemcpy", array, held, ctypes.c_size_t(size), ON_DEVICE)
             self._runtime.call("cudaFree", held)
+
+    def _fork(self) -> None:
+        """Let the other streams wait for the first."""
+        reached = self._event(self._first)
+        for other in self._others:
+            self._runtime.call("cudaStreamWaitEvent", other, reached, 0)
 
     def _copy(self, to: ctypes.c_void_p, source: ctypes.c_void_p, size: int) -> None:
         self._runtime.call("cudaMemcpyAsync", to, source, ctypes.c_size_t(size), ON_DEVICE, self._first)

@@ -17,10 +17,23 @@ __global__ void add(float* out, int n) { if (threadIdx.x < n) out[threadIdx.x] +
 __global__ void spin(volatile float* out) { while (out[0] != 7) {} }
 __global__ void shout(float* out) { printf("a line of a thread that has a lot to say: %d\n", threadIdx.x); *out = 1; }
 __global__ void say(float* out) { printf("thread %d\n", threadIdx.x); *out = 1; }
+__constant__ int kept;
+__global__ void scale_kept(float* out, const float* in, float factor) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < kept) out[i] = factor * in[i];
+}
 
 extern "C" {
 void launch_scale(float* out, const float* in, int n, float factor, cudaStream_t stream) {
   scale<<<(n + 63) / 64, 64, 0, stream>>>(out, in, n, factor);
+}
+void launch_scale_kept(float* out, const float* in, int n, float factor, cudaStream_t stream) {
+  cudaMemcpyToSymbol(kept, &n, sizeof n);
+  scale_kept<<<(n + 63) / 64, 64, 0, stream>>>(out, in, factor);
+}
+void launch_scale_kept_in_order(float* out, const float* in, int n, float factor, cudaStream_t stream) {
+  cudaMemcpyToSymbolAsync(kept, &n, sizeof n, 0, cudaMemcpyHostToDevice, stream);
+  scale_kept<<<(n + 63) / 64, 64, 0, stream>>>(out, in, factor);
 }
 void launch_ordered(float* out, const float* in, int n, cudaStream_t first, cudaStream_t second) {
   static float* scratch = nullptr;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,6 +38,7 @@ pytestmark = [
 ]
 
 NAMES = (
+    *("launch_scale_kept", "launch_scale_kept_in_order"),
     *("launch_scale", "launch_ordered", "launch_unordered", "launch_host", "launch_strided"),
     "launch_host_later",
     *("launch_beyond", "launch_add", "launch_spin", "launch_say", "launch_shout", "launch_nothing"),
@@ -84,6 +86,8 @@ def data(content: np.ndarray = DATA) -> ArrayArgument:
 
 
 SIZE = ScalarArgument("n", "int", N)
+FACTOR = ScalarArgument("factor", "float", 2.0)
+ONE_STREAM = StreamArgument("stream", 0)
 TWO_STREAMS = (StreamArgument("first", 0), StreamArgument("second", 1))
 
 
@@ -132,6 +136,32 @@ def test_only_ordered_streams_survive_every_schedule(session: SimSession) -> Non
     )
     wrong = late.status is not Status.RETURNED or not np.array_equal(late.arrays["out"], 6 * DATA)
     assert wrong or late.findings
+
+
+@pytest.mark.parametrize(
+    ("entry_point", "rest"),
+    [
+        ("launch_scale", (FACTOR, ONE_STREAM)),
+        ("launch_scale_kept_in_order", (FACTOR, ONE_STREAM)),
+        ("launch_ordered", TWO_STREAMS),
+    ],
+)
+@pytest.mark.parametrize("schedule", Sim.schedules)
+def test_a_call_behind_a_staged_one_changes_nothing_of_it(
+    entry_point: str, rest: tuple[Argument, ...], schedule: Schedule, session: SimSession
+) -> None:
+    def answered(entry_point: str, *rest: Argument) -> Answer:
+        call = Call(entry_point, (output(), data(), SIZE, *rest), 20, schedule=schedule, staged=True)
+        answer = session.run(replace(call, queued={"n": 500}))
+        assert answer.findings == ()
+        return answer
+
+    answer = answered(entry_point, *rest)
+    np.testing.assert_array_equal(answer.arrays["out"], (6 if rest is TWO_STREAMS else 2) * DATA)
+    kept = answered("launch_scale_kept", FACTOR, ONE_STREAM).arrays["out"]
+    late = schedule is Schedule.LATE_STREAMS
+    assert np.array_equal(kept[:500], 2 * DATA[:500])
+    assert np.array_equal(kept, 2 * DATA) is not late
 
 
 def test_an_access_outside_an_array_is_found_with_its_line(session: SimSession) -> None:

@@ -175,6 +175,16 @@ def test_an_answer_that_misses_the_given_streams_alone_is_named_so() -> None:
     assert judged.cases[1].verdict is Verdict.PASS
 
 
+def test_an_answer_that_a_call_queued_behind_it_changes_is_named_so() -> None:
+    def overtaken(call: Call) -> Answer:
+        answer = right(call)
+        return replace(answer, arrays={**answer.arrays, "y": POISON}) if call.queued else answer
+
+    judged, _ = run(overtaken, cases=(replace(CASES[0], staged=True, queued={"n": 2}), CASES[1]))
+    assert "a call of other sizes is queued behind it" in judged.cases[0].diagnosis
+    assert judged.cases[1].verdict is Verdict.PASS
+
+
 def test_an_answer_that_is_right_only_once_is_named_a_matter_of_state() -> None:
     calls: list[Call] = []
 

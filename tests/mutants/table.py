@@ -33,6 +33,7 @@ class Mutant:
     why: str
     group: str
     diagnosis: str = ""
+    also: tuple[tuple[str, str], ...] = ()  # what else the edit needs elsewhere in the file
 
     @property
     def numbers(self) -> bool:
@@ -43,13 +44,15 @@ class Mutant:
         """The edited file.
 
         Raises:
-            ValueError: ``old`` does not occur exactly once.
+            ValueError: what is to be replaced does not occur exactly once.
         """
         text = (reference / self.file).read_text()
-        if text.count(self.old) != 1:
-            raise ValueError(f"{self.id}: {self.old!r} occurs {text.count(self.old)} times in {self.file}")
+        for old, new in ((self.old, self.new), *self.also):
+            if text.count(old) != 1:
+                raise ValueError(f"{self.id}: {old!r} occurs {text.count(old)} times in {self.file}")
+            text = text.replace(old, new)
         half = "#include <cuda_bf16.h>\n#include <cuda_fp16.h>\n" if self.theme == "precision" else ""
-        return half + text.replace(self.old, self.new)
+        return half + text
 
 
 def _fw(name: str, theme: str, old: str, new: str, why: str, group: str, diagnosis: str = "") -> Mutant:
@@ -88,6 +91,10 @@ _FW_CALL = "  launch(inp, attn_mask, rows, rows_per_mask, from_len, to_len, mask
 _BW_CALL = "  launch(out_grad, soft_inp, rows, softmax_len, stream);"
 _LN_LAUNCH = "threads, 0, stream>>>(\n        ln_res"
 _OTHER_STREAM = "[] { static cudaStream_t own = [] { cudaStream_t made; cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking); return made; }(); return own; }()"
+_ROWS_IN_CONSTANT = (
+    "constexpr float EPSILON = 1e-8f;",
+    "constexpr float EPSILON = 1e-8f;\n__constant__ int kept;",
+)
 _SPLIT_LAUNCH = "BW_THREADS, 0, stream_1>>>(\n          gamma_grad"
 
 MUTANTS = (
@@ -739,6 +746,24 @@ MUTANTS = (
         STREAMS,
         "another stream",
     ),
+    Mutant(
+        "bw-rows-in-constant",
+        BW,
+        SOFTMAX,
+        "streams",
+        _BW_CALL,
+        "  cudaMemcpyToSymbol(kept, &rows, sizeof(int));\n" + _BW_CALL,
+        "a constant that the next call overwrites while this one's kernel waits for its stream",
+        STREAMS,
+        "__constant__",
+        (
+            _ROWS_IN_CONSTANT,
+            (
+                "static_cast<unsigned>(rows) ? softmax_len : 0;\n  float* out = out_grad",
+                "static_cast<unsigned>(kept) ? softmax_len : 0;\n  float* out = out_grad",
+            ),
+        ),
+    ),
     _bw(
         "not-512",
         "indexing",
@@ -995,6 +1020,25 @@ MUTANTS = (
         "one of several launches forgets the stream",
         STREAMS,
         "another stream",
+    ),
+    Mutant(
+        "ln-rows-in-constant",
+        LN,
+        LAYERNORM,
+        "streams",
+        "  const auto launch = [=](auto bucket) {\n    using B = decltype(bucket);\n    constexpr int threads",
+        "  cudaMemcpyToSymbol(kept, &batch_size, sizeof(int));\n"
+        "  const auto launch = [=](auto bucket) {\n    using B = decltype(bucket);\n    constexpr int threads",
+        "a constant that the next call overwrites while this one's kernel waits for its stream",
+        STREAMS,
+        "__constant__",
+        (
+            _ROWS_IN_CONSTANT,
+            (
+                "const int columns = row < static_cast<unsigned>(rows) ? hidden : 0;",
+                "const int columns = row < static_cast<unsigned>(kept) ? hidden : 0;",
+            ),
+        ),
     ),
     _ln(
         "row-bound",

@@ -180,6 +180,18 @@ def test_streams_of_layernorm_backward_are_given_apart_and_together() -> None:
 
 
 @pytest.mark.parametrize("problem_id", PROBLEMS)
+def test_a_call_queued_behind_a_staged_one_has_other_sizes_that_fit_its_arrays(problem_id: str) -> None:
+    cases = PROBLEMS[problem_id].cases(SEED)
+    assert {case.group == "streams" for case in cases if case.queued} <= {True}
+    for case in (case for case in cases if case.staged):
+        scalars = PROBLEMS[problem_id].inputs(case).scalars
+        assert case.queued.keys() <= scalars.keys()
+        assert all(1 <= size <= case.sizes[name] for name, size in case.queued.items())
+        assert all(size % 4 == 0 for name, size in case.queued.items() if case.sizes[name] % 4 == 0)
+        assert any(size < case.sizes[name] for name, size in case.queued.items())
+
+
+@pytest.mark.parametrize("problem_id", PROBLEMS)
 def test_slices_alone_are_expected_to_be_what_they_are_in_the_whole(problem_id: str) -> None:
     problem = PROBLEMS[problem_id]
     for case in problem.cases(SEED):
