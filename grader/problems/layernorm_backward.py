@@ -363,6 +363,16 @@ PROBLEM = Problem(
         "the sums are not divided by hidden_dim": _input_bug(
             lambda d, h, r, _: r * (d - d.sum(1, keepdims=True) - h * (d * h).sum(1, keepdims=True))
         ),
+        "the last column is missing in the two sums": _input_bug(
+            lambda d, h, r, _: (
+                r
+                * (
+                    d
+                    - (d[:, :-1].sum(1, keepdims=True) + h * (d * h)[:, :-1].sum(1, keepdims=True))
+                    / d.shape[1]
+                )
+            )
+        ),
         "xhat is missing in front of the sum of dxhat * xhat": _input_bug(
             lambda d, h, r, _: r * (d - _mean(d) - _mean(d * h))
         ),
@@ -393,6 +403,7 @@ PROBLEM = Problem(
             f"gamma_grad and betta_grad add up the first {count} rows only": _first_rows_only(count)
             for count in (1, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
         },
+        "gamma_grad and betta_grad leave the last row out": _first_rows_only(-1),
         "gamma_grad and betta_grad are means over the rows instead of sums": _mean_instead_of_sum,
         "epsilon is too large: 1e-3 instead of 1e-8": _epsilon(1e-3),
         "epsilon is too large: 1e-5 instead of 1e-8": _epsilon(1e-5),

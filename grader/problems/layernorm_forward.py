@@ -292,6 +292,14 @@ def _unbiased(given: Inputs) -> Mapping[str, Array]:
     }
 
 
+def _without_last(given: Inputs) -> Mapping[str, Array]:
+    x = given.wide("inp")
+    mean = x[:, :-1].sum(axis=1, keepdims=True) / x.shape[1]
+    variance = ((x[:, :-1] - mean) ** 2).sum(axis=1, keepdims=True) / x.shape[1]
+    result = given.wide("scale") * (x - mean) / np.sqrt(variance + EPSILON) + given.wide("bias")
+    return {"means": mean[:, 0], "vars": variance[:, 0], "ln_res": result}
+
+
 def _tree(width: int, warp: int) -> Callable[[Inputs], Mapping[str, Array]]:
     """A block that halves its number of threads until one is left, though that is no power of two.
 
@@ -393,6 +401,7 @@ PROBLEM = Problem(
         "scale is not applied": _result(lambda h, _, bias: h + bias),
         "scale and bias are not applied": _result(lambda h, _scale, _bias: h),
         "the variance is unbiased: divided by n - 1 instead of n": _unbiased,
+        "the last column is missing in mean and variance": _without_last,
         **{
             f"a reduction halves a block of threads that is no power of two, and loses some ({columns} per "
             f"thread, {block})": _tree(width, warp)

@@ -223,6 +223,9 @@ PROBLEM = Problem(
         ),
         "the sum is of soft squared instead of grad * soft": _bug(lambda g, s: s * (g - _dot(s, s))),
         "the sum is of grad squared instead of grad * soft": _bug(lambda g, s: s * (g - _dot(g, g))),
+        "the last element of a row is missing in the sum of grad * soft": _bug(
+            lambda g, s: s * (g - _dot(g[..., :-1], s[..., :-1]))
+        ),
         "grad and soft are swapped": _bug(lambda g, s: g * (s - _dot(g, s))),
         "applied twice: the second time reads what the first has written": _bug(
             lambda g, s: _gradient(_gradient(g, s), s)

@@ -353,6 +353,11 @@ def _exponentials(given: Inputs) -> Array:
     return np.asarray(np.exp(logits - logits.max(axis=-1, keepdims=True)))
 
 
+def _without_last(given: Inputs) -> Array:
+    exponentials = _exponentials(given)
+    return np.asarray(exponentials / exponentials[..., :-1].sum(axis=-1, keepdims=True))
+
+
 def _without_maximum(given: Inputs) -> Array:
     powers = np.exp(_logits(given).astype(np.float32))
     return np.asarray(powers / powers.sum(axis=-1, keepdims=True), np.float64)
@@ -472,6 +477,7 @@ PROBLEM = Problem(
         "the division by the sum of the exponentials is missing": _changed(_exponentials),
         "the maximum is not subtracted, so the exponentials overflow or vanish": _changed(_without_maximum),
         "the maximum starts at 0 instead of -infinity: rows far below 0 vanish": _changed(_maximum_from_zero),
+        "the last key is missing in the sum of the exponentials": _changed(_without_last),
         "the exponential has base 2 instead of e": _changed(_base_two),
         "the mask is taken for true or false, not added": _changed(_mask_as_flag),
         "the future mask counts from the last key, not from the first": _changed(_future_from_the_end),
