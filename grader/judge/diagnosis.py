@@ -40,6 +40,10 @@ FITTED_ROWS = 64  # enough to tell a pattern
 FITTED_ELEMENTS = 1 << 14  # of those rows: every formula is tried for every number of threads
 WARP = 32
 DISAGREEING = 0.4  # share of threads that must not follow the others before they are told apart
+WIDESPREAD = 0.2  # share of wrong elements at which rounding may be the cause: it hits all alike
+DIFFERENT_VALUES = 8  # fewer may be such that half precision holds by chance
+RANDOM_SIGNS = 32  # wrong elements: of fewer, any error can have either sign
+CHANGING = 0.3  # share of neighbours that differ in sign: a half where errors are rounding, but for chance
 
 
 @dataclass(frozen=True)
@@ -51,6 +55,7 @@ class Evidence:
     raw: NDArray[np.generic]
     before: NDArray[np.generic] | None  # of an output that is also an input
     previous: NDArray[np.generic] | None  # what the call before this one returned, if it had the same shape
+    alike: tuple[Array, ...]  # the inputs of the same shape
 
     @property
     def wrong(self) -> Mask:
@@ -90,6 +95,11 @@ def diagnose(
             got[name],
             inputs.arrays[name] if roles[name] is Role.INOUT else None,
             _of_same_shape((previous or {}).get(name), got[name]),
+            tuple(
+                array.astype(np.float64)
+                for array in inputs.arrays.values()
+                if array is not None and array.shape == got[name].shape
+            ),
         )
         for name, comparison in comparisons.items()
         if not comparison.right
@@ -260,9 +270,10 @@ def overflow(evidence: Evidence) -> str | None:
 
 
 def stored_in_half(evidence: Evidence) -> str | None:
-    """All values are float16 or bfloat16 numbers."""
-    values = evidence.got[np.isfinite(evidence.got) & (evidence.got != 0)].astype(np.float32)
-    if values.size < 8:
+    """All values, of which many are wrong and few the same, are float16 or bfloat16 numbers."""
+    numbers = np.isfinite(evidence.got) & (evidence.got != 0)
+    values = np.unique(evidence.got[numbers]).astype(np.float32)
+    if values.size < DIFFERENT_VALUES or evidence.wrong[numbers].mean() < WIDESPREAD:
         return None
     if not (values.view(np.uint32) & np.uint32(0xFFFF)).any():  # first: most of these fit float16 as well
         return "matches bfloat16: every value is one that bfloat16 can hold"
@@ -306,8 +317,12 @@ def row_factor_or_offset(evidence: Evidence) -> str | None:
 
 
 def low_precision(evidence: Evidence) -> str | None:
-    """Small errors of either sign nearly everywhere, of the size that half precision makes."""
-    if np.count_nonzero(~np.isfinite(evidence.got)) or evidence.wrong.mean() < 0.2:
+    """Small errors of either sign nearly everywhere, of the size that half precision makes.
+
+    Those of a sum are the same way in a row, or follow its numbers, whether it is rounded or misses a few.
+    """
+    widespread = evidence.wrong.mean() >= WIDESPREAD and evidence.wrong.sum() >= RANDOM_SIGNS
+    if np.count_nonzero(~np.isfinite(evidence.got)) or not widespread:
         return None
     error = evidence.got - evidence.expected
     scale = np.abs(evidence.expected).max(axis=-1, keepdims=True)
@@ -316,11 +331,29 @@ def low_precision(evidence: Evidence) -> str | None:
         return None
     sized = evidence.expected != 0
     level = float(np.median(np.abs(error[sized]) / np.abs(evidence.expected[sized]))) if sized.any() else 0.0
-    if 2e-5 < level <= 7e-4:
-        return "matches float16: errors of its size nearly everywhere"
-    if 7e-4 < level <= 2e-2:
-        return "matches bfloat16: errors of its size nearly everywhere"
-    return None
+    if not 2e-5 < level <= 2e-2:
+        return None
+    name = "float16" if level <= 7e-4 else "bfloat16"
+    if _random_signs(evidence, error > 0):
+        return f"matches {name}: errors of its size nearly everywhere"
+    return (
+        f"errors of the size of {name} that follow the numbers of each row: does a sum over the row leave "
+        f"some of them out, or is it kept in {name}?"
+    )
+
+
+def _random_signs(evidence: Evidence, positive: Mask) -> bool:
+    """Whether the errors' signs change at random along the rows, in whatever order of their numbers."""
+    shape = -1, evidence.wrong.shape[-1]
+    for numbers in (evidence.expected, *evidence.alike):
+        order = np.argsort(numbers.reshape(shape), axis=-1)
+        sign, wrong = (
+            np.take_along_axis(part.reshape(shape), order, axis=-1) for part in (positive, evidence.wrong)
+        )
+        both = wrong[:, 1:] & wrong[:, :-1]
+        if (sign[:, 1:] != sign[:, :-1])[both].sum() < CHANGING * both.sum():
+            return False
+    return True
 
 
 def displaced(evidence: Evidence) -> str | None:

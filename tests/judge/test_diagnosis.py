@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from grader.judge.comparison import compare
-from grader.judge.diagnosis import NOTHING_WRITTEN, diagnose
+from grader.judge.diagnosis import NOTHING_WRITTEN, Evidence, diagnose, stored_in_half
 from grader.problems import load_all
+from grader.problems.problem import Candidate, Expectation
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -158,6 +159,54 @@ def test_errors_of_the_size_of_half(size: float, name: str) -> None:
         out *= 1 + np.random.default_rng(3).uniform(-size, size, out.shape).astype(np.float32)
 
     assert f"matches {name}" in forward(blur, "5 x 256")
+
+
+def test_one_value_everywhere_is_no_sign_of_half() -> None:
+    case = a_case("softmax_forward", "1 x 2 x 3 x 65", "denormals")  # all scores weigh the same
+    text = told("softmax_forward", case, lambda got: got["inp"].fill(1 / 32))
+    assert "the same factor of 2.03125" in text
+
+
+def test_one_wrong_number_among_right_ones_that_half_can_hold_is_no_sign_of_half() -> None:
+    right = np.arange(64, dtype=np.float64)
+    for share, told_of in ((1, False), (2, False), (64, True)):
+        got = right.astype(np.float32)
+        got[-share:] += 1
+        compared = compare("y", Expectation((Candidate(right, np.full(64, 1e-6)),)), got)
+        evidence = Evidence(compared, got.astype(np.float64), got, None, None, ())
+        assert bool(stored_in_half(evidence)) == told_of
+
+
+def test_five_errors_are_too_few_to_be_told_from_rounding() -> None:
+    def blur(got: dict[str, np.ndarray]) -> None:
+        got["means"] *= np.array([1.001, 0.999, 1.002, 0.998, 1.001], np.float32)
+
+    text = told("layernorm_forward", a_case("layernorm_forward", "5 x 256"), blur)
+    assert text.startswith("means: ")
+    assert "float16" not in text
+
+
+def test_a_sum_that_misses_some_elements_is_not_taken_for_half() -> None:
+    case = a_case("softmax_backward", "8 x 513")
+    given = PROBLEMS["softmax_backward"].inputs(case)
+    g, s = given.arrays["out_grad"], given.arrays["soft_inp"]
+    wrong = s * (g - np.delete(g * s, [100, 101], axis=1).sum(axis=1, keepdims=True))
+    text = told("softmax_backward", case, lambda got: got.update(out_grad=wrong))
+    assert "matches" not in text
+    assert "does a sum over the row leave some of them out, or is it kept in" in text
+
+
+def test_errors_that_follow_an_input_are_not_taken_for_half() -> None:
+    case = a_case("layernorm_backward", "32 x 256")
+    given = PROBLEMS["layernorm_backward"].inputs(case)
+    d = given.wide("out_grad") * given.wide("gamma")
+    root = 1 / np.sqrt(given.wide("vars")[:, None])
+    h = (given.wide("inp") - given.wide("means")[:, None]) * root
+    part = np.delete(d * h, 100, axis=1).sum(axis=1, keepdims=True) / 256
+    wrong = (root * (d - d.mean(axis=1, keepdims=True) - h * part)).astype(np.float32)
+    text = told("layernorm_backward", case, lambda got: got.update(inp_grad=wrong))
+    assert "matches" not in text
+    assert "does a sum over the row leave some of them out, or is it kept in" in text
 
 
 def test_added_to_an_output_that_was_never_set() -> None:
