@@ -9,7 +9,7 @@ Layer: imports numpy, the problem's shape and the comparison.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -56,6 +56,7 @@ class Evidence:
     before: NDArray[np.generic] | None  # of an output that is also an input
     previous: NDArray[np.generic] | None  # what the call before this one returned, if it had the same shape
     alike: tuple[Array, ...]  # the inputs of the same shape
+    formulas: Mapping[str, Array] = field(default_factory=dict)  # what typical bugs would make of this output
 
     @property
     def wrong(self) -> Mask:
@@ -111,13 +112,14 @@ def diagnose(
     explained = {name: text for name, one in evidence.items() if (text := _first(_BEFORE_FORMULAS, one))}
     with np.errstate(all="ignore"):
         formulas = {description: bug(inputs) for description, bug in problem.bugs.items()}
+    evidence = {
+        name: replace(one, formulas={text: made[name] for text, made in formulas.items() if name in made})
+        for name, one in evidence.items()
+    }
     explained |= _named_bugs(formulas, {name: evidence[name] for name in evidence.keys() - explained.keys()})
     sentences = {}
     for name, one in evidence.items():
         cause = explained.get(name) or _first(_AFTER_FORMULAS, one)
-        cause = cause or incomplete_reduction(
-            one, {text: outputs[name] for text, outputs in formulas.items() if name in outputs}
-        )
         place = where(one, tuple(case.sizes))
         sentences[name] = "; ".join(part for part in (cause, place) if part) or "no known pattern"
     if len(set(sentences.values())) == 1 and len(sentences) > 1:
@@ -167,8 +169,11 @@ def residual(evidence: Evidence, formula: Array) -> float | None:
 
     An output follows a formula if nearly everywhere it is nearer to that than to the right answer, and the
     formula is itself wrong where the output is. A NaN of the formula, 0 / 0 say, may be anything in the
-    output, as long as the formula has numbers for most of it.
+    output, as long as the formula has numbers for most of it. Rows of nothing but NaN follow no formula: one
+    NaN in a sum makes them, wherever it comes from.
     """
+    if _nan_rows(evidence.got)[evidence.wrong].mean() >= 0.5:
+        return None
     bound = evidence.comparison.bound
     with np.errstate(invalid="ignore"):
         distance = np.abs(evidence.got - formula)
@@ -188,6 +193,11 @@ def residual(evidence: Evidence, formula: Array) -> float | None:
     with np.errstate(invalid="ignore", divide="ignore"):
         share = np.where(same | (error == 0), 0.0, distance / error)[evidence.wrong]
     return float(np.nan_to_num(share, nan=1.0).clip(max=1.0).mean())
+
+
+def _nan_rows(values: Array) -> Mask:
+    """Which elements stand in a row that holds nothing but NaN."""
+    return np.broadcast_to(np.isnan(values).all(axis=-1, keepdims=True), values.shape)
 
 
 # Rules that must speak before a formula may: what was not written follows no formula.
@@ -218,7 +228,8 @@ def all_nan(evidence: Evidence) -> str | None:
     ):
         return (
             "every element is NaN, which the output is filled with before the call: is it added to (+=, "
-            "atomicAdd) without being set first, or is something uninitialised read?"
+            "atomicAdd) without being set first, is something uninitialised read, is 0 divided by 0, or the "
+            "root of a negative variance taken?"
         )
     return None
 
@@ -262,11 +273,19 @@ def overflow(evidence: Evidence) -> str | None:
     comparison = evidence.comparison
     if comparison.nan + comparison.infinite < 0.5 * comparison.bad:
         return None
-    rows = np.atleast_2d(~np.isfinite(evidence.got) & evidence.wrong).any(axis=-1)
-    return (
+    strange = ~np.isfinite(evidence.got)
+    rows = np.atleast_2d(strange & evidence.wrong).any(axis=-1)
+    said = (
         f"NaN or infinity in {int(rows.sum())} of {rows.size} rows: does an exponential overflow, is 0 "
         "divided by 0, or the root of a negative variance taken (E[x^2] - E[x]^2 can round to less than 0)?"
     )
+    others = [text for text, one in evidence.formulas.items() if _overlap(strange, ~np.isfinite(one))]
+    return f"{said} So it would be if {', or if '.join(others)}" if others else said
+
+
+def _overlap(one: Mask, other: Mask) -> bool:
+    """Whether the same elements are meant, nearly all of either."""
+    return bool((one & other).sum() >= ALMOST_ALL * (one | other).sum())
 
 
 def stored_in_half(evidence: Evidence) -> str | None:
@@ -384,7 +403,7 @@ def displaced(evidence: Evidence) -> str | None:
     return None
 
 
-def incomplete_reduction(evidence: Evidence, formulas: Mapping[str, Array]) -> str | None:
+def incomplete_reduction(evidence: Evidence) -> str | None:
     """Elements of the same thread, or all of a row, are off by a common share of a typical bug.
 
     A row that is divided by a part of its sum is off by a factor; one from which a part of its sum is
@@ -402,7 +421,9 @@ def incomplete_reduction(evidence: Evidence, formulas: Mapping[str, Array]) -> s
         return None
     error, slack = (got - expected)[rows], 4 * bound[rows]
     directions = {"": expected[rows]}
-    directions |= {text: formula.reshape(shape)[rows] - expected[rows] for text, formula in formulas.items()}
+    directions |= {
+        text: formula.reshape(shape)[rows] - expected[rows] for text, formula in evidence.formulas.items()
+    }
     # What is 0 fits any factor, so it does not count.
     sizes = {text: np.count_nonzero(one) for text, one in directions.items() if np.isfinite(one).all()}
     for threads in THREADS:
@@ -538,4 +559,5 @@ _AFTER_FORMULAS = (
     row_factor_or_offset,
     displaced,
     behind_the_first_warp,
+    incomplete_reduction,
 )

@@ -209,6 +209,26 @@ def test_errors_that_follow_an_input_are_not_taken_for_half() -> None:
     assert "does a sum over the row leave some of them out, or is it kept in" in text
 
 
+def test_nan_in_whole_rows_is_no_proof_of_a_bug_that_would_make_them_too() -> None:
+    def spoil(got: dict[str, np.ndarray]) -> None:
+        got["inp"][:] = np.nan
+
+    text = told("softmax_forward", a_case("softmax_forward", "2 x 2 x 33 x 70", "padded with -inf"), spoil)
+    assert text.startswith("NaN or infinity in 132 of 132 rows")
+    assert text.endswith("So it would be if the mask is subtracted instead of added")
+    text = told("softmax_forward", a_case("softmax_forward", "1 x 1 x 5 x 129"), spoil)
+    assert text.startswith("NaN or infinity in 5 of 5 rows")
+    assert "So it would be" not in text
+
+
+def test_which_elements_of_a_row_are_nan_tells_of_a_bug() -> None:
+    case = a_case("softmax_forward", "1 x 2 x 3 x 600", "one huge element")
+    bug = "the maximum is not subtracted, so the exponentials overflow or vanish"
+    with np.errstate(all="ignore"):
+        wrong = PROBLEMS["softmax_forward"].bugs[bug](PROBLEMS["softmax_forward"].inputs(case))["inp"]
+    assert told("softmax_forward", case, lambda got: got.update(inp=wrong.astype(np.float32))).startswith(bug)
+
+
 def test_added_to_an_output_that_was_never_set() -> None:
     case = a_case("layernorm_backward", "33 x 64")
 
