@@ -130,7 +130,9 @@ class CaseResult(_Part):
     name: str
     group: str
     verdict: Verdict
-    schedule: str | None = Field(default=None, description="the first order of execution that went wrong")
+    schedule: str | None = Field(
+        default=None, description="the order of execution that went wrong, if program order did not"
+    )
     message: str = Field(default="", description="what happened where there are no numbers to show")
     waived: str = Field(
         default="",

@@ -199,6 +199,11 @@ class _Findings:
         return _waived(result, excuse) if by_findings or excuse.numbers else result
 
 
+def _noted(result: CaseResult, note: str) -> CaseResult:
+    """``result`` with ``note`` in front of its diagnosis."""
+    return result.model_copy(update={"diagnosis": "; ".join(filter(None, (note, result.diagnosis)))})
+
+
 def _kinds(answer: Answer) -> frozenset[str]:
     """The kinds of findings that count; guard zones, where there are any, stand in for memcheck."""
     seen = frozenset(finding.kind for finding in answer.findings) - ONLY_REPORTED
@@ -285,25 +290,26 @@ def _judge_case(
         answers.append(session.run(replace(call, needs=needed_calls(problem, content, call))))
         return _result(problem, content, inputs, problem.oracle(content, inputs), answers[-1], before)
 
+    def right(content: Case, schedule: Schedule) -> bool:
+        return answers[-1].usable and run(content, schedule).verdict is Verdict.PASS
+
     result = CaseResult(name=case.name, group=case.group, verdict=Verdict.PASS)
     for number, schedule in enumerate(schedules):
         content = replace(case, seed=case.seed + number)
         result = run(content, schedule)
         if result.verdict is Verdict.PASS:
             continue
-        note = ""
-        if case.staged and answers[-1].usable:
-            if case.queued and run(replace(content, queued={}), schedule).verdict is Verdict.PASS:
-                note = _QUEUED
-            elif run(replace(content, staged=False), schedule).verdict is Verdict.PASS:
-                note = _OTHER_STREAM
+        note, blamed = "", schedule.value if number > 0 else None
+        if case.queued and right(replace(content, queued={}), schedule):
+            note = _QUEUED
+        elif case.staged and right(replace(content, staged=False), schedule):
+            note = _OTHER_STREAM
+        elif number > 0 and right(content, schedules[0]):
+            note = _ORDER
         elif number > 0 and answers[-1].usable:
-            if run(content, schedules[0]).verdict is Verdict.PASS:
-                note = _ORDER
-            elif answers[-1].usable and run(case, schedules[0]).verdict is not Verdict.PASS:
-                note = _LATER_CALL
-        diagnosis = "; ".join(filter(None, (note, result.diagnosis)))
-        return result.model_copy(update={"schedule": schedule.value, "diagnosis": diagnosis}), answers
+            blamed = None
+            note = "" if right(case, schedules[0]) else _LATER_CALL
+        return _noted(result.model_copy(update={"schedule": blamed}), note), answers
     return result, answers
 
 
@@ -316,9 +322,7 @@ def beside(results: Sequence[CaseResult], checked: Sequence[CaseResult], name: s
     both = []
     for one, other in zip(results, checked, strict=True):
         if one.verdict is Verdict.PASS and other.verdict is Verdict.FAIL and other.outputs:
-            note = f"right on {name} this time, wrong on the sim"
-            diagnosis = "; ".join(filter(None, (note, other.diagnosis)))
-            both.append(other.model_copy(update={"diagnosis": diagnosis}))
+            both.append(_noted(other, f"right on {name} this time, wrong on the sim"))
         else:
             both.append(one)
     return both

@@ -121,17 +121,41 @@ def test_right_answers_pass_in_one_session_that_is_closed() -> None:
     assert sessions[0].closed
 
 
-def test_an_answer_that_is_wrong_in_one_schedule_only_is_named_a_matter_of_order() -> None:
+@pytest.mark.parametrize("staged", [False, True])
+def test_an_answer_that_is_wrong_in_one_schedule_only_is_named_a_matter_of_order(*, staged: bool) -> None:
     def late(call: Call) -> Answer:
         answer = right(call)
         if call.schedule is Schedule.LATE_STREAMS:
             return replace(answer, arrays={**answer.arrays, "y": answer.arrays["y"] + 1})
         return answer
 
-    judged, _ = run(late, (Schedule.PROGRAM, Schedule.LATE_STREAMS))
+    cases = tuple(replace(case, staged=staged) for case in CASES)
+    judged, _ = run(late, (Schedule.PROGRAM, Schedule.LATE_STREAMS), cases)
     assert {case.verdict for case in judged.cases} == {Verdict.FAIL}
     assert judged.cases[0].schedule == Schedule.LATE_STREAMS
     assert "depends on the order of execution" in judged.cases[0].diagnosis
+
+
+def test_no_order_is_blamed_for_numbers_that_are_wrong_in_program_order_too() -> None:
+    def first_number(call: Call) -> float:
+        x = call.arguments[0]
+        assert isinstance(x, ArrayArgument)
+        assert x.data is not None
+        return float(x.data[0])
+
+    def wrong_from(least: float) -> Callable[[Call], Answer]:
+        def work(call: Call) -> Answer:
+            answer = right(call)
+            off = 1 if first_number(call) >= least else 0
+            return replace(answer, arrays={**answer.arrays, "y": answer.arrays["y"] + off})
+
+        return work
+
+    for least in (0, 1):  # of the contents: each, and those of later schedules
+        judged, _ = run(wrong_from(least), (Schedule.PROGRAM, Schedule.REVERSED), CASES[:1])
+        assert judged.cases[0].verdict is Verdict.FAIL
+        assert judged.cases[0].schedule is None
+        assert "order" not in judged.cases[0].diagnosis
 
 
 def test_wrong_numbers_of_the_sim_count_beside_a_gpu_and_what_it_could_not_finish_does_not() -> None:
