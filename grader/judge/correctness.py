@@ -140,6 +140,7 @@ def judge(
     previous: Mapping[str, NDArray[np.generic]] | None = None
     session: Session | None = None
     ended: CaseResult | None = None
+    keeps = False  # known to be right in the first call of a runner only
     try:
         for case in cases:
             excuse = (excuses or {}).get(case.name)
@@ -154,13 +155,19 @@ def judge(
                     results.append(ended)
                     continue
                 session = opened
-            result, seen = _judge_case(problem, case, session, schedules, memory, seconds, previous)
+            result, seen, doubtful = _judge_case(problem, case, session, schedules, memory, seconds, previous)
+            if doubtful is not None:
+                if not keeps:
+                    session.close()
+                    session = None
+                    keeps = _right_alone(problem, doubtful, open_session, schedules[0], memory, seconds)
+                result = _noted(result, _LATER_CALL if keeps else "")
             result = found.take(result, seen, excuse)
             results.append(result)
             answers += seen
             last = seen[-1]
             previous = last.arrays
-            if not last.goes_on or any(answer.overrun for answer in seen):
+            if session is not None and (not last.goes_on or any(answer.overrun for answer in seen)):
                 session.close()
                 session = None
             if not (last.goes_on or last.status is Status.UNSUPPORTED or result.waived or _explained(last)):
@@ -274,21 +281,21 @@ def _judge_case(
     memory: Memory,
     seconds: float,
     previous: Mapping[str, NDArray[np.generic]] | None,
-) -> tuple[CaseResult, list[Answer]]:
+) -> tuple[CaseResult, list[Answer], Case | None]:
     """The result of one case and the answers behind it; stops at the first schedule that goes wrong.
 
-    Each schedule meets fresh content, or what a call left behind would look right in the next one.
+    Each schedule meets fresh content, or what a call left behind would look right in the next one. The last
+    part is a content that is wrong in program order, too, where the first one still is right: either it is
+    the numbers, or something was kept when the first ones came.
     """
     answers: list[Answer] = []
+    doubtful: Case | None = None
 
     def run(content: Case, schedule: Schedule) -> CaseResult:
-        inputs = problem.inputs(content)
-        given = arguments(problem, content, inputs)
         before = answers[-1].arrays if answers else previous
-        function = case.function or problem.entry_point
-        call = Call(function, given, seconds, memory, schedule, content.staged, content.queued)
-        answers.append(session.run(replace(call, needs=needed_calls(problem, content, call))))
-        return _result(problem, content, inputs, problem.oracle(content, inputs), answers[-1], before)
+        result, answer = _called(problem, content, session, schedule, memory, seconds, before)
+        answers.append(answer)
+        return result
 
     def right(content: Case, schedule: Schedule) -> bool:
         return answers[-1].usable and run(content, schedule).verdict is Verdict.PASS
@@ -308,9 +315,55 @@ def _judge_case(
             note = _ORDER
         elif number > 0 and answers[-1].usable:
             blamed = None
-            note = "" if right(case, schedules[0]) else _LATER_CALL
-        return _noted(result.model_copy(update={"schedule": blamed}), note), answers
-    return result, answers
+            if right(case, schedules[0]):
+                doubtful = content
+            else:
+                note = _LATER_CALL
+        return _noted(result.model_copy(update={"schedule": blamed}), note), answers, doubtful
+    return result, answers, doubtful
+
+
+def _called(
+    problem: Problem,
+    content: Case,
+    session: Session,
+    schedule: Schedule,
+    memory: Memory,
+    seconds: float,
+    previous: Mapping[str, NDArray[np.generic]] | None,
+) -> tuple[CaseResult, Answer]:
+    """The result of one call, and its answer."""
+    inputs = problem.inputs(content)
+    given = arguments(problem, content, inputs)
+    call = Call(
+        content.function or problem.entry_point,
+        given,
+        seconds,
+        memory,
+        schedule,
+        content.staged,
+        content.queued,
+    )
+    answer = session.run(replace(call, needs=needed_calls(problem, content, call)))
+    return _result(problem, content, inputs, problem.oracle(content, inputs), answer, previous), answer
+
+
+def _right_alone(
+    problem: Problem,
+    content: Case,
+    open_session: Callable[[], Session],
+    schedule: Schedule,
+    memory: Memory,
+    seconds: float,
+) -> bool:
+    """Whether ``content`` is right in a runner that was called for nothing else."""
+    session = _open(content, open_session)
+    if isinstance(session, CaseResult):
+        return False
+    try:
+        return _called(problem, content, session, schedule, memory, seconds, None)[0].verdict is Verdict.PASS
+    finally:
+        session.close()
 
 
 def beside(results: Sequence[CaseResult], checked: Sequence[CaseResult], name: str) -> list[CaseResult]:

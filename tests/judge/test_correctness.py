@@ -223,6 +223,40 @@ def test_an_answer_that_is_right_only_once_is_named_a_matter_of_state() -> None:
     assert "is something kept between calls" in judged.cases[0].diagnosis
 
 
+@pytest.mark.parametrize("keeps", [True, False])
+def test_what_is_kept_from_the_first_call_is_told_from_numbers_that_are_wrong_anywhere(
+    *, keeps: bool
+) -> None:
+    """The first content of each case is right whenever it comes, and what comes in its place is wrong."""
+    kept: dict[float, np.ndarray] = {}
+    starts: list[FakeSession] = []
+
+    def work(call: Call) -> Answer:
+        answer = right(call)
+        x, y = answer.arrays["x"], answer.arrays["y"]
+        if keeps:
+            return replace(answer, arrays={"x": x, "y": kept.setdefault(x[0] // 10, y)})
+        return replace(answer, arrays={"x": x, "y": y + x[0] % 10})
+
+    def opened() -> FakeSession:
+        kept.clear()
+        assert all(session.closed for session in starts)
+        starts.append(FakeSession(work))
+        return starts[-1]
+
+    judged = correctness.judge(
+        PROBLEM,
+        [replace(case, seed=10 * case.seed) for case in CASES],
+        opened,
+        (Schedule.PROGRAM, Schedule.REVERSED),
+        memory=Memory.DEVICE,
+        seconds=1.0,
+    )
+    assert {case.verdict for case in judged.cases} == {Verdict.FAIL}
+    assert all(("right in the first call" in (case.diagnosis or "")) == keeps for case in judged.cases)
+    assert len(starts) == (3 if keeps else 6)
+
+
 def test_every_schedule_meets_other_numbers() -> None:
     seen: list[bytes] = []
 
