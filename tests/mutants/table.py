@@ -1185,6 +1185,15 @@ MUTANTS = (
         "epsilon is too large",
     ),
     _lb(
+        "capped-grid",
+        "indexing",
+        "const unsigned row_blocks = blocks_for(batch_size, groups);",
+        "const unsigned row_blocks = blocks_for(batch_size, groups) < 256 ? blocks_for(batch_size, groups) : 256;",
+        "rows beyond those of 256 blocks are lost, which are many where a block has many",
+        MANY,
+        "were never written",
+    ),
+    _lb(
         "first-256-rows",
         "reduction",
         "if (row < rows) {\n          const size_t at",
