@@ -74,9 +74,23 @@ def test_the_judges_clock_accuses_nobody_by_what_it_varies_by() -> None:
     assert "1000 us by the judge's clock" in reason
 
 
+@pytest.mark.parametrize("arm", ["submission", "baseline", "nothing"])
+def test_a_third_of_slow_batches_accuses_nobody(arm: str) -> None:
+    slow = tuple(
+        (one, length, seconds + (length * 2 * SWEEP if one == arm and length % 3 == 0 else 0))
+        for one, length, seconds in HONEST.batches
+    )
+    assert reasons(replace(HONEST, batches=slow)) == ()
+
+
 def test_results_kept_from_earlier_calls_show_on_new_contents() -> None:
     (reason,) = reasons(replace(HONEST, novel=(2 * SWEEP, 1.9 * SWEEP)))
     assert "1900 us on contents never seen before" in reason
+
+
+@pytest.mark.parametrize(("factor", "believed"), [(1.2, True), (1.4, False)])
+def test_new_contents_may_take_a_quarter_longer(*, factor: float, believed: bool) -> None:
+    assert (reasons(replace(HONEST, novel=(factor * SWEEP,))) == ()) == believed
 
 
 def test_one_slow_call_on_new_contents_accuses_nobody_that_was_fast_on_others() -> None:
