@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from grader.devices.timed import Arrays, Content, Piece, Plan
 
 N, SLOTS = 256, 20
+ARMS = ("baseline", "submission")
 
 
 def inputs(case: Case) -> Inputs:
@@ -86,6 +87,8 @@ class FakeSession:
         self.rows: set[bytes] = set()
         self.sweeps = 0
         self.fresh, self.renewals = False, 0
+        self.log: list[str] = []
+        device.logs.append(self.log)
 
     def __enter__(self) -> Self:
         return self
@@ -103,6 +106,7 @@ class FakeSession:
         assert len(bases) == self.plan.slots
         assert len({base["x"].tobytes() for base in [*bases, *self.bases]}) == len(bases) + len(self.bases)
         self.bases, self.fresh = bases, True
+        self.log.append("renew")
         self.renewals += 1
 
     def time(self, arm: str) -> float:
@@ -119,6 +123,7 @@ class FakeSession:
     def sweep(self, arm: str, contents: Sequence[Content]) -> float:
         assert len(contents) == self.plan.slots
         self.device.seen.append(tuple(contents))
+        self.log.append(arm)
         self.held = contents
         if arm != "submission":
             return self.time(arm) * (self.device.pads if arm == "baseline" else 1)
@@ -134,6 +139,7 @@ class FakeSession:
         if self.device.dies:
             raise RunnerError(self.device.status, "the code died of SIGSEGV")
         self.device.lengths.append(len(contents))
+        self.log.append(f"batch of {arm}")
         self.held = contents[-1]
         if arm == "submission":
             self.sweeps += len(contents)
@@ -143,6 +149,8 @@ class FakeSession:
 
     def read(self, pieces: Sequence[Piece]) -> np.ndarray:
         parts = []
+        if len({piece.slot for piece in pieces}) == 1:
+            self.log.append(f"all of slot {pieces[0].slot}")
         for piece in pieces:
             base, turn = self.held[piece.slot]
             y = 2 * np.roll(self.bases[base]["x"], turn)
@@ -169,6 +177,7 @@ class FakeDevice:
         self.methods: list[str] = []
         self.seen: list[tuple[Content, ...]] = []
         self.lengths: list[int] = []
+        self.logs: list[list[str]] = []  # of each process: what came, one after the other
         self.opened = self.closed = 0
 
     def progress(self, what: str) -> None:
@@ -221,6 +230,68 @@ def test_contents_change_places_and_batch_lengths_vary() -> None:
         run(device)
     assert len(set(device.seen)) > len(device.seen) * 0.9
     assert len(set(device.lengths)) > 3
+
+
+@pytest.fixture(scope="module")
+def logs() -> list[list[str]]:
+    """Of ten processes, without what comes before the blocks and the sweeps on new contents between them."""
+    devices = [FakeDevice() for _ in range(5)]
+    for device in devices:
+        run(device)
+    found = []
+    for log in (log for device in devices for log in device.logs):
+        begin, renewal = log.index("nothing") + 1, log.index("renew") + 1
+        assert log[renewal : renewal + 2] == ["baseline", "submission"]
+        found.append([*log[begin:renewal], *log[renewal + 2 :]])
+    return found
+
+
+def blocks_of(log: Sequence[str]) -> list[list[str]]:
+    """What came in each block: a sweep of the stream ends its sweeps, and batches may follow."""
+    ends = [place for place, what in enumerate(log) if what == "stream"]
+    starts = [0, *(next(i for i in range(end, len(log)) if log[i] in ARMS) for end in ends[:-1])]
+    return [list(log[start:end]) for start, end in zip(starts, [*starts[1:], len(log)], strict=True)]
+
+
+def places(log: Sequence[str], start: str) -> tuple[int, ...]:
+    """The numbers of the blocks in which something that begins with ``start`` came."""
+    return tuple(
+        number for number, block in enumerate(blocks_of(log)) for what in block if what.startswith(start)
+    )
+
+
+def test_nobody_knows_who_comes_first_in_a_block(logs: list[list[str]]) -> None:
+    firsts = [tuple(next(what for what in block if what in ARMS) for block in blocks_of(log)) for log in logs]
+    assert {len(first) for first in firsts} == {BLOCKS[0]}
+    assert all(set(first) == set(ARMS) for first in firsts)
+    assert len(set(firsts)) == len(firsts)
+
+
+def test_nobody_knows_in_which_block_something_comes(logs: list[list[str]]) -> None:
+    for arm in ARMS:
+        assert len({places(log, f"batch of {arm}") for log in logs}) > len(logs) // 2
+    assert len({places(log, "renew") for log in logs}) > 1
+    early, late = zip(*(places(log, "all of slot") for log in logs), strict=True)
+    assert len(set(early)) > 1
+    assert len(set(late)) > 1
+
+
+def test_nobody_knows_of_which_call_all_is_verified(logs: list[list[str]]) -> None:
+    slots = {what for log in logs for what in log if what.startswith("all of slot")}
+    assert len(slots) > 3
+    sweeps = {
+        block[: block.index(what)].count("submission")
+        for log in logs
+        for block in blocks_of(log)
+        for what in block
+        if what in slots
+    }
+    assert len(sweeps) > 1
+
+
+def test_nobody_knows_whether_a_batch_comes_before_or_behind_its_empty_one(logs: list[list[str]]) -> None:
+    batches = [[what for what in log if what.startswith("batch")] for log in logs]
+    assert {what == "batch of nothing" for each in batches for what in each[::2]} == {True, False}
 
 
 def test_only_sweeps_on_new_contents_have_a_base_for_each_slot() -> None:
