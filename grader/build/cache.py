@@ -1,6 +1,7 @@
 """Keeps what was built, by the hash of everything that it was made from.
 
 An entry is a folder that appears by one rename, so graders that run side by side see it whole or not at all.
+It says what its files hash to: one that a full disk or a person damaged is dropped, and built again.
 The entries used least recently go first when the cache outgrows its bound.
 """
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _MOST_BYTES = 1 << 30
+_DIGEST = "digest"  # of the other files of an entry
 
 
 def default_folder() -> Path:
@@ -56,9 +58,12 @@ class Cache:
         self.warning = ""
 
     def find(self, name: str) -> Path | None:
-        """The folder of entry ``name``, which counts as used now."""
+        """The folder of entry ``name``, which counts as used now; a damaged one is dropped."""
         entry = self._folder / name
         if not entry.is_dir():
+            return None
+        if not _whole(entry):
+            shutil.rmtree(entry, ignore_errors=True)
             return None
         with contextlib.suppress(OSError):  # a cache that may only be read still helps
             os.utime(entry)
@@ -83,10 +88,11 @@ class Cache:
         try:
             for file, content in files.items():
                 (new / file).write_bytes(content)
+            (new / _DIGEST).write_text(_digest(new))
             new.chmod(0o755)  # a sandbox under another user must be able to read it
             with contextlib.suppress(OSError):  # it came into being meanwhile
                 new.rename(entry)
-            if not entry.is_dir():
+            if not _whole(entry):
                 raise OSError(0, "an entry cannot be created")
         finally:
             shutil.rmtree(new, ignore_errors=True)
@@ -106,3 +112,16 @@ class Cache:
             if entry != newest:
                 shutil.rmtree(entry, ignore_errors=True)
                 total -= size
+
+
+def _whole(entry: Path) -> bool:
+    """Whether ``entry`` is there, and as it was stored."""
+    try:
+        return (entry / _DIGEST).read_bytes() == _digest(entry).encode()
+    except OSError:
+        return False
+
+
+def _digest(entry: Path) -> str:
+    files = sorted(path for path in entry.iterdir() if path.name != _DIGEST)
+    return key(*(part for path in files for part in (path.name, path.read_bytes())))

@@ -148,6 +148,18 @@ def test_only_what_a_source_may_include_travels_and_counts(tmp_path: Path, toolc
     assert not _build(toolchain, sandbox, cache).cached
 
 
+def test_a_damaged_build_is_made_again(tmp_path: Path, toolchain: Toolchain) -> None:
+    sandbox, cache = Recorded(_outcome(code=0, library_so=b"elf")), Cache(tmp_path / "cache")
+    library = _build(toolchain, sandbox, cache).library
+    assert library is not None
+    for damaged in (library, library.with_name("build.json")):
+        damaged.write_bytes(b"{")
+        again = _build(toolchain, sandbox, cache)
+        assert (again.cached, again.library) == (False, library)
+        assert library.read_bytes() == b"elf"
+    assert _build(toolchain, sandbox, cache).cached
+
+
 def test_a_real_header_is_not_replaced(tmp_path: Path, toolchain: Toolchain) -> None:
     (toolchain.root / "include").mkdir()
     (toolchain.root / "include" / "cublas_v2.h").touch()
