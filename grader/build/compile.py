@@ -71,8 +71,14 @@ _USED = re.compile(r"ptxas info +: Used (\d+) registers")
 _SHARED = re.compile(r"(\d+) bytes smem")
 _PTXAS_NOISE = re.compile(r"ptxas info|\s+\d+ bytes stack frame")
 _LIBRARY_KERNEL = re.compile(r"(void )?(cub|thrust|cuda)::")
-_OUT_OF_MEMORY = re.compile(r"out of memory|bad_alloc|memory exhausted|[Cc]annot allocate memory")
-_KILLED = re.compile(r"died due to signal 9|Killed signal terminated")
+_TOLD = re.compile(
+    r"^[^\s:()][^:()]*[(:]\d+(?:\)|:\d+)?: *"
+    r"(?!catastrophic error: out of memory$|fatal error: .*: No space left on device$)"
+    r"(?:fatal |catastrophic )?error: ",
+    re.MULTILINE,
+)
+_OUT_OF_MEMORY = re.compile(r"out of memory|'std::bad_alloc'|memory exhausted|[Cc]annot allocate memory")
+_KILLED = re.compile(r"died due to signal 9|Killed signal terminated|^Killed$", re.MULTILINE)
 
 
 class BuildError(Exception):
@@ -261,8 +267,8 @@ def _limit_hit(outcome: Outcome, text: str, limits: Limits) -> str:
         raise BuildError(f"The compiler could not be run: {outcome.note}")
     if outcome.ended in (Ended.TIMEOUT, Ended.MEMORY, Ended.OUTPUT, Ended.PROCESSES):
         return f"Compiling was stopped: {outcome.note or outcome.ended}."
-    if outcome.ended is Ended.EXITED and outcome.code == 0:
-        return ""
+    if _TOLD.search(text) or (outcome.ended is Ended.EXITED and outcome.code == 0):
+        return ""  # an error at a place in a source: the compiler lived to tell it, and may quote the student
     if outcome.ended is Ended.EXITED and outcome.code in (126, 127):
         raise BuildError(f"nvcc does not run in the sandbox:\n{text.strip()}")
     if "No space left on device" in text:

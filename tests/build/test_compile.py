@@ -62,6 +62,10 @@ FILES = {
 }
 
 
+OUT_OF_MEMORY = "Compiling was stopped: more than 6144 MiB of memory."
+OUT_OF_SPACE = "Compiling was stopped: more than 1024 MiB of files written."
+
+
 @dataclass
 class Recorded:
     """A sandbox in which every job ends in one way."""
@@ -181,12 +185,18 @@ def test_who_uses_an_empty_header_is_told_that_it_is_empty(tmp_path: Path, toolc
             _outcome(ended=Ended.TIMEOUT, note="more than 180 s of time"),
             "Compiling was stopped: more than 180 s of time.",
         ),
-        (_outcome("nvcc: out of memory"), "Compiling was stopped: more than 6144 MiB of memory."),
+        (_outcome("nvcc: out of memory"), OUT_OF_MEMORY),
+        (_outcome("virtual memory exhausted: Cannot allocate memory"), OUT_OF_MEMORY),
+        (_outcome("cub/x.h(60): catastrophic error: out of memory\n\n1 catastrophic error", 4), OUT_OF_MEMORY),
+        (_outcome("terminate called after throwing an instance of 'std::bad_alloc'", 134), OUT_OF_MEMORY),
+        (_outcome("x.o: No space left on device"), OUT_OF_SPACE),
         (
-            _outcome("x.o: No space left on device"),
-            "Compiling was stopped: more than 1024 MiB of files written.",
+            _outcome("<built-in>: fatal error: when writing output to /tmp/x.ii: No space left on device"),
+            OUT_OF_SPACE,
         ),
+        (_outcome("good.cu:3:1: fatal error: error writing to x.s: No space left on device"), OUT_OF_SPACE),
         (_outcome("'as' died due to signal 25"), "Compiling was stopped: a file larger than 256 MiB."),
+        (_outcome("File size limit exceeded", 153), "Compiling was stopped: a file larger than 256 MiB."),
     ],
 )
 def test_a_limit_is_a_failed_build_that_names_it(
@@ -206,6 +216,11 @@ def test_a_limit_is_a_failed_build_that_names_it(
         _outcome(ended=Ended.LOST, note="gone"),
         _outcome("sh: nvcc: not found", code=127),
         _outcome("nvcc error : 'cicc' died due to signal 9 (Kill signal)", code=9),
+        _outcome("Killed", code=137),
+        _outcome(
+            "good.cu(3): warning #177-D: variable \"x\" was declared but never referenced\n\n"
+            "gcc: fatal error: Killed signal terminated program cc1plus\ncompilation terminated."
+        ),
         _outcome(code=9, ended=Ended.SIGNALLED),
         _outcome("", code=1),
     ],
@@ -215,6 +230,25 @@ def test_what_the_machine_did_is_never_a_failed_build(
 ) -> None:
     with pytest.raises(BuildError):
         _build(toolchain, Recorded(outcome), Cache(tmp_path / "cache"))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "#error died due to signal 9",
+        "#error out of memory",
+        "#error No space left on device",
+        '#include "died due to signal 25"',
+        r'static_assert(false, "\nnvcc error   : \'cicc\' died due to signal 9 (Kill signal)\n");',
+        "std::bad_alloc2 x;  // Killed signal terminated",
+    ],
+)
+def test_what_a_source_says_is_taken_for_no_limit(line: str, tmp_path: Path) -> None:
+    files = {"said.cu": f"{line}\n".encode()}
+    said = build("said.cu", files, find(), select("auto"), compile_limits(), Cache(tmp_path / "cache"))
+    assert not said.ok
+    assert said.log.startswith("said.cu")
+    assert "was stopped" not in said.log
 
 
 def test_a_full_disk_is_the_machine_s(
