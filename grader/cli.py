@@ -326,6 +326,8 @@ def batch(
         more = ", ..." if len(outcome.ignored) > SHOWN_IGNORED else ""
         names = ", ".join(outcome.ignored[:SHOWN_IGNORED]) + more
         click.echo(f"ignored, as they are no submission: {names}", err=True)
+    for reason in outcome.skipped:
+        click.echo(f"not graded: {reason}", err=True)
     click.echo("\n".join(batches.closing_lines(outcome)))
     return outcome.exit_code
 

@@ -123,7 +123,7 @@ def collect(path: Path, wanted: Iterable[str]) -> Submission:
     """
     names = list(wanted)
     try:
-        path.stat()
+        mode = path.stat().st_mode
     except PermissionError as error:
         raise SubmissionError(f"cannot read {printable(str(path))}: {error.strerror}") from error
     except OSError as error:
@@ -132,9 +132,9 @@ def collect(path: Path, wanted: Iterable[str]) -> Submission:
             f"{printable(str(path))} does not exist. Give a folder or a .zip file.{hint}"
         ) from error
     with ExitStack() as stack:
-        if path.is_dir():
+        if stat.S_ISDIR(mode):
             tree: _Tree = _Folder(path)
-        elif path.suffix.lower() == ".zip" or zipfile.is_zipfile(path):
+        elif stat.S_ISREG(mode) and (path.suffix.lower() == ".zip" or zipfile.is_zipfile(path)):
             tree = stack.enter_context(_Archive(path))
         else:
             raise SubmissionError(

@@ -312,6 +312,10 @@ def test_a_fifo_does_not_block(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "softmax_kernel.cu")
     with collect(tmp_path, WANTED) as submission:
         assert "softmax_kernel.cu" in submission.problems
+    for name in ("hw3.zip", "hw3"):
+        os.mkfifo(tmp_path / name)
+        with pytest.raises(SubmissionError, match=f"{name} is neither a folder nor a zip archive"):
+            collect(tmp_path / name, WANTED)
 
 
 def _reason_for_an_ordinary_user(path: Path) -> str:

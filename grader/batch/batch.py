@@ -118,6 +118,7 @@ class Outcome:
         interrupted: whether one did.
         ignored: files in the folder that are no submission.
         stopped: why the batch could not go on, empty if it could.
+        skipped: why something in the folder is none although it was probably meant as one.
     """
 
     graded: int
@@ -127,6 +128,7 @@ class Outcome:
     interrupted: bool
     ignored: tuple[str, ...]
     stopped: str = ""
+    skipped: tuple[str, ...] = ()
 
     @property
     def exit_code(self) -> ExitCode:
@@ -194,22 +196,22 @@ def run(request: Request, progress: Callable[[Step], None] = lambda _step: None)
         interrupted = _grade_all(running, builders, graders)
     records.show_all(request.assignment.title)
     mine = {entry.name: records[entry.name] for entry in chosen}
-    return outcome(mine, running.kept, found.ignored, interrupted=interrupted, stopped=running.stopped)
+    return outcome(mine, running.kept, found, interrupted=interrupted, stopped=running.stopped)
 
 
 def outcome(
     results: Mapping[str, Record | None],
     kept: int,
-    ignored: tuple[str, ...],
+    found: Discovery,
     *,
     interrupted: bool = False,
     stopped: str = "",
 ) -> Outcome:
-    """What became of submissions that have these results."""
+    """What became of submissions that have these results, and were ``found`` with what is none."""
     faults = {name: fault(record) for name, record in results.items() if record and not finished(record)}
     missing = sum(record is None for record in results.values())
     graded = len(results) - len(faults) - missing
-    return Outcome(graded, kept, faults, missing, interrupted, ignored, stopped)
+    return Outcome(graded, kept, faults, missing, interrupted, found.ignored, stopped, found.skipped)
 
 
 def closing_lines(outcome: Outcome) -> list[str]:
@@ -245,7 +247,8 @@ def find(folder: Path, wanted: tuple[str, ...]) -> Discovery:
             f"{folder} is one submission, not a folder of them. Grade it with: grader grade {folder}"
         )
     raise FolderError(
-        f"{folder} holds no submission. One is a sub-folder, a .zip file, or files named as Canvas "
+        "".join(f"{reason}.\n" for reason in found.skipped)
+        + f"{folder} holds no submission. One is a sub-folder, a .zip file, or files named as Canvas "
         f"names them (doejane_1001_556677_{wanted[0] if wanted else 'kernel.cu'})."
     )
 

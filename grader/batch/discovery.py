@@ -81,10 +81,17 @@ class Entry:
 
 @dataclass(frozen=True)
 class Discovery:
-    """What a folder holds: submissions in the order of their names, and files that are none."""
+    """What a folder holds.
+
+    Attributes:
+        entries: the submissions, in the order of their names.
+        ignored: files that are none.
+        skipped: why something that was probably meant as one is none, a sentence each.
+    """
 
     entries: tuple[Entry, ...]
     ignored: tuple[str, ...]
+    skipped: tuple[str, ...] = ()
 
 
 def discover(folder: Path, wanted: Collection[str]) -> Discovery:
@@ -97,11 +104,14 @@ def discover(folder: Path, wanted: Collection[str]) -> Discovery:
     archives: list[Path] = []
     students: dict[str, list[Attachment]] = defaultdict(list)
     ignored: list[str] = []
+    skipped: list[str] = []
     for path in sorted(folder.iterdir()):
         if path.name.startswith(".") or path.name in CLUTTER:
             continue
         if path.is_dir():
             folders.append(Entry(path.name, path))
+        elif path.exists() and not path.is_file():  # to open a pipe is to wait for whoever writes to it
+            skipped.append(f"{_printable(path.name)} is neither a file nor a folder")
         elif attachment := parse(path):
             students[attachment.student].append(attachment)
         elif path.suffix.lower() == ".zip":
@@ -112,7 +122,7 @@ def discover(folder: Path, wanted: Collection[str]) -> Discovery:
     taken = {entry.name for entry in (*folders, *loose)}
     zipped = [Entry(path.name if path.stem in taken else path.stem, path) for path in archives]
     entries = sorted(_distinct([*folders, *loose, *zipped]), key=lambda entry: entry.name)
-    return Discovery(tuple(entries), tuple(ignored))
+    return Discovery(tuple(entries), tuple(ignored), tuple(skipped))
 
 
 def parse(path: Path) -> Attachment | None:

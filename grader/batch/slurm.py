@@ -101,7 +101,7 @@ def run(request: Request, cluster: Cluster, progress: Callable[[Step], None]) ->
     kept = sum(finished(record) for record in old)
     died = ", ".join(str(number) for number in shards)
     stopped = f"Shards that died {SUBMISSIONS} times: {died}; see {ends}." if died and not interrupted else ""
-    return outcome(results, kept, found.ignored, interrupted=interrupted, stopped=stopped)
+    return outcome(results, kept, found, interrupted=interrupted, stopped=stopped)
 
 
 def check() -> None:

@@ -69,9 +69,11 @@ def test_every_submission_is_graded_whatever_becomes_of_one(request_: Request) -
     hand_in(request_.folder, a="right", b="wrong", c="killed", d="bug", e="fault", f="right")
     (request_.folder / "g.zip").write_text("no archive")
     (request_.folder / "h.zip").symlink_to("nowhere")
+    os.mkfifo(request_.folder / "i.zip")
     lines: list[str] = []
     outcome = run(request_, lambda step: lines.append(step.line))
     assert (outcome.graded, set(outcome.faults)) == (4, set("cdeh"))
+    assert outcome.skipped == ("i.zip is neither a file nor a folder",)
     assert outcome.exit_code == ExitCode.MACHINE_FAULT
     assert "killed, as the kernel does when memory runs out, by SIGKILL" in outcome.faults["c"]
     assert "exit code 1" in outcome.faults["d"]
@@ -257,7 +259,10 @@ def test_a_batch_that_grades_again_and_is_interrupted_keeps_the_old_results(
 
 def test_a_folder_without_submissions_says_what_one_is(request_: Request) -> None:
     request_.folder.mkdir()
-    with pytest.raises(FolderError, match="holds no submission"):
+    os.mkfifo(request_.folder / "doe.zip")
+    with pytest.raises(
+        FolderError, match=r"doe\.zip is neither a file nor a folder\.\n.* holds no submission"
+    ):
         run(request_)
     (request_.folder / "softmax_kernel.cu").touch()
     with pytest.raises(FolderError, match=r"is one submission.* grader grade"):

@@ -131,6 +131,16 @@ def test_folders_and_zips_are_submissions_and_clutter_is_not(tmp_path: Path) -> 
     assert found.ignored == ("grades.xlsx",)
 
 
+def test_what_is_no_plain_file_is_not_opened_and_said(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.zip")
+    os.mkfifo(tmp_path / "doe_1_5_softmax_kernel.cu")
+    (tmp_path / "link.zip").symlink_to(tmp_path / "pipe.zip")
+    found = made(tmp_path, "adam.zip")
+    assert [entry.name for entry in found.entries] == ["adam"]
+    names = ("doe_1_5_softmax_kernel.cu", "link.zip", "pipe.zip")
+    assert found.skipped == tuple(f"{name} is neither a file nor a folder" for name in names)
+
+
 def test_names_are_distinct_printable_and_never_that_of_a_report(tmp_path: Path) -> None:
     found = made(tmp_path, "doe/a.cu", "doe.zip", "two\nlines/a.cu", "two\tlines/a.cu", "gradebook.csv/a.cu")
     (tmp_path / os.fsdecode(b"not-utf8-\xff")).mkdir()
