@@ -42,6 +42,7 @@ _RATIO_FROM_BYTES = 1 << 20  # below this a high ratio does no harm
 _SHOWN = 3  # names in a note
 _TRAVELLERS = frozenset({".cu", ".cuh", ".h", ".hpp", ".inl", ".inc"})
 SOURCES = _TRAVELLERS | {".py"}
+OTHER_ARCHIVE = re.compile(r".+\.(?:tar(?:\.\w+)?|tgz|tbz2?|txz|gz|bz2|xz|7z|rar)", re.IGNORECASE)
 CLUTTER = frozenset({"__MACOSX", "__pycache__"})
 _UNREADABLE = (
     OSError,
@@ -144,9 +145,14 @@ def collect(path: Path, wanted: Iterable[str]) -> Submission:
 
 
 def _collected(path: Path, tree: _Tree, names: list[str]) -> Submission:
-    sources = [place for place in tree.places if place.suffix in SOURCES]
+    sources = [place for place in tree.places if place.suffix.lower() in SOURCES]
     if not sources:
-        inner = next((place for place in tree.places if place.suffix.lower() == ".zip"), None)
+        archives = (
+            place
+            for place in tree.places
+            if place.suffix.lower() == ".zip" or OTHER_ARCHIVE.fullmatch(place.name)
+        )
+        inner = next(archives, None)
         hint = f" Found {printable(inner)} in it: unpack that first." if inner is not None else ""
         raise SubmissionError(
             f"{printable(path.name)} holds no source file. Expected: {', '.join(names)}.{hint}"
@@ -398,7 +404,7 @@ def _listed(places: list[PurePosixPath]) -> str:
 def _missing(name: str, sources: list[PurePosixPath]) -> str:
     """Why a wanted file is not there, with the file that was probably meant."""
     suffix = PurePosixPath(name).suffix
-    by_name = {place.name.lower(): place for place in reversed(sources) if place.suffix == suffix}
+    by_name = {place.name.lower(): place for place in reversed(sources) if place.suffix.lower() == suffix}
     close = difflib.get_close_matches(name.lower(), by_name, n=1, cutoff=0.5)
     if close:
         return f"{name} is missing. Found {printable(by_name[close[0]])}: rename it to {name}."

@@ -72,13 +72,14 @@ def test_the_private_copy_does_not_follow_later_changes(tmp_path: Path) -> None:
         assert submission.contents(WANTED[0])[WANTED[0]] == f"// {WANTED[0]}\n".encode()
 
 
-def test_another_name_is_named_as_the_one_to_rename(tmp_path: Path) -> None:
-    _folder(tmp_path, "Softmax-kernel.cu", "layernorm_kernel.cu")
+@pytest.mark.parametrize("name", ["Softmax-kernel.cu", "softmax_kernel.CU"])
+def test_another_name_is_named_as_the_one_to_rename(tmp_path: Path, name: str) -> None:
+    _folder(tmp_path, name, "layernorm_kernel.cu")
     with collect(tmp_path, WANTED) as submission:
         assert set(submission.files) == {"layernorm_kernel.cu"}
         assert submission.problems == {
             "softmax_kernel.cu": "softmax_kernel.cu is missing. "
-            "Found Softmax-kernel.cu: rename it to softmax_kernel.cu."
+            f"Found {name}: rename it to softmax_kernel.cu."
         }
 
 
@@ -279,9 +280,10 @@ def test_windows_separators_in_an_archive(tmp_path: Path) -> None:
         assert submission.files.keys() == set(WANTED)
 
 
-def test_an_archive_in_the_folder_is_named(tmp_path: Path) -> None:
-    with pytest.raises(SubmissionError, match=r"Found hw3\.zip in it: unpack that first"):
-        collect(_folder(tmp_path, "hw3.zip"), WANTED)
+@pytest.mark.parametrize("name", ["hw3.zip", "hw3.tar.gz", "HW3.7Z"])
+def test_an_archive_in_the_folder_is_named(tmp_path: Path, name: str) -> None:
+    with pytest.raises(SubmissionError, match=f"Found {name} in it: unpack that first"):
+        collect(_folder(tmp_path, name), WANTED)
 
 
 def test_an_archive_that_lies_about_its_sizes(tmp_path: Path) -> None:

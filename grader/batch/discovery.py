@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
-from grader.submission import CLUTTER, SOURCES
+from grader.submission import CLUTTER, OTHER_ARCHIVE, SOURCES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -110,13 +110,19 @@ def discover(folder: Path, wanted: Collection[str]) -> Discovery:
             continue
         if path.is_dir():
             folders.append(Entry(path.name, path))
-        elif path.exists() and not path.is_file():  # to open a pipe is to wait for whoever writes to it
+            continue
+        packed = OTHER_ARCHIVE.fullmatch(path.name)
+        if packed:
+            skipped.append(
+                f"{_printable(path.name)} is an archive but no .zip: unpack it into a folder, or zip it again"
+            )
+        if path.exists() and not path.is_file():  # to open a pipe is to wait for whoever writes to it
             skipped.append(f"{_printable(path.name)} is neither a file nor a folder")
         elif attachment := parse(path):
             students[attachment.student].append(attachment)
         elif path.suffix.lower() == ".zip":
             archives.append(path)
-        else:
+        elif not packed:
             ignored.append(_printable(path.name))
     loose = [_put_together(student, students[student], wanted) for student in sorted(students)]
     taken = {entry.name for entry in (*folders, *loose)}
@@ -140,6 +146,8 @@ def _put_together(student: str, attachments: list[Attachment], wanted: Collectio
     """One submission of one student's files; where they contradict each other the newest is taken."""
     notes = [LATE] if any(attachment.late for attachment in attachments) else []
     ordered = sorted(attachments, key=lambda attachment: attachment.number, reverse=True)
+    if left := [one for one in ordered if OTHER_ARCHIVE.fullmatch(one.file)]:
+        notes.append(f"left out {_listed(left)}: of archives, only .zip is read")
     handed = [one for one in ordered if PurePath(one.file).suffix.lower() == ".zip" or _is_source(one)]
     if handed and not _is_source(handed[0]):
         if left := handed[1:]:
@@ -167,7 +175,7 @@ def _put_together(student: str, attachments: list[Attachment], wanted: Collectio
 
 
 def _is_source(attachment: Attachment) -> bool:
-    return PurePath(attachment.file).suffix in SOURCES
+    return PurePath(attachment.file).suffix.lower() in SOURCES
 
 
 def _listed(attachments: Iterable[Attachment]) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from grader.batch.discovery import LATE, Attachment, Discovery, discover, parse
+from grader.submission import collect
 
 WANTED = ("layernorm_kernel.cu", "softmax_kernel.cu")
 
@@ -139,6 +140,27 @@ def test_what_is_no_plain_file_is_not_opened_and_said(tmp_path: Path) -> None:
     assert [entry.name for entry in found.entries] == ["adam"]
     names = ("doe_1_5_softmax_kernel.cu", "link.zip", "pipe.zip")
     assert found.skipped == tuple(f"{name} is neither a file nor a folder" for name in names)
+
+
+def test_an_archive_of_another_kind_is_said(tmp_path: Path) -> None:
+    found = made(
+        tmp_path, "adam.tar.gz", "ben.7z", "doe_1_5_hw3.TGZ", "doe_1_6_softmax_kernel.cu", "notes.txt"
+    )
+    assert [entry.name for entry in found.entries] == ["doe_1"]
+    assert found.entries[0].notes == ("left out hw3.TGZ: of archives, only .zip is read",)
+    assert found.skipped == tuple(
+        f"{name} is an archive but no .zip: unpack it into a folder, or zip it again"
+        for name in ("adam.tar.gz", "ben.7z", "doe_1_5_hw3.TGZ")
+    )
+    assert found.ignored == ("notes.txt",)
+
+
+def test_a_source_in_capitals_is_laid_out_for_its_wrong_name_to_be_said(tmp_path: Path) -> None:
+    (entry,) = made(tmp_path / "in", "doe_1_5_SOFTMAX_KERNEL.CU").entries
+    with collect(entry.lay_out(tmp_path), WANTED) as submission:
+        assert submission.problems["softmax_kernel.cu"] == (
+            "softmax_kernel.cu is missing. Found SOFTMAX_KERNEL.CU: rename it to softmax_kernel.cu."
+        )
 
 
 def test_names_are_distinct_printable_and_never_that_of_a_report(tmp_path: Path) -> None:
