@@ -169,7 +169,7 @@ def _collected(path: Path, tree: _Tree, names: list[str]) -> Submission:
             folder = Path(copy.name, numbers[place.parent])
             files[name] = folder / name
             for relative, content in sorted(parts[name].items()):
-                _write(folder, relative, content)
+                write(folder, relative, content)
                 digest.update(f"{len(relative.encode())}:{relative}{len(content)}:".encode() + content)
     except (SubmissionError, OSError):
         copy.cleanup()
@@ -183,7 +183,8 @@ def _collected(path: Path, tree: _Tree, names: list[str]) -> Submission:
 
 def _nearest_path(path: Path) -> str:
     try:
-        close = difflib.get_close_matches(path.name, os.listdir(path.parent), n=1)  # noqa: PTH208
+        beside = set(os.listdir(path.parent)) - {path.name}  # noqa: PTH208 - a link may lead nowhere
+        close = difflib.get_close_matches(path.name, beside, n=1)
     except OSError:
         return ""
     return f" Did you mean {printable(str(path.parent / close[0]))}?" if close else ""
@@ -383,7 +384,13 @@ def _taken(chosen: Mapping[str, PurePosixPath], tree: _Tree, read: set[PurePosix
         yield f"ignored {_listed(ignored)}"
 
 
-def _write(folder: Path, relative: str, content: bytes) -> None:
+def write(folder: Path, relative: str, content: bytes) -> None:
+    """Write a file that a submission names.
+
+    Raises:
+        SubmissionError: it cannot have such a name.
+        OSError: the folder cannot be written to.
+    """
     target = folder / relative
     try:
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -143,15 +143,15 @@ def _similarity(request: Request, out: Path) -> Iterator[str]:
         raise RequestError(f"{out} is not empty. Name a folder that is new.")
     wanted = sorted({file for record in request.records.values() for file in record.submission.files})
     try:
-        entries = discover(request.submissions, wanted).entries
+        found = discover(request.submissions, wanted)
         out.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=leftovers.prefix()) as scratch:
-            left = similarity.export(entries, wanted, out, Path(scratch))
+            left = similarity.export(found.entries, wanted, out, Path(scratch))
     except OSError as error:
         raise RequestError(f"{error.filename}: {error.strerror}.") from error
-    if left:
-        yield f"nothing to compare, so left out: {', '.join(left)}"
-    yield f"wrote {len(entries) - len(left)} submissions to {out}"
+    yield from (f"left out: {reason}" for reason in found.skipped)
+    yield from (f"left out {name}: {reason}" for name, reason in left.items())
+    yield f"wrote {len(found.entries) - len(left)} submissions to {out}"
 
 
 def _aliases(path: Path) -> dict[str, str]:

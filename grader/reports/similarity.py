@@ -9,10 +9,10 @@ import re
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
-from grader.submission import SubmissionError, collect
+from grader.submission import SubmissionError, UsageError, collect, write
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from grader.batch.discovery import Entry
 
@@ -24,8 +24,8 @@ _SPACES = re.compile(
 _SUFFIXES = {".cu": ".cpp", ".cuh": ".hpp", ".inl": ".hpp", ".inc": ".hpp"}
 
 
-def export(entries: Iterable[Entry], wanted: Iterable[str], out: Path, scratch: Path) -> tuple[str, ...]:
-    """Write ``out/NAME/FILE`` for each submission; return the names of those that hold nothing to compare.
+def export(entries: Iterable[Entry], wanted: Iterable[str], out: Path, scratch: Path) -> dict[str, str]:
+    """Write ``out/NAME/FILE`` for each submission; return why some are left out, by their names.
 
     Args:
         entries: the submissions.
@@ -34,29 +34,34 @@ def export(entries: Iterable[Entry], wanted: Iterable[str], out: Path, scratch: 
         scratch: an empty folder for loose files to be put together in.
 
     Raises:
-        OSError: something cannot be read or written.
+        OSError: ``out`` cannot be written to.
     """
-    names, left = tuple(wanted), []
+    names, left = tuple(wanted), {}
     for entry in entries:
         try:
-            with collect(entry.lay_out(scratch), names) as submission:
-                files = (submission.contents(name) for name in submission.files)
-                contents = {
-                    path: content
-                    for file in files
-                    for path, content in file.items()
-                    if PurePath(path).suffix != ".py"
-                }
-        except SubmissionError:
-            contents = {}
-        if not contents:
-            left.append(entry.name)
-            continue
-        for path, content in contents.items():
-            place = out / entry.name / (path + _SUFFIXES.get(PurePath(path).suffix, ""))
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_text(as_cpp(content.decode("utf-8", errors="replace")), "utf-8")
-    return tuple(left)
+            contents = dict(_contents(entry, names, scratch))
+            for path, content in contents.items():
+                text = as_cpp(content.decode("utf-8", errors="replace"))
+                write(out / entry.name, path + _SUFFIXES.get(PurePath(path).suffix, ""), text.encode())
+        except (SubmissionError, UsageError) as error:
+            left[entry.name] = str(error)
+        else:
+            if not contents:
+                left[entry.name] = "nothing to compare"
+    return left
+
+
+def _contents(entry: Entry, wanted: tuple[str, ...], scratch: Path) -> Iterator[tuple[str, bytes]]:
+    """What is compared of a submission, by path."""
+    try:
+        path = entry.lay_out(scratch)
+    except OSError as error:
+        raise SubmissionError(f"cannot read {error.filename}: {error.strerror}") from error
+    with collect(path, wanted) as submission:
+        for name in submission.files:
+            for place, content in submission.contents(name).items():
+                if PurePath(place).suffix != ".py":
+                    yield place, content
 
 
 def as_cpp(text: str) -> str:

@@ -68,6 +68,20 @@ def test_gradebooks_of_canvas_and_moodle(folder: Path, tmp_path: Path) -> None:
     assert (tmp_path / "moodle.csv").read_text().count("12.00") >= 2
 
 
+def test_jplag_goes_on_after_what_cannot_be_read_and_names_it(folder: Path, tmp_path: Path) -> None:
+    handed = tmp_path / "handed"
+    (handed / "zoe").mkdir(parents=True)
+    (handed / "zoe" / "softmax_kernel.cu").write_text("int x;")
+    (handed / "gone.zip").symlink_to("nowhere")
+    (handed / "ann.tar.gz").touch()
+    done = run("report", folder, "--jplag", tmp_path / "compare", "--submissions", handed)
+    assert done.returncode == 0, done.stderr
+    told = done.stdout.splitlines()
+    assert told[0].startswith("left out: ann.tar.gz is an archive but no .zip")
+    assert told[1].startswith("left out gone: ")
+    assert told[2] == f"wrote 1 submissions to {tmp_path / 'compare'}"
+
+
 def test_a_record_of_a_newer_major_version_is_refused_clearly(folder: Path) -> None:
     path = folder / "doejane_1001" / "result.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"schema": "2.0"}))
