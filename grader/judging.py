@@ -55,7 +55,7 @@ NO_CASES = "not measured: this problem has no cases to time."
 NOT_RIGHT = "not measured: a kernel earns points for speed once all of its cases are right."
 PRINTED_CHARACTERS = 4000
 TRAINING_SECONDS = 120.0  # of one turn of training steps; the first loads PyTorch's libraries
-_NOT_THERE = re.compile(r"fatal error: (?P<name>[^\s:]+): No such file")
+_NOT_THERE = re.compile(r"fatal error: (?P<name>[^\s:]+): No such file.*(?:\n.*(?P<angle><)(?P=name)>)?")
 AnySession = TypeVar("AnySession", "Session", "TimedSession")
 
 
@@ -207,6 +207,11 @@ class ProblemJudge:
             return f"{file} did not compile, for what this problem needs"
         if missing := _NOT_THERE.search(built.whole.log):
             name = missing["name"]
+            if missing["angle"]:
+                return (
+                    f"{file} did not compile: the header <{name}> is not available here. Do without it; if "
+                    "it is your own, hand it in, too."
+                )
             return f"{file} did not compile: {name} was not handed in. Hand in the folder that holds it, too."
         return (
             f"{file} did not compile, and without the functions that the errors are in, nothing of it can be "

@@ -99,6 +99,22 @@ def test_a_compile_error_shows_file_line_and_the_words_of_the_compiler(tmp_path:
     assert "softmax_kernel.cu(2): error: identifier" in done.stdout
 
 
+@pytest.mark.parametrize(
+    ("header", "said"),
+    [
+        ("<nccl/nccl.h>", "the header <nccl/nccl.h> is not available here. Do without it"),
+        ('"tile.cuh"', "tile.cuh was not handed in. Hand in the folder that holds it, too."),
+    ],
+)
+def test_a_header_that_is_not_there_is_the_machines_or_the_students(
+    header: str, said: str, tmp_path: Path
+) -> None:
+    (tmp_path / "softmax_kernel.cu").write_text(f"#  include   {header}\n{EMPTY_KERNELS}")
+    done = run("grade", tmp_path, "--problem", "softmax_forward")
+    assert done.returncode == 1
+    assert said in " ".join(done.stdout.split())
+
+
 def test_a_missing_compiler_is_the_fault_of_the_machine(tmp_path: Path) -> None:
     (tmp_path / "softmax_kernel.cu").write_text(EMPTY_KERNELS)
     done = run(
