@@ -10,6 +10,7 @@ not there, a line in ``problems``; a path that does not exist is a ``UsageError`
 
 from __future__ import annotations
 
+import codecs
 import difflib
 import errno
 import hashlib
@@ -54,6 +55,7 @@ _UNREADABLE = (
     ValueError,
 )
 _ENCRYPTED = 0x1
+_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _MENTION = re.compile(rb'["<]([^"<>\n]+\.(?:cuh?|hpp|h|inl|inc))[">]')
 
 
@@ -74,7 +76,7 @@ class Submission:
         sha256: the hash of all collected files with their names.
         files: the wanted files that are there, by name, in the private copy.
         notes: what was taken from where and what was ignored, unless the files lie at the top alone.
-        problems: why a wanted file is missing, by its name.
+        problems: why a wanted file is missing or cannot be read, by its name.
     """
 
     name: str
@@ -158,8 +160,14 @@ def _collected(path: Path, tree: _Tree, names: list[str]) -> Submission:
             f"{printable(path.name)} holds no source file. Expected: {', '.join(names)}.{hint}"
         )
     chosen = _choose(sources, names)
+    others = [place for place in sources if place.name not in names]
     reader = _Reader(tree)
+    problems = {name: _missing(name, others) for name in names if name not in chosen}
     parts = {name: _with_headers(place, sources, reader) for name, place in chosen.items()}
+    foreign = {place for place, content in reader.read_places.items() if content.startswith(_UTF_16)}
+    for name in [name for name, place in chosen.items() if place in foreign]:
+        foreign.remove(chosen[name])
+        problems[name] = f"{printable(chosen.pop(name))} is in UTF-16. Save it as UTF-8."
     copy = tempfile.TemporaryDirectory(prefix=leftovers.prefix())
     numbers = {place.parent: str(number) for number, place in enumerate(dict.fromkeys(chosen.values()))}
     digest = hashlib.sha256()
@@ -175,9 +183,11 @@ def _collected(path: Path, tree: _Tree, names: list[str]) -> Submission:
         copy.cleanup()
         raise
     title = printable(path.resolve().name.removesuffix(".zip") or str(path.resolve()))
-    others = [place for place in sources if place.name not in names]
-    problems = {name: _missing(name, others) for name in names if name not in chosen}
-    notes = (*_doubts(chosen, sources, reader), *_taken(chosen, tree, set(reader.read_places)))
+    notes = (
+        *_doubts(chosen, sources, reader),
+        *_taken(chosen, tree, set(reader.read_places)),
+        *(f"{printable(place)} is in UTF-16: save it as UTF-8" for place in sorted(foreign)),
+    )
     return Submission(title, digest.hexdigest(), files, notes, problems, copy)
 
 

@@ -83,6 +83,26 @@ def test_another_name_is_named_as_the_one_to_rename(tmp_path: Path, name: str) -
         }
 
 
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_a_file_in_utf_16_is_to_be_saved_as_utf_8(tmp_path: Path, encoding: str) -> None:
+    _folder(tmp_path, *WANTED)
+    (tmp_path / "softmax_kernel.cu").write_text("\ufeff// ü\n", encoding)
+    with collect(tmp_path, WANTED) as submission:
+        assert (set(submission.files), submission.notes) == ({"layernorm_kernel.cu"}, ())
+        assert submission.problems == {
+            "softmax_kernel.cu": "softmax_kernel.cu is in UTF-16. Save it as UTF-8."
+        }
+
+
+def test_a_header_in_utf_16_is_noted(tmp_path: Path) -> None:
+    _folder(tmp_path, *WANTED)
+    (tmp_path / "softmax_kernel.cu").write_text('#include "row.cuh"\n')
+    (tmp_path / "row.cuh").write_text("\ufeff// ü\n", "utf-16-le")
+    with collect(tmp_path, WANTED) as submission:
+        assert set(submission.files) == set(WANTED)
+        assert submission.notes == ("row.cuh is in UTF-16: save it as UTF-8",)
+
+
 def test_a_file_that_is_wanted_itself_is_not_the_one_to_rename(tmp_path: Path) -> None:
     _folder(tmp_path, "layernorm_kernel.cu")
     with collect(tmp_path, WANTED) as submission:
