@@ -1,5 +1,14 @@
 """``python -m grader`` is the same as ``grader``."""
 
-from grader.cli import main
+from grader.interrupts import importing
 
-main()
+
+def main() -> None:
+    """Run a command, and end at an interrupt from the first moment on."""
+    with importing():
+        from grader.cli import main as run  # noqa: PLC0415 - here, where an interrupt may come
+    run()
+
+
+if __name__ == "__main__":
+    main()

@@ -22,6 +22,7 @@ from grader import __version__, template
 from grader.assignments.assignment import AssignmentError
 from grader.assignments.assignment import load as load_assignment
 from grader.exit_codes import ExitCode
+from grader.interrupts import importing
 from grader.judge.appeal import appeals
 from grader.reports.escaping import line
 from grader.results import SEED_BITS, RecordError, write_text
@@ -176,9 +177,10 @@ def grade(
     quiet: bool,
 ) -> int:
     """Grade one submission: a folder or a .zip file."""
-    from grader import grading  # noqa: PLC0415 - PyTorch takes seconds that other commands need not wait
-    from grader.reports import console, github, gradescope, junit, pages  # noqa: PLC0415
-    from grader.reports.views import view  # noqa: PLC0415
+    with importing():
+        from grader import grading  # noqa: PLC0415 - PyTorch takes seconds that other commands need not wait
+        from grader.reports import console, github, gradescope, junit, pages  # noqa: PLC0415
+        from grader.reports.views import view  # noqa: PLC0415
 
     if not path.exists():
         raise _FaultError(f"{path} does not exist. Name the folder or .zip file to grade.", ExitCode.USAGE)
@@ -290,10 +292,11 @@ def batch(
     What is finished is kept: the same command again grades only what is new, changed, or failed for a reason
     of the machine.
     """
-    from grader.batch import batch as batches  # noqa: PLC0415 - takes a second that others need not wait
-    from grader.batch import progress  # noqa: PLC0415
-    from grader.batch import slurm as clusters  # noqa: PLC0415
-    from grader.batch.records import StorageError  # noqa: PLC0415
+    with importing():
+        from grader.batch import batch as batches  # noqa: PLC0415 - takes a second that others need not wait
+        from grader.batch import progress  # noqa: PLC0415
+        from grader.batch import slurm as clusters  # noqa: PLC0415
+        from grader.batch.records import StorageError  # noqa: PLC0415
 
     request = batches.Request(
         folder=folder,
@@ -372,8 +375,9 @@ def report(
 
     Without options, the pages and the gradebook in DIR are made anew.
     """
-    from grader.reports import request as reports  # noqa: PLC0415 - templates take time to load
-    from grader.reports.folder import RECORD, read_records  # noqa: PLC0415
+    with importing():
+        from grader.reports import request as reports  # noqa: PLC0415 - templates take time to load
+        from grader.reports.folder import RECORD, read_records  # noqa: PLC0415
 
     if (path / RECORD).is_file():
         path /= RECORD
@@ -445,7 +449,8 @@ def problems(assignment: str, json_path: Path | None) -> int:
 @click.option("--json", "json_path", type=_file, metavar="FILE", help="Write the report to FILE instead.")
 def doctor(json_path: Path | None) -> int:
     """Say what this machine can do, what is missing, and the command that installs it."""
-    from grader import doctor as examination  # noqa: PLC0415 - probes load what other commands need not
+    with importing():
+        from grader import doctor as examination  # noqa: PLC0415 - probes load what other commands need not
 
     diagnosis = examination.examine()
     if json_path is None:
@@ -467,8 +472,9 @@ def doctor(json_path: Path | None) -> int:
 @click.argument("program", nargs=-1, required=True, type=click.UNPROCESSED)
 def simulate(program: tuple[str, ...], json_path: Path | None, leak_check: bool, budget: int | None) -> int:
     """Run a PROGRAM built by nvcc with -cudart shared on the simulator and print what its checks find."""
-    from grader.devices.device import DeviceError  # noqa: PLC0415
-    from grader.simulator.simulate import simulate as run  # noqa: PLC0415
+    with importing():
+        from grader.devices.device import DeviceError  # noqa: PLC0415
+        from grader.simulator.simulate import simulate as run  # noqa: PLC0415
 
     try:
         return run(program, json_path=json_path, leak_check=leak_check, budget=budget)

@@ -186,6 +186,23 @@ extern "C" void launch_attn_softmax(float* inp, const float*, int, int, int, int
     assert not [pid for pid in started if os.path.exists(f"/proc/{pid}")]  # noqa: PTH110
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("module", ["rich", "torch"])
+def test_an_interrupt_while_a_library_loads_ends_as_any_other(
+    module: str, number: signal.Signals, tmp_path: Path
+) -> None:
+    (tmp_path / f"{module}.py").write_text(  # NumPy and PyTorch do so
+        "import os\n"
+        "try:\n"
+        f"    os.kill(os.getpid(), {number:d})\n"
+        "except KeyboardInterrupt:\n"
+        "    raise ImportError('multiarray failed to import')\n"
+    )
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    done = run("grade", tmp_path, environment={"PYTHONPATH": path})
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
+
+
 def _below(parent: int, name: str) -> list[int]:
     """The processes called ``name`` that ``parent`` started."""
     children = subprocess.run(
