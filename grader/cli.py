@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 import secrets
@@ -12,7 +13,7 @@ import sys
 import traceback
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 import click
 from rich.console import Console
@@ -31,11 +32,14 @@ from grader.results import write as write_record
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from _typeshed import ReadableBuffer
+
     from grader.assignments.assignment import Assignment
     from grader.results import Record
 
 DEFAULT_ASSIGNMENT = "llm_systems_3"
 SHOWN_IGNORED = 10
+_STDERR = 2
 
 _assignment = click.option(
     "--assignment", default=DEFAULT_ASSIGNMENT, show_default=True, help="Which assignment."
@@ -104,6 +108,7 @@ def main() -> None:
             signal.signal(number, signal.default_int_handler)
     try:
         code = commands.main(prog_name="grader", standalone_mode=False)
+        sys.stdout.flush()
     except (click.exceptions.Abort, KeyboardInterrupt):
         click.echo("interrupted", err=True)
         code = ExitCode.INTERRUPTED
@@ -121,7 +126,7 @@ def main() -> None:
 
 def _open_standard_streams() -> None:
     """Let those that are closed, as daemons have them, lead nowhere: a file would take their numbers."""
-    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:
             os.fstat(number)
         except OSError:
@@ -129,7 +134,36 @@ def _open_standard_streams() -> None:
             os.dup2(nowhere, number)
             if nowhere != number:
                 os.close(nowhere)
-            setattr(sys, name, open(number, mode, closefd=False))  # noqa: SIM115 - as long as the process
+            setattr(sys, name, open(number, "w" if number else "r", closefd=False))  # noqa: SIM115
+    sys.stdout, sys.stderr = _told(sys.stdout), _told(sys.stderr)
+
+
+def _told(stream: TextIO) -> TextIO:
+    buffer = io.BufferedWriter(_Told(stream.fileno(), "w", closefd=False))
+    return io.TextIOWrapper(
+        buffer, stream.encoding, stream.errors, line_buffering=bool(stream.line_buffering)
+    )
+
+
+class _Told(io.FileIO):
+    """Standard output or error. A reader who has seen enough (``| head -1``) is no fault; a full disk is."""
+
+    _lost = False
+
+    def write(self, data: ReadableBuffer, /) -> int:
+        """Write it, or drop it where nobody reads any more."""
+        size = memoryview(data).nbytes
+        if self._lost:
+            return size
+        try:
+            return super().write(data)
+        except OSError as error:
+            self._lost = True
+            if isinstance(error, BrokenPipeError) or self.fileno() == _STDERR:
+                return size
+            raise _FaultError(
+                f"standard output cannot be written to: {error.strerror}.", ExitCode.MACHINE_FAULT
+            ) from error
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})

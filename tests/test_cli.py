@@ -132,6 +132,30 @@ def test_standard_streams_may_be_closed(tmp_path: Path) -> None:
     assert subprocess.run(command, check=False).returncode == 2
 
 
+@pytest.mark.parametrize(("command", "code"), [("problems", 0), ("--help", 0), ("grade", 1)])
+def test_a_reader_of_stdout_may_leave(command: str, code: int, tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    arguments = [command, str(tmp_path)] if command == "grade" else [command]
+    done = subprocess.run([*GRADER, *arguments], stdout=writer, stderr=subprocess.PIPE, check=False)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (code, b"")
+
+
+@pytest.mark.parametrize("command", ["problems", "--version"])
+def test_a_full_stdout_is_the_fault_of_the_machine(command: str) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run([*GRADER, command], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 3
+    assert done.stderr == "Error: standard output cannot be written to: No space left on device.\n"
+
+
+def test_a_full_stderr_changes_no_exit_code(tmp_path: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run([*GRADER, "grade", str(tmp_path / "nowhere")], stderr=full, check=False)
+    assert done.returncode == 2
+
+
 def test_a_problem_named_twice_counts_once(tmp_path: Path) -> None:
     (tmp_path / "softmax_kernel.cu").write_text(EMPTY_KERNELS)
     once = ("--problem", "softmax_forward")
