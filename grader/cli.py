@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import json
 import os
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 DEFAULT_ASSIGNMENT = "llm_systems_3"
 SHOWN_IGNORED = 10
 _STDERR = 2
+_UNREACHABLE = {errno.EACCES, errno.ENAMETOOLONG}  # why a path that was named cannot even be looked at
 
 _assignment = click.option(
     "--assignment", default=DEFAULT_ASSIGNMENT, show_default=True, help="Which assignment."
@@ -115,12 +117,16 @@ def main() -> None:
     except click.ClickException as error:
         error.show()
         code = error.code if isinstance(error, _FaultError) else ExitCode.USAGE
-    except Exception:  # noqa: BLE001 - the one place that tells a bug of the grader from lost points
-        traceback.print_exc()
-        click.echo(
-            "This is a bug in the grader, not in the submission. Please report the lines above.", err=True
-        )
-        code = ExitCode.GRADER_BUG
+    except Exception as error:  # noqa: BLE001 - the one place that tells a bug of the grader from lost points
+        if isinstance(error, OSError) and error.errno in _UNREACHABLE and error.filename:
+            click.echo(f"Error: {error.filename}: {error.strerror}.", err=True)
+            code = ExitCode.USAGE
+        else:
+            traceback.print_exc()
+            click.echo(
+                "This is a bug in the grader, not in the submission. Please report the lines above.", err=True
+            )
+            code = ExitCode.GRADER_BUG
     sys.exit(code)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import signal
@@ -37,6 +38,42 @@ def test_a_path_that_does_not_exist_is_a_usage_error(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "does not exist" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def _without_privileges() -> None:
+    """Also where root runs the tests, who may look into every folder."""
+    drop_from_bounding_set, override, read_search = 24, 1, 2
+    for capability in (override, read_search):
+        ctypes.CDLL(None).prctl(drop_from_bounding_set, capability)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("grade", "{}/{}"),
+        ("grade", "{0}/hw3", "--json", "{0}/{1}/result.json"),
+        ("batch", "{0}/{1}", "--out", "{0}/out"),
+    ],
+    ids=" ".join,
+)
+@pytest.mark.parametrize("name", ["closed/below", "x" * 300])
+def test_a_path_that_cannot_be_looked_at_is_named(
+    name: str, arguments: tuple[str, ...], tmp_path: Path
+) -> None:
+    (tmp_path / "hw3").mkdir()
+    (tmp_path / "closed").mkdir(0)
+    done = subprocess.run(
+        [*GRADER, *(argument.format(tmp_path, name) for argument in arguments)],
+        preexec_fn=_without_privileges,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    reason = "Permission denied" if name.startswith("closed") else "File name too long"
+    (told,) = done.stderr.splitlines()
+    assert name in told
+    assert reason in told
 
 
 @pytest.mark.parametrize(
