@@ -44,6 +44,8 @@ exit $code
 """
 
 _STUDENT_FLAGS = ("-c", "-O3", "-std=c++17", "-Xcompiler", "-fPIC")
+_LAMBDA_FLAG = "--extended-lambda"
+_LAMBDA = re.compile(rb"\]\s*(?:__host__\s+)?__device__\b")
 _GRADER_FLAGS = (
     "-lineinfo",
     "--no-compress",  # the sim reads the PTX out of the object
@@ -161,8 +163,11 @@ def build(
     needed = reachable(source, contents)
     empty = stand_ins(needed, toolchain.root / "include")
     runtime = _link_folder(toolchain)
+    # Only to those who write lambdas of the device: all others' objects stay what they are without it.
+    lambdas = (_LAMBDA_FLAG,) if any(map(_LAMBDA.search, needed.values())) else ()
     arguments = (
         *_STUDENT_FLAGS,
+        *lambdas,
         *_GRADER_FLAGS,
         *(("-Xcompiler", f"-idirafter,{_STAND_IN_FOLDER}") if empty else ()),
         "-gencode",
@@ -192,7 +197,7 @@ def build(
         library=None,
         seconds=round(outcome.seconds, 3),
         cached=False,
-        command=" ".join(("nvcc", *_STUDENT_FLAGS, "-arch=" + architecture, source)),
+        command=" ".join(("nvcc", *_STUDENT_FLAGS, *lambdas, "-arch=" + architecture, source)),
         log=_explained(diagnostics(text, set(contents)) or limit, () if ok else empty),
         resources=resources(text) if ok else (),
     )

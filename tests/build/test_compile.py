@@ -125,6 +125,24 @@ def test_compiles_for_both_devices_and_passes_the_import_policy(tmp_path: Path) 
     assert (again["bad.cu"].cached, again["bad.cu"].log) == (True, bad.log)
 
 
+LAMBDAS = b"""
+template <class F> __global__ void each(F f) { f(threadIdx.x); }
+extern "C" void launch(float* x, cudaStream_t stream) {
+  each<<<1, 32, 0, stream>>>([=] __device__ (int i) { x[i] *= 2; });
+  each<<<1, 32, 0, stream>>>([=] __host__  __device__ (int i) { x[i] += 1; });
+}
+"""
+
+
+def test_lambdas_of_the_device_get_the_flag_that_they_need(tmp_path: Path) -> None:
+    cache, sources = Cache(tmp_path / "cache"), {"good.cu": FILES, "lambdas.cu": {"lambdas.cu": LAMBDAS}}
+    builds = build_all(sources, find(), select("auto"), compile_limits(), cache)
+    library = builds["lambdas.cu"].library
+    assert library is not None, builds["lambdas.cu"].log
+    assert violations(library) == ()
+    assert [name for name, one in builds.items() if "--extended-lambda" in one.command] == ["lambdas.cu"]
+
+
 def test_compiling_shows_no_foreign_file(tmp_path: Path) -> None:
     if select("auto").name != "bubblewrap":
         pytest.skip("the process sandbox does not stop this, and says so")
