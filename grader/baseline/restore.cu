@@ -34,11 +34,10 @@ __global__ void __launch_bounds__(THREADS) ker_restore(const Piece* pieces) {
   }
 }
 
-// `longest`: bytes of the largest of the `count` pieces, which are in device memory. Returns cudaGetLastError().
-extern "C" int launch_restore(const Piece* pieces, int count, long long longest, cudaStream_t stream) {
+// `longest`: bytes of the largest of the `count` pieces, which are in device memory.
+extern "C" void launch_restore(const Piece* pieces, int count, long long longest, cudaStream_t stream) {
   const long long per_block = static_cast<long long>(sizeof(uint4)) * THREADS * WORDS_PER_THREAD;
   const long long blocks = (longest + per_block - 1) / per_block;
   const dim3 grid(static_cast<unsigned>(blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS), static_cast<unsigned>(count));
   ker_restore<<<grid, THREADS, 0, stream>>>(pieces);
-  return cudaGetLastError();
 }

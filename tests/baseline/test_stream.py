@@ -23,9 +23,9 @@ int main(int, char** given) {
   float4 *from, *to;
   cudaMalloc(&from, 16 * reads), cudaMalloc(&to, 16 * writes);
   cudaMemcpy(from, source.data(), 16 * reads, cudaMemcpyHostToDevice);
-  const int code = launch_stream(from, 16 * reads, to, 16 * writes, nullptr);
+  launch_stream(from, 16 * reads, to, 16 * writes, nullptr);
   cudaMemcpy(got.data(), to, 16 * writes, cudaMemcpyDeviceToHost);
-  puts(code == 0 && got == wanted ? "right" : "wrong");
+  puts(got == wanted ? "right" : "wrong");
 }
 """
 
