@@ -34,6 +34,10 @@ START_SECONDS = 60.0  # until the library is loaded; the first import of CuPy on
 GONE_SECONDS = 5.0  # between the end of the channel and that of the process
 SESSION_SECONDS = 3600.0  # a bound for the sandbox; each call has its own
 PRINTED_CAP = 64 << 10
+NO_MEMORY = (
+    "the GPU has too little free memory for the grader's own arrays: end other programs that use it, and see "
+    "whether the submission allocates without freeing"
+)
 
 LIMITS = Limits(wall_seconds=SESSION_SECONDS, data_bytes=2 << 30)
 """Of a session, where an assignment says nothing else."""
@@ -205,10 +209,16 @@ class Runner:
             if len(frame.payload) not in (0, reply_bytes):
                 raise MalformedError("the answer has another size than asked for")  # noqa: TRY301
             header = _checked(frame.header)
-            if not (header.get("flooded") or self._running.flooded):
+            if header["status"] == "no memory":
+                self._end()
+                self._ended = RunnerError(
+                    Status.LOST, f"{NO_MEMORY} ({header['message']})", header["printed"]
+                )
+            elif not (header.get("flooded") or self._running.flooded):
                 return replace(frame, header=header)
-            self._end()
-            self._ended = RunnerError(Status.LIMIT, self._flooded, header["printed"])
+            else:
+                self._end()
+                self._ended = RunnerError(Status.LIMIT, self._flooded, header["printed"])
         except MalformedError as error:
             self._ended = RunnerError(Status.UNTRUSTED, f"forged channel: {error}", _printed(self._end()))
         except ExpiredError:
@@ -272,7 +282,7 @@ def _checked(header: Header) -> Header:
     for key, text in texts.items():
         if not isinstance(text, str):
             raise MalformedError(f"{key} is no text")
-    if texts["status"] not in ("loaded", "unloadable", "returned", "raised", "cuda error"):
+    if texts["status"] not in ("loaded", "unloadable", "returned", "raised", "cuda error", "no memory"):
         raise MalformedError("an unknown status")
     return {**header, **{key: encodable(text)[:PRINTED_CAP] for key, text in texts.items()}}
 

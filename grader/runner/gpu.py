@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import cupy
 
 from grader.runner.host import host_address
-from grader.runner.library import CudaError
+from grader.runner.library import CudaError, NoMemoryError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -19,23 +19,24 @@ GARBAGE_BYTES = 256 << 20
 DELAYS = 200  # times 0.1 ms on a large GPU
 TO_DEVICE, TO_HOST = 1, 2  # cudaMemcpyKind
 PERSISTING_L2 = 6  # cudaLimitPersistingL2CacheSize
+OUT_OF_MEMORY = 2  # cudaErrorMemoryAllocation
 
 Given = ParamSpec("Given")
 Returned = TypeVar("Returned")
 
 
 def checked(function: Callable[Given, Returned]) -> Callable[Given, Returned]:
-    """``function`` with the errors of CuPy as CudaError."""
+    """``function`` with the errors of CuPy as CudaError or NoMemoryError."""
 
     @wraps(function)
     def wrapped(*args: Given.args, **kwargs: Given.kwargs) -> Returned:
         try:
             return function(*args, **kwargs)
-        except (
-            cupy.cuda.runtime.CUDARuntimeError,
-            cupy.cuda.driver.CUDADriverError,
-            cupy.cuda.memory.OutOfMemoryError,
-        ) as error:
+        except cupy.cuda.memory.OutOfMemoryError as error:
+            raise NoMemoryError(str(error)) from error
+        except (cupy.cuda.runtime.CUDARuntimeError, cupy.cuda.driver.CUDADriverError) as error:
+            if error.status == OUT_OF_MEMORY:
+                raise NoMemoryError(str(error)) from error
             raise CudaError(f"{error} (in the grader's own call)") from error
 
     return wrapped

@@ -31,6 +31,10 @@ class CudaError(Exception):
     """A runtime call failed; the text holds CUDA's name, its explanation and where it was seen."""
 
 
+class NoMemoryError(Exception):
+    """The device has too little memory left for the runner's own arrays; the text is what CUDA says."""
+
+
 class Runtime:
     """The calls of libcudart that the runner itself needs and, where there is a GPU, of its driver."""
 

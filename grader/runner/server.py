@@ -13,7 +13,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from grader.runner.host import HostMemory
-from grader.runner.library import CudaError, Runtime, UnloadableError, argument, load
+from grader.runner.library import CudaError, NoMemoryError, Runtime, UnloadableError, argument, load
 from grader.runner.packages import Packages
 from grader.runner.protocol import Channel, ClosedError, Frame, Header
 from grader.runner.staging import Staging
@@ -98,6 +98,8 @@ class Server:
             header, payload = operation(request.header, memoryview(request.payload))
         except CudaError as error:
             header = {"status": "cuda error", "message": str(error)}
+        except NoMemoryError as error:
+            header = {"status": "no memory", "message": str(error)}
         except UnloadableError as error:
             header = {"status": "unloadable", "message": error.text, "symbol": error.symbol}
         printed, flooded = self._printed.take()

@@ -23,6 +23,7 @@ from grader.devices.device import (
     StreamArgument,
 )
 from grader.devices.runner import Runner, RunnerError, Start
+from grader.runner.protocol import Frame
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -135,6 +136,17 @@ def test_what_a_launcher_may_do_instead_of_returning(
 def test_an_ended_runner_stays_ended(runner: Runner) -> None:
     ask(runner, "leave")
     assert ask(runner, "nothing").status is Status.EXITED
+
+
+def test_want_of_memory_for_the_grader_is_no_failure_of_the_code(
+    runner: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame = Frame({"status": "no memory", "message": "2 GiB asked for"}, bytearray())
+    monkeypatch.setattr(runner._channel, "exchange", lambda *_: frame)
+    answer = ask(runner, "nothing")
+    assert answer.status is Status.LOST
+    assert "too little free memory" in answer.message
+    assert "2 GiB asked for" in answer.message
 
 
 def test_words_between_the_answers_are_forged(runner: Runner) -> None:

@@ -10,7 +10,9 @@ from typing import Self
 
 
 class CUDARuntimeError(Exception):
-    pass
+    def __init__(self, status: int) -> None:
+        super().__init__(f"cudaError {status}")
+        self.status = status
 
 
 class Memory:

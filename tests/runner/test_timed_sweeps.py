@@ -20,7 +20,7 @@ import pytest
 
 from grader.devices.device import ArrayArgument, Call, Memory, ScalarArgument, StreamArgument
 from grader.devices.timed import Content, Piece, Plan, Step, TimedSession
-from grader.runner.library import load
+from grader.runner.library import CudaError, NoMemoryError, load
 from grader.runner.protocol import Frame
 
 if TYPE_CHECKING:
@@ -198,6 +198,29 @@ def test_new_bases_may_be_more_than_there_were(timing: Any, library: Path) -> No
     session.sweep("submission", [Content(slot, 0) for slot in range(SLOTS)])
     for slot in range(SLOTS):
         np.testing.assert_array_equal(whole(session, slot), 2 * bases(2, SLOTS)[slot]["x"])
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (MemoryError("all is taken"), NoMemoryError),
+        (fake_cupy.CUDARuntimeError(2), NoMemoryError),
+        (fake_cupy.CUDARuntimeError(700), CudaError),
+    ],
+)
+def test_want_of_memory_is_told_from_other_errors(
+    timing: Any,  # noqa: ANN401
+    library: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    error: Exception,
+    told: type[Exception],
+) -> None:
+    def failing(_: int) -> None:
+        raise error
+
+    monkeypatch.setattr(fake_cupy.cuda, "alloc", failing)
+    with pytest.raises(told):
+        opened(timing, library, "graph")
 
 
 @pytest.mark.parametrize("answer", [10**400, -1.0, 1e9, "1", None])
