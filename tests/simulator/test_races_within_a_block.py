@@ -83,6 +83,46 @@ __global__ void behind_a_fence(float* p, float* q) {
     q[MINE] = ROW[1];
   }
 }
+__global__ void behind_the_fence_of_another(float* p, float* q) {
+  float* flag = q + 2000 + blockIdx.x;
+  if (T >= 32) {
+    ROW[T] = ROW[T % 32] + T;
+    asm volatile("bar.sync 1, 96;" ::: "memory");
+    if (T == 32) {
+      __threadfence();
+      atomicExch(flag, 1);
+    }
+    return;
+  }
+  while (atomicAdd(flag, 0) == 0) {}
+  __threadfence();
+  q[MINE] = ROW[T + 64];
+  ROW[T] = 7;
+}
+__global__ void released_by_another(float* p, float* q) {
+  int* flag = reinterpret_cast<int*>(q) + 2000 + blockIdx.x;
+  if (T >= 32) {
+    ROW[T] = ROW[T % 32] + T;
+    asm volatile("bar.sync 1, 96;" ::: "memory");
+    if (T == 32) asm volatile("st.release.gpu.global.s32 [%0], 1;" :: "l"(flag) : "memory");
+    return;
+  }
+  int there = 0;
+  while (!there) asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(there) : "l"(flag) : "memory");
+  q[MINE] = ROW[T + 64];
+  ROW[T] = 7;
+}
+__global__ void without_the_fence(float* p, float* q) {
+  float* flag = q + 2000 + blockIdx.x;
+  if (T >= 32) {
+    ROW[T] = T;  // without_the_fence
+    asm volatile("bar.sync 1, 96;" ::: "memory");
+    if (T == 32) atomicExch(flag, 1);
+    return;
+  }
+  while (atomicAdd(flag, 0) == 0) {}
+  q[MINE] = ROW[T + 64];  // without_the_fence
+}
 __global__ void named_barriers(float* p, float* q) {
   ROW[T] = T;
   asm volatile("bar.sync %0, 64;" :: "r"(1 + T / 64) : "memory");
@@ -111,6 +151,7 @@ RIGHT = (
         "in_place",
     ),
     *("all_the_same", "behind_a_fence", "named_barriers"),
+    *("behind_the_fence_of_another", "released_by_another"),
 )
 LINES = marked_lines(SOURCE)
 EVERY_WAY = [

@@ -46,6 +46,12 @@ void publish(SharedRaces& r, std::uint64_t granule, const SharedRaces::Clocks& c
   for (std::size_t n = 0; n < clocks.size(); ++n) all[n] = std::max(all[n], clocks[n]);
 }
 
+SharedRaces::Clocks released_to_all(SharedRaces& r, std::uint32_t warp) {
+  const SharedRaces::Clocks clocks = knowledge(r, warp);
+  for (std::size_t n = 0; n < clocks.size(); ++n) r.released[n] = std::max(r.released[n], clocks[n]);
+  return clocks;
+}
+
 void released(Warp& w, std::uint64_t address) {
   if (SharedRaces* r = races_of(w)) publish(*r, address >> r->shift, knowledge(*r, w.number));
 }
@@ -63,9 +69,8 @@ void fence(Warp& w, const Instruction&, Mask) {
   fence_global(w);
   SharedRaces* r = races_of(w);
   if (!r) return;
-  r->fenced[w.number] = knowledge(*r, w.number);
+  r->fenced[w.number] = released_to_all(*r, w.number);
   r->has_fenced |= 1u << w.number;
-  r->released[w.number] = r->clock;
 }
 
 void copied(Warp& w, const Instruction& i, const Access& a) {

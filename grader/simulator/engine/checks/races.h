@@ -58,7 +58,7 @@ struct SharedRaces {
   static constexpr std::size_t touches = 128;
   std::array<Touch, touches> global_writes{}, global_reads{};
   std::uint32_t last_global_write = 0, last_global_read = 0;  // clocks
-  std::array<std::uint32_t, lane_count> released{};           // [warp]: what it did before is not held against it
+  Clocks released{};  // [warp]: what it did before is not held against it
 };
 
 // Whether what a stamp tells of came before all that this lane does now.
@@ -68,6 +68,9 @@ bool ordered(const SharedRaces&, std::uint32_t stamp, std::uint32_t warp, std::u
 void tick(SharedRaces&);
 // Adds to what is to be known by those who acquire from a granule.
 void publish(SharedRaces&, std::uint64_t granule, const SharedRaces::Clocks&);
+// The warp has executed a fence: what it did before, and what others did before it met them, is held against nobody in
+// global memory, where no flag is followed. What the warp knows then.
+SharedRaces::Clocks released_to_all(SharedRaces&, std::uint32_t warp);
 // Of all threads, as a block begins.
 void forget_copies(SharedRaces&);
 

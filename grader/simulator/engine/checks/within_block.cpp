@@ -2,7 +2,7 @@
 //
 // What a warp does in a piece of 512 bytes is mostly a row of its threads: told in so few words, it takes one comparison
 // to see that the same threads come again. Only plain accesses of whole words are looked at; a fence, whatever follows it,
-// orders what its warp did before. So a race may be missed, but a correct program is never accused.
+// orders what its warp did before and what that warp had met others after. So a race may be missed, but a correct program is never accused.
 #include <algorithm>
 #include <bit>
 
@@ -104,10 +104,7 @@ struct Checker {
 
 void check_within_block(Warp& w, const Instruction& i, const Access& a, const Rows& rows) {
   SharedRaces& r = *w.block->races;
-  if (a.write && i.target == 1) {
-    tick(r);
-    r.released[w.number] = r.clock;
-  }
+  if (a.write && i.target == 1) released_to_all(r, w.number);
   if (i.is_volatile || a.size < 4) return;
   // Reads all over the place would cost most and are hardly ever followed by a write that they must come before.
   if (!a.write && (rows.count == 0 || rows.count > 2) && r.last_global_write < r.floor[w.number]) return;
