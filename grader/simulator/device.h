@@ -138,7 +138,7 @@ class Device {
 
   // 0 if there is no room; content is poison, uninitialised for initcheck. Nothing may touch it before it is ready.
   Address allocate(std::size_t bytes, Space, bool ready = true);
-  void make_ready(Address);
+  void make_ready(Address);  // anew if it has been freed
   bool release(Address);                       // false if it is not the base of a live allocation
   std::optional<Allocation> find(Address) const;  // the live (or just freed) allocation around an address
 

@@ -21,6 +21,7 @@ HONEST = (
     "events_measure_time",
     "host_functions",
     "graphs",
+    "graphs_that_allocate",
     "threads",
 )
 

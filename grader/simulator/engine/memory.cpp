@@ -71,7 +71,14 @@ Address Memory::allocate(std::size_t bytes, Space space, bool ready) {
 
 void Memory::make_ready(Address address) {
   const std::lock_guard lock(mutex_);
-  if (const auto found = allocations_.find(address); found != allocations_.end()) found->second.ready = true;
+  const auto found = allocations_.find(address);
+  if (found == allocations_.end()) return;
+  Allocation& a = found->second;
+  if (!a.live) {
+    std::memset(reinterpret_cast<void*>(a.base), poison, a.size);
+    mark(a.base, a.size, false);
+  }
+  a.live = a.ready = true;
 }
 
 void Memory::discard(const Allocation& a) {

@@ -235,9 +235,12 @@ void Program::perform(Ask ask, std::string_view call, Reader& in, Writer& result
     case Ask::allocate_async: {
       const auto bytes = u64();
       const auto stream = u64();
-      timeline_.capture(stream);  // throws for one that does not exist
+      const bool captured = timeline_.capture(stream) != 0;  // throws for one that does not exist
       const auto base = allocate(bytes, Space::device, false);
-      timeline_.enqueue(stream, [this, base] { world_.device.make_ready(base); });
+      timeline_.enqueue(stream, [this, base, captured] {
+        if (captured) allocations_[base] = Space::device;  // at every launch of the graph, at the same address
+        if (allocations_.contains(base)) world_.device.make_ready(base);
+      });
       result.put(base);
       return;
     }

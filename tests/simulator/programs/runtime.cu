@@ -273,6 +273,27 @@ int graphs() {
   return 0;
 }
 
+// A graph allocates what it frees at every launch, at the address that it was captured with.
+int graphs_that_allocate() {
+  float *data = prepared(1), *scratch;
+  cudaStream_t on = stream();
+  cudaGraph_t graph;
+  cudaGraphExec_t executable;
+  OK(cudaStreamBeginCapture(on, cudaStreamCaptureModeRelaxed));
+  OK(cudaMallocAsync(&scratch, sizeof host, on));
+  OK(cudaMemcpyAsync(scratch, data, sizeof host, cudaMemcpyDeviceToDevice, on));
+  scale<<<8, 128, 0, on>>>(scratch, n, 3);
+  OK(cudaMemcpyAsync(data, scratch, sizeof host, cudaMemcpyDeviceToDevice, on));
+  OK(cudaFreeAsync(scratch, on));
+  OK(cudaStreamEndCapture(on, &graph));
+  OK(cudaGraphInstantiate(&executable, graph, 0));
+  for (int launch = 0; launch < 3; ++launch) OK(cudaGraphLaunch(executable, on));
+  CHECK(first(data, on) == 27);
+  OK(cudaGraphExecDestroy(executable));
+  OK(cudaGraphDestroy(graph));
+  return 0;
+}
+
 int threads() {
   int failed = 0;
   std::thread other([&] { failed = right_numbers(); });
