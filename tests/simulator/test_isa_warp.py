@@ -99,6 +99,7 @@ def test_votes(members: int, values: list[int]) -> None:
         got = results(f"vote.sync.{name}.pred %p, %q, {members};", values, members)
         assert {p for _, p in got.values()} == {int(expected)}, name
     got = results(f"vote.sync.ballot.b32 %d, %q, {members};", values, members)
+    assert got == results(f"vote.ballot.sync.b32 %d, %q, {members};", values, members)
     assert {d for d, _ in got.values()} == {sum(1 << lane for lane in yes)}
     got = results("activemask.b32 %d;", values, members)
     assert {d for d, _ in got.values()} == {members}

@@ -1,4 +1,6 @@
 // Statements that steer threads: branches, calls, barriers, fences, and what the lanes of a warp do together.
+#include <algorithm>
+
 #include "engine/decode/decoder.h"
 #include "engine/hooks.h"
 
@@ -127,7 +129,9 @@ void Decoder::shuffle(const Words& words) {
 
 void Decoder::vote(const Words& words) {
   const bool ballot = has(words, "ballot");
-  auto& i = emit(handler(join(words)), {destination(operand(0), ballot ? word32 : predicate_type), source(operand(1), predicate_type), source(operand(2), word32)});
+  Words ordered = words;  // CUB writes vote.ballot.sync, which ptxas takes for vote.sync.ballot
+  std::stable_partition(ordered.begin() + 1, ordered.end(), [](std::string_view word) { return word == "sync"; });
+  auto& i = emit(handler(join(ordered)), {destination(operand(0), ballot ? word32 : predicate_type), source(operand(1), predicate_type), source(operand(2), word32)});
   i.flow = Flow::collective;
   i.offset = 2;
 }
