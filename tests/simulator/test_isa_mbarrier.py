@@ -11,7 +11,7 @@ from grader.simulator.driver import Options, RefusedError, Simulator
 HEADER = ".version 8.0\n.target sm_80\n.address_size 64\n"
 
 
-def results(body: str, threads: int, count: int) -> list[tuple[int, ...]]:
+def results(body: str, threads: int, count: int, budget: int = 1_000_000) -> list[tuple[int, ...]]:
     """What each thread leaves in %x0 and the next registers; the barrier at [bar] expects ``threads``."""
     stores = "".join(f"st.global.u32 [%a+{4 * n}], %x{n};" for n in range(count))
     ptx = f"""
@@ -28,7 +28,8 @@ def results(body: str, threads: int, count: int) -> list[tuple[int, ...]]:
   {stores}
   ret;
 }}"""
-    with Simulator(Options(threads=1), device_bytes=1 << 22, shared_bytes=1 << 16) as simulator:
+    options = Options(threads=1, instruction_budget=budget)
+    with Simulator(options, device_bytes=1 << 22, shared_bytes=1 << 16) as simulator:
         simulator.load_ptx(HEADER + ptx)
         out = simulator.allocate(4 * count * threads)
         outcome = simulator.launch("k", (1, 1, 1), (threads, 1, 1), [struct.pack("<Q", out)])
@@ -54,6 +55,21 @@ def test_a_phase_completes_with_the_last_arrival() -> None:
   {flags("%p1", "%p2", "%p3", "%p4")}
 """
     assert results(body, 64, 4) == [(0, 1, 1, 0)] * 64
+
+
+def test_a_warp_that_waits_lets_others_run_soon() -> None:
+    body = """
+  mov.u32 %x0, 0;
+round:
+  mbarrier.arrive.shared.b64 %s0, [bar];
+again:
+  mbarrier.test_wait.shared.b64 %p1, [bar], %s0;
+  @!%p1 bra again;
+  add.u32 %x0, %x0, 1;
+  setp.lt.u32 %p2, %x0, 100;
+  @%p2 bra round;
+"""
+    assert results(body, 128, 1, budget=10_000) == [(100,)] * 128
 
 
 def test_states_count_what_is_pending() -> None:

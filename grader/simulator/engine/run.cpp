@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::uint64_t quantum = 4096;      // instructions of one split while others are ready
 constexpr std::uint64_t spin_cost = 256;     // what a volatile load takes of a slice: it may be a spin loop
+constexpr std::uint64_t nap = 1 << 14;       // what nanosleep takes of it, and a wait for an mbarrier
 constexpr std::uint32_t max_depth = 2048;    // calls inside each other
 
 Mask& predicate_at(const Warp& w, Slot s) { return *lanes_at<Mask>(w, s); }
@@ -117,7 +118,7 @@ class Runner {
           if (m) {
             i.run(w_, i, m);
             if (i.may_spin) {
-              left_ -= static_cast<std::int64_t>(spin_cost);
+              left_ -= static_cast<std::int64_t>(i.waits ? nap : spin_cost);
               ++worker_.spins;
             }
             if (w_.fallen) [[unlikely]] {
@@ -149,7 +150,7 @@ class Runner {
           }
           break;
         case Flow::yield:
-          left_ -= 1 << 14;
+          left_ -= static_cast<std::int64_t>(nap);
           ++worker_.spins;
           ++pc;
           break;

@@ -53,7 +53,7 @@ void Decoder::phase_barrier(const Words& words) {
   if (statement->operands.size() > at + 1) value = source(operand(at + 1), waits && !has(words, "parity") ? word64 : word32);
   auto& i = emit(found, {result, a.base, value});
   finish_access(i, a, space_in(words) == Space::shared ? Space::shared : Space::generic, 8);
-  i.may_spin = waits;
+  i.may_spin = i.waits = waits;
 }
 
 }  // namespace sim
