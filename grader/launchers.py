@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from grader.problems.problem import Problem
 
 HOST_COPY = "cudaMemcpyHostToDevice"
+COPY_BACK = "cudaMemcpyDeviceToHost"
 _CTYPES = {
     **dict.fromkeys(("int", "int32_t", "unsigned", "unsigned int", "uint32_t"), "int"),
     **dict.fromkeys(("long", "long long", "long int", "int64_t", "size_t", "std::size_t"), "long"),
@@ -96,16 +97,19 @@ def _functions(content: bytes) -> tuple[Function, ...]:
 
 
 def _copies(entry_point: str, known: Sequence[Function]) -> bool:
-    """Whether ``entry_point``, or a function that it mentions, or one that those do, copies from the host."""
+    """Whether ``entry_point``, with the functions that it mentions and those that they do, takes host pointers.
+
+    It copies from the host then, and back; or takes no stream. Others copy no more than a few sizes or factors
+    to the device, into ``__constant__`` memory for instance.
+    """
     reached = {entry_point}
     pending = [one for one in known if one.name == entry_point]
+    streams = any(parameter.type in _STREAMS for one in pending for parameter in one.parameters)
     while pending:
         words = pending.pop().words
-        if HOST_COPY in words:
-            return True
         pending += [one for one in known if one.name in words - reached]
         reached |= words
-    return False
+    return HOST_COPY in reached and (COPY_BACK in reached or not streams)
 
 
 def _adapted(

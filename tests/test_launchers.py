@@ -114,7 +114,8 @@ def test_each_launcher_of_a_file_has_its_own_memory() -> None:
     code = (
         "// cudaMemcpyHostToDevice\nvoid launch_attn_softmax() {}\n"
         "static float* up(float* x) { cudaMemcpy(x, x, 1, cudaMemcpyHostToDevice); return x; }\n"
-        "void launch_attn_softmax_bw(float* g, float* s, int r, int n, cudaStream_t t) { up(g); }\n"
+        "void down(float* x) { cudaMemcpy(x, x, 1, cudaMemcpyDeviceToHost); }\n"
+        "void launch_attn_softmax_bw(float* g, float* s, int r, int n, cudaStream_t t) { up(g); down(g); }\n"
         "int main() { launch_attn_softmax(); up(0); }\n"
     )
     backward = load_all()["softmax_backward"]
@@ -122,6 +123,14 @@ def test_each_launcher_of_a_file_has_its_own_memory() -> None:
     assert of(backward, code, Memory.DEVICE).notes == ()
     with pytest.raises(LauncherError, match="takes 0 arguments"):
         of(SOFTMAX, code)
+
+
+def test_a_launcher_that_copies_its_sizes_alone_takes_device_pointers() -> None:
+    code = (
+        "void launch_attn_softmax(float* x, float* m, int b, int n, int f, int t, bool u, cudaStream_t s) "
+        "{ cudaMemcpyToSymbolAsync(sizes, &n, sizeof n, 0, cudaMemcpyHostToDevice, s); }"
+    )
+    assert of(SOFTMAX, code) == of(SOFTMAX, code, Memory.DEVICE)
 
 
 def test_a_launcher_that_is_not_in_the_text_is_called_as_asked() -> None:
