@@ -47,7 +47,7 @@ PTX_ONLY = "compute_80"  # as architecture: the sim needs no machine code, and p
 T = TypeVar("T")
 UNKNOWN = "no known pattern"
 KEPT = 200  # inputs of a problem: all cases of one seed, under every schedule
-_HOST_COPY = ("cudaMemcpy", "HostToDevice")
+_HOST_COPY = ("cudaMemcpy", "HostToDevice", "DeviceToHost")
 
 
 @dataclass(frozen=True)
