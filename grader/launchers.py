@@ -97,10 +97,10 @@ def _functions(content: bytes) -> tuple[Function, ...]:
 
 
 def _copies(entry_point: str, known: Sequence[Function]) -> bool:
-    """Whether ``entry_point``, with the functions that it mentions and those that they do, takes host pointers.
+    """Whether ``entry_point``, or a function that it mentions, or one that those do, copies from the host.
 
-    It copies from the host then, and back; or takes no stream. Others copy no more than a few sizes or factors
-    to the device, into ``__constant__`` memory for instance.
+    And back, or it takes no stream: others copy no more than a few sizes or factors to the device, into
+    ``__constant__`` memory for instance.
     """
     reached = {entry_point}
     pending = [one for one in known if one.name == entry_point]
