@@ -135,9 +135,13 @@ class TimedSession:
         """Replace all bases."""
         self._ask({"step": "renew", "bases": len(bases)}, self._bytes(bases))
 
-    def sweep(self, arm: str, contents: Sequence[Content]) -> float:
-        """Seconds by the runner's clock, whatever it says; NaN if that is nothing that a request can take."""
-        seconds = self._ask({"step": "sweep", "arm": arm, "contents": list(contents)}).get("seconds")
+    def sweep(self, arm: str, contents: Sequence[Content], calls: int | None = None) -> float:
+        """Seconds by the runner's clock, whatever it says; NaN if that is nothing that a request can take.
+
+        All slots hold their contents; after so many ``calls``, if that is said, the sweep ends.
+        """
+        request = {"step": "sweep", "arm": arm, "contents": list(contents), "calls": calls}
+        seconds = self._ask(request).get("seconds")
         if not isinstance(seconds, int | float) or not 0 <= seconds <= STEP_SECONDS:
             return math.nan
         return float(seconds)

@@ -48,6 +48,7 @@ MOST_HOST_BYTES = 16 << 20  # of a call by host pointers: the bus takes minutes 
 HEAT_SECONDS = 1.0  # before the first case of a process
 WARM_SECONDS = 0.2  # before the others
 NOVEL_SWEEPS = 5  # at most: one of a hundred takes half as long again, with host pointers more of them
+STOPS = 5  # sweeps that end before their last call
 BATCH_SECONDS = 0.5
 BATCH_SWEEPS = 6, 24  # fewer where these take longer than that
 PAIRS = {"submission": 9, "baseline": 6}  # of nine, the second smallest difference still bounds the median
@@ -224,6 +225,18 @@ class _Sweeps:
         one, two, three, four = seconds
         return Block(order, (one, two, three, four))
 
+    def _stopped(self) -> tuple[int, float]:
+        """A sweep that ends, nobody knows where, in its first half: calls and seconds.
+
+        All inputs are there when a sweep begins. Were one call to work for all, the time of all, shared out,
+        would be no call's time; but then it does so in this sweep, too.
+        """
+        contents = self._contents()
+        calls = self._random.randint(1, len(contents) // 2)
+        seconds = self._session.sweep("submission", contents, calls)
+        self._verifier.sample(self._session, self._bases, contents, made=calls)
+        return calls, seconds
+
     def _novel(self, bases: Bases) -> float:
         """One sweep of the submission on the first contents of ``bases``: as many of them stay as there were.
 
@@ -258,6 +271,8 @@ class _Sweeps:
         batches: list[tuple[str, int, float]] = []
         novel: tuple[float, ...] = ()
         due = [(self._random.randrange(blocks), arm) for arm, count in PAIRS.items() for _ in range(count)]
+        stops = [self._random.randrange(blocks) for _ in range(STOPS)]
+        stopped: list[tuple[int, float]] = []
         renewal = self._random.randrange(blocks // 4, blocks)
         entirely = {self._random.randrange(renewal), self._random.randrange(renewal, blocks)}
         for index in range(blocks):
@@ -270,6 +285,7 @@ class _Sweeps:
             stream.append(self._sweep("stream"))
             for arm in [arm for place, arm in due if place == index]:
                 batches += self._batches(arm, pairs[-1])
+            stopped += [self._stopped() for place in stops if place == index]
         self._verifier.settle()
         return CaseTimes(
             case=self._case.name,
@@ -282,6 +298,8 @@ class _Sweeps:
             batches=tuple(batches),
             verified=self._verifier.verified,
             wrong=self._verifier.wrong,
+            stopped=tuple(stopped),
+            early=self._verifier.early,
         )
 
     def _batches(self, arm: str, block: Block) -> Iterator[tuple[str, int, float]]:
@@ -296,7 +314,7 @@ class _Sweeps:
             contents = [self._contents() for _ in range(length)]
             yield one, length, self._session.batch(one, contents)
             if one == "submission":
-                self._verifier.sample(self._session, self._bases, contents[-1], whole=False)
+                self._verifier.sample(self._session, self._bases, contents[-1])
 
 
 def _plan(timing: Timing, case: Case, inputs: Inputs, method: str) -> Plan:

@@ -133,6 +133,8 @@ class CaseTimes:
         batches: arm, number of sweeps and seconds by the judge's own clock, in pairs of nothing and the
             submission or the baseline, equally long and one after the other.
         verified: calls whose outputs the judge compared, and how many of them were wrong.
+        stopped: calls and seconds of sweeps of the submission that ended after so many calls.
+        early: calls that these left out and whose outputs were written all the same.
     """
 
     case: str
@@ -145,6 +147,8 @@ class CaseTimes:
     batches: tuple[tuple[str, int, float], ...]
     verified: int
     wrong: int
+    stopped: tuple[tuple[int, float], ...] = ()
+    early: int = 0
 
     def times(self, arm: str) -> list[float]:
         """The raw times of arm ``A`` or ``B``."""
@@ -219,6 +223,9 @@ def _parts(times: CaseTimes) -> Mapping[str, Sequence[float]]:
         "batch length": [length for _, length, _ in times.batches],
         "batch": [seconds for *_, seconds in times.batches],
         "verified, wrong": [times.verified, times.wrong],
+        "stopped calls": [calls for calls, _ in times.stopped],
+        "stopped": [seconds for _, seconds in times.stopped],
+        "early": [times.early],
     }
 
 
@@ -261,6 +268,12 @@ def _process_of(case: str, method: str, part: Mapping[str, Sequence[float]]) -> 
         batches=tuple((BATCH_ARMS[int(arm)], int(length), seconds) for arm, length, seconds in batches),
         verified=int(verified),
         wrong=int(wrong),
+        # records of before have none
+        stopped=tuple(
+            (int(calls), seconds)
+            for calls, seconds in zip(part.get("stopped calls", ()), part.get("stopped", ()), strict=True)
+        ),
+        early=int(sum(part.get("early", ()))),
     )
 
 

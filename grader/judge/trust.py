@@ -24,6 +24,7 @@ def reasons(case: CaseTimes) -> tuple[str, ...]:
     """Why the times of ``case`` cannot be believed; empty if they can."""
     raw = [time for block in (*case.blocks, *case.same) for time in block.seconds]
     raw += [*case.stream, *case.novel, *(seconds for *_, seconds in case.batches)]
+    raw += [seconds for _, seconds in case.stopped]
     if not all(math.isfinite(time) and time > 0 for time in raw):
         return (f"{case.case}: a time is not a positive number",)
     found = []
@@ -44,12 +45,22 @@ def reasons(case: CaseTimes) -> tuple[str, ...]:
         )
     if remembers(case.novel, reported):
         found.append(f"{_us(min(case.novel))} on contents never seen before, {_us(reported)} on others")
+    if case.early:
+        found.append(f"{case.early} outputs were written before their call")
+    if case.stopped and works_ahead(case.stopped, reported / case.slots):
+        calls, seconds = min(case.stopped, key=lambda one: one[1] / one[0])
+        found.append(f"{_us(seconds)} for the first {calls} of {case.slots} calls, {_us(reported)} for all")
     return tuple(f"{case.case}: {reason}" for reason in found)
 
 
 def remembers(novel: Sequence[float], reported: float) -> bool:
     """Whether sweeps on new contents take longer than others: all of them, if results are remembered."""
     return min(novel) > NOVELTY * reported + CLOCK_SECONDS
+
+
+def works_ahead(stopped: Sequence[tuple[int, float]], call: float) -> bool:
+    """Whether the first calls of each sweep take longer than ``call``: so they do if they work for others."""
+    return min((seconds - CLOCK_SECONDS) / calls for calls, seconds in stopped) > NOVELTY * call
 
 
 def _us(seconds: float) -> str:

@@ -132,6 +132,7 @@ class Verifier:
         self._samples: list[_Sample] = []
         self._calls: set[int] = set()
         self._wrong: set[int] = set()
+        self._early = 0
         self._next = 0
 
     @property
@@ -144,22 +145,33 @@ class Verifier:
         """Calls of which anything was wrong."""
         return len(self._wrong)
 
+    @property
+    def early(self) -> int:
+        """Calls that were not made and whose outputs were written all the same."""
+        return self._early
+
     def sample(
-        self, session: TimedSession, bases: Bases, contents: Sequence[Content], *, whole: bool
+        self,
+        session: TimedSession,
+        bases: Bases,
+        contents: Sequence[Content],
+        *,
+        whole: bool = False,
+        made: int | None = None,
     ) -> None:
-        """Read what the sweep that has just ended left in every slot, or all that one slot holds too."""
+        """Read what the sweep that has just ended left in every slot, or all that one slot holds too.
+
+        Of one that ended after ``made`` calls, the slots behind must hold what restoring left there.
+        """
         calls = range(self._next, self._next + len(contents))
         self._next += len(contents)
+        numbered = [(call, slot, contents[slot]) for slot, call in enumerate(calls)]
         wanted = [self._run(slices, bases) for slices in self._slices]
         for slices, run in zip(self._slices, wanted, strict=True):
             if run is not None:
-                self._take(
-                    session,
-                    slices,
-                    run,
-                    bases,
-                    [(call, slot, contents[slot]) for slot, call in enumerate(calls)],
-                )
+                self._take(session, slices, run, bases, numbered[:made])
+                if made is not None:
+                    self._early += self._touched(session, slices, run, bases, numbered[made:])
         if whole:
             slot = self._random.randrange(len(contents))
             for slices in self._slices:
@@ -195,6 +207,38 @@ class Verifier:
         bases: Bases,
         calls: Sequence[tuple[int, int, Content]],
     ) -> None:
+        found = self._read(session, slices, run, bases, calls)
+        numbers, contents = tuple(call for call, *_ in calls), tuple(content for *_, content in calls)
+        self._samples.append(_Sample(slices, *run, bases, numbers, contents, found))
+
+    def _touched(
+        self,
+        session: TimedSession,
+        slices: Slices,
+        run: tuple[int, int],
+        bases: Bases,
+        calls: Sequence[tuple[int, int, Content]],
+    ) -> int:
+        """How many of these calls, which were not made, have something else there than restoring left."""
+        (first, length), touched = run, np.zeros(len(calls), np.bool_)
+        for name, found in self._read(session, slices, run, bases, calls).items():
+            for place, (*_, content) in enumerate(calls):
+                given = bases.inputs[content.base].arrays.get(name)
+                left = b"\xff" * found[place].nbytes
+                if given is not None:
+                    left = given.reshape(slices.count(self._case), -1)[first : first + length].tobytes()
+                touched[place] |= found[place].tobytes() != left
+        return int(touched.sum())
+
+    def _read(
+        self,
+        session: TimedSession,
+        slices: Slices,
+        run: tuple[int, int],
+        bases: Bases,
+        calls: Sequence[tuple[int, int, Content]],
+    ) -> dict[str, Array]:
+        """Per output these slices of the contents, as they lie in the slots: [calls, slices, elements]."""
         (first, length), count = run, slices.count(self._case)
         found = {}
         for name in slices.outputs:
@@ -206,8 +250,7 @@ class Verifier:
                 for place, places in _around((first + content.turn * step) % count, length, count)
             ]
             found[name] = session.read(pieces).reshape(len(calls), length, size)
-        numbers, contents = tuple(call for call, *_ in calls), tuple(content for *_, content in calls)
-        self._samples.append(_Sample(slices, first, length, bases, numbers, contents, found))
+        return found
 
     def _jobs(self, sample: _Sample) -> Iterator[Callable[[], set[int]]]:
         """The comparison of a sample in pieces that threads may share: the calls that are wrong."""

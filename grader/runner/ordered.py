@@ -21,30 +21,40 @@ if TYPE_CHECKING:
 cuda: Any = cupy.cuda
 
 
+class Part:
+    """One call, recorded as a graph of its own."""
+
+    def __init__(self, streams: Sequence[Any], call: Callable[[], None]) -> None:
+        cuda.runtime.streamBeginCapture(streams[0].ptr, cuda.runtime.streamCaptureModeThreadLocal)
+        joined(streams, call)()
+        self.graph = cuda.runtime.streamEndCapture(streams[0].ptr)
+        _finally(self, cuda.runtime.graphDestroy, self.graph)
+
+
 class Graph:
     """A graph in which each call is a graph of its own behind the one before: no edge crosses calls."""
 
-    def __init__(self, runtime: Runtime, streams: Sequence[Any], calls: Sequence[Callable[[], None]]) -> None:
+    def __init__(self, runtime: Runtime, stream: Any, parts: Sequence[Part]) -> None:  # noqa: ANN401
+        self._runtime, self._stream, self._parts = runtime, stream, parts
         whole, last = ctypes.c_void_p(), ctypes.c_void_p()
         runtime.call("cudaGraphCreate", ctypes.byref(whole), 0)
-        for number, call in enumerate(calls):
-            cuda.runtime.streamBeginCapture(streams[0].ptr, cuda.runtime.streamCaptureModeThreadLocal)
-            joined(streams, call)()
-            part = cuda.runtime.streamEndCapture(streams[0].ptr)
+        for number, part in enumerate(parts):  # the node has a copy of it
             ahead = ctypes.byref(ctypes.c_void_p(last.value)), ctypes.c_size_t(number > 0)
             runtime.call(
-                "cudaGraphAddChildGraphNode", ctypes.byref(last), whole, *ahead, ctypes.c_void_p(part)
+                "cudaGraphAddChildGraphNode", ctypes.byref(last), whole, *ahead, ctypes.c_void_p(part.graph)
             )
-            cuda.runtime.graphDestroy(part)  # the node has a copy
         self._instance = cuda.runtime.graphInstantiate(whole.value)
-        destroyed = weakref.finalize(self, cuda.runtime.graphExecDestroy, self._instance)
-        destroyed.atexit = False  # type: ignore[misc]  # a property; CUDA may be gone by then
+        _finally(self, cuda.runtime.graphExecDestroy, self._instance)
         cuda.runtime.graphDestroy(whole.value)
-        cuda.runtime.graphUpload(self._instance, streams[0].ptr)
+        cuda.runtime.graphUpload(self._instance, stream.ptr)
 
-    def launch(self, stream: Any) -> None:  # noqa: ANN401 - CuPy has no types
-        """Replay it on ``stream``."""
-        cuda.runtime.graphLaunch(self._instance, stream.ptr)
+    def first(self, calls: int) -> Graph:
+        """The same calls, but no more than the first ones."""
+        return self if calls >= len(self._parts) else Graph(self._runtime, self._stream, self._parts[:calls])
+
+    def launch(self) -> None:
+        """Replay it."""
+        cuda.runtime.graphLaunch(self._instance, self._stream.ptr)
 
 
 class Fence:
@@ -63,6 +73,11 @@ class Fence:
         """Put it behind what has been asked for until now."""
         self._runtime.drive("cuCtxRecordEvent", *self._operands)
         self._runtime.drive("cuCtxWaitEvent", *self._operands)
+
+
+def _finally(owner: object, destroy: Callable[[int], None], handle: int) -> None:
+    """Destroy what ``owner`` holds when it goes, but not as the process ends: CUDA may be gone by then."""
+    weakref.finalize(owner, destroy, handle).atexit = False  # type: ignore[misc]  # a property
 
 
 def joined(streams: Sequence[Any], call: Callable[[], None]) -> Callable[[], None]:

@@ -22,7 +22,7 @@ import numpy as np
 from grader.runner.gpu import TO_DEVICE, TO_HOST, checked, to_device
 from grader.runner.host import HostMemory, host_address
 from grader.runner.library import argument, load
-from grader.runner.ordered import Fence, Graph, joined
+from grader.runner.ordered import Fence, Graph, Part, joined
 from grader.runner.round_trip import Operand, RoundTrip
 
 if TYPE_CHECKING:
@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
     from grader.runner.gpu import Gpu
     from grader.runner.protocol import Header
+
+    Arm = Callable[[int], Callable[[], float]]
+    """Makes, for so many calls, what makes them and says how many seconds they took."""
 
 cuda: Any = cupy.cuda
 PIECE_BYTES = 24  # of restore.cu
@@ -74,7 +77,8 @@ class Timer:
             for contents in header["contents"]:
                 self._case.sweep(header["arm"], contents)
         elif step == "sweep":
-            return {**returned, "seconds": self._case.sweep(header["arm"], header["contents"])}, []
+            seconds = self._case.sweep(header["arm"], header["contents"], header["calls"])
+            return {**returned, "seconds": seconds}, []
         else:
             return returned, [self._case.read(header["pieces"])]
         return returned, []
@@ -110,8 +114,8 @@ class Case:
         self._restore([[0, 0]] * len(self._slots))
         cuda.runtime.deviceSynchronize()
         submission = self._submission(functions[header["entry_point"]], header["arguments"])
-        self._arms: dict[str, Callable[[], float]] = {
-            "nothing": lambda: 0.0,
+        self._arms: dict[str, Arm] = {
+            "nothing": lambda _: lambda: 0.0,
             "stream": self._by_graphs([self._graph(self._streaming(header["reads"], header["writes"]))]),
         }
         if self._host:
@@ -150,13 +154,17 @@ class Case:
                     to_device(base[-1].ptr, data)
         self._sources = np.array([[address(one) for one in base] for base in self._bases], np.uint64)
 
-    def sweep(self, arm: str, contents: list[list[int]]) -> float:
-        """Seconds of ``arm`` over all slots, without restoring; slot i holds ``contents[i]``: base, turn."""
+    def sweep(self, arm: str, contents: list[list[int]], calls: int | None = None) -> float:
+        """Seconds of ``arm`` without restoring; slot i holds ``contents[i]``: base, turn.
+
+        It goes over all slots, or over the first ``calls`` of them.
+        """
+        timed = self._arms[arm](len(contents) if calls is None else calls)
         self._gpu.cold_cache_policy()
         if self._host:
             self._cross_bus()
         self._restore(contents)
-        seconds = self._arms[arm]()
+        seconds = timed()
         self._gpu.runtime.settle()
         return seconds
 
@@ -268,46 +276,46 @@ class Case:
         ]
 
     def _graph(self, calls: list[Callable[[], None]]) -> Graph:
-        return Graph(self._gpu.runtime, self._streams, calls)
+        parts = [Part(self._streams, call) for call in calls]
+        return Graph(self._gpu.runtime, self._streams[0], parts)
 
-    def _by_graphs(self, graphs: list[Graph]) -> Callable[[], float]:
+    # What these return must not refer to the case, which would then stay in memory beside the next one.
+
+    def _by_graphs(self, graphs: list[Graph]) -> Arm:
         """Time a replay of one of the graphs, which one nobody knows."""
-        return self._between_events(lambda: RANDOM.choice(graphs).launch(self._streams[0]))
+        between = self._between_events()
+        return lambda count: partial(between, RANDOM.choice(graphs).first(count).launch)
 
-    def _by_events(self, calls: list[Callable[[], None]]) -> Callable[[], float]:
+    def _by_events(self, calls: list[Callable[[], None]]) -> Arm:
         """Call anew each time: what the launcher does on the host counts where the device waits for it."""
-        prepared = [joined(self._streams, call) for call in calls]
+        prepared = [_in_turn([joined(self._streams, call), self._fence.put]) for call in calls]
+        between = self._between_events()
+        return lambda count: partial(between, _in_turn(prepared[:count]))
 
-        def launch() -> None:
-            for call in prepared:
-                call()
-                self._fence.put()
-
-        return self._between_events(launch)
-
-    def _between_events(self, launch: Callable[[], None]) -> Callable[[], float]:
+    def _between_events(self) -> Callable[[Callable[[], None]], float]:
         start, end = cuda.Event(), cuda.Event()
+        stream, fence = self._streams[0], self._fence
 
-        def timed() -> float:
-            start.record(self._streams[0])
+        def timed(launch: Callable[[], None]) -> float:
+            start.record(stream)
             launch()
-            self._fence.put()  # a launcher's own streams may still be at work
-            end.record(self._streams[0])
+            fence.put()  # a launcher's own streams may still be at work
+            end.record(stream)
             end.synchronize()
             return float(cuda.get_elapsed_time(start, end)) / 1000
 
         return timed
 
     @staticmethod
-    def _by_host_clock(calls: list[Callable[[], None]]) -> Callable[[], float]:
-        def timed() -> float:
+    def _by_host_clock(calls: list[Callable[[], None]]) -> Arm:
+        def timed(count: int) -> float:
             start = time.perf_counter()
-            for call in calls:
+            for call in calls[:count]:
                 call()
                 cuda.runtime.deviceSynchronize()
             return time.perf_counter() - start
 
-        return timed
+        return lambda count: partial(timed, count)
 
 
 def address(source: Any) -> int:  # noqa: ANN401 - memory of the device, of the host, or none

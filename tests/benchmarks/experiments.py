@@ -161,7 +161,7 @@ def one_shape(problem_id: str, size: str) -> Problem:
 class Unverified:
     """Stands where outputs are verified, which takes the judge seconds for each large case."""
 
-    verified = wrong = 0
+    verified = wrong = early = 0
 
     def sample(self, *_: object, **__: object) -> None:
         """Look at nothing."""

@@ -46,6 +46,7 @@ CHEATS = (
     Cheat("persisting_l2", FAIL),
     Cheat("remembered_rows", UNTRUSTED, "never seen before"),
     Cheat("own_streams", FAIL),
+    Cheat("one_for_all", UNTRUSTED, "written before their call"),
 )
 
 

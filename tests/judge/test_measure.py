@@ -16,7 +16,7 @@ from grader.devices.condition import Condition
 from grader.devices.device import Memory, Status
 from grader.devices.runner import RunnerError
 from grader.devices.timed import NotCapturedError
-from grader.judge.measure import Measured, Timing, measure, slots, step, timed_cases
+from grader.judge.measure import STOPS, Measured, Timing, measure, slots, step, timed_cases
 from grader.judge.timing import BLOCKS
 from grader.problems.problem import (
     ArrayParameter,
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from grader.devices.timed import Arrays, Content, Piece, Plan
 
 N, SLOTS = 256, 20
+POISON = np.frombuffer(b"\xff" * 4, np.float32)
 ARMS = ("baseline", "submission")
 
 
@@ -120,8 +121,15 @@ class FakeSession:
         self.rows |= set(rows)
         return sum(1.0 if one else 0.1 for one in new) / len(new)
 
-    def sweep(self, arm: str, contents: Sequence[Content]) -> float:
+    def sweep(self, arm: str, contents: Sequence[Content], calls: int | None = None) -> float:
         assert len(contents) == self.plan.slots
+        self.made = SLOTS if calls is None else calls
+        if calls is not None:
+            assert arm == "submission"
+            self.held = contents
+            self.log.append(f"the first {calls}")
+            self.device.stops.append(calls)
+            return self.time(arm) / self.device.lie * (1 if self.device.prepares else calls / SLOTS)
         self.device.seen.append(tuple(contents))
         self.log.append(arm)
         self.held = contents
@@ -140,7 +148,7 @@ class FakeSession:
             raise RunnerError(self.device.status, "the code died of SIGSEGV")
         self.device.lengths.append(len(contents))
         self.log.append(f"batch of {arm}")
-        self.held = contents[-1]
+        self.held, self.made = contents[-1], SLOTS
         if arm == "submission":
             self.sweeps += len(contents)
         if arm == "submission" and self.device.remembers:
@@ -149,7 +157,7 @@ class FakeSession:
 
     def read(self, pieces: Sequence[Piece]) -> np.ndarray:
         parts = []
-        if len({piece.slot for piece in pieces}) == 1:
+        if len({piece.slot for piece in pieces}) == 1 and self.made == SLOTS:
             self.log.append(f"all of slot {pieces[0].slot}")
         for piece in pieces:
             base, turn = self.held[piece.slot]
@@ -157,6 +165,8 @@ class FakeSession:
             y[self.device.spoils : self.device.spoils + 1] *= 1.001
             if self.device.lazy and piece.slot == self.plan.slots - 1:
                 y[:] = np.nan
+            if piece.slot >= self.made and not self.device.merges:
+                y[:] = POISON
             if self.sweeps > self.device.works:
                 y[:] = np.nan
             parts.append(y[piece.first : piece.first + piece.elements])
@@ -172,11 +182,13 @@ class FakeDevice:
         self.shown, self.slowdowns, self.interrupted = True, (), False
         self.captures, self.replays, self.dies, self.stumbles = True, False, False, False
         self.remembers, self.works, self.pads = False, math.inf, 1.0
+        self.merges, self.prepares = False, False
         self.status = Status.CRASHED
         self.__dict__.update(traits)
         self.methods: list[str] = []
         self.seen: list[tuple[Content, ...]] = []
         self.lengths: list[int] = []
+        self.stops: list[int] = []
         self.logs: list[list[str]] = []  # of each process: what came, one after the other
         self.opened = self.closed = 0
 
@@ -349,10 +361,25 @@ def test_with_host_pointers_large_shapes_are_left_out_as_the_bus_would_be_timed_
         (FakeDevice(5, remembers=True), "never seen before"),
         (FakeDevice(5, works=2 * BLOCKS[0] + 2), "outputs of timed calls are wrong"),
         (FakeDevice(5, pads=3.0), "reported for the baseline"),
+        (FakeDevice(5, merges=True), "written before their call"),
+        (FakeDevice(5, prepares=True), "of 20 calls"),
         (FakeDevice(5, lie=math.inf), "not a positive number"),
         (FakeDevice(5, lie=math.nan), "not a positive number"),
     ],
-    ids=["wrong", "lazy", "clock", "physics", "replay", "memory", "later", "baseline", "zero", "none"],
+    ids=[
+        "wrong",
+        "lazy",
+        "clock",
+        "physics",
+        "replay",
+        "memory",
+        "later",
+        "baseline",
+        "merged",
+        "ahead",
+        "zero",
+        "none",
+    ],
 )
 def test_what_contradicts_itself_is_untrusted_with_the_reason(device: FakeDevice, words: str) -> None:
     measured = run(device, target=2.0)
@@ -374,10 +401,22 @@ def test_a_forged_channel_is_no_reason_to_time_by_events() -> None:
 
 
 def test_every_call_of_every_sweep_of_the_submission_is_verified_but_those_within_a_batch() -> None:
-    result = run(FakeDevice(10)).performance
+    device = FakeDevice(10)
+    (case,) = run(device).performance.cases
     for process in (1, 2):
-        verified, wrong = result.cases[0].samples[f"process {process}: verified, wrong"]
-        assert (verified, wrong) == (SLOTS * (2 * BLOCKS[0] + 1 + 9), 0)
+        verified, wrong = case.samples[f"process {process}: verified, wrong"]
+        stopped = case.samples[f"process {process}: stopped calls"]
+        assert (verified, wrong) == (SLOTS * (2 * BLOCKS[0] + 1 + 9) + sum(stopped), 0)
+
+
+def test_nobody_knows_when_a_sweep_ends_before_its_last_call() -> None:
+    device = FakeDevice(10)
+    run(device)
+    run(device)
+    assert len(device.stops) == 4 * STOPS
+    assert set(device.stops) <= set(range(1, SLOTS // 2 + 1))
+    assert len(set(device.stops)) > 3
+    assert len({places(log, "the first") for log in device.logs}) > 1
 
 
 def test_an_interrupt_ends_the_measurement_instead_of_starting_another_runner() -> None:

@@ -97,6 +97,29 @@ def test_one_slow_call_on_new_contents_accuses_nobody_that_was_fast_on_others() 
     assert reasons(replace(HONEST, novel=(2 * SWEEP, SWEEP))) == ()
 
 
+@pytest.mark.parametrize(
+    ("stopped", "believed"),
+    [
+        (((1, 0.25), (2, 0.5)), True),
+        (((1, 0.34), (2, 0.7)), True),
+        (((1, 0.5), (2, 0.5)), True),  # one that was slow
+        (((1, 1.0), (2, 1.0)), False),
+    ],
+)
+def test_first_calls_that_take_as_long_as_all_have_worked_for_others(
+    *, stopped: tuple[tuple[int, float], ...], believed: bool
+) -> None:
+    case = replace(HONEST, stopped=tuple((calls, share * SWEEP) for calls, share in stopped))
+    found = reasons(case)
+    assert (found == ()) == believed
+    assert believed or "1000 us for the first 2 of 4 calls, 1000 us for all" in found[0]
+
+
+def test_outputs_that_are_there_before_their_call_are_counted() -> None:
+    (reason,) = reasons(replace(HONEST, early=2))
+    assert "2 outputs were written before their call" in reason
+
+
 def test_wrong_outputs_of_timed_calls_are_counted() -> None:
     (reason,) = reasons(replace(HONEST, wrong=3))
     assert "3 of 16 outputs" in reason

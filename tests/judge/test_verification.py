@@ -113,6 +113,29 @@ def test_outputs_of_another_content_are_wrong() -> None:
     assert verifier.wrong == SLOTS
 
 
+@pytest.mark.parametrize("merged", [False, True])
+@pytest.mark.parametrize("problem_id", SIZES)
+def test_only_a_call_that_was_made_may_have_written(problem_id: str, *, merged: bool) -> None:
+    problem, random, made = PROBLEMS[problem_id], SystemRandom(), 2
+    (case,) = build_cases(5, [("any", SIZES[problem.id], "normal")])
+    bases = draw(problem, case, iter(range(100)), SLOTS)
+    contents = bases.contents(SLOTS, random)
+    session = Session(problem, case, bases, contents)
+    for content, outputs in [] if merged else zip(contents[made:], session.outputs[made:], strict=True):
+        for name, output in outputs.items():
+            given = bases.inputs[content.base].arrays.get(name)
+            poison = np.frombuffer(b"\xff" * output.nbytes, np.float32).reshape(output.shape)
+            turn = content.turn if name in problem.turning else 0
+            outputs[name] = poison if given is None else np.roll(given, turn, axis=0)
+    with threads() as pool:
+        verifier = Verifier(problem, case, pool, SLOTS, random)
+        verifier.sample(session, bases, contents, made=made)  # type: ignore[arg-type]
+        verifier.settle()
+    assert (verifier.verified, verifier.wrong) == (made, 0)
+    assert (verifier.early >= SLOTS - made) == merged
+    assert merged or verifier.early == 0
+
+
 def test_problems_without_slices_are_verified_whole_now_and_then() -> None:
     problem = replace(PROBLEMS["softmax_backward"], slices=(), turning=())
     assert verify(problem, whole=True, spoil=[(slot, "out_grad", 3) for slot in range(SLOTS)]).wrong > 0

@@ -7,10 +7,12 @@ is called anew by the other methods.
 from __future__ import annotations
 
 import ctypes
+import gc
 import importlib
 import math
 import subprocess
 import sys
+import weakref
 from random import SystemRandom
 from typing import TYPE_CHECKING, Any
 
@@ -163,6 +165,38 @@ def test_every_slot_computes_the_content_that_it_was_told(
         for slot, (base, turn) in enumerate(contents):
             wanted = np.float32(factor) * np.roll(bases(seed)[base]["x"], turn, axis=0)
             np.testing.assert_array_equal(whole(session, slot), wanted)
+
+
+@pytest.mark.parametrize("method", ["events", "host"])
+def test_a_sweep_ends_after_as_many_calls_as_it_is_told(timing: Any, library: Path, method: str) -> None:  # noqa: ANN401
+    session = opened(timing, library, method)
+    session.sweep("submission", [Content(0, 0)] * SLOTS, 2)
+    assert [np.isnan(whole(session, slot)).all() for slot in range(SLOTS)] == [False, False, True]
+
+
+def test_a_graph_of_the_first_calls_has_the_parts_of_one_that_is_timed(timing: Any, library: Path) -> None:  # noqa: ANN401
+    runtime = Quiet()
+    session = opened(timing, library, "graph", runtime)
+    timed = [runtime.parts[first : first + SLOTS] for first in range(0, len(runtime.parts), SLOTS)]
+    runtime.parts.clear()
+    session.sweep("submission", [Content(0, 0)] * SLOTS, 2)
+    assert runtime.parts in [graph[:2] for graph in timed]
+    runtime.parts.clear()
+    session.sweep("submission", [Content(0, 0)] * SLOTS)
+    assert not runtime.parts
+
+
+@pytest.mark.parametrize("method", ["graph", "events", "host"])
+def test_a_case_leaves_memory_before_the_next_one_comes(timing: Any, library: Path, method: str) -> None:  # noqa: ANN401
+    gc.disable()
+    try:
+        session = opened(timing, library, method)
+        gone = weakref.ref(session._runner.timer._case)  # type: ignore[attr-defined]
+        memory = Memory.HOST if method == "host" else Memory.DEVICE
+        session.prepare(plan(library, method, memory), bases(1))
+        assert gone() is None
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize("method", ["events", "host"])
