@@ -203,6 +203,7 @@ class Case:
                     ctypes.memset(to, 0xFF, size)
         else:
             to_device(self._table.ptr, table.data.cast("B"))
+            self._fence.put()  # what is copied to the device may still be on its way; so may the bases
             self._library["launch_restore"](
                 ctypes.c_void_p(self._table.ptr),
                 ctypes.c_int(len(table)),

@@ -348,8 +348,11 @@ def test_all_streams_are_waited_for_before_and_after_the_clock_runs_and_between_
     monkeypatch.setattr(fake_cupy.runtime, "graphLaunch", lambda *_: happened.append("calls"))
     monkeypatch.setitem(globals(), "load", lambda *_: {"launch_double": lambda *_: happened.append("call")})
     session = opened(timing, library, method, runtime)
+    restoring = session._runner.timer._case._library  # type: ignore[attr-defined]
+    monkeypatch.setitem(restoring, "launch_restore", lambda *_: happened.append("restored"))
     happened.clear()
     session.sweep("submission", [Content(0, 0)] * SLOTS)
     fence = ["cuCtxRecordEvent", "cuCtxWaitEvent"]
     calls = ["calls"] if method == "graph" else ["call", *fence] * SLOTS
-    assert happened == [*fence, "event", *calls, *fence, "event"]  # restoring ends first, too
+    copied, restored = fence, fence
+    assert happened == [*copied, "restored", *restored, "event", *calls, *fence, "event"]
