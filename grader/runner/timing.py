@@ -67,7 +67,8 @@ class Timer:
         step = header["step"]
         returned: Header = {"status": "returned"}
         if step == "prepare":
-            self._case = None  # frees its memory before the next one needs it
+            self._case = None  # frees its memory before the next one needs it, or a launcher its own
+            cupy.get_default_memory_pool().free_all_blocks()
             self._case = Case(self._gpu, header, payload, functions)
             return {**returned, "l2": cuda.Device(0).attributes["L2CacheSize"]}, []
         assert self._case is not None

@@ -65,6 +65,10 @@ def nothing(*_: object) -> None:
     pass
 
 
+def get_default_memory_pool() -> SimpleNamespace:
+    return SimpleNamespace(free_all_blocks=nothing)
+
+
 # What ran while it was recorded is not run again by a graph: its outputs are in the slots already.
 handles = itertools.count(1)
 libc = ctypes.CDLL(None)
