@@ -50,7 +50,7 @@ WARM_SECONDS = 0.2  # before the others
 NOVEL_SWEEPS = 5  # at most: one of a hundred takes half as long again, with host pointers more of them
 STOPS = 5  # sweeps that end before their last call
 BATCH_SECONDS = 0.5
-BATCH_SWEEPS = 6, 24  # fewer where these take longer than that
+BATCH_SWEEPS = 2, 24  # fewer where these take longer than that
 PAIRS = {"submission": 9, "baseline": 6}  # of nine, the second smallest difference still bounds the median
 
 _ENDED = {Status.CRASHED, Status.EXITED}
@@ -308,8 +308,9 @@ class _Sweeps:
         What the submission's last sweep left is verified, so that it has to work in all of them.
         """
         seconds = median(block.times("B" if arm == "submission" else "A"))
-        most = BATCH_SECONDS / seconds if 0 < seconds < math.inf else 0
-        length = max(1, min(self._random.randint(*BATCH_SWEEPS), int(most)))
+        least, most = BATCH_SWEEPS
+        most = max(1, int(min(most, BATCH_SECONDS / seconds))) if 0 < seconds < math.inf else 1
+        length = self._random.randint(min(least, most), most)
         for one in self._random.sample((arm, NOTHING), 2):
             contents = [self._contents() for _ in range(length)]
             yield one, length, self._session.batch(one, contents)
