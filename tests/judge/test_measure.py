@@ -87,7 +87,7 @@ class FakeSession:
         self.held: Sequence[Content] = ()
         self.rows: set[bytes] = set()
         self.sweeps = 0
-        self.fresh, self.renewals = False, 0
+        self.fresh, self.renewals, self.warm = False, 0, False
         self.log: list[str] = []
         device.logs.append(self.log)
 
@@ -109,6 +109,7 @@ class FakeSession:
         self.bases, self.fresh = bases, True
         self.log.append("renew")
         self.renewals += 1
+        self.warm = False
 
     def time(self, arm: str) -> float:
         base = {"baseline": 1e-2, "stream": 0.9e-3, "nothing": 0.0, "submission": 1e-2 / self.device.speedup}
@@ -140,6 +141,7 @@ class FakeSession:
             return self.time(arm) * self.remembered(contents)
         replay = self.device.replays and not self.fresh
         stumble = self.device.stumbles and self.fresh and self.renewals == 1
+        stumble |= self.device.sleeps and self.fresh and not self.warm
         self.fresh = False
         return self.time(arm) / self.device.lie / (2 if replay else 1) * (2 if stumble else 1)
 
@@ -148,7 +150,7 @@ class FakeSession:
             raise RunnerError(self.device.status, "the code died of SIGSEGV")
         self.device.lengths.append(len(contents))
         self.log.append(f"batch of {arm}")
-        self.held, self.made = contents[-1], SLOTS
+        self.held, self.made, self.warm = contents[-1], SLOTS, True
         if arm == "submission":
             self.sweeps += len(contents)
         if arm == "submission" and self.device.remembers:
@@ -182,7 +184,7 @@ class FakeDevice:
         self.shown, self.slowdowns, self.interrupted = True, (), False
         self.captures, self.replays, self.dies, self.stumbles = True, False, False, False
         self.remembers, self.works, self.pads = False, math.inf, 1.0
-        self.merges, self.prepares = False, False
+        self.merges, self.prepares, self.sleeps = False, False, False
         self.status = Status.CRASHED
         self.__dict__.update(traits)
         self.methods: list[str] = []
@@ -325,6 +327,12 @@ def test_launchers_that_cannot_be_captured_are_timed_by_events_from_the_start() 
 def test_host_launchers_are_timed_end_to_end() -> None:
     device = FakeDevice()
     assert run(device, memory=Memory.HOST).performance.cases[0].method == "host"
+
+
+def test_clocks_that_sank_while_contents_were_drawn_accuse_nobody() -> None:
+    result = run(FakeDevice(5, sleeps=True)).performance
+    assert result.verdict is not Verdict.UNTRUSTED
+    assert len(result.cases[0].samples["process 1: novel"]) == 2
 
 
 @pytest.mark.parametrize("memory", Memory)
