@@ -111,11 +111,13 @@ def walls(landlock: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
 def clean_environment(job: Job) -> dict[str, str]:
     """What every job sees: nothing of the user's, except which GPU is lent.
 
+    That is one of them: nobody would wait for what a launcher does on another.
+
     PyTorch asks for the user's name, and the number of the job's user may have none.
     """
     environment = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "USER": "nobody"}
-    if job.gpu and "CUDA_VISIBLE_DEVICES" in os.environ:
-        environment["CUDA_VISIBLE_DEVICES"] = os.environ["CUDA_VISIBLE_DEVICES"]
+    if job.gpu:
+        environment["CUDA_VISIBLE_DEVICES"] = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0]
     return environment
 
 

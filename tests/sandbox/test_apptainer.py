@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pytest
 
 from grader.sandbox.apptainer import command
 from grader.sandbox.sandbox import Job, Limits
-
-if TYPE_CHECKING:
-    import pytest
 
 IMAGE, SCRATCH = Path("/images/grader.sif"), Path("/scratch/job")
 
@@ -32,3 +30,13 @@ def test_a_gpu_is_lent_and_named_only_to_jobs_that_need_it(monkeypatch: pytest.M
     assert {"--nv", "CUDA_VISIBLE_DEVICES=3"} <= set(line)
     line = command(Job(("/bin/prog",), Limits(wall_seconds=60)), IMAGE, SCRATCH)
     assert not {"--nv", "CUDA_VISIBLE_DEVICES=3", "--memory"} & set(line)
+
+
+@pytest.mark.parametrize(("lent", "named"), [(None, "0"), ("3,1", "3"), ("-1", "-1")])
+def test_no_job_sees_a_second_gpu(monkeypatch: pytest.MonkeyPatch, lent: str | None, named: str) -> None:
+    if lent is None:
+        monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    else:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", lent)
+    line = command(Job(("/bin/prog",), Limits(wall_seconds=60), gpu=True), IMAGE, SCRATCH)
+    assert f"CUDA_VISIBLE_DEVICES={named}" in line
