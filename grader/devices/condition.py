@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -73,17 +74,18 @@ def ask(command: Sequence[str]) -> str:
 
 
 def look(moment: str, tell: Tell = ask) -> Condition | None:
-    """The condition of GPU 0 now; None where nvidia-smi cannot say."""
+    """The condition of the GPU that jobs get; None where nvidia-smi cannot say."""
+    lent = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0]
     for reasons in _REASONS:
         query = ",".join((*_FIELDS, reasons))
-        line = tell(("nvidia-smi", f"--query-gpu={query}", "--format=csv,noheader,nounits", "-i", "0"))
+        line = tell(("nvidia-smi", f"--query-gpu={query}", "--format=csv,noheader,nounits", "-i", lent))
         if line:
             break
     else:
         return None
     *numbers, persistence, mask = (part.strip() for part in line.splitlines()[0].split(","))
     sm, most, memory, celsius, watts, busy = map(_number, numbers)
-    apps = tell(("nvidia-smi", "--query-compute-apps=pid", "--format=csv,noheader", "-i", "0"))
+    apps = tell(("nvidia-smi", "--query-compute-apps=pid", "--format=csv,noheader", "-i", lent))
     bits = int(mask, 16) if mask.startswith("0x") else 0
     return Condition(
         moment=moment,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import pytest
+
 from grader.devices.condition import Condition, doubts, look
 
 if TYPE_CHECKING:
@@ -48,6 +50,18 @@ def test_what_is_not_said_is_none_and_a_silent_machine_has_no_condition() -> Non
     assert seen is not None
     assert (seen.sm_mhz, seen.celsius, seen.watts, seen.persistent, seen.slowdowns) == (None,) * 4 + ((),)
     assert look("before", lambda _: "") is None
+
+
+@pytest.mark.parametrize(("lent", "named"), [(None, "0"), ("3,1", "3"), ("GPU-a1b2", "GPU-a1b2")])
+def test_the_gpu_that_is_lent_is_looked_at(
+    monkeypatch: pytest.MonkeyPatch, lent: str | None, named: str
+) -> None:
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if lent:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", lent)
+    asked: list[str] = []
+    look("now", lambda command: asked.append(command[-1]) or "")  # type: ignore[func-returns-value]
+    assert set(asked) == {named}
 
 
 def test_a_quiet_gpu_raises_no_doubt_and_a_power_cap_neither() -> None:
