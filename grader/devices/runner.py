@@ -214,6 +214,9 @@ class Runner:
                 self._ended = RunnerError(
                     Status.LOST, f"{NO_MEMORY} ({header['message']})", header["printed"]
                 )
+            elif header["status"] == "unsupported":
+                self._end()
+                self._ended = RunnerError(Status.UNSUPPORTED, header["message"], header["printed"])
             elif not (header.get("flooded") or self._running.flooded):
                 return replace(frame, header=header)
             else:
@@ -282,7 +285,8 @@ def _checked(header: Header) -> Header:
     for key, text in texts.items():
         if not isinstance(text, str):
             raise MalformedError(f"{key} is no text")
-    if texts["status"] not in ("loaded", "unloadable", "returned", "raised", "cuda error", "no memory"):
+    known = ("loaded", "unloadable", "unsupported", "returned", "raised", "cuda error", "no memory")
+    if texts["status"] not in known:
         raise MalformedError("an unknown status")
     return {**header, **{key: encodable(text)[:PRINTED_CAP] for key, text in texts.items()}}
 

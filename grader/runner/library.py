@@ -35,6 +35,10 @@ class NoMemoryError(Exception):
     """The device has too little memory left for the runner's own arrays; the text is what CUDA says."""
 
 
+class UnsupportedError(Exception):
+    """The machine lacks what the runner itself needs; the text says what."""
+
+
 class Runtime:
     """The calls of libcudart that the runner itself needs and, where there is a GPU, of its driver."""
 
@@ -54,7 +58,13 @@ class Runtime:
         self.check(getattr(self._library, name)(*arguments), name)
 
     def drive(self, name: str, *arguments: Any) -> None:  # noqa: ANN401 - whatever ctypes passes on
-        """Call ``name`` of the driver, whose errors are the runtime's; raise CudaError if it fails."""
+        """Call ``name`` of the driver, whose errors are the runtime's; raise CudaError if it fails.
+
+        Raises:
+            UnsupportedError: the driver is too old to have it.
+        """
+        if not hasattr(self._driver, name):
+            raise UnsupportedError(f"the driver has no {name}: install that of CUDA 12.5 or newer")
         self.check(getattr(self._driver, name)(*arguments), name)
 
     @cached_property

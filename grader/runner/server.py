@@ -13,7 +13,15 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from grader.runner.host import HostMemory
-from grader.runner.library import CudaError, NoMemoryError, Runtime, UnloadableError, argument, load
+from grader.runner.library import (
+    CudaError,
+    NoMemoryError,
+    Runtime,
+    UnloadableError,
+    UnsupportedError,
+    argument,
+    load,
+)
 from grader.runner.packages import Packages
 from grader.runner.protocol import Channel, ClosedError, Frame, Header
 from grader.runner.staging import Staging
@@ -100,6 +108,8 @@ class Server:
             header = {"status": "cuda error", "message": str(error)}
         except NoMemoryError as error:
             header = {"status": "no memory", "message": str(error)}
+        except UnsupportedError as error:
+            header = {"status": "unsupported", "message": str(error)}
         except UnloadableError as error:
             header = {"status": "unloadable", "message": error.text, "symbol": error.symbol}
         printed, flooded = self._printed.take()

@@ -149,6 +149,15 @@ def test_want_of_memory_for_the_grader_is_no_failure_of_the_code(
     assert "2 GiB asked for" in answer.message
 
 
+def test_a_driver_that_is_too_old_is_no_failure_of_the_code(
+    runner: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame = Frame({"status": "unsupported", "message": "the driver has no such call"}, bytearray())
+    monkeypatch.setattr(runner._channel, "exchange", lambda *_: frame)
+    answer = ask(runner, "nothing")
+    assert (answer.status, answer.message) == (Status.UNSUPPORTED, "the driver has no such call")
+
+
 def test_words_between_the_answers_are_forged(runner: Runner) -> None:
     assert ask(runner, "babble").status is Status.RETURNED
     time.sleep(0.5)

@@ -22,7 +22,8 @@ import pytest
 
 from grader.devices.device import ArrayArgument, Call, Memory, ScalarArgument, StreamArgument
 from grader.devices.timed import Content, Piece, Plan, Step, TimedSession
-from grader.runner.library import CudaError, NoMemoryError, load
+from grader.runner import library as runner_library
+from grader.runner.library import CudaError, NoMemoryError, Runtime, UnsupportedError, load
 from grader.runner.protocol import Frame
 
 if TYPE_CHECKING:
@@ -255,6 +256,13 @@ def test_want_of_memory_is_told_from_other_errors(
     monkeypatch.setattr(fake_cupy.cuda, "alloc", failing)
     with pytest.raises(told):
         opened(timing, library, "graph")
+
+
+def test_a_call_that_the_driver_does_not_have_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner_library, "DRIVER", "libc.so.6")
+    runtime = Runtime.__new__(Runtime)  # without a libcudart
+    with pytest.raises(UnsupportedError, match="has no cuCtxRecordEvent"):
+        runtime.drive("cuCtxRecordEvent")
 
 
 @pytest.mark.parametrize("answer", [10**400, -1.0, 1e9, "1", None])
