@@ -48,7 +48,7 @@ MOST_HOST_BYTES = 16 << 20  # of a call by host pointers: the bus takes minutes 
 HEAT_SECONDS = 1.0  # before the first case of a process
 WARM_SECONDS = 0.2  # before the others
 NOVEL_SWEEPS = 5  # at most: one of a hundred takes half as long again, with host pointers more of them
-STOPS = 5  # sweeps that end before their last call
+STOPS = 6  # sweeps that end before their last call; half of them behind the first
 BATCH_SECONDS = 0.5
 BATCH_SWEEPS = 2, 24  # fewer where these take longer than that
 PAIRS = {"submission": 9, "baseline": 6}  # of nine, the second smallest difference still bounds the median
@@ -225,14 +225,14 @@ class _Sweeps:
         one, two, three, four = seconds
         return Block(order, (one, two, three, four))
 
-    def _stopped(self) -> tuple[int, float]:
-        """A sweep that ends, nobody knows where, in its first half: calls and seconds.
+    def _stopped(self, most: int) -> tuple[int, float]:
+        """A sweep that ends after at most so many calls, nobody knows how many: calls and seconds.
 
         All inputs are there when a sweep begins. Were one call to work for all, the time of all, shared out,
         would be no call's time; but then it does so in this sweep, too.
         """
         contents = self._contents()
-        calls = self._random.randint(1, len(contents) // 2)
+        calls = self._random.randint(1, most)
         seconds = self._session.sweep("submission", contents, calls)
         self._verifier.sample(self._session, self._bases, contents, made=calls)
         return calls, seconds
@@ -278,8 +278,10 @@ class _Sweeps:
         batches: list[tuple[str, int, float]] = []
         novel: tuple[float, ...] = ()
         due = [(self._random.randrange(blocks), arm) for arm, count in PAIRS.items() for _ in range(count)]
-        stops = [self._random.randrange(blocks) for _ in range(STOPS)]
+        half = self._plan.slots // 2
+        stops = [(self._random.randrange(blocks), 1 if one % 2 else half) for one in range(STOPS)]
         stopped: list[tuple[int, float]] = []
+        first: list[float] = []
         renewal = self._random.randrange(blocks // 4, blocks)
         entirely = {self._random.randrange(renewal), self._random.randrange(renewal, blocks)}
         for index in range(blocks):
@@ -292,7 +294,9 @@ class _Sweeps:
             stream.append(self._sweep("stream"))
             for arm in [arm for place, arm in due if place == index]:
                 batches += self._batches(arm, pairs[-1])
-            stopped += [self._stopped() for place in stops if place == index]
+            for most in [most for place, most in stops if place == index]:
+                first.append(self._session.sweep("stream", self._contents(), 1))
+                stopped.append(self._stopped(most))
         self._verifier.settle()
         return CaseTimes(
             case=self._case.name,
@@ -306,6 +310,7 @@ class _Sweeps:
             verified=self._verifier.verified,
             wrong=self._verifier.wrong,
             stopped=tuple(stopped),
+            first=tuple(first),
             early=self._verifier.early,
         )
 

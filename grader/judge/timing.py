@@ -134,7 +134,8 @@ class CaseTimes:
             submission or the baseline, equally long and one after the other.
         verified: calls whose outputs the judge compared, and how many of them were wrong.
         stopped: calls and seconds of sweeps of the submission that ended after so many calls.
-        early: calls that these left out and whose outputs were written all the same.
+        first: the streaming kernel's seconds of sweeps that ended after its first call.
+        early: calls that those left out and whose outputs were written all the same.
     """
 
     case: str
@@ -148,6 +149,7 @@ class CaseTimes:
     verified: int
     wrong: int
     stopped: tuple[tuple[int, float], ...] = ()
+    first: tuple[float, ...] = ()
     early: int = 0
 
     def times(self, arm: str) -> list[float]:
@@ -225,6 +227,7 @@ def _parts(times: CaseTimes) -> Mapping[str, Sequence[float]]:
         "verified, wrong": [times.verified, times.wrong],
         "stopped calls": [calls for calls, _ in times.stopped],
         "stopped": [seconds for _, seconds in times.stopped],
+        "first of stream": times.first,
         "early": [times.early],
     }
 
@@ -273,6 +276,7 @@ def _process_of(case: str, method: str, part: Mapping[str, Sequence[float]]) -> 
             (int(calls), seconds)
             for calls, seconds in zip(part.get("stopped calls", ()), part.get("stopped", ()), strict=True)
         ),
+        first=tuple(part.get("first of stream", ())),
         early=int(sum(part.get("early", ()))),
     )
 

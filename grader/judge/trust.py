@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 PHYSICAL = 0.8  # of the streaming kernel's time on the same bytes; nothing honest is faster
 CLOCK = 0.8  # of one clock's time by the other; the judge's contains launches and waits, too
-CLOCK_SECONDS = 50e-6  # per sweep: what these may take
+CLOCK_SECONDS = 50e-6  # per sweep: what these may take, or a first call whose code is in no cache
 NOVELTY = 1.25  # times longer on contents that were never seen
 
 
@@ -24,7 +24,7 @@ def reasons(case: CaseTimes) -> tuple[str, ...]:
     """Why the times of ``case`` cannot be believed; empty if they can."""
     raw = [time for block in (*case.blocks, *case.same) for time in block.seconds]
     raw += [*case.stream, *case.novel, *(seconds for *_, seconds in case.batches)]
-    raw += [seconds for _, seconds in case.stopped]
+    raw += [*case.first, *(seconds for _, seconds in case.stopped)]
     if not all(math.isfinite(time) and time > 0 for time in raw):
         return (f"{case.case}: a time is not a positive number",)
     found = []
@@ -47,20 +47,17 @@ def reasons(case: CaseTimes) -> tuple[str, ...]:
         found.append(f"{_us(min(case.novel))} on contents never seen before, {_us(reported)} on others")
     if case.early:
         found.append(f"{case.early} outputs were written before their call")
-    if case.stopped and works_ahead(case.stopped, reported / case.slots):
-        calls, seconds = min(case.stopped, key=lambda one: one[1] / one[0])
-        found.append(f"{_us(seconds)} for the first {calls} of {case.slots} calls, {_us(reported)} for all")
+    alone, call = [seconds for calls, seconds in case.stopped if calls == 1], reported / case.slots
+    if alone:  # records of before have none
+        apart = max(0.0, median(case.first) - ceiling / case.slots)  # what ending early costs any kernel
+        if min(alone) > NOVELTY * call + apart + CLOCK_SECONDS:
+            found.append(f"{_us(min(alone))} for a first call, but {_us(call)} for one of {case.slots}")
     return tuple(f"{case.case}: {reason}" for reason in found)
 
 
 def remembers(novel: Sequence[float], reported: float) -> bool:
     """Whether sweeps on new contents take longer than others: all of them, if results are remembered."""
     return min(novel) > NOVELTY * reported + CLOCK_SECONDS
-
-
-def works_ahead(stopped: Sequence[tuple[int, float]], call: float) -> bool:
-    """Whether the first calls of each sweep take longer than ``call``: so they do if they work for others."""
-    return min((seconds - CLOCK_SECONDS) / calls for calls, seconds in stopped) > NOVELTY * call
 
 
 def _us(seconds: float) -> str:

@@ -98,21 +98,18 @@ def test_one_slow_call_on_new_contents_accuses_nobody_that_was_fast_on_others() 
 
 
 @pytest.mark.parametrize(
-    ("stopped", "believed"),
-    [
-        (((1, 0.25), (2, 0.5)), True),
-        (((1, 0.34), (2, 0.7)), True),
-        (((1, 0.5), (2, 0.5)), True),  # one that was slow
-        (((1, 1.0), (2, 1.0)), False),
-    ],
+    ("alone", "believed"),
+    [((0.25,), True), ((0.32,), True), ((1.0, 0.3), True), ((0.4, 0.5), False), ((1.0,), False)],
 )
-def test_first_calls_that_take_as_long_as_all_have_worked_for_others(
-    *, stopped: tuple[tuple[int, float], ...], believed: bool
+@pytest.mark.parametrize("apart", [0.0, 0.1])
+def test_a_first_call_that_takes_longer_than_one_of_all_has_worked_for_others(
+    *, alone: tuple[float, ...], apart: float, believed: bool
 ) -> None:
-    case = replace(HONEST, stopped=tuple((calls, share * SWEEP) for calls, share in stopped))
+    stopped = ((2, 2 * SWEEP), *((1, (share + apart) * SWEEP) for share in alone))
+    case = replace(HONEST, stopped=stopped, first=((0.95 / 4 + apart) * SWEEP,))
     found = reasons(case)
     assert (found == ()) == believed
-    assert believed or "1000 us for the first 2 of 4 calls, 1000 us for all" in found[0]
+    assert believed or "us for a first call, but 250 us for one of 4" in found[0]
 
 
 def test_outputs_that_are_there_before_their_call_are_counted() -> None:
