@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import pytest
 
@@ -20,8 +20,10 @@ from grader.judge.timing import (
     conclude,
     decide,
     floor,
+    from_samples,
     interval,
     rank,
+    to_samples,
     verdict_of_process,
 )
 from grader.verdict import Verdict
@@ -214,3 +216,12 @@ def test_a_verdict_can_be_recomputed_from_the_record() -> None:
         data[name] = tuple(Block(block["order"], tuple(block["seconds"])) for block in data[name])
     again = CaseTimes(**data)
     assert combined([again]) == combined([case])
+
+
+def test_sweeps_that_ended_early_are_kept_and_records_of_before_have_none() -> None:
+    case = replace(Machine(3, 1.5).case(), stopped=((1, 2e-6), (7, 9e-6)), first=(1e-6, 1e-6), early=3)
+    samples = to_samples([case])
+    assert from_samples(case.case, case.method, samples) == [case]
+    later = ("stopped calls", "stopped", "first of stream", "early")
+    before = {name: part for name, part in samples.items() if not name.endswith(later)}
+    assert from_samples(case.case, case.method, before) == [replace(case, stopped=(), first=(), early=0)]
