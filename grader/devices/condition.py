@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from grader.sandbox.sandbox import lent_gpu
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -75,7 +76,7 @@ def ask(command: Sequence[str]) -> str:
 
 def look(moment: str, tell: Tell = ask) -> Condition | None:
     """The condition of the GPU that jobs get; None where nvidia-smi cannot say."""
-    lent = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0]
+    lent = lent_gpu()
     for reasons in _REASONS:
         query = ",".join((*_FIELDS, reasons))
         line = tell(("nvidia-smi", f"--query-gpu={query}", "--format=csv,noheader,nounits", "-i", lent))

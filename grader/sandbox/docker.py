@@ -24,7 +24,7 @@ from grader import leftovers
 from grader.sandbox import seccomp
 from grader.sandbox.live import Command, Live, config, finish, memory_bytes, rlimits, temporary_space
 from grader.sandbox.process import clean_environment
-from grader.sandbox.sandbox import Ended, Image, Job, Limits, Probe, SandboxError
+from grader.sandbox.sandbox import Ended, Image, Job, Limits, Probe, SandboxError, lent_gpu
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -350,7 +350,7 @@ def _creation(api: Any, image: str, job: Job, provided: Sequence[Path]) -> dict[
 def _gpus(api: Any) -> list[Any]:  # noqa: ANN401
     """The one GPU that is lent, through the container device interface where the engine knows it."""
     request = importlib.import_module("docker.types").DeviceRequest
-    lent = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0]
+    lent = lent_gpu()
     if any(device["ID"].startswith("nvidia.com/gpu") for device in api.info().get("DiscoveredDevices") or ()):
         return [request(driver="cdi", device_ids=[f"nvidia.com/gpu={lent}"])]
     return [request(device_ids=[lent], capabilities=[["gpu"]])]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from grader import leftovers
 from grader.sandbox.keeper import landlock_version
 from grader.sandbox.live import Command, Live, bounds, finish, groups, rlimits, temporary_space
-from grader.sandbox.sandbox import Probe
+from grader.sandbox.sandbox import Probe, lent_gpu
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -117,7 +117,7 @@ def clean_environment(job: Job) -> dict[str, str]:
     """
     environment = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "USER": "nobody"}
     if job.gpu:
-        environment["CUDA_VISIBLE_DEVICES"] = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0]
+        environment["CUDA_VISIBLE_DEVICES"] = lent_gpu()
     return environment
 
 

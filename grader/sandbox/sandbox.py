@@ -6,6 +6,7 @@ and stdout are a channel (the runner). Compiling and running are two jobs: only 
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, BinaryIO, Protocol
@@ -13,6 +14,11 @@ from typing import TYPE_CHECKING, BinaryIO, Protocol
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
+
+
+def lent_gpu() -> str:
+    """The one GPU that a job gets, as ``CUDA_VISIBLE_DEVICES`` names it: the first of several."""
+    return os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0]
 
 
 @dataclass(frozen=True)
