@@ -209,19 +209,10 @@ class Runner:
             if len(frame.payload) not in (0, reply_bytes):
                 raise MalformedError("the answer has another size than asked for")  # noqa: TRY301
             header = _checked(frame.header)
-            if header["status"] == "no memory":
-                self._end()
-                self._ended = RunnerError(
-                    Status.LOST, f"{NO_MEMORY} ({header['message']})", header["printed"]
-                )
-            elif header["status"] == "unsupported":
-                self._end()
-                self._ended = RunnerError(Status.UNSUPPORTED, header["message"], header["printed"])
-            elif not (header.get("flooded") or self._running.flooded):
+            self._ended = self._told(header)
+            if self._ended is None:
                 return replace(frame, header=header)
-            else:
-                self._end()
-                self._ended = RunnerError(Status.LIMIT, self._flooded, header["printed"])
+            self._end()
         except MalformedError as error:
             self._ended = RunnerError(Status.UNTRUSTED, f"forged channel: {error}", _printed(self._end()))
         except ExpiredError:
@@ -230,6 +221,17 @@ class Runner:
         except ClosedError:
             self._ended = ended(self._running.wait(GONE_SECONDS) or self._end())
         raise self._ended
+
+    def _told(self, header: Header) -> RunnerError | None:
+        """Why an answer with this header is the last, if it is."""
+        message, printed = header["message"], header["printed"]
+        if header["status"] == "no memory":
+            return RunnerError(Status.LOST, f"{NO_MEMORY} ({message})", printed)
+        if header["status"] == "unsupported":
+            return RunnerError(Status.UNSUPPORTED, message, printed)
+        if header.get("flooded") or self._running.flooded:
+            return RunnerError(Status.LIMIT, self._flooded, printed)
+        return None
 
     def finish(self, seconds: float) -> str:
         """Let the runner end by itself, and return what it and who started it wrote to stderr.
