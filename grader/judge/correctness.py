@@ -289,7 +289,6 @@ def _judge_case(
     the numbers, or something was kept when the first ones came.
     """
     answers: list[Answer] = []
-    doubtful: Case | None = None
 
     def run(content: Case, schedule: Schedule) -> CaseResult:
         before = answers[-1].arrays if answers else previous
@@ -306,6 +305,7 @@ def _judge_case(
         result = run(content, schedule)
         if result.verdict is Verdict.PASS:
             continue
+        doubtful: Case | None = None
         note, blamed = "", schedule.value if number > 0 else None
         if case.queued and right(replace(content, queued={}), schedule):
             note = _QUEUED
@@ -320,7 +320,7 @@ def _judge_case(
             else:
                 note = _LATER_CALL
         return _noted(result.model_copy(update={"schedule": blamed}), note), answers, doubtful
-    return result, answers, doubtful
+    return result, answers, None
 
 
 def _called(
