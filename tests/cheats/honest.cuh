@@ -37,10 +37,8 @@ __global__ void norm_rows(float* out, float* vars, float* means, const float* in
   norm_row(out, vars, means, inp, scale, bias, blockIdx.x, columns);
 }
 
-__global__ void norm_by_thread(float* out, float* vars, float* means, const float* inp, const float* scale,
-                               const float* bias, int rows, int columns) {
-  const int row = blockIdx.x * blockDim.x + threadIdx.x;
-  if (row >= rows) return;
+__device__ inline void norm_row_alone(float* out, float* vars, float* means, const float* inp, const float* scale,
+                                      const float* bias, int row, int columns) {
   const float* x = inp + static_cast<size_t>(row) * columns;
   float sum = 0.0f, square = 0.0f;
   for (int j = 0; j < columns; ++j) sum += x[j];
@@ -51,6 +49,12 @@ __global__ void norm_by_thread(float* out, float* vars, float* means, const floa
     out[static_cast<size_t>(row) * columns + j] = (x[j] - mean) * root * scale[j] + bias[j];
   means[row] = mean;
   vars[row] = variance;
+}
+
+__global__ void norm_by_thread(float* out, float* vars, float* means, const float* inp, const float* scale,
+                               const float* bias, int rows, int columns) {
+  const int row = blockIdx.x * blockDim.x + threadIdx.x;
+  if (row < rows) norm_row_alone(out, vars, means, inp, scale, bias, row, columns);
 }
 
 #define LAUNCH_LAYERNORM                                                                                          \
