@@ -10,17 +10,22 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grader.simulator.driver import LIBRARIES, SOCKET_VARIABLE, Simulator
+import pytest
+
+from grader.simulator.driver import LIBRARIES, SOCKET_VARIABLE, Options, Order, Simulator
 
 if TYPE_CHECKING:
     import socket
     from collections.abc import Collection, Mapping
 
-    from grader.simulator.driver import Options
-
 FLAGS = ("-gencode", "arch=compute_80,code=compute_80", "--no-compress", "-lineinfo", "-cudart", "shared")
 LIBRARY = (*FLAGS, "--shared", "-Xcompiler", "-fPIC")
 CALL = "import ctypes, sys; print(getattr(ctypes.CDLL(sys.argv[1]), sys.argv[2])())"
+EVERY_WAY = [
+    pytest.param(Options(order=order, threads=threads), id=f"{order.name.lower()}, {threads} threads")
+    for order in (Order.PROGRAM, Order.REVERSED)
+    for threads in (1, 2)
+]
 
 Compile = Callable[..., Path]
 

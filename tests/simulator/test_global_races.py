@@ -6,9 +6,9 @@ A page has 1024 words here; each function launches one kernel on an array that f
 from pathlib import Path
 
 import pytest
-from built_programs import LIBRARY, Compile, marked_lines, races
+from built_programs import EVERY_WAY, LIBRARY, Compile, marked_lines, races
 
-from grader.simulator.driver import Options, Order
+from grader.simulator.driver import Options
 
 SOURCE = """
 __global__ void rows_of_their_own(float* p, int*) { p[blockIdx.x * 32 + threadIdx.x] += 1; }
@@ -139,11 +139,6 @@ FUNCTION(in_place, 64)
 """
 LINES = marked_lines(SOURCE)
 STALE = ("own_word_back", "row_back", "counted", "from_another_block")
-EVERY_WAY = [
-    pytest.param(Options(order=order, threads=threads), id=f"{order.name.lower()}, {threads} threads")
-    for order in (Order.PROGRAM, Order.REVERSED)
-    for threads in (1, 2)
-]
 
 
 @pytest.fixture(scope="module")

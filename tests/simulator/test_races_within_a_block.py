@@ -6,9 +6,9 @@ Each function launches one kernel of 128 threads, of one block and then of two, 
 from pathlib import Path
 
 import pytest
-from built_programs import LIBRARY, Compile, marked_lines, races
+from built_programs import EVERY_WAY, LIBRARY, Compile, marked_lines, races
 
-from grader.simulator.driver import Options, Order
+from grader.simulator.driver import Options
 
 SOURCE = """
 #define T threadIdx.x
@@ -154,11 +154,6 @@ RIGHT = (
     *("behind_the_fence_of_another", "released_by_another"),
 )
 LINES = marked_lines(SOURCE)
-EVERY_WAY = [
-    pytest.param(Options(order=order, threads=threads), id=f"{order.name.lower()}, {threads} threads")
-    for order in (Order.PROGRAM, Order.REVERSED)
-    for threads in (1, 2)
-]
 
 
 @pytest.fixture(scope="module")
