@@ -112,6 +112,17 @@ def test_a_first_call_that_takes_longer_than_one_of_all_has_worked_for_others(
     assert believed or "us for a first call, but 250 us for one of 4" in found[0]
 
 
+@pytest.mark.parametrize(
+    ("method", "more", "believed"),
+    [("graph", 14e-6, True), ("graph", 16e-6, False), ("events", 49e-6, True), ("events", 51e-6, False)],
+)
+def test_a_first_call_may_wait_for_its_code_and_for_a_host_that_makes_it(
+    *, method: str, more: float, believed: bool
+) -> None:
+    case = replace(HONEST, method=method, first=(0.95 / 4 * SWEEP,), stopped=((1, 1.25 * SWEEP / 4 + more),))
+    assert (reasons(case) == ()) == believed
+
+
 def test_outputs_that_are_there_before_their_call_are_counted() -> None:
     (reason,) = reasons(replace(HONEST, early=2))
     assert "2 outputs were written before their call" in reason
