@@ -52,6 +52,7 @@ __global__ void __launch_bounds__(THREADS)
       load(beta[c], bias + column);
     }
   }
+  __threadfence_block();  // keeps the compiler from moving a load behind the sums
   float sum[1] = {0.0f};
 #pragma unroll
   for (int c = 0; c < CHUNKS; ++c) sum[0] += (value[c][0] + value[c][1]) + (value[c][2] + value[c][3]);
