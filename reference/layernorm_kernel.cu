@@ -4,6 +4,7 @@
 // dx along rows and dgamma, dbeta down columns; done one after the other they read the inputs twice.
 //
 //   ker_layer_norm           mean, then squared differences from it (the row is in registers: nothing cancels), then y
+//   ker_layer_norm_pairs     the same for many narrow rows, two at a time: scale and bias are loaded half as often
 //   ker_ln_bw_fused          large inputs: resident blocks walk over the rows; a thread always owns the same columns, so
 //                            dx and its share of dgamma, dbeta come from one read; each block leaves one partial sum
 //   ker_ln_bw_dgamma_dbetta  adds up the partial sums, in a fixed order: the same bits every time, no atomics
@@ -86,6 +87,69 @@ __global__ void __launch_bounds__(THREADS)
 #pragma unroll
       for (int w = 0; w < 4; ++w) value[c][w] = value[c][w] * inverse_sigma * gamma[c][w] + beta[c][w];
       store(y + column, value[c]);
+    }
+  }
+}
+
+constexpr int PAIR_COLUMNS = 256, PAIR_THREADS = 64;
+constexpr int MANY_ROWS = 4096;  // below, half as many warps would not keep the memory busy
+
+// A warp takes two rows. No load depends on a condition, so all of them are on their way before the first sum needs one;
+// a last row without a partner is its own.
+__global__ void __launch_bounds__(PAIR_THREADS)
+    ker_layer_norm_pairs(float* ln_res, float* vars, float* means, const float* inp, const float* scale,
+                         const float* bias, int rows) {
+  constexpr int ROWS = 2, CHUNKS = PAIR_COLUMNS / 128;
+  __shared__ float sums[ROWS][MOST_WARPS], squares[ROWS][MOST_WARPS];
+  const int first = (blockIdx.x * (PAIR_THREADS / 32) + threadIdx.x / 32) * ROWS, lane = threadIdx.x % 32;
+  if (first >= rows) return;
+  size_t start[ROWS];
+#pragma unroll
+  for (int r = 0; r < ROWS; ++r) start[r] = static_cast<size_t>(min(first + r, rows - 1)) * PAIR_COLUMNS + lane * 4;
+
+  float value[ROWS][CHUNKS][4], gamma[CHUNKS][4], beta[CHUNKS][4];
+#pragma unroll
+  for (int c = 0; c < CHUNKS; ++c) {
+#pragma unroll
+    for (int r = 0; r < ROWS; ++r) load(value[r][c], inp + start[r] + c * 128);
+    load(gamma[c], scale + c * 128 + lane * 4);
+    load(beta[c], bias + c * 128 + lane * 4);
+  }
+  __threadfence_block();
+
+  float mean[ROWS] = {}, variance[ROWS] = {};
+#pragma unroll
+  for (int r = 0; r < ROWS; ++r) {
+#pragma unroll
+    for (int c = 0; c < CHUNKS; ++c) mean[r] += (value[r][c][0] + value[r][c][1]) + (value[r][c][2] + value[r][c][3]);
+  }
+  reduce<Sum, 32>(mean, sums);
+#pragma unroll
+  for (int r = 0; r < ROWS; ++r) {
+    mean[r] *= 1.0f / PAIR_COLUMNS;
+#pragma unroll
+    for (int c = 0; c < CHUNKS; ++c) {
+#pragma unroll
+      for (int w = 0; w < 4; ++w) {
+        value[r][c][w] -= mean[r];
+        variance[r] += value[r][c][w] * value[r][c][w];
+      }
+    }
+  }
+  reduce<Sum, 32>(variance, squares);
+#pragma unroll
+  for (int r = 0; r < ROWS; ++r) {
+    variance[r] *= 1.0f / PAIR_COLUMNS;
+    const float inverse_sigma = rsqrtf(variance[r] + EPSILON);
+    if (lane == r && first + r < rows) {
+      means[first + r] = mean[r];
+      vars[first + r] = variance[r];
+    }
+#pragma unroll
+    for (int c = 0; c < CHUNKS; ++c) {
+#pragma unroll
+      for (int w = 0; w < 4; ++w) value[r][c][w] = value[r][c][w] * inverse_sigma * gamma[c][w] + beta[c][w];
+      store(ln_res + start[r] + c * 128, value[r][c]);
     }
   }
 }
@@ -330,7 +394,10 @@ extern "C" void launch_layernorm(float* ln_res, float* vars, float* means, const
     ker_layer_norm<B::GROUP, B::CHUNKS, threads><<<blocks_for(batch_size, threads / B::GROUP), threads, 0, stream>>>(
         ln_res, vars, means, inp, scale, bias, batch_size, hidden_dim, 1.0f / hidden_dim);
   };
-  if (hidden_dim <= 32) launch(Bucket<8, 1>{});
+  if (hidden_dim == PAIR_COLUMNS && batch_size >= MANY_ROWS)
+    ker_layer_norm_pairs<<<blocks_for(batch_size, PAIR_THREADS / 16), PAIR_THREADS, 0, stream>>>(
+        ln_res, vars, means, inp, scale, bias, batch_size);
+  else if (hidden_dim <= 32) launch(Bucket<8, 1>{});
   else if (hidden_dim <= 128) launch(Bucket<32, 1>{});
   else if (hidden_dim <= 256) launch(Bucket<32, 2>{});
   else if (hidden_dim <= 512) launch(Bucket<32, 4>{});
