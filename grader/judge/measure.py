@@ -47,8 +47,12 @@ HOST_SLOTS = 2  # what comes from host memory is in no cache of the device
 MOST_HOST_BYTES = 16 << 20  # of a call by host pointers: the bus takes minutes for the baseline's larger ones
 HEAT_SECONDS = 1.0  # before the first case of a process
 WARM_SECONDS = 0.2  # before the others
+ATTEMPTS = 3  # at a call that is not slow; the first may load its code
 NOVEL_SWEEPS = 5  # at most: one of a hundred takes half as long again, with host pointers more of them
 STOPS = 6  # sweeps that end before their last call; half of them behind the first
+SLOW_SWEEP = 1.0  # seconds; a case takes some sixty sweeps of the submission
+SLOW_SPEEDUP = 0.01  # where a sweep takes as long
+FASTEST = 100.0  # times the baseline's speed; the reference has reached 55
 BATCH_SECONDS = 0.5
 BATCH_SWEEPS = 2, 24  # fewer where these take longer than that
 PAIRS = {"submission": 9, "baseline": 6}  # of nine, the second smallest difference still bounds the median
@@ -59,6 +63,10 @@ _ENDS = {
     Status.LOST: Verdict.INFRA_ERROR,
     Status.UNSUPPORTED: Verdict.INFRA_ERROR,
 }
+
+
+class _TooSlowError(Exception):
+    """A submission that would take hours to measure, and could not reach its target."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +111,7 @@ def measure(timing: Timing, target: float, memory: Memory) -> Measured:
     looks = [timing.look("before timing")]
     while speed.verdict(processes, target) is None:
         try:
-            times, seen = _process(timing, len(processes), method)
+            times, seen = _process(timing, len(processes), method, target)
             processes.append(times)
             looks.append(seen)
         except NotCapturedError:
@@ -114,6 +122,8 @@ def measure(timing: Timing, target: float, memory: Memory) -> Measured:
                 method = "events"  # code that ends its process where it may not allocate
                 continue
             return _unmeasured(_ENDS.get(error.status, Verdict.FAIL), target, str(error))
+        except _TooSlowError as error:
+            return _unmeasured(Verdict.FAIL, target, str(error))
         except (DeviceError, LoadError) as error:
             return _unmeasured(Verdict.INFRA_ERROR, target, str(error))
     sizes = [timing.problem.minimal_bytes(case) for case in timed_cases(timing.problem, timing.seed, method)]
@@ -147,25 +157,56 @@ def _unmeasured(verdict: Verdict, target: float, message: str) -> Measured:
     return Measured(result, (message,) if verdict is Verdict.UNTRUSTED else ())
 
 
-def _process(timing: Timing, index: int, method: str) -> tuple[list[CaseTimes], Condition | None]:
-    """All timing cases in one fresh runner, and the condition of the device after the last one."""
+def _process(
+    timing: Timing, index: int, method: str, target: float
+) -> tuple[list[CaseTimes], Condition | None]:
+    """All timing cases in one fresh runner, and the condition of the device after the last one.
+
+    A case in which the submission is too slow has to wait for the others: they may show that no time of its
+    own could make it reach its target.
+
+    Raises:
+        _TooSlowError: they do.
+    """
     problem = timing.problem
-    found: list[CaseTimes] = []
+    cases = timed_cases(problem, timing.seed, method)
+    found: dict[str, CaseTimes] = {}
+    slow: dict[str, float] = {}
     with threads() as pool:
         coming = [
             pool.submit(
                 _prepared, timing, case, method, Random(f"{timing.seed}/{problem.id}/{index}/{place}")
             )
-            for place, case in enumerate(timed_cases(problem, timing.seed, method))
+            for place, case in enumerate(cases)
         ]
         with timing.open() as session:
             wait(coming)
             while coming:
-                prepared = coming.pop(0).result()
-                timing.progress(f"{problem.id}: timing {prepared.case.name}, process {index + 1}")
+                prepared = coming[0].result()
+                name = prepared.case.name
+                timing.progress(f"{problem.id}: timing {name}, process {index + 1}")
                 sweeps = _Sweeps(problem, session, prepared, pool)
-                found.append(sweeps.times(BLOCKS[index], WARM_SECONDS if found else HEAT_SECONDS))
-            return found, timing.look(f"at the end of process {index + 1}")
+                sweeps.heat(WARM_SECONDS if found else HEAT_SECONDS)
+                if name not in slow and (speedup := sweeps.too_slow()) is not None:
+                    slow[name] = speedup
+                    _check_reachable(target, slow, len(cases))
+                    coming.append(coming[0])
+                else:
+                    found[name] = sweeps.times(BLOCKS[index])
+                del coming[0]
+            return [found[case.name] for case in cases], timing.look(f"at the end of process {index + 1}")
+
+
+def _check_reachable(target: float, slow: Mapping[str, float], cases: int) -> None:
+    """Check that a submission whose speedups in some of its cases are ``slow`` may reach its target.
+
+    Raises:
+        _TooSlowError: it would not with ``FASTEST`` in all others.
+    """
+    most = (math.prod(slow.values()) * FASTEST ** (cases - len(slow))) ** (1 / cases)
+    if most < target:
+        seen = ", ".join(f"{name} {speedup:.2g}x" for name, speedup in slow.items())
+        raise _TooSlowError(f"too slow to go on ({seen}); does one thread, or one block, do all the work?")
 
 
 @dataclass(frozen=True)
@@ -237,7 +278,20 @@ class _Sweeps:
         self._verifier.sample(self._session, self._bases, contents, made=calls)
         return calls, seconds
 
-    def _heat(self, seconds: float) -> None:
+    def too_slow(self) -> float | None:
+        """The speedup of the best of three calls, if sweeps of none of them can be measured in a while."""
+        slots = self._plan.slots
+        baseline = self._sweep("baseline")
+        seen: list[float] = []
+        while len(seen) < ATTEMPTS:
+            sweep = slots * self._session.sweep("submission", self._contents(), 1)
+            seen.append(baseline / sweep if sweep > SLOW_SWEEP else math.inf)
+            if not seen[-1] < SLOW_SPEEDUP:
+                return None
+        return max(seen)
+
+    def heat(self, seconds: float) -> None:
+        """Run the baseline until clocks are up."""
         heated = 0.0
         while heated < seconds:
             heated += self._session.batch("baseline", [self._contents()])
@@ -250,7 +304,7 @@ class _Sweeps:
         usual = len(self._bases.inputs)
         self._bases = bases
         self._session.renew(bases.arrays)
-        self._heat(warm_up)
+        self.heat(warm_up)
         self._sweep("baseline")  # clocks have sunk meanwhile
         seconds = self._sweep("submission", sampled=True)
         self._bases = replace(bases, inputs=bases.inputs[:usual])
@@ -268,9 +322,8 @@ class _Sweeps:
                 break
         return tuple(seconds)
 
-    def times(self, blocks: int, warm_up: float) -> CaseTimes:
-        """Heat up and run the blocks, with new bases and batches at places that nobody knows."""
-        self._heat(warm_up)
+    def times(self, blocks: int) -> CaseTimes:
+        """Run the blocks, with new bases and batches at places that nobody knows."""
         for arm in ("submission", NOTHING):
             self._sweep(arm)
         pairs: list[Block] = []

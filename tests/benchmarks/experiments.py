@@ -186,7 +186,8 @@ def gradings(timing: Timing, times: int, looks: int) -> Iterator[list[CaseTimes]
             for _ in range(min(PER_PROCESS, times - process * PER_PROCESS)):
                 seen: list[CaseTimes] = []
                 while len(seen) < looks and speed.verdict([[one] for one in seen], 1.0) is None:
-                    seen.append(sweeps.times(BLOCKS[len(seen)], warm_up))
+                    sweeps.heat(warm_up)
+                    seen.append(sweeps.times(BLOCKS[len(seen)]))
                     warm_up = 0.1
                 yield seen
 
@@ -297,7 +298,7 @@ def calibrate(bench: Bench, options: argparse.Namespace) -> dict[str, Any]:
         found[entry.id] = {"handout": entry.target}
         for name, (folder, method) in VERSIONS.items():
             timing = bench.timing(problem, bench.library(folder, problem))
-            cases, _ = measuring._process(timing, 0, method)
+            cases, _ = measuring._process(timing, 0, method, 0.0)
             whole, _ = combined(cases)
             found[entry.id][name] = {
                 "speedup": math.exp(whole.estimate),

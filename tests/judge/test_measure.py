@@ -86,7 +86,7 @@ class FakeSession:
         self.device, self.random = device, Random(number)
         self.held: Sequence[Content] = ()
         self.rows: set[bytes] = set()
-        self.sweeps = 0
+        self.sweeps = self.prepared = 0
         self.fresh, self.renewals, self.warm = False, 0, False
         self.log: list[str] = []
         device.logs.append(self.log)
@@ -102,6 +102,8 @@ class FakeSession:
         if plan.method == "graph" and not self.device.captures:
             raise NotCapturedError("cudaErrorStreamCaptureUnsupported")
         self.plan, self.bases = plan, bases
+        self.speedup = self.device.speedups[self.prepared] if self.device.speedups else self.device.speedup
+        self.prepared += 1
 
     def renew(self, bases: Sequence[Arrays]) -> None:
         assert len(bases) == self.plan.slots
@@ -112,7 +114,7 @@ class FakeSession:
         self.warm = False
 
     def time(self, arm: str) -> float:
-        base = {"baseline": 1e-2, "stream": 0.9e-3, "nothing": 0.0, "submission": 1e-2 / self.device.speedup}
+        base = {"baseline": 1e-2, "stream": 0.9e-3, "nothing": 0.0, "submission": 1e-2 / self.speedup}
         return base[arm] * math.exp(self.random.gauss(0, 0.002))
 
     def remembered(self, contents: Sequence[Content]) -> float:
@@ -131,8 +133,9 @@ class FakeSession:
             assert arm == "submission"
             self.held = contents
             self.log.append(f"the first {calls}")
+            loading = 0.0 if self.device.stops else self.device.loads
             self.device.stops.append(calls)
-            return self.time(arm) / self.device.lie * (1 if self.device.prepares else calls / SLOTS)
+            return loading + self.time(arm) / self.device.lie * (1 if self.device.prepares else calls / SLOTS)
         self.device.seen.append(tuple(contents))
         self.log.append(arm)
         self.held = contents
@@ -181,12 +184,13 @@ class FakeDevice:
     l2_bytes = SLOTS * 8 * N // 5
 
     def __init__(self, speedup: float = 10, **traits: object) -> None:
-        self.speedup = speedup
+        self.speedup: float = speedup
+        self.speedups: list[float] = []  # of one case after the other, as they are prepared
         self.lie, self.spoils, self.lazy = 1.0, N, False
         self.shown, self.slowdowns, self.interrupted = True, (), False
         self.captures, self.replays, self.dies, self.stumbles = True, False, False, False
         self.remembers, self.works, self.pads = False, math.inf, 1.0
-        self.merges, self.prepares, self.sleeps = False, False, False
+        self.merges, self.prepares, self.sleeps, self.loads = False, False, False, 0.0
         self.status = Status.CRASHED
         self.__dict__.update(traits)
         self.methods: list[str] = []
@@ -209,9 +213,11 @@ class FakeDevice:
         return FakeSession(self, self.opened)
 
 
-def run(device: FakeDevice, target: float = 5.0, memory: Memory = Memory.DEVICE) -> Measured:
+def run(
+    device: FakeDevice, target: float = 5.0, memory: Memory = Memory.DEVICE, problem: Problem = PROBLEM
+) -> Measured:
     baseline = {Path("generic.so"): ("baseline_map",)}
-    timing = Timing(PROBLEM, device.l2_bytes, device.open, baseline, 1, 10, device.progress, device.look)  # type: ignore[arg-type]
+    timing = Timing(problem, device.l2_bytes, device.open, baseline, 1, 10, device.progress, device.look)  # type: ignore[arg-type]
     measured = measure(timing, target, memory)
     assert device.opened == device.closed
     return measured
@@ -238,6 +244,38 @@ def test_a_slow_kernel_fails_and_a_borderline_one_is_measured_four_times() -> No
     border = FakeDevice(5.0)
     assert run(border).performance.verdict is Verdict.AMBIGUOUS
     assert border.opened == 4
+
+
+def several(cases: int) -> Problem:
+    """The problem with so many timing cases."""
+    return replace(
+        PROBLEM,
+        timing_cases=lambda seed: tuple(
+            Case(f"case {number}", "all", {"n": N}, "normal", seed + number) for number in range(cases)
+        ),
+    )
+
+
+def test_a_kernel_that_would_take_hours_fails_as_soon_as_it_cannot_pass() -> None:
+    device = FakeDevice(1 / 150)
+    performance = run(device, target=6.5, problem=several(4)).performance
+    assert performance.verdict is Verdict.FAIL
+    assert "too slow to go on (case 0 0.0067x, case 1 0.0067x)" in performance.message
+    assert device.stops == [1] * 6
+    assert device.opened == 1
+
+
+def test_one_case_that_takes_hours_comes_last_where_the_others_may_outweigh_it() -> None:
+    device = FakeDevice(speedups=[10, 1 / 150, 9, 1 / 150])
+    performance = run(device, target=0.5, problem=several(3)).performance
+    assert performance.verdict is Verdict.PASS
+    assert [case.name for case in performance.cases] == ["case 0", "case 1", "case 2"]
+    assert [case.speedup for case in performance.cases] == pytest.approx([10, 1 / 150, 9], rel=0.01)
+
+
+@pytest.mark.parametrize("device", [FakeDevice(1 / 80), FakeDevice(10, loads=30.0)])
+def test_a_slow_kernel_or_first_call_is_measured(device: FakeDevice) -> None:
+    assert run(device, target=0.5).performance.speedup == pytest.approx(device.speedup, rel=0.01)
 
 
 def test_contents_change_places_and_batch_lengths_vary() -> None:
@@ -426,7 +464,7 @@ def test_nobody_knows_when_a_sweep_ends_before_its_last_call() -> None:
     device = FakeDevice(10)
     run(device)
     run(device)
-    assert len(device.stops) == 4 * STOPS
+    assert len(device.stops) == 4 * (1 + STOPS)  # at first one call is tried
     assert set(device.stops) <= set(range(1, SLOTS // 2 + 1))
     assert len(set(device.stops)) > 3
     assert device.stops.count(1) >= 4 * STOPS // 2
