@@ -56,10 +56,11 @@ def hints(counts: Iterable[LineCount]) -> tuple[Hint, ...]:
                 "spread the addresses of a warp over the 32 banks",
             )
         if line.lanes < IDLE * 32 * line.instructions and line.instructions > 5 * SHARE * total:
+            lanes = max(1.0, line.lanes / line.instructions)  # instructions that a condition skips have none
             say(
                 line.instructions - line.lanes / 32,
                 line,
-                f"only {line.lanes / line.instructions:.3g} of 32 threads of a warp work here on average",
+                f"only {lanes:.3g} of 32 threads of a warp work here on average",
             )
     found.sort(key=lambda pair: (-pair[0], pair[1].file, pair[1].line, pair[1].message))
     return tuple(hint for _, hint in found[:MOST])

@@ -48,6 +48,11 @@ def test_bank_conflicts_and_idle_lanes_are_told_apart() -> None:
     assert "only 1 of 32 threads" in messages[1]
 
 
+def test_no_line_keeps_less_than_one_thread_busy() -> None:
+    (hint,) = hints([count(lanes=97)])
+    assert "only 1 of 32 threads" in hint.message
+
+
 def test_lines_that_hardly_run_are_left_out_and_the_worst_come_first() -> None:
     rare = count(line=99, instructions=10, lanes=320, global_sectors=40_000)
     lines = [count(line=n, instructions=1000, lanes=32_000, global_sectors=1000 * n) for n in range(1, 12)]
