@@ -219,7 +219,7 @@ def _verdicts(bench: Bench, options: argparse.Namespace, share: float, looks: in
                 }
                 options.save(found)
                 if options.late():
-                    break
+                    return found
     return found
 
 
@@ -235,6 +235,8 @@ def border(bench: Bench, options: argparse.Namespace) -> dict[str, Any]:
     """Whole gradings, fresh processes and all, with the kernel's own speedup as target."""
     found: dict[str, Any] = {}
     for problem_id in options.problem:
+        if options.late():
+            break
         problem = one_shape(problem_id, options.size or "large")
         timing = bench.timing(problem, bench.library(REFERENCE, problem))
         target = None
