@@ -9,13 +9,7 @@ struct Piece {
 };
 
 constexpr int THREADS = 256, WORDS_PER_THREAD = 8, MOST_BLOCKS = 1024;
-constexpr uint64_t LEAST_NANOSECONDS = 100'000;  // small sets are in place before the host has launched the sweep
-
-__device__ uint64_t nanoseconds() {
-  uint64_t now;
-  asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
-  return now;
-}
+constexpr long long LEAST_CYCLES = 200'000;  // 100 us: small sets are in place before the host has launched the sweep
 
 template <typename Word>
 __device__ void put(const Piece& piece, Word fill) {
@@ -30,7 +24,7 @@ __device__ void put(const Piece& piece, Word fill) {
 
 // One row of blocks per piece, with the widest accesses that its alignment allows.
 __global__ void __launch_bounds__(THREADS) ker_restore(const Piece* pieces) {
-  const uint64_t began = nanoseconds();
+  const long long began = clock64();
   const Piece piece = pieces[blockIdx.y];
   const uint64_t together = piece.to | piece.from | piece.bytes;
   if (together % sizeof(uint4) == 0) {
@@ -41,7 +35,7 @@ __global__ void __launch_bounds__(THREADS) ker_restore(const Piece* pieces) {
     put(piece, uint8_t{0xFF});
   }
   if (blockIdx.x + blockIdx.y + threadIdx.x == 0) {
-    while (nanoseconds() - began < LEAST_NANOSECONDS) {}
+    while (clock64() - began < LEAST_CYCLES) {}
   }
 }
 
