@@ -395,7 +395,7 @@ extern "C" void launch_layernorm(float* ln_res, float* vars, float* means, const
         ln_res, vars, means, inp, scale, bias, batch_size, hidden_dim, 1.0f / hidden_dim);
   };
   if (hidden_dim == PAIR_COLUMNS && batch_size >= MANY_ROWS)
-    ker_layer_norm_pairs<<<blocks_for(batch_size, PAIR_THREADS / 16), PAIR_THREADS, 0, stream>>>(
+    ker_layer_norm_pairs<<<blocks_for(batch_size, PAIR_THREADS / 32 * 2), PAIR_THREADS, 0, stream>>>(
         ln_res, vars, means, inp, scale, bias, batch_size);
   else if (hidden_dim <= 32) launch(Bucket<8, 1>{});
   else if (hidden_dim <= 128) launch(Bucket<32, 1>{});
