@@ -216,7 +216,7 @@ class Runner:
         except MalformedError as error:
             self._ended = RunnerError(Status.UNTRUSTED, f"forged channel: {error}", _printed(self._end()))
         except ExpiredError:
-            message = f"no answer within {seconds:g} s: an endless loop or a deadlock?"
+            message = f"no answer within {seconds:g} s: an endless loop, a deadlock, or far too slow?"
             self._ended = RunnerError(Status.TIMEOUT, message, _printed(self._end()))
         except ClosedError:
             self._ended = ended(self._running.wait(GONE_SECONDS) or self._end())
