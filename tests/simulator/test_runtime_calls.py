@@ -22,6 +22,7 @@ HONEST = (
     "host_functions",
     "graphs",
     "graphs_that_allocate",
+    "pools",
     "threads",
 )
 

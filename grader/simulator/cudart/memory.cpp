@@ -253,11 +253,11 @@ CUDART_API Error cudaMallocAsync(void** pointer, std::size_t bytes, Stream strea
 CUDART_API Error cudaMallocAsync_ptsz(void** pointer, std::size_t bytes, Stream stream) {
   return allocate_async("cudaMallocAsync", pointer, bytes, per_thread(stream));
 }
-CUDART_API Error cudaMallocFromPoolAsync(void** pointer, std::size_t bytes, void*, Stream stream) {
-  return allocate_async(__func__, pointer, bytes, stream);
+CUDART_API Error cudaMallocFromPoolAsync(void** pointer, std::size_t bytes, void* pool, Stream stream) {
+  return pool == nullptr ? remember(sim::invalid_value) : allocate_async(__func__, pointer, bytes, stream);
 }
-CUDART_API Error cudaMallocFromPoolAsync_ptsz(void** pointer, std::size_t bytes, void*, Stream stream) {
-  return allocate_async("cudaMallocFromPoolAsync", pointer, bytes, per_thread(stream));
+CUDART_API Error cudaMallocFromPoolAsync_ptsz(void** pointer, std::size_t bytes, void* pool, Stream stream) {
+  return cudaMallocFromPoolAsync(pointer, bytes, pool, per_thread(stream));
 }
 CUDART_API Error cudaFree(void* pointer) { return release(__func__, pointer, false); }
 CUDART_API Error cudaFreeHost(void* pointer) { return release(__func__, pointer, true); }
@@ -265,14 +265,6 @@ CUDART_API Error cudaFreeAsync(void* pointer, Stream stream) { return release_as
 CUDART_API Error cudaFreeAsync_ptsz(void* pointer, Stream stream) {
   return release_async("cudaFreeAsync", pointer, per_thread(stream));
 }
-
-CUDART_API Error cudaDeviceGetDefaultMemPool(void** pool, int) {
-  *pool = pool;  // one pool; its settings change no result, so that any handle does
-  return sim::success;
-}
-CUDART_API Error cudaDeviceGetMemPool(void** pool, int device) { return cudaDeviceGetDefaultMemPool(pool, device); }
-CUDART_API Error cudaMemPoolSetAttribute(void*, int, void*) { return sim::success; }
-CUDART_API Error cudaMemPoolTrimTo(void*, std::size_t) { return sim::success; }
 
 // Pageable memory stays where it is: copies work with it, kernels do not.
 CUDART_API Error cudaHostRegister(void* pointer, std::size_t, unsigned) {

@@ -1,4 +1,5 @@
 // What programs do with the CUDA runtime. Each function returns 0, or the line of the first check that failed.
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -291,6 +292,44 @@ int graphs_that_allocate() {
   CHECK(first(data, on) == 27);
   OK(cudaGraphExecDestroy(executable));
   OK(cudaGraphDestroy(graph));
+  return 0;
+}
+
+// A pool of one's own, which may be the device's for a while.
+int pools() {
+  cudaMemPool_t device, own, current;
+  OK(cudaDeviceGetDefaultMemPool(&device, 0));
+  cudaMemPoolProps properties = {};
+  properties.allocType = cudaMemAllocationTypePinned;
+  properties.location.type = cudaMemLocationTypeDevice;
+  OK(cudaMemPoolCreate(&own, &properties));
+  std::uint64_t threshold = 1 << 20, kept = 0;
+  OK(cudaMemPoolSetAttribute(own, cudaMemPoolAttrReleaseThreshold, &threshold));
+  OK(cudaMemPoolGetAttribute(own, cudaMemPoolAttrReleaseThreshold, &kept));
+  CHECK(kept == threshold);
+  int reuses = 0;
+  OK(cudaMemPoolGetAttribute(own, cudaMemPoolReuseAllowOpportunistic, &reuses));
+  CHECK(reuses == 1);
+
+  cudaStream_t on = stream();
+  float *a, *b;
+  OK(cudaMallocFromPoolAsync(&a, sizeof host, own, on));
+  CHECK(cudaMallocFromPoolAsync(&b, sizeof host, nullptr, on) == cudaErrorInvalidValue);
+  CHECK(cudaGetLastError() == cudaErrorInvalidValue);
+  OK(cudaDeviceSetMemPool(0, own));
+  OK(cudaDeviceGetMemPool(&current, 0));
+  CHECK(current == own && own != device);
+  OK(cudaMallocAsync(&b, sizeof host, on));
+  fill<<<8, 128, 0, on>>>(a, n, 2);
+  OK(cudaMemcpyAsync(b, a, sizeof host, cudaMemcpyDeviceToDevice, on));
+  OK(cudaFreeAsync(a, on));
+  CHECK(first(b, on) == 2);
+  OK(cudaFreeAsync(b, on));
+  OK(cudaStreamSynchronize(on));
+  OK(cudaMemPoolTrimTo(own, 0));
+  OK(cudaMemPoolDestroy(own));
+  OK(cudaDeviceGetMemPool(&current, 0));
+  CHECK(current == device);
   return 0;
 }
 
