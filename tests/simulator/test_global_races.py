@@ -70,6 +70,42 @@ __global__ void too_late(float* p, int* flag) {
   }
 }
 
+// What a block has read may be overwritten by who hears that it has, without a fence; what it wrote may not.
+__global__ void read_and_told(float* p, int* flag) {
+  const int t = threadIdx.x;
+  if (blockIdx.x == 0) {
+    const int bad = __syncthreads_or(p[t] > 5000);
+    if (t == 0) *static_cast<volatile int*>(flag) = 1 + bad;
+  } else {
+    while (*static_cast<volatile int*>(flag) == 0) {}
+    p[t] = 7;
+  }
+}
+
+__global__ void told_and_read(float* p, int* flag) {
+  const int t = threadIdx.x;
+  if (blockIdx.x == 0) {
+    if (t == 0) *static_cast<volatile int*>(flag) = 1;
+    __syncwarp();
+    if (p[t] > 5000) *flag = 2;  // told_and_read
+  } else {
+    while (*static_cast<volatile int*>(flag) == 0) {}
+    p[t] = 7;  // told_and_read
+  }
+}
+
+__global__ void written_and_told(float* p, int* flag) {
+  const int t = threadIdx.x;
+  if (blockIdx.x == 0) {
+    p[t] = 7;  // written_and_told
+    __syncwarp();
+    if (t == 0) *static_cast<volatile int*>(flag) = 1;
+  } else {
+    while (*static_cast<volatile int*>(flag) == 0) {}
+    p[t] = 8;  // written_and_told
+  }
+}
+
 // Through the read-only cache: what is written before it is read, by whom else ever, is stale there.
 __global__ void own_word_back(float* p, int* flag) {
   const int n = blockIdx.x * 32 + threadIdx.x;
@@ -131,6 +167,9 @@ FUNCTION(halves_of_a_warp, 32)
 FUNCTION(halves_that_meet, 8)
 FUNCTION(handed_over, 2)
 FUNCTION(too_late, 2)
+FUNCTION(read_and_told, 2)
+FUNCTION(told_and_read, 2)
+FUNCTION(written_and_told, 2)
 FUNCTION(own_word_back, 64)
 FUNCTION(row_back, 64)
 FUNCTION(counted, 64)
@@ -147,7 +186,9 @@ def library(nvcc: Compile) -> Path:
 
 
 @pytest.mark.parametrize("options", EVERY_WAY)
-@pytest.mark.parametrize("kernel", ["rows_of_their_own", "halves_of_a_warp", "handed_over", "in_place"])
+@pytest.mark.parametrize(
+    "kernel", ["rows_of_their_own", "halves_of_a_warp", "handed_over", "read_and_told", "in_place"]
+)
 def test_blocks_that_share_pages_and_no_words_do_not_race(
     kernel: str, options: Options, library: Path
 ) -> None:

@@ -4,7 +4,8 @@
 // wrote it and some blocks that read it, each with its words; when that does not tell what happened to each word, records
 // are kept per word of 4 bytes. Two accesses are ordered if the first block has executed a
 // fence since, and the second block has since looked at what others publish (an atomic, volatile or acquiring access):
-// coarser than the memory model, so that a correct program is never accused. Neighbouring bytes in one word are not told
+// coarser than the memory model, so that a correct program is never accused. A volatile or relaxed store is as good as a
+// fence to what its block has read: CUB's scans tell others so how much they have taken in, who then write over it. Neighbouring bytes in one word are not told
 // apart if written by plain byte stores of different blocks, so those are left alone.
 #include <sys/mman.h>
 
@@ -88,6 +89,7 @@ struct GlobalRaces {
   bool threads = false;
   std::atomic<std::uint32_t> time{1};
   std::vector<std::atomic<std::uint32_t>> fenced;  // per block
+  std::vector<std::atomic<std::uint32_t>> told;    // per block: its last fence or volatile store
   std::mutex mutex;                               // of the list of details
   std::deque<std::array<Detail, details_at_once>> details;  // kept from launch to launch
   std::size_t details_in_use = 0;
@@ -113,10 +115,11 @@ void begin_launch(GlobalRaces& r, const LaunchState& launch) {
   r.time = 1;
   r.details_in_use = 0;
   r.fenced = std::vector<std::atomic<std::uint32_t>>(launch.blocks);
+  r.told = std::vector<std::atomic<std::uint32_t>>(launch.blocks);
 }
 
 void fence_global(Warp& w) {
-  if (GlobalRaces* r = w.worker->launch.races) r->fenced[w.block->number] = ++r->time;
+  if (GlobalRaces* r = w.worker->launch.races) r->told[w.block->number] = r->fenced[w.block->number] = ++r->time;
 }
 
 bool silent(const Access& a, unsigned lane) {
@@ -144,11 +147,12 @@ struct Checker {
   GlobalRaces& r;
   Touch me;
 
-  // Whether its block has executed a fence since. The time moves with every fence of any block.
-  bool fenced(const Touch& touch) const { return touch.time != me.time && r.fenced[touch.block - 1] > touch.time; }
-  bool conflicts(const Touch& other, unsigned lane) const {
+  using Times = std::vector<std::atomic<std::uint32_t>>;
+  // Whether its block has done since what these are the times of, each of which moves the time for all.
+  bool has_since(const Times& times, const Touch& touch) const { return touch.time != me.time && times[touch.block - 1] > touch.time; }
+  bool conflicts(const Touch& other, const Times& published, unsigned lane) const {
     if (other.block == 0 || other.block == me.block || (other.atomic && me.atomic)) return false;
-    if (fenced(other) && w.block->looked > other.time) return false;
+    if (has_since(published, other) && w.block->looked > other.time) return false;
     return !silent(a, lane);
   }
   std::string line(std::uint32_t site) const { return " (line " + std::to_string(w.worker->launch.place(site).line) + ")"; }
@@ -180,16 +184,16 @@ struct Checker {
   }
 
   void on_word(Word& word, unsigned lane) {
-    if (conflicts(word.writer, lane)) {
+    if (conflicts(word.writer, r.fenced, lane)) {
       report(word.writer, true, lane);
-    } else if (conflicts(word.updater, lane)) {
+    } else if (conflicts(word.updater, r.fenced, lane)) {
       report(word.updater, true, lane);
     } else if (const Touch& written = word.writer.block ? word.writer : word.updater; i.read_only && written.block) {
       report_stale(written.site, lane);
     }
     if (a.write) {
       for (const Touch& reader : {word.reader, word.other_reader}) {
-        if (!conflicts(reader, lane)) continue;
+        if (!conflicts(reader, r.told, lane)) continue;
         report(reader, false, lane);
         break;
       }
@@ -203,7 +207,7 @@ struct Checker {
   // One record has one time and one kind of access for all its words: it may take another access only if nothing that
   // it says of its words becomes wrong.
   bool absorbs(const Touch& record, std::uint32_t recorded, std::uint32_t words) const {
-    return (record.atomic == me.atomic && r.fenced[me.block - 1] <= record.time) || (recorded & ~words) == 0;
+    return (record.atomic == me.atomic && r.told[me.block - 1] <= record.time) || (recorded & ~words) == 0;
   }
   bool extend(Record& record, std::uint32_t words) const {
     if (!absorbs(record.touch, record.words, words)) return false;
@@ -212,11 +216,11 @@ struct Checker {
     return true;
   }
   static std::span<Record> readers(Segment& s) { return {s.readers.data(), s.reader_count.load(std::memory_order_acquire)}; }
-  // Words that have two readers without a fence since: that suffices, as every writer is another block than one of them.
+  // Words that have two readers who have told nobody since: that suffices, as every writer is another block than one of them.
   std::uint32_t read_twice(Segment& s) const {
     std::uint32_t once = 0, twice = 0;
     for (const Record& record : readers(s)) {
-      if (record.touch.atomic || fenced(record.touch)) continue;
+      if (record.touch.atomic || has_since(r.told, record.touch)) continue;
       twice |= once & record.words;
       once |= record.words;
     }
@@ -316,7 +320,7 @@ struct Checker {
       page.launch.store(r.launch, std::memory_order_release);
     }
     if (page.shared.load(std::memory_order_relaxed)) return false;
-    if (page.block != me.block || me.atomic || r.fenced[me.block - 1] > page.time) {
+    if (page.block != me.block || me.atomic || r.told[me.block - 1] > page.time) {
       share(page, n * segments_per_page);
       return false;
     }
@@ -532,7 +536,8 @@ void check_global(Warp& w, const Instruction& i, const Access& a, const Rows& ro
   // What a look sees is older than the block's next access, but perhaps not older than this check before it.
   if (i.is_volatile || w.block->looking) w.block->looked = r->time.load();
   w.block->looking = i.is_volatile;
-  if (i.is_volatile && a.write && i.target == 1) r->fenced[block] = ++r->time;
+  if (i.is_volatile && a.write && i.target == 1) r->told[block] = r->fenced[block] = ++r->time;
+  else if (i.is_volatile && a.write && !a.atomic) r->told[block] = ++r->time;
   if (a.write && a.size < 4) return;
   Touch me;
   me.block = block + 1;

@@ -1,0 +1,45 @@
+// What programs have CUB and thrust do. Each function returns 0 if the result is right.
+#include <algorithm>
+#include <thrust/execution_policy.h>
+#include <thrust/unique.h>
+#include <vector>
+
+static const int n = 20000;  // several blocks of each kernel
+
+static std::vector<int> numbers() {
+  std::vector<int> list(n);
+  unsigned state = 12345;
+  for (int& x : list) x = static_cast<int>((state = state * 1664525u + 1013904223u) >> 30);
+  return list;
+}
+static int* on_device(const std::vector<int>& host) {
+  int* device;
+  cudaMalloc(&device, host.size() * sizeof(int));
+  cudaMemcpy(device, host.data(), host.size() * sizeof(int), cudaMemcpyHostToDevice);
+  return device;
+}
+static int differs(const int* begin, const int* end, const std::vector<int>& expected) {
+  std::vector<int> got(end - begin);
+  if (const auto error = cudaMemcpy(got.data(), begin, got.size() * sizeof(int), cudaMemcpyDeviceToHost)) return error;
+  return got != expected;
+}
+
+extern "C" {
+
+// Blocks write over what those before them have read, of which they hear without a fence.
+int unique_in_place() {
+  auto expected = numbers();
+  int* data = on_device(expected);
+  expected.erase(std::unique(expected.begin(), expected.end()), expected.end());
+  return differs(data, thrust::unique(thrust::device, data, data + n), expected);
+}
+
+int unique_copied() {
+  auto expected = numbers();
+  const int* data = on_device(expected);
+  int* copied = on_device(expected);
+  expected.erase(std::unique(expected.begin(), expected.end()), expected.end());
+  return differs(copied, thrust::unique_copy(thrust::device, data, data + n, copied), expected);
+}
+
+}
