@@ -1,6 +1,7 @@
 // What programs have CUB and thrust do. Each function returns 0 if the result is right.
 #include <algorithm>
 #include <thrust/execution_policy.h>
+#include <thrust/sort.h>
 #include <thrust/unique.h>
 #include <vector>
 
@@ -24,6 +25,10 @@ static int differs(const int* begin, const int* end, const std::vector<int>& exp
   return got != expected;
 }
 
+struct Later {
+  __host__ __device__ bool operator()(int a, int b) const { return a > b; }
+};
+
 extern "C" {
 
 // Blocks write over what those before them have read, of which they hear without a fence.
@@ -40,6 +45,15 @@ int unique_copied() {
   int* copied = on_device(expected);
   expected.erase(std::unique(expected.begin(), expected.end()), expected.end());
   return differs(copied, thrust::unique_copy(thrust::device, data, data + n, copied), expected);
+}
+
+// A merge sort, whose launches may begin early, and which looks at the key behind its last one.
+int sorted_by_a_comparator() {
+  auto expected = numbers();
+  int* data = on_device(expected);
+  std::sort(expected.begin(), expected.end(), Later{});
+  thrust::sort(thrust::device, data, data + n, Later{});
+  return differs(data, data + n, expected);
 }
 
 }

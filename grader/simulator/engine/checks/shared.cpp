@@ -250,7 +250,7 @@ void check_written(Warp& w, const Instruction& i, const Access& a, unsigned peri
       std::uint32_t four;
       std::memcpy(&four, at, sizeof four);
       if (a.size == 4 ? four == 0x01010101 : !std::memchr(at, 0, a.size)) continue;
-      if (!launch.faulted && !launch.seen("uninit_shared", i.site)) {
+      if (!launch.faulted && !launch.place(i.site).reads_ahead && !launch.seen("uninit_shared", i.site)) {
         launch.report("initcheck", "uninit_shared", i.site,
                       name_thread(launch, *w.block, w.number, l) + " reads " + std::to_string(a.size) + " bytes of shared memory at byte " + std::to_string(a.address[l]) +
                           " that no thread of the block has written");

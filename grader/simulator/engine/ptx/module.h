@@ -70,6 +70,7 @@ struct Function {
 struct Place {
   std::string_view file;
   std::uint32_t line = 0;
+  bool reads_ahead = false;  // of CUB's merge, which loads the key behind its last one and makes nothing of it
 };
 
 struct Module {
