@@ -14,7 +14,15 @@ def library(nvcc: Compile) -> Path:
 
 
 @pytest.mark.parametrize("options", EVERY_WAY)
-@pytest.mark.parametrize("function", ["unique_in_place", "unique_copied", "sorted_by_a_comparator"])
+@pytest.mark.parametrize(
+    "function",
+    [
+        "unique_in_place",
+        "unique_copied",
+        "sorted_by_a_comparator",
+        "many_reduced_by_key",
+    ],
+)
 def test_libraries_run_right_and_clean(function: str, options: Options, library: Path) -> None:
     with Simulator(options) as simulator:
         simulator.load(library)

@@ -243,6 +243,12 @@ void Worker::run() {
   const std::size_t warps = (launch.threads_per_block + 31) / 32;
   const std::size_t block_bytes = warps * (launch.program.functions[0].frame_bytes + 4096) + 8 * std::size_t{launch.shared_size};
   const std::size_t most_resident = std::max<std::size_t>(resident_bytes / block_bytes, 64);
+  // Whoever waits for blocks of smaller numbers, as CUB's scans do, must not keep those from starting: of more blocks than
+  // can wait at a time, the first ones come first in any order.
+  const auto in_order = [&](std::uint64_t n) {
+    const std::uint64_t first = n / most_resident * most_resident;
+    return first + ordered(n - first, std::min<std::uint64_t>(most_resident, launch.blocks - first), launch.options);
+  };
   unsigned waited = 0;  // slices, one after the other
   std::uint64_t next = 0, end = 0;  // of the blocks that are this worker's to start
   while (!launch.stop) {
@@ -250,7 +256,7 @@ void Worker::run() {
     if (waiting.size() < most_resident || launch.launch.cooperative) {
       // One that keeps blocks waiting takes no more than it can start: others may wait for those that it would hold.
       if (next == end) std::tie(next, end) = launch.take_blocks(waiting.empty() ? most_at_once : 1);
-      if (next < end) block = start(ordered(next++, launch.blocks, launch.options));
+      if (next < end) block = start(in_order(next++));
     }
     if (!block) {
       if (waiting.empty()) return;

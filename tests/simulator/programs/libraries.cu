@@ -1,6 +1,10 @@
 // What programs have CUB and thrust do. Each function returns 0 if the result is right.
 #include <algorithm>
 #include <thrust/execution_policy.h>
+#include <thrust/iterator/counting_iterator.h>
+#include <thrust/iterator/discard_iterator.h>
+#include <thrust/iterator/transform_iterator.h>
+#include <thrust/reduce.h>
 #include <thrust/sort.h>
 #include <thrust/unique.h>
 #include <vector>
@@ -25,6 +29,22 @@ static int differs(const int* begin, const int* end, const std::vector<int>& exp
   return got != expected;
 }
 
+struct Moments {
+  float count, mean, squares;
+};
+struct Together {
+  __host__ __device__ Moments operator()(const Moments& a, const Moments& b) const {
+    const float count = a.count + b.count, apart = b.mean - a.mean;
+    return {count, a.mean + apart * (b.count / count), a.squares + b.squares + apart * apart * (a.count * b.count / count)};
+  }
+};
+struct One {
+  __host__ __device__ Moments operator()(int) const { return {1, 1.5f, 0}; }
+};
+struct Row {
+  int columns;
+  __host__ __device__ int operator()(int i) const { return i / columns; }
+};
 struct Later {
   __host__ __device__ bool operator()(int a, int b) const { return a > b; }
 };
@@ -54,6 +74,21 @@ int sorted_by_a_comparator() {
   std::sort(expected.begin(), expected.end(), Later{});
   thrust::sort(thrust::device, data, data + n, Later{});
   return differs(data, data + n, expected);
+}
+
+// More blocks than can wait at a time, each for those before it.
+int many_reduced_by_key() {
+  const int rows = 1200, columns = 256;
+  Moments* sums;
+  cudaMalloc(&sums, rows * sizeof(Moments));
+  const auto index = thrust::counting_iterator<int>(0);
+  const auto row = thrust::make_transform_iterator(index, Row{columns});
+  const auto values = thrust::make_transform_iterator(index, One{});
+  thrust::reduce_by_key(thrust::device, row, row + rows * columns, values, thrust::make_discard_iterator(), sums,
+                        thrust::equal_to<int>(), Together{});
+  std::vector<Moments> got(rows);
+  if (const auto error = cudaMemcpy(got.data(), sums, rows * sizeof(Moments), cudaMemcpyDeviceToHost)) return error;
+  return std::any_of(got.begin(), got.end(), [](const Moments& m) { return m.count != columns || m.mean != 1.5f; });
 }
 
 }
