@@ -112,7 +112,7 @@ struct Access {
   Address low = 0, high = 0;  // over all active lanes, high exclusive
   alignas(64) Address address[lane_count];
   const std::byte* value[4] = {};  // of a store: the lanes of each element
-  std::uint32_t element = 0;       // bytes of an element of `value`
+  std::uint32_t element = 0;       // bytes of an element, not of atomics
 };
 
 // Out of the ordinary: bounds or alignment do not hold for the region at hand. Looks at each lane, reports and ends the

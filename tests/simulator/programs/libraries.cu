@@ -1,6 +1,8 @@
 // What programs have CUB and thrust do. Each function returns 0 if the result is right.
 #include <algorithm>
+#include <thrust/device_ptr.h>
 #include <thrust/execution_policy.h>
+#include <thrust/extrema.h>
 #include <thrust/iterator/counting_iterator.h>
 #include <thrust/iterator/discard_iterator.h>
 #include <thrust/iterator/transform_iterator.h>
@@ -74,6 +76,13 @@ int sorted_by_a_comparator() {
   std::sort(expected.begin(), expected.end(), Later{});
   thrust::sort(thrust::device, data, data + n, Later{});
   return differs(data, data + n, expected);
+}
+
+// Its partial results are pairs with bytes between their members.
+int largest() {
+  const auto host = numbers();
+  const int* data = on_device(host);
+  return *thrust::max_element(thrust::device, thrust::device_pointer_cast(data), thrust::device_pointer_cast(data) + n) != 3;
 }
 
 // More blocks than can wait at a time, each for those before it.

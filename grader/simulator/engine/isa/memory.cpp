@@ -59,7 +59,6 @@ template <class T, int N, Space S> SIM_INLINE void store_to(Warp& w, const Instr
   for (int n = 0; n < N; ++n) s[n] = at<T>(w, i.o[n]);
   if (S != Space::local && w.watched) {
     a.write = true;
-    a.element = sizeof(T);
     for (int n = 0; n < N; ++n) a.value[n] = reinterpret_cast<const std::byte*>(s[n]);
     watch(w, i, a);
   }
@@ -82,6 +81,7 @@ template <class T, int N, Space S, bool Store> void transfer(Warp& w, const Inst
   Access a;
   read_addresses(w, i, i.o[N], a.address);
   a.size = sizeof(T) * N;
+  a.element = sizeof(T);
   a.mask = mask;
   if constexpr (S != Space::generic) {
     if constexpr (Store) store_to<T, N, S>(w, i, a); else load_from<T, N, S>(w, i, a);
@@ -108,6 +108,7 @@ template <u32 Size> void copy_to_shared(Warp& w, const Instruction& i, Mask mask
     if (bytes[l] && mask & lane_bit[l]) reading |= lane_bit[l];
   }
   from.size = to.size = Size;
+  from.element = to.element = 4;
   if (reading) {
     from.mask = reading;
     if (!allowed<Space::global>(w, i, from)) return;
@@ -123,7 +124,6 @@ template <u32 Size> void copy_to_shared(Warp& w, const Instruction& i, Mask mask
   if (!to.mask || !allowed<Space::shared>(w, i, to)) return;
   if (w.watched) {
     to.write = true;
-    to.element = 4;
     for (u32 n = 0; n < Size / 4; ++n) to.value[n] = value[n];
     watch(w, i, to);
     copied(w, i, to);
