@@ -20,6 +20,7 @@ def library(nvcc: Compile) -> Path:
         "unique_in_place",
         "unique_copied",
         "sorted_by_a_comparator",
+        "united",
         "largest",
         "many_reduced_by_key",
     ],

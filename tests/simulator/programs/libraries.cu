@@ -7,6 +7,7 @@
 #include <thrust/iterator/discard_iterator.h>
 #include <thrust/iterator/transform_iterator.h>
 #include <thrust/reduce.h>
+#include <thrust/set_operations.h>
 #include <thrust/sort.h>
 #include <thrust/unique.h>
 #include <vector>
@@ -76,6 +77,15 @@ int sorted_by_a_comparator() {
   std::sort(expected.begin(), expected.end(), Later{});
   thrust::sort(thrust::device, data, data + n, Later{});
   return differs(data, data + n, expected);
+}
+
+// It looks at the key behind its last one, too.
+int united() {
+  auto expected = numbers();
+  std::sort(expected.begin(), expected.end());
+  const int* data = on_device(expected);
+  int* both = on_device(expected);
+  return differs(both, thrust::set_union(thrust::device, data, data + n, data, data + n, both), expected);
 }
 
 // Its partial results are pairs with bytes between their members.

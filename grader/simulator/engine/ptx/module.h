@@ -70,7 +70,7 @@ struct Function {
 struct Place {
   std::string_view file;
   std::uint32_t line = 0;
-  bool reads_ahead = false;  // of CUB's merge, which loads the key behind its last one and makes nothing of it
+  bool reads_ahead = false;  // what it reads beyond what is there, it does not use
 };
 
 struct Module {

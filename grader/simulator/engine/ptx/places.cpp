@@ -13,6 +13,11 @@ bool of_toolkit(std::string_view path) {
   return std::any_of(marks.begin(), marks.end(), [&](auto mark) { return path.find(mark) != path.npos; });
 }
 
+// Merges of CUB and thrust load the key behind the last one and make nothing of it.
+bool of_a_merge(std::string_view path) {
+  return path.ends_with("/cub/block/block_merge_sort.cuh") || path.ends_with("/thrust/system/cuda/detail/set_operations.h");
+}
+
 }  // namespace
 
 void Places::enter_function() {
@@ -55,7 +60,7 @@ std::vector<Place> Places::resolve() const {
     };
     const Frame* best = &inner;
     while (best->parent && of_toolkit(path(*best))) best = &frames_[best->parent];
-    result.push_back({path(*best), best->line, path(inner).ends_with("/cub/block/block_merge_sort.cuh")});
+    result.push_back({path(*best), best->line, of_a_merge(path(inner))});
   }
   return result;
 }
