@@ -70,6 +70,20 @@ __global__ void too_late(float* p, int* flag) {
   }
 }
 
+__global__ void fenced_for_its_block(float* p, int* flag) {
+  const int t = threadIdx.x;
+  if (blockIdx.x == 0) {
+    p[t] = 1;  // fenced_for_its_block
+    __threadfence_block();
+    __syncwarp();
+    if (t == 0) atomicExch(flag, 1);
+  } else {
+    while (atomicAdd(flag, 0) == 0) {}
+    __threadfence();
+    if (p[t] > 9) *flag = 2;  // fenced_for_its_block
+  }
+}
+
 // What a block has read may be overwritten by who hears that it has, without a fence; what it wrote may not.
 __global__ void read_and_told(float* p, int* flag) {
   const int t = threadIdx.x;
@@ -167,6 +181,7 @@ FUNCTION(halves_of_a_warp, 32)
 FUNCTION(halves_that_meet, 8)
 FUNCTION(handed_over, 2)
 FUNCTION(too_late, 2)
+FUNCTION(fenced_for_its_block, 2)
 FUNCTION(read_and_told, 2)
 FUNCTION(told_and_read, 2)
 FUNCTION(written_and_told, 2)

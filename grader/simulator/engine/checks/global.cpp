@@ -2,11 +2,11 @@
 //
 // Per page of 4 KiB it is kept what one block did there, until another comes; then, per segment of 128 bytes, the block that
 // wrote it and some blocks that read it, each with its words; when that does not tell what happened to each word, records
-// are kept per word of 4 bytes. Two accesses are ordered if the first block has executed a
-// fence since, and the second block has since looked at what others publish (an atomic, volatile or acquiring access):
-// coarser than the memory model, so that a correct program is never accused. A volatile or relaxed store is as good as a
-// fence to what its block has read: CUB's scans tell others so how much they have taken in, who then write over it. Neighbouring bytes in one word are not told
-// apart if written by plain byte stores of different blocks, so those are left alone.
+// are kept per word of 4 bytes. Two accesses are ordered if the first block has executed a fence since, for more than
+// itself, and the second block has since looked at what others publish (an atomic, volatile or acquiring access): coarser
+// than the memory model, so that a correct program is never accused. A volatile or relaxed store is as good as a fence to
+// what its block has read: CUB's scans tell others so how much they have taken in, who then write over it. Neighbouring
+// bytes in one word are not told apart if written by plain byte stores of different blocks, so those are left alone.
 #include <sys/mman.h>
 
 #include <algorithm>

@@ -65,8 +65,9 @@ void acquired(Warp& w, std::uint64_t address) {
   for (std::size_t n = 0; n < known.size(); ++n) known[n] = std::max(known[n], found->second[n]);
 }
 
-void fence(Warp& w, const Instruction&, Mask) {
-  fence_global(w);
+void fence(Warp& w, const Instruction& i, Mask) {
+  const bool of_the_block = i.target != 0;  // __threadfence_block orders nothing for other blocks
+  if (!of_the_block) fence_global(w);
   SharedRaces* r = races_of(w);
   if (!r) return;
   r->fenced[w.number] = released_to_all(*r, w.number);

@@ -40,7 +40,7 @@ void Decoder::depend(const Words& words) {
   nothing(words);
 }
 
-void Decoder::fence_(const Words&) { emit(fence, {}); }
+void Decoder::fence_(const Words& words) { emit(fence, {}).target = has(words, "cta"); }
 
 Area Decoder::area_of(const Operand& o) const {
   if (const Area* area = in_scope(areas, o)) return *area;
