@@ -182,7 +182,8 @@ def _process(
         with timing.open() as session:
             wait(coming)
             while coming:
-                prepared = coming[0].result()
+                first = coming.pop(0)
+                prepared = first.result()
                 name = prepared.case.name
                 timing.progress(f"{problem.id}: timing {name}, process {index + 1}")
                 sweeps = _Sweeps(problem, session, prepared, pool)
@@ -190,10 +191,9 @@ def _process(
                 if name not in slow and (speedup := sweeps.too_slow()) is not None:
                     slow[name] = speedup
                     _check_reachable(target, slow, len(cases))
-                    coming.append(coming[0])
+                    coming.append(first)
                 else:
                     found[name] = sweeps.times(BLOCKS[index])
-                del coming[0]
             return [found[case.name] for case in cases], timing.look(f"at the end of process {index + 1}")
 
 

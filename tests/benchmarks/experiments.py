@@ -300,7 +300,7 @@ def calibrate(bench: Bench, options: argparse.Namespace) -> dict[str, Any]:
         found[entry.id] = {"handout": entry.target}
         for name, (folder, method) in VERSIONS.items():
             timing = bench.timing(problem, bench.library(folder, problem))
-            cases, _ = measuring._process(timing, 0, method, 0.0)
+            cases, _ = measuring._process(timing, 0, method, target=0.0)
             whole, _ = combined(cases)
             found[entry.id][name] = {
                 "speedup": math.exp(whole.estimate),
