@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -13,26 +14,17 @@ from grader.verdict import Verdict
 pytestmark = pytest.mark.gpu
 REFERENCE = Path(__file__).parents[1] / "reference"
 FOUR = ("softmax_forward", "softmax_backward", "layernorm_forward", "layernorm_backward")
+HONEST = Path(__file__).parent / "cheats" / "honest.cuh"
 ONE_THREAD = """
-#include <cuda_runtime.h>
+#include "honest.cuh"
 
-__global__ void one_by_one(float* y, float* vars, float* means, const float* x, const float* scale,
+__global__ void one_by_one(float* out, float* vars, float* means, const float* inp, const float* scale,
                            const float* bias, int rows, int columns) {
-  for (int row = 0; row < rows; ++row, x += columns, y += columns) {
-    float sum = 0.0f, squares = 0.0f;
-    for (int i = 0; i < columns; ++i) sum += x[i];
-    const float mean = sum / columns;
-    for (int i = 0; i < columns; ++i) squares += (x[i] - mean) * (x[i] - mean);
-    const float variance = squares / columns;
-    for (int i = 0; i < columns; ++i) y[i] = (x[i] - mean) * rsqrtf(variance + 1e-8f) * scale[i] + bias[i];
-    means[row] = mean;
-    vars[row] = variance;
-  }
+  for (int row = 0; row < rows; ++row) norm_row_alone(out, vars, means, inp, scale, bias, row, columns);
 }
 
-extern "C" void launch_layernorm(float* y, float* vars, float* means, const float* x, const float* scale,
-                                 const float* bias, int rows, int columns, cudaStream_t stream) {
-  one_by_one<<<1, 1, 0, stream>>>(y, vars, means, x, scale, bias, rows, columns);
+LAUNCH_LAYERNORM {
+  one_by_one<<<1, 1, 0, stream>>>(ln_res, vars, means, inp, scale, bias, batch_size, hidden_dim);
 }
 """
 
@@ -47,6 +39,7 @@ def test_the_reference_is_right_and_reaches_its_target(problem: str) -> None:
 
 
 def test_a_right_kernel_of_one_thread_fails_without_hours_of_timing(tmp_path: Path) -> None:
+    shutil.copy(HONEST, tmp_path)
     (tmp_path / "layernorm_kernel.cu").write_text(ONE_THREAD)
     request = grading.Request(
         tmp_path, load("llm_systems_3"), ("layernorm_forward",), "gpu", "auto", "auto", seed=1
