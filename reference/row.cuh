@@ -21,6 +21,11 @@ __device__ inline void store(float* to, const float (&from)[4]) {
 
 __device__ inline void store(float* to, const float (&from)[1]) { *to = from[0]; }
 
+// The line that is written leaves the caches before others do.
+__device__ inline void store_first_to_leave(float* to, const float (&from)[4]) {
+  __stcs(reinterpret_cast<float4*>(to), make_float4(from[0], from[1], from[2], from[3]));
+}
+
 struct Sum {
   static __device__ float combine(float a, float b) { return a + b; }
 };

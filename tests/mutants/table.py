@@ -332,8 +332,8 @@ MUTANTS = (
     _fw(
         "hidden-not-written",
         "masks",
-        "if (key < length) store(x + key, value[c]);\n  }\n}\n\ntemplate <class B, int WIDTH>\n__global__ void __launch_bounds__(B::THREADS)\n    ker_attn_softmax(",
-        "if (key < visible) store(x + key, value[c]);\n  }\n}\n\ntemplate <class B, int WIDTH>\n__global__ void __launch_bounds__(B::THREADS)\n    ker_attn_softmax(",
+        "if (key < length) {\n      // Rows",
+        "if (key < visible) {\n      // Rows",
         "hidden keys keep their scores",
         FUTURE,
         "were never written",
@@ -544,8 +544,8 @@ MUTANTS = (
     _fw(
         "writes-past-the-end",
         "overruns",
-        "if (key < length) store(x + key, value[c]);\n  }\n}\n\ntemplate <class B, int WIDTH>\n__global__ void __launch_bounds__(B::THREADS)\n    ker_attn_softmax(",
-        "if (key < length + (length > 0 ? WIDTH : 0)) store(x + key, value[c]);\n  }\n}\n\ntemplate <class B, int WIDTH>\n__global__ void __launch_bounds__(B::THREADS)\n    ker_attn_softmax(",
+        "if (key < length) {\n      // Rows",
+        "if (key < length + (length > 0 ? WIDTH : 0)) {\n      // Rows",
         "one element past each row",
         MEMORY_GROUP,
     ),
