@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 
     Launch = Callable[[], object]
     Way = Callable[[dict[str, torch.Tensor], Inputs], Launch]
+    Sizes = tuple[Mapping[str, int], str]
+    """The sizes of a case, and how its content is distributed."""
 
 cuda: Any = torch.cuda
 ROUNDS, HEAT_SECONDS = 31, 0.5
@@ -54,25 +56,27 @@ AHEAD_CYCLES = 100_000  # by which the host is ahead of the GPU, so that no repl
 STREAM, REFERENCE_NAME = "stream", "reference"
 
 
-def _softmax(*sizes: int, future: bool = False) -> dict[str, int]:
-    return {
-        **dict(zip(("batch_size", "nhead", "from_len", "to_len"), sizes, strict=True)),
-        "mask_future": future,
-    }
+def _softmax(*sizes: int, mask: str = "padded with -inf", future: bool = False) -> Sizes:
+    names = ("batch_size", "nhead", "from_len", "to_len")
+    return {**dict(zip(names, sizes, strict=True)), "mask_future": future}, mask
 
 
-def _rows(*sizes: int) -> dict[str, int]:
-    return dict(zip(("rows", "softmax_len"), sizes, strict=True))
+def _rows(*sizes: int) -> Sizes:
+    return dict(zip(("rows", "softmax_len"), sizes, strict=True)), "normal"
 
 
-def _norm(*sizes: int) -> dict[str, int]:
-    return dict(zip(("batch_size", "hidden_dim"), sizes, strict=True))
+def _norm(*sizes: int) -> Sizes:
+    return dict(zip(("batch_size", "hidden_dim"), sizes, strict=True)), "normal"
 
 
 _ATTENTION = ((8, 8, 512, 512), (16, 8, 1024, 1024), (8, 8, 2048, 2048), (2, 8, 64, 64), (32, 8, 40, 40))
 _NORMS = ((1024, 256), (5120, 256), (8192, 1024), (16_384, 4096), (32_768, 1024))
-SHAPES: Mapping[str, tuple[Mapping[str, int], ...]] = {
-    "softmax_forward": (*(_softmax(*sizes) for sizes in _ATTENTION), _softmax(8, 8, 2048, 2048, future=True)),
+SHAPES: Mapping[str, tuple[Sizes, ...]] = {
+    "softmax_forward": (
+        *(_softmax(*sizes) for sizes in _ATTENTION),
+        _softmax(8, 8, 2048, 2048, future=True),
+        *(_softmax(*sizes, mask="null mask") for sizes in _ATTENTION),
+    ),
     "softmax_backward": tuple(_rows(b * h * f, t) for b, h, f, t in _ATTENTION),
     "layernorm_forward": tuple(_norm(*sizes) for sizes in _NORMS),
     "layernorm_backward": tuple(_norm(*sizes) for sizes in _NORMS),
@@ -132,7 +136,8 @@ def launcher(function: Any, problem: Problem, arrays: Mapping[str, torch.Tensor]
     streams = []
     for parameter in problem.parameters:
         if isinstance(parameter, ArrayParameter):
-            arguments.append(ctypes.c_void_p(arrays[parameter.name].data_ptr()))
+            array = arrays.get(parameter.name)
+            arguments.append(ctypes.c_void_p(None if array is None else array.data_ptr()))
         elif isinstance(parameter, ScalarParameter):
             kind = {"int": ctypes.c_int, "bool": ctypes.c_bool, "float": ctypes.c_float}[parameter.ctype]
             arguments.append(kind(given.scalars[parameter.name]))
@@ -185,7 +190,7 @@ def compiled(problem: Problem, *, replacing: bool = False) -> Way:
     def way(arrays: dict[str, torch.Tensor], given: Inputs) -> Launch:
         future = bool(given.scalars.get("mask_future", False))
         function = _compiled(f"{problem.id}, future" if future else problem.id, replacing=replacing)
-        arguments = [arrays[name] for name in names]
+        arguments = [arrays.get(name) for name in names]
         return lambda: function(*arguments)
 
     return way
@@ -202,7 +207,7 @@ def _compiled(name: str, *, replacing: bool) -> Any:  # noqa: ANN401
 
 
 def _softmax_formula(x: Any, mask: Any) -> Any:  # noqa: ANN401
-    return torch.softmax(x + mask[:, None, None, :], -1)
+    return torch.softmax(x if mask is None else x + mask[:, None, None, :], -1)
 
 
 def _future_formula(x: Any, mask: Any) -> Any:  # noqa: ANN401
@@ -245,20 +250,33 @@ def installed(*names: str) -> list[Any]:
         return []
 
 
-def liger(name: str) -> Way | None:
-    """Liger-Kernel's version, which takes no mask; None if it is not installed."""
+def liger(name: str, *, replacing: bool = False) -> Way | None:
+    """Liger-Kernel's version, whose softmax takes no mask; None if it is not installed.
+
+    With ``replacing`` the kernels of its softmax write where their first argument is.
+    """
     if not (modules := installed("liger_kernel.ops.softmax", "liger_kernel.ops.layer_norm")):
         return None
     softmax, norm = modules
 
+    def replaced(kernel: Any, *matrices: torch.Tensor) -> Launch:  # noqa: ANN401
+        rows, keys = matrices[0].flatten(0, -2).shape
+        block, warps = softmax.calculate_settings(keys)
+        with_strides = [argument for matrix in matrices for argument in (matrix, keys)]
+        return lambda: kernel[(rows,)](*with_strides, keys, BLOCK_SIZE=block, num_warps=warps)
+
     def way(arrays: dict[str, torch.Tensor], _: Inputs) -> Launch:
         if name == "softmax_forward":
-            return lambda: softmax._softmax_forward(arrays["inp"])
+            scores = arrays["inp"]
+            if replacing:
+                return replaced(softmax._softmax_single_block_forward_kernel, scores, scores)
+            return lambda: softmax._softmax_forward(scores)
         if name == "softmax_backward":
-            _, block, warps, several = softmax._softmax_forward(arrays["soft_inp"])
-            return lambda: softmax._softmax_backward(
-                arrays["out_grad"], arrays["soft_inp"], block, warps, several
-            )
+            gradient, weights = arrays["out_grad"], arrays["soft_inp"]
+            if replacing:
+                return replaced(softmax._softmax_single_block_backward_kernel, gradient, weights, gradient)
+            _, block, warps, several = softmax._softmax_forward(weights)
+            return lambda: softmax._softmax_backward(gradient, weights, block, warps, several)
         if name == "layernorm_forward":
             return lambda: norm.layer_norm_forward(arrays["inp"], arrays["scale"], arrays["bias"], 1e-8)
         root = (arrays["vars"] + 1e-8).rsqrt()
@@ -269,8 +287,11 @@ def liger(name: str) -> Way | None:
     return way
 
 
-def quack(name: str) -> Way | None:
-    """QuACK's version, which takes no mask; None if it is not installed."""
+def quack(name: str, *, replacing: bool = False) -> Way | None:
+    """QuACK's version, whose softmax takes no mask; None if it is not installed.
+
+    With ``replacing`` its softmax writes where its first argument is.
+    """
     if not (modules := installed("quack.softmax", "quack.rmsnorm")):
         return None
     softmax, norm = modules
@@ -278,9 +299,15 @@ def quack(name: str) -> Way | None:
     def way(arrays: dict[str, torch.Tensor], _: Inputs) -> Launch:
         rows = {key: tensor.flatten(0, -2) for key, tensor in arrays.items() if tensor.dim() > 1}
         if name == "softmax_forward":
-            return lambda: softmax.softmax_fwd(rows["inp"])
+            scores = rows["inp"]
+            if replacing:
+                return lambda: softmax._softmax_fwd(scores, scores)
+            return lambda: softmax.softmax_fwd(scores)
         if name == "softmax_backward":
-            return lambda: softmax.softmax_bwd(rows["out_grad"], rows["soft_inp"])
+            gradient, weights = rows["out_grad"], rows["soft_inp"]
+            if replacing:
+                return lambda: softmax._softmax_backward(gradient, weights, gradient)
+            return lambda: softmax.softmax_bwd(gradient, weights)
         if name == "layernorm_forward":
             return lambda: norm.layernorm_fwd(rows["inp"], arrays["scale"], arrays["bias"], 1e-8, True, True)
         root = (arrays["vars"] + 1e-8).rsqrt()
@@ -311,10 +338,11 @@ def versions(lab: Lab, problem: Problem, *, compile_too: bool, candidates: bool)
         found["torch.compile"] = compiled(problem)
         if in_place(problem):
             found["compile, in place"] = compiled(problem, replacing=True)
-    if theirs := liger(problem.id):
-        found["Liger"] = theirs
-    if theirs := quack(problem.id):
-        found["QuACK"] = theirs
+    for name, theirs in (("Liger", liger), ("QuACK", quack)):
+        if way := theirs(problem.id):
+            found[name] = way
+        if in_place(problem) and (way := theirs(problem.id, replacing=True)):
+            found[f"{name}, in place"] = way
     return found | ours
 
 
@@ -384,10 +412,9 @@ class Shape:
         return [way(arrays, self.given) for arrays in self.sets]
 
 
-def case_of(problem: Problem, sizes: Mapping[str, int]) -> Case:
+def case_of(sizes: Sizes) -> Case:
     """A case of these sizes."""
-    distribution = "padded with -inf" if problem.id == "softmax_forward" else "normal"
-    (case,) = build_cases(1, [("any", sizes, distribution)])
+    (case,) = build_cases(1, [("any", *sizes)])
     return case
 
 
@@ -437,7 +464,7 @@ def measure(
     lab, done = Lab(), []
     for problem_id, all_sizes in SHAPES.items():
         problem = load_all()[problem_id]
-        cases = [case_of(problem, sizes) for sizes in all_sizes]
+        cases = [case_of(sizes) for sizes in all_sizes]
         if only:
             cases = [case for case in cases if any(text in f"{problem_id} {case.name}" for text in only)]
         if not cases:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 CASES = [
-    pytest.param(problem, sizes, id="-".join([problem, *map(str, sizes.values())]))
+    pytest.param(problem, sizes, id=f"{problem} {kernels.case_of(sizes).name}")
     for problem, all_sizes in kernels.SHAPES.items()
     for sizes in all_sizes
 ]
@@ -58,9 +58,9 @@ def room() -> Iterator[None]:
 @pytest.mark.benchmark(timer=Clock())
 @pytest.mark.parametrize("version", [kernels.STREAM, kernels.REFERENCE_NAME, "torch", "torch.compile"])
 @pytest.mark.parametrize(("problem_id", "sizes"), CASES)
-def test_kernel(benchmark: Any, problem_id: str, sizes: dict[str, int], version: str) -> None:  # noqa: ANN401
+def test_kernel(benchmark: Any, problem_id: str, sizes: kernels.Sizes, version: str) -> None:  # noqa: ANN401
     problem = load_all()[problem_id]
-    shape = kernels.shape(problem, kernels.case_of(problem, sizes))
+    shape = kernels.shape(problem, kernels.case_of(sizes))
     if version == kernels.STREAM:
         launches = [kernels.streaming(lab().stream, problem, shape.case, shape.given) for _ in shape.sets]
     else:
