@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from grader.judge.timing import CaseTimes
 
 PHYSICAL = 0.8  # of the streaming kernel's time on the same bytes; nothing honest is faster
+LAUNCH_SECONDS = 0.25e-6  # per call: a short one is mostly a launch, and bandwidth is not what bounds it
 CLOCK = 0.8  # of one clock's time by the other; the judge's contains launches and waits, too
 CLOCK_SECONDS = 50e-6  # per sweep: what these may take, or the host, which makes calls that are no graph
 FIRST_SECONDS = 15e-6  # of a graph's first call, whose code is in no cache
@@ -32,7 +33,7 @@ def reasons(case: CaseTimes) -> tuple[str, ...]:
     reported, ceiling = median(case.times("B")), median(case.stream)
     if case.wrong:
         found.append(f"{case.wrong} of {case.verified} outputs of timed calls are wrong")
-    if case.method != "host" and reported < PHYSICAL * ceiling:
+    if case.method != "host" and reported < PHYSICAL * ceiling - case.slots * LAUNCH_SECONDS:
         found.append(
             f"{_us(reported)} for what the device needs {_us(ceiling)} to read and write at full bandwidth"
         )

@@ -47,6 +47,15 @@ def test_faster_than_memory_is_not() -> None:
     assert reason.startswith("16384 x 4096: 1000 us for what the device needs 1500 us")
 
 
+@pytest.mark.parametrize(("call", "believed"), [(1.55e-6, True), (1.45e-6, False)])
+def test_a_short_call_may_be_a_quarter_of_a_microsecond_faster(*, call: float, believed: bool) -> None:
+    sweep = 128 * call
+    block = Block("ABBA", (4 * SWEEP, sweep, sweep, 4 * SWEEP))
+    short = replace(HONEST, slots=128, blocks=(block,) * 20, novel=(sweep,), stream=(128 * 2.2e-6,) * 20)
+    found = [reason for reason in reasons(short) if "at full bandwidth" in reason]
+    assert not found if believed else found
+
+
 def test_end_to_end_times_have_no_such_floor() -> None:
     assert reasons(replace(HONEST, method="host", stream=(1.5 * SWEEP,) * 20)) == ()
 
