@@ -33,6 +33,7 @@ NOTHING_WRITTEN = "nothing was written: the output still holds what was there be
 
 UNEXPLAINED = 0.05  # share of an error that a matching formula may leave unexplained
 ALMOST_ALL = 0.98  # of the elements: the rest may be hit by a second bug
+FEWEST_SUMS = 4  # of fewer, some set of rows makes any by chance
 PERIODS = (2, 4, 8, 16, 32, 64, 128, 256)
 THREADS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)  # that may share a row
 WIDTHS = (1, 4)  # elements of a load
@@ -57,6 +58,7 @@ class Evidence:
     previous: NDArray[np.generic] | None  # what the call before this one returned, if it had the same shape
     alike: tuple[Array, ...]  # the inputs of the same shape
     formulas: Mapping[str, Array] = field(default_factory=dict)  # what typical bugs would make of this output
+    terms: Array | None = None  # what each row of the inputs adds, if this output is a sum over them
 
     @property
     def wrong(self) -> Mask:
@@ -112,8 +114,13 @@ def diagnose(
     explained = {name: text for name, one in evidence.items() if (text := _first(_BEFORE_FORMULAS, one))}
     with np.errstate(all="ignore"):
         formulas = {description: bug(inputs) for description, bug in problem.bugs.items()}
+        terms = problem.terms(inputs)
     evidence = {
-        name: replace(one, formulas={text: made[name] for text, made in formulas.items() if name in made})
+        name: replace(
+            one,
+            formulas={text: made[name] for text, made in formulas.items() if name in made},
+            terms=terms.get(name),
+        )
         for name, one in evidence.items()
     }
     explained |= _named_bugs(formulas, {name: evidence[name] for name in evidence.keys() - explained.keys()})
@@ -266,6 +273,29 @@ def last_columns_unwritten(evidence: Evidence) -> str | None:
 
 
 # Rules for numbers that follow no formula.
+
+
+def miscounted_rows(evidence: Evidence) -> str | None:
+    """A sum over rows leaves out, or counts twice, the first or the last ones, of all or of every few."""
+    terms, error = evidence.terms, evidence.got - evidence.expected
+    if terms is None or error.size < FEWEST_SUMS or not np.isfinite(error).all():
+        return None
+    rows = len(terms)
+    for period in (rows, *(one for one in PERIODS if one < rows)):
+        few = [terms[place::period].sum(axis=0) for place in range(period)] if period < rows else terms
+        first = np.cumsum(few, axis=0)[:-1]
+        last = evidence.expected - first
+        of = "of" if period == rows else "of every"
+        for change, said in (
+            (-last, f"the sum is over the first {{}} {of} {period} rows only"),
+            (-first, f"the sum leaves the first {{}} {of} {period} rows out"),
+            (last, f"the first {{}} {of} {period} rows count once, the others twice"),
+            (first, f"the first {{}} {of} {period} rows count twice"),
+        ):
+            near = (np.abs(error - change) <= 4 * evidence.comparison.bound).mean(axis=-1)
+            if near.size and near.max() >= ALMOST_ALL:
+                return said.format(int(near.argmax()) + 1)
+    return None
 
 
 def overflow(evidence: Evidence) -> str | None:
@@ -550,6 +580,7 @@ def _ordinal(number: int) -> str:
 
 _BEFORE_FORMULAS = (nothing_written, result_of_previous_call, partly_unwritten, last_columns_unwritten)
 _AFTER_FORMULAS = (
+    miscounted_rows,
     all_nan,
     overflow,
     stored_in_half,

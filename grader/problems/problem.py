@@ -152,6 +152,10 @@ def _nothing(_: Case) -> tuple[Operation, ...]:
     return ()
 
 
+def _no_terms(_: Inputs) -> Mapping[str, NDArray[np.float64]]:
+    return {}
+
+
 def _needs_nothing(_: Case) -> tuple[tuple[Problem, Case, int], ...]:
     return ()
 
@@ -175,6 +179,7 @@ class Problem:
         unfused: the baseline as a program of generic operations over the named arrays.
         kernels: the handout's kernel names.
         bugs: typical wrong formulas; the key says in a student's words what is wrong, the diagnosis shows it.
+        terms: of outputs that are sums over the rows of the inputs, by name: [rows, *shape of the output].
         slices: ways to judge parts of the outputs alone; each output belongs to one of them, or to none.
         turning: arrays that may be rotated along their first axis, all by the same number of places: outputs
             among them rotate likewise, the others stay as they are.
@@ -199,6 +204,7 @@ class Problem:
     unfused: Callable[[Case], tuple[Operation, ...]] = _nothing
     kernels: tuple[str, ...] = ()
     bugs: Mapping[str, Bug] = field(default_factory=dict)
+    terms: Bug = _no_terms
     slices: tuple[Slices, ...] = ()
     turning: tuple[str, ...] = ()
     fused: Fused | None = None

@@ -336,3 +336,35 @@ def test_only_the_first_warp_gets_the_result_of_a_reduction() -> None:
 
     said = told("layernorm_forward", a_case("layernorm_forward", "5 x 1000"), change)
     assert "the first 128 columns, those of one warp, are right" in said
+
+
+@pytest.mark.parametrize(
+    ("counted", "said"),
+    [
+        (lambda rows: np.where(rows < 60, 1, 0), "the sum is over the first 60 of 66 rows only"),
+        (lambda rows: np.where(rows < 65, 1, 0), "the sum is over the first 65 of 66 rows only"),
+        (lambda rows: np.where(rows < 1, 0, 1), "the sum leaves the first 1 of 66 rows out"),
+        (lambda rows: np.where(rows < 64, 1, 2), "the first 64 of 66 rows count once, the others twice"),
+        (lambda rows: np.where(rows < 2, 2, 1), "the first 2 of 66 rows count twice"),
+        (lambda rows: np.where(rows % 8 < 7, 1, 0), "the sum is over the first 7 of every 8 rows only"),
+        (lambda rows: np.where(rows % 4 < 3, 0, 1), "the sum leaves the first 3 of every 4 rows out"),
+    ],
+)
+def test_rows_that_a_sum_over_rows_forgets(counted: Callable[[np.ndarray], np.ndarray], said: str) -> None:
+    problem, case = PROBLEMS["layernorm_backward"], a_case("layernorm_backward", "66 x 4096")
+    terms = problem.terms(problem.inputs(case))
+
+    def change(got: dict[str, np.ndarray]) -> None:
+        for name, each in terms.items():
+            got[name][:] = (counted(np.arange(66))[:, None] * each).sum(axis=0)
+
+    assert told("layernorm_backward", case, change) == f"gamma_grad and betta_grad: {said}"
+
+
+def test_terms_are_what_the_sums_over_rows_add_up() -> None:
+    for name, problem in PROBLEMS.items():
+        for case in problem.cases(21)[:8]:
+            given = problem.inputs(case)
+            for output, terms in problem.terms(given).items():
+                right = problem.oracle(case, given)[output].candidates[0]
+                assert (abs(terms.sum(axis=0) - right.expected) <= right.allowed).all(), (name, case.name)

@@ -1200,7 +1200,7 @@ MUTANTS = (
         "if (row < min(rows, STEP)) {\n          const size_t at",
         "rows from 256 on do not count",
         MANY,
-        "the first 256 rows only",
+        "over the first 256 of",
     ),
     _lb(
         "warps-forgotten",
@@ -1209,7 +1209,7 @@ MUTANTS = (
         "for (int warp = 0; warp < 1; ++warp) total += shared[warp][threadIdx.x];",
         "one warp of 16",
         SMALL,
-        "the first 16 rows only",
+        "over the first 16 of",
     ),
     _lb(
         "no-barrier-columns",
@@ -1226,6 +1226,7 @@ MUTANTS = (
         "for (int i = threadIdx.y; i < min(count, 16); i += 32)",
         "partial sums of blocks from 16 on",
         MANY,
+        "over the first 128 of every 256 rows only",
     ),
     _lb(
         "groups-forgotten",
@@ -1234,6 +1235,7 @@ MUTANTS = (
         "for (int g = 1; g < GROUPS - 1; ++g) {",
         "the last group's rows do not count",
         MANY,
+        "over the first 7 of every 8 rows only",
     ),
     _lb(
         "one-buffer",
