@@ -140,7 +140,8 @@ def judge(
     previous: Mapping[str, NDArray[np.generic]] | None = None
     session: Session | None = None
     ended: CaseResult | None = None
-    keeps = False  # known to be right in the first call of a runner only
+    right_before = False  # in this runner
+    doubtful: dict[int, Case] = {}
     try:
         for case in cases:
             excuse = (excuses or {}).get(case.name)
@@ -154,20 +155,19 @@ def judge(
                     ended = opened
                     results.append(ended)
                     continue
-                session = opened
-            result, seen, doubtful = _judge_case(problem, case, session, schedules, memory, seconds, previous)
-            if doubtful is not None:
-                if not keeps:
-                    session.close()
-                    session = None
-                    keeps = _right_alone(problem, doubtful, open_session, schedules[0], memory, seconds)
-                result = _noted(result, _LATER_CALL if keeps else "")
+                session, right_before = opened, False
+            result, seen, began_right, wrong = _judge_case(
+                problem, case, session, schedules, memory, seconds, previous
+            )
+            if wrong is not None and (right_before or began_right):
+                doubtful[len(results)] = wrong
+            right_before |= began_right
             result = found.take(result, seen, excuse)
             results.append(result)
             answers += seen
             last = seen[-1]
             previous = last.arrays
-            if session is not None and (not last.goes_on or any(answer.overrun for answer in seen)):
+            if not last.goes_on or any(answer.overrun for answer in seen):
                 session.close()
                 session = None
             if not (last.goes_on or last.status is Status.UNSUPPORTED or result.waived or _explained(last)):
@@ -175,6 +175,11 @@ def judge(
     finally:
         if session is not None:
             session.close()
+    first_and_last = list(doubtful.values())[:: max(1, len(doubtful) - 1)]
+    if any(_right_alone(problem, one, open_session, schedules[0], memory, seconds) for one in first_and_last):
+        results = [
+            _noted(one, _LATER_CALL) if place in doubtful else one for place, one in enumerate(results)
+        ]
     return Judged(
         cases=tuple(results),
         findings=tuple(found.counting),
@@ -281,12 +286,12 @@ def _judge_case(
     memory: Memory,
     seconds: float,
     previous: Mapping[str, NDArray[np.generic]] | None,
-) -> tuple[CaseResult, list[Answer], Case | None]:
+) -> tuple[CaseResult, list[Answer], bool, Case | None]:
     """The result of one case and the answers behind it; stops at the first schedule that goes wrong.
 
     Each schedule meets fresh content, or what a call left behind would look right in the next one. The last
-    part is a content that is wrong in program order, too, where the first one still is right: either it is
-    the numbers, or something was kept when the first ones came.
+    parts are whether the first call was right, and a content that is wrong in program order, too: where calls
+    before were right, either it is the numbers, or something was kept when others came.
     """
     answers: list[Answer] = []
 
@@ -305,7 +310,7 @@ def _judge_case(
         result = run(content, schedule)
         if result.verdict is Verdict.PASS:
             continue
-        doubtful: Case | None = None
+        wrong: Case | None = None
         note, blamed = "", schedule.value if number > 0 else None
         if case.queued and right(replace(content, queued={}), schedule):
             note = _QUEUED
@@ -313,14 +318,14 @@ def _judge_case(
             note = _OTHER_STREAM
         elif number > 0 and right(content, schedules[0]):
             note = _ORDER
-        elif number > 0 and answers[-1].usable:
+        elif answers[-1].usable:
             blamed = None
-            if right(case, schedules[0]):
-                doubtful = content
+            if number == 0 or right(case, schedules[0]):
+                wrong = content
             else:
                 note = _LATER_CALL
-        return _noted(result.model_copy(update={"schedule": blamed}), note), answers, doubtful
-    return result, answers, None
+        return _noted(result.model_copy(update={"schedule": blamed}), note), answers, number > 0, wrong
+    return result, answers, True, None
 
 
 def _called(

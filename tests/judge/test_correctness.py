@@ -254,7 +254,28 @@ def test_what_is_kept_from_the_first_call_is_told_from_numbers_that_are_wrong_an
     )
     assert {case.verdict for case in judged.cases} == {Verdict.FAIL}
     assert all(("right in the first call" in (case.diagnosis or "")) == keeps for case in judged.cases)
-    assert len(starts) == (3 if keeps else 6)
+    assert len(starts) == (2 if keeps else 3)
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+def test_what_is_kept_from_the_first_case_is_told_from_cases_that_are_wrong_anyhow(*, keeps: bool) -> None:
+    sessions: list[FakeSession] = []
+
+    def work(call: Call) -> Answer:
+        answer = right(call)
+        spoilt = len(sessions[-1].calls) > 1 if keeps else answer.arrays["x"][0] > 0
+        return replace(answer, arrays={"x": answer.arrays["x"], "y": answer.arrays["y"] + spoilt})
+
+    def opened() -> FakeSession:
+        assert all(session.closed for session in sessions)
+        sessions.append(FakeSession(work))
+        return sessions[-1]
+
+    judged = correctness.judge(PROBLEM, CASES, opened, (Schedule.PROGRAM,), memory=Memory.DEVICE, seconds=1.0)
+    assert [case.verdict for case in judged.cases] == [Verdict.PASS, Verdict.FAIL, Verdict.FAIL]
+    noted = ["right in the first call" in (case.diagnosis or "") for case in judged.cases]
+    assert noted == [False, keeps, keeps]
+    assert len(sessions) == (2 if keeps else 3)
 
 
 def test_every_schedule_meets_other_numbers() -> None:

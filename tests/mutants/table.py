@@ -498,6 +498,7 @@ MUTANTS = (
         "  static int calls = 0;\n  if (calls++ == 0)\n  " + _FW_CALL,
         "works on the first call only",
         SHORT,
+        "kept between calls",
     ),
     _fw(
         "default-stream",
@@ -736,6 +737,7 @@ MUTANTS = (
         "  static const int first_rows = rows;\n  launch(out_grad, soft_inp, first_rows, softmax_len, stream);",
         "remembers the first call's rows",
         SHORT,
+        "kept between calls",
     ),
     _bw(
         "default-stream",
