@@ -176,10 +176,13 @@ def _shares(
 ) -> dict[str, float]:
     """Points per group: those that the assignment names, and the rest in equal parts.
 
-    Where all groups are named, what they leave over is shared in proportion: the whole is always given.
+    Where all groups are named, what they leave over is shared in proportion, or equally if they name nothing:
+    the whole is always given.
     """
     named = {name: group_points[name] for name in groups if name in group_points}
     others = [name for name in groups if name not in named]
+    if not others and not any(named.values()):
+        return dict.fromkeys(groups, correctness / len(groups))
     if not others:
         scale = correctness / sum(named.values())
         return {name: points * scale for name, points in named.items()}

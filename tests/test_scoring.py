@@ -147,6 +147,12 @@ def test_a_problem_without_known_groups_still_decides_all_its_points() -> None:
     assert score_without_cases(ENTRY, NAMED, (), Verdict.FAIL).points == points(0, 12)
 
 
+def test_groups_that_are_all_worth_nothing_share_the_whole_equally() -> None:
+    worthless = {MEMORY_GROUP: 0.0}
+    assert score_without_cases(ENTRY, worthless, (), Verdict.NOT_MEASURED).points == points(0, 0)
+    assert score_without_cases(ENTRY, worthless, (), Verdict.FAIL).groups[0].possible == 12
+
+
 def test_shares_that_are_no_round_numbers_add_up() -> None:
     groups = tuple(f"group {number}" for number in range(7))
     result = score_problem(ENTRY, NAMED, groups, [case(group) for group in groups], Verdict.PASS, NO_GPU)
