@@ -224,7 +224,7 @@ def grade(
 
     if not path.exists():
         raise _FaultError(f"{path} does not exist. Name the folder or .zip file to grade.", ExitCode.USAGE)
-    chosen = _load(assignment, problems)
+    chosen = _checked(assignment, problems)
     for file in (json_path, html_path, junit_path, gradescope_path):
         if file is not None and not file.parent.is_dir():
             raise _FaultError(f"{file.parent} is no folder. Name a file in one that is.", ExitCode.USAGE)
@@ -341,7 +341,7 @@ def batch(
     request = batches.Request(
         folder=folder,
         out=out,
-        assignment=_load(assignment, ()),
+        assignment=_checked(assignment, ()),
         device=device,
         sandbox=sandbox,
         memory=memory,
@@ -527,6 +527,19 @@ def _load(assignment: str, problem_ids: tuple[str, ...]) -> Assignment:
         chosen = load_assignment(assignment)
         for problem_id in problem_ids:
             chosen.problem(problem_id)
+    except AssignmentError as error:
+        raise _FaultError(str(error), ExitCode.USAGE) from error
+    return chosen
+
+
+def _checked(assignment: str, problem_ids: tuple[str, ...]) -> Assignment:
+    """The assignment, if all that it names can be graded."""
+    with importing():
+        from grader.assignments.names import check  # noqa: PLC0415 - PyTorch takes seconds
+
+    chosen = _load(assignment, problem_ids)
+    try:
+        check(chosen)
     except AssignmentError as error:
         raise _FaultError(str(error), ExitCode.USAGE) from error
     return chosen

@@ -153,7 +153,7 @@ class Assignment(_Table):
             raise ValueError(f"problem {min(twice)!r} stands twice")
         for waiver in self.waivers:
             if waiver.problem not in ids:
-                raise ValueError(f"a waiver names {waiver.problem!r}.{_nearest(waiver.problem, ids)}")
+                raise ValueError(f"a waiver names {waiver.problem!r}.{nearest(waiver.problem, ids)}")
         named = sum(self.group_points.values())
         for problem in self.problems:
             if named > problem.correctness:
@@ -178,7 +178,7 @@ class Assignment(_Table):
             if problem.id == problem_id:
                 return problem
         ids = [problem.id for problem in self.problems]
-        raise AssignmentError(f"{self.id} has no problem {problem_id!r}.{_nearest(problem_id, ids)}")
+        raise AssignmentError(f"{self.id} has no problem {problem_id!r}.{nearest(problem_id, ids)}")
 
 
 def available() -> tuple[str, ...]:
@@ -194,7 +194,7 @@ def load(assignment_id: str) -> Assignment:
     """
     if assignment_id not in available():
         raise AssignmentError(
-            f"there is no assignment {assignment_id!r}.{_nearest(assignment_id, list(available()))}"
+            f"there is no assignment {assignment_id!r}.{nearest(assignment_id, list(available()))}"
         )
     return read(_FOLDER / f"{assignment_id}.toml")
 
@@ -226,7 +226,7 @@ def _explain(where: tuple[int | str, ...], kind: str, message: str) -> str:
     """One line for one fault of a file; ``where`` is the path of keys to it."""
     place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in where).lstrip(".")
     if kind == "extra_forbidden":
-        return f"unknown key {place!r}.{_nearest(str(where[-1]), list(_table_at(where).model_fields))}"
+        return f"unknown key {place!r}.{nearest(str(where[-1]), list(_table_at(where).model_fields))}"
     if kind == "missing":
         return f"missing key {place!r}"
     return f"{place}: {message}" if place else message
@@ -243,7 +243,7 @@ def _table_at(where: tuple[int | str, ...]) -> type[_Table]:
     return table
 
 
-def _nearest(name: str, valid: list[str]) -> str:
+def nearest(name: str, valid: list[str]) -> str:
     """The end of a message about a name that does not exist."""
     near = difflib.get_close_matches(name, valid, n=1, cutoff=0.5)
     return f" Did you mean {near[0]!r}?" if near else f" Valid: {', '.join(valid)}."

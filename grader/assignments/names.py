@@ -1,0 +1,57 @@
+"""Whether what an assignment names is there to be graded.
+
+A name that means nothing would be passed over without a word: a problem that is never graded, a group whose
+points go to others, a waiver that covers nothing.
+
+Layer: imports problems, and with them PyTorch.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from grader.assignments.assignment import AssignmentError, nearest
+from grader.problems import load_all
+from grader.problems.problem import MEMORY_GROUP
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from grader.assignments.assignment import Assignment, Waiver
+    from grader.problems.problem import Problem
+
+
+def check(assignment: Assignment) -> None:
+    """Refuse an assignment with a name that no problem knows.
+
+    Raises:
+        AssignmentError: it has one; the message says all of them, each with the nearest valid name.
+    """
+    known = load_all()
+    faults = list(
+        _unknown("graded problem", [entry.id for entry in assignment.problems if entry.graded], known)
+    )
+    graded = [known[entry.id] for entry in assignment.problems if entry.id in known]
+    groups = {name: None for problem in graded for name in (*problem.groups, MEMORY_GROUP)}
+    if graded:
+        faults += _unknown("case group", assignment.group_points, groups)
+    for waiver in assignment.waivers:
+        if waiver.problem in known:
+            faults += _unknown_conditions(waiver, known[waiver.problem])
+    if faults:
+        raise AssignmentError(f"{assignment.id}.toml: {'; '.join(faults)}")
+
+
+def _unknown(what: str, names: Collection[str], valid: Collection[str]) -> Iterator[str]:
+    for name in names:
+        if name not in valid:
+            yield f"there is no {what} {name!r}.{nearest(name, list(valid))}"
+
+
+def _unknown_conditions(waiver: Waiver, problem: Problem) -> Iterator[str]:
+    cases = problem.cases(0)
+    sizes = {name: None for case in cases for name in case.sizes}
+    contents = {case.distribution: None for case in cases}
+    of_it = f"of {waiver.problem}'s cases"
+    yield from _unknown(f"size {of_it}", [*waiver.not_multiple_of, *waiver.above], sizes)
+    yield from _unknown(f"distribution {of_it}", waiver.contents, contents)

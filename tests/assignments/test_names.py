@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import pytest
+
+from grader.assignments.assignment import AssignmentError, ProblemPoints, Waiver, available, load
+from grader.assignments.names import check
+
+HANDOUT = load("handout")
+
+
+def test_every_shipped_assignment_names_what_is_there() -> None:
+    for assignment_id in available():
+        check(load(assignment_id))
+
+
+def test_a_problem_that_nobody_can_grade_is_refused_unless_it_is_not_to_be_graded() -> None:
+    later = ProblemPoints(id="softmax_foward", title="", correctness=12, performance=8, target=1)
+    with pytest.raises(
+        AssignmentError,
+        match=r"handout\.toml: there is no graded problem 'softmax_foward'. Did you mean 'softmax_forward'\?",
+    ):
+        check(HANDOUT.model_copy(update={"problems": (later,)}))
+    check(
+        HANDOUT.model_copy(
+            update={"problems": (*HANDOUT.problems, later.model_copy(update={"graded": False}))}
+        )
+    )
+
+
+def test_a_case_group_that_no_problem_has_is_refused() -> None:
+    points = {"memory and concurency": 3.0, "short rows": 1.0}
+    with pytest.raises(
+        AssignmentError,
+        match=r"no case group 'memory and concurency'. Did you mean 'memory and concurrency'\?$",
+    ):
+        check(HANDOUT.model_copy(update={"group_points": points}))
+
+
+def test_a_waiver_of_sizes_and_values_that_no_case_has_is_refused() -> None:
+    waiver = Waiver(
+        problem="softmax_forward",
+        reason="",
+        above={"to_ln": 1024},
+        not_multiple_of={"from_len": 4},
+        contents=("null mask", "nul mask"),
+    )
+    with pytest.raises(
+        AssignmentError,
+        match=r"no size of softmax_forward's cases 'to_ln'. Did you mean 'to_len'\?; "
+        r"there is no distribution of softmax_forward's cases 'nul mask'. Did you mean 'null mask'\?$",
+    ):
+        check(HANDOUT.model_copy(update={"waivers": (waiver,)}))
