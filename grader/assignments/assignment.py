@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import re
 import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, get_args
@@ -100,7 +101,7 @@ class Waiver(_Table):
     numbers: bool = Field(
         default=False, description="whether wrong numbers cost nothing there either, nor a launcher's end"
     )
-    not_multiple_of: dict[str, int] = Field(
+    not_multiple_of: dict[str, Annotated[int, Field(gt=0)]] = Field(
         default_factory=dict, description="condition: the size named is no multiple of the number"
     )
     above: dict[str, int] = Field(
@@ -109,6 +110,12 @@ class Waiver(_Table):
     contents: tuple[str, ...] = Field(
         default=(), strict=False, description="condition: the case has one of these distributions of values"
     )
+
+    @model_validator(mode="after")
+    def _conditional(self) -> Waiver:
+        if not (self.not_multiple_of or self.above or self.contents):
+            raise ValueError("no condition. Name some of: not_multiple_of, above, contents.")
+        return self
 
     def covers(self, sizes: Mapping[str, int], content: str) -> bool:
         """Whether a case of the problem meets a condition.
@@ -154,6 +161,11 @@ class Assignment(_Table):
         for waiver in self.waivers:
             if waiver.problem not in ids:
                 raise ValueError(f"a waiver names {waiver.problem!r}.{nearest(waiver.problem, ids)}")
+        for pattern in self.allowed_imports:
+            try:
+                re.compile(pattern)
+            except re.error as error:
+                raise ValueError(f"allowed_imports: {pattern!r} is no regular expression: {error}") from error
         named = sum(self.group_points.values())
         for problem in self.problems:
             if named > problem.correctness:
@@ -206,7 +218,7 @@ def read(path: Path) -> Assignment:
         AssignmentError: the file cannot be read, is no TOML, or has a wrong, missing or unknown key.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")  # some editors mark UTF-8 at its beginning
         assignment = Assignment.model_validate(tomllib.loads(text))
     except OSError as error:
         raise AssignmentError(f"{path}: cannot be read: {error.strerror}") from error
@@ -229,6 +241,7 @@ def _explain(where: tuple[int | str, ...], kind: str, message: str) -> str:
         return f"unknown key {place!r}.{nearest(str(where[-1]), list(_table_at(where).model_fields))}"
     if kind == "missing":
         return f"missing key {place!r}"
+    message = message.removeprefix("Value error, ")  # of pydantic, for what a validator here says itself
     return f"{place}: {message}" if place else message
 
 

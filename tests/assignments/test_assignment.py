@@ -82,6 +82,11 @@ def test_defaults_fill_the_limits_that_are_not_written(tmp_path: Path) -> None:
         ("processes = 8", 'processes = "8"', "limits.processes: .*integer"),
         ('id = "small"', 'id = "other"', "id is 'other'; it must be the file's name"),
         ("[limits]", "[limits", "not TOML"),
+        (
+            "[group_points]",
+            'allowed_imports = ["("]\n[group_points]',
+            r"small.toml: allowed_imports: '\(' is no regular",
+        ),
     ],
 )
 def test_a_wrong_file_is_refused_with_the_key_and_the_remedy(
@@ -107,6 +112,24 @@ def test_a_waiver_covers_the_cases_that_meet_a_condition(tmp_path: Path) -> None
     assert waiver.covers({"rows": 5}, "normal")
     assert waiver.covers({}, "null mask")
     assert not waiver.covers({"to_len": 1024, "rows": 8}, "normal")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("rows = 4", "rows = 0", r"waivers\[0\].not_multiple_of.rows: .*greater than 0"),
+        (WAIVER[WAIVER.index("above") :], "", r"waivers\[0\]: no condition\. Name some of: not_multiple_of"),
+    ],
+)
+def test_a_waiver_that_could_cover_nothing_is_refused(
+    tmp_path: Path, old: str, new: str, message: str
+) -> None:
+    with pytest.raises(AssignmentError, match=message):
+        read(written(tmp_path, TEXT + WAIVER.replace(old, new)))
+
+
+def test_a_file_may_begin_as_some_editors_mark_utf_8(tmp_path: Path) -> None:
+    assert read(written(tmp_path, "\ufeff" + TEXT.lstrip())) == read(written(tmp_path, TEXT))
 
 
 def test_a_waiver_of_no_problem_is_refused(tmp_path: Path) -> None:
