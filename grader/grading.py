@@ -31,7 +31,7 @@ from grader.problems import load_all
 from grader.results import DeviceInfo, GraderInfo, ProblemResult, Record, SandboxInfo, SubmissionInfo
 from grader.sandbox.sandbox import SandboxError
 from grader.scoring import total
-from grader.submission import SubmissionError, collect, printable
+from grader.submission import SubmissionError, UsageError, collect, printable
 from grader.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -121,15 +121,14 @@ def grade(
 ) -> Record:
     """Grade one submission; ``progress`` is told what happens, and what is ``built`` is not built again.
 
-    Raises:
-        UsageError: the path does not exist.
+    A path that leads nowhere is no fault of the submission: it was moved, or is a link to what was.
     """
     run = _Run(request, bench or Bench())
     try:
         _grade(run, progress, built)
     except SubmissionError as error:
         return _faulty(run, str(error))
-    except (ToolchainError, SandboxError, BuildError, DeviceError) as error:
+    except (UsageError, ToolchainError, SandboxError, BuildError, DeviceError) as error:
         return run.record(ExitCode.MACHINE_FAULT, str(error))
     except OSError as error:
         place = f" ({error.filename})" if error.filename else ""

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from grader.batch.worker import UNWALLED, answer
 from grader.bench import Bench
 from grader.sandbox import backends
 from grader.sandbox.process import ProcessSandbox
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @pytest.fixture
@@ -20,3 +25,12 @@ def test_a_class_is_graded_without_walls_only_by_explicit_choice() -> None:
     asked = {"operation": "look", "assignment": "llm_systems_3", "device": "sim"}
     assert answer({**asked, "sandbox": "auto"}, Bench())["error"] == UNWALLED
     assert answer({**asked, "sandbox": "process"}, Bench())["kind"] == "sim"
+
+
+def test_a_link_that_leads_nowhere_is_a_fault_that_says_so(tmp_path: Path) -> None:
+    (tmp_path / "doe.zip").symlink_to("nowhere")
+    asked = {"operation": "grade", "assignment": "llm_systems_3", "device": "sim", "sandbox": "auto"}
+    path = str(tmp_path / "doe.zip")
+    record = answer({**asked, "memory": "auto", "seed": 1, "path": path, "built": None}, Bench())["record"]
+    assert record["error"] == f"{path} does not exist. Give a folder or a .zip file."
+    assert (record["exit_code"], record["score"]["decided"]) == (3, 0)
