@@ -242,7 +242,7 @@ def find(folder: Path, wanted: tuple[str, ...]) -> Discovery:
         raise FolderError(f"{folder} cannot be read: {error.strerror}.") from error
     if found.entries:
         return found
-    if set(found.ignored) & set(wanted):
+    if any((folder / name).is_file() for name in wanted):
         raise FolderError(
             f"{folder} is one submission, not a folder of them. Grade it with: grader grade {folder}"
         )

@@ -122,6 +122,11 @@ def discover(folder: Path, wanted: Collection[str]) -> Discovery:
             students[attachment.student].append(attachment)
         elif path.suffix.lower() == ".zip":
             archives.append(path)
+        elif path.suffix.lower() in SOURCES:
+            skipped.append(
+                f"{_printable(path.name)} is a single file: put it into a folder, under the name that the "
+                "assignment gives it"
+            )
         elif not packed:
             ignored.append(_printable(path.name))
     loose = [_put_together(student, students[student], wanted) for student in sorted(students)]

@@ -155,6 +155,16 @@ def test_an_archive_of_another_kind_is_said(tmp_path: Path) -> None:
     assert found.ignored == ("notes.txt",)
 
 
+def test_a_source_that_lies_in_no_folder_is_said(tmp_path: Path) -> None:
+    found = made(tmp_path, "adam/softmax_kernel.cu", "dave.cu", "notes.txt", "softmax_kernel.cu")
+    assert [entry.name for entry in found.entries] == ["adam"]
+    assert found.skipped == tuple(
+        f"{name} is a single file: put it into a folder, under the name that the assignment gives it"
+        for name in ("dave.cu", "softmax_kernel.cu")
+    )
+    assert found.ignored == ("notes.txt",)
+
+
 def test_a_source_in_capitals_is_laid_out_for_its_wrong_name_to_be_said(tmp_path: Path) -> None:
     (entry,) = made(tmp_path / "in", "doe_1_5_SOFTMAX_KERNEL.CU").entries
     with collect(entry.lay_out(tmp_path), WANTED) as submission:
