@@ -112,7 +112,6 @@ template <class T, Space S, bool Store> void piece(Warp& w, const Instruction& i
   alignas(64) T staged[lane_count];
   for (u32 l = 0; l < lane_count; ++l) std::memcpy(&staged[l], lanes + l * stride, sizeof(T));
   if (S != Space::local && w.watched) {
-    a.write = Store;
     a.element = sizeof(T);
     a.value[0] = reinterpret_cast<const std::byte*>(staged);
     watch(w, i, a);
@@ -128,6 +127,7 @@ template <class T, Space S, bool Store> void pieces(Warp& w, const Instruction& 
   std::memcpy(a.address, address, sizeof a.address);
   a.size = sizeof(T);
   a.mask = mask;
+  a.write = Store;
   if constexpr (S != Space::generic) {
     piece<T, S, Store>(w, i, a, lanes, stride);
   } else {

@@ -58,7 +58,6 @@ template <class T, int N, Space S> SIM_INLINE void store_to(Warp& w, const Instr
   const T* s[N];
   for (int n = 0; n < N; ++n) s[n] = at<T>(w, i.o[n]);
   if (S != Space::local && w.watched) {
-    a.write = true;
     for (int n = 0; n < N; ++n) a.value[n] = reinterpret_cast<const std::byte*>(s[n]);
     watch(w, i, a);
   }
@@ -83,6 +82,7 @@ template <class T, int N, Space S, bool Store> void transfer(Warp& w, const Inst
   a.size = sizeof(T) * N;
   a.element = sizeof(T);
   a.mask = mask;
+  a.write = Store;
   if constexpr (S != Space::generic) {
     if constexpr (Store) store_to<T, N, S>(w, i, a); else load_from<T, N, S>(w, i, a);
   } else {
@@ -109,6 +109,7 @@ template <u32 Size> void copy_to_shared(Warp& w, const Instruction& i, Mask mask
   }
   from.size = to.size = Size;
   from.element = to.element = 4;
+  to.write = true;
   if (reading) {
     from.mask = reading;
     if (!allowed<Space::global>(w, i, from)) return;
@@ -123,7 +124,6 @@ template <u32 Size> void copy_to_shared(Warp& w, const Instruction& i, Mask mask
   to.mask = mask & ~w.fallen;
   if (!to.mask || !allowed<Space::shared>(w, i, to)) return;
   if (w.watched) {
-    to.write = true;
     for (u32 n = 0; n < Size / 4; ++n) to.value[n] = value[n];
     watch(w, i, to);
     copied(w, i, to);
