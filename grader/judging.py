@@ -111,6 +111,11 @@ def without_cases(
     )
 
 
+def _launchers(file: str) -> tuple[str, ...]:
+    """The entry points of all problems that are in ``file``."""
+    return tuple(problem.entry_point for problem in load_all().values() if problem.file == file)
+
+
 class _InterruptedError(Exception):
     """Raised between cases once the run was interrupted."""
 
@@ -187,7 +192,7 @@ class ProblemJudge:
                 message = f"{file} uses what a submission may not use"
                 raise _NotJudgedError(message, result, Verdict.UNTRUSTED, reasons)
             wanted = self._entry_points(file)
-            found = [find_entry_point(build.library, one, file, wanted) for one in wanted]
+            found = [find_entry_point(build.library, one, file, _launchers(file)) for one in wanted]
             if unfit := [one.note for one in found if one.note and (problem.libraries or not one.symbol)]:
                 raise _NotJudgedError(unfit[0], result)
             libraries[build.library] = tuple(one.symbol for one in found)
@@ -222,7 +227,7 @@ class ProblemJudge:
         """What a library must export: the problem's own entry point, or all that a model may call."""
         if not self._problem.libraries:
             return (self._problem.entry_point,)
-        return tuple(problem.entry_point for problem in load_all().values() if problem.file == file)
+        return _launchers(file)
 
     def _launcher(self, libraries: Mapping[Path, tuple[str, ...]], built: BuildResult) -> Memory:
         """The memory that the launcher works on; from now on the problem is as the launcher takes it."""

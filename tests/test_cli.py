@@ -129,6 +129,16 @@ def test_a_misspelt_entry_point_names_the_nearest(tmp_path: Path) -> None:
     assert "launch_attn_softmax_bww" in done.stdout
 
 
+def test_the_launcher_of_another_problem_is_no_misspelling(tmp_path: Path) -> None:
+    launchers = ("launch_softmax", "launch_attn_softmax_bw")
+    (tmp_path / "softmax_kernel.cu").write_text(
+        "".join(f'extern "C" void {name}() {{}}\n' for name in launchers)
+    )
+    done = run("grade", tmp_path, "--problem", "softmax_forward")
+    assert done.returncode == 1
+    assert "Found launch_softmax: rename it to launch_attn_softmax." in " ".join(done.stdout.split())
+
+
 def test_a_compile_error_shows_file_line_and_the_words_of_the_compiler(tmp_path: Path) -> None:
     (tmp_path / "softmax_kernel.cu").write_text("int main() {\n  return undeclared_name;\n}\n")
     done = run("grade", tmp_path, "--problem", "softmax_forward")
