@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import threading
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar, get_args
 
 from grader import template
 from grader.build.exports import find as find_entry_point
+from grader.build.headers import missing as missing_header
 from grader.build.imports import violations
 from grader.devices import condition, profile
 from grader.devices.device import Call, Memory
@@ -55,7 +55,6 @@ NO_CASES = "not measured: this problem has no cases to time."
 NOT_RIGHT = "not measured: a kernel earns points for speed once all of its cases are right."
 PRINTED_CHARACTERS = 4000
 TRAINING_SECONDS = 120.0  # of one turn of training steps; the first loads PyTorch's libraries
-_NOT_THERE = re.compile(r"fatal error: (?P<name>[^\s:]+): No such file.*(?:\n.*(?P<angle><)(?P=name)>)?")
 AnySession = TypeVar("AnySession", "Session", "TimedSession")
 
 
@@ -210,14 +209,8 @@ class ProblemJudge:
         file = built.whole.source
         if built.partial is not None:
             return f"{file} did not compile, for what this problem needs"
-        if missing := _NOT_THERE.search(built.whole.log):
-            name = missing["name"]
-            if missing["angle"]:
-                return (
-                    f"{file} did not compile: the header <{name}> is not available here. Do without it; if "
-                    "it is your own, hand it in, too."
-                )
-            return f"{file} did not compile: {name} was not handed in. Hand in the folder that holds it, too."
+        if missing := missing_header(built.whole.log, file, self._submission.contents(file)):
+            return f"{file} did not compile: {missing}"
         return (
             f"{file} did not compile, and without the functions that the errors are in, nothing of it can be "
             "graded"
