@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from grader.results import Record
 
 CANVAS = "canvas.csv"
+_SERVES = {"column": "canvas", "roster": "moodle", "submissions": "jplag"}
+"""Options that say more of a report, and the one that asks for it."""
 
 
 class RequestError(Exception):
@@ -86,6 +88,7 @@ def run(request: Request) -> Iterator[str]:
         RequestError: an input is missing, or is not what it should be.
         RecordError: a report cannot be written.
     """
+    _check(request)
     records, staff = request.records, request.staff
     if request.html or request.names_none:
         yield from _pages(request, request.html or request.folder, in_place=request.html is None)
@@ -116,6 +119,19 @@ def run(request: Request) -> Iterator[str]:
         yield _written(request.moodle, grades.text)
     if request.jplag:
         yield from _similarity(request, request.jplag)
+
+
+def _check(request: Request) -> None:
+    """Refuse an option that would do nothing, or show students what is for staff."""
+    for option, report in _SERVES.items():
+        if getattr(request, option) and not getattr(request, report):
+            raise RequestError(f"--{option} does nothing without --{report}. Name that, too.")
+    if request.aliases and not (request.html or request.names_none):
+        raise RequestError("--aliases does nothing without --html. Name that, too.")
+    if request.staff and request.names_none:
+        raise RequestError(
+            f"--staff needs --html DIR: the pages in {request.folder} are for students. Name another folder."
+        )
 
 
 def _pages(request: Request, folder: Path, *, in_place: bool) -> Iterator[str]:

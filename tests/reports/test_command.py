@@ -99,6 +99,11 @@ def test_a_record_of_a_newer_major_version_is_refused_clearly(folder: Path) -> N
         (("--jplag", "x"), "--jplag needs --submissions"),
         (("--canvas", "nowhere.csv"), "nowhere.csv"),
         (("--aliases", __file__), "has to be a submission and its alias"),
+        (("--aliases", __file__, "--junit", "x.xml"), "--aliases does nothing without --html"),
+        (("--column", "HW3"), "--column does nothing without --canvas"),
+        (("--roster", __file__), "--roster does nothing without --moodle"),
+        (("--submissions", "."), "--submissions does nothing without --jplag"),
+        (("--staff",), "--staff needs --html DIR"),
     ],
 )
 def test_what_cannot_be_made_says_what_to_name(folder: Path, arguments: tuple[str, ...], said: str) -> None:
