@@ -54,6 +54,16 @@ def test_a_board_names_both_targets_where_some_launchers_take_host_pointers() ->
     assert [board.targets for board in boards(measured, everybody=True)] == [(4.0, 6.5)]
 
 
+def test_submissions_without_any_wanted_file_are_not_the_same() -> None:
+    nothing = {
+        name: samples.record(name, submission={"name": name, "sha256": "e3b0c44298fc", "files": []})
+        for name in ("a", "b")
+    }
+    assert "The same files under several names" not in [
+        found.title for found in attention(classroom(**nothing))
+    ]
+
+
 def test_what_to_look_at_has_a_reason_each() -> None:
     close = samples.timed(speedup=6.5)
     close["performance"]["verdict"] = "AMBIGUOUS"
