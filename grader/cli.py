@@ -225,9 +225,7 @@ def grade(
     if not path.exists():
         raise _FaultError(f"{path} does not exist. Name the folder or .zip file to grade.", ExitCode.USAGE)
     chosen = _checked(assignment, problems)
-    for file in (json_path, html_path, junit_path, gradescope_path):
-        if file is not None and not file.parent.is_dir():
-            raise _FaultError(f"{file.parent} is no folder. Name a file in one that is.", ExitCode.USAGE)
+    _check_places(json_path, html_path, junit_path, gradescope_path)
     request = grading.Request(
         path=path,
         assignment=chosen,
@@ -516,10 +514,18 @@ def simulate(program: tuple[str, ...], json_path: Path | None, leak_check: bool,
         from grader.devices.device import DeviceError  # noqa: PLC0415
         from grader.simulator.simulate import simulate as run  # noqa: PLC0415
 
+    _check_places(json_path)
     try:
         return run(program, json_path=json_path, leak_check=leak_check, budget=budget)
     except DeviceError as error:
         raise _FaultError(str(error), ExitCode.MACHINE_FAULT) from error
+
+
+def _check_places(*files: Path | None) -> None:
+    """Refuse files that cannot be written before what they are for takes its time."""
+    for file in files:
+        if file is not None and not file.parent.is_dir():
+            raise _FaultError(f"{file.parent} is no folder. Name a file in one that is.", ExitCode.USAGE)
 
 
 def _load(assignment: str, problem_ids: tuple[str, ...]) -> Assignment:

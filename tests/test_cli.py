@@ -305,3 +305,11 @@ def test_the_doctor_names_the_parts(tmp_path: Path) -> None:
     assert {"nvcc", "simulator"} <= {
         part["name"] for part in json.loads((tmp_path / "d.json").read_text())["parts"]
     }
+
+
+def test_a_place_for_findings_is_looked_at_before_the_program_runs(tmp_path: Path) -> None:
+    ran = tmp_path / "ran"
+    done = run("simulate", "--json", tmp_path / "none" / "findings.json", "--", "touch", ran)
+    assert done.returncode == 2
+    assert f"{tmp_path / 'none'} is no folder. Name a file in one that is." in done.stderr
+    assert not ran.exists()

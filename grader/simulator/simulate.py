@@ -47,9 +47,8 @@ def simulate(
         program cannot run here, 3 if the simulator failed or lacks what the program needs.
     """
     program = shutil.which(argv[0])
-    if program is None:
-        return _complain(f"{argv[0]}: no such program", _EXIT_USAGE)
-    if reason := why_not(Path(program)):
+    reason = _not_found(argv[0]) if program is None else why_not(Path(program))
+    if program is None or reason:
         return _complain(reason, _EXIT_USAGE)
     options = Options(
         open=True,
@@ -79,8 +78,16 @@ def simulate(
             "findings": [asdict(finding) for finding in findings],
             "unsupported": list(gaps),
         }
-        json_path.write_text(json.dumps(record, indent=2) + "\n")
+        try:
+            json_path.write_text(json.dumps(record, indent=2) + "\n")
+        except OSError as error:
+            return _complain(f"{json_path} cannot be written: {error.strerror}", _EXIT_USAGE)
     return exit_code
+
+
+def _not_found(name: str) -> str:
+    hint = " that can be run; name what runs it first, such as: python" if Path(name).is_file() else ""
+    return f"{name}: no such program{hint}"
 
 
 def why_not(program: Path) -> str:

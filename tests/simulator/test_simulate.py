@@ -113,3 +113,21 @@ def test_gaps_are_named_and_are_no_success(nvcc: Compile, capfd: pytest.CaptureF
     program = nvcc(source, "gap", *FLAGS)
     assert simulate([str(program)], json_path=None, leak_check=False) == 3
     assert "not simulated: runtime call cudaMallocArray" in capfd.readouterr().err
+
+
+def test_a_record_that_cannot_be_written_is_said(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert simulate(["true"], json_path=tmp_path, leak_check=False) == 2
+    assert capfd.readouterr().err == f"grader: {tmp_path} cannot be written: Is a directory\n"
+
+
+def test_a_script_that_cannot_be_run_is_told_from_nothing(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    script = tmp_path / "train.py"
+    assert simulate([str(script)], json_path=None, leak_check=False) == 2
+    script.touch()
+    assert simulate([str(script)], json_path=None, leak_check=False) == 2
+    assert capfd.readouterr().err.splitlines() == [
+        f"grader: {script}: no such program",
+        f"grader: {script}: no such program that can be run; name what runs it first, such as: python",
+    ]
