@@ -21,6 +21,7 @@ from grader.verdict import Verdict
 
 SCHEMA_VERSION = "1.1"
 SCHEMA_FILE = Path(__file__).with_name("result.schema.json")
+_REMEDY = "Name another file, or grade that submission again."
 SEED_BITS = 48  # of a drawn seed: every reader of JSON holds it exactly
 
 Number = Annotated[float, Field(allow_inf_nan=False)]
@@ -355,10 +356,10 @@ def read(path: Path) -> Record:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise RecordError(f"{path}: no result record: {error}") from error
+        raise RecordError(f"{path}: no result record: {error}. {_REMEDY}") from error
     major = str(content.get("schema", "")).split(".")[0] if isinstance(content, dict) else ""
     if not major.isdigit():
-        raise RecordError(f"{path}: no result record: it has no schema version")
+        raise RecordError(f"{path}: no result record: it has no schema version. {_REMEDY}")
     if int(major) > int(SCHEMA_VERSION.split(".", maxsplit=1)[0]):
         raise RecordError(
             f"{path}: written by a newer grader (schema {content['schema']}, this one reads "
@@ -367,7 +368,9 @@ def read(path: Path) -> Record:
     try:
         return Record.model_validate(content)
     except ValidationError as error:
-        raise RecordError(f"{path}: not a valid result record: {error.errors()[0]['msg']}") from error
+        raise RecordError(
+            f"{path}: not a valid result record: {error.errors()[0]['msg']}. {_REMEDY}"
+        ) from error
 
 
 def json_schema() -> str:

@@ -62,7 +62,7 @@ def test_a_newer_minor_version_with_more_fields_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema": "1.0"}', '{"schema": null}'])
 def test_what_is_no_record_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "r.json").write_text(text)
-    with pytest.raises(RecordError):
+    with pytest.raises(RecordError, match=r"\. Name another file, or grade that submission again\.$"):
         results.read(tmp_path / "r.json")
 
 
