@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from grader import leftovers
 from grader.batch.discovery import discover
 from grader.reports import canvas, gradescope, junit, moodle, similarity
+from grader.reports.escaping import line
 from grader.reports.folder import INDEX, REPORT, write_pages
 from grader.reports.pages import submission_page
 from grader.reports.views import view
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from grader.results import Record
 
 CANVAS = "canvas.csv"
+ALIASES_TITLE = "submission"  # of the first column, where the file has titles
 _SERVES = {"column": "canvas", "roster": "moodle", "submissions": "jplag"}
 """Options that say more of a report, and the one that asks for it."""
 
@@ -137,6 +139,8 @@ def _check(request: Request) -> None:
 def _pages(request: Request, folder: Path, *, in_place: bool) -> Iterator[str]:
     records, title, staff = request.records, request.title, request.staff
     aliases = {} if request.aliases is None else _aliases(request.aliases)
+    if unknown := sorted(aliases.keys() - records.keys() - {ALIASES_TITLE}):
+        yield f"there is no such submission, so its alias is not used: {', '.join(map(line, unknown))}"
     names = staff or in_place
     try:
         if request.place.is_dir():

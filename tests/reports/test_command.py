@@ -58,6 +58,16 @@ def test_pages_in_another_folder_are_for_students_unless_staff_ask(folder: Path,
     assert "--seed 424242" in (tmp_path / "staff" / "doejane_1001" / "report.html").read_text()
 
 
+def test_an_alias_of_nobody_is_named(folder: Path, tmp_path: Path) -> None:
+    aliases = tmp_path / "aliases.csv"
+    aliases.write_text("submission,alias\ndoejane_1001,Turing\ndoejane_1002,Hopper\n")
+    done = run("report", folder, "--html", tmp_path / "web", "--aliases", aliases)
+    assert done.returncode == 0, done.stderr
+    first, second = done.stdout.splitlines()
+    assert first == "there is no such submission, so its alias is not used: doejane_1002"
+    assert second.startswith("wrote 2 pages")
+
+
 def test_gradebooks_of_canvas_and_moodle(folder: Path, tmp_path: Path) -> None:
     export = tmp_path / "export.csv"
     export.write_bytes('\ufeffStudent,ID,Section,HW3 (7)\r\n"Doe, Jane",1001,A,\r\n'.encode())
