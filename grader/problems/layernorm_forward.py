@@ -88,7 +88,7 @@ def cases(seed: int) -> tuple[Case, ...]:
         (CONSTANT, sizes(9, 256), "exact constants"),
         (CONSTANT, sizes(9, 100), "constants of 0.1"),
         (CONSTANT, sizes(64, 100), "constants of 1 to 16"),
-        (MANY, sizes(1056, 256), "normal"),
+        (MANY, sizes(4101, 256), "normal"),
         (MANY, sizes(66, 4096), "normal"),
         (MANY, sizes(65_601, 4), "normal"),
         (MANY, sizes(4100, 68), "normal"),

@@ -1050,6 +1050,31 @@ MUTANTS = (
         "one row too many",
         MEMORY_GROUP,
     ),
+    _ln(
+        "pairs-past-the-end",
+        "overruns",
+        "min(first + r, rows - 1)",
+        "(first + r)",
+        "of an odd number of narrow rows the last one's pair is read",
+        MEMORY_GROUP,
+    ),
+    _ln(
+        "pairs-statistics-past-the-end",
+        "overruns",
+        "lane == r && first + r < rows",
+        "lane == r",
+        "and its statistics are stored",
+        MEMORY_GROUP,
+    ),
+    _ln(
+        "pairs-share",
+        "arithmetic",
+        "mean[r] *= 1.0f / PAIR_COLUMNS",
+        "mean[r] *= 1.0f / 255",
+        "of many narrow rows the mean is over 255 columns",
+        MANY,
+        "same factor",
+    ),
     # LayerNorm backward
     _lb(
         "no-mean-g",
