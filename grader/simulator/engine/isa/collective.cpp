@@ -29,11 +29,15 @@ SIM_INLINE void gather(u32* d, Mask mask, const u32* value, const u32* source) {
 
 enum class Shuffle { up, down, bfly, idx };
 
+// What a lane that takes no part seems to hold. Its value is undefined; an infinity gets through sums and maxima.
+constexpr u32 undefined = 0x7f800000;
+
 // o: d, p, a, b, c, members; target bit 0: p is wanted.
 template <Shuffle S> void shuffle(Warp& w, const Instruction& i, Mask mask) {
   alignas(64) u32 source[lane_count], value[lane_count];
   const u32 *a = at<u32>(w, i.o[2]), *b = at<u32>(w, i.o[3]), *c = at<u32>(w, i.o[4]);
   std::memcpy(value, a, sizeof value);
+  if (mask != all_lanes) each(value, ~mask, [](u32) { return undefined; });
   Mask inside = 0;
   for (u32 l = 0; l < lane_count; ++l) {
     const s32 lane = static_cast<s32>(l), by = static_cast<s32>(b[l] & 31);
@@ -51,9 +55,10 @@ template <Shuffle S> void shuffle(Warp& w, const Instruction& i, Mask mask) {
     inside |= in ? lane_bit[l] : 0;
   }
   if ((w.started & ~w.live) | (~w.started)) [[unlikely]] {
+    const u32* members = at<u32>(w, i.o[5]);
     for (Mask m = mask; m; m &= m - 1) {
       const auto l = static_cast<u32>(std::countr_zero(m));
-      if (!(w.live & lane_bit[source[l]])) {
+      if (members[l] & ~w.live & lane_bit[source[l]]) {
         read_from_exited(w, i, l, source[l]);
         break;
       }
