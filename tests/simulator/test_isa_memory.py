@@ -178,6 +178,47 @@ def test_asynchronous_copies_fill_up_with_zeros(size: int) -> None:
         assert launched(kernel(body), given, len(given)) == expected
 
 
+POLICIES = (
+    "createpolicy.fractional.L2::evict_first.b64 %d0, 1.0;",
+    "createpolicy.fractional.L2::evict_last.L2::evict_unchanged.b64 %d0;",
+    "createpolicy.range.global.L2::evict_last.L2::evict_first.b64 %d0, [%in], 64, 128;",
+    "createpolicy.cvt.L2.b64 %d0, 0x14F0000000000000;",
+)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_hints_of_caches_change_no_value(policy: str) -> None:
+    place, _ = cell("shared", 8)
+    body = f"""
+  {policy} {place}
+  mad.wide.u32 %d1, %t, 8, %in; mad.wide.u32 %to, %t, 8, %out;
+  cp.async.ca.shared.global.L2::cache_hint.L2::128B [%c], [%d1], 8, 4, %d0;
+  cp.async.wait_all;
+  ld.global.nc.L1::no_allocate.L2::cache_hint.b32 %r1, [%d1+4], %d0;
+  ld.shared.v2.b32 {{%r2, %r3}}, [%c];
+  add.u32 %r3, %r3, %r1;
+  st.global.L2::cache_hint.v2.b32 [%to], {{%r2, %r3}}, %d0;
+  red.global.add.L2::cache_hint.u32 [%to], 1, %d0;
+"""
+    given = scrambled(THREADS * 2, 5).tobytes()[: THREADS * 8]
+    words = np.frombuffer(given, np.uint32).copy()
+    words[::2] += 1
+    assert launched(kernel(body), given, len(given)) == words.tobytes()
+
+
+def test_an_asynchronous_copy_may_ignore_its_source() -> None:
+    place, _ = cell("shared", 4)
+    body = f"""
+  {place} mad.wide.u32 %in, %t, 4, %in; mad.wide.u32 %to, %t, 4, %out;
+  setp.lt.u32 %p, %t, 10;
+  cp.async.ca.shared.global [%c], [%in], 4, %p;
+  cp.async.wait_all;
+  ld.shared.b32 %r0, [%c]; st.global.b32 [%to], %r0;
+"""
+    given = scrambled(THREADS, 5).tobytes()[: THREADS * 4]
+    assert launched(kernel(body), given, len(given)) == bytes(40) + given[40:]
+
+
 # Atomics --------------------------------------------------------------------------------------------------
 
 

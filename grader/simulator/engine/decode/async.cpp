@@ -20,8 +20,15 @@ void Decoder::copy_async(const Words& words) {
   const auto size = operand(2).bits;
   const Address to = address(operand(0)), from = address(operand(1));
   if (from.narrow || from.offset != static_cast<std::int32_t>(from.offset)) refuse("the address of");
+  const std::size_t given = statement->operands.size() - (has(words, "L2::cache_hint") ? 1 : 0);  // the policy comes last
   Slot bytes = constant(size, 4);
-  if (statement->operands.size() > 3 && !has(words, "L2::cache_hint")) bytes = source(operand(3), word32);
+  if (given > 3 && operand(3).kind == Operand::Kind::reg && width(operand(3).reg) == 0) {  // ignore-src
+    const Slot all = bytes, ignored = source(operand(3), predicate_type);
+    bytes = temporary(4);
+    hidden("selp.b32", {bytes, constant(0, 4), all, ignored});
+  } else if (given > 3) {
+    bytes = source(operand(3), word32);
+  }
   auto& i = emit(handler("cp.async." + std::to_string(size)), {to.base, from.base, bytes});
   finish_access(i, to, Space::shared, static_cast<unsigned>(size));
   i.target = static_cast<std::uint32_t>(static_cast<std::int32_t>(from.offset));

@@ -69,6 +69,7 @@ struct Decoder : OperandDecoder {
   void store_parameter(const Words& words, const Type& type);
   void atomic(const Words& words);
   void to_address(const Words& words);
+  void cache_policy(const Words&);
   void is_space(const Words& words);
 
   // --- async.cpp

@@ -22,7 +22,7 @@ void Decoder::one_statement() {
       {"activemask", &Decoder::active_mask}, {"prefetch", &Decoder::nothing}, {"prefetchu", &Decoder::nothing},
       {"mma", &Decoder::matrix}, {"wmma", &Decoder::matrix}, {"ldmatrix", &Decoder::matrix}, {"cp", &Decoder::copy_async},
       {"mbarrier", &Decoder::phase_barrier}, {"pmevent", &Decoder::nothing}, {"discard", &Decoder::nothing}, {"applypriority", &Decoder::nothing},
-      {"griddepcontrol", &Decoder::depend}};
+      {"createpolicy", &Decoder::cache_policy}, {"griddepcontrol", &Decoder::depend}};
   Words words = split(statement->opcode);
   drop(words, "uni");
   if (words[0] == "vote" && statement->opcode.find(".uni") != statement->opcode.npos) words = split(statement->opcode);

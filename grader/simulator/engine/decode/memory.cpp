@@ -227,6 +227,11 @@ void Decoder::to_address(const Words& words) {  // cvta
   emit(handler("shift_address"), {to, from}).offset = words[1] == "to" ? -base : base;
 }
 
+// createpolicy. Only cache hints take the result, and they change no value.
+void Decoder::cache_policy(const Words&) {
+  emit(handler("mov.b64"), {destination(operand(0), word64), constant(0, 8)});
+}
+
 void Decoder::is_space(const Words& words) {
   auto& i = emit(handler("isspacep"), {destination(operand(0), predicate_type), source(operand(1), word64)});
   i.space = space_in(words);
