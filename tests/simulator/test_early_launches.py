@@ -128,4 +128,4 @@ def test_other_attributes_are_named_as_unknown(library: Path) -> None:
         simulator.load(library)
         assert call(simulator, library, "clustered") != 0
         simulator.synchronize(10)
-        assert simulator.unsupported() == ("runtime call cudaLaunchKernelExC_with_this_attribute",)
+        assert simulator.unsupported() == ("runtime call cudaLaunchKernelExC_with_clusters_which_need_sm_90",)

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "../capability.h"
@@ -92,7 +93,7 @@ Error launch(const void* function, Dim3 grid, Dim3 block, void** arguments, std:
 Error launch_configured(const char* call, const LaunchConfig* config, const void* function, void** arguments,
                         bool thread_stream) {
   if (config == nullptr) return remember(sim::invalid_value);
-  constexpr int ignored = 0, access_policy = 1, cooperative = 2, early = 6, priority = 8;
+  constexpr int ignored = 0, access_policy = 1, cooperative = 2, cluster = 4, early = 6, priority = 8, carveout = 14;
   Manner manner;
   for (unsigned i = 0; i < config->attribute_count; ++i) {
     const auto& attribute = config->attributes[i];
@@ -100,8 +101,10 @@ Error launch_configured(const char* call, const LaunchConfig* config, const void
       manner.cooperative = attribute.value != 0;
     } else if (attribute.id == early) {
       manner.early = attribute.value != 0;
-    } else if (attribute.id != ignored && attribute.id != access_policy && attribute.id != priority) {
-      return unsupported("cudaLaunchKernelExC_with_this_attribute");
+    } else if (attribute.id != ignored && attribute.id != access_policy && attribute.id != priority &&
+               attribute.id != carveout) {
+      const auto which = attribute.id == cluster ? "clusters_which_need_sm_90" : "attribute_" + std::to_string(attribute.id);
+      return unsupported((call + ("_with_" + which)).c_str());  // no spaces: a name is all that the device believes
     }
   }
   const auto stream = thread_stream ? per_thread(config->stream) : config->stream;
