@@ -52,6 +52,14 @@ _FOLLOWING = frozenset({"unchecked_error"})
 """Kinds of findings that come of others: who does not ask learns nothing of a kernel that failed."""
 
 _ORDER = f"right in {Schedule.PROGRAM}, so the result depends on the order of execution"
+_RELIED_ON = {
+    Schedule.REVERSED: ": does a block or a warp rely on another one that came before it?",
+    Schedule.LATE_STREAMS: (
+        ": does work on one stream, or the host, use what another stream has yet to write, with no event or "
+        "synchronisation between the two?"
+    ),
+}
+"""What an order that goes wrong, where program order does not, is likely to have shown."""
 _OTHER_STREAM = (
     "right with inputs and outputs in place, wrong when they come and go on the given streams: is work on "
     "another stream (the default one, one of your own) that no event orders with those given?"
@@ -317,7 +325,7 @@ def _judge_case(
         elif case.staged and right(replace(content, staged=False), schedule):
             note = _OTHER_STREAM
         elif number > 0 and right(content, schedules[0]):
-            note = _ORDER
+            note = _ORDER + _RELIED_ON.get(schedule, "")
         elif answers[-1].usable:
             blamed = None
             if number == 0 or right(case, schedules[0]):

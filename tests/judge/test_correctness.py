@@ -134,6 +134,7 @@ def test_an_answer_that_is_wrong_in_one_schedule_only_is_named_a_matter_of_order
     assert {case.verdict for case in judged.cases} == {Verdict.FAIL}
     assert judged.cases[0].schedule == Schedule.LATE_STREAMS
     assert "depends on the order of execution" in judged.cases[0].diagnosis
+    assert "no event" in judged.cases[0].diagnosis
 
 
 def test_no_order_is_blamed_for_numbers_that_are_wrong_in_program_order_too() -> None:
