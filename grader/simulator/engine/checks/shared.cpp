@@ -62,9 +62,11 @@ void report_copy(Warp& w, const Instruction& i, const Access& a, unsigned lane, 
 void synchronise_through(Warp& w, const Instruction& i, const Access& a, SharedRaces& r) {
   const bool publishes = a.write && (i.target == 1 || r.has_fenced >> w.number & 1);
   if (!publishes && r.published.empty()) return;
+  std::uint64_t heard = ~std::uint64_t{0};
   for (Mask m = a.mask; m; m &= m - 1) {
     const std::uint64_t address = a.address[std::countr_zero(m)];
-    if (!a.write || a.atomic) acquired(w, address);
+    if ((!a.write || a.atomic) && address != heard) acquired(w, address);  // once, if all lanes of a warp look at one flag
+    heard = address;
     if (!publishes) continue;
     if (i.target == 1) released(w, address); else publish(r, address >> r.shift, r.fenced[w.number]);
   }
