@@ -1,4 +1,4 @@
-"""CUB and thrust do nothing wrong, however much it looks like it: no finding, whatever the order."""
+"""CUB, thrust and cooperative groups do nothing wrong, much as it looks like it: no finding in any order."""
 
 from pathlib import Path
 
@@ -23,6 +23,7 @@ def library(nvcc: Compile) -> Path:
         "united",
         "largest",
         "many_reduced_by_key",
+        "summed_by_two_warps",
     ],
 )
 def test_libraries_run_right_and_clean(function: str, options: Options, library: Path) -> None:

@@ -211,6 +211,7 @@ Ran Device::launch(const Launch& launch) {
   const std::uint64_t shared = std::uint64_t{program.static_shared} + launch.dynamic_shared;
   if (shared > (1u << 20)) return wrong(Fault::invalid_value, "a block asks for " + std::to_string(shared) + " bytes of shared memory");
   s.shared_size = static_cast<std::uint32_t>(shared);
+  if (program.reserved_shared) s.shared_size = (s.shared_size + 15) / 16 * 16 + program.reserved_shared;
   if (launch.early && options.racecheck && may_be_too_early(program)) state_->findings.add(too_early(program));
   s.races = options.racecheck ? state_->races : nullptr;
   if (s.races) begin_launch(*s.races, s);

@@ -16,7 +16,7 @@ namespace sim {
 enum class WarpSpecial : std::uint32_t { tid_x, tid_y, tid_z, warp, ctaid_x, ctaid_y, ctaid_z, count };
 enum class LaunchSpecial : std::uint32_t {
   lane, lanemask_eq, lanemask_le, lanemask_lt, lanemask_ge, lanemask_gt, ntid_x, ntid_y, ntid_z, nctaid_x, nctaid_y,
-  nctaid_z, warps, zero, one, dynamic_shared, total_shared, workspace_high, workspace_low, count
+  nctaid_z, warps, zero, one, dynamic_shared, total_shared, reserved_shared, workspace_high, workspace_low, count
 };
 inline constexpr std::uint32_t special_bytes = 128;
 inline constexpr std::uint32_t frame_header = 128;  // its first word: where this call's local variables begin
@@ -62,6 +62,7 @@ struct KernelCode {
   std::vector<ptx::Place> places;  // per instruction
   std::vector<ParameterSlot> parameter_slots;
   std::uint32_t launch_bank_bytes = 0, static_shared = 0, shared_granule = 4;
+  std::uint32_t reserved_shared = 0;  // behind the block's own, where groups of several warps meet
   std::uint32_t local_bytes = 0;  // per thread, all calls together
   std::unordered_map<std::uint32_t, std::uint32_t> function_by_number;
   bool waits_for_launch_ahead = false;  // somewhere

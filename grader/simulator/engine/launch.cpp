@@ -67,7 +67,8 @@ void fill_launch_bank(LaunchState& s, Address workspace) {
   put(L::zero, 0);
   put(L::one, 1);
   put(L::dynamic_shared, dynamic);
-  put(L::total_shared, s.shared_size);
+  put(L::total_shared, s.program.static_shared + dynamic);
+  put(L::reserved_shared, s.shared_size - s.program.reserved_shared);
   put(L::workspace_high, static_cast<std::uint32_t>(workspace >> 32));
   put(L::workspace_low, static_cast<std::uint32_t>(workspace));
   for (const auto& p : s.program.parameter_slots) {

@@ -1,4 +1,6 @@
-// What programs have CUB and thrust do. Each function returns 0 if the result is right.
+// What programs have CUB, thrust and cooperative groups do. Each function returns 0 if the result is right.
+#include <cooperative_groups.h>
+#include <cooperative_groups/reduce.h>
 #include <algorithm>
 #include <thrust/device_ptr.h>
 #include <thrust/execution_policy.h>
@@ -51,6 +53,18 @@ struct Row {
 struct Later {
   __host__ __device__ bool operator()(int a, int b) const { return a > b; }
 };
+
+// Tiles of more than a warp meet in shared memory that the device reserves, behind what the kernel asks for.
+__global__ void sum_by_two_warps(int* sums) {
+  __shared__ int before[128];
+  extern __shared__ int behind[];
+  const auto tile = cooperative_groups::tiled_partition<64>(cooperative_groups::this_thread_block());
+  const int t = threadIdx.x;
+  before[t] = behind[t] = t;
+  tile.sync();
+  const int other = before[t ^ 63] + behind[t ^ 63];
+  sums[t] = cooperative_groups::reduce(tile, other, cooperative_groups::plus<int>());
+}
 
 extern "C" {
 
@@ -108,6 +122,17 @@ int many_reduced_by_key() {
   std::vector<Moments> got(rows);
   if (const auto error = cudaMemcpy(got.data(), sums, rows * sizeof(Moments), cudaMemcpyDeviceToHost)) return error;
   return std::any_of(got.begin(), got.end(), [](const Moments& m) { return m.count != columns || m.mean != 1.5f; });
+}
+
+int summed_by_two_warps() {
+  std::vector<int> got(128);
+  int* sums = on_device(got);
+  sum_by_two_warps<<<1, 128, 128 * sizeof(int)>>>(sums);
+  if (const auto error = cudaMemcpy(got.data(), sums, 128 * sizeof(int), cudaMemcpyDeviceToHost)) return error;
+  for (int t = 0; t < 128; ++t) {
+    if (got[t] != (t < 64 ? 63 * 64 : 191 * 64)) return 1;
+  }
+  return 0;
 }
 
 }

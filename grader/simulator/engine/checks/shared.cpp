@@ -350,8 +350,11 @@ void synchronised(Block& block, Mask warps) {
 
 void begin_block(Block& block, Worker& worker) {
   const Options& o = worker.launch.options;
-  const std::uint32_t size = worker.launch.shared_size;
-  if (o.initcheck) block.written.assign(size + 64, 0);
+  const std::uint32_t size = worker.launch.shared_size, own = size - worker.launch.program.reserved_shared;
+  if (o.initcheck) {
+    block.written.assign(size + 64, 0);
+    std::fill(block.written.begin() + own, block.written.begin() + size, std::uint8_t{1});  // its users clear their bits
+  }
   if (!o.racecheck) return;
   if (!block.races) {
     block.races = std::make_unique<SharedRaces>();

@@ -188,6 +188,7 @@ void Decoder::lay_out_shared(std::uint32_t kernel) {
   for (const auto* v : open) at = align(at, static_cast<std::uint32_t>(v->alignment));
   for (const auto* v : open) shared[v->name] = at;
   program.static_shared = at;
+  if (names.contains("%reserved_smem_offset_1")) program.reserved_shared = 1024;
 }
 
 void Decoder::run(std::uint32_t kernel) {

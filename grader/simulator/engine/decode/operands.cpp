@@ -20,7 +20,7 @@ const std::unordered_map<std::string_view, Slot>& special_registers() {
       {"%nctaid.z", of_launch(L::nctaid_z)},   {"%nwarpid", of_launch(L::warps)},
       {"%smid", of_launch(L::zero)},           {"%nsmid", of_launch(L::one)},
       {"%gridid", of_launch(L::zero)},         {"%dynamic_smem_size", of_launch(L::dynamic_shared)},
-      {"%total_smem_size", of_launch(L::total_shared)}, {"%envreg1", of_launch(L::workspace_high)},
+      {"%total_smem_size", of_launch(L::total_shared)}, {"%reserved_smem_offset_1", of_launch(L::reserved_shared)}, {"%envreg1", of_launch(L::workspace_high)},
       {"%envreg2", of_launch(L::workspace_low)}};
   return table;
 }
