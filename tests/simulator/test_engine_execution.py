@@ -224,3 +224,23 @@ def test_an_access_out_of_bounds_tells_a_read_from_a_write(access: str, said: st
         outcome = device.launch("k", (1, 1, 1), (32, 1, 1), [struct.pack("<Q", device.allocate(128))])
         assert said in outcome.message
         assert said in next(one.message for one in device.take_findings() if one.tool == "memcheck")
+
+
+def test_warps_that_wait_in_turn_take_little_of_the_budget() -> None:
+    body = """
+  st.shared.u32 [room], 0;
+  bar.sync 0;
+  shr.u32 %s, %t, 5;
+WAIT:
+  ld.volatile.shared.u32 %r, [room];
+  setp.ne.u32 %q, %r, %s;
+  @%q bra WAIT;
+  bar.warp.sync -1;
+  add.u32 %r, %s, 1;
+  st.volatile.shared.u32 [room], %r;
+  add.u32 %s, %s, 2;
+  setp.lt.u32 %q, %s, 200;
+  @%q bra WAIT;
+"""
+    with Simulator(Options(instruction_budget=80_000), device_bytes=1 << 28, shared_bytes=1 << 20) as device:
+        assert results(device, body, threads=64) == [199] * 32 + [200] * 32
