@@ -122,19 +122,25 @@ def test_right_answers_pass_in_one_session_that_is_closed() -> None:
 
 
 @pytest.mark.parametrize("staged", [False, True])
-def test_an_answer_that_is_wrong_in_one_schedule_only_is_named_a_matter_of_order(*, staged: bool) -> None:
+@pytest.mark.parametrize(
+    ("bad", "hint"),
+    [(Schedule.LATE_STREAMS, "no event"), (Schedule.REVERSED, "does a block or a warp rely on another one")],
+)
+def test_an_answer_that_is_wrong_in_one_schedule_only_is_named_a_matter_of_order(
+    bad: Schedule, hint: str, *, staged: bool
+) -> None:
     def late(call: Call) -> Answer:
         answer = right(call)
-        if call.schedule is Schedule.LATE_STREAMS:
+        if call.schedule is bad:
             return replace(answer, arrays={**answer.arrays, "y": answer.arrays["y"] + 1})
         return answer
 
     cases = tuple(replace(case, staged=staged) for case in CASES)
-    judged, _ = run(late, (Schedule.PROGRAM, Schedule.LATE_STREAMS), cases)
+    judged, _ = run(late, (Schedule.PROGRAM, bad), cases)
     assert {case.verdict for case in judged.cases} == {Verdict.FAIL}
-    assert judged.cases[0].schedule == Schedule.LATE_STREAMS
+    assert judged.cases[0].schedule == bad
     assert "depends on the order of execution" in judged.cases[0].diagnosis
-    assert "no event" in judged.cases[0].diagnosis
+    assert hint in judged.cases[0].diagnosis
 
 
 def test_no_order_is_blamed_for_numbers_that_are_wrong_in_program_order_too() -> None:
