@@ -5,13 +5,14 @@
 // independent loads in flight. WIDTH is 4 (one 16-byte access) where rows are 16-byte aligned, else 1.
 #pragma once
 
-__device__ inline void load(float (&to)[4], const float* from) {
-  const float4 v = *reinterpret_cast<const float4*>(from);
-  to[0] = v.x;
-  to[1] = v.y;
-  to[2] = v.z;
-  to[3] = v.w;
+__device__ inline void unpack(float (&to)[4], float4 from) {
+  to[0] = from.x;
+  to[1] = from.y;
+  to[2] = from.z;
+  to[3] = from.w;
 }
+
+__device__ inline void load(float (&to)[4], const float* from) { unpack(to, *reinterpret_cast<const float4*>(from)); }
 
 __device__ inline void load(float (&to)[1], const float* from) { to[0] = *from; }
 
@@ -21,10 +22,29 @@ __device__ inline void store(float* to, const float (&from)[4]) {
 
 __device__ inline void store(float* to, const float (&from)[1]) { *to = from[0]; }
 
-// The line that is written leaves the caches before others do.
+// Lines that leave the caches before others do.
+__device__ inline void load_first_to_leave(float (&to)[4], const float* from) {
+  unpack(to, __ldcs(reinterpret_cast<const float4*>(from)));
+}
+
+__device__ inline void load_first_to_leave(float (&to)[1], const float* from) { load(to, from); }
+
 __device__ inline void store_first_to_leave(float* to, const float (&from)[4]) {
   __stcs(reinterpret_cast<float4*>(to), make_float4(from[0], from[1], from[2], from[3]));
 }
+
+__device__ inline void store_first_to_leave(float* to, const float (&from)[1]) { store(to, from); }
+
+// A line that stays in the L2 while others leave. No built-in function says that, so the load is given a policy.
+__device__ inline void load_last_to_leave(float (&to)[4], const float* from) {
+  asm volatile(
+      "{ .reg .b64 policy; createpolicy.fractional.L2::evict_last.b64 policy, 1.0;"
+      "  ld.global.L2::cache_hint.v4.f32 {%0, %1, %2, %3}, [%4], policy; }"
+      : "=f"(to[0]), "=f"(to[1]), "=f"(to[2]), "=f"(to[3])
+      : "l"(from));
+}
+
+__device__ inline void load_last_to_leave(float (&to)[1], const float* from) { load(to, from); }
 
 struct Sum {
   static __device__ float combine(float a, float b) { return a + b; }

@@ -332,8 +332,8 @@ MUTANTS = (
     _fw(
         "hidden-not-written",
         "masks",
-        "if (key < length) {\n      // Rows",
-        "if (key < visible) {\n      // Rows",
+        "if (key < length) {\n      if constexpr (B::SHORT) store",
+        "if (key < visible) {\n      if constexpr (B::SHORT) store",
         "hidden keys keep their scores",
         FUTURE,
         "were never written",
@@ -364,6 +364,14 @@ MUTANTS = (
         "only batch 0 is done",
         HEADS,
         "right up to batch 0",
+    ),
+    _fw(
+        "scores-of-long-rows",
+        "indexing",
+        "load_last_to_leave(value[c], x + key);",
+        "load_last_to_leave(value[c], x + (key < 512 ? key : key - 512));",
+        "above 512 keys the scores begin anew",
+        LONG,
     ),
     _fw(
         "bucket-64",
@@ -545,8 +553,8 @@ MUTANTS = (
     _fw(
         "writes-past-the-end",
         "overruns",
-        "if (key < length) {\n      // Rows",
-        "if (key < length + (length > 0 ? WIDTH : 0)) {\n      // Rows",
+        "if (key < length) {\n      if constexpr (B::SHORT) store",
+        "if (key < length + (length > 0 ? WIDTH : 0)) {\n      if constexpr (B::SHORT) store",
         "one element past each row",
         MEMORY_GROUP,
     ),
@@ -658,6 +666,22 @@ MUTANTS = (
         "const float* soft = soft_inp + static_cast<size_t>(row & ~1u) * softmax_len;",
         "pairs of rows share soft",
         SHORT,
+    ),
+    _bw(
+        "soft-of-long-rows",
+        "indexing",
+        "load_last_to_leave(weight[c], soft + key);",
+        "load_last_to_leave(weight[c], soft + (key < 512 ? key : key - 512));",
+        "above 512 keys soft begins anew",
+        LONG,
+    ),
+    _bw(
+        "soft-of-short-rows",
+        "indexing",
+        "load_first_to_leave(weight[c], soft + key);",
+        "load_first_to_leave(weight[c], soft + (key < 32 ? key : key - 32));",
+        "from 33 to 64 keys soft begins anew",
+        LEN,
     ),
     _bw(
         "row-bound",
@@ -1074,6 +1098,14 @@ MUTANTS = (
         "of many narrow rows the mean is over 255 columns",
         MANY,
         "same factor",
+    ),
+    _ln(
+        "wide-rows",
+        "indexing",
+        "load_last_to_leave(value[c], x + column);",
+        "load_last_to_leave(value[c], x + (column < 2048 ? column : column - 2048));",
+        "above 2048 columns the row begins anew",
+        LARGE,
     ),
     # LayerNorm backward
     _lb(
