@@ -44,83 +44,66 @@ class Candidate:
         return text
 
 
-_SOFTMAX = "softmax_kernel.cu"
-_LEAVING = """    if (key < length) {
-      if constexpr (WIDTH == 4) store_first_to_leave(out + key, grad[c]);
-      else store(out + key, grad[c]);
-    }
-"""
+_SOFTMAX, _LAYERNORM = "softmax_kernel.cu", "layernorm_kernel.cu"
+_512_KEYS = "else if (length <= 512) launch(Bucket<64, 8>{});"
+_THREADS = "static constexpr int THREADS = GROUP > 128 ? GROUP : 128;"
+_1024_COLUMNS = "else if (hidden_dim <= 1024) launch(Bucket<128, 2>{});"
 
 
-def _scores(name: str, load: str, prediction: str) -> Candidate:
-    """Softmax forward whose scores are loaded by PTX; %0 to %3 are the elements, %4 is where they are."""
-    by = f"""    if constexpr (WIDTH == 4) {{
-      if (key < visible) {{
-        asm volatile("{load}"
-                     : "=f"(value[c][0]), "=f"(value[c][1]), "=f"(value[c][2]), "=f"(value[c][3])
-                     : "l"(x + key));
-      }}
-    }} else if (key < visible) {{
-      load(value[c], x + key);
-    }}
-"""
-    old = "    if (key < visible) load(value[c], x + key);\n"
-    return Candidate(name, "softmax_forward", ((old, by),), prediction, _SOFTMAX)
+def _copy(name: str, problem: str, file: str, first_words: str) -> Candidate:
+    edit = (f"// {first_words} over the last axis", f"// A copy: {first_words} over the last axis")
+    return Candidate(name, problem, (edit,), "the same: what one run can tell", file)
+
+
+def _scores(name: str, edits: tuple[tuple[str, str], ...], prediction: str) -> Candidate:
+    return Candidate(f"sf-{name}", "softmax_forward", edits, prediction, _SOFTMAX)
+
+
+def _columns(name: str, bucket: str, prediction: str) -> Candidate:
+    edit = (_1024_COLUMNS, _1024_COLUMNS.replace("Bucket<128, 2>", bucket))
+    return Candidate(f"lf-{name}", "layernorm_forward", (edit,), prediction, _LAYERNORM)
 
 
 CANDIDATES = (
-    Candidate(
-        "sf-copy",
-        "softmax_forward",
-        (("// Softmax over", "// A copy: softmax over"),),
-        "the same: what one run can tell",
-        _SOFTMAX,
+    _copy("sf-copy", "softmax_forward", _SOFTMAX, "Softmax"),
+    _copy("sb-copy", "softmax_backward", _SOFTMAX, "Softmax"),
+    _copy("lf-copy", "layernorm_forward", _LAYERNORM, "LayerNorm"),
+    _copy("lb-copy", "layernorm_backward", _LAYERNORM, "LayerNorm"),
+    _scores(
+        "sixteen-keys",
+        ((_512_KEYS, _512_KEYS.replace("64, 8", "32, 16")),),
+        "512 keys: 102.5 of 102, without a mask 102.5 of 101: no meeting of warps, as torch.compile does it",
     ),
     _scores(
-        "sf-l1-last",
-        "ld.global.L1::evict_last.v4.f32 {%0, %1, %2, %3}, [%4];",
-        "the same: nothing is read twice",
+        "four-keys",
+        (
+            (_512_KEYS, _512_KEYS.replace("64, 8", "128, 4")),
+            ("LONG = GROUP >= 128;", "LONG = GROUP >= 128 && KEYS > 4;"),
+        ),
+        "512 keys: 101.5 of 102: a block per row, as Liger does it",
     ),
     _scores(
-        "sf-l2-last",
-        "{ .reg .b64 policy; createpolicy.fractional.L2::evict_last.b64 policy, 1.0;"
-        " ld.global.L2::cache_hint.v4.f32 {%0, %1, %2, %3}, [%4], policy; }",
-        "2048 keys without a mask: 101 of 100, as torch.compile, if its loads do that; to know it only,"
-        " because it takes the L2 from others",
-    ),
-    Candidate(
-        "sb-first-to-leave",
-        "softmax_backward",
+        "small-blocks",
         (
             (
-                "    if (key < length) store(out + key, grad[c]);\n",
-                _LEAVING,
+                _THREADS,
+                _THREADS.replace("GROUP > 128 ? GROUP : 128", "GROUP > 64 ? GROUP : GROUP == 64 ? 64 : 128"),
             ),
         ),
-        "1024 x 64: 112 of 107, 10,240 x 40: 108 of 105.5, as in forward; from 512 keys on 0.5 less",
-        _SOFTMAX,
+        "512 keys: 102.3 of 102: no row waits for the other one's warps",
     ),
-    Candidate(
-        "lf-first-to-leave",
-        "layernorm_forward",
-        (
-            ("      store(y + column, value[c]);\n", "      store_first_to_leave(y + column, value[c]);\n"),
-            (
-                "      store(ln_res + start[r] + c * 128, value[r][c]);\n",
-                "      store_first_to_leave(ln_res + start[r] + c * 128, value[r][c]);\n",
-            ),
-        ),
-        "1024 x 256: 104 of 101, 5120 x 256: 104 of 102.4; from 1024 columns on the same",
-    ),
-    Candidate(
-        "lb-first-to-leave",
-        "layernorm_backward",
+    _scores(
+        "large-blocks",
         (
             (
-                "      store(inp_grad + static_cast<size_t>(row) * columns + column, dx);\n",
-                "      store_first_to_leave(inp_grad + static_cast<size_t>(row) * columns + column, dx);\n",
+                _THREADS,
+                _THREADS.replace(
+                    "GROUP > 128 ? GROUP : 128", "GROUP > 256 ? GROUP : GROUP >= 64 ? 256 : 128"
+                ),
             ),
         ),
-        "1024 x 256: 72 of 71, 5120 x 256: 70.5 of 70: it waits for one trip after the other",
+        "512 keys: 101.8 of 102; 1024 keys 101 of 101.4",
     ),
+    _columns("two-warps", "Bucket<64, 4>", "8192 x 1024: 100 of 99.5, 32,768 x 1024 the same"),
+    _columns("eight-warps", "Bucket<256, 1>", "8192 x 1024: 99.5 of 99.5, as Liger does it"),
 )
