@@ -132,6 +132,7 @@ class LineCount:
     shared_wavefronts: int
     minimal_wavefronts: int
     barriers: int
+    undefined_lanes: int  # that a shuffle gave what no lane of its mask has
 
 
 @dataclass(frozen=True)

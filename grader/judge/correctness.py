@@ -23,7 +23,7 @@ from grader.devices.device import (
     Status,
     StreamArgument,
 )
-from grader.devices.hints import hints
+from grader.devices.hints import hints, summed
 from grader.judge.comparison import changed_elements, compare
 from grader.judge.diagnosis import NOTHING_WRITTEN, diagnose
 from grader.problems.problem import ArrayParameter, Role, ScalarParameter
@@ -67,6 +67,10 @@ _OTHER_STREAM = (
 _QUEUED = (
     "right alone, wrong when a call of other sizes is queued behind it before its kernels have run: do they "
     "read what the next call overwrites at once (a __constant__ or static variable, pinned memory)?"
+)
+_NOT_IN_MASK = (
+    "the shuffle at {}:{} takes values of threads that its mask does not name: they are undefined "
+    "(infinity here), and none may be used"
 )
 UNBEGUN = "is still to be written"
 """How the runner ends what it says of a NotImplementedError."""
@@ -230,6 +234,12 @@ def _kinds(answer: Answer) -> frozenset[str]:
     return seen | {"global_oob"} if answer.overrun else seen
 
 
+def _undefined(answer: Answer) -> str:
+    """The first shuffle that took what no thread of its mask gave; "" if there is none."""
+    places = [(line.file, line.line) for line in summed(answer.counts) if line.undefined_lanes]
+    return _NOT_IN_MASK.format(*min(places)) if places else ""
+
+
 def _explained(answer: Answer) -> bool:
     """Whether a checker saw, and soon, why a kernel failed: other cases may still have right numbers."""
     return (
@@ -318,6 +328,7 @@ def _judge_case(
         result = run(content, schedule)
         if result.verdict is Verdict.PASS:
             continue
+        undefined = _undefined(answers[-1])
         wrong: Case | None = None
         note, blamed = "", schedule.value if number > 0 else None
         if case.queued and right(replace(content, queued={}), schedule):
@@ -332,7 +343,8 @@ def _judge_case(
                 wrong = content
             else:
                 note = _LATER_CALL
-        return _noted(result.model_copy(update={"schedule": blamed}), note), answers, number > 0, wrong
+        result = _noted(_noted(result, undefined), note)
+        return result.model_copy(update={"schedule": blamed}), answers, number > 0, wrong
     return result, answers, True, None
 
 

@@ -65,6 +65,7 @@ struct LineCount {
   std::uint64_t global_requests = 0, global_sectors = 0, minimal_sectors = 0, global_bytes = 0;
   std::uint64_t shared_requests = 0, shared_wavefronts = 0, minimal_wavefronts = 0;
   std::uint64_t barriers = 0;
+  std::uint64_t undefined_lanes = 0;  // that a shuffle gave what no lane of its mask has
 };
 
 enum class Order : std::uint8_t { program, reversed, shuffled };

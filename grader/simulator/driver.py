@@ -35,7 +35,7 @@ _CHUNK = 64 << 20
 _COMMAND_SECONDS = 120.0  # no single command but a launch or a synchronisation takes longer
 _EXIT_SECONDS = 5.0
 _LAST_WORDS = 500  # bytes
-_COUNTERS = struct.Struct("<I10Q")  # of a LineCount: the line, and what was counted there
+_COUNTERS = struct.Struct("<I11Q")  # of a LineCount: the line, and what was counted there
 
 
 class _Command(IntEnum):

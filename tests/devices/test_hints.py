@@ -19,6 +19,7 @@ QUIET = LineCount(
     shared_wavefronts=100,
     minimal_wavefronts=100,
     barriers=0,
+    undefined_lanes=0,
 )
 
 

@@ -13,6 +13,7 @@ from grader.devices.device import (
     ArrayArgument,
     Call,
     Finding,
+    LineCount,
     LoadError,
     Memory,
     Schedule,
@@ -283,6 +284,21 @@ def test_what_is_kept_from_the_first_case_is_told_from_cases_that_are_wrong_anyh
     noted = ["right in the first call" in (case.diagnosis or "") for case in judged.cases]
     assert noted == [False, keeps, keeps]
     assert len(sessions) == (2 if keeps else 3)
+
+
+def test_a_shuffle_without_a_value_is_named_where_numbers_are_wrong() -> None:
+    quiet = LineCount("k", "/build/k.cu", 30, *(0,) * 11)
+    counts = (quiet, replace(quiet, line=32, undefined_lanes=8), replace(quiet, line=34, undefined_lanes=8))
+
+    def partly(call: Call) -> Answer:
+        answer = replace(right(call), counts=counts)
+        wrong = call.arguments[0].data[0] > 0  # type: ignore[union-attr]
+        return replace(answer, arrays={**answer.arrays, "y": answer.arrays["y"] + wrong})
+
+    judged, _ = run(partly, cases=tuple(replace(CASES[0], seed=seed) for seed in range(20)))
+    assert {case.verdict for case in judged.cases} == {Verdict.PASS, Verdict.FAIL}
+    for case in judged.cases:
+        assert ("the shuffle at k.cu:32 takes" in case.diagnosis) == (case.verdict is Verdict.FAIL)
 
 
 def test_every_schedule_meets_other_numbers() -> None:

@@ -219,7 +219,6 @@ def test_nan_in_whole_rows_is_no_proof_of_a_bug_that_would_make_them_too() -> No
     text = told("softmax_forward", a_case("softmax_forward", "1 x 1 x 5 x 129"), spoil)
     assert text.startswith("NaN or infinity in 5 of 5 rows")
     assert "So it would be" not in text
-    assert "a shuffle took from a lane outside its mask" in text
 
 
 def test_which_elements_of_a_row_are_nan_tells_of_a_bug() -> None:

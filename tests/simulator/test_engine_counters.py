@@ -48,6 +48,18 @@ TEXT = """
   bar.sync 0;
   ret;
 }}
+.visible .entry half{stride}(.param .u64 data)
+{{
+  .reg .b32 %r<4>; .reg .pred %p;
+  .loc 1 60 0
+  mov.u32 %r0, %tid.x;
+  setp.ge.u32 %p, %r0, 16;
+  @%p bra DONE;
+  .loc 1 70 0
+  shfl.sync.down.b32 %r1, %r0, {stride}, 31, 0xffff;
+DONE:
+  ret;
+}}
 """
 
 
@@ -80,3 +92,8 @@ def test_lanes_and_barriers_are_counted() -> None:
     assert (lines[40].instructions, lines[40].lanes) == (2, 40)
     assert lines[50].barriers == 2
     assert 0 not in lines
+
+
+@pytest.mark.parametrize(("distance", "lanes"), [(0, 0), (1, 1), (8, 8), (16, 16)])
+def test_lanes_that_take_what_their_mask_does_not_name_are_counted(distance: int, lanes: int) -> None:
+    assert counts("half", distance)[70].undefined_lanes == lanes

@@ -109,6 +109,7 @@ void collect_counts(const LaunchState& s, const std::vector<std::unique_ptr<Work
       c.shared_wavefronts += m.shared_wavefronts;
       c.minimal_wavefronts += m.minimal_wavefronts;
       c.barriers += m.barriers;
+      c.undefined_lanes += m.undefined_lanes;
     }
   }
   for (auto& [at, c] : lines) {

@@ -178,7 +178,7 @@ void Judge::perform(Command command, Reader& in, Writer& result) {
         result.text(line.kernel).text(line.file).put(line.line);
         for (const auto n : {line.instructions, line.lanes, line.global_requests, line.global_sectors,
                              line.minimal_sectors, line.global_bytes, line.shared_requests, line.shared_wavefronts,
-                             line.minimal_wavefronts, line.barriers}) {
+                             line.minimal_wavefronts, line.barriers, line.undefined_lanes}) {
           result.put(n);
         }
       }

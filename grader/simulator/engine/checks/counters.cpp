@@ -1,4 +1,5 @@
-// What an access would ask of the memory system: 32-byte sectors of global memory, wavefronts of shared memory.
+// What an access would ask of the memory system: 32-byte sectors of global memory, wavefronts of shared memory. And how
+// often a shuffle has no value to give.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -88,5 +89,7 @@ void count_shared(Warp& w, const Instruction& i, const Access& a) {
   c.shared_wavefronts += wavefronts_of(a, *w.worker);
   c.minimal_wavefronts += a.shape == Access::Shape::uniform ? 1 : (bytes + 127) / 128;
 }
+
+void count_undefined_lane(Warp& w, const Instruction& i) { ++w.worker->counts.memory[i.site].undefined_lanes; }
 
 }  // namespace sim

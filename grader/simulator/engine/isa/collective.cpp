@@ -9,6 +9,7 @@
 namespace sim {
 // A lane reads from one that has exited.
 void read_from_exited(Warp&, const Instruction&, std::uint32_t lane, std::uint32_t source);
+void count_undefined_lane(Warp&, const Instruction&);
 }
 
 namespace sim::SIM_TARGET {
@@ -37,7 +38,6 @@ template <Shuffle S> void shuffle(Warp& w, const Instruction& i, Mask mask) {
   alignas(64) u32 source[lane_count], value[lane_count];
   const u32 *a = at<u32>(w, i.o[2]), *b = at<u32>(w, i.o[3]), *c = at<u32>(w, i.o[4]);
   std::memcpy(value, a, sizeof value);
-  if (mask != all_lanes) each(value, ~mask, [](u32) { return undefined; });
   Mask inside = 0;
   for (u32 l = 0; l < lane_count; ++l) {
     const s32 lane = static_cast<s32>(l), by = static_cast<s32>(b[l] & 31);
@@ -62,6 +62,12 @@ template <Shuffle S> void shuffle(Warp& w, const Instruction& i, Mask mask) {
         read_from_exited(w, i, l, source[l]);
         break;
       }
+    }
+  }
+  if (mask != all_lanes) {
+    each(value, ~mask, [](u32) { return undefined; });
+    for (Mask m = mask; m; m &= m - 1) {
+      if (!(mask & lane_bit[source[std::countr_zero(m)]])) count_undefined_lane(w, i);
     }
   }
   gather(at<u32>(w, i.o[0]), mask, value, source);
