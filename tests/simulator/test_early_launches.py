@@ -65,6 +65,18 @@ extern "C" int hasty_in_turn() { return serialized(hasty, 0); }
 extern "C" int patient_early() { return serialized(patient, 1); }
 extern "C" int helpful_early() { return serialized(helpful, 1); }
 extern "C" int all_early() { return hasty_early() | patient_early() | helpful_early(); }
+extern "C" int hinted() {
+  cudaLaunchAttribute policy = {}, priority = {}, carveout = {};
+  policy.id = cudaLaunchAttributeAccessPolicyWindow;
+  priority.id = cudaLaunchAttributePriority;
+  priority.val.priority = -1;
+  carveout.id = cudaLaunchAttributePreferredSharedMemoryCarveout;
+  carveout.val.sharedMemCarveout = 50;
+  for (const auto& attribute : {policy, priority, carveout}) {
+    if (const int error = launched(hasty, attribute)) return error;
+  }
+  return 0;
+}
 extern "C" int clustered() {
   cudaLaunchAttribute attribute = {};
   attribute.id = cudaLaunchAttributeClusterDimension;
@@ -121,6 +133,10 @@ def test_letting_the_next_launch_begin_is_no_wait(newer: Path) -> None:
 
 def test_who_looks_for_no_races_does_not_hear_of_it(library: Path) -> None:
     assert findings(library, "hasty_early", Options(racecheck=False)) == ()
+
+
+def test_attributes_that_change_no_result_change_nothing(library: Path) -> None:
+    assert findings(library, "hinted") == ()
 
 
 def test_other_attributes_are_named_as_unknown(library: Path) -> None:
