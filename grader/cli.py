@@ -411,7 +411,8 @@ def report(
 ) -> int:
     """Make reports again from the records in DIR, or from one record, and run nothing.
 
-    Without options, the pages and the gradebook in DIR are made anew.
+    Without options, the pages and the gradebook in DIR are made anew. A record that cannot be read is named
+    and left out, and the exit code is 3.
     """
     with importing():
         from grader.reports import request as reports  # noqa: PLC0415 - templates take time to load
@@ -420,13 +421,18 @@ def report(
     if (path / RECORD).is_file():
         path /= RECORD
     try:
-        records = read_records(path)
+        records, damaged = read_records(path)
+        for reason in damaged.values():
+            click.echo(f"left out: {reason}", err=True)
+        code = ExitCode.MACHINE_FAULT if damaged else ExitCode.OK
         if appeal:
-            return _appeal(records)
+            _appeal(records)
+            return code
         asked = reports.Request(
             records,
             place=path,
             title=_title(next(iter(records.values())).assignment),
+            damaged=damaged,
             staff=staff,
             html=html,
             junit=junit_path,
@@ -443,7 +449,7 @@ def report(
             click.echo(told)
     except (RecordError, reports.RequestError) as error:
         raise _FaultError(str(error), ExitCode.USAGE) from error
-    return ExitCode.OK
+    return code
 
 
 @commands.command()
@@ -551,7 +557,7 @@ def _checked(assignment: str, problem_ids: tuple[str, ...]) -> Assignment:
     return chosen
 
 
-def _appeal(records: Mapping[str, Record]) -> int:
+def _appeal(records: Mapping[str, Record]) -> None:
     """Tell what the raw times in ``records`` say; a fault if a record says something else."""
     doubtful = []
     for name, record in records.items():
@@ -567,7 +573,6 @@ def _appeal(records: Mapping[str, Record]) -> int:
             "grading, or another version of the grader wrote it: grade again.",
             ExitCode.USAGE,
         )
-    return ExitCode.OK
 
 
 def _title(assignment: str) -> str:

@@ -37,6 +37,10 @@ class RecordError(Exception):
     """A record that cannot be read or written; the message says which file and what to do."""
 
 
+class NewerError(RecordError):
+    """A record of a newer major version: not damaged, but for another grader to read."""
+
+
 class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
 
@@ -351,26 +355,27 @@ def read(path: Path) -> Record:
     """The record in ``path``.
 
     Raises:
-        RecordError: it cannot be read, is no record, or is of a newer major version.
+        RecordError: it cannot be read or is no record.
+        NewerError: it is of a newer major version.
     """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise RecordError(f"{path}: no result record: {error}. {_REMEDY}") from error
     major = str(content.get("schema", "")).split(".")[0] if isinstance(content, dict) else ""
-    if not major.isdigit():
+    if not major.isdecimal():
         raise RecordError(f"{path}: no result record: it has no schema version. {_REMEDY}")
     if int(major) > int(SCHEMA_VERSION.split(".", maxsplit=1)[0]):
-        raise RecordError(
+        raise NewerError(
             f"{path}: written by a newer grader (schema {content['schema']}, this one reads "
             f"{SCHEMA_VERSION}). Update the grader."
         )
     try:
         return Record.model_validate(content)
     except ValidationError as error:
-        raise RecordError(
-            f"{path}: not a valid result record: {error.errors()[0]['msg']}. {_REMEDY}"
-        ) from error
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        raise RecordError(f"{path}: not a valid result record: {place}: {first['msg']}. {_REMEDY}") from error
 
 
 def json_schema() -> str:

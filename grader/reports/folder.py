@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from grader.reports.gradebook import gradebook
 from grader.reports.pages import class_page, submission_page
 from grader.reports.views import view
-from grader.results import RecordError, read, write_text
+from grader.results import NewerError, RecordError, read, write_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,23 +27,32 @@ GRADEBOOK = "gradebook.csv"
 INDEX = "index.html"
 
 
-def read_records(path: Path) -> dict[str, Record]:
-    """The records of ``path``, a record or a folder of them, by submission.
+def read_records(path: Path) -> tuple[dict[str, Record], dict[str, str]]:
+    """The records of ``path``, a record or a folder of them, and why others cannot be read, by submission.
 
     Raises:
-        RecordError: there is none, or one cannot be read or is of a newer major version: what is left out
-            silently would be missing in a gradebook.
+        RecordError: none can be read, or one is of a newer major version, which an update helps all of.
     """
     if path.is_file():
         record = read(path)
-        return {record.submission.name: record}
+        return {record.submission.name: record}, {}
     found = sorted(path.glob(f"*/{RECORD}"))
     if not found:
         raise RecordError(
             f"{path} holds no record. Name the folder that grader batch --out wrote, or the file of "
             "grader grade --json."
         )
-    return {place.parent.name: read(place) for place in found}
+    records, damaged = {}, {}
+    for place in found:
+        try:
+            records[place.parent.name] = read(place)
+        except NewerError:
+            raise
+        except RecordError as error:
+            damaged[place.parent.name] = str(error)
+    if not records:
+        raise RecordError("\n".join(damaged.values()))
+    return records, damaged
 
 
 def write_pages(

@@ -19,7 +19,7 @@ from grader.reports.views import view
 from grader.results import write_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from grader.results import Record
 
@@ -41,6 +41,7 @@ class Request:
         records: by submission.
         place: the folder that they lie in, or a single one of them.
         title: the assignment's.
+        damaged: submissions whose record cannot be read; tables show them without a result.
         staff: whose view the pages show.
         html: a folder for the pages.
         junit: a file.
@@ -57,6 +58,7 @@ class Request:
     records: Mapping[str, Record]
     place: Path
     title: str
+    damaged: Collection[str] = ()
     staff: bool = False
     html: Path | None = None
     junit: Path | None = None
@@ -138,13 +140,14 @@ def _check(request: Request) -> None:
 
 def _pages(request: Request, folder: Path, *, in_place: bool) -> Iterator[str]:
     records, title, staff = request.records, request.title, request.staff
+    results = {**records, **dict.fromkeys(request.damaged)}
     aliases = {} if request.aliases is None else _aliases(request.aliases)
-    if unknown := sorted(aliases.keys() - records.keys() - {ALIASES_TITLE}):
+    if unknown := sorted(aliases.keys() - results.keys() - {ALIASES_TITLE}):
         yield f"there is no such submission, so its alias is not used: {', '.join(map(line, unknown))}"
     names = staff or in_place
     try:
         if request.place.is_dir():
-            write_pages(folder, records, title, names=names, staff=staff, aliases=aliases)
+            write_pages(folder, results, title, names=names, staff=staff, aliases=aliases)
         else:
             folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -103,6 +103,42 @@ def test_a_record_of_a_newer_major_version_is_refused_clearly(folder: Path) -> N
 
 
 @pytest.mark.parametrize(
+    "content", [b"", b'{"schema": "1.0", "gra', b"[]", b'{"schema": "1.0"}', b"\xff\xfe", b"[" * 100_000]
+)
+def test_a_damaged_record_is_named_and_the_others_are_reported(folder: Path, content: bytes) -> None:
+    path = folder / "doejane_1001" / "result.json"
+    path.write_bytes(content)
+    done = run("report", folder)
+    assert done.returncode == 3
+    (told,) = done.stderr.splitlines()
+    assert told.startswith(f"left out: {path}: no")
+    assert told.endswith("grade that submission again.")
+    assert "wrote 1 pages" in done.stdout
+    table = (folder / "gradebook.csv").read_text()
+    assert "käthe müller,12.00,24.00" in table
+    assert "doejane_1001,,," in table
+
+
+def test_damaged_records_alone_are_each_named(folder: Path) -> None:
+    paths = sorted(folder.glob("*/result.json"))
+    for path in paths:
+        path.write_text("{")
+    done = run("report", folder)
+    assert done.returncode == 2
+    assert [line.removeprefix("Error: ").split(": ")[0] for line in done.stderr.splitlines()] == [
+        *map(str, paths)
+    ]
+    assert not (folder / "gradebook.csv").exists()
+
+
+def test_an_appeal_goes_on_after_a_damaged_record(folder: Path) -> None:
+    (folder / "doejane_1001" / "result.json").write_text("{")
+    done = run("report", folder, "--appeal")
+    assert (done.returncode, done.stdout) == (3, "käthe müller: no speed was measured\n")
+    assert "left out: " in done.stderr
+
+
+@pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (("--gradescope", "x.json"), "--gradescope takes one record, and there are 2"),
