@@ -471,7 +471,8 @@ def new(folder: Path) -> int:
 @click.option("--json", "json_path", type=_file, metavar="FILE", help="Write them to FILE instead.")
 def problems(assignment: str, json_path: Path | None) -> int:
     """List the problems of an assignment with points and targets."""
-    chosen = _load(assignment, ())
+    # Tests check the names of the default one, which students list and need not wait for PyTorch to see.
+    chosen = _load(assignment, ()) if assignment == DEFAULT_ASSIGNMENT else _checked(assignment, ())
     if json_path is not None:
         return _write_json(chosen.model_dump(), json_path)
     names = ("title", "correctness", "performance", "target")

@@ -12,9 +12,11 @@ import time
 import zipfile
 from pathlib import Path
 
+import click
 import pytest
 
-from grader import results
+from grader import cli, results
+from grader.assignments import assignment
 from grader.verdict import Verdict
 
 GRADER = [sys.executable, "-P", "-m", "grader"]
@@ -287,6 +289,20 @@ def test_the_problems_are_listed_with_points_and_targets(tmp_path: Path) -> None
     assert run("problems", "--json", tmp_path / "p.json").returncode == 0
     listed = json.loads((tmp_path / "p.json").read_text())["problems"]
     assert listed[0]["target"] == 6.5
+
+
+def test_an_assignment_of_ones_own_is_listed_only_if_it_can_be_graded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = (
+        (assignment._FOLDER / "llm_systems_3.toml").read_text().replace('id = "llm_systems_3"', 'id = "own"')
+    )
+    (tmp_path / "own.toml").write_text(own.replace('id = "softmax_backward"', 'id = "softmax_bakward"'))
+    monkeypatch.setattr(assignment, "_FOLDER", tmp_path)
+    with pytest.raises(click.ClickException, match="Did you mean 'softmax_backward'"):
+        cli.commands.main(["problems", "--assignment", "own"], standalone_mode=False)
+    (tmp_path / "own.toml").write_text(own)
+    assert cli.commands.main(["problems", "--assignment", "own"], standalone_mode=False) == 0
 
 
 def test_new_copies_the_template_and_keeps_what_is_there(tmp_path: Path) -> None:
