@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 import click
+from click.core import ParameterSource
 from rich.console import Console
 from rich.table import Column, Table
 
@@ -418,6 +419,12 @@ def report(
         from grader.reports import request as reports  # noqa: PLC0415 - templates take time to load
         from grader.reports.folder import RECORD, read_records  # noqa: PLC0415
 
+    if appeal and (others := _given().keys() - {"path", "appeal"}):
+        raise _FaultError(
+            f"{_given()[min(others)]} does nothing with --appeal, which writes no report. "
+            "Leave one of them out.",
+            ExitCode.USAGE,
+        )
     if (path / RECORD).is_file():
         path /= RECORD
     try:
@@ -556,6 +563,16 @@ def _checked(assignment: str, problem_ids: tuple[str, ...]) -> Assignment:
     except AssignmentError as error:
         raise _FaultError(str(error), ExitCode.USAGE) from error
     return chosen
+
+
+def _given() -> dict[str, str]:
+    """The options that the command line of the running command holds, each as it is written there."""
+    context = click.get_current_context()
+    return {
+        option.name: option.opts[0]
+        for option in context.command.params
+        if option.name and context.get_parameter_source(option.name) is ParameterSource.COMMANDLINE
+    }
 
 
 def _appeal(records: Mapping[str, Record]) -> None:

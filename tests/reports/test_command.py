@@ -150,6 +150,9 @@ def test_an_appeal_goes_on_after_a_damaged_record(folder: Path) -> None:
         (("--roster", __file__), "--roster does nothing without --moodle"),
         (("--submissions", "."), "--submissions does nothing without --jplag"),
         (("--staff",), "--staff needs --html DIR"),
+        (("--appeal", "--staff"), "--staff does nothing with --appeal, which writes no report"),
+        (("--junit", "x.xml", "--appeal"), "--junit does nothing with --appeal"),
+        (("--appeal", "--html", "x"), "--html does nothing with --appeal"),
     ],
 )
 def test_what_cannot_be_made_says_what_to_name(folder: Path, arguments: tuple[str, ...], said: str) -> None:
