@@ -44,6 +44,9 @@ SHOWN_IGNORED = 10
 _STDERR = 2
 _UNREACHABLE = {errno.EACCES, errno.ENAMETOOLONG}  # why a path that was named cannot even be looked at
 
+_OF_SLURM = {"partition", "account", "minutes", "slurm_options"}
+_NOT_WITH_SLURM = {"shard", "gpus"}  # a task has its own part and one GPU
+
 _assignment = click.option(
     "--assignment", default=DEFAULT_ASSIGNMENT, show_default=True, help="Which assignment."
 )
@@ -337,6 +340,12 @@ def batch(
         from grader.batch import slurm as clusters  # noqa: PLC0415
         from grader.batch.records import StorageError  # noqa: PLC0415
 
+    given = _given()
+    for name in given.keys() & (_OF_SLURM if slurm is None else _NOT_WITH_SLURM):
+        needed = (
+            "without --slurm. Name that, too." if slurm is None else "with --slurm. Leave one of them out."
+        )
+        raise _FaultError(f"{given[name]} does nothing {needed}", ExitCode.USAGE)
     request = batches.Request(
         folder=folder,
         out=out,

@@ -95,6 +95,24 @@ def test_a_wrong_option_says_what_would_be_right(
     assert said in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--partition", "gpu"), "--partition does nothing without --slurm. Name that, too."),
+        (("--time", "60"), "--time does nothing without --slurm"),
+        (("--slurm-option", "qos=high"), "--slurm-option does nothing without --slurm"),
+        (("--slurm", "4", "--shard", "1/2"), "--shard does nothing with --slurm. Leave one of them out."),
+        (("--slurm", "4", "--gpus", "2"), "--gpus does nothing with --slurm"),
+    ],
+)
+def test_an_option_of_a_batch_that_would_do_nothing_is_refused(
+    arguments: tuple[str, ...], said: str, tmp_path: Path
+) -> None:
+    done = run("batch", tmp_path, "--out", tmp_path / "out", *arguments)
+    assert done.returncode == 2
+    assert said in done.stderr
+
+
 @pytest.mark.parametrize("kind", ["empty folder", "no zip", "escaping zip"])
 def test_a_faulty_submission_scores_zero_with_the_reason(kind: str, tmp_path: Path) -> None:
     path = tmp_path / "hw3.zip"
