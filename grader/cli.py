@@ -43,7 +43,6 @@ DEFAULT_ASSIGNMENT = "llm_systems_3"
 SHOWN_IGNORED = 10
 _STDERR = 2
 _UNREACHABLE = {errno.EACCES, errno.ENAMETOOLONG}  # why a path that was named cannot even be looked at
-
 _OF_SLURM = {"partition", "account", "minutes", "slurm_options"}
 _NOT_WITH_SLURM = {"shard", "gpus"}  # a task has its own part and one GPU
 
@@ -95,7 +94,10 @@ def _pairs(_context: click.Context, _parameter: click.Parameter, texts: tuple[st
     for text in texts:
         if "=" not in text:
             raise click.BadParameter(f"{text!r} has no value. Write it as NAME=VALUE.")
-    return {name.lstrip("-"): value for name, _, value in (text.partition("=") for text in texts)}
+    pairs = {name.lstrip("-"): value for name, _, value in (text.partition("=") for text in texts)}
+    if not pairs.get("cpus-per-task", "1").isdecimal():
+        raise click.BadParameter("cpus-per-task has to be a number.")
+    return pairs
 
 
 class _FaultError(click.ClickException):

@@ -103,9 +103,10 @@ def test_a_wrong_option_says_what_would_be_right(
         (("--slurm-option", "qos=high"), "--slurm-option does nothing without --slurm"),
         (("--slurm", "4", "--shard", "1/2"), "--shard does nothing with --slurm. Leave one of them out."),
         (("--slurm", "4", "--gpus", "2"), "--gpus does nothing with --slurm"),
+        (("--slurm", "4", "--slurm-option", "cpus-per-task=two"), "cpus-per-task has to be a number"),
     ],
 )
-def test_an_option_of_a_batch_that_would_do_nothing_is_refused(
+def test_an_option_of_a_batch_that_would_do_nothing_or_is_wrong_is_refused(
     arguments: tuple[str, ...], said: str, tmp_path: Path
 ) -> None:
     done = run("batch", tmp_path, "--out", tmp_path / "out", *arguments)
