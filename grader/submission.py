@@ -5,7 +5,8 @@ are read, and the headers below them that they mention; nothing else is opened, 
 unpacked as a whole.
 
 What is wrong with a submission is a ``SubmissionError`` (the score is 0 and says why) or, for a file that is
-not there, a line in ``problems``; a path that does not exist is a ``UsageError``, the caller's mistake.
+not there, a line in ``problems``. A path that does not exist or cannot be read is a ``UsageError``: the
+caller's to mend.
 """
 
 from __future__ import annotations
@@ -54,6 +55,7 @@ _UNREADABLE = (
     NotImplementedError,
     ValueError,
 )
+_OF_DAMAGE = {None, errno.EINVAL}  # of an OSError: bzip2 says nothing, and offsets may lie before the file
 _ENCRYPTED = 0x1
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _MENTION = re.compile(rb'["<]([^"<>\n]+\.(?:cuh?|hpp|h|inl|inc))[">]')
@@ -64,7 +66,7 @@ class SubmissionError(Exception):
 
 
 class UsageError(Exception):
-    """There is no such submission."""
+    """There is no such submission, or it cannot be read here: no student's fault."""
 
 
 @dataclass(frozen=True)
@@ -120,15 +122,15 @@ def collect(path: Path, wanted: Iterable[str]) -> Submission:
     least deep one, from one called ``src``, and from the first in the alphabet, in this order.
 
     Raises:
-        SubmissionError: it is empty, damaged, encrypted, escaping, too big or unreadable.
-        UsageError: ``path`` does not exist.
+        SubmissionError: it is empty, damaged, encrypted, escaping or too big.
+        UsageError: ``path`` does not exist, or something of it cannot be read.
         OSError: the temporary folder cannot be written to, a fault of the machine.
     """
     names = list(wanted)
     try:
         mode = path.stat().st_mode
     except PermissionError as error:
-        raise SubmissionError(f"cannot read {printable(str(path))}: {error.strerror}") from error
+        raise _unreadable(path, error) from error
     except OSError as error:
         hint = _nearest_path(path)
         raise UsageError(
@@ -200,6 +202,13 @@ def _nearest_path(path: Path) -> str:
     return f" Did you mean {printable(str(path.parent / close[0]))}?" if close else ""
 
 
+def _unreadable(path: Path, error: OSError) -> UsageError:
+    return UsageError(
+        f"cannot read {printable(str(path))}: {error.strerror}. Make it readable (chmod -R u+rX, if it is "
+        "yours) and grade again."
+    )
+
+
 def _interesting(place: PurePosixPath) -> bool:
     return not any(part in CLUTTER or part.startswith(".") for part in place.parts)
 
@@ -228,9 +237,7 @@ class _Folder:
             try:
                 entries = list(os.scandir(self._root / folder))
             except OSError as error:
-                raise SubmissionError(
-                    f"cannot read {printable(str(self._root / folder))}: {error.strerror}"
-                ) from error
+                raise _unreadable(self._root / folder, error) from error
             seen += len(entries)
             if seen > _MOST_ENTRIES:
                 raise SubmissionError(
@@ -258,13 +265,14 @@ class _Folder:
             with open(fd, "rb") as file:  # noqa: PTH123
                 return file.read(_MOST_FILE_BYTES + 1)
         except OSError as error:
-            raise SubmissionError(f"cannot read {printable(place)}: {error.strerror}") from error
+            raise _unreadable(path, error) from error
 
 
 class _Archive:
     """A zip archive. No member may lead out of it; what is read is checked before it is unpacked."""
 
     def __init__(self, path: Path) -> None:
+        self._path = path
         self._name = printable(path.name)
         self._stack = ExitStack()
         try:
@@ -308,9 +316,9 @@ class _Archive:
         except _UNREADABLE as error:
             raise self._error(error) from error
 
-    def _error(self, error: Exception) -> SubmissionError:
-        if isinstance(error, OSError):
-            return SubmissionError(f"cannot read {self._name}: {error.strerror or error}")
+    def _error(self, error: Exception) -> SubmissionError | UsageError:
+        if isinstance(error, OSError) and error.errno not in _OF_DAMAGE:
+            return _unreadable(self._path, error)
         return SubmissionError(f"{self._name} is not a zip archive or is damaged: {error}. Zip it again.")
 
     def __enter__(self) -> Self:
@@ -377,7 +385,7 @@ def _doubts(
 def _same(reader: _Reader, one: PurePosixPath, other: PurePosixPath) -> bool:
     try:
         return reader.read(one) == reader.read(other)
-    except SubmissionError:  # not a file that is graded, so no reason not to grade
+    except (SubmissionError, UsageError):  # not a file that is graded, so no reason not to grade
         return False
 
 

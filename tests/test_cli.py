@@ -78,6 +78,24 @@ def test_a_path_that_cannot_be_looked_at_is_named(
     assert reason in told
 
 
+def test_a_submission_that_may_not_be_read_costs_nobody_points(tmp_path: Path) -> None:
+    closed = tmp_path / "src"
+    closed.mkdir(0)
+    done = subprocess.run(
+        [*GRADER, "grade", tmp_path, "--json", tmp_path / "r.json"],
+        preexec_fn=_without_privileges,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 3
+    assert done.stdout.splitlines()[-1] == "Score: 0.0/0.0 (100.0 possible)"
+    record = results.read(tmp_path / "r.json")
+    assert (record.error or "").startswith(
+        f"cannot read {closed}: Permission denied. Make it readable (chmod"
+    )
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

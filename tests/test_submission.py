@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import zipfile
@@ -192,6 +193,26 @@ def test_a_damaged_archive(tmp_path: Path, cut: int) -> None:
         collect(path, WANTED)
 
 
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (OSError(errno.EIO, "Input/output error"), UsageError),
+        (OSError("Invalid data stream"), SubmissionError),
+    ],
+)
+def test_a_disk_that_fails_is_not_a_damaged_archive(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: OSError, kind: type[Exception]
+) -> None:
+    path = _zip(tmp_path / "a.zip", **{"softmax_kernel.cu": "x"})
+
+    def read(_member: object, _size: int) -> bytes:
+        raise error
+
+    monkeypatch.setattr(zipfile.ZipExtFile, "read", read)
+    with pytest.raises(kind, match=str(error.strerror or error)):
+        collect(path, WANTED)
+
+
 def test_an_encrypted_archive(tmp_path: Path) -> None:
     path = _zip(tmp_path / "a.zip", **{"softmax_kernel.cu": "x"})
     content = bytearray(path.read_bytes())
@@ -351,7 +372,7 @@ def _reason_for_an_ordinary_user(path: Path) -> str:
             os.setuid(65534)
         try:
             collect(path, WANTED)
-        except SubmissionError as error:
+        except UsageError as error:
             os.write(write, str(error).encode())
         finally:
             os._exit(0)
@@ -362,10 +383,18 @@ def _reason_for_an_ordinary_user(path: Path) -> str:
     return told
 
 
-@pytest.mark.parametrize("closed", [".", "softmax_kernel.cu"])
-def test_what_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, closed: str) -> None:
-    folder = _folder(tmp_path / "a", *WANTED)
+@pytest.mark.parametrize(
+    ("path", "closed"), [(".", "."), (".", "softmax_kernel.cu"), (".", "src"), ("hw3.zip", "hw3.zip")]
+)
+def test_what_may_not_be_read_is_not_the_students_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, closed: str
+) -> None:
+    folder = _folder(tmp_path / "a", *WANTED, "src/tile.cuh")
+    _zip(folder / "hw3.zip", **{"softmax_kernel.cu": "x"})
     monkeypatch.chdir(folder)  # the folders above belong to this user alone
     (folder / closed).chmod(0)
-    assert _reason_for_an_ordinary_user(Path()) == f"cannot read {closed}: Permission denied"
+    assert _reason_for_an_ordinary_user(Path(path)) == (
+        f"cannot read {closed}: Permission denied. Make it readable (chmod -R u+rX, if it is yours) and "
+        "grade again."
+    )
     (folder / closed).chmod(0o755)
