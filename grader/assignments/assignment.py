@@ -143,7 +143,7 @@ class Assignment(_Table):
         default=(),
         strict=False,
         description="regular expressions of functions and libraries that a built library may use beyond the "
-        "import policy",
+        "import policy; those of C++ by their mangled names, which nm -D shows",
     )
     limits: Limits = Field(default=Limits(), description="limits of compiling and running")
     problems: tuple[ProblemPoints, ...] = Field(min_length=1, strict=False, description="in order of reports")
