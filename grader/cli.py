@@ -152,9 +152,9 @@ def _open_standard_streams() -> None:
 
 def _told(stream: TextIO) -> TextIO:
     buffer = io.BufferedWriter(_Told(stream.fileno(), "w", closefd=False))
-    return io.TextIOWrapper(
-        buffer, stream.encoding, stream.errors, line_buffering=bool(stream.line_buffering)
-    )
+    # A name that the terminal's encoding lacks is shown in escapes; it must not cost the last line.
+    errors = "backslashreplace" if stream.errors == "strict" else stream.errors
+    return io.TextIOWrapper(buffer, stream.encoding, errors, line_buffering=bool(stream.line_buffering))
 
 
 class _Told(io.FileIO):

@@ -242,6 +242,14 @@ def test_a_full_stderr_changes_no_exit_code(tmp_path: Path) -> None:
     assert done.returncode == 2
 
 
+def test_what_stdout_cannot_encode_is_escaped(tmp_path: Path) -> None:
+    (tmp_path / "softmax_kernel.cu").write_text('int x = "中";\n')
+    done = run("grade", tmp_path, "--problem", "softmax_forward", environment={"PYTHONIOENCODING": "latin-1"})
+    assert done.returncode == 1, done.stderr
+    assert "\\u4e2d" in done.stdout
+    assert done.stdout.splitlines()[-1].startswith("Score: 0.0/")
+
+
 def test_a_problem_named_twice_counts_once(tmp_path: Path) -> None:
     (tmp_path / "softmax_kernel.cu").write_text(EMPTY_KERNELS)
     once = ("--problem", "softmax_forward")
