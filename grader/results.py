@@ -330,10 +330,10 @@ def write_text(text: str, path: Path) -> None:
     """
     temporary: str | None = None
     try:
-        path = path.resolve()  # what a link leads to, not the link
-        if path.exists() and not path.is_file():
+        if path.exists() and not path.is_file():  # /dev/stdout is a link to no path if it is a pipe
             path.write_text(text, encoding="utf-8")
             return
+        path = path.resolve()  # what a link leads to, not the link
         with tempfile.NamedTemporaryFile(
             "w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False
         ) as file:

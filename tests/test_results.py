@@ -5,16 +5,13 @@ from __future__ import annotations
 import json
 import math
 import os
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import jsonschema
 import pytest
 
 from grader import results
 from grader.results import GraderInfo, Points, Record, RecordError, SubmissionInfo
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def record(**changes: object) -> Record:
@@ -88,6 +85,11 @@ def test_what_is_no_file_is_written_to_and_stays_what_it_is(tmp_path: Path) -> N
     results.write_text("x", tmp_path / "pipe")
     assert os.read(reading, 2) == b"x"
     os.close(reading)
+    reading, writing = os.pipe()
+    results.write_text("x", Path(f"/dev/fd/{writing}"))
+    assert os.read(reading, 2) == b"x"
+    os.close(reading)
+    os.close(writing)
     (tmp_path / "link").symlink_to(tmp_path / "target")
     results.write_text("x", tmp_path / "link")
     assert ((tmp_path / "link").is_symlink(), (tmp_path / "target").read_text()) == (True, "x")
