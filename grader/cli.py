@@ -478,6 +478,10 @@ def new(folder: Path) -> int:
         shutil.copytree(template.folder(), folder)
     except FileExistsError as error:
         raise _FaultError(f"{folder} is there already. Name a folder that is not.", ExitCode.USAGE) from error
+    except shutil.Error as error:  # a list of what could not be copied into the new folder
+        shutil.rmtree(folder)
+        reason = error.args[0][0][2]
+        raise _FaultError(f"{folder} cannot be written: {reason}.", ExitCode.MACHINE_FAULT) from error
     except OSError as error:
         raise _FaultError(f"{folder} cannot be written: {error.strerror}.", ExitCode.USAGE) from error
     click.echo(f"Read {folder / 'ASSIGNMENT.md'}, write your kernels, then: grader grade {folder}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -358,6 +359,22 @@ def test_new_copies_the_template_and_keeps_what_is_there(tmp_path: Path) -> None
     done = run("new", tmp_path / "hw3")
     assert done.returncode == 2
     assert "is there already" in done.stderr
+
+
+def test_a_template_that_is_not_copied_whole_leaves_nothing(tmp_path: Path) -> None:
+    def little_room() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024))
+
+    done = subprocess.run(
+        [*GRADER, "new", tmp_path / "hw3"],
+        preexec_fn=little_room,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 3
+    assert f"{tmp_path / 'hw3'} cannot be written: [Errno 27] File too large" in done.stderr
+    assert not (tmp_path / "hw3").exists()
 
 
 def test_the_doctor_names_the_parts(tmp_path: Path) -> None:
