@@ -30,6 +30,7 @@ from grader.judge.appeal import appeals
 from grader.reports.escaping import line
 from grader.results import SEED_BITS, RecordError, write_text
 from grader.results import write as write_record
+from grader.submission import SOURCES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -230,6 +231,11 @@ def grade(
 
     if not path.exists():
         raise _FaultError(f"{path} does not exist. Name the folder or .zip file to grade.", ExitCode.USAGE)
+    if path.is_file() and path.suffix.lower() in SOURCES:
+        raise _FaultError(
+            f"{path} is a single file. Name the folder that holds it: grader grade {path.parent}",
+            ExitCode.USAGE,
+        )
     chosen = _checked(assignment, problems)
     _check_places(json_path, html_path, junit_path, gradescope_path)
     request = grading.Request(

@@ -43,6 +43,13 @@ def test_a_path_that_does_not_exist_is_a_usage_error(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+def test_a_source_file_is_not_graded_without_its_folder(tmp_path: Path) -> None:
+    (tmp_path / "softmax_kernel.cu").touch()
+    done = run("grade", tmp_path / "softmax_kernel.cu")
+    assert done.returncode == 2
+    assert f"Name the folder that holds it: grader grade {tmp_path}\n" in done.stderr
+
+
 def _without_privileges() -> None:
     """Also where root runs the tests, who may look into every folder."""
     drop_from_bounding_set, override, read_search = 24, 1, 2
