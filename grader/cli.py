@@ -444,35 +444,41 @@ def report(
         )
     if (path / RECORD).is_file():
         path /= RECORD
+    _check_places(junit_path, gradescope_path, moodle)
     try:
         records, damaged = read_records(path)
-        for reason in damaged.values():
-            click.echo(f"left out: {reason}", err=True)
-        code = ExitCode.MACHINE_FAULT if damaged else ExitCode.OK
-        if appeal:
-            _appeal(records)
-            return code
-        asked = reports.Request(
-            records,
-            place=path,
-            title=_title(next(iter(records.values())).assignment),
-            damaged=damaged,
-            staff=staff,
-            html=html,
-            junit=junit_path,
-            gradescope=gradescope_path,
-            canvas=canvas,
-            column=column,
-            moodle=moodle,
-            roster=roster,
-            aliases=aliases,
-            jplag=jplag,
-            submissions=submissions,
-        )
+    except RecordError as error:
+        raise _FaultError(str(error), ExitCode.USAGE) from error
+    for reason in damaged.values():
+        click.echo(f"left out: {reason}", err=True)
+    code = ExitCode.MACHINE_FAULT if damaged else ExitCode.OK
+    if appeal:
+        _appeal(records)
+        return code
+    asked = reports.Request(
+        records,
+        place=path,
+        title=_title(next(iter(records.values())).assignment),
+        damaged=damaged,
+        staff=staff,
+        html=html,
+        junit=junit_path,
+        gradescope=gradescope_path,
+        canvas=canvas,
+        column=column,
+        moodle=moodle,
+        roster=roster,
+        aliases=aliases,
+        jplag=jplag,
+        submissions=submissions,
+    )
+    try:
         for told in reports.run(asked):
             click.echo(told)
-    except (RecordError, reports.RequestError) as error:
+    except reports.RequestError as error:
         raise _FaultError(str(error), ExitCode.USAGE) from error
+    except RecordError as error:
+        raise _FaultError(str(error), ExitCode.MACHINE_FAULT) from error
     return code
 
 

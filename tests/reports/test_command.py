@@ -58,6 +58,15 @@ def test_pages_in_another_folder_are_for_students_unless_staff_ask(folder: Path,
     assert "--seed 424242" in (tmp_path / "staff" / "doejane_1001" / "report.html").read_text()
 
 
+def test_a_report_that_cannot_be_written_is_the_fault_of_the_machine(folder: Path, tmp_path: Path) -> None:
+    done = run("report", folder, "--junit", "/dev/full")
+    assert done.returncode == 3
+    assert "/dev/full: cannot be written: No space left on device." in done.stderr
+    done = run("report", folder, "--moodle", tmp_path / "none" / "grades.csv")
+    assert done.returncode == 2
+    assert f"{tmp_path / 'none'} is no folder. Name a file in one that is." in done.stderr
+
+
 def test_an_alias_of_nobody_is_named(folder: Path, tmp_path: Path) -> None:
     aliases = tmp_path / "aliases.csv"
     aliases.write_text("submission,alias\ndoejane_1001,Turing\ndoejane_1002,Hopper\n")
