@@ -134,6 +134,8 @@ def main() -> None:
                 "This is a bug in the grader, not in the submission. Please report the lines above.", err=True
             )
             code = ExitCode.GRADER_BUG
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # all is written: no traceback of the way out
     sys.exit(code)
 
 

@@ -329,6 +329,19 @@ def test_an_interrupt_while_a_library_loads_ends_as_any_other(
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
 
 
+def test_an_interrupt_of_the_way_out_shows_no_traceback() -> None:
+    late = (
+        "import atexit, os, signal, sys\n"
+        "from grader.cli import main\n"
+        "atexit.register(os.kill, os.getpid(), signal.SIGINT)\n"
+        "sys.argv = ['grader', '--version']\n"
+        "main()\n"
+    )
+    done = subprocess.run([sys.executable, "-P", "-c", late], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (-signal.SIGINT, "")
+    assert done.stdout.startswith("grader, version")
+
+
 def _below(parent: int, name: str) -> list[int]:
     """The processes called ``name`` that ``parent`` started."""
     children = subprocess.run(
