@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import resource
@@ -15,6 +14,7 @@ from pathlib import Path
 
 import click
 import pytest
+from privileges import without_privileges
 
 from grader import cli, results
 from grader.assignments import assignment
@@ -50,13 +50,6 @@ def test_a_source_file_is_not_graded_without_its_folder(tmp_path: Path) -> None:
     assert f"Name the folder that holds it: grader grade {tmp_path}\n" in done.stderr
 
 
-def _without_privileges() -> None:
-    """Also where root runs the tests, who may look into every folder."""
-    drop_from_bounding_set, override, read_search = 24, 1, 2
-    for capability in (override, read_search):
-        ctypes.CDLL(None).prctl(drop_from_bounding_set, capability)
-
-
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -74,7 +67,7 @@ def test_a_path_that_cannot_be_looked_at_is_named(
     (tmp_path / "closed").mkdir(0)
     done = subprocess.run(
         [*GRADER, *(argument.format(tmp_path, name) for argument in arguments)],
-        preexec_fn=_without_privileges,
+        preexec_fn=without_privileges,
         capture_output=True,
         text=True,
         check=False,
@@ -91,7 +84,7 @@ def test_a_submission_that_may_not_be_read_costs_nobody_points(tmp_path: Path) -
     closed.mkdir(0)
     done = subprocess.run(
         [*GRADER, "grade", tmp_path, "--json", tmp_path / "r.json"],
-        preexec_fn=_without_privileges,
+        preexec_fn=without_privileges,
         capture_output=True,
         text=True,
         check=False,

@@ -8,6 +8,7 @@ DIR/index.html         the class, for staff
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from grader.reports.gradebook import gradebook
@@ -36,7 +37,9 @@ def read_records(path: Path) -> tuple[dict[str, Record], dict[str, str]]:
     if path.is_file():
         record = read(path)
         return {record.submission.name: record}, {}
-    found = sorted(path.glob(f"*/{RECORD}"))
+    places = (folder / RECORD for folder in sorted(path.glob("*")) if folder.is_dir())
+    # A folder that may not be entered may hold one: to read it tells why it is left out.
+    found = [place for place in places if not os.access(place.parent, os.X_OK) or place.exists()]
     if not found:
         raise RecordError(
             f"{path} holds no record. Name the folder that grader batch --out wrote, or the file of "

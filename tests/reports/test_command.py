@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 import report_samples as samples
+from privileges import without_privileges
 
 from grader import results
 
@@ -126,6 +127,19 @@ def test_a_damaged_record_is_named_and_the_others_are_reported(folder: Path, con
     table = (folder / "gradebook.csv").read_text()
     assert "käthe müller,12.00,24.00" in table
     assert "doejane_1001,,," in table
+
+
+def test_a_folder_that_may_not_be_entered_is_named(folder: Path) -> None:
+    (folder / "doejane_1001").chmod(0)
+    done = subprocess.run(
+        [*GRADER, "report", folder, "--appeal"],
+        preexec_fn=without_privileges,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (3, "käthe müller: no speed was measured\n")
+    assert "doejane_1001/result.json: no result record: [Errno 13] Permission denied" in done.stderr
 
 
 def test_damaged_records_alone_are_each_named(folder: Path) -> None:
