@@ -427,7 +427,8 @@ def _grade(running: _Run, entry: Entry, builders: Crew | None, graders: Crew) ->
                 return record
     except OSError as error:
         place = f" ({error.filename})" if error.filename else ""
-        return _faulty(f"the machine failed: {error.strerror}{place}", entry, running, begun)
+        message = f"the machine failed: {error.strerror}{place}. Mend it and grade again."
+        return _faulty(message, entry, running, begun)
 
 
 def _answered(

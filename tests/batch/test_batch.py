@@ -178,6 +178,24 @@ def test_the_record_has_the_name_and_the_notes_of_the_batch(request_: Request) -
     assert run(request_).kept == 1
 
 
+def test_a_loose_file_that_may_not_be_read_is_named(
+    request_: Request, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hand_in(request_.folder, a="right")
+    loose = request_.folder / "doejane_1001_5_softmax_kernel.cu"
+    loose.write_text("right")
+
+    def closed(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied", str(loose))
+
+    monkeypatch.setattr("shutil.copyfile", closed)
+    outcome = run(request_)
+    assert outcome.graded == 1
+    assert outcome.faults == {
+        "doejane_1001": f"the machine failed: Permission denied ({loose}). Mend it and grade again."
+    }
+
+
 def test_the_gradebook_keeps_what_other_folders_brought(request_: Request, tmp_path: Path) -> None:
     hand_in(request_.folder, a="right")
     run(request_)
