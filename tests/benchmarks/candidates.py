@@ -88,6 +88,7 @@ CANDIDATES = (
         "512 keys: 101.5 of 102: a block per row, as Liger does it",
         (_512_KEYS, _512_KEYS.replace("64, 8", "128, 4")),
         (_LONG, "LONG = GROUP >= 128 && KEYS > 4;"),
+        ("if constexpr (B::KEYS == 4) {", "if constexpr (B::GROUP * B::KEYS == 32) {"),
     ),
     _forward(
         "small-blocks",
