@@ -91,7 +91,7 @@ class Records:
     """The records below ``folder``, by submission; None for one without a result."""
 
     def __init__(self, folder: Path) -> None:
-        """Read what there is; what is no record of this version counts as nothing.
+        """Read what there is; what is no record of this version is a missing result.
 
         Raises:
             StorageError: the folder cannot be made.
@@ -157,8 +157,9 @@ class Records:
             StorageError: as for ``keep``.
         """
         with storing(self._folder), _locked(self._folder / _LOCK):
-            written = dict(_read_all(self._folder))
-            self._all |= {name: written[name] for name in written.keys() - self._forgotten}
+            for name, record in _read_all(self._folder):
+                if name not in self._forgotten and (record or name not in self._all):
+                    self._all[name] = record
             write_pages(self._folder, self._all, title)
 
 
@@ -226,14 +227,14 @@ def _sweep(folder: Path) -> None:
                     path.unlink()
 
 
-def _read_all(folder: Path) -> Iterator[tuple[str, Record]]:
+def _read_all(folder: Path) -> Iterator[tuple[str, Record | None]]:
     for path in sorted(folder.glob(f"*/{RECORD}")):
         if not path.parent.name.isprintable():
             continue  # no batch made it
         try:
             yield path.parent.name, read(path)
         except RecordError:
-            continue
+            yield path.parent.name, None
 
 
 def _content(entry: Entry, wanted: Collection[str]) -> tuple[str, str | None] | None:

@@ -203,6 +203,10 @@ def test_the_gradebook_keeps_what_other_folders_brought(request_: Request, tmp_p
     outcome = run(replace(request_, folder=tmp_path / "later"))
     assert outcome.graded == 1
     assert list(gradebook(request_.out)) == ["a", "b"]
+    (request_.out / "a" / "result.json").write_text("{")
+    run(replace(request_, folder=tmp_path / "later"))
+    assert list(gradebook(request_.out)) == ["a", "b"]
+    assert gradebook(request_.out)["a"]["note"] == "not graded yet"
 
 
 INTERRUPTED = """
