@@ -350,12 +350,10 @@ def batch(
         from grader.batch import slurm as clusters  # noqa: PLC0415
         from grader.batch.records import StorageError  # noqa: PLC0415
 
-    given = _given()
-    for name in given.keys() & (_OF_SLURM if slurm is None else _NOT_WITH_SLURM):
-        needed = (
-            "without --slurm. Name that, too." if slurm is None else "with --slurm. Leave one of them out."
-        )
-        raise _FaultError(f"{given[name]} does nothing {needed}", ExitCode.USAGE)
+    if slurm is None:
+        _refuse(_given() & _OF_SLURM, "without --slurm. Name that, too.")
+    else:
+        _refuse(_given() & _NOT_WITH_SLURM, "with --slurm. Leave one of them out.")
     request = batches.Request(
         folder=folder,
         out=out,
@@ -438,11 +436,9 @@ def report(
         from grader.reports import request as reports  # noqa: PLC0415 - templates take time to load
         from grader.reports.folder import RECORD, read_records  # noqa: PLC0415
 
-    if appeal and (others := _given().keys() - {"path", "appeal"}):
-        raise _FaultError(
-            f"{_given()[min(others)]} does nothing with --appeal, which writes no report. "
-            "Leave one of them out.",
-            ExitCode.USAGE,
+    if appeal:
+        _refuse(
+            _given() - {"path", "appeal"}, "with --appeal, which writes no report. Leave one of them out."
         )
     if (path / RECORD).is_file():
         path /= RECORD
@@ -594,14 +590,18 @@ def _checked(assignment: str, problem_ids: tuple[str, ...]) -> Assignment:
     return chosen
 
 
-def _given() -> dict[str, str]:
-    """The options that the command line of the running command holds, each as it is written there."""
+def _given() -> set[str]:
+    """The names of the parameters that the command line of the running command holds."""
     context = click.get_current_context()
-    return {
-        option.name: option.opts[0]
-        for option in context.command.params
-        if option.name and context.get_parameter_source(option.name) is ParameterSource.COMMANDLINE
-    }
+    command_line = ParameterSource.COMMANDLINE
+    return {name for name in context.params if context.get_parameter_source(name) is command_line}
+
+
+def _refuse(useless: set[str], why: str) -> None:
+    """Refuse the first of parameters that would do nothing, as it is written."""
+    for option in click.get_current_context().command.params:
+        if option.name in useless:
+            raise _FaultError(f"{option.opts[0]} does nothing {why}", ExitCode.USAGE)
 
 
 def _appeal(records: Mapping[str, Record]) -> None:
