@@ -91,7 +91,9 @@ def _shard(_context: click.Context, _parameter: click.Parameter, text: str | Non
     raise click.BadParameter(f"{text!r} is no part of a whole. Name it as 1/4, 2/4, 3/4 or 4/4.")
 
 
-def _pairs(_context: click.Context, _parameter: click.Parameter, texts: tuple[str, ...]) -> dict[str, str]:
+def _slurm_options(
+    _context: click.Context, _parameter: click.Parameter, texts: tuple[str, ...]
+) -> dict[str, str]:
     for text in texts:
         if "=" not in text:
             raise click.BadParameter(f"{text!r} has no value. Write it as NAME=VALUE.")
@@ -311,7 +313,7 @@ def grade(
     "slurm_options",
     multiple=True,
     metavar="NAME=VALUE",
-    callback=_pairs,
+    callback=_slurm_options,
     help="Of sbatch, such as constraint=a100; repeatable.",
 )
 @_assignment
