@@ -1,6 +1,7 @@
 """The kernels at every shape of interest, side by side on a GPU: stream, reference, PyTorch, Liger, QuACK.
 
     python tests/benchmarks/kernels.py [--json FILE] [--only TEXT ...] [--candidates] [--no-compile]
+                                       [--rounds N]
 
 What is timed is one CUDA graph over input sets that together exceed the L2 several times, the versions in
 turn, so that what the GPU's clocks do happens to all of them. Between two replays every set gets its first
@@ -375,7 +376,9 @@ class Replay:
         return float(start.elapsed_time(end)) / 1000 / self._count
 
 
-def seconds(versions: Mapping[str, Sequence[Launch]], restore: Callable[[], None]) -> dict[str, list[float]]:
+def seconds(
+    versions: Mapping[str, Sequence[Launch]], restore: Callable[[], None], rounds: int = ROUNDS
+) -> dict[str, list[float]]:
     """The times of one launch of each version in each round, the order drawn anew."""
     replays = {name: Replay(launches) for name, launches in versions.items()}
     found: dict[str, list[float]] = {name: [] for name in replays}
@@ -383,7 +386,7 @@ def seconds(versions: Mapping[str, Sequence[Launch]], restore: Callable[[], None
     while time.monotonic() - began < HEAT_SECONDS:
         for replay in replays.values():
             replay.seconds()
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         random.shuffle(order)
         for name in order:
             restore()
@@ -458,7 +461,12 @@ def wrong(shape: Shape, way: Way, right: Way) -> str:
 
 
 def measure(
-    only: Sequence[str], *, compile_too: bool, candidates: bool, save: Callable[[list[Measurement]], None]
+    only: Sequence[str],
+    *,
+    compile_too: bool,
+    candidates: bool,
+    rounds: int,
+    save: Callable[[list[Measurement]], None],
 ) -> Iterator[Measurement]:
     """Every version at every shape, the stream first."""
     lab, done = Lab(), []
@@ -481,7 +489,7 @@ def measure(
                     print(f"{version} at {one.case.name}: {fault}", file=sys.stderr)
                     continue
                 launches[version] = one.launches(way)
-            for version, unsorted in seconds(launches, one.restore).items():
+            for version, unsorted in seconds(launches, one.restore, rounds).items():
                 times = sorted(unsorted)
                 middle = median(times)
                 spread = (times[3 * len(times) // 4] - times[len(times) // 4]) / middle
@@ -518,6 +526,7 @@ def main(arguments: Sequence[str]) -> int:
     )
     parser.add_argument("--candidates", action="store_true")
     parser.add_argument("--no-compile", action="store_true")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, metavar="N", help="for calls that are close")
     options = parser.parse_args(arguments)
     began = time.monotonic()
 
@@ -526,7 +535,13 @@ def main(arguments: Sequence[str]) -> int:
             options.json.write_text(json.dumps([vars(one) for one in found], indent=1))
 
     found = list(
-        measure(options.only, compile_too=not options.no_compile, candidates=options.candidates, save=save)
+        measure(
+            options.only,
+            compile_too=not options.no_compile,
+            candidates=options.candidates,
+            rounds=options.rounds,
+            save=save,
+        )
     )
     print(f"{cuda.get_device_name(0)}, PyTorch {torch.__version__}, {time.monotonic() - began:.0f} s")
     print("\n".join(table(found)))
