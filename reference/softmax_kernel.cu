@@ -22,6 +22,19 @@
 
 constexpr float EPSILON = 1e-8f;
 
+// Division by what the host knows: a product and a shift instead of twenty instructions (Granlund and Montgomery, 1994).
+// Exact for dividends below 2^31.
+struct Divisor {
+  unsigned multiplier;
+  int shift = 31;
+
+  explicit Divisor(unsigned value) {
+    while (1ull << (shift - 31) < value) ++shift;
+    multiplier = static_cast<unsigned>(((1ull << shift) + value - 1) / value);
+  }
+  __device__ unsigned quotient(unsigned dividend) const { return 1ull * dividend * multiplier >> shift; }
+};
+
 // GROUP threads per row, KEYS of them for each thread. How long the caches should keep a row depends on its length: a
 // few per cent on an H100, found by trying.
 template <int GROUP_, int KEYS_>
@@ -33,7 +46,7 @@ struct Bucket {
 };
 
 template <class B, int WIDTH>
-__device__ inline void softmax_row(float* inp, const float* attn_mask, int rows, int rows_per_mask, int from_len,
+__device__ inline void softmax_row(float* inp, const float* attn_mask, int rows, Divisor rows_per_mask, int from_len,
                                    int to_len, bool mask_future) {
   constexpr int CHUNKS = B::KEYS / WIDTH;
   __shared__ float maxima[1][MOST_WARPS], sums[1][MOST_WARPS];
@@ -60,7 +73,7 @@ __device__ inline void softmax_row(float* inp, const float* attn_mask, int rows,
     }
   }
   if (attn_mask != nullptr) {
-    const float* mask = attn_mask + static_cast<size_t>(row / rows_per_mask) * to_len;
+    const float* mask = attn_mask + static_cast<size_t>(rows_per_mask.quotient(row)) * to_len;
 #pragma unroll
     for (int c = 0; c < CHUNKS; ++c) {
       const int key = (c * B::GROUP + lane) * WIDTH;
@@ -111,14 +124,14 @@ __device__ inline void softmax_row(float* inp, const float* attn_mask, int rows,
 
 template <class B, int WIDTH>
 __global__ void __launch_bounds__(B::THREADS)
-    ker_attn_softmax(float* inp, const float* attn_mask, int rows, int rows_per_mask, int from_len, int to_len,
+    ker_attn_softmax(float* inp, const float* attn_mask, int rows, Divisor rows_per_mask, int from_len, int to_len,
                      bool mask_future) {
   softmax_row<B, WIDTH>(inp, attn_mask, rows, rows_per_mask, from_len, to_len, mask_future);
 }
 
 template <int WIDTH>
 __global__ void __launch_bounds__(128)
-    ker_attn_softmax_lt32(float* inp, const float* attn_mask, int rows, int rows_per_mask, int from_len, int to_len,
+    ker_attn_softmax_lt32(float* inp, const float* attn_mask, int rows, Divisor rows_per_mask, int from_len, int to_len,
                           bool mask_future) {
   softmax_row<Bucket<8, 4>, WIDTH>(inp, attn_mask, rows, rows_per_mask, from_len, to_len, mask_future);
 }
@@ -190,15 +203,16 @@ static bool aligned(const void* pointer) { return reinterpret_cast<std::uintptr_
 template <int WIDTH>
 static void softmax(float* inp, const float* attn_mask, int rows, int rows_per_mask, int from_len, int to_len,
                     bool mask_future, cudaStream_t stream) {
+  const Divisor per_mask(rows_per_mask);
   const auto launch = [=](auto bucket) {
     using B = decltype(bucket);
     const unsigned blocks = blocks_for(rows, B::ROWS);
     if constexpr (B::KEYS == 4) {
       ker_attn_softmax_lt32<WIDTH>
-          <<<blocks, B::THREADS, 0, stream>>>(inp, attn_mask, rows, rows_per_mask, from_len, to_len, mask_future);
+          <<<blocks, B::THREADS, 0, stream>>>(inp, attn_mask, rows, per_mask, from_len, to_len, mask_future);
     } else {
       ker_attn_softmax<B, WIDTH>
-          <<<blocks, B::THREADS, 0, stream>>>(inp, attn_mask, rows, rows_per_mask, from_len, to_len, mask_future);
+          <<<blocks, B::THREADS, 0, stream>>>(inp, attn_mask, rows, per_mask, from_len, to_len, mask_future);
     }
   };
   with_bucket(to_len, [=](auto bucket) {
@@ -228,6 +242,7 @@ extern "C" void launch_attn_softmax(float* inp, const float* attn_mask, int batc
                                     int to_len, bool mask_future, cudaStream_t stream) {
   const int rows_per_mask = nhead * from_len;
   const int rows = batch_size * rows_per_mask;
+  if (rows == 0) return;
   const auto launch = to_len % 4 == 0 && aligned(inp) && aligned(attn_mask) ? softmax<4> : softmax<1>;
   launch(inp, attn_mask, rows, rows_per_mask, from_len, to_len, mask_future, stream);
 }

@@ -220,11 +220,19 @@ MUTANTS = (
     _fw(
         "mask-of-batch-0",
         "masks",
-        "attn_mask + static_cast<size_t>(row / rows_per_mask) * to_len",
-        "attn_mask + static_cast<size_t>(row / rows_per_mask) * 0",
+        "attn_mask + static_cast<size_t>(rows_per_mask.quotient(row)) * to_len",
+        "attn_mask + static_cast<size_t>(rows_per_mask.quotient(row)) * 0",
         "every batch gets the first mask",
         PADDING,
         "the mask of batch 0",
+    ),
+    _fw(
+        "quotient-rounded-down",
+        "masks",
+        "((1ull << shift) + value - 1) / value",
+        "(1ull << shift) / value",
+        "the first row of a batch gets the mask of the batch before",
+        PADDING,
     ),
     _fw(
         "mask-of-head",
@@ -332,8 +340,8 @@ MUTANTS = (
     _fw(
         "hidden-not-written",
         "masks",
-        "if (key < length) {\n      if constexpr (B::SHORT) store",
-        "if (key < visible) {\n      if constexpr (B::SHORT) store",
+        "if (key < length) {\n      if constexpr (B::SHORT) store_first_to_leave(x",
+        "if (key < visible) {\n      if constexpr (B::SHORT) store_first_to_leave(x",
         "hidden keys keep their scores",
         FUTURE,
         "were never written",
@@ -553,8 +561,8 @@ MUTANTS = (
     _fw(
         "writes-past-the-end",
         "overruns",
-        "if (key < length) {\n      if constexpr (B::SHORT) store",
-        "if (key < length + (length > 0 ? WIDTH : 0)) {\n      if constexpr (B::SHORT) store",
+        "if (key < length) {\n      if constexpr (B::SHORT) store_first_to_leave(x",
+        "if (key < length + (length > 0 ? WIDTH : 0)) {\n      if constexpr (B::SHORT) store_first_to_leave(x",
         "one element past each row",
         MEMORY_GROUP,
     ),
