@@ -176,7 +176,10 @@ __global__ void __launch_bounds__(B::THREADS)
     const int key = (c * B::GROUP + lane) * WIDTH;
 #pragma unroll
     for (int w = 0; w < WIDTH; ++w) grad[c][w] = weight[c][w] * (grad[c][w] - sum[0]);
-    if (key < length) store(out + key, grad[c]);
+    if (key < length) {
+      if constexpr (B::SHORT) store_first_to_leave(out + key, grad[c]);
+      else store(out + key, grad[c]);
+    }
   }
 }
 

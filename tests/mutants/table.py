@@ -702,8 +702,8 @@ MUTANTS = (
     _bw(
         "writes-soft",
         "in-place",
-        "if (key < length) store(out + key, grad[c]);",
-        "if (key < length) {\n      store(out + key, grad[c]);\n      store(const_cast<float*>(soft) + key, grad[c]);\n    }",
+        "else store(out + key, grad[c]);",
+        "else store(out + key, grad[c]);\n      store(const_cast<float*>(soft) + key, grad[c]);",
         "soft_inp must not change",
         SHORT,
         "soft_inp must not change",
@@ -711,8 +711,8 @@ MUTANTS = (
     _bw(
         "written-to-soft",
         "in-place",
-        "if (key < length) store(out + key, grad[c]);",
-        "if (key < length) store(const_cast<float*>(soft) + key, grad[c]);",
+        "      if constexpr (B::SHORT) store_first_to_leave(out + key, grad[c]);\n      else store(out",
+        "      store(const_cast<float*>(soft)",
         "the result is in the input",
         SHORT,
         "soft_inp must not change",
