@@ -1369,8 +1369,8 @@ MUTANTS = (
     _lb(
         "bucket-1024",
         "buckets",
-        "  else if (hidden_dim <= 1024) launch(Bucket<256, 1>{});",
-        "  else if (hidden_dim <= 1024) launch(Bucket<128, 1>{});",
+        "launch(Bucket<256, 1>{});\n  else if (hidden_dim <= 2048) launch(Bucket<512, 1>{});",
+        "launch(Bucket<128, 1>{});\n  else if (hidden_dim <= 2048) launch(Bucket<512, 1>{});",
         "columns from 512 on",
         WIDTH,
         "were never written",
