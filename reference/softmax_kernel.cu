@@ -3,7 +3,8 @@
 // What it teaches: a row that stays in registers crosses the memory bus once. Everything else follows from that.
 //
 //   ker_attn_softmax       eight keys per thread, so a warp per row of 256; maximum and sum by shuffles. Sixteen in rows of
-//                          more than 1024 with mask_future, which has fewer keys to read
+//                          more than 1024 with mask_future, which has fewer keys to read, and in most rows of 257 to 512
+//                          without it: a warp per row, and the four warps of a block fetch the mask together
 //   ker_attn_softmax_lt32  rows of at most 32 keys: eight threads per row, four rows per warp, so no lane idles
 //   ker_attn_softmax_bw    the same shape for the gradient, which needs one reduction only
 //
@@ -21,6 +22,7 @@
 #include "row.cuh"
 
 constexpr float EPSILON = 1e-8f;
+constexpr float LOG2_E = 1.4426950408889634f;
 
 // Division by what the host knows: a product and a shift instead of twenty instructions (Granlund and Montgomery, 1994).
 // Exact for dividends below 2^31.
@@ -43,13 +45,15 @@ struct Bucket {
   static constexpr int THREADS = GROUP > 128 ? GROUP : 128;
   static constexpr int ROWS = THREADS / GROUP;
   static constexpr bool SHORT = GROUP == 8, LONG = GROUP >= 128;  // at most 64 keys; more than 512
+  static constexpr bool SHARES_MASK = GROUP == 32 && KEYS == 16;  // one mask for all rows of a block
+  static constexpr int LEAST_BLOCKS = SHARES_MASK ? 16 : 1;       // per multiprocessor: all that 32 registers allow
 };
 
 template <class B, int WIDTH>
 __device__ inline void softmax_row(float* inp, const float* attn_mask, int rows, Divisor rows_per_mask, int from_len,
                                    int to_len, bool mask_future) {
   constexpr int CHUNKS = B::KEYS / WIDTH;
-  __shared__ float maxima[1][MOST_WARPS], sums[1][MOST_WARPS];
+  __shared__ float maxima[1][MOST_WARPS], sums[1][MOST_WARPS], shared_mask[B::SHARES_MASK ? B::GROUP * B::KEYS : 1];
   const unsigned row = blockIdx.x * B::ROWS + threadIdx.x / B::GROUP;
   const int lane = threadIdx.x % B::GROUP;
   // A row past the end has length 0: its threads touch no memory but stay for the shuffles and barriers.
@@ -61,6 +65,14 @@ __device__ inline void softmax_row(float* inp, const float* attn_mask, int rows,
   }
   float* x = inp + static_cast<size_t>(row) * to_len;
 
+  // A shared mask is asked for ahead of the row, a piece by each thread. Asked for behind it, even what the L1 has comes
+  // late; and a whole mask in the registers of each warp leaves room for fewer warps.
+  float piece[WIDTH] = {};
+  if constexpr (B::SHARES_MASK) {
+    const int key = threadIdx.x * WIDTH;
+    const size_t mask = rows_per_mask.quotient(blockIdx.x * B::ROWS);
+    if (attn_mask != nullptr && key < to_len) load(piece, attn_mask + mask * to_len + key);
+  }
   float value[CHUNKS][WIDTH];
 #pragma unroll
   for (int c = 0; c < CHUNKS; ++c) {
@@ -74,6 +86,11 @@ __device__ inline void softmax_row(float* inp, const float* attn_mask, int rows,
   }
   if (attn_mask != nullptr) {
     const float* mask = attn_mask + static_cast<size_t>(rows_per_mask.quotient(row)) * to_len;
+    if constexpr (B::SHARES_MASK) {
+      store(shared_mask + threadIdx.x * WIDTH, piece);
+      __syncthreads();
+      mask = shared_mask;
+    }
 #pragma unroll
     for (int c = 0; c < CHUNKS; ++c) {
       const int key = (c * B::GROUP + lane) * WIDTH;
@@ -103,7 +120,7 @@ __device__ inline void softmax_row(float* inp, const float* attn_mask, int rows,
   for (int c = 0; c < CHUNKS; ++c) {
 #pragma unroll
     for (int w = 0; w < WIDTH; ++w) {
-      value[c][w] = expf(value[c][w] - shift);
+      value[c][w] = exp2f((value[c][w] - shift) * LOG2_E);  // expf would take three instructions more for the last bit
       sum[0] += value[c][w];
     }
   }
@@ -123,7 +140,7 @@ __device__ inline void softmax_row(float* inp, const float* attn_mask, int rows,
 }
 
 template <class B, int WIDTH>
-__global__ void __launch_bounds__(B::THREADS)
+__global__ void __launch_bounds__(B::THREADS, B::LEAST_BLOCKS)
     ker_attn_softmax(float* inp, const float* attn_mask, int rows, Divisor rows_per_mask, int from_len, int to_len,
                      bool mask_future) {
   softmax_row<B, WIDTH>(inp, attn_mask, rows, rows_per_mask, from_len, to_len, mask_future);
@@ -223,6 +240,13 @@ static void softmax(float* inp, const float* attn_mask, int rows, int rows_per_m
     if constexpr (B::GROUP >= 256) {
       if (mask_future) {  // hides half of the keys: half of the threads, or most of a block's time is its start
         launch(Bucket<B::GROUP / 2, 2 * B::KEYS>{});
+        return;
+      }
+    }
+    if constexpr (B::GROUP == 64 && WIDTH == 4) {
+      using Sharing = Bucket<B::GROUP / 2, 2 * B::KEYS>;
+      if (!mask_future && rows_per_mask % Sharing::ROWS == 0) {
+        launch(Sharing{});
         return;
       }
     }

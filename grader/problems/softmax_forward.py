@@ -85,6 +85,7 @@ def cases(seed: int) -> tuple[Case, ...]:
         (NO_MASK, sizes(2, 2, 3, 300), "null mask"),
         (PADDING, sizes(3, 2, 5, 29), "padded with -inf"),
         (PADDING, sizes(3, 2, 5, 260), "padded with -inf"),
+        (PADDING, sizes(3, 2, 6, 260), "padded with -inf"),
         (PADDING, sizes(3, 2, 5, 70), "padded with -1e8"),
         (PADDING, sizes(2, 2, 3, 1100), "any mask"),
         (PADDING, sizes(3, 2, 5, 100), "whole rows at -1e8"),

@@ -78,7 +78,7 @@ SMALL, WIDTH, LARGE = "small hidden sizes", "hidden sizes around a border", "lar
 VARIANCE, CONSTANT, TILES = "small variance", "constant rows", "row counts around a tile border"
 TINY, BIG = "tiny gradients", "large gradients"
 
-_EXP = "value[c][w] = expf(value[c][w] - shift);"
+_EXP = "value[c][w] = exp2f((value[c][w] - shift) * LOG2_E);"
 _DIAGONAL = "visible = min(length, query + 1);"
 _PRODUCT = "sum[0] += grad[c][w] * weight[c][w];"
 _RESULT = "grad[c][w] = weight[c][w] * (grad[c][w] - sum[0]);"
@@ -225,6 +225,31 @@ MUTANTS = (
         "every batch gets the first mask",
         PADDING,
         "the mask of batch 0",
+    ),
+    _fw(
+        "shared-mask-of-batch-0",
+        "masks",
+        "attn_mask + mask * to_len + key",
+        "attn_mask + 0 * mask + key",
+        "every block that shares a mask gets the first",
+        PADDING,
+        "the mask of batch 0",
+    ),
+    _fw(
+        "mask-shared-across-batches",
+        "masks",
+        "rows_per_mask % Sharing::ROWS == 0",
+        "rows_per_mask > 0",
+        "a block whose rows are of two batches has one mask",
+        PADDING,
+    ),
+    _fw(
+        "shared-mask-unawaited",
+        "masks",
+        "      __syncthreads();\n      mask = shared_mask;",
+        "      mask = shared_mask;",
+        "a warp reads what another one has yet to write",
+        MEMORY_GROUP,
     ),
     _fw(
         "quotient-rounded-down",
@@ -483,7 +508,7 @@ MUTANTS = (
         "half-exponent",
         "precision",
         _EXP,
-        "value[c][w] = expf(__half2float(__float2half(value[c][w] - shift)));",
+        "value[c][w] = exp2f(__half2float(__float2half(value[c][w] - shift)) * LOG2_E);",
         "the exponent is rounded to half precision",
         SHORT,
         "float16",
