@@ -69,6 +69,7 @@ __device__ inline void softmax_row(float* inp, const float* attn_mask, int rows,
   // late; and a whole mask in the registers of each warp leaves room for fewer warps.
   float piece[WIDTH] = {};
   if constexpr (B::SHARES_MASK) {
+    static_assert(B::THREADS * WIDTH == B::GROUP * B::KEYS, "the pieces make up the mask");
     const int key = threadIdx.x * WIDTH;
     const size_t mask = rows_per_mask.quotient(blockIdx.x * B::ROWS);
     if (attn_mask != nullptr && key < to_len) load(piece, attn_mask + mask * to_len + key);
