@@ -50,6 +50,12 @@ struct Bucket {
 };
 
 template <class B, int WIDTH>
+__device__ inline void store_result(float* to, const float (&from)[WIDTH]) {
+  if constexpr (B::SHORT) store_first_to_leave(to, from);
+  else store(to, from);
+}
+
+template <class B, int WIDTH>
 __device__ inline void softmax_row(float* inp, const float* attn_mask, int rows, Divisor rows_per_mask, int from_len,
                                    int to_len, bool mask_future) {
   constexpr int CHUNKS = B::KEYS / WIDTH;
@@ -86,11 +92,12 @@ __device__ inline void softmax_row(float* inp, const float* attn_mask, int rows,
     }
   }
   if (attn_mask != nullptr) {
-    const float* mask = attn_mask + static_cast<size_t>(rows_per_mask.quotient(row)) * to_len;
+    const float* mask = shared_mask;
     if constexpr (B::SHARES_MASK) {
       store(shared_mask + threadIdx.x * WIDTH, piece);
       __syncthreads();
-      mask = shared_mask;
+    } else {
+      mask = attn_mask + static_cast<size_t>(rows_per_mask.quotient(row)) * to_len;
     }
 #pragma unroll
     for (int c = 0; c < CHUNKS; ++c) {
@@ -133,10 +140,7 @@ __device__ inline void softmax_row(float* inp, const float* attn_mask, int rows,
     const int key = (c * B::GROUP + lane) * WIDTH;
 #pragma unroll
     for (int w = 0; w < WIDTH; ++w) value[c][w] *= scale;
-    if (key < length) {
-      if constexpr (B::SHORT) store_first_to_leave(x + key, value[c]);
-      else store(x + key, value[c]);
-    }
+    if (key < length) store_result<B>(x + key, value[c]);
   }
 }
 
@@ -155,6 +159,13 @@ __global__ void __launch_bounds__(128)
 }
 
 template <class B, int WIDTH>
+__device__ inline void load_for_gradient(float (&to)[WIDTH], const float* from) {
+  if constexpr (B::LONG) load_last_to_leave(to, from);
+  else if constexpr (B::SHORT) load_first_to_leave(to, from);
+  else load(to, from);
+}
+
+template <class B, int WIDTH>
 __global__ void __launch_bounds__(B::THREADS)
     ker_attn_softmax_bw(float* out_grad, const float* soft_inp, int rows, int softmax_len) {
   constexpr int CHUNKS = B::KEYS / WIDTH;
@@ -170,16 +181,8 @@ __global__ void __launch_bounds__(B::THREADS)
   for (int c = 0; c < CHUNKS; ++c) {
     const int key = (c * B::GROUP + lane) * WIDTH;
     if (key < length) {
-      if constexpr (B::LONG) {
-        load_last_to_leave(grad[c], out + key);
-        load_last_to_leave(weight[c], soft + key);
-      } else if constexpr (B::SHORT) {
-        load_first_to_leave(grad[c], out + key);
-        load_first_to_leave(weight[c], soft + key);
-      } else {
-        load(grad[c], out + key);
-        load(weight[c], soft + key);
-      }
+      load_for_gradient<B>(grad[c], out + key);
+      load_for_gradient<B>(weight[c], soft + key);
     }
   }
   float sum[1] = {0.0f};
@@ -194,10 +197,7 @@ __global__ void __launch_bounds__(B::THREADS)
     const int key = (c * B::GROUP + lane) * WIDTH;
 #pragma unroll
     for (int w = 0; w < WIDTH; ++w) grad[c][w] = weight[c][w] * (grad[c][w] - sum[0]);
-    if (key < length) {
-      if constexpr (B::SHORT) store_first_to_leave(out + key, grad[c]);
-      else store(out + key, grad[c]);
-    }
+    if (key < length) store_result<B>(out + key, grad[c]);
   }
 }
 
