@@ -377,7 +377,7 @@ class Replay:
 
 
 def seconds(
-    versions: Mapping[str, Sequence[Launch]], restore: Callable[[], None], rounds: int = ROUNDS
+    versions: Mapping[str, Sequence[Launch]], restore: Callable[[], None], rounds: int
 ) -> dict[str, list[float]]:
     """The times of one launch of each version in each round, the order drawn anew."""
     replays = {name: Replay(launches) for name, launches in versions.items()}
