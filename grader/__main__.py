@@ -6,7 +6,7 @@ from grader.interrupts import importing
 def main() -> None:
     """Run a command, and end at an interrupt from the first moment on."""
     with importing():
-        from grader.cli import main as run  # noqa: PLC0415 - here, where an interrupt may come
+        from grader.cli.main import main as run  # noqa: PLC0415 - here, where an interrupt may come
     run()
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 _ROOT = Path(__file__).parent
 _SOURCES = {".py", ".toml", ".cu"}
 _LIBRARIES = _ROOT / "simulator" / "lib"
-_JUDGE_NOTHING = ("batch", "reports", "cli.py", "doctor.py", "interrupts.py")
+_JUDGE_NOTHING = ("batch", "reports", "cli", "doctor.py", "interrupts.py")
 
 
 @cache

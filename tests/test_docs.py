@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.cli import commands
+from grader.cli.main import commands
 
 ROOT = Path(__file__).parent.parent
 PAGES = (ROOT / "README.md", *(ROOT / "docs").glob("*.md"), ROOT / "student_template" / "ASSIGNMENT.md")

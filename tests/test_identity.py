@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         ("baseline/b.cu", True),
         ("simulator/lib/grader-sim", True),
         ("reports/console.py", False),
-        ("cli.py", False),
+        ("cli/grade.py", False),
         ("judge/__pycache__/timing.pyc", False),
     ],
 )

@@ -16,7 +16,7 @@ from test_gradescope import DOCUMENTED
 
 import grader as package
 from grader.assignments.assignment import load
-from grader.cli import grade
+from grader.cli.grade import grade
 
 FILES = Path(__file__).parents[2] / "autograder"
 ASSIGNMENT = load("llm_systems_3")

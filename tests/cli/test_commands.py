@@ -16,8 +16,9 @@ import click
 import pytest
 from privileges import without_privileges
 
-from grader import cli, results
+from grader import results
 from grader.assignments import assignment
+from grader.cli.main import commands
 from grader.verdict import Verdict
 
 GRADER = [sys.executable, "-P", "-m", "grader"]
@@ -325,7 +326,7 @@ def test_an_interrupt_while_a_library_loads_ends_as_any_other(
 def test_an_interrupt_of_the_way_out_shows_no_traceback() -> None:
     late = (
         "import atexit, os, signal, sys\n"
-        "from grader.cli import main\n"
+        "from grader.cli.main import main\n"
         "atexit.register(os.kill, os.getpid(), signal.SIGINT)\n"
         "sys.argv = ['grader', '--version']\n"
         "main()\n"
@@ -359,14 +360,14 @@ def test_an_assignment_of_ones_own_is_listed_only_if_it_can_be_graded(
     (tmp_path / "own.toml").write_text(own.replace('id = "softmax_backward"', 'id = "softmax_bakward"'))
     monkeypatch.setattr(assignment, "_FOLDER", tmp_path)
     with pytest.raises(click.ClickException, match="Did you mean 'softmax_backward'"):
-        cli.commands.main(["problems", "--assignment", "own"], standalone_mode=False)
+        commands.main(["problems", "--assignment", "own"], standalone_mode=False)
     (tmp_path / "own.toml").write_text(own)
-    assert cli.commands.main(["problems", "--assignment", "own"], standalone_mode=False) == 0
+    assert commands.main(["problems", "--assignment", "own"], standalone_mode=False) == 0
 
 
 def test_new_copies_the_template_and_keeps_what_is_there(tmp_path: Path) -> None:
     assert run("new", tmp_path / "hw3").returncode == 0
-    own = Path(__file__).parents[1] / "student_template"
+    own = Path(__file__).parents[2] / "student_template"
     wanted = {path.name for path in own.iterdir() if path.is_file()}
     assert {path.name for path in (tmp_path / "hw3").iterdir() if path.is_file()} == wanted
     done = run("new", tmp_path / "hw3")

@@ -1,0 +1,82 @@
+"""Checks of what a user has typed, with the message that says what to type instead."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import click
+from click.core import ParameterSource
+
+from grader.assignments.assignment import AssignmentError, load
+from grader.exit_codes import ExitCode
+from grader.interrupts import importing
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from grader.assignments.assignment import Assignment
+
+DEFAULT_ASSIGNMENT = "llm_systems_3"
+
+
+class FaultError(click.ClickException):
+    """An error that ends a command with an exit code of its own."""
+
+    def __init__(self, message: str, code: ExitCode) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def check_folders(*files: Path | None) -> None:
+    """Refuse files that cannot be written before what they are for takes its time."""
+    for file in files:
+        if file is not None and not file.parent.is_dir():
+            raise FaultError(f"{file.parent} is no folder. Name a file in one that is.", ExitCode.USAGE)
+
+
+def load_assignment(assignment: str, problem_ids: tuple[str, ...]) -> Assignment:
+    """The assignment, if it has all of these problems."""
+    try:
+        chosen = load(assignment)
+        for problem_id in problem_ids:
+            chosen.problem(problem_id)
+    except AssignmentError as error:
+        raise FaultError(str(error), ExitCode.USAGE) from error
+    return chosen
+
+
+def checked_assignment(assignment: str, problem_ids: tuple[str, ...]) -> Assignment:
+    """The assignment, if all that it names can be graded."""
+    with importing():
+        from grader.assignments.names import check  # noqa: PLC0415 - PyTorch takes seconds
+
+    chosen = load_assignment(assignment, problem_ids)
+    try:
+        check(chosen)
+    except AssignmentError as error:
+        raise FaultError(str(error), ExitCode.USAGE) from error
+    return chosen
+
+
+def given_options() -> set[str]:
+    """The names of the parameters that the command line of the running command holds."""
+    context = click.get_current_context()
+    command_line = ParameterSource.COMMANDLINE
+    return {name for name in context.params if context.get_parameter_source(name) is command_line}
+
+
+def refuse(useless: set[str], why: str) -> None:
+    """Refuse the first of parameters that would do nothing, as it is written."""
+    for option in click.get_current_context().command.params:
+        if option.name in useless:
+            raise FaultError(f"{option.opts[0]} does nothing {why}", ExitCode.USAGE)
+
+
+def write_json(content: object, path: Path) -> int:
+    """Write ``content`` to ``path``; the exit code."""
+    try:
+        path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise FaultError(f"{path} cannot be written: {error.strerror}.", ExitCode.USAGE) from error
+    return ExitCode.OK

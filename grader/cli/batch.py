@@ -1,0 +1,154 @@
+"""``grader batch``: every submission of a folder."""
+
+from __future__ import annotations
+
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from grader.cli import options
+from grader.cli.arguments import FaultError, checked_assignment, given_options, refuse
+from grader.exit_codes import ExitCode
+from grader.interrupts import importing
+
+SHOWN_IGNORED = 10
+_OF_SLURM = {"partition", "account", "minutes", "slurm_options"}
+_NOT_WITH_SLURM = {"shard", "gpus"}  # a task has its own part and one GPU
+
+
+def _shard(_context: click.Context, _parameter: click.Parameter, text: str | None) -> tuple[int, int]:
+    number, _, count = (text or "1/1").partition("/")
+    if number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count):
+        return int(number), int(count)
+    raise click.BadParameter(f"{text!r} is no part of a whole. Name it as 1/4, 2/4, 3/4 or 4/4.")
+
+
+def _slurm_options(
+    _context: click.Context, _parameter: click.Parameter, texts: tuple[str, ...]
+) -> dict[str, str]:
+    for text in texts:
+        if "=" not in text:
+            raise click.BadParameter(f"{text!r} has no value. Write it as NAME=VALUE.")
+    pairs = {name.lstrip("-"): value for name, _, value in (text.partition("=") for text in texts)}
+    if not pairs.get("cpus-per-task", "1").isdecimal():
+        raise click.BadParameter("cpus-per-task has to be a number.")
+    return pairs
+
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    required=True,
+    metavar="DIR",
+    help="Where the records, gradebook.csv and index.html go.",
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    help="Gradings at a time on the sim, builds at a time ahead of GPUs.  [default: all processors]",
+)
+@click.option(
+    "--gpus", type=click.IntRange(min=1), default=1, show_default=True, help="How many GPUs to use."
+)
+@click.option("--force", is_flag=True, help="Grade finished submissions again.")
+@click.option("--only", multiple=True, metavar="NAME", help="Only this submission; repeatable.")
+@click.option("--shard", callback=_shard, metavar="I/N", help="Only part I of N, for several machines.")
+@click.option("--since", type=click.DateTime(["%Y-%m-%dT%H:%M:%S%z"]), hidden=True)
+@click.option("--slurm", type=click.IntRange(min=1), metavar="TASKS", help="As a Slurm array, a GPU each.")
+@click.option("--partition", metavar="NAME", help="Slurm partition to submit to.")
+@click.option("--account", metavar="NAME", help="Slurm account that is charged.")
+@click.option(
+    "--time",
+    "minutes",
+    type=click.IntRange(min=1),
+    default=240,
+    show_default=True,
+    help="Minutes that a Slurm task may take.",
+)
+@click.option(
+    "--slurm-option",
+    "slurm_options",
+    multiple=True,
+    metavar="NAME=VALUE",
+    callback=_slurm_options,
+    help="Further option of sbatch, such as constraint=a100; repeatable.",
+)
+@options.assignment
+@options.device
+@options.sandbox
+@options.memory
+@options.seed
+def batch(
+    folder: Path,
+    out: Path,
+    jobs: int | None,
+    gpus: int,
+    force: bool,
+    only: tuple[str, ...],
+    shard: tuple[int, int],
+    since: datetime | None,
+    slurm: int | None,
+    partition: str | None,
+    account: str | None,
+    minutes: int,
+    slurm_options: dict[str, str],
+    assignment: str,
+    device: str,
+    sandbox: str,
+    memory: str,
+    seed: int | None,
+) -> int:
+    """Grade every submission in FOLDER: sub-folders, .zip files, and files named as Canvas names them.
+
+    What is finished is kept: the same command again grades only what is new, changed, or failed for a reason
+    of the machine.
+    """
+    with importing():
+        from grader.batch import batch as batches  # noqa: PLC0415 - takes a second that others need not wait
+        from grader.batch import progress  # noqa: PLC0415
+        from grader.batch import slurm as clusters  # noqa: PLC0415
+        from grader.batch.records import StorageError  # noqa: PLC0415
+
+    if slurm is None:
+        refuse(given_options() & _OF_SLURM, "without --slurm. Name that, too.")
+    else:
+        refuse(given_options() & _NOT_WITH_SLURM, "with --slurm. Leave one of them out.")
+    request = batches.Request(
+        folder=folder,
+        out=out,
+        assignment=checked_assignment(assignment, ()),
+        device=device,
+        sandbox=sandbox,
+        memory=memory,
+        seed=seed,
+        jobs=jobs,
+        gpus=gpus,
+        since=datetime.now(UTC) if force else since,
+        only=only,
+        shard=batches.Shard(*shard),
+    )
+    try:
+        with progress.shown(sys.stderr) as show:
+            if slurm is None:
+                outcome = batches.run(request, show)
+            else:
+                options = {name: value for name, value in slurm_options.items() if name != "cpus-per-task"}
+                processors = int(slurm_options.get("cpus-per-task", clusters.PROCESSORS))
+                cluster = clusters.Cluster(slurm, minutes, processors, partition, account, options)
+                outcome = clusters.run(request, cluster, show)
+    except batches.FolderError as error:
+        raise FaultError(str(error), ExitCode.USAGE) from error
+    except (batches.MachineError, StorageError) as error:
+        raise FaultError(str(error), ExitCode.MACHINE_FAULT) from error
+    if outcome.ignored:
+        more = ", ..." if len(outcome.ignored) > SHOWN_IGNORED else ""
+        names = ", ".join(outcome.ignored[:SHOWN_IGNORED]) + more
+        click.echo(f"ignored, as they are no submission: {names}", err=True)
+    for reason in outcome.skipped:
+        click.echo(f"not graded: {reason}", err=True)
+    click.echo("\n".join(batches.closing_lines(outcome)))
+    return outcome.exit_code

@@ -1,0 +1,45 @@
+"""``grader problems``: what an assignment asks for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+from rich.console import Console
+from rich.table import Column, Table
+
+from grader.cli import options
+from grader.cli.arguments import DEFAULT_ASSIGNMENT, checked_assignment, load_assignment, write_json
+from grader.cli.options import FILE
+from grader.exit_codes import ExitCode
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@click.command()
+@options.assignment
+@click.option("--json", "json_path", type=FILE, metavar="FILE", help="Write them to FILE instead.")
+def problems(assignment: str, json_path: Path | None) -> int:
+    """List the problems of an assignment with points and targets."""
+    # Tests check the names of the default one, which students list and need not wait for PyTorch to see.
+    chosen = (
+        load_assignment(assignment, ())
+        if assignment == DEFAULT_ASSIGNMENT
+        else checked_assignment(assignment, ())
+    )
+    if json_path is not None:
+        return write_json(chosen.model_dump(), json_path)
+    names = ("title", "correctness", "performance", "target")
+    table = Table(Column("problem", no_wrap=True), *names, title=chosen.title, box=None)
+    for problem in chosen.problems:
+        host = "" if problem.host_target is None else f", host {problem.host_target:g}x"
+        table.add_row(
+            problem.id,
+            problem.title if problem.graded else f"{problem.title} (not graded in this release)",
+            f"{problem.correctness:g}",
+            f"{problem.performance:g}",
+            f"{problem.target:g}x{host}",
+        )
+    Console().print(table)
+    return ExitCode.OK

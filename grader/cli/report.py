@@ -1,0 +1,137 @@
+"""``grader report``: reports again from records, running nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from grader.assignments.assignment import AssignmentError, load
+from grader.cli import options
+from grader.cli.arguments import FaultError, check_folders, given_options, refuse
+from grader.cli.options import FILE, FOLDER, INPUT
+from grader.exit_codes import ExitCode
+from grader.interrupts import importing
+from grader.judge.appeal import appeals
+from grader.reports.escaping import line
+from grader.results import RecordError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from grader.results import Record
+
+
+@click.command()
+@click.argument("path", metavar="DIR", type=click.Path(path_type=Path, exists=True))
+@click.option("--html", type=FOLDER, metavar="DIR", help="Write the pages to another folder.")
+@options.junit
+@options.gradescope
+@click.option(
+    "--canvas",
+    type=INPUT,
+    metavar="EXPORT.csv",
+    help="Fill the scores into a gradebook that Canvas exported; the result is DIR/canvas.csv.",
+)
+@click.option("--column", metavar="TITLE", help="Which assignment of EXPORT.csv, if it has several.")
+@click.option("--moodle", type=FILE, metavar="FILE", help="Write grades for Moodle's CSV import to FILE.")
+@click.option("--roster", type=INPUT, metavar="CSV", help="An export of Moodle with its users, for --moodle.")
+@click.option("--aliases", type=INPUT, metavar="CSV", help="Lines of SUBMISSION,ALIAS for the speed board.")
+@click.option("--jplag", type=FOLDER, metavar="OUT", help="Write sources that JPlag compares to OUT.")
+@click.option("--submissions", type=FOLDER, metavar="FOLDER", help="What was graded, for --jplag.")
+@click.option("--appeal", is_flag=True, help="Only decide the speeds again, from the raw times.")
+@options.staff
+def report(
+    path: Path,
+    html: Path | None,
+    junit_path: Path | None,
+    gradescope_path: Path | None,
+    canvas: Path | None,
+    column: str | None,
+    moodle: Path | None,
+    roster: Path | None,
+    aliases: Path | None,
+    jplag: Path | None,
+    submissions: Path | None,
+    appeal: bool,
+    staff: bool,
+) -> int:
+    """Make reports again from the records in DIR, or from one record, and run nothing.
+
+    Without options, the pages and the gradebook in DIR are made anew. A record that cannot be read is named
+    and left out, and the exit code is 3.
+    """
+    with importing():
+        from grader.reports import request as reports  # noqa: PLC0415 - templates take time to load
+        from grader.reports.folder import RECORD, read_records  # noqa: PLC0415
+
+    if appeal:
+        refuse(
+            given_options() - {"path", "appeal"},
+            "with --appeal, which writes no report. Leave one of them out.",
+        )
+    if (path / RECORD).is_file():
+        path /= RECORD
+    check_folders(junit_path, gradescope_path, moodle)
+    try:
+        records, damaged = read_records(path)
+    except RecordError as error:
+        raise FaultError(str(error), ExitCode.USAGE) from error
+    for reason in damaged.values():
+        click.echo(f"left out: {reason}", err=True)
+    code = ExitCode.MACHINE_FAULT if damaged else ExitCode.OK
+    if appeal:
+        _appeal(records)
+        return code
+    asked = reports.Request(
+        records,
+        place=path,
+        title=_title(next(iter(records.values())).assignment),
+        damaged=damaged,
+        staff=staff,
+        html=html,
+        junit=junit_path,
+        gradescope=gradescope_path,
+        canvas=canvas,
+        column=column,
+        moodle=moodle,
+        roster=roster,
+        aliases=aliases,
+        jplag=jplag,
+        submissions=submissions,
+    )
+    try:
+        for told in reports.run(asked):
+            click.echo(told)
+    except reports.RequestError as error:
+        raise FaultError(str(error), ExitCode.USAGE) from error
+    except RecordError as error:
+        raise FaultError(str(error), ExitCode.MACHINE_FAULT) from error
+    return code
+
+
+def _appeal(records: Mapping[str, Record]) -> None:
+    """Tell what the raw times in ``records`` say; a fault if a record says something else."""
+    doubtful = []
+    for name, record in records.items():
+        found = list(appeals(record))
+        click.echo(f"{line(name)}{'' if found else ': no speed was measured'}")
+        for one in found:
+            click.echo("\n".join(one.lines))
+        if not all(one.upheld for one in found):
+            doubtful.append(line(name))
+    if doubtful:
+        raise FaultError(
+            f"{', '.join(doubtful)}: a record is not what its own raw times say. It was changed after "
+            "grading, or another version of the grader wrote it: grade again.",
+            ExitCode.USAGE,
+        )
+
+
+def _title(assignment: str) -> str:
+    """What an assignment is called; a record may be of one that this grader does not have."""
+    try:
+        return load(assignment).title
+    except AssignmentError:
+        return assignment

@@ -1,0 +1,38 @@
+"""``grader simulate``: any program on the simulator, with all checks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from grader.cli.arguments import FaultError, check_folders
+from grader.cli.options import FILE
+from grader.exit_codes import ExitCode
+from grader.interrupts import importing
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@click.command(context_settings={"ignore_unknown_options": True})
+@click.option("--json", "json_path", type=FILE, metavar="FILE", help="Write the findings to FILE.")
+@click.option("--leak-check", is_flag=True, help="Report device memory that is not freed at exit.")
+@click.option(
+    "--budget",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Warp instructions that one kernel may run before it counts as hung; 1,000,000,000 if not given.",
+)
+@click.argument("program", nargs=-1, required=True, type=click.UNPROCESSED)
+def simulate(program: tuple[str, ...], json_path: Path | None, leak_check: bool, budget: int | None) -> int:
+    """Run a PROGRAM built by nvcc with -cudart shared on the simulator and print what its checks find."""
+    with importing():
+        from grader.devices.device import DeviceError  # noqa: PLC0415
+        from grader.simulator.simulate import simulate as run  # noqa: PLC0415
+
+    check_folders(json_path)
+    try:
+        return run(program, json_path=json_path, leak_check=leak_check, budget=budget)
+    except DeviceError as error:
+        raise FaultError(str(error), ExitCode.MACHINE_FAULT) from error
