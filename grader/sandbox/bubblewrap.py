@@ -61,7 +61,7 @@ _CONTAINER_REMEDY = (
     " --security-opt apparmor=unconfined"
 )
 _ENFORCED = (
-    "wall time",
+    "processor time, time asleep and wall time",
     "size of each file and of all files together, and their number as sampled",
     "printed output",
     "no process survives the job",

@@ -60,7 +60,7 @@ _NO_GPU = (
     "  sudo nvidia-ctk runtime configure --runtime=docker && sudo systemctl restart docker"
 )
 _ENFORCED = (
-    "wall time",
+    "processor time, time asleep and wall time",
     "memory of each process, and of all together",
     "size of each file and of all files together, and their number",
     "printed output",

@@ -1,13 +1,14 @@
 """Stands between the grader and one job, as a process of its own that runs on the standard library alone.
 
-It starts the job, watches time, memory, processes and written files, and ends the job with all its
-descendants, daemons included, because it is the subreaper of everything below it. It does so too when the
-grader dies: the grader holds the other end of the *lifeline*, a pipe. It has one thread, because a
-parent-death signal follows the thread that forked.
+It starts the job, watches what it works, sleeps, holds and writes, and ends the job with all its descendants,
+daemons included, because it is the subreaper of everything below it. It does so too when the grader dies: the
+grader holds the other end of the *lifeline*, a pipe. It has one thread, because a parent-death signal follows
+the thread that forked.
 
-Called as ``keeper.py CONFIG`` with a JSON object; writes ``{"ended", "code", "seconds", "note"}`` to
-``status_fd``. As the first process of a container, whose end is the end of everything in it, it is called as
-``keeper.py SOCKET`` and gets the same from there, with the job's descriptors.
+Called as ``keeper.py CONFIG`` with a JSON object; writes ``{"ended", "code", "seconds", "processor_seconds",
+"note"}`` to ``status_fd``, and, while the job runs, what it has used to the memory ``usage_fd``. As the first
+process of a container, whose end is the end of everything in it, it is called as ``keeper.py SOCKET``, from
+where it gets the same and the job's descriptors.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import contextlib
 import ctypes
 import fcntl
 import json
+import mmap
 import os
 import resource
 import select
@@ -39,6 +41,7 @@ MOST_FILES = 20_000
 OF_CONTAINER = ("/sys/fs/cgroup", "/sys/fs/cgroup/memory")
 MOST_DESCRIPTORS = 250  # that one message can carry
 ABOVE = 1024  # the numbers that a job may know its descriptors by
+ASLEEP, GONE = "STt", "ZX"  # states of tasks: waiting or stopped; ended
 PATIENCE_SECONDS = 10.0  # for killed processes to go: one inside the GPU driver takes its time
 
 
@@ -83,6 +86,96 @@ def usage(pids: list[int]) -> tuple[int, int]:
             elif line.startswith(("RssAnon:", "RssShmem:")):
                 kilobytes += int(line.split()[1])
     return tasks, kilobytes * 1024
+
+
+def _fields(path: str) -> list[str]:
+    """What a ``stat`` file of /proc says, from the state on; nothing of a task that is gone."""
+    return _read(path).rpartition(")")[2].split()
+
+
+def all_asleep(pids: list[int]) -> bool:
+    """Whether ``pids`` have tasks, and all of these wait for something or are stopped."""
+    found = False
+    for pid in pids:
+        tasks: list[str] = []
+        with contextlib.suppress(OSError):
+            tasks = os.listdir(f"/proc/{pid}/task")  # noqa: PTH208
+        for task in tasks:
+            state = "".join(_fields(f"/proc/{pid}/task/{task}/stat")[:1])
+            if state and state not in GONE:
+                if state not in ASLEEP:
+                    return False
+                found = True
+    return found
+
+
+class Meter:
+    """What the job has used so far, in seconds, written to a page of memory that the grader sees.
+
+    Neither number grows because the machine is busy: ``worked`` is processor time, and a job that waits for a
+    processor is not asleep. Both are lower bounds. ``napped`` is sleep between two samples with work.
+    """
+
+    def __init__(self, page: int, *groups: str) -> None:
+        """``groups``: the control groups that hold the job; those of a container hold this process, too."""
+        self._page = memoryview(mmap.mmap(page, 16)).cast("d")
+        self._groups = groups
+        self._before = self._of_groups()
+        self._own: dict[tuple[int, str], int] = {}  # clock ticks by process and its start
+        self._gone = 0  # those of ended processes
+        self._sampled = time.monotonic()
+        self._seen = self.worked = self.slept = self.napped = 0.0
+
+    def _of_groups(self) -> float:
+        told = "\n".join(_read(f"{group}/cpu.stat") for group in self._groups)
+        used = [int(line.split()[1]) for line in told.splitlines() if line.startswith("usage_usec ")]
+        return max(used, default=0) / 1e6 - (time.process_time() if OF_CONTAINER[0] in self._groups else 0.0)
+
+    def _of_processes(self, pids: list[int]) -> float:
+        """What ``pids`` and their children have used.
+
+        Two sums, of which neither counts anything twice. The first lacks children for which nobody waited,
+        the second those that no sample has met.
+        """
+        reaped = resource.getrusage(resource.RUSAGE_CHILDREN)
+        with_children = 0
+        own: dict[tuple[int, str], int] = {}
+        for pid in pids:  # parents first: else a child could be counted once more, in its parent
+            if fields := _fields(f"/proc/{pid}/stat"):
+                times = [int(field) for field in fields[11:15]]
+                with_children += sum(times)
+                own[pid, fields[19]] = sum(times[:2])
+        for (pid, start), ticks in self._own.items():
+            if (pid, start) not in own:
+                if _fields(f"/proc/{pid}/stat")[19:20] == [start]:  # missed, as its parent changed meanwhile
+                    own[pid, start] = ticks
+                else:
+                    self._gone += ticks
+        self._own = own
+        second = os.sysconf("SC_CLK_TCK")
+        waited_for = with_children / second + reaped.ru_utime + reaped.ru_stime
+        return max(waited_for, (self._gone + sum(own.values())) / second)
+
+    def sample(self, pids: list[int]) -> None:
+        """Look at the job, which is ``pids``."""
+        now = time.monotonic()
+        gap = min(TICK_SECONDS, now - self._sampled)  # no more, where this process itself had to wait
+        seen = self._of_processes(pids)
+        used = abs(seen - self._seen)
+        rest = max(0.0, gap - used) if all_asleep(pids) else 0.0
+        self.slept += rest if used == 0 else 0.0
+        self.napped += rest if used > 0 else 0.0
+        self._sampled, self._seen = now, seen
+        self._tell(seen)
+
+    def end(self) -> None:
+        """Count what has ended since the last sample: all of the job, and it is reaped."""
+        reaped = resource.getrusage(resource.RUSAGE_CHILDREN)
+        self._tell(reaped.ru_utime + reaped.ru_stime)
+
+    def _tell(self, seen: float) -> None:
+        self.worked = max(self.worked, seen, self._of_groups() - self._before)
+        self._page[0], self._page[1] = self.worked, self.slept
 
 
 def written(folder: str) -> tuple[int, int]:
@@ -131,8 +224,16 @@ def end_all() -> bool:
     return False
 
 
-def _over(config: dict[str, Any], ticks: int) -> tuple[str, str] | None:
-    pids = descendants()
+def _too_long(config: dict[str, Any], meter: Meter) -> tuple[str, str] | None:
+    most, longest = config["processor_seconds"], config["asleep_seconds"]
+    if most is not None and meter.worked > most:
+        return "timeout", f"more than {most:g} s of processor time"
+    if longest is not None and meter.slept > longest:
+        return "timeout", f"asleep for {longest:g} s, waiting for something that does not come"
+    return None
+
+
+def _too_much(config: dict[str, Any], pids: list[int], ticks: int) -> tuple[str, str] | None:
     tasks, memory = usage(pids)
     if tasks > config["processes"]:
         return "processes", f"more than {config['processes']} processes and threads"
@@ -149,7 +250,22 @@ def _over(config: dict[str, Any], ticks: int) -> tuple[str, str] | None:
     return None
 
 
-def _watch(job: subprocess.Popen[bytes], config: dict[str, Any]) -> tuple[str, str]:
+def at_the_guard(config: dict[str, Any], meter: Meter) -> tuple[str, str]:
+    """What it means that the time on the wall is over: the job's fault where it worked or slept most of it.
+
+    Else it waited for a processor. Where nothing but that time is bounded, it is as it is said.
+    """
+    wall = config["wall_seconds"]
+    counted = config["processor_seconds"] is not None or config["asleep_seconds"] is not None
+    asleep = meter.slept + meter.napped
+    if counted and meter.worked + asleep < wall / 2:
+        got = f"of which the job got {meter.worked:.3g} s of processor time"
+        return "busy", f"the machine was too busy: {wall:g} s passed, {got}"
+    told = f", for {asleep:.3g} s of which it was asleep" if counted and asleep > meter.worked else ""
+    return "timeout", f"more than {wall:g} s of time{told}"
+
+
+def _watch(job: subprocess.Popen[bytes], config: dict[str, Any], meter: Meter) -> tuple[str, str]:
     """Wait until the job ends or must be ended: how, and which limit."""
     deadline = time.monotonic() + config["wall_seconds"]
     ended = os.pidfd_open(job.pid)
@@ -165,9 +281,11 @@ def _watch(job: subprocess.Popen[bytes], config: dict[str, Any]) -> tuple[str, s
         if ready:
             return "signalled", "ended by the grader"
         if remaining <= 0:
-            return "timeout", f"more than {config['wall_seconds']:g} s of time"
+            return at_the_guard(config, meter)
         ticks += 1
-        over = _over(config, ticks)
+        pids = descendants()
+        meter.sample(pids)
+        over = _too_long(config, meter) or _too_much(config, pids, ticks)
         if over is not None:
             return over
 
@@ -245,17 +363,25 @@ def keep(config: dict[str, Any], *, contained: bool) -> dict[str, Any]:
     libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)  # its descriptors and memory are not for the job's user
     begin = time.monotonic()
+    groups = OF_CONTAINER if contained else config["groups"]
+    meter = Meter(config["usage_fd"], *groups)
     try:
         job = _start(config)
     except (OSError, subprocess.SubprocessError) as error:
-        return {"ended": "setup error", "code": 127, "note": f"{config['argv'][0]}: {error}", "seconds": 0.0}
+        return {
+            "ended": "setup error",
+            "code": 127,
+            "note": f"{config['argv'][0]}: {error}",
+            "seconds": 0.0,
+            "processor_seconds": 0.0,
+        }
     # The job alone holds its pipes: their ends must be seen when it ends.
     nothing = os.open(os.devnull, os.O_RDWR)
     for fd in (0, 1, 2):
         os.dup2(nothing, fd)
     for fd in config["pass_fds"]:
         os.close(fd)
-    how, note = _watch(job, config)
+    how, note = _watch(job, config, meter)
     code = job.wait() if how == "exited" else -signal.SIGKILL
     status = {
         "ended": how if code >= 0 or how != "exited" else "signalled",
@@ -264,12 +390,13 @@ def keep(config: dict[str, Any], *, contained: bool) -> dict[str, Any]:
     }
     if not end_all():
         status |= {"ended": "lost", "note": "a process of the job could not be killed"}
-    elif how in ("exited", "signalled") and _out_of_memory(OF_CONTAINER if contained else config["groups"]):
+    elif how in ("exited", "signalled") and _out_of_memory(groups):
         status |= {
             "ended": "memory",
             "note": f"more than {(config['memory_bytes'] or 0) >> 20} MiB of memory",
         }
-    return {**status, "seconds": time.monotonic() - begin}
+    meter.end()
+    return {**status, "seconds": time.monotonic() - begin, "processor_seconds": meter.worked}
 
 
 def received(path: str) -> tuple[dict[str, Any], dict[str, int], int]:
@@ -296,11 +423,11 @@ def received(path: str) -> tuple[dict[str, Any], dict[str, int], int]:
             os.makedirs(os.path.dirname(target), exist_ok=True)  # noqa: PTH103, PTH120
             with open(target, "xb") as copy:  # noqa: PTH123
                 copy.write(file.read(size))
-    for number, fd in zip((0, 1, 2, *config["pass_fds"]), (*others[:3], *others[5:]), strict=False):
+    for number, fd in zip((0, 1, 2, *config["pass_fds"]), (*others[:3], *others[6:]), strict=False):
         os.dup2(fd, number, inheritable=True)
         os.close(fd)
-    config["status_fd"], config["lifeline_fd"] = others[3:5]
-    outputs = dict(zip(config["outputs"], others[5 + len(config["pass_fds"]) :], strict=True))
+    config["status_fd"], config["lifeline_fd"], config["usage_fd"] = others[3:6]
+    outputs = dict(zip(config["outputs"], others[6 + len(config["pass_fds"]) :], strict=True))
     return config, outputs, connected
 
 

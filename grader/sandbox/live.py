@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import mmap
 import os
 import select
 import signal
@@ -18,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from grader.sandbox import cgroup
-from grader.sandbox.sandbox import Ended, Outcome, SandboxError
+from grader.sandbox.sandbox import Ended, Outcome, SandboxError, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,8 +27,10 @@ if TYPE_CHECKING:
     from grader.sandbox.sandbox import Job, Limits
 
 UNMAPPED = "memory in files that no process maps"
+_USAGE_BYTES = 16
 _OWN_PROCESSES = 4  # what bwrap and a shell for the results take beside a job
 _GRACE_SECONDS = 15.0  # above the keeper's own patience
+_LATE_SECONDS = 60.0  # what a keeper may be late on a busy machine
 
 
 class Keeper(Protocol):
@@ -42,18 +45,22 @@ class Keeper(Protocol):
 
 @dataclass(frozen=True)
 class Streams:
-    """The keeper's ends of a job's pipes, to be closed once it has them. It ends when the lifeline does."""
+    """The keeper's ends of a job's pipes, to be closed once it has them. It ends when the lifeline does.
+
+    ``usage`` is memory of two doubles, in which it tells what the job has used.
+    """
 
     stdin: int
     stdout: int
     stderr: int
     status: int
     lifeline: int
+    usage: int
 
     @property
     def all(self) -> tuple[int, ...]:
         """Every one."""
-        return (self.stdin, self.stdout, self.stderr, self.status, self.lifeline)
+        return (self.stdin, self.stdout, self.stderr, self.status, self.lifeline, self.usage)
 
 
 @dataclass(frozen=True)
@@ -142,6 +149,8 @@ def config(job: Job, command: Command) -> dict[str, object]:
         "scratch_bytes": limits.scratch_bytes,
         "own_folders": command.own_folders,
         "wall_seconds": limits.wall_seconds,
+        "processor_seconds": limits.processor_seconds,
+        "asleep_seconds": limits.asleep_seconds,
     }
 
 
@@ -175,13 +184,13 @@ class LocalKeeper:
 
     def __init__(self, told: Mapping[str, object], streams: Streams, pass_fds: Sequence[int]) -> None:
         program = str(Path(__file__).with_name("keeper.py"))
-        numbers = {"lifeline_fd": streams.lifeline, "status_fd": streams.status}
+        numbers = {"lifeline_fd": streams.lifeline, "status_fd": streams.status, "usage_fd": streams.usage}
         self._process = subprocess.Popen(
             [sys.executable, "-I", "-S", "-B", program, json.dumps({**told, **numbers})],
             stdin=streams.stdin,
             stdout=streams.stdout,
             stderr=streams.stderr,
-            pass_fds=(streams.lifeline, streams.status, *pass_fds),
+            pass_fds=(*numbers.values(), *pass_fds),
             start_new_session=True,  # Ctrl-C is for the grader, which then ends its jobs
             env={"PATH": "/usr/bin:/bin"},
         )
@@ -212,14 +221,16 @@ class Live:
         self._command = command
         self._outcome: Outcome | None = None
         self._lock = threading.Lock()
-        self._begin = time.monotonic()
-        self._patience = job.limits.wall_seconds + _GRACE_SECONDS
+        self._patience = job.limits.wall_seconds + _LATE_SECONDS
         stdin, ours = os.pipe()
         output, stdout = os.pipe()
         error, stderr = os.pipe()
         self._status, status = os.pipe()
         lifeline, self._lifeline = os.pipe()
-        streams = Streams(stdin, stdout, stderr, status, lifeline)
+        usage = os.memfd_create("usage")
+        os.truncate(usage, _USAGE_BYTES)
+        self._usage = memoryview(mmap.mmap(usage, _USAGE_BYTES)).cast("d")
+        streams = Streams(stdin, stdout, stderr, status, lifeline, usage)
         try:
             if launch is not None:
                 self._keeper = launch(streams)
@@ -234,6 +245,7 @@ class Live:
         finally:
             for fd in streams.all:
                 os.close(fd)
+        self._begin = time.monotonic()
         self._stderr = Drain(error, job.limits.output_bytes)
         self._output: Drain | None = None
         if channel:
@@ -248,12 +260,25 @@ class Live:
         """Whether it has printed more than is kept, so far."""
         return self._stderr.truncated or (self._output is not None and self._output.truncated)
 
+    def usage(self) -> Usage:
+        """What the job has used so far, or in all once it has ended; waits for nothing."""
+        return Usage(self._usage[0], self._usage[1])
+
     def wait(self, seconds: float) -> Outcome | None:
         """The outcome, or None if the job still runs after ``seconds``."""
         left = self._begin + self._patience - time.monotonic()
         if self._keeper.wait(max(0.0, min(seconds, left))):
             return self._end()
-        return self.kill() if left < seconds else None
+        return self._late() if left < seconds else None
+
+    def _late(self) -> Outcome:
+        """The end of a job whose keeper is long overdue: nothing that the job did."""
+        outcome = self.kill()
+        with self._lock:
+            if outcome.ended is Ended.SIGNALLED:
+                outcome = replace(outcome, ended=Ended.LOST, note="its keeper did not end the job in time")
+            self._outcome = outcome
+        return outcome
 
     def kill(self) -> Outcome:
         """End the job and all its descendants."""
@@ -287,7 +312,9 @@ class Live:
             report = json.loads(text)
         else:
             seconds = time.monotonic() - self._begin
-            report = {"ended": "lost", "code": 0, "seconds": seconds, "note": self._keeper.kill()}
+            used = self.usage().processor_seconds
+            report = {"ended": "lost", "code": 0, "seconds": seconds, "processor_seconds": used}
+            report["note"] = self._keeper.kill()
         outcome = Outcome(
             ended=Ended(report["ended"]),
             code=report["code"],
@@ -297,6 +324,7 @@ class Live:
             truncated=self.flooded,
             artefacts={},
             note=report["note"],
+            processor_seconds=report["processor_seconds"],
         )
         return name_limit(outcome)
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from grader.sandbox.sandbox import Job, Outcome
 
 _ENFORCED = (
-    "wall time",
+    "processor time, time asleep and wall time",
     "size of each file",
     "files in the working folder, as sampled",
     "printed output",

@@ -23,9 +23,18 @@ def lent_gpu() -> str:
 
 @dataclass(frozen=True)
 class Limits:
-    """What a job may use; None is unlimited, where the job needs it (address space beside a GPU driver)."""
+    """What a job may use; None is unlimited, where the job needs it (address space beside a GPU driver).
+
+    Attributes:
+        wall_seconds: the guard against a machine that is too busy. A job that meets it, although its work or
+            its sleep is bounded and both fill less than half of it, is BUSY. Alone, it is a plain limit.
+        processor_seconds: that all processes of the job may use together.
+        asleep_seconds: in all, during which each of its threads waits for something other than a processor.
+    """
 
     wall_seconds: float
+    processor_seconds: float | None = None
+    asleep_seconds: float | None = None
     address_space_bytes: int | None = None
     data_bytes: int | None = None
     processes: int = 64  # with their threads
@@ -52,11 +61,12 @@ class Job:
 
 
 class Ended(StrEnum):
-    """How a job ended. SETUP_ERROR and LOST are faults of the machine, never points lost."""
+    """How a job ended. BUSY, SETUP_ERROR and LOST are faults of the machine, never points lost."""
 
     EXITED = "exited"
     SIGNALLED = "signalled"
-    TIMEOUT = "timeout"
+    TIMEOUT = "timeout"  # the job's own work or sleep; the note says which
+    BUSY = "busy"  # the machine gave it too little of its processors
     MEMORY = "memory"
     OUTPUT = "output"  # printed or written too much; the note says which
     PROCESSES = "processes"
@@ -76,6 +86,15 @@ class Outcome:
     truncated: bool
     artefacts: Mapping[str, bytes]
     note: str = ""
+    processor_seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What a job has used, its processes together; neither grows because the machine is busy."""
+
+    processor_seconds: float
+    asleep_seconds: float
 
 
 @dataclass(frozen=True)
@@ -118,6 +137,9 @@ class Running(Protocol):
     @property
     def flooded(self) -> bool:
         """Whether it has printed more than is kept, so far."""
+
+    def usage(self) -> Usage:
+        """What it has used so far, as sampled, or in all once it has ended; waits for nothing."""
 
     def wait(self, seconds: float) -> Outcome | None:
         """The outcome, or None if the job still runs after ``seconds``."""
