@@ -39,7 +39,7 @@ class _Table(BaseModel):
 class Limits(_Table):
     """What compiling and running one submission may use."""
 
-    compile_seconds: Positive = Field(default=180.0, description="wall time to compile one file")
+    compile_seconds: Positive = Field(default=180.0, description="processor time to compile one file")
     compile_memory_gib: Positive = Field(default=6.0, description="memory to compile one file")
     run_seconds_gpu: Positive = Field(default=10.0, description="wall time of one case on a GPU")
     run_seconds_sim: Positive = Field(

@@ -11,12 +11,14 @@ import os
 import re
 import shutil
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
+import threading
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grader.build.cache import key
+from grader.build.slots import SlotError, slot
 from grader.build.toolchain import INSTALL_WHEELS
 from grader.sandbox.sandbox import Ended, Job, Limits
 
@@ -34,6 +36,8 @@ _LIBRARY = "library.so"
 _RECORD = "build.json"
 _LOG_LINES = 60
 _DISK_RESERVE_BYTES = 64 << 20
+_ASLEEP_SECONDS = 60.0  # a compiler waits for its parts, which work, and for the disk, which is no sleep
+_GUARD = 20  # wall time by processor time
 
 _SCRIPT = """\
 nvcc "$@" >log 2>&1 && g++ -shared -Wl,-z,defs -o library.so object.o -L"$LINK" -l:"$RUNTIME" >>log 2>&1
@@ -82,6 +86,13 @@ _TOLD = re.compile(
 _OUT_OF_MEMORY = re.compile(r"out of memory|'std::bad_alloc'|memory exhausted|[Cc]annot allocate memory")
 _KILLED = re.compile(r"died due to signal 9|Killed signal terminated|^Killed$", re.MULTILINE)
 
+_FAULTS = {
+    Ended.SETUP_ERROR: "The compiler could not be run: {note}",
+    Ended.LOST: "The compiler could not be run: {note}",
+    Ended.BUSY: "Compiling did not end, as {note}. Grade again when it is less busy.",
+}
+"""Of the machine, by how the job ended."""
+
 
 class BuildError(Exception):
     """The machine failed while compiling: never the student's fault."""
@@ -112,9 +123,11 @@ class Build:
 
 
 def compile_limits(seconds: float = 180, memory_bytes: int = 6 << 30) -> Limits:
-    """What compiling one file may use."""
+    """What compiling one file may use: so many ``seconds`` of processor time, however busy the machine is."""
     return Limits(
-        wall_seconds=seconds,
+        wall_seconds=_GUARD * seconds,
+        processor_seconds=seconds,
+        asleep_seconds=_ASLEEP_SECONDS,
         address_space_bytes=memory_bytes,
         scratch_bytes=1 << 30,
         output_bytes=4 << 20,
@@ -130,11 +143,19 @@ def build_all(
     architecture: str = DEFAULT_ARCHITECTURE,
 ) -> dict[str, Build]:
     """Build several files of one submission, each with its contents, side by side; see ``build``."""
+    given_up = threading.Event()
+
+    def one(name: str) -> Build:
+        return build(name, sources[name], toolchain, sandbox, limits, cache, architecture, given_up)
+
     with ThreadPoolExecutor(max(1, min(len(sources), os.cpu_count() or 1))) as pool:
-        builds = pool.map(
-            lambda name: build(name, sources[name], toolchain, sandbox, limits, cache, architecture), sources
-        )
-        return dict(zip(sources, builds, strict=True))
+        builds = {name: pool.submit(one, name) for name in sources}
+        try:
+            for ended in wait(builds.values(), return_when=FIRST_EXCEPTION).done:
+                ended.result()
+        finally:
+            given_up.set()  # also on Ctrl-C: the pool waits for its threads
+        return {name: ended.result() for name, ended in builds.items()}
 
 
 def build(
@@ -145,8 +166,9 @@ def build(
     limits: Limits,
     cache: Cache,
     architecture: str = DEFAULT_ARCHITECTURE,
+    given_up: threading.Event | None = None,
 ) -> Build:
-    """Compile and link ``source``, or take it from the cache.
+    """Compile and link ``source``, or take it from the cache; wait while other compiles fill this machine.
 
     Args:
         source: the name of the file to compile.
@@ -156,6 +178,7 @@ def build(
         limits: what they may use; a limit that is hit is a failed build that names it.
         cache: where builds are kept.
         architecture: the GPU to make machine code for, such as ``sm_90``.
+        given_up: set by another thread to end the wait.
 
     Raises:
         BuildError: the machine failed.
@@ -187,7 +210,11 @@ def build(
         files=needed,
         environment={**toolchain.environment, "LINK": str(runtime), "RUNTIME": toolchain.runtime_name},
     )
-    outcome = sandbox.run(job)
+    try:
+        with slot(given_up):
+            outcome = sandbox.run(job)
+    except SlotError as error:
+        raise BuildError(f"{source} was not compiled: {error}") from error
     text = outcome.stdout.decode(errors="replace")
     limit = _limit_hit(outcome, text, limits)
     ok = not limit and outcome.ended is Ended.EXITED and outcome.code == 0 and _LIBRARY in outcome.artefacts
@@ -268,8 +295,8 @@ def _limit_hit(outcome: Outcome, text: str, limits: Limits) -> str:
     Raises:
         BuildError: it was the machine that ended it.
     """
-    if outcome.ended in (Ended.SETUP_ERROR, Ended.LOST):
-        raise BuildError(f"The compiler could not be run: {outcome.note}")
+    if outcome.ended in _FAULTS:
+        raise BuildError(_FAULTS[outcome.ended].format(note=outcome.note))
     if outcome.ended in (Ended.TIMEOUT, Ended.MEMORY, Ended.OUTPUT, Ended.PROCESSES):
         return f"Compiling was stopped: {outcome.note or outcome.ended}."
     if _TOLD.search(text) or (outcome.ended is Ended.EXITED and outcome.code == 0):

@@ -25,6 +25,7 @@ PATIENCE_SECONDS = 5.0  # for what is killed to go
 
 _ROOT = Path("/sys/fs/cgroup")
 _OWN = Path("/proc/self/cgroup")
+_MEMORY = Path("/proc/meminfo")
 _JOIN = 'for group; do echo 0 >"$group/cgroup.procs" || exit 1; done'
 
 
@@ -84,6 +85,35 @@ def make(memory_bytes: int | None, processes: int) -> tuple[Path, ...]:
         remove(made)
         return ()
     return tuple(made)
+
+
+def free_bytes() -> int:
+    """The memory that processes of ours can still get, of this machine and within our groups."""
+    told = dict(line.split(":", 1) for line in _MEMORY.read_text().splitlines())
+    free = [int(told["MemAvailable"].split()[0]) << 10]
+    with suppress(OSError):
+        free += free_in_groups(_OWN.read_text())
+    return min(free)
+
+
+def free_in_groups(own: str, root: Path = _ROOT) -> list[int]:
+    """What each group that bounds our memory has left, in bytes; for the arguments see ``parents``."""
+    ours = {line.split(":", 2)[1]: line.split(":", 2)[2].strip("/") for line in own.splitlines()}
+    if (root / "cgroup.controllers").exists():
+        top, name, most, held = root, ours.get("", ""), "memory.max", "memory.current"
+    else:
+        top, name = root / "memory", ours.get("memory", "")
+        most, held = "memory.limit_in_bytes", "memory.usage_in_bytes"
+    place, free = top / name, []
+    for group in (place, *place.parents):
+        with suppress(OSError, ValueError):  # not there, or "max"
+            cached = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
+            files = int(cached.get("total_inactive_file") or cached["inactive_file"])  # given up on demand
+            used = int((group / held).read_text()) - files
+            free.append(max(0, int((group / most).read_text()) - used))
+        if group == top:
+            break
+    return free
 
 
 def remove(groups: Iterable[Path]) -> None:

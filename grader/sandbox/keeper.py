@@ -28,7 +28,10 @@ import struct
 import subprocess
 import sys
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 4, 36, 38
 LANDLOCK_CREATE_RULESET, LANDLOCK_ADD_RULE, LANDLOCK_RESTRICT_SELF = 444, 445, 446
@@ -351,10 +354,21 @@ def _start(config: dict[str, Any]) -> subprocess.Popen[bytes]:
     )
 
 
-def _out_of_memory(groups: tuple[str, ...]) -> bool:
-    """Whether the kernel ended a process for the memory of one of ``groups``, of cgroup v2 or v1."""
-    told = "".join(_read(f"{group}/memory.events") + _read(f"{group}/memory.oom_control") for group in groups)
-    return any(line.startswith("oom_kill ") and line.split()[1] != "0" for line in told.splitlines())
+def out_of_memory(groups: Sequence[str]) -> str:
+    """Whether the kernel ended a process of ``groups``, of cgroup v2 or v1, for want of memory.
+
+    Returns:
+        "memory" for that of the group, "lost" for that of the machine, else "".
+    """
+    events: dict[str, int] = {}
+    for group in groups:
+        for line in (_read(f"{group}/memory.events") + _read(f"{group}/memory.oom_control")).splitlines():
+            name, count = line.split()
+            events[name] = events.get(name, 0) + int(count)
+        events["oom"] = events.get("oom", 0) + int(_read(f"{group}/memory.failcnt") or 0)
+    if not events.get("oom_kill"):
+        return ""
+    return "memory" if events["oom"] else "lost"
 
 
 def keep(config: dict[str, Any], *, contained: bool) -> dict[str, Any]:
@@ -390,11 +404,9 @@ def keep(config: dict[str, Any], *, contained: bool) -> dict[str, Any]:
     }
     if not end_all():
         status |= {"ended": "lost", "note": "a process of the job could not be killed"}
-    elif how in ("exited", "signalled") and _out_of_memory(groups):
-        status |= {
-            "ended": "memory",
-            "note": f"more than {(config['memory_bytes'] or 0) >> 20} MiB of memory",
-        }
+    elif how in ("exited", "signalled") and (whose := out_of_memory(groups)):
+        own = f"more than {(config['memory_bytes'] or 0) >> 20} MiB of memory"
+        status |= {"ended": whose, "note": own if whose == "memory" else "this machine ran out of memory"}
     meter.end()
     return {**status, "seconds": time.monotonic() - begin, "processor_seconds": meter.worked}
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import tempfile
+import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -200,8 +202,8 @@ def test_who_uses_an_empty_header_is_told_that_it_is_empty(tmp_path: Path, toolc
     ("outcome", "reason"),
     [
         (
-            _outcome(ended=Ended.TIMEOUT, note="more than 180 s of time"),
-            "Compiling was stopped: more than 180 s of time.",
+            _outcome(ended=Ended.TIMEOUT, note="more than 180 s of processor time"),
+            "Compiling was stopped: more than 180 s of processor time.",
         ),
         (_outcome("nvcc: out of memory"), OUT_OF_MEMORY),
         (_outcome("virtual memory exhausted: Cannot allocate memory"), OUT_OF_MEMORY),
@@ -232,6 +234,7 @@ def test_a_limit_is_a_failed_build_that_names_it(
     [
         _outcome(ended=Ended.SETUP_ERROR, note="bwrap: no"),
         _outcome(ended=Ended.LOST, note="gone"),
+        _outcome(ended=Ended.BUSY, note="the machine was too busy: 3600 s passed"),
         _outcome("sh: nvcc: not found", code=127),
         _outcome("nvcc error : 'cicc' died due to signal 9 (Kill signal)", code=9),
         _outcome("Killed", code=137),
@@ -267,6 +270,39 @@ def test_what_a_source_says_is_taken_for_no_limit(line: str, tmp_path: Path) -> 
     assert not said.ok
     assert said.log.startswith("said.cu")
     assert "was stopped" not in said.log
+
+
+def test_a_compile_is_bounded_by_what_it_does() -> None:
+    limits = compile_limits(30)
+    assert (limits.processor_seconds, limits.asleep_seconds, limits.wall_seconds) == (30, 60, 600)
+
+
+def test_a_busy_machine_is_said(tmp_path: Path, toolchain: Toolchain) -> None:
+    sandbox = Recorded(_outcome(ended=Ended.BUSY, note="the machine was too busy: 3600 s passed"))
+    with pytest.raises(BuildError, match=r"as the machine was too busy: 3600 s passed\. Grade again"):
+        _build(toolchain, sandbox, Cache(tmp_path / "cache"))
+
+
+def test_compiles_wait_for_a_slot_and_one_that_fails_ends_the_wait(
+    tmp_path: Path, toolchain: Toolchain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr("grader.build.slots.count", lambda: 1)
+    monkeypatch.setattr("os.cpu_count", lambda: 4)
+    begun: list[int] = []
+
+    class Failing(Recorded):
+        def run(self, job: Job) -> Outcome:
+            begun.append(1)
+            time.sleep(0.3)
+            assert len(begun) == 1
+            return super().run(job)
+
+    sources = {f"{number}.cu": {f"{number}.cu": b""} for number in range(4)}
+    sandbox = Failing(_outcome(ended=Ended.LOST))
+    with pytest.raises(BuildError, match="could not be run"):
+        build_all(sources, toolchain, sandbox, compile_limits(), Cache(tmp_path / "cache"))  # type: ignore[arg-type]
+    assert len(begun) == 1
 
 
 def test_a_full_disk_is_the_machine_s(

@@ -68,7 +68,7 @@ def test_errors_of_compiler_assembler_and_linker_cost_only_what_needs_them(tmp_p
         'mine.h(3): error: identifier "x" is undefined',
         'k.cu(2): error: identifier "float_t" is undefined',
         'k.cu(4): error: identifier "l_max" is undefined\nmine.h(3): error: expected a ";"',
-        "Compiling was stopped: more than 180 s of time.",
+        "Compiling was stopped: more than 180 s of processor time.",
         'k.cu(14): error: x\nk.cu(11): error: y',
     ],
 )

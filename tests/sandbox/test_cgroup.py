@@ -70,3 +70,37 @@ def test_what_a_killed_grader_left_is_swept(made: tuple[Path, ...]) -> None:
     cgroup.sweep()
     assert lasting.wait(20) == -signal.SIGKILL
     assert not any(group.exists() for group in left)
+
+
+@pytest.mark.parametrize(
+    ("own", "top", "names"),
+    [
+        ("0::/user/app\n", "", ("memory.max", "memory.current", "inactive_file")),
+        (
+            "4:memory:/user/app\n",
+            "memory",
+            ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+        ),
+    ],
+)
+def test_free_memory_is_what_every_group_has_left(
+    own: str, top: str, names: tuple[str, str, str], tmp_path: Path
+) -> None:
+    most, held, files = names
+    if not top:
+        (tmp_path / "cgroup.controllers").touch()
+    for group, content in {
+        "user": ("9000", "5000"),
+        "user/app": ("max", "4000"),
+        "": ("7000", "8000"),
+    }.items():
+        place = tmp_path / top / group
+        place.mkdir(parents=True, exist_ok=True)
+        for name, text in zip((most, held), content, strict=True):
+            (place / name).write_text(text)
+        (place / "memory.stat").write_text(f"{files} 500\n")
+    assert cgroup.free_in_groups(own, tmp_path) == [4500, 0]
+
+
+def test_free_memory_is_that_of_the_machine() -> None:
+    assert 0 < cgroup.free_bytes() < 1 << 50

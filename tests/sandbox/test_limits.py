@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from grader.sandbox.keeper import Meter, at_the_guard
+from grader.sandbox.keeper import Meter, at_the_guard, out_of_memory
 from grader.sandbox.live import Live
 from grader.sandbox.process import ProcessSandbox
 from grader.sandbox.sandbox import Ended, Job, Limits
@@ -200,3 +200,20 @@ def test_a_keeper_that_is_long_overdue_is_no_crash_of_the_job(monkeypatch: pytes
     assert outcome is not None
     assert outcome.ended is Ended.LOST
     assert running.kill() is outcome
+
+
+@pytest.mark.parametrize(
+    ("files", "whose"),
+    [
+        ({"memory.events": "max 9\noom 1\noom_kill 1\n"}, "memory"),
+        ({"memory.events": "max 9\noom 0\noom_kill 1\n"}, "lost"),
+        ({"memory.events": "max 9\noom 1\noom_kill 0\n"}, ""),
+        ({"memory.oom_control": "under_oom 0\noom_kill 1\n", "memory.failcnt": "7\n"}, "memory"),
+        ({"memory.oom_control": "under_oom 0\noom_kill 1\n", "memory.failcnt": "0\n"}, "lost"),
+        ({}, ""),
+    ],
+)
+def test_whose_memory_ended_is_told(files: dict[str, str], whose: str, tmp_path: Path) -> None:
+    for name, content in files.items():
+        (tmp_path / name).write_text(content)
+    assert out_of_memory([str(tmp_path)]) == whose

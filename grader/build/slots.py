@@ -1,0 +1,84 @@
+"""The queue of all compiles of one user on this machine, whoever starts them.
+
+As many run at once as processors and memory carry; one more, and the kernel might end one for want of memory.
+A slot is a lock on a file, which the kernel gives back when its holder ends, however it ends.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import stat
+import tempfile
+import threading
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from grader.sandbox.cgroup import free_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_BYTES_EACH = 2 << 30  # what nvcc takes for a large file, with some room
+_POLL_SECONDS = 0.1
+
+
+class SlotError(Exception):
+    """There is no slot; the message says why."""
+
+
+def count() -> int:
+    """How many compiles this machine carries now, beside what runs already."""
+    return max(1, min(len(os.sched_getaffinity(0)), free_bytes() // _BYTES_EACH))
+
+
+@contextmanager
+def slot(given_up: threading.Event | None = None) -> Iterator[None]:
+    """Hold one of the slots, and wait for it as long as it takes.
+
+    Args:
+        given_up: set by another thread to end the wait.
+
+    Raises:
+        SlotError: ``given_up`` was set, or the folder of the slots is not ours.
+    """
+    given_up = given_up or threading.Event()
+    folder = _folder()
+    held = None
+    while held is None:
+        if given_up.is_set():
+            raise SlotError("interrupted while it waited for other compiles")
+        held = _taken(folder)
+        if held is None:
+            given_up.wait(_POLL_SECONDS)
+    try:
+        yield
+    finally:
+        os.close(held)
+
+
+def _taken(folder: Path) -> int | None:
+    """A locked file of ``folder``; None if all are taken."""
+    for number in range(count()):
+        file = os.open(folder / str(number), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(file)
+        else:
+            return file
+    return None
+
+
+def _folder() -> Path:
+    """The folder of the locks, which is the user's alone: others could hold them for ever."""
+    folder = Path(tempfile.gettempdir(), f"kernel-grader-{os.getuid()}")
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        found = folder.lstat()
+    except OSError as error:
+        raise SlotError(f"cannot make {folder}: {error.strerror}") from error
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o022:
+        raise SlotError(f"{folder} is not a folder of yours alone: remove it, or set TMPDIR")
+    return folder
