@@ -94,7 +94,7 @@ _NOT_UNDERSTOOD = (NotImplementedError, AttributeError, IndexError, RecursionErr
 _RAW = {"syscall": "system call", "sysenter": "system call", "int": "system call", "svc": "system call"}
 _RAW |= {"rdtsc": "read of the clock", "rdtscp": "read of the clock"}
 _RAW_BYTES = re.compile(rb"\x0f[\x05\x34\x31]|\xcd\x80|\x0f\x01\xf9")
-_MACHINES = {"EM_X86_64": (CS_ARCH_X86, CS_MODE_64), "EM_AARCH64": (CS_ARCH_ARM64, CS_MODE_ARM)}
+MACHINES = {"EM_X86_64": (CS_ARCH_X86, CS_MODE_64), "EM_AARCH64": (CS_ARCH_ARM64, CS_MODE_ARM)}
 
 
 @dataclass(frozen=True)
@@ -151,11 +151,11 @@ def violations(
 def _list(names: list[str], sources: Mapping[str, bytes]) -> str:
     shown = sorted(set(names))
     more = f" and {len(shown) - 5} more" if len(shown) > 5 else ""
-    told = (_demangled(name) + _place(name, sources) for name in shown[:5])
+    told = (demangled(name) + _place(name, sources) for name in shown[:5])
     return ", ".join(dict.fromkeys(told)) + more
 
 
-def _demangled(name: str) -> str:
+def demangled(name: str) -> str:
     """A C++ name as it is written, without parameters; as it is where that is not known or too long to read.
 
     By Python code, since the student chose the name: a compiled demangler outside of a sandbox is a way in.
@@ -250,7 +250,7 @@ def _run_first(elf: ELFFile) -> list[str]:
 
 def _raw(elf: ELFFile) -> Iterator[str]:
     """The instructions in ``_RAW`` that the code holds."""
-    machine = _MACHINES.get(elf["e_machine"])
+    machine = MACHINES.get(elf["e_machine"])
     if machine is None:
         raise ELFError("made for another machine")
     for section in elf.iter_sections():

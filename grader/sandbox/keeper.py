@@ -1,9 +1,9 @@
 """Stands between the grader and one job, as a process of its own that runs on the standard library alone.
 
-It starts the job, watches what it works, sleeps, holds and writes, and ends the job with all its descendants,
-daemons included, because it is the subreaper of everything below it. It does so too when the grader dies: the
-grader holds the other end of the *lifeline*, a pipe. It has one thread, because a parent-death signal follows
-the thread that forked.
+It starts the job, watches what it works, sleeps, holds and writes, and ends the job with all its
+descendants, daemons included, because it is the subreaper of everything below it. It does so too when the
+grader dies: the grader holds the other end of the *lifeline*, a pipe, by which it also asks where the job
+is. It has one thread, because a parent-death signal follows the thread that forked.
 
 Called as ``keeper.py CONFIG`` with a JSON object; writes ``{"ended", "code", "seconds", "processor_seconds",
 "note"}`` to ``status_fd``, and, while the job runs, what it has used to the memory ``usage_fd``. As the first
@@ -206,6 +206,18 @@ def files_of(pid: int, folder: str) -> int:
     return 0
 
 
+def ask_witnesses() -> None:
+    """Send SIGPROF to those of the job that catch it, but not to their children; others would die of it."""
+    asked: set[str] = set()
+    for pid in descendants():
+        status = dict(line.split(":", 1) for line in _read(f"/proc/{pid}/status").splitlines())
+        if int(status.get("SigCgt", "0"), 16) >> (signal.SIGPROF - 1) & 1:
+            if status["PPid"].strip() not in asked:
+                with contextlib.suppress(OSError):
+                    os.kill(pid, signal.SIGPROF)
+            asked.add(str(pid))
+
+
 def _signal_all(number: int) -> None:
     for pid in descendants():
         with contextlib.suppress(OSError):
@@ -274,7 +286,7 @@ def _watch(job: subprocess.Popen[bytes], config: dict[str, Any], meter: Meter) -
     ended = os.pidfd_open(job.pid)
     events = select.poll()
     events.register(ended, select.POLLIN)
-    events.register(config["lifeline_fd"], select.POLLHUP)
+    events.register(config["lifeline_fd"], select.POLLIN)
     ticks = 0
     while True:
         remaining = deadline - time.monotonic()
@@ -282,7 +294,9 @@ def _watch(job: subprocess.Popen[bytes], config: dict[str, Any], meter: Meter) -
         if ended in ready:
             return "exited", ""
         if ready:
-            return "signalled", "ended by the grader"
+            if not os.read(config["lifeline_fd"], 1):
+                return "signalled", "ended by the grader"
+            ask_witnesses()
         if remaining <= 0:
             return at_the_guard(config, meter)
         ticks += 1

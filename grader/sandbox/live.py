@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 UNMAPPED = "memory in files that no process maps"
 _USAGE_BYTES = 16
+_WITNESS_HALF, _WITNESS_END = 4096, b"end\n"  # as the runner's module of that name writes it
+_POLL_SECONDS = 0.005
 _OWN_PROCESSES = 4  # what bwrap and a shell for the results take beside a job
 _GRACE_SECONDS = 15.0  # above the keeper's own patience
 _LATE_SECONDS = 60.0  # what a keeper may be late on a busy machine
@@ -245,6 +247,7 @@ class Live:
         finally:
             for fd in streams.all:
                 os.close(fd)
+        self._witness = -1 if job.witness is None else os.dup(job.witness)
         self._begin = time.monotonic()
         self._stderr = Drain(error, job.limits.output_bytes)
         self._output: Drain | None = None
@@ -263,6 +266,32 @@ class Live:
     def usage(self) -> Usage:
         """What the job has used so far, or in all once it has ended; waits for nothing."""
         return Usage(self._usage[0], self._usage[1])
+
+    def witness(self, seconds: float) -> str:
+        """Where the job says that it is; see ``Running``."""
+        deadline = time.monotonic() + seconds
+        with self._lock:
+            if self._witness < 0 or self._lifeline < 0:
+                return ""
+            os.truncate(self._witness, 0)
+            os.lseek(self._witness, 0, os.SEEK_SET)
+            with contextlib.suppress(BrokenPipeError):  # its keeper has just ended
+                os.write(self._lifeline, b"w")
+        text = self._told()
+        while not text.endswith(_WITNESS_END) and time.monotonic() < deadline:
+            if self._keeper.wait(_POLL_SECONDS):
+                break
+            text = self._told()
+        shown = text.decode("ascii", errors="replace")
+        return "".join(letter for letter in shown if letter.isprintable() or letter == "\n")
+
+    def _told(self) -> bytes:
+        """What the witness wrote: two parts, of a bounded size each."""
+        with self._lock:
+            if self._witness < 0:
+                return b""
+            parts = [os.pread(self._witness, _WITNESS_HALF, place) for place in (0, _WITNESS_HALF)]
+        return b"".join(part.strip(b"\0") for part in parts)
 
     def wait(self, seconds: float) -> Outcome | None:
         """The outcome, or None if the job still runs after ``seconds``."""
@@ -294,9 +323,10 @@ class Live:
         with self._lock:
             if self._outcome is None:
                 self._outcome = self._command.finish(self._report())
-                if self._lifeline >= 0:
-                    os.close(self._lifeline)
-                    self._lifeline = -1
+                for fd in (self._lifeline, self._witness):
+                    if fd >= 0:
+                        os.close(fd)
+                self._lifeline = self._witness = -1
                 if self._output is None:
                     with contextlib.suppress(BrokenPipeError):  # what the job never read
                         self.stdin.close()

@@ -46,7 +46,10 @@ class Limits:
 
 @dataclass(frozen=True)
 class Job:
-    """One program to run: ``inputs`` are visible and read-only, nothing else of the user's is."""
+    """One program to run: ``inputs`` are visible and read-only, nothing else of the user's is.
+
+    ``witness`` is one of ``pass_fds``: a file in memory to which the program tells where it is, when asked.
+    """
 
     argv: tuple[str, ...]
     limits: Limits
@@ -58,6 +61,7 @@ class Job:
     environment: Mapping[str, str] = field(default_factory=dict)
     pass_fds: tuple[int, ...] = ()
     gpu: bool = False
+    witness: int | None = None
 
 
 class Ended(StrEnum):
@@ -140,6 +144,12 @@ class Running(Protocol):
 
     def usage(self) -> Usage:
         """What it has used so far, as sampled, or in all once it has ended; waits for nothing."""
+
+    def witness(self, seconds: float) -> str:
+        """Where the job says that it is, if it does so within ``seconds``, else what it told of that or "".
+
+        It may say what it likes. To be asked for once a call is to be ended, as that disturbs it.
+        """
 
     def wait(self, seconds: float) -> Outcome | None:
         """The outcome, or None if the job still runs after ``seconds``."""
