@@ -121,6 +121,17 @@ struct Ran {
   std::uint64_t nanoseconds = 0;  // of wall time, for benchmarks; no program gets to know it
 };
 
+// What a launch did to global memory: pieces in the order of their addresses, each with a line that did it.
+struct Touched {
+  Address low, high;
+  unsigned line;
+  bool operator<(const Touched& other) const { return low < other.low; }
+};
+struct Footprint {
+  std::string kernel, file;  // the latter: of the lines
+  std::vector<Touched> reads, writes, updates;  // updates: atomic or volatile writes
+};
+
 class Device {
  public:
   // shared_fd: a memfd that backs the shared arena, or -1 for none.
@@ -149,6 +160,7 @@ class Device {
   bool fill(Address, std::byte value, std::size_t bytes);
   bool copy(Address to, Address from, std::size_t bytes);  // initialisedness travels along
 
+  Footprint footprint() const;  // of the last launch; empty without racecheck
   Ran launch(const Launch&);  // throws Refusal for a kernel that needs what the engine does not know
 
   std::vector<Finding> take_findings();  // since the last call of it

@@ -195,6 +195,8 @@ bool Device::copy(Address to, Address from, std::size_t bytes) {
   return true;
 }
 
+Footprint Device::footprint() const { return options.racecheck ? sim::footprint(*state_->races) : Footprint{}; }
+
 Ran Device::launch(const Launch& launch) {
   const KernelCode& program = launch.kernel->program();
   LaunchState s(program, *launch.kernel->module, launch, options, state_->memory, state_->findings);

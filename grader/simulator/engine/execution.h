@@ -69,6 +69,8 @@ struct Block {
   std::vector<std::uint8_t> written;  // of shared memory, per byte
   std::uint32_t looked = 0;           // when it last looked at what other blocks publish
   bool looking = false;               // its last access was such a look
+  std::uint32_t heard = 0;            // when it last read something volatile or atomic
+  bool hearing = false;               // its last access was that
 };
 
 // Of one instruction; the names are LineCount's.

@@ -62,6 +62,8 @@ struct KernelCode {
   std::vector<ptx::Place> places;  // per instruction
   std::vector<ParameterSlot> parameter_slots;
   std::uint32_t launch_bank_bytes = 0, static_shared = 0, shared_granule = 4;
+  std::uint32_t global_granule = 4;     // bytes: what it stores in global memory are multiples of these
+  std::uint32_t smallest_load = 4;      // bytes, of those from global memory that are no multiples of 4
   std::uint32_t reserved_shared = 0;  // behind the block's own, where groups of several warps meet
   std::uint32_t local_bytes = 0;  // per thread, all calls together
   std::unordered_map<std::uint32_t, std::uint32_t> function_by_number;

@@ -70,6 +70,8 @@ struct alignas(64) Instruction {
   bool hidden : 1 = false;     // made by the decoder: not counted
   bool read_only : 1 = false;  // ld.global.nc, through a cache that does not see what the launch writes
   bool is_volatile = false;  // volatile, relaxed, acquire, release or an atomic
+  bool only_volatile : 1 = false;  // of these, a load or store that is no stronger than that
+  bool revises : 1 = false;   // of these, a store of what is computed from a load of the same place
   bool may_spin : 1 = false;  // of these, what a loop that waits for another thread would use
   bool waits : 1 = false;     // of these, what asks an mbarrier, and would rather sleep
 };

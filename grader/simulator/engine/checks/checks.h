@@ -61,6 +61,8 @@ void begin_block(Block&, Worker&);
 
 // A store of what is there already harms nobody.
 bool silent(const Access&, unsigned lane);
+// Whether two lanes store the same.
+bool store_alike(const Access&, unsigned lane, unsigned other);
 // Which thread reads or writes what, and on which line.
 std::string describe(const Warp&, const Instruction&, const Access&, unsigned lane);
 

@@ -1,12 +1,11 @@
 // initcheck of global memory, and races between blocks.
 //
-// Per page of 4 KiB it is kept what one block did there, until another comes; then, per segment of 128 bytes, the block that
-// wrote it and some blocks that read it, each with its words; when that does not tell what happened to each word, records
-// are kept per word of 4 bytes. Two accesses are ordered if the first block has executed a fence since, for more than
+// A word is of 4 bytes here, or of as few as the kernel ever stores. Per page of 1024 words it is kept what one block did
+// there, until another comes; then, per segment of 32 words, the block that wrote it and some blocks that read it, each with
+// its words; when that does not tell what happened to each word, records are kept per word. Two accesses are ordered if the first block has executed a fence since, for more than
 // itself, and the second block has since looked at what others publish (an atomic, volatile or acquiring access): coarser
 // than the memory model, so that a correct program is never accused. A volatile or relaxed store is as good as a fence to
-// what its block has read: CUB's scans tell others so how much they have taken in, who then write over it. Neighbouring
-// bytes in one word are not told apart if written by plain byte stores of different blocks, so those are left alone.
+// what its block has read: CUB's scans tell others so how much they have taken in, who then write over it.
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -26,13 +25,16 @@
 namespace sim {
 namespace {
 
-constexpr unsigned segment_shift = 7, words_per_segment = 32, page_shift = 12, segments_per_page = 32;
+constexpr unsigned words_per_segment = 32, segments_per_page = 32;
+// log2 of the bytes of a segment, and of a page.
+constexpr unsigned segment_shift(unsigned word_shift) { return word_shift + 5; }
+constexpr unsigned page_shift(unsigned word_shift) { return word_shift + 10; }
 constexpr std::size_t details_at_once = 64;
 
 struct Touch {
   std::uint32_t block = 0;  // number + 1; 0: none
   std::uint32_t time = 0;
-  std::uint32_t site : 31 = 0, atomic : 1 = 0;
+  std::uint32_t site : 30 = 0, atomic : 1 = 0, only_volatile : 1 = 0;
 };
 // The last plain write, the last atomic one, and of the readers the last one and the last of another block.
 struct Word {
@@ -73,37 +75,50 @@ struct alignas(64) Page {
 static_assert(sizeof(Page) == 576);
 
 // Zeroed memory of which only what is touched takes room.
-template <class T> std::span<T> reserve(std::size_t count) {
-  void* at = mmap(nullptr, count * sizeof(T), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (at == MAP_FAILED) throw std::bad_alloc();
-  return {static_cast<T*>(at), count};
-}
+template <class T> class Reserved {
+ public:
+  Reserved() = default;
+  Reserved(const Reserved&) = delete;
+  Reserved& operator=(const Reserved&) = delete;
+  ~Reserved() { release(); }
+  void resize(std::size_t count) {  // forgets what was there
+    release();
+    void* at = mmap(nullptr, count * sizeof(T), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (at == MAP_FAILED) throw std::bad_alloc();
+    all_ = {static_cast<T*>(at), count};
+  }
+  std::size_t size() const { return all_.size(); }
+  T* data() const { return all_.data(); }
+  T& operator[](std::size_t n) const { return all_[n]; }
+
+ private:
+  void release() {
+    if (all_.data()) munmap(all_.data(), all_.size_bytes());
+    all_ = {};
+  }
+  std::span<T> all_;
+};
 
 }  // namespace
 
 struct GlobalRaces {
   const Memory& memory;
-  std::span<Segment> segments;
-  std::span<Page> pages;
+  Reserved<Segment> segments;
+  Reserved<Page> pages;
+  unsigned word_shift = 2;  // log2 of the bytes of a word in this launch
   std::uint32_t launch = 0;
+  const KernelCode* program = nullptr;
   bool threads = false;
   std::atomic<std::uint32_t> time{1};
   std::vector<std::atomic<std::uint32_t>> fenced;  // per block
   std::vector<std::atomic<std::uint32_t>> told;    // per block: its last fence or volatile store
-  std::mutex mutex;                               // of the list of details
+  std::vector<std::atomic<std::uint32_t>> exchanged;  // per block: its last fence, or what may have released a lock
+  std::mutex mutex;                               // of what follows
+  std::vector<std::uint64_t> touched;             // pages
   std::deque<std::array<Detail, details_at_once>> details;  // kept from launch to launch
   std::size_t details_in_use = 0;
 
-  explicit GlobalRaces(const Memory& m)
-      : memory(m),
-        segments(reserve<Segment>((m.device_size() >> segment_shift) + segments_per_page)),
-        pages(reserve<Page>(segments.size() / segments_per_page)) {}
-  ~GlobalRaces() {
-    munmap(segments.data(), segments.size_bytes());
-    munmap(pages.data(), pages.size_bytes());
-  }
-  GlobalRaces(const GlobalRaces&) = delete;
-  GlobalRaces& operator=(const GlobalRaces&) = delete;
+  explicit GlobalRaces(const Memory& m) : memory(m) {}
 };
 
 GlobalRaces* make_global_races(const Memory& memory) { return new GlobalRaces(memory); }
@@ -114,12 +129,21 @@ void begin_launch(GlobalRaces& r, const LaunchState& launch) {
   r.threads = launch.options.threads > 1;
   r.time = 1;
   r.details_in_use = 0;
+  r.touched.clear();
+  r.program = &launch.program;
+  r.word_shift = static_cast<unsigned>(std::countr_zero(launch.program.global_granule));
+  const std::size_t segments = (r.memory.device_size() >> segment_shift(r.word_shift)) + segments_per_page;
+  if (r.segments.size() < segments) {
+    r.segments.resize(segments);
+    r.pages.resize(segments / segments_per_page);
+  }
   r.fenced = std::vector<std::atomic<std::uint32_t>>(launch.blocks);
   r.told = std::vector<std::atomic<std::uint32_t>>(launch.blocks);
+  r.exchanged = std::vector<std::atomic<std::uint32_t>>(launch.blocks);
 }
 
 void fence_global(Warp& w) {
-  if (GlobalRaces* r = w.worker->launch.races) r->told[w.block->number] = r->fenced[w.block->number] = ++r->time;
+  if (GlobalRaces* r = w.worker->launch.races) r->exchanged[w.block->number] = r->told[w.block->number] = r->fenced[w.block->number] = ++r->time;
 }
 
 bool silent(const Access& a, unsigned lane) {
@@ -127,6 +151,13 @@ bool silent(const Access& a, unsigned lane) {
   const auto* memory = reinterpret_cast<const std::byte*>(a.address[lane]);
   for (std::uint32_t n = 0; n < a.size / a.element; ++n) {
     if (std::memcmp(memory + n * a.element, a.value[n] + lane * a.element, a.element) != 0) return false;
+  }
+  return true;
+}
+
+bool store_alike(const Access& a, unsigned lane, unsigned other) {
+  for (std::uint32_t n = 0; n < a.size / a.element; ++n) {
+    if (std::memcmp(a.value[n] + lane * a.element, a.value[n] + other * a.element, a.element) != 0) return false;
   }
   return true;
 }
@@ -140,7 +171,9 @@ std::string describe(const Warp& w, const Instruction& i, const Access& a, unsig
 
 namespace {
 
-struct Checker {
+template <unsigned word_shift> struct Checker {
+  static constexpr unsigned segment_shift = sim::segment_shift(word_shift), page_shift = sim::page_shift(word_shift);
+  static constexpr std::uint32_t word_bytes = 1u << word_shift;
   Warp& w;
   const Instruction& i;
   const Access& a;
@@ -155,6 +188,13 @@ struct Checker {
     if (has_since(published, other) && w.block->looked > other.time) return false;
     return !silent(a, lane);
   }
+  // Volatile stores of two blocks. Who has read something volatile since may have waited for the other, but to compute the
+  // new value from the old one takes a lock.
+  bool update_lost(const Touch& other, unsigned lane) const {
+    if (!a.write || !me.only_volatile || !other.only_volatile || other.block == 0 || other.block == me.block) return false;
+    if (i.revises ? has_since(r.exchanged, other) && w.block->looked > other.time : w.block->heard >= other.time) return false;
+    return !silent(a, lane);
+  }
   std::string line(std::uint32_t site) const { return " (line " + std::to_string(w.worker->launch.place(site).line) + ")"; }
 
   void report_stale(std::uint32_t written, unsigned lane) const {
@@ -167,9 +207,9 @@ struct Checker {
   // Of a read of words, of which some may have been written.
   void check_stale(std::uint64_t segment, std::uint32_t words, std::uint32_t written) const {
     if (!i.read_only || words == 0) return;
-    const Address word = r.memory.device_base() + (segment << segment_shift) + 4 * static_cast<unsigned>(std::countr_zero(words));
+    const Address word = r.memory.device_base() + (segment << segment_shift) + word_bytes * static_cast<unsigned>(std::countr_zero(words));
     Mask m = a.mask;
-    while (word - a.address[std::countr_zero(m)] / 4 * 4 >= std::max(a.size, 4u)) m &= m - 1;
+    while (word - a.address[std::countr_zero(m)] / word_bytes * word_bytes >= std::max(a.size, word_bytes)) m &= m - 1;
     report_stale(written, static_cast<unsigned>(std::countr_zero(m)));
   }
   void report(const Touch& other, bool other_writes, unsigned lane) const {
@@ -180,13 +220,14 @@ struct Checker {
     const std::string other_block = "block (" + std::to_string(n % g.x) + "," + std::to_string(n / g.x % g.y) + "," + std::to_string(n / g.x / g.y) + ")";
     launch.report("racecheck", "race_global", i.site,
                   describe(w, i, a, lane) + " that " + other_block + (other_writes ? " has written" : " has read") + line(other.site) +
-                      ", and nothing orders the two: blocks run in any order; use an atomic, another launch or a fence and a flag");
+                      ", and nothing orders the two: blocks run in any order; use an atomic, another launch or a fence and a flag" +
+                      (me.only_volatile && other.only_volatile ? " (volatile makes no access atomic)" : ""));
   }
 
   void on_word(Word& word, unsigned lane) {
     if (conflicts(word.writer, r.fenced, lane)) {
       report(word.writer, true, lane);
-    } else if (conflicts(word.updater, r.fenced, lane)) {
+    } else if (conflicts(word.updater, r.fenced, lane) || update_lost(word.updater, lane)) {
       report(word.updater, true, lane);
     } else if (const Touch& written = word.writer.block ? word.writer : word.updater; i.read_only && written.block) {
       report_stale(written.site, lane);
@@ -207,7 +248,7 @@ struct Checker {
   // One record has one time and one kind of access for all its words: it may take another access only if nothing that
   // it says of its words becomes wrong.
   bool absorbs(const Touch& record, std::uint32_t recorded, std::uint32_t words) const {
-    return (record.atomic == me.atomic && r.told[me.block - 1] <= record.time) || (recorded & ~words) == 0;
+    return (record.atomic == me.atomic && record.only_volatile == me.only_volatile && r.told[me.block - 1] <= record.time) || (recorded & ~words) == 0;
   }
   bool extend(Record& record, std::uint32_t words) const {
     if (!absorbs(record.touch, record.words, words)) return false;
@@ -318,6 +359,8 @@ struct Checker {
       page.used = 0;
       page.shared.store(false, std::memory_order_relaxed);
       page.launch.store(r.launch, std::memory_order_release);
+      const std::lock_guard lock(r.mutex);
+      r.touched.push_back(n);
     }
     if (page.shared.load(std::memory_order_relaxed)) return false;
     if (page.block != me.block || me.atomic || r.told[me.block - 1] > page.time) {
@@ -386,7 +429,7 @@ struct Checker {
       const std::uint64_t from = std::max(low, page << page_shift), to = std::min(high, (page + 1) << page_shift);
       const auto words = [&](std::uint64_t segment) {
         const std::uint64_t start = segment << segment_shift;
-        const std::uint64_t first = (std::max(from, start) - start) >> 2, last = (std::min(to, start + (1u << segment_shift)) - 1 - start) >> 2;
+        const std::uint64_t first = (std::max(from, start) - start) >> word_shift, last = (std::min(to, start + (1u << segment_shift)) - 1 - start) >> word_shift;
         return (~0u << first) & (~0u >> (31 - last));
       };
       if (alone(from, to, words)) continue;
@@ -400,7 +443,7 @@ struct Checker {
       const Address start = r.memory.device_base() + (segment << segment_shift);
       for (Mask m = words; m; m &= m - 1) {
         const auto word = static_cast<unsigned>(std::countr_zero(m));
-        lanes[word] = static_cast<std::uint8_t>(row.first + (std::max(start + 4 * word, row.low) - row.low) / a.size);
+        lanes[word] = static_cast<std::uint8_t>(row.first + (std::max(start + word_bytes * word, row.low) - row.low) / a.size);
       }
       if (a.shape == Access::Shape::uniform) lanes.fill(static_cast<std::uint8_t>(row.first));
       on_segment(s, words, lanes);
@@ -426,8 +469,8 @@ struct Checker {
     };
     for (Mask m = a.mask; m; m &= m - 1) {
       const auto l = static_cast<unsigned>(std::countr_zero(m));
-      const std::uint64_t first = (a.address[l] - r.memory.device_base()) >> 2;
-      const std::uint64_t last = (a.address[l] + a.size - 1 - r.memory.device_base()) >> 2;
+      const std::uint64_t first = (a.address[l] - r.memory.device_base()) >> word_shift;
+      const std::uint64_t last = (a.address[l] + a.size - 1 - r.memory.device_base()) >> word_shift;
       for (std::uint64_t word = first; word <= last; ++word) {
         if (word / words_per_segment != current) {
           flush();
@@ -526,14 +569,87 @@ void check_written(Warp& w, const Instruction& i, const Access& a, const Rows& r
   }
 }
 
+// Pieces of memory in the order of their addresses.
+class Pieces {
+ public:
+  Pieces(const GlobalRaces& r, std::vector<Touched>& list) : races_(r), list_(list) {}
+  void add(Address segment, std::uint32_t words, std::uint32_t site) {
+    while (words) {
+      const auto first = static_cast<unsigned>(std::countr_zero(words));
+      const auto count = static_cast<unsigned>(std::countr_one(words >> first));
+      const Address low = segment + (Address{first} << races_.word_shift), high = low + (Address{count} << races_.word_shift);
+      if (!list_.empty() && list_.back().high == low) {
+        list_.back().high = high;
+      } else if (list_.size() < most_pieces) {
+        list_.push_back({low, high, races_.program->places[site].line});
+      }
+      words &= ~(count == 32 ? ~0u : ((1u << count) - 1) << first);
+    }
+  }
+
+ private:
+  static constexpr std::size_t most_pieces = 1 << 20;
+  const GlobalRaces& races_;
+  std::vector<Touched>& list_;
+};
+
 }  // namespace
+
+Footprint footprint(const GlobalRaces& r) {
+  Footprint all;
+  if (!r.program) return all;
+  all.kernel = r.program->kernel;
+  all.file = r.program->places.empty() ? "" : r.program->places.front().file;
+  Pieces reads(r, all.reads), writes(r, all.writes), updates(r, all.updates);
+  auto pages = r.touched;
+  std::ranges::sort(pages);
+  for (const auto number : pages) {
+    const Page& page = r.pages[number];
+    for (unsigned n = 0; n < segments_per_page; ++n) {
+      const Address at = r.memory.device_base() + ((number * segments_per_page + n) << segment_shift(r.word_shift));
+      if (!page.shared) {
+        const Page::Part& part = page.parts[n];
+        if (!(page.used >> n & 1)) continue;
+        reads.add(at, part.read, part.read_site);
+        writes.add(at, part.written, part.write_site);
+        continue;
+      }
+      const Segment& s = r.segments[number * segments_per_page + n];
+      if (s.launch != r.launch) continue;
+      if (const Detail* detail = s.detail) {
+        for (unsigned w = 0; w < words_per_segment; ++w) {
+          const Word& word = (*detail)[w];
+          if (word.reader.block && !word.reader.atomic) reads.add(at, 1u << w, word.reader.site);
+          if (word.writer.block) writes.add(at, 1u << w, word.writer.site);
+          if (word.updater.block) updates.add(at, 1u << w, word.updater.site);
+        }
+        continue;
+      }
+      std::uint32_t read = 0, site = 0;
+      for (unsigned k = 0; k < s.reader_count; ++k) {
+        if (s.readers[k].touch.atomic) continue;
+        read |= s.readers[k].words;
+        site = s.readers[k].touch.site;
+      }
+      reads.add(at, read, site);
+      if (s.writer.touch.block) (s.writer.touch.atomic ? updates : writes).add(at, s.writer.words, s.writer.touch.site);
+    }
+  }
+  // Of smaller loads it is only known which words they are in.
+  const Address unsure = (Address{1} << r.word_shift) - std::min<Address>(r.program->smallest_load, Address{1} << r.word_shift);
+  for (auto& piece : all.reads) {
+    piece.low += unsure;
+    piece.high = std::max(piece.low, piece.high - unsure);
+  }
+  return all;
+}
 
 void check_global(Warp& w, const Instruction& i, const Access& a, const Rows& rows) {
   LaunchState& launch = w.worker->launch;
   if (!launch.memory.has_shadow(a.low) || !launch.memory.has_shadow(a.high - 1)) return;
   GlobalRaces* r = launch.races;
   if (r) {  // needed after the map of what is written, and rarely in a cache
-    const std::uint64_t segment = (a.low - launch.memory.device_base()) >> segment_shift;
+    const std::uint64_t segment = (a.low - launch.memory.device_base()) >> segment_shift(r->word_shift);
     const Page& page = r->pages[segment / segments_per_page];
     __builtin_prefetch(&page, 1);
     __builtin_prefetch(&page.parts[segment % segments_per_page], 1);
@@ -544,16 +660,24 @@ void check_global(Warp& w, const Instruction& i, const Access& a, const Rows& ro
   // What a look sees is older than the block's next access, but perhaps not older than this check before it.
   if (i.is_volatile || w.block->looking) w.block->looked = r->time.load();
   w.block->looking = i.is_volatile;
-  if (i.is_volatile && a.write && i.target == 1) r->told[block] = r->fenced[block] = ++r->time;
+  const bool hears = i.is_volatile && (!a.write || a.atomic);
+  if (hears || w.block->hearing) w.block->heard = r->time.load();
+  w.block->hearing = hears;
+  if (i.is_volatile && a.write && i.target == 1) r->exchanged[block] = r->told[block] = r->fenced[block] = ++r->time;
   else if (i.is_volatile && a.write && !a.atomic) r->told[block] = ++r->time;
-  if (a.write && a.size < 4) return;
+  else if (a.atomic && i.may_spin) r->exchanged[block] = ++r->time;
   Touch me;
   me.block = block + 1;
   me.time = r->time.load(std::memory_order_relaxed);
-  me.site = i.site & 0x7fffffff;
+  me.site = i.site & 0x3fffffff;
   me.atomic = a.atomic || i.is_volatile;
+  me.only_volatile = i.only_volatile;
   check_within_block(w, i, a, rows);  // first: the other may store already
-  Checker{w, i, a, *r, me}.run(rows);
+  switch (r->word_shift) {
+    case 0: return Checker<0>{w, i, a, *r, me}.run(rows);
+    case 1: return Checker<1>{w, i, a, *r, me}.run(rows);
+    default: return Checker<2>{w, i, a, *r, me}.run(rows);
+  }
 }
 
 }  // namespace sim

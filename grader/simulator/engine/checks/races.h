@@ -57,8 +57,21 @@ struct SharedRaces {
   static constexpr std::uint8_t same_place = 63;
   static constexpr std::size_t touches = 128;
   std::array<Touch, touches> global_writes{}, global_reads{};
+  // The last reads whose lanes went each somewhere else, whole.
+  struct Gather {
+    Address low = 0, high = 0;
+    std::uint32_t clock = 0, site = 0, warp = 0, size = 0;
+    Mask mask = 0;
+    std::array<Address, lane_count> address;
+  };
+  static constexpr std::size_t gathers_kept = 32;
+  std::vector<Gather> gathers;  // a ring, empty before the first one
+  std::size_t next_gather = 0;
+  Address gathered_low = 0, gathered_high = 0;  // around those since a barrier
+  std::uint32_t last_gather = 0;                // clock
   std::uint32_t last_global_write = 0, last_global_read = 0;  // clocks
   Clocks released{};  // [warp]: what it did before is not held against it
+  bool exchanged = false;  // a thread of the block may have taken or released a lock
 };
 
 // Whether what a stamp tells of came before all that this lane does now.
@@ -81,5 +94,6 @@ struct LaunchState;
 GlobalRaces* make_global_races(const Memory&);
 void destroy_global_races(GlobalRaces*);
 void begin_launch(GlobalRaces&, const LaunchState&);
+Footprint footprint(const GlobalRaces&);  // of the last launch
 
 }  // namespace sim

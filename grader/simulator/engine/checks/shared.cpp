@@ -149,11 +149,7 @@ struct Checker {
   bool same_as_lane(std::uint32_t stamp, std::uint32_t site, unsigned lane) const {
     const std::uint32_t other = thread_of(stamp) % lane_count;
     if (a.atomic || clock_of(stamp) != r.clock || (site & ~polled) != i.site || thread_of(stamp) / lane_count != w.number || !(a.mask >> other & 1)) return false;
-    if (a.address[other] != a.address[lane]) return false;
-    for (std::uint32_t n = 0; n < a.size / a.element; ++n) {
-      if (std::memcmp(a.value[n] + other * a.element, a.value[n] + lane * a.element, a.element) != 0) return false;
-    }
-    return true;
+    return a.address[other] == a.address[lane] && store_alike(a, lane, other);
   }
 
   void one(unsigned lane, std::uint64_t g) {
@@ -311,7 +307,8 @@ void tick(SharedRaces& r) {
   r.floor.fill(1);
   r.global_writes.fill({});
   r.global_reads.fill({});
-  r.last_global_write = r.last_global_read = 0;
+  r.last_global_write = r.last_global_read = r.last_gather = 0;
+  r.gathers.clear();
   r.released.fill(0);
   r.clock = 1;
 }
@@ -364,7 +361,7 @@ void begin_block(Block& block, Worker& worker) {
     for (auto* list : {&r.writer, &r.updater, &r.reader, &r.other_reader, &r.writer_site, &r.updater_site, &r.reader_site, &r.other_site}) list->assign(count, 0);
   }
   SharedRaces& r = *block.races;
-  r.updates = false;
+  r.updates = r.exchanged = false;
   r.published.clear();
   r.has_fenced = 0;
   forget_copies(r);

@@ -1,8 +1,9 @@
 // Races between threads of one block in global memory, by the clocks of racecheck for shared memory.
 //
 // What a warp does in a piece of 512 bytes is mostly a row of its threads: told in so few words, it takes one comparison
-// to see that the same threads come again. Only plain accesses of whole words are looked at; a fence, whatever follows it,
-// orders what its warp did before and what that warp had met others after. So a race may be missed, but a correct program is never accused.
+// to see that the same threads come again. Of reads all over the place the last ones are kept as they are, for a write that
+// meets them. Only plain accesses are looked at, and volatile ones that revise a value; a fence, whatever follows it, orders
+// what its warp did before and what that warp had met others after. So a race may be missed, but a correct program is never accused.
 #include <algorithm>
 #include <bit>
 
@@ -15,6 +16,46 @@ namespace {
 using Touch = SharedRaces::Touch;
 
 constexpr unsigned piece_shift = 9;
+
+// The lanes of an access by the places of their own that they touch.
+class Places {
+ public:
+  explicit Places(const Access& a) : a_(a), shift_(static_cast<unsigned>(std::countr_zero(a.size))) { entries_.fill(none); }
+  // The lane that has been here; if there is none, `lane` is.
+  unsigned put(unsigned lane) {
+    std::uint8_t& entry = *find(a_.address[lane] >> shift_);
+    if (entry == none) entry = static_cast<std::uint8_t>(lane);
+    return entry;
+  }
+  // The first lane that touches one of these bytes; lane_count: there is none.
+  unsigned at(Address low, Address high) {
+    for (Address place = low >> shift_; place <= (high - 1) >> shift_; ++place) {
+      if (const auto entry = *find(place); entry != none) return entry;
+    }
+    return lane_count;
+  }
+
+ private:
+  static constexpr std::uint8_t none = 0xff;
+  std::uint8_t* find(Address place) {
+    std::size_t n = place * 0x9e3779b97f4a7c15 >> 58;
+    while (entries_[n] != none && a_.address[entries_[n]] >> shift_ != place) n = (n + 1) % entries_.size();
+    return &entries_[n];
+  }
+  const Access& a_;
+  unsigned shift_;
+  std::array<std::uint8_t, 64> entries_;
+};
+
+bool ascending(const Access& a) {
+  Address last = 0;
+  for (Mask m = a.mask; m; m &= m - 1) {
+    const Address at = a.address[std::countr_zero(m)];
+    if (at <= last) return false;
+    last = at;
+  }
+  return true;
+}
 
 struct Checker {
   Warp& w;
@@ -37,6 +78,62 @@ struct Checker {
                       " between them is missing");
   }
 
+  void report_lanes(unsigned lane, unsigned other) const {
+    LaunchState& launch = w.worker->launch;
+    if (launch.faulted || launch.seen("race_global", i.site)) return;
+    launch.report("racecheck", "race_global", i.site,
+                  describe(w, i, a, lane) + (i.revises ? ", a value computed from what it has read there," : "") + " where " + name_thread(launch, *w.block, w.number, other) +
+                      (i.revises ? " does the same in the same instruction: one of the two updates is lost; use an atomic"
+                                 : " writes another value in the same instruction: which of them stays is left to chance; let one thread write, or use an atomic"));
+  }
+  // Lanes that store different values to one place at once. Volatile is no excuse, as it is for stores one after the other.
+  void against_each_other() const {
+    if (!a.write || a.atomic || a.shape == Access::Shape::contiguous || (i.is_volatile && !i.only_volatile) || ascending(a)) return;
+    Places places(a);
+    for (Mask m = a.mask; m; m &= m - 1) {
+      const auto lane = static_cast<unsigned>(std::countr_zero(m));
+      const unsigned other = places.put(lane);
+      if (other != lane && (!store_alike(a, lane, other) || (i.revises && !silent(a, lane)))) return report_lanes(lane, other);
+    }
+  }
+
+  void gather() const {
+    if (r.last_gather < r.floor[w.number]) {
+      r.gathered_low = ~Address{0};
+      r.gathered_high = 0;
+    }
+    r.gathered_low = std::min(r.gathered_low, a.low);
+    r.gathered_high = std::max(r.gathered_high, a.high);
+    r.last_gather = r.clock;
+    r.gathers.resize(SharedRaces::gathers_kept);
+    SharedRaces::Gather& g = r.gathers[r.next_gather++ % SharedRaces::gathers_kept];
+    g.low = a.low;
+    g.high = a.high;
+    g.clock = r.clock;
+    g.site = i.site;
+    g.warp = w.number;
+    g.size = a.size;
+    g.mask = a.mask;
+    std::copy(a.address, a.address + lane_count, g.address.begin());
+  }
+  void against_gathers() const {
+    if (r.last_gather < r.floor[w.number] || a.low >= r.gathered_high || r.gathered_low >= a.high || r.gathers.empty()) return;
+    Places places(a);
+    for (Mask m = a.mask; m; m &= m - 1) places.put(static_cast<unsigned>(std::countr_zero(m)));
+    for (const auto& g : r.gathers) {
+      if (g.clock < r.floor[w.number] || a.low >= g.high || g.low >= a.high) continue;
+      Touch touch;
+      touch.clock = g.clock;
+      touch.site = g.site;
+      for (Mask m = g.mask; m; m &= m - 1) {
+        const auto reader = static_cast<unsigned>(std::countr_zero(m));
+        const unsigned lane = places.at(g.address[reader], g.address[reader] + g.size);
+        const std::uint32_t other = g.warp * lane_count + reader;
+        if (lane < lane_count && conflicts(touch, other, lane) && !silent(a, lane)) return report(touch, false, other, lane);
+      }
+    }
+  }
+
   // Compares with what others did to these bytes; `lane_of` tells who touches which now. Whether some of them have just
   // written the same: whoever reads it may find either.
   template <class F> bool against(const Touch& touch, bool other_writes, const Touch& me, F lane_of) const {
@@ -44,7 +141,8 @@ struct Checker {
     bool same = false;
     const bool together = touch.shift == SharedRaces::same_place;
     const Address end = std::min(touch.low + touch.bytes, me.low + me.bytes);
-    for (Address at = std::max(touch.low, me.low); at < end; at += 4) {
+    const std::uint32_t step = std::min(a.size, together ? w.worker->launch.program.global_granule : 1u << touch.shift);
+    for (Address at = std::max(touch.low, me.low); at < end; at += step) {
       const unsigned lane = lane_of(at);
       std::uint32_t other = together ? touch.first : static_cast<std::uint32_t>((at - touch.origin) >> touch.shift);
       if (together && !conflicts(touch, other, lane)) other = touch.second;
@@ -104,11 +202,17 @@ struct Checker {
 
 void check_within_block(Warp& w, const Instruction& i, const Access& a, const Rows& rows) {
   SharedRaces& r = *w.block->races;
-  if (a.write && i.target == 1) released_to_all(r, w.number);
-  if (i.is_volatile || a.size < 4) return;
-  // Reads all over the place would cost most and are hardly ever followed by a write that they must come before.
-  if (!a.write && (rows.count == 0 || rows.count > 2) && r.last_global_write < r.floor[w.number]) return;
+  if (a.write && i.is_volatile && i.target == 1) released_to_all(r, w.number);
   Checker checker{w, i, a, r};
+  checker.against_each_other();
+  r.exchanged |= a.atomic && i.may_spin;
+  if (i.is_volatile && (!i.revises || r.exchanged)) return;
+  if (a.write) {
+    checker.against_gathers();
+  } else if (rows.count == 0 || rows.count > 2) {
+    checker.gather();
+    if (r.last_global_write < r.floor[w.number]) return;
+  }
   for (const Row& row : rows) checker.run(row.low, row.high, row.first, a.mask, a.shape == Access::Shape::uniform);
   if (rows.count) return;
   for (Mask m = a.mask; m; m &= m - 1) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <set>
 #include <string>
 
@@ -111,9 +112,15 @@ struct Decoder : OperandDecoder {
   void find_lines();
   void one_function(std::uint32_t number);
   void mark_expectations(std::uint32_t from);
+  void mark_revisions(std::uint32_t from, const std::function<Slot(Slot)>& original);
   void lay_out_shared(std::uint32_t kernel);
   void run(std::uint32_t kernel);
   std::set<std::uint32_t> compares_and_swaps;          // instructions
+  struct Volatile {
+    std::uint32_t instruction, address;  // the latter: which operand
+    bool load;
+  };
+  std::vector<Volatile> volatiles;
   std::map<std::uint32_t, std::uint32_t> plain_loads;  // instruction -> operand of the address
 };
 

@@ -1,4 +1,6 @@
 // A whole kernel: all functions that it may reach, their frames, labels and shared variables.
+#include <algorithm>
+
 #include "engine/decode/decoder.h"
 
 namespace sim {
@@ -139,8 +141,37 @@ void Decoder::mark_expectations(std::uint32_t from) {
       if (pass == 1 && plain_loads.contains(n) && swapped.contains({original(i.o[plain_loads.at(n)]), i.offset})) i.is_volatile = true;
     }
   }
+  mark_revisions(from, original);
   compares_and_swaps.clear();
   plain_loads.clear();
+  volatiles.clear();
+}
+
+// Volatile stores of what is computed from a volatile load of the same place, like `*counter = *counter + 1`.
+void Decoder::mark_revisions(std::uint32_t from, const std::function<Slot(Slot)>& original) {
+  const auto place = [&](const Volatile& v) {
+    const auto& i = program.code[v.instruction];
+    return std::pair(original(i.o[v.address]), i.offset);
+  };
+  std::map<std::pair<Slot, std::int64_t>, std::vector<const Volatile*>> places;
+  for (const auto& v : volatiles) {
+    if (v.address == 1) places[place(v)].push_back(&v);  // no vectors
+  }
+  for (const auto& [_, accesses] : places) {
+    std::set<Slot> computed;
+    for (const auto* v : accesses) {
+      if (v->load) computed.insert(program.code[v->instruction].o[0]);
+    }
+    if (computed.empty() || std::ranges::all_of(accesses, &Volatile::load)) continue;
+    for (auto n = from; n < program.code.size(); ++n) {
+      const auto& i = program.code[n];
+      if (i.flow == Flow::plain && std::any_of(i.o + 1, std::end(i.o), [&](Slot s) { return s && computed.contains(s); })) computed.insert(i.o[0]);
+    }
+    for (const auto* v : accesses) {
+      auto& i = program.code[v->instruction];
+      i.revises = !v->load && computed.contains(i.o[0]);
+    }
+  }
 }
 
 // Every function that may be reached, to know its shared variables before the code is made.

@@ -111,6 +111,7 @@ void Decoder::move_matrix(const Words& words) {  // wmma.load, wmma.store
   finish_access(i, a, space, by_row);
   i.target = list;
   if (space != Space::global && bytes < 4) program.shared_granule = 1;
+  if (store && space != Space::shared) program.global_granule = std::min(program.global_granule, bytes);
 }
 
 void Decoder::load_matrices(const Words& words) {  // ldmatrix

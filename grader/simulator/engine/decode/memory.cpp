@@ -99,11 +99,17 @@ void Decoder::memory(const Words& words, const char* kind, Space space, const Ty
   auto& i = emit(handler(kind + std::string(space_name(space)) + vector + bits_name(type.bytes)), slots);
   finish_access(i, a, space, static_cast<unsigned>(type.bytes * count));
   if (kind[0] == 'l') plain_loads[i.site] = static_cast<std::uint32_t>(count);
-  i.is_volatile = has(words, "volatile") || has(words, "relaxed") || has(words, "acquire") || has(words, "release");
+  i.only_volatile = has(words, "volatile");
+  if (i.only_volatile) volatiles.push_back({i.site, static_cast<std::uint32_t>(count), kind[0] == 'l'});
+  i.is_volatile = i.only_volatile || has(words, "relaxed") || has(words, "acquire") || has(words, "release");
   i.may_spin = i.is_volatile && kind[0] == 'l';
   i.read_only = has(words, "nc");
   i.target = has(words, "release");
   if (space == Space::shared || space == Space::generic) program.shared_granule = std::min(program.shared_granule, type.bytes < 4 ? 1u : 4u);
+  if (space == Space::global || space == Space::generic) {
+    std::uint32_t& smallest = kind[0] == 's' ? program.global_granule : program.smallest_load;
+    smallest = std::min<std::uint32_t>(smallest, i.size);
+  }
 }
 
 void Decoder::finish_access(Instruction& i, const Address& a, Space space, unsigned size) {
@@ -210,6 +216,7 @@ void Decoder::atomic(const Words& words) {
   if (operation == ".cas" && result) compares_and_swaps.insert(i.site);
   if (has(words, "acq_rel") || has(words, "acquire") || has(words, "release")) i.target = 1;
   if (space != Space::global && type.bytes < 4) program.shared_granule = 1;
+  if (space != Space::shared) program.global_granule = std::min<std::uint32_t>(program.global_granule, type.bytes);
 }
 
 void Decoder::to_address(const Words& words) {  // cvta
