@@ -97,7 +97,7 @@ bool Program::serve() {
 
 void Program::finish() {
   try {
-    timeline_.synchronize();
+    timeline_.drain();
   } catch (const Disconnected&) {
   } catch (const Malformed& what) {
     world_.report.forged(std::string("the program answered the simulator with nonsense: ") + what.what());
@@ -118,7 +118,7 @@ void Program::handle(std::span<const std::byte> frame) {
 }
 
 void Program::settle() {
-  if (!world_.policy.late_streams || timeline_.overfull()) timeline_.synchronize();
+  if (!world_.policy.late_streams || timeline_.overfull()) timeline_.drain();
 }
 
 void Program::notify(Ask ask, std::string_view call, Reader& in) {
@@ -237,9 +237,10 @@ void Program::perform(Ask ask, std::string_view call, Reader& in, Writer& result
       const auto stream = u64();
       const bool captured = timeline_.capture(stream) != 0;  // throws for one that does not exist
       const auto base = allocate(bytes, Space::device, false);
-      timeline_.enqueue(stream, [this, base, captured] {
+      timeline_.enqueue(stream, [this, base, bytes, captured, call = std::string(call)] {
         if (captured) allocations_[base] = Space::device;  // at every launch of the graph, at the same address
         if (allocations_.contains(base)) world_.device.make_ready(base);
+        touched(call, {base, bytes, bytes, 1}, true);
       });
       result.put(base);
       return;
@@ -253,6 +254,8 @@ void Program::perform(Ask ask, std::string_view call, Reader& in, Writer& result
       const auto base = u64();
       return timeline_.enqueue(u64(), [this, base, name = std::string(call)] {
         try {
+          const auto found = world_.device.find(base);
+          if (found && found->base == base) touched(name, {base, found->size, found->size, 1}, true);
           release(name, base, false);
         } catch (const Failed&) {  // found out too late for the call to say so; the finding does
         }
@@ -538,6 +541,7 @@ void Program::run(const Launch& launch) {
     ++world_.report.launches;
     auto ran = world_.device.launch(launch);
     world_.report.kernel_nanoseconds += ran.nanoseconds;
+    if (timeline_.several_streams() && ran.fault == Fault::none) stream_races_.add(world_.report, timeline_, world_.device.footprint());
     if (world_.policy.open) {
       printed_ += ran.printed;
     } else {
@@ -559,6 +563,7 @@ void Program::call_host(std::uint64_t function, std::uint64_t argument) {
   if (static_cast<Ask>(reply.take<std::uint32_t>()) != Ask::host_function_done) {
     throw Malformed("a call from within a host function");
   }
+  timeline_.host_waits_for_now();  // it may: the function can tell it by any variable
 }
 
 // --- memory ---
@@ -635,7 +640,7 @@ void Program::copy_in(std::string_view call, Reader& in) {
   world_.report.copied_bytes += data.size();
   timeline_.enqueue(
       stream,
-      [this, to, held] {
+      [this, to, held, call = std::string(call)] {
         if (fault_.code != success) return;
         const std::span all(*held);
         for (std::uint64_t row = 0; row < to.height; ++row) {
@@ -643,6 +648,7 @@ void Program::copy_in(std::string_view call, Reader& in) {
             return fail(illegal_address, "a copy to the device into memory that is freed before it runs, or allocated behind it");
           }
         }
+        touched(call, to, true);
       },
       data.size());
   if (wait) timeline_.synchronize(stream);
@@ -663,6 +669,7 @@ void Program::copy_out(std::string_view call, Reader& in, Writer& result) {
       throw Failed{illegal_address};
     }
   }
+  touched(call, from, false);
 }
 
 void Program::copy(std::string_view call, Reader& in) {
@@ -684,7 +691,7 @@ void Program::copy(std::string_view call, Reader& in) {
   check(call, to, 0, true);
   ++world_.report.copies;
   world_.report.copied_bytes += to.width * to.height;
-  timeline_.enqueue(stream, [this, to, from] {
+  timeline_.enqueue(stream, [this, to, from, call = std::string(call)] {
     if (fault_.code != success) return;
     const bool whole = to.pitch == to.width && from.pitch == from.width;
     const auto width = whole ? to.width * to.height : to.width;
@@ -693,6 +700,8 @@ void Program::copy(std::string_view call, Reader& in) {
         return fail(illegal_address, "a copy on the device of memory that is freed before it runs, or allocated behind it");
       }
     }
+    touched(call, from, false);
+    touched(call, to, true);
   });
   if (wait) timeline_.synchronize(stream);
 }
@@ -702,14 +711,28 @@ void Program::fill(std::string_view call, Reader& in) {
   const auto to = rows(in);
   const auto value = static_cast<std::byte>(in.take<std::uint8_t>());
   check(call, to, 0, true);
-  timeline_.enqueue(stream, [this, to, value] {
+  timeline_.enqueue(stream, [this, to, value, call = std::string(call)] {
     if (fault_.code != success) return;
     for (std::uint64_t row = 0; row < to.height; ++row) {
       if (to.width != 0 && !world_.device.fill(to.at + row * to.pitch, value, to.width)) {
         return fail(illegal_address, "cudaMemset of memory that is freed before it runs, or allocated behind it");
       }
     }
+    touched(call, to, true);
   });
+}
+
+void Program::touched(std::string_view call, const Rows& rows, bool writes) {
+  if (!timeline_.several_streams() || !world_.device.options.racecheck) return;
+  Footprint all;
+  all.kernel = call;
+  auto& list = writes ? all.writes : all.reads;
+  if (rows.pitch == rows.width) {
+    list.push_back({rows.at, rows.at + rows.width * rows.height, 0});
+  } else {
+    for (std::uint64_t row = 0; row < std::min<std::uint64_t>(rows.height, most_entries); ++row) list.push_back({rows.at + row * rows.pitch, rows.at + row * rows.pitch + rows.width, 0});
+  }
+  stream_races_.add(world_.report, timeline_, std::move(all));
 }
 
 void Program::release(std::string_view call, Address base, bool host) {
@@ -752,6 +775,7 @@ void Program::forget_launch_error() {
 void Program::reset() {
   timeline_.synchronize();
   timeline_.clear();
+  stream_races_.clear();
   graphs_.clear();
   for (const auto& [base, space] : allocations_) world_.device.release(base);
   allocations_.clear();

@@ -15,6 +15,7 @@
 #include "channel.h"
 #include "fatbin.h"
 #include "report.h"
+#include "stream_races.h"
 #include "timeline.h"
 
 namespace sim {
@@ -98,6 +99,8 @@ class Program {
   void copy(std::string_view call, Reader&);
   void fill(std::string_view call, Reader&);
   void release(std::string_view call, Address, bool host);
+  // That the work at hand has touched this, as the checker of races between streams wants to know.
+  void touched(std::string_view call, const Rows&, bool writes);
   void fail(std::uint32_t code, std::string_view message);
   void forget_launch_error();
   void reset();
@@ -105,6 +108,7 @@ class Program {
   World world_;
   Channel channel_;
   Timeline timeline_;
+  StreamRaces stream_races_;
   std::map<std::uint32_t, Module> modules_;
   std::map<std::uint64_t, Entity> kernels_, variables_;
   std::map<const Kernel*, KernelInfo> infos_;

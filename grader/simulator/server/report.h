@@ -20,7 +20,7 @@ struct Failure {
 
 class Report {
  public:
-  void finding(std::string_view tool, std::string_view kind, std::string_view kernel, std::string message) {
+  void finding(std::string_view tool, std::string_view kind, std::string_view kernel, std::string message, std::string_view file = {}, unsigned line = 0) {
     for (auto& known : findings) {
       if (known.kind == kind && known.kernel == kernel && known.message == message) {
         ++known.count;
@@ -28,7 +28,7 @@ class Report {
       }
     }
     if (findings.size() < limit) {
-      findings.push_back({std::string(tool), std::string(kind), std::string(kernel), "", 0, std::move(message), 1});
+      findings.push_back({std::string(tool), std::string(kind), std::string(kernel), std::string(file), line, std::move(message), 1});
     }
   }
   void failure(std::uint32_t code, std::string_view message) {

@@ -9,6 +9,7 @@ namespace sim {
 namespace {
 
 constexpr std::size_t most_bytes = std::size_t{256} << 20, most_entries = 100'000, most_handles = 100'000;
+constexpr std::size_t most_slots = 64;  // further streams share theirs, and are taken to be ordered
 constexpr std::uint64_t first_id = 0x1000;  // a handle is a pointer to the program, and not a null one
 
 StreamId canonical(StreamId id) { return id == default_stream ? legacy_stream : id; }
@@ -21,7 +22,21 @@ void Timeline::clear() {
   streams_.clear();
   events_.clear();
   held_bytes_ = held_entries_ = 0;
-  streams_[legacy_stream];
+  issued_in_.clear();
+  slots_taken_ = 0;
+  host_.clear();
+  streams_[legacy_stream].slot = take_slot();
+}
+
+std::size_t Timeline::take_slot() {
+  const auto slot = slots_taken_++ % most_slots;
+  issued_in_.resize(std::max(issued_in_.size(), slot + 1));
+  return slot;
+}
+
+void Timeline::join(Past& into, const Past& other) {
+  into.resize(std::max(into.size(), other.size()));
+  for (std::size_t n = 0; n < other.size(); ++n) into[n] = std::max(into[n], other[n]);
 }
 
 Timeline::Stream& Timeline::stream(StreamId id) {
@@ -38,7 +53,9 @@ Timeline::Event& Timeline::event(EventId id) {
 
 StreamId Timeline::create_stream(bool blocking) {
   if (streams_.size() >= most_handles) throw UnknownHandle{};
-  streams_[next_id_ += 16].blocking = blocking;
+  auto& made = streams_[next_id_ += 16];
+  made.blocking = blocking;
+  made.slot = take_slot();
   return next_id_;
 }
 
@@ -59,7 +76,9 @@ Timeline::Mark Timeline::push(StreamId id, Work work, std::size_t bytes, std::ve
   auto& target = stream(id);
   const auto behind = [&](StreamId other, const Stream& its) {
     if (!its.queue.empty()) after.push_back({other, its.done + its.queue.size()});
+    join(target.past, its.past);
   };
+  join(target.past, host_);
   if (id == legacy_stream) {
     for (const auto& [other, its] : streams_) {
       if (its.blocking && other != legacy_stream) behind(other, its);
@@ -67,7 +86,10 @@ Timeline::Mark Timeline::push(StreamId id, Work work, std::size_t bytes, std::ve
   } else if (target.blocking) {
     behind(legacy_stream, streams_.at(legacy_stream));
   }
-  target.queue.push_back({std::move(work), std::move(after), ++issued_, bytes});
+  const auto number = ++issued_in_[target.slot];
+  target.past.resize(std::max(target.past.size(), target.slot + 1));
+  target.past[target.slot] = number;
+  target.queue.push_back({std::move(work), std::move(after), ++issued_, bytes, {target.slot, number, id, target.past}});
   held_bytes_ += bytes;
   ++held_entries_;
   return {id, target.done + target.queue.size()};
@@ -89,12 +111,13 @@ void Timeline::run_until(Mark mark) {
     auto after = std::exchange(its.queue.front().after, {});
     std::ranges::reverse(after);
     for (const auto& earlier : after) run_until(earlier);
-    const auto entry = std::move(its.queue.front());
+    auto entry = std::move(its.queue.front());
     its.queue.pop_front();
     ++its.done;
     held_bytes_ -= entry.bytes;
     --held_entries_;
     if (its.destroyed && its.queue.empty()) streams_.erase(mark.stream);
+    now_ = std::move(entry.moment);
     entry.work();
   }
 }
@@ -102,9 +125,22 @@ void Timeline::run_until(Mark mark) {
 void Timeline::synchronize(StreamId id) {
   if (stream(id).capture) throw Capturing{};
   run_until(push(id, [] {}, 0));
+  join(host_, stream(id).past);
 }
 
 void Timeline::synchronize() {
+  drain();
+  for (const auto& [id, its] : streams_) join(host_, its.past);
+}
+
+bool Timeline::comes_before_all_else(const Moment& m) const {
+  return m.in(host_) && std::ranges::all_of(streams_, [&](const auto& entry) {
+    const auto& queue = entry.second.queue;
+    return queue.empty() || m.in(queue.front().moment.past);
+  });
+}
+
+void Timeline::drain() {
   while (true) {
     std::pair<std::uint64_t, Mark> latest{};
     for (const auto& [id, its] : streams_) {
@@ -136,6 +172,7 @@ void Timeline::record(EventId id, StreamId on) {
   if (target.capture) return;
   target.time = std::make_shared<std::optional<Clock::time_point>>();
   target.mark = push(on, [time = target.time] { *time = Clock::now(); }, 0);
+  target.past = stream(on).past;
 }
 
 void Timeline::wait(StreamId id, EventId on) {
@@ -144,7 +181,9 @@ void Timeline::wait(StreamId id, EventId on) {
   if (awaited.capture) {
     if (canonical(id) == legacy_stream) throw Capturing{};
     waiting.capture = awaited.capture;
-  } else if (awaited.mark && pending(*awaited.mark)) {
+  } else if (awaited.mark) {
+    join(waiting.past, awaited.past);
+    if (!pending(*awaited.mark)) return;
     if (waiting.capture) throw Capturing{};
     push(id, [] {}, 0, {*awaited.mark});
   }
@@ -153,7 +192,9 @@ void Timeline::wait(StreamId id, EventId on) {
 void Timeline::synchronize_event(EventId id) {
   const auto& target = event(id);
   if (target.capture) throw Capturing{};
-  if (target.mark) run_until(*target.mark);
+  if (!target.mark) return;
+  run_until(*target.mark);
+  join(host_, target.past);
 }
 
 std::optional<float> Timeline::elapsed(EventId start, EventId end) {

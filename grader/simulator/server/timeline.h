@@ -20,6 +20,16 @@ using Work = std::function<void()>;
 using Graph = std::shared_ptr<const std::vector<Work>>;
 using StreamId = std::uint64_t;
 using EventId = std::uint64_t;
+// How many works of each tracked stream, by its slot, come before.
+using Past = std::vector<std::uint64_t>;
+// A work among all others: the so-manieth of the stream in this slot, and what comes before it and itself.
+struct Moment {
+  std::size_t slot = 0;
+  std::uint64_t number = 0;
+  StreamId stream = 0;
+  Past past;
+  bool in(const Past& all) const { return slot < all.size() && all[slot] >= number; }
+};
 
 // A handle that was never given out or is destroyed.
 struct UnknownHandle {};
@@ -37,7 +47,14 @@ class Timeline {
   // bytes: what the work holds on to until it has run.
   void enqueue(StreamId, Work, std::size_t bytes = 0);
   void synchronize(StreamId);
-  void synchronize();  // runs all but what is being captured
+  void synchronize();  // the host waits for all but what is being captured
+  void drain();        // runs the same, and the host does not know
+
+  // Of the work that runs.
+  const Moment& now() const { return now_; }
+  void host_waits_for_now() { join(host_, now_.past); }
+  bool comes_before_all_else(const Moment&) const;  // that has not run yet
+  bool several_streams() const { return issued_in_.size() > 1; }
 
   EventId create_event();
   void destroy_event(EventId);
@@ -67,6 +84,7 @@ class Timeline {
     std::vector<Mark> after;
     std::uint64_t issued;
     std::size_t bytes;
+    Moment moment;
   };
   struct Capture {
     std::uint64_t id;
@@ -78,8 +96,11 @@ class Timeline {
     std::uint64_t done = 0;
     std::deque<Entry> queue;
     std::shared_ptr<Capture> capture;
+    std::size_t slot = 0;
+    Past past;  // of what it is given next
   };
   struct Event {
+    Past past;
     std::optional<Mark> mark;
     std::shared_ptr<std::optional<Clock::time_point>> time;
     std::shared_ptr<Capture> capture;
@@ -88,12 +109,18 @@ class Timeline {
   Stream& stream(StreamId);
   Event& event(EventId);
   Mark push(StreamId, Work, std::size_t bytes, std::vector<Mark> after = {});
+  static void join(Past& into, const Past& other);
+  std::size_t take_slot();
   void run_until(Mark);
   bool pending(const Mark&) const;
 
   std::map<StreamId, Stream> streams_;
   std::map<EventId, Event> events_;
   std::uint64_t next_id_, issued_ = 0;
+  std::vector<std::uint64_t> issued_in_;  // by slot
+  std::size_t slots_taken_ = 0;
+  Past host_;
+  Moment now_;
   std::size_t held_bytes_ = 0, held_entries_ = 0;
 };
 
