@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from grader.assignments.assignment import ProblemPoints
     from grader.results import CaseResult, PerformanceResult
 
-ONLY_REPORTED = frozenset({"leak"})
+ONLY_REPORTED = frozenset({"leak", "unfenced_lock"})
 """Kinds of findings that fail nothing unless asked."""
 
 _WORST_FIRST = (
@@ -62,7 +62,7 @@ def memory_verdict(
         checked: whether the device has checkers at all; a finding counts in any case.
         leaks_fail: whether a leak counts.
     """
-    if any(leaks_fail or kind not in ONLY_REPORTED for kind in kinds):
+    if any(kind not in ONLY_REPORTED or (leaks_fail and kind == "leak") for kind in kinds):
         return Verdict.FAIL
     if not any(case.verdict is Verdict.PASS for case in cases):
         return worst(case.verdict for case in cases if not case.waived)

@@ -163,6 +163,11 @@ def test_shares_that_are_no_round_numbers_add_up() -> None:
 def test_a_leak_is_reported_and_costs_nothing_unless_asked() -> None:
     assert memory_verdict(["leak"], ALL_RIGHT, checked=True) is Verdict.PASS
     assert memory_verdict(["leak"], ALL_RIGHT, checked=True, leaks_fail=True) is Verdict.FAIL
+
+
+def test_a_lock_without_a_fence_costs_nothing() -> None:
+    assert memory_verdict(["unfenced_lock"], ALL_RIGHT, checked=True, leaks_fail=True) is Verdict.PASS
+    assert memory_verdict(["unfenced_lock", "race_global"], ALL_RIGHT, checked=True) is Verdict.FAIL
     assert memory_verdict(["race_shared"], ALL_RIGHT, checked=True) is Verdict.FAIL
 
 

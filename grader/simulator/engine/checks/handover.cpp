@@ -70,6 +70,7 @@ void fence(Warp& w, const Instruction& i, Mask) {
   if (!of_the_block) fence_global(w);
   SharedRaces* r = races_of(w);
   if (!r) return;
+  fence_lock(*r, w.number);
   r->fenced[w.number] = released_to_all(*r, w.number);
   r->has_fenced |= 1u << w.number;
 }

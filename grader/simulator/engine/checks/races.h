@@ -71,6 +71,15 @@ struct SharedRaces {
   std::uint32_t last_gather = 0;                // clock
   std::uint32_t last_global_write = 0, last_global_read = 0;  // clocks
   Clocks released{};  // [warp]: what it did before is not held against it
+  // What a warp may have taken as a lock, and whether it has touched other memory since then without a fence behind the
+  // taking, or since its last fence.
+  struct Lock {
+    Address word = 0;  // 0: none
+    std::uint64_t before = 0;
+    std::uint32_t site = 0;
+    bool fenced = false, used_early = false, used_late = false;
+  };
+  std::array<Lock, lane_count> locks{};
   bool exchanged = false;  // a thread of the block may have taken or released a lock
 };
 
@@ -84,6 +93,8 @@ void publish(SharedRaces&, std::uint64_t granule, const SharedRaces::Clocks&);
 // The warp has executed a fence: what it did before, and what others did before it met them, is held against nobody in
 // global memory, where no flag is followed. What the warp knows then.
 SharedRaces::Clocks released_to_all(SharedRaces&, std::uint32_t warp);
+// The warp has executed a fence.
+void fence_lock(SharedRaces&, std::uint32_t warp);
 // Of all threads, as a block begins.
 void forget_copies(SharedRaces&);
 

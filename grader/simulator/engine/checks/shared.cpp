@@ -362,6 +362,7 @@ void begin_block(Block& block, Worker& worker) {
   }
   SharedRaces& r = *block.races;
   r.updates = r.exchanged = false;
+  r.locks = {};
   r.published.clear();
   r.has_fenced = 0;
   forget_copies(r);

@@ -203,6 +203,7 @@ struct Checker {
 void check_within_block(Warp& w, const Instruction& i, const Access& a, const Rows& rows) {
   SharedRaces& r = *w.block->races;
   if (a.write && i.is_volatile && i.target == 1) released_to_all(r, w.number);
+  check_lock(w, i, a, r);
   Checker checker{w, i, a, r};
   checker.against_each_other();
   r.exchanged |= a.atomic && i.may_spin;

@@ -1,0 +1,69 @@
+// Locks in global memory without a fence. They are told by what they do: a thread exchanges a word, or compares and swaps
+// it, then touches other memory, and then stores in the word what was there before it came. Without a fence behind the
+// first and before the last, what the lock guards may be touched before it is taken or after it is given back.
+#include <bit>
+#include <cstring>
+
+#include "engine/checks/checks.h"
+#include "engine/checks/races.h"
+
+namespace sim {
+namespace {
+
+std::uint64_t bits(const void* from, std::uint32_t size) {
+  std::uint64_t value = 0;
+  std::memcpy(&value, from, size);
+  return value;
+}
+
+// What an exchange or a store of one word brings; of a compare and swap, which gives nothing back, something else.
+std::uint64_t new_value(const Warp& w, const Instruction& i, const Access& a, unsigned lane) {
+  if (!a.atomic) return bits(a.value[0] + lane * a.size, a.size);
+  return bits(lanes_at<std::byte>(w, i.o[i.o[2] ? 2 : 1]) + lane * a.size, a.size);
+}
+
+void report(const Warp& w, const Instruction& i, const Access& a, unsigned lane, const SharedRaces::Lock& lock) {
+  LaunchState& launch = w.worker->launch;
+  if (launch.faulted || launch.seen("unfenced_lock", i.site)) return;
+  const char* where = lock.used_early && lock.used_late ? "behind taking it and before giving it back" : lock.used_early ? "behind taking it" : "before giving it back";
+  launch.report("racecheck", "unfenced_lock", i.site,
+                describe(w, i, a, lane) + ", a lock that it has taken (line " + std::to_string(launch.place(lock.site).line) +
+                    "), and what it guards is not kept within: a __threadfence() " + where + " is missing");
+}
+
+}  // namespace
+
+void check_lock(Warp& w, const Instruction& i, const Access& a, SharedRaces& r) {
+  SharedRaces::Lock& lock = r.locks[w.number];
+  const bool exchanges = a.atomic && i.may_spin;
+  if (!exchanges && !lock.word) return;
+  if (!exchanges && !i.is_volatile && !(a.low <= lock.word && lock.word < a.high)) {
+    lock.used_early |= !lock.fenced;
+    lock.used_late = true;
+    return;
+  }
+  if (!a.write || a.size > 8) return;
+  const bool swaps = exchanges && i.o[3];  // compares first: that gives nothing back
+  const bool releases = !swaps && (exchanges || !a.atomic);
+  for (Mask m = a.mask; m && releases; m &= m - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(m));
+    if (a.address[lane] != lock.word || new_value(w, i, a, lane) != lock.before) continue;
+    const bool held = bits(reinterpret_cast<const void*>(lock.word), a.size) != lock.before;
+    if (held && i.target != 1 && (lock.used_early || lock.used_late)) report(w, i, a, lane, lock);
+    lock = {};
+    return;
+  }
+  if (!exchanges) return;
+  lock = {};
+  lock.word = a.address[std::countr_zero(a.mask)];
+  lock.before = bits(reinterpret_cast<const void*>(lock.word), a.size);
+  lock.site = i.site;
+  lock.fenced = i.target == 1;
+}
+
+void fence_lock(SharedRaces& r, std::uint32_t warp) {
+  r.locks[warp].fenced = true;
+  r.locks[warp].used_late = false;
+}
+
+}  // namespace sim

@@ -1,0 +1,121 @@
+"""Locks in global memory: a fence belongs at both ends, and what is no lock needs none."""
+
+from pathlib import Path
+
+import pytest
+from built_programs import EVERY_WAY, LIBRARY, Compile, marked_lines, races
+
+from grader.simulator.driver import Options
+
+SOURCE = """
+#define LEADER if (threadIdx.x) return
+__device__ void take(int* lock) { while (atomicCAS(lock, 0, 1) != 0) {} }
+__device__ void take_by_exchange(int* lock) { while (atomicExch(lock, 1) != 0) {} }
+
+__global__ void no_fence(int* lock, int* sum) {
+  LEADER;
+  take(lock);
+  atomicAdd(sum + 1, 0);
+  sum[32 * blockIdx.x] += 1;
+  atomicExch(lock, 0);  // no_fence
+}
+__global__ void none_behind(int* lock, int* sum) {
+  LEADER;
+  take(lock);
+  sum[0] += 1;
+  __threadfence();
+  atomicExch(lock, 0);  // none_behind
+}
+__global__ void none_before(int* lock, int* sum) {
+  LEADER;
+  take_by_exchange(lock);
+  __threadfence();
+  sum[32 * blockIdx.x] += 1;
+  *static_cast<volatile int*>(lock) = 0;  // none_before
+}
+__global__ void both(int* lock, int* sum) {
+  LEADER;
+  take(lock);
+  __threadfence();
+  sum[0] += 1;
+  __threadfence();
+  atomicExch(lock, 0);
+}
+__global__ void both_by_exchange(int* lock, int* sum) {
+  LEADER;
+  take_by_exchange(lock);
+  __threadfence();
+  sum[0] += 1;
+  __threadfence();
+  *static_cast<volatile int*>(lock) = 0;
+}
+__global__ void lock_of_each_lane(int* lock, int* sum) {
+  const int n = threadIdx.x % 8;
+  for (bool done = false; !done;) {
+    if (atomicCAS(lock + n, 0, 1) == 0) {
+      __threadfence();
+      sum[n] += 1;
+      __threadfence();
+      atomicExch(lock + n, 0);
+      done = true;
+    }
+  }
+}
+__global__ void list(int* head, int* next) {
+  const int n = 1 + blockIdx.x * blockDim.x + threadIdx.x;
+  for (int turn = 0; turn < 3; ++turn) next[3 * n + turn] = atomicExch(head, 3 * n + turn);
+}
+__global__ void stack(int* head, int* next) {
+  const int n = 1 + blockIdx.x * blockDim.x + threadIdx.x;
+  int seen = *static_cast<volatile int*>(head), old;
+  do {
+    old = seen;
+    next[n] = old;
+    __threadfence();
+    seen = atomicCAS(head, old, n);
+  } while (seen != old);
+}
+__global__ void last_block(int* counter, int* sum) {
+  LEADER;
+  sum[blockIdx.x] = 1;
+  __threadfence();
+  if (atomicAdd(counter, 1) == gridDim.x - 1) {
+    for (int n = 1; n < gridDim.x; ++n) sum[0] += sum[n];
+    *counter = 0;
+  }
+}
+
+template <class Kernel> int launched(Kernel kernel) {
+  int *lock, *data;
+  cudaMalloc(&lock, 64 * sizeof(int));
+  cudaMalloc(&data, 4096 * sizeof(int));
+  cudaMemset(lock, 0, 64 * sizeof(int));
+  cudaMemset(data, 0, 4096 * sizeof(int));
+  kernel<<<4, 32>>>(lock, data);
+  return cudaDeviceSynchronize();
+}
+#define FUNCTION(kernel) extern "C" int run_##kernel() { return launched(kernel); }
+"""
+RIGHT = ("both", "both_by_exchange", "lock_of_each_lane", "list", "stack", "last_block")
+LINES = marked_lines(SOURCE)
+
+
+@pytest.fixture(scope="module")
+def library(nvcc: Compile) -> Path:
+    functions = "\n".join(f"FUNCTION({kernel})" for kernel in (*RIGHT, *LINES))
+    return nvcc(SOURCE + functions, "locks.so", *LIBRARY)
+
+
+@pytest.mark.parametrize("options", EVERY_WAY)
+@pytest.mark.parametrize("kernel", RIGHT)
+def test_what_is_fenced_or_no_lock_has_no_finding(kernel: str, options: Options, library: Path) -> None:
+    assert races(library, f"run_{kernel}", options, set()) == []
+
+
+@pytest.mark.parametrize("options", EVERY_WAY)
+@pytest.mark.parametrize("kernel", LINES)
+def test_a_lock_without_a_fence_is_named_where_it_is_given_back(
+    kernel: str, options: Options, library: Path
+) -> None:
+    (lines,) = races(library, f"run_{kernel}", options, {"unfenced_lock"})
+    assert lines >= LINES[kernel]
