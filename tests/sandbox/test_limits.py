@@ -6,13 +6,14 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from grader.sandbox.keeper import Meter, at_the_guard, out_of_memory
+from grader.sandbox.keeper import TICK_SECONDS, Meter, at_the_guard, out_of_memory
 from grader.sandbox.live import Live
 from grader.sandbox.process import ProcessSandbox
 from grader.sandbox.sandbox import Ended, Job, Limits
@@ -79,8 +80,8 @@ def test_children_that_work_at_once_count_together(sandbox: Sandbox) -> None:
 
 def test_children_that_ended_count(sandbox: Sandbox) -> None:
     script = (
-        "for _ in range(8):\n"
-        "    if os.fork() == 0: work(0.2); os._exit(0)\n"
+        "for _ in range(80):\n"
+        "    if os.fork() == 0: work(0.02); os._exit(0)\n"
         "    os.wait()\n"
         "print('no'); time.sleep(60)"
     )
@@ -104,6 +105,11 @@ def test_who_waits_for_a_child_that_works_is_not_asleep(sandbox: Sandbox) -> Non
     script = "if os.fork() == 0: work(60)\nos.wait()"
     outcome = _run(sandbox, script, processor_seconds=1.2, asleep_seconds=0.5)
     assert outcome.note == "more than 1.2 s of processor time"
+
+
+def test_short_rests_of_who_works_are_no_sleep(sandbox: Sandbox) -> None:
+    outcome = _run(sandbox, "for _ in range(40): work(0.03); time.sleep(0.03)", asleep_seconds=0.3)
+    assert (outcome.ended, outcome.code, outcome.note) == (Ended.EXITED, 0, "")
 
 
 @pytest.mark.parametrize(
@@ -188,6 +194,19 @@ def test_whose_fault_the_guard_is(
         at_the_guard({"wall_seconds": 10, "processor_seconds": limit, "asleep_seconds": None}, meter)[0]
         == how
     )
+
+
+def test_a_keeper_that_had_to_wait_adds_no_more_sleep() -> None:
+    page = os.memfd_create("usage")
+    os.truncate(page, 16)
+    meter = Meter(page)
+    os.close(page)
+    with subprocess.Popen(["/bin/sleep", "60"]) as process:
+        for _ in range(3):
+            time.sleep(0.3)
+            meter.sample([process.pid])
+        process.kill()
+    assert 0 < meter.slept <= 3 * TICK_SECONDS
 
 
 def test_a_keeper_that_is_long_overdue_is_no_crash_of_the_job(monkeypatch: pytest.MonkeyPatch) -> None:
