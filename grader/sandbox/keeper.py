@@ -45,6 +45,7 @@ OF_CONTAINER = ("/sys/fs/cgroup", "/sys/fs/cgroup/memory")
 MOST_DESCRIPTORS = 250  # that one message can carry
 ABOVE = 1024  # the numbers that a job may know its descriptors by
 ASLEEP, GONE = "STt", "ZX"  # states of tasks: waiting or stopped; ended
+NEAR_BYTES = 1 << 20  # what the kernel charges at once
 PATIENCE_SECONDS = 10.0  # for killed processes to go: one inside the GPU driver takes its time
 
 
@@ -379,7 +380,9 @@ def out_of_memory(groups: Sequence[str]) -> str:
         for line in (_read(f"{group}/memory.events") + _read(f"{group}/memory.oom_control")).splitlines():
             name, count = line.split()
             events[name] = events.get(name, 0) + int(count)
-        events["oom"] = events.get("oom", 0) + int(_read(f"{group}/memory.failcnt") or 0)
+        # Version 1 does not count how often the bound was met.
+        most, bound = (_read(f"{group}/memory.{name}_in_bytes") for name in ("max_usage", "limit"))
+        events["oom"] = events.get("oom", 0) + bool(most and bound and int(most) + NEAR_BYTES >= int(bound))
     if not events.get("oom_kill"):
         return ""
     return "memory" if events["oom"] else "lost"

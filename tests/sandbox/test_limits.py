@@ -46,6 +46,9 @@ def _run(sandbox: Sandbox, script: str, **limits: float) -> Outcome:
     return sandbox.run(_job(sandbox, script, **limits))
 
 
+V1 = {"memory.oom_control": "under_oom 0\noom_kill 1\n", "memory.limit_in_bytes": "104857600\n"}
+
+
 @contextmanager
 def _busy_machine(times: int) -> Iterator[None]:
     """So many processes beside a job, per processor, that never stop working."""
@@ -227,8 +230,8 @@ def test_a_keeper_that_is_long_overdue_is_no_crash_of_the_job(monkeypatch: pytes
         ({"memory.events": "max 9\noom 1\noom_kill 1\n"}, "memory"),
         ({"memory.events": "max 9\noom 0\noom_kill 1\n"}, "lost"),
         ({"memory.events": "max 9\noom 1\noom_kill 0\n"}, ""),
-        ({"memory.oom_control": "under_oom 0\noom_kill 1\n", "memory.failcnt": "7\n"}, "memory"),
-        ({"memory.oom_control": "under_oom 0\noom_kill 1\n", "memory.failcnt": "0\n"}, "lost"),
+        (V1 | {"memory.max_usage_in_bytes": "104857600\n"}, "memory"),
+        (V1 | {"memory.max_usage_in_bytes": "90000000\n"}, "lost"),
         ({}, ""),
     ],
 )
