@@ -1,7 +1,7 @@
 """Races in global memory that whole words in rows do not show.
 
-Stores of one and two bytes, lanes that store to one place at once, reads all over the place, and volatile accesses
-that stand where an atomic belongs.
+Stores of one and two bytes, lanes that store to one place at once, reads all over the place, and volatile
+accesses that stand where an atomic belongs.
 """
 
 from pathlib import Path
@@ -131,14 +131,16 @@ int launched(Kernel kernel, X*, int blocks, int threads) {
 }
 #define FUNCTION(kernel, type, blocks, threads) \\
   extern "C" int run_##kernel() { return launched(kernel, static_cast<type*>(nullptr), blocks, threads); }
+#define OF(kernel, type, name, blocks, threads) \\
+  extern "C" int run_##kernel##_##name() { return launched(kernel<type>, (type*)nullptr, blocks, threads); }
 #define OF_TYPE(type, name) \\
-  extern "C" int run_one_place_##name() { return launched(one_place<type>, static_cast<type*>(nullptr), 2, 1); } \\
-  extern "C" int run_neighbours_##name() { return launched(neighbours<type>, static_cast<type*>(nullptr), 9, 33); } \\
-  extern "C" int run_halo_##name() { return launched(halo<type>, static_cast<type*>(nullptr), 9, 33); } \\
-  extern "C" int run_flag_of_all_##name() { return launched(flag_of_all<type>, static_cast<type*>(nullptr), 9, 64); } \\
-  extern "C" int run_swapped_##name() { return launched(swapped<type>, static_cast<type*>(nullptr), 1, 64); } \\
-  extern "C" int run_swapped_rightly_##name() { return launched(swapped_rightly<type>, static_cast<type*>(nullptr), 1, 64); } \\
-  extern "C" int run_in_place_##name() { return launched(in_place<type>, static_cast<type*>(nullptr), 9, 33); }
+  OF(one_place, type, name, 2, 1) \\
+  OF(neighbours, type, name, 9, 33) \\
+  OF(halo, type, name, 9, 33) \\
+  OF(flag_of_all, type, name, 9, 64) \\
+  OF(swapped, type, name, 1, 64) \\
+  OF(swapped_rightly, type, name, 1, 64) \\
+  OF(in_place, type, name, 9, 33)
 OF_TYPE(float, float)
 OF_TYPE(half, half)
 OF_TYPE(__nv_bfloat16, bfloat16)

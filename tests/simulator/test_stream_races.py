@@ -87,14 +87,23 @@ FUNCTION both_read() {
   return s.end();
 }
 FUNCTION one_stream() { Streams s; s.produce(s.a); s.consume(s.a); return s.end(); }
-FUNCTION host_waits_for_stream() { Streams s; s.produce(s.a); cudaStreamSynchronize(s.a); s.consume(s.b); return s.end(); }
-FUNCTION host_waits_for_the_other() { Streams s; s.produce(s.a); cudaStreamSynchronize(s.b); s.consume(s.b); return s.end(); }
+FUNCTION host_waits_for_stream() {
+  Streams s; s.produce(s.a); cudaStreamSynchronize(s.a); s.consume(s.b);
+  return s.end();
+}
+FUNCTION host_waits_for_the_other() {
+  Streams s; s.produce(s.a); cudaStreamSynchronize(s.b); s.consume(s.b);
+  return s.end();
+}
 FUNCTION host_waits_for_event() {
   Streams s;
   s.produce(s.a); cudaEventRecord(s.event, s.a); cudaEventSynchronize(s.event); s.consume(s.b);
   return s.end();
 }
-FUNCTION default_stream_between() { Streams s(cudaStreamDefault); s.produce(s.a); s.consume(0); s.produce(s.b); return s.end(); }
+FUNCTION default_stream_between() {
+  Streams s(cudaStreamDefault); s.produce(s.a); s.consume(0); s.produce(s.b);
+  return s.end();
+}
 FUNCTION default_stream_of_others() { Streams s; s.produce(s.a); s.consume(0); return s.end(); }
 FUNCTION blocking_streams() { Streams s(cudaStreamDefault); s.produce(s.a); s.consume(s.b); return s.end(); }
 FUNCTION chunks() {

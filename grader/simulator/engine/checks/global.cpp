@@ -653,6 +653,7 @@ void check_global(Warp& w, const Instruction& i, const Access& a, const Rows& ro
     const Page& page = r->pages[segment / segments_per_page];
     __builtin_prefetch(&page, 1);
     __builtin_prefetch(&page.parts[segment % segments_per_page], 1);
+    if (r->word_shift < 2) __builtin_prefetch(&r->segments[segment], 1);  // small values lie close together: blocks share pages
   }
   if (launch.options.initcheck) check_written(w, i, a, rows);
   if (!r) return;
