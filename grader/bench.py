@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from grader.baseline.programs import build_baseline
 from grader.build.cache import Cache
 from grader.build.toolchain import find as find_toolchain
+from grader.devices.budget import Budget
 from grader.devices.gpu import Gpu
 from grader.devices.runner import LIMITS
 from grader.devices.select import select as select_device
@@ -70,14 +71,17 @@ def find_machine(device: str, sandbox: str, limits: Limits) -> Machine:
         output_bytes=_bytes(limits.output_mib),
         scratch_bytes=_bytes(limits.scratch_mib),
     )
-    choice = select_device(device, backend, toolchain.runtime, running)
+    budget = Budget(
+        limits.sim_instructions, limits.sim_instructions_per_element, limits.sim_instructions_per_row
+    )
+    choice = select_device(device, backend, toolchain.runtime, running, budget)
     chosen = choice.device
     device_info = DeviceInfo(
         kind=chosen.kind, name=chosen.name, reason=choice.reason, compiler=f"nvcc {toolchain.version}"
     )
     if not isinstance(chosen, Gpu):
         return Machine(backend, sandbox_info, device_info, toolchain, chosen, chosen, None, {})
-    checker = select_device("sim", backend, None, running).device
+    checker = select_device("sim", backend, None, running, budget).device
     baseline = build_baseline(toolchain, backend, Cache(), chosen.architecture)
     return Machine(backend, sandbox_info, device_info, toolchain, chosen, checker, chosen, baseline)
 

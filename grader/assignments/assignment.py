@@ -41,11 +41,20 @@ class Limits(_Table):
 
     compile_seconds: Positive = Field(default=180.0, description="processor time to compile one file")
     compile_memory_gib: Positive = Field(default=6.0, description="memory to compile one file")
-    run_seconds_gpu: Positive = Field(default=10.0, description="wall time of one case on a GPU")
+    run_seconds_gpu: Positive = Field(default=10.0, description="device time of one call on a GPU")
     run_seconds_sim: Positive = Field(
-        default=60.0,
-        description="wall time of one case on the simulator; one kernel may run 20 million warp instructions "
-        "per second of it",
+        default=60.0, description="processor time of the host code of one call on the simulator"
+    )
+    sim_instructions: int = Field(
+        default=16_000_000, gt=0, description="warp instructions of one call on the simulator, at least"
+    )
+    sim_instructions_per_element: int = Field(
+        default=512, ge=0, description="and so many more for each element of the call's largest array"
+    )
+    sim_instructions_per_row: int = Field(
+        default=16_384,
+        ge=0,
+        description="and so many more for each row of that array, as long as warps end or pass barriers",
     )
     host_memory_gib: Positive = Field(
         default=2.0, description="host memory of the process that runs the kernels"

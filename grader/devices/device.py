@@ -87,10 +87,10 @@ Argument = ArrayArgument | ScalarArgument | StreamArgument
 class Call:
     """One call of an entry point.
 
-    ``seconds`` is the wall time after which it counts as hung. ``staged`` arrays reach the call through its
-    streams and leave through them, so that work on other streams shows. ``queued`` scalars, by name, make a
-    second such call on the same arrays, behind the first and before anything waits: what that one gives is
-    nobody's, but it must not change what the first has yet to do.
+    ``seconds`` is what it may use: processor time of the host code, on a GPU device time. ``staged`` arrays
+    reach the call through its streams and leave through them, so that work on other streams shows. ``queued``
+    scalars, by name, make a second such call on the same arrays, behind the first and before anything waits:
+    what that one gives is nobody's, but it must not change what the first has yet to do.
     """
 
     entry_point: str

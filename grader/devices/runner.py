@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import io
+import os
 import signal
 import sys
-import time
 import zipfile
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from grader import template
+from grader.build.stack import where
 from grader.devices.device import Answer, DeviceError, LoadError, Memory, Status
+from grader.devices.patience import Allowance, Patience
 from grader.runner.protocol import (
     Bytes,
     Channel,
@@ -23,16 +25,18 @@ from grader.runner.protocol import (
     Header,
     MalformedError,
 )
+from grader.runner.witness import VARIABLE
 from grader.sandbox.sandbox import Ended, Job, Limits, SandboxError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from grader.sandbox.sandbox import Image, Outcome, Sandbox
 
-START_SECONDS = 60.0  # until the library is loaded; the first import of CuPy on a cold disk takes longest
-GONE_SECONDS = 5.0  # between the end of the channel and that of the process
-SESSION_SECONDS = 3600.0  # a bound for the sandbox; each call has its own
+START_SECONDS = 60.0  # of processor time until the library is loaded; importing PyTorch or CuPy takes longest
+GONE_SECONDS = 60.0  # of wall time between the end of the channel and that of the process
+WITNESS_SECONDS = 2.0  # of wall time, for a runner that is to be ended to say where its code is
+SESSION_SECONDS = 24 * 3600.0  # of wall time, a bound for the sandbox; each call has its own limits
 PRINTED_CAP = 64 << 10
 NO_MEMORY = (
     "the GPU has too little free memory for the grader's own arrays: end other programs that use it, and see "
@@ -138,8 +142,13 @@ def _python_in(image: Image, start: Start) -> tuple[Path, tuple[Path, ...]]:
 class Runner:
     """A live runner with its library loaded."""
 
-    def __init__(self, sandbox: Sandbox, start: Start) -> None:
+    def __init__(self, sandbox: Sandbox, start: Start, working: Callable[[], bool] = lambda: False) -> None:
         """Start it and load the library.
+
+        Args:
+            sandbox: what confines it.
+            start: what it is to load.
+            working: whether a simulator works for it, which it then waits for.
 
         Raises:
             LoadError: the library cannot be loaded or lacks an entry point.
@@ -147,6 +156,7 @@ class Runner:
             RunnerError: it ended while loading; UNSUPPORTED if the runtime lacks what the library calls.
         """
         interpreter, folders = python() if sandbox.image is None else _python_in(sandbox.image, start)
+        memory = os.memfd_create("witness")
         job = Job(
             argv=(*start.through, str(interpreter), "-I", "-S", "-B", "runner.zip"),
             limits=start.limits,
@@ -159,16 +169,25 @@ class Runner:
                 *start.inputs,
             ),
             files={"runner.zip": packed()},
-            environment={"LD_LIBRARY_PATH": str(start.runtime.parent), **(start.environment or {})},
-            pass_fds=start.pass_fds,
+            environment={
+                "LD_LIBRARY_PATH": str(start.runtime.parent),
+                VARIABLE: str(memory),
+                **(start.environment or {}),
+            },
+            pass_fds=(*start.pass_fds, memory),
             gpu=start.gpu,
+            witness=memory,
         )
         try:
             self._running = sandbox.start(job)
         except SandboxError as error:
             raise DeviceError(str(error)) from error
+        finally:
+            os.close(memory)
         self._ended: RunnerError | None = None
         self._flooded = flooded(start.limits.output_bytes)
+        self._start = start
+        self._working = working
         self._channel = Channel(self._running.stdout.fileno(), self._running.stdin.fileno())
         self._load(start)
 
@@ -199,13 +218,16 @@ class Runner:
     ) -> Frame:
         """Ask and take the answer, whose payload is empty or of exactly ``reply_bytes``.
 
+        The runner may use so many ``seconds`` of processor time, on a GPU of device time.
+
         Raises:
             RunnerError: it ended, does not answer, or says what no honest runner says.
         """
         if self._ended is not None:
             raise self._ended
+        patience = self.patience(seconds)
         try:
-            frame = self._channel.exchange(request, payload, reply_bytes, time.monotonic() + seconds)
+            frame = self._channel.exchange(request, payload, reply_bytes, patience.over)
             if len(frame.payload) not in (0, reply_bytes):
                 raise MalformedError("the answer has another size than asked for")  # noqa: TRY301
             header = _checked(frame.header)
@@ -216,11 +238,28 @@ class Runner:
         except MalformedError as error:
             self._ended = RunnerError(Status.UNTRUSTED, f"forged channel: {error}", _printed(self._end()))
         except ExpiredError:
-            message = f"no answer within {seconds:g} s: an endless loop, a deadlock, or far too slow?"
-            self._ended = RunnerError(Status.TIMEOUT, message, _printed(self._end()))
+            self._ended = self.expired(patience)
         except ClosedError:
             self._ended = ended(self._running.wait(GONE_SECONDS) or self._end())
         raise self._ended
+
+    def patience(self, seconds: float) -> Patience:
+        """How long to wait for what may take ``seconds`` of processor time, on a GPU of device time."""
+        return Patience(self._running.usage, Allowance(seconds, on_gpu=self._start.gpu), self._working)
+
+    def expired(self, patience: Patience) -> RunnerError:
+        """End the runner, for which nobody waits any longer; why, and where its code was."""
+        assert patience.status is not None
+        place = self._place(patience) if patience.status is Status.TIMEOUT else ""
+        message = f"{patience.message} ({place})" if place else patience.message
+        return RunnerError(patience.status, message, _printed(self._end()))
+
+    def _place(self, patience: Patience) -> str:
+        """Where the host code is, which takes too long."""
+        start = self._start
+        entry_points = [name for names in start.libraries.values() for name in names]
+        told = self._running.witness(WITNESS_SECONDS)
+        return where(told, start.libraries, entry_points, asleep=patience.asleep, model=start.model)
 
     def _told(self, header: Header) -> RunnerError | None:
         """Why an answer with this header is the last, if it is."""

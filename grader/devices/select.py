@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from grader.devices.budget import BUDGET, Budget
 from grader.devices.device import DeviceError
 from grader.devices.gpu import Gpu, probe
 from grader.devices.runner import LIMITS
@@ -26,7 +27,9 @@ class Choice:
     reason: str
 
 
-def select(kind: str, sandbox: Sandbox, runtime: Path | None, limits: Limits = LIMITS) -> Choice:
+def select(
+    kind: str, sandbox: Sandbox, runtime: Path | None, limits: Limits = LIMITS, budget: Budget = BUDGET
+) -> Choice:
     """The device ``kind``: ``gpu``, ``sim``, or ``auto`` for a GPU that works and else the sim.
 
     Args:
@@ -34,22 +37,23 @@ def select(kind: str, sandbox: Sandbox, runtime: Path | None, limits: Limits = L
         sandbox: what confines the runner.
         runtime: the folder of the real libcudart, None if this machine has none.
         limits: of each runner.
+        budget: of each call on the sim.
 
     Raises:
         DeviceError: a GPU was asked for and none works, or the simulator is not built; the message says what
             is missing.
     """
     if kind == "sim":
-        return _sim(sandbox, limits, "asked for")
+        return _sim(sandbox, limits, budget, "asked for")
     found = probe(runtime)
     if found.usable and runtime is not None:
         device = Gpu(sandbox, runtime, found, limits)
         return Choice(device, "asked for" if kind == "gpu" else "it works")
     if kind == "gpu":
         raise DeviceError(f"no GPU works here: {found.reason}")
-    return _sim(sandbox, limits, f"no GPU: {found.reason}")
+    return _sim(sandbox, limits, budget, f"no GPU: {found.reason}")
 
 
-def _sim(sandbox: Sandbox, limits: Limits, reason: str) -> Choice:
+def _sim(sandbox: Sandbox, limits: Limits, budget: Budget, reason: str) -> Choice:
     check_installed()
-    return Choice(Sim(sandbox, limits), reason)
+    return Choice(Sim(sandbox, limits, budget), reason)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal, Self
 import numpy as np
 
 from grader.devices import calls, layout, models
+from grader.devices.budget import BUDGET, Budget
 from grader.devices.device import Answer, Call, DeviceError, LoadError, Memory, Schedule, Status
 from grader.devices.runner import LIMITS, Runner, RunnerError, Start, flooded
 from grader.simulator.driver import (
@@ -34,9 +35,6 @@ if TYPE_CHECKING:
 
     from grader.devices.device import ArrayArgument
     from grader.sandbox.sandbox import Limits, Sandbox
-    from grader.simulator.driver import Outcome
-
-INSTRUCTIONS_PER_SECOND = 20_000_000  # of warps: a launch within this rate ends before the call's wall time
 
 _SCHEDULES = {  # every order asks the same of the memory system: it is counted once
     Schedule.PROGRAM: Options(),
@@ -54,28 +52,30 @@ class Sim:
     architecture = "sm_80"  # machine code that nobody runs; the PTX beside it is what counts
     schedules: tuple[Schedule, ...] = (Schedule.PROGRAM, Schedule.REVERSED, Schedule.LATE_STREAMS)
 
-    def __init__(self, sandbox: Sandbox, limits: Limits = LIMITS) -> None:
+    def __init__(self, sandbox: Sandbox, limits: Limits = LIMITS, budget: Budget = BUDGET) -> None:
         self._sandbox = sandbox
         self._limits = limits
+        self._budget = budget
 
     def open(self, library: Path, entry_points: tuple[str, ...]) -> SimSession:
         """Start a simulator and a runner, and load ``library``."""
-        return SimSession(self._sandbox, self._limits, library, entry_points)
+        return SimSession(self._sandbox, self._limits, self._budget, library, entry_points)
 
     def open_model(
         self, model: Path, libraries: Mapping[Path, tuple[str, ...]], memory: Memory
     ) -> SimModelSession:
         """Start a simulator and a runner with PyTorch, and load ``libraries``."""
-        return SimModelSession(self._sandbox, self._limits, model, libraries, memory)
+        return SimModelSession(self._sandbox, self._limits, self._budget, model, libraries, memory)
 
 
 class SimSession:
     """One simulator and one runner with the library loaded; see ``Session``."""
 
     def __init__(
-        self, sandbox: Sandbox, limits: Limits, library: Path, entry_points: tuple[str, ...]
+        self, sandbox: Sandbox, limits: Limits, budget: Budget, library: Path, entry_points: tuple[str, ...]
     ) -> None:
         self._limits = limits
+        self._budget = budget
         self._held: dict[str, tuple[int, int]] = {}  # array name -> address, bytes
         self._failed: Answer | None = None
         self._runner: Runner | None = None
@@ -105,16 +105,23 @@ class SimSession:
             self._simulator.load(library)
         with self._simulator.client_socket() as socket:
             variables = {SOCKET_VARIABLE: str(socket.fileno()), **(start.environment or {})}
-            self._runner = Runner(sandbox, replace(start, environment=variables, pass_fds=(socket.fileno(),)))
+            start = replace(start, environment=variables, pass_fds=(socket.fileno(),))
+            self._runner = Runner(sandbox, start, self._simulator.working)
 
     def run(self, call: Call) -> Answer:
         """Run one call; see ``Session``."""
         if self._failed is not None or self._runner is None:
             return self._failed or Answer(Status.LOST, "the session is closed")
         try:
-            budget = int(call.seconds * INSTRUCTIONS_PER_SECOND)
-            self._simulator.configure(replace(_SCHEDULES[call.schedule], instruction_budget=budget))
-            answer = self._judged(self._call(self._runner, call), call.seconds)
+            total = self._budget.total(call)
+            options = replace(
+                _SCHEDULES[call.schedule],
+                instruction_budget=total,
+                total_budget=total,
+                progress_budget=self._budget.progress(call),
+            )
+            self._simulator.configure(options)
+            answer = self._judged(self._call(self._runner, call), self._runner, call.seconds)
         except (DeviceError, RefusedError) as error:
             answer = Answer(Status.LOST, str(error))
         if not answer.goes_on:
@@ -131,9 +138,8 @@ class SimSession:
             return error.answer
         if header["status"] != "returned":
             return Answer(Status.CUDA_ERROR, header["message"], printed=header["printed"])
-        outcome = self._simulator.synchronize(call.seconds)  # kernels of streams that nobody waited for
-        if not outcome:
-            return _failure(outcome, header["printed"])
+        if failure := self._synchronized(runner, call.seconds, header["printed"]):
+            return failure  # of kernels on streams that nobody waited for
         arrays = {}
         for argument in calls.arrays(call):
             data = self._simulator.read(pointers[argument.name], layout.data_bytes(argument))
@@ -153,15 +159,24 @@ class SimSession:
             self._simulator.write(address, layout.content(argument).data)
         return address
 
-    def _judged(self, answer: Answer, seconds: float) -> Answer:
-        """The answer with what the simulator knows, which outranks what the runner said."""
-        if answer.status is Status.TIMEOUT:
-            return answer  # the simulator may still be busy with it
-        outcome = self._simulator.synchronize(seconds)
+    def _synchronized(self, runner: Runner, seconds: float, printed: str) -> Answer | None:
+        """Run what is left to run; the answer if that fails, else None."""
+        patience = runner.patience(seconds)
+        outcome = self._simulator.synchronize(patience.over)
+        if outcome.timed_out:
+            return runner.expired(patience).answer
         if not outcome:
-            answer = _failure(outcome, answer.printed)
-            if outcome.timed_out:
-                return answer
+            return Answer(Status.CUDA_ERROR, f"{outcome.fault}: {outcome.message}", printed=printed)
+        return None
+
+    def _judged(self, answer: Answer, runner: Runner, seconds: float) -> Answer:
+        """The answer with what the simulator knows, which outranks what the runner said."""
+        if (
+            answer.status is not Status.TIMEOUT
+        ):  # it ran what there was, or waits for the runner that was ended
+            answer = self._synchronized(runner, seconds, answer.printed) or answer
+        if not self._simulator.alive:
+            return answer
         printed = self._simulator.take_printed()
         answer = replace(
             answer,
@@ -210,6 +225,7 @@ class SimModelSession(SimSession):
         self,
         sandbox: Sandbox,
         limits: Limits,
+        budget: Budget,
         model: Path,
         libraries: Mapping[Path, tuple[str, ...]],
         memory: Memory,
@@ -218,7 +234,7 @@ class SimModelSession(SimSession):
         self._libraries = libraries
         self._memory = memory
         self._launches: dict[str, int] = {}  # of needed calls, by their key
-        super().__init__(sandbox, limits, *next(iter(libraries.items())))
+        super().__init__(sandbox, limits, budget, *next(iter(libraries.items())))
 
     def _start(self, sandbox: Sandbox, library: Path, entry_points: tuple[str, ...]) -> None:
         start = Start(
@@ -262,9 +278,3 @@ class SimModelSession(SimSession):
         if call.entry_point in {name for names in self._libraries.values() for name in names}:
             return super()._call(runner, call)
         return models.run(runner, call)
-
-
-def _failure(outcome: Outcome, printed: str) -> Answer:
-    if outcome.timed_out:
-        return Answer(Status.TIMEOUT, outcome.message, printed=printed)
-    return Answer(Status.CUDA_ERROR, f"{outcome.fault}: {outcome.message}", printed=printed)

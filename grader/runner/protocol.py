@@ -11,17 +11,17 @@ import json
 import os
 import select
 import struct
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 MAGIC = b"KGR1"
 PREFIX = struct.Struct(">4sIQ")
 HEADER_CAP = 8 << 20
 CHUNK = 1 << 20
+TICK_SECONDS = 0.05  # between two looks at whether to wait on
 
 Header = dict[str, Any]
 Bytes = bytes | bytearray | memoryview
@@ -36,7 +36,7 @@ class ClosedError(Exception):
 
 
 class ExpiredError(Exception):
-    """The other side did not answer in time."""
+    """The other side did not answer before the caller's patience ended."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,11 @@ class Frame:
 
 
 class Channel:
-    """Frames over two descriptors; deadlines are in seconds of ``time.monotonic``, None for never."""
+    """Frames over two descriptors.
+
+    A caller may give ``expired``, which is asked at least every ``TICK_SECONDS`` whether to give up; None
+    waits for ever.
+    """
 
     def __init__(self, reading: int, writing: int) -> None:
         self._reading = reading
@@ -57,57 +61,64 @@ class Channel:
         os.set_blocking(writing, False)
 
     def send(
-        self, header: Mapping[str, Any], payload: Sequence[Bytes] = (), deadline: float | None = None
+        self,
+        header: Mapping[str, Any],
+        payload: Sequence[Bytes] = (),
+        expired: Callable[[], bool] | None = None,
     ) -> None:
         """Write one frame; the pieces of ``payload`` follow each other.
 
         Raises:
             ClosedError: the other side is gone.
-            ExpiredError: it did not read until ``deadline``.
+            ExpiredError: it did not read the frame before ``expired``.
         """
         pieces = [memoryview(piece).cast("B") for piece in payload if len(piece)]
         text = json.dumps(header, separators=(",", ":")).encode()
-        self._write(memoryview(PREFIX.pack(MAGIC, len(text), sum(map(len, pieces))) + text), deadline)
+        self._write(memoryview(PREFIX.pack(MAGIC, len(text), sum(map(len, pieces))) + text), expired)
         for piece in pieces:
-            self._write(piece, deadline)
+            self._write(piece, expired)
 
-    def receive(self, payload_cap: int, deadline: float | None = None) -> Frame:
+    def receive(self, payload_cap: int, expired: Callable[[], bool] | None = None) -> Frame:
         """Read one frame whose payload holds at most ``payload_cap`` bytes.
 
         Raises:
             MalformedError: what came is no such frame.
             ClosedError: the other side ended before the frame did.
-            ExpiredError: the frame was not complete at ``deadline``.
+            ExpiredError: the frame was not complete before ``expired``.
         """
-        magic, header_bytes, payload_bytes = PREFIX.unpack(self._read(PREFIX.size, deadline))
+        magic, header_bytes, payload_bytes = PREFIX.unpack(self._read(PREFIX.size, expired))
         if magic != MAGIC or header_bytes > HEADER_CAP or payload_bytes > payload_cap:
             raise MalformedError("not a frame, or one beyond its caps")
-        header = parse(bytes(self._read(header_bytes, deadline)))
-        return Frame(header, self._read(payload_bytes, deadline))
+        header = parse(bytes(self._read(header_bytes, expired)))
+        return Frame(header, self._read(payload_bytes, expired))
 
     def exchange(
-        self, header: Mapping[str, Any], payload: Sequence[Bytes], payload_cap: int, deadline: float
+        self,
+        header: Mapping[str, Any],
+        payload: Sequence[Bytes],
+        payload_cap: int,
+        expired: Callable[[], bool],
     ) -> Frame:
         """Ask and take the answer, which must repeat a fresh nonce.
 
         Raises:
             MalformedError: something was said unasked, or the answer is not one to this question.
             ClosedError: the other side is gone.
-            ExpiredError: there was no whole answer at ``deadline``.
+            ExpiredError: there was no whole answer before ``expired``.
         """
         if self._ready(self._reading, 0.0):
-            self._read(1, deadline)
+            self._read(1, expired)
             raise MalformedError("the runner spoke unasked")
         nonce = os.urandom(16).hex()
-        self.send({**header, "nonce": nonce}, payload, deadline)
-        frame = self.receive(payload_cap, deadline)
+        self.send({**header, "nonce": nonce}, payload, expired)
+        frame = self.receive(payload_cap, expired)
         if frame.header.pop("nonce", None) != nonce:
             raise MalformedError("the answer belongs to no question")
         return frame
 
-    def _write(self, data: memoryview, deadline: float | None) -> None:
+    def _write(self, data: memoryview, expired: Callable[[], bool] | None) -> None:
         while data:
-            self._wait(self._writing, deadline, writing=True)
+            self._wait(self._writing, expired, writing=True)
             try:
                 data = data[os.write(self._writing, data[:CHUNK]) :]
             except BlockingIOError:
@@ -115,11 +126,11 @@ class Channel:
             except OSError as error:
                 raise ClosedError("the other side closed the channel") from error
 
-    def _read(self, size: int, deadline: float | None) -> bytearray:
+    def _read(self, size: int, expired: Callable[[], bool] | None) -> bytearray:
         data = bytearray(size)
         view, filled = memoryview(data), 0
         while filled < size:
-            self._wait(self._reading, deadline, writing=False)
+            self._wait(self._reading, expired, writing=False)
             try:
                 got = os.readv(self._reading, [view[filled : filled + CHUNK]])
             except BlockingIOError:
@@ -131,10 +142,13 @@ class Channel:
             filled += got
         return data
 
-    def _wait(self, descriptor: int, deadline: float | None, *, writing: bool) -> None:
-        left = None if deadline is None else deadline - time.monotonic()
-        if (left is not None and left <= 0) or not self._ready(descriptor, left, writing=writing):
-            raise ExpiredError("no answer in time")
+    def _wait(self, descriptor: int, expired: Callable[[], bool] | None, *, writing: bool) -> None:
+        seconds = None if expired is None else TICK_SECONDS
+        while True:
+            if expired is not None and expired():  # also where there is always something to read
+                raise ExpiredError("no answer in time")
+            if self._ready(descriptor, seconds, writing=writing):
+                return
 
     @staticmethod
     def _ready(descriptor: int, seconds: float | None, *, writing: bool = False) -> bool:

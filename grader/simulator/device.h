@@ -72,7 +72,10 @@ enum class Order : std::uint8_t { program, reversed, shuffled };
 
 struct Options {
   bool memcheck = true, initcheck = true, racecheck = true, synccheck = true, counters = true;
-  std::uint64_t instruction_budget = 2'000'000'000;  // warp instructions per launch
+  // In warp instructions; 0 of the last two: none.
+  std::uint64_t instruction_budget = 2'000'000'000;  // of a launch
+  std::uint64_t total_budget = 0;                    // of all launches since `configure`
+  std::uint64_t progress_budget = 0;                 // since a warp of the launch ended or passed a barrier of its block
   Order order = Order::program;
   std::uint64_t seed = 0;
   unsigned threads = 1;
@@ -140,6 +143,7 @@ class Device {
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 
+  void configure(const Options&);
   Options options;
 
   ModuleId load(std::string_view ptx);  // throws Refusal; initialises the module's globals

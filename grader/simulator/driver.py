@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Self
 from grader.devices.device import DeviceError, Finding, LineCount
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from types import TracebackType
 
 LIBRARIES = Path(__file__).parent / "lib"
@@ -32,7 +32,9 @@ ON_THE_CPU = {"CUDA_VISIBLE_DEVICES": "", "PYTORCH_NVML_BASED_CUDA_CHECK": "1"}
 
 _EXECUTABLE = LIBRARIES / "grader-sim"
 _CHUNK = 64 << 20
-_COMMAND_SECONDS = 120.0  # no single command but a launch or a synchronisation takes longer
+_IDLE_SECONDS = 60.0  # without work and without an answer: a fault of the device
+_TICK_SECONDS = 0.05
+_BUSY_STATES = {"R", "D"}  # of a task, as proc(5) names them
 _EXIT_SECONDS = 5.0
 _LAST_WORDS = 500  # bytes
 _COUNTERS = struct.Struct("<I11Q")  # of a LineCount: the line, and what was counted there
@@ -85,7 +87,9 @@ class Options:
     racecheck: bool = True
     synccheck: bool = True
     counters: bool = True
-    instruction_budget: int = 200_000_000  # warp instructions per launch: some 5 to 20 s
+    instruction_budget: int = 200_000_000  # warp instructions of a launch: some 5 to 20 s
+    total_budget: int = 0  # of all launches since ``configure``, 0: unlimited
+    progress_budget: int = 0  # of a launch since a warp ended or passed a barrier of its block, 0: unlimited
     order: Order = Order.PROGRAM
     seed: int = 0  # of Order.SHUFFLED
     threads: int = 1
@@ -142,12 +146,14 @@ class Simulator:
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - what it says belongs to its death
         with theirs:
             self._socket = ours
+            self._socket.settimeout(_TICK_SECONDS)
             self._process = subprocess.Popen(
                 [str(_EXECUTABLE), str(theirs.fileno()), str(device_bytes), str(shared_bytes)],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 stderr=self._stderr,
             )
+        self._activity = _Activity(self._process.pid)
         self._options = options or Options()
         try:
             self.configure(self._options)
@@ -181,6 +187,10 @@ class Simulator:
     def alive(self) -> bool:
         """Whether the device takes commands."""
         return self._socket.fileno() >= 0 and self._process.poll() is None
+
+    def working(self) -> bool:
+        """Whether the device works now, or would if it had a processor, or has worked since the last time."""
+        return self._activity.seen()
 
     def client_socket(self) -> socket.socket:
         """A fresh socket for one program, which finds its number in the variable ``SOCKET_VARIABLE``."""
@@ -237,16 +247,23 @@ class Simulator:
         *,
         shared: int = 0,
         cooperative: bool = False,
-        timeout_seconds: float = 600.0,
+        expired: Callable[[], bool] | None = None,
     ) -> Outcome:
-        """Run a kernel of what was loaded, for tests; each argument as the bytes that the kernel expects."""
+        """Run a kernel of what was loaded, for tests; each argument as the bytes that the kernel expects.
+
+        As in ``synchronize``, the device is killed once ``expired`` says so.
+        """
         fields = [_text(kernel), struct.pack("<6IQBI", *grid, *block, shared, cooperative, len(args))]
         fields += [struct.pack("<Q", len(arg)) + arg for arg in args]
-        return self._outcome(_Command.LAUNCH, b"".join(fields), timeout_seconds)
+        return self._outcome(_Command.LAUNCH, b"".join(fields), expired)
 
-    def synchronize(self, timeout_seconds: float) -> Outcome:
-        """Run all that programs have asked for. A device that takes longer is killed: open another then."""
-        return self._outcome(_Command.SYNCHRONIZE, b"", timeout_seconds)
+    def synchronize(self, expired: Callable[[], bool] | None = None) -> Outcome:
+        """Run all that programs have asked for, which the budgets of ``Options`` bound.
+
+        A program that is asked to run its host functions may never answer: once ``expired`` says so, the
+        device is killed, and another has to be opened.
+        """
+        return self._outcome(_Command.SYNCHRONIZE, expired=expired)
 
     def take_findings(self) -> tuple[Finding, ...]:
         """What the checkers saw since the last time."""
@@ -299,7 +316,13 @@ class Simulator:
             options.counters,
         )
         schedule = struct.pack(
-            "<QBQI", options.instruction_budget, options.order, options.seed, options.threads
+            "<3QBQI",
+            options.instruction_budget,
+            options.total_budget,
+            options.progress_budget,
+            options.order,
+            options.seed,
+            options.threads,
         )
         policy = struct.pack("<3B", options.late_streams, options.open, options.leak_check)
         self._ask(_Command.CONFIGURE, struct.pack("<5B", *checkers) + schedule + policy)
@@ -317,13 +340,15 @@ class Simulator:
         reader = _Reader(self._ask(command))
         return tuple(reader.text() for _ in range(reader.u32()))
 
-    def _outcome(self, command: _Command, fields: bytes, seconds: float) -> Outcome:
+    def _outcome(
+        self, command: _Command, fields: bytes = b"", expired: Callable[[], bool] | None = None
+    ) -> Outcome:
         try:
-            reader = _Reader(self._ask(command, fields, seconds=seconds))
-        except TimeoutError:
+            reader = _Reader(self._ask(command, fields, expired=expired))
+        except _ExpiredError:
             self.kill()
             self._socket.close()
-            return Outcome(timed_out=True, message=f"still running after {seconds:g} s")
+            return Outcome(timed_out=True)
         code, name, message = reader.u32(), reader.text(), reader.text()
         printed = reader.text() if command is _Command.LAUNCH else ""
         return Outcome(name if code else "", message, printed)
@@ -335,53 +360,75 @@ class Simulator:
         data: memoryview | None = None,
         *,
         descriptor: int | None = None,
-        seconds: float = 0.0,
+        expired: Callable[[], bool] | None = None,
     ) -> memoryview:
         """One command and its answer.
 
         Raises:
             RefusedError: the device says no.
-            TimeoutError: no answer within ``seconds``, if they are given.
+            _ExpiredError: no answer before ``expired``, if that is given.
             DeviceError: the device is gone, or hangs.
         """
         if self._socket.fileno() < 0:
             raise DeviceError("the simulator was closed or killed; open a new one")
-        deadline = time.monotonic() + (seconds or _COMMAND_SECONDS)
+        expired = expired or self._idle_for_long()
         frame = struct.pack("<II", 4 + len(fields) + (len(data) if data is not None else 0), command) + fields
         try:
-            self._socket.settimeout(seconds or _COMMAND_SECONDS)
             if descriptor is None:
-                self._socket.sendall(frame)
+                self._send(memoryview(frame), expired)
             else:
                 socket.send_fds(self._socket, [frame], [descriptor])
             if data is not None:
-                self._socket.sendall(data)
-            length, refused = struct.unpack("<II", self._receive(8, deadline))
-            answer = self._receive(length - 4, deadline)
-        except TimeoutError:
-            if seconds:
-                raise
-            self.kill()
-            raise DeviceError("the simulator hangs and was killed; please report this") from None
+                self._send(data, expired)
+            length, refused = struct.unpack("<II", self._receive(8, expired))
+            answer = self._receive(length - 4, expired)
         except OSError as error:
             raise DeviceError(f"{self._death()} ({error})") from error
         if refused:
             raise RefusedError(_Reader(answer).text())
         return answer
 
-    def _receive(self, nbytes: int, deadline: float) -> memoryview:
+    def _send(self, data: memoryview, expired: Callable[[], bool]) -> None:
+        while data:
+            with contextlib.suppress(TimeoutError):
+                data = data[self._socket.send(data) :]
+                continue
+            if expired():
+                raise _ExpiredError
+
+    def _receive(self, nbytes: int, expired: Callable[[], bool]) -> memoryview:
         buffer = bytearray(nbytes)
         view, rest = memoryview(buffer), memoryview(buffer)
         while rest:
-            left = deadline - time.monotonic()
-            if left <= 0:
-                raise TimeoutError
-            self._socket.settimeout(left)
-            got = self._socket.recv_into(rest)
+            try:
+                got = self._socket.recv_into(rest)
+            except TimeoutError:
+                if expired():
+                    raise _ExpiredError from None
+                continue
             if got == 0:
                 raise ConnectionError("end of stream")
             rest = rest[got:]
         return view
+
+    def _idle_for_long(self) -> Callable[[], bool]:
+        """Ends the wait for a device that does nothing, by killing it.
+
+        Raises:
+            DeviceError: from what is returned, which is never true.
+        """
+        activity, idle_since = _Activity(self._process.pid), time.monotonic()
+
+        def hangs() -> bool:
+            nonlocal idle_since
+            if activity.seen():
+                idle_since = time.monotonic()
+            elif time.monotonic() - idle_since > _IDLE_SECONDS:
+                self.kill()
+                raise DeviceError("the simulator hangs and was killed; please report this")
+            return False
+
+        return hangs
 
     def _death(self) -> str:
         try:
@@ -393,6 +440,29 @@ class Simulator:
         with contextlib.suppress(ValueError):  # closed from another thread
             words = os.pread(self._stderr.fileno(), _LAST_WORDS, 0).decode(errors="replace").strip()
         return f"the simulator died {cause}; please report this{': ' * bool(words)}{words}"
+
+
+class _ExpiredError(Exception):
+    """There was no answer before the caller's patience ended."""
+
+
+class _Activity:
+    """Tells whether a process works, or would if it had a processor."""
+
+    def __init__(self, pid: int) -> None:
+        self._tasks = Path(f"/proc/{pid}/task")
+        self._worked = 0
+
+    def seen(self) -> bool:
+        """Whether a thread of it runs, waits for a processor or a disk, or has run since the last time."""
+        states, worked = set(), 0
+        with contextlib.suppress(OSError):  # it ended
+            for task in self._tasks.iterdir():
+                state, *fields = (task / "stat").read_text().rpartition(")")[2].split()
+                states.add(state)
+                worked += int(fields[10]) + int(fields[11])  # clock ticks for the user and for the kernel
+        before, self._worked = self._worked, worked
+        return worked != before or not states.isdisjoint(_BUSY_STATES)
 
 
 class _Reader:

@@ -97,7 +97,8 @@ enum class Command : std::uint32_t {
   take_unsupported, // -> u32 n, n x text
   take_tampering,   // -> u32 n, n x text
   take_errors,      // -> u32 n, n x (text call, u32 code)
-  configure,        // u8 memcheck, initcheck, racecheck, synccheck, counters, u64 budget, u8 order, u64 seed,
+  configure,        // u8 memcheck, initcheck, racecheck, synccheck, counters, u64 budget of a launch, of all launches,
+                    // of a launch without progress, u8 order, u64 seed,
                     // u32 threads, u8 late streams, u8 open, u8 leak check
   add_client,       // and its socket as a descriptor
   reset,            //

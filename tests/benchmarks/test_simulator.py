@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 REFERENCE = Path(__file__).parents[2] / "reference"
 PTX_ONLY = "compute_80"  # as architecture: ptxas takes half of a build
 ROUNDS = 9
-SECONDS = 60.0
 UNCHECKED = {"memcheck": False, "initcheck": False, "racecheck": False, "synccheck": False, "counters": False}
 VARIANTS = {
     "plain": Options(**UNCHECKED),
@@ -108,7 +107,7 @@ def program(simulator: Simulator, library: Path) -> Iterator[Callable[..., None]
         process.stdin.write(json.dumps([name, given]) + "\n")
         process.stdin.flush()
         assert process.stdout.readline()
-        outcome = simulator.synchronize(SECONDS)
+        outcome = simulator.synchronize()
         assert outcome, outcome.message
 
     with process:

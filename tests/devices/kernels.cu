@@ -4,6 +4,9 @@
 #include <cstdlib>
 #include <vector>
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 __global__ void scale(float* out, const float* in, int n, float factor) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) out[i] = factor * in[i];
@@ -17,6 +20,7 @@ __global__ void add(float* out, int n) { if (threadIdx.x < n) out[threadIdx.x] +
 __global__ void spin(volatile float* out) { while (out[0] != 7) {} }
 __global__ void shout(float* out) { printf("a line of a thread that has a lot to say: %d\n", threadIdx.x); *out = 1; }
 __global__ void say(float* out) { printf("thread %d\n", threadIdx.x); *out = 1; }
+__global__ void say_nothing(float* out) { *out = 1; }
 __constant__ int kept;
 __global__ void scale_kept(float* out, const float* in, float factor) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -78,5 +82,20 @@ void launch_say(float* out) { say<<<1, 1>>>(out); }
 void launch_shout(float* out, int threads) { shout<<<threads / 256, 256>>>(out); }
 void launch_nothing(float*) {}
 void touch_on_host(float* out) { *out = 1; }
+void spin_on_host() { for (volatile long i = 0; ; i = i + 1) {} }
+void sleep_on_host() { for (;;) sleep(1000); }
+void wait_for_a_child() {
+  const pid_t child = fork();
+  while (child == 0) pause();
+  waitpid(child, nullptr, 0);
+}
+void wait_for_a_child_that_works() {
+  const pid_t child = fork();
+  for (volatile long i = 0; child == 0; i = i + 1) {}
+  waitpid(child, nullptr, 0);
+}
+void launch_for_ever(float* out, cudaStream_t stream) {
+  while (cudaStreamSynchronize(stream) == cudaSuccess) say_nothing<<<1, 1, 0, stream>>>(out);
+}
 void leave(float*) { std::exit(0); }
 }

@@ -42,7 +42,8 @@ NAMES = (
     *("launch_scale", "launch_ordered", "launch_unordered", "launch_host", "launch_strided"),
     "launch_host_later",
     *("launch_beyond", "launch_add", "launch_spin", "launch_say", "launch_shout", "launch_nothing"),
-    *("touch_on_host", "leave"),
+    *("touch_on_host", "leave", "spin_on_host", "sleep_on_host", "wait_for_a_child"),
+    *("wait_for_a_child_that_works", "launch_for_ever"),
 )
 N = 1000
 DATA = np.linspace(-5, 5, N, dtype=np.float32)
@@ -152,14 +153,15 @@ def test_a_call_behind_a_staged_one_changes_nothing_of_it(
 ) -> None:
     def answered(entry_point: str, *rest: Argument) -> Answer:
         call = Call(entry_point, (output(), data(), SIZE, *rest), 20, schedule=schedule, staged=True)
-        answer = session.run(replace(call, queued={"n": 500}))
-        assert answer.findings == ()
-        return answer
+        return session.run(replace(call, queued={"n": 500}))
 
     answer = answered(entry_point, *rest)
+    assert answer.findings == ()
     np.testing.assert_array_equal(answer.arrays["out"], (6 if rest is TWO_STREAMS else 2) * DATA)
-    kept = answered("launch_scale_kept", FACTOR, ONE_STREAM).arrays["out"]
     late = schedule is Schedule.LATE_STREAMS
+    answer = answered("launch_scale_kept", FACTOR, ONE_STREAM)
+    kept = answer.arrays["out"]
+    assert {finding.kind for finding in answer.findings} == {"race_stream"}
     assert np.array_equal(kept[:500], 2 * DATA[:500])
     assert np.array_equal(kept, 2 * DATA) is not late
 
@@ -170,7 +172,7 @@ def test_an_access_outside_an_array_is_found_with_its_line(session: SimSession) 
     assert finding.kind == "global_oob"
     assert "beyond" in finding.kernel
     assert Path(finding.file).name == "kernels.cu"
-    assert finding.line == 15
+    assert finding.line == 18
 
 
 def test_adding_to_what_nobody_wrote_is_found_in_every_call(session: SimSession) -> None:
@@ -218,10 +220,39 @@ def test_bad_ends_are_named_and_final(
     assert ask(session, "launch_nothing", output(8)).status is status
 
 
-def test_an_endless_kernel_ends_with_its_name(sandbox: ProcessSandbox, library: Path) -> None:
+@pytest.mark.parametrize(
+    ("entry_point", "words"),
+    [
+        ("spin_on_host", ("more than 1 s of processor time", "(in the loop of spin_on_host)")),
+        ("sleep_on_host", ("slept for 5 s", "sleep_on_host, asleep in sleep)")),
+        ("wait_for_a_child", ("slept for 5 s", "(in wait_for_a_child, asleep in wait4)")),
+        ("wait_for_a_child_that_works", ("more than 1 s of processor time", "working in wait4)")),
+    ],
+)
+def test_host_code_that_does_not_end_is_named_with_what_it_does(
+    sandbox: ProcessSandbox, library: Path, entry_point: str, words: tuple[str, ...]
+) -> None:
     with Sim(sandbox).open(library, NAMES) as session:
-        answer = session.run(Call("launch_spin", (output(1),), 2.0))
-    assert answer.status in (Status.CUDA_ERROR, Status.TIMEOUT), answer
+        answer = session.run(Call(entry_point, (), 1.0))
+    assert answer.status is Status.TIMEOUT, answer
+    assert all(word in answer.message for word in words), answer.message
+
+
+@pytest.mark.parametrize(
+    ("entry_point", "arguments", "words"),
+    [
+        ("launch_spin", (), "waits for byte 0 of an array of 4 bytes in global memory to change"),
+        ("launch_for_ever", (ONE_STREAM,), "the host has launched"),
+    ],
+)
+def test_kernels_that_do_not_end_are_a_finding(
+    session: SimSession, entry_point: str, arguments: tuple[Argument, ...], words: str
+) -> None:
+    answer = ask(session, entry_point, output(1), *arguments)
+    assert answer.status is Status.CUDA_ERROR, answer
+    (hang,) = (finding for finding in answer.findings if finding.tool == "hang")
+    assert words in hang.message
+    assert hang.kernel
 
 
 def test_a_missing_entry_point_is_the_students(sandbox: ProcessSandbox, library: Path) -> None:

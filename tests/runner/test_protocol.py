@@ -4,7 +4,7 @@ import json
 import os
 import threading
 import time
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import pytest
 from hypothesis import given
@@ -20,6 +20,9 @@ from grader.runner.protocol import (
     Frame,
     MalformedError,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class Pair:
@@ -46,6 +49,11 @@ class Pair:
             os.close(descriptor)
 
 
+def after(seconds: float) -> Callable[[], bool]:
+    end = time.monotonic() + seconds
+    return lambda: time.monotonic() > end
+
+
 def frame(header: bytes, payload: bytes = b"") -> bytes:
     return PREFIX.pack(MAGIC, len(header), len(payload)) + header + payload
 
@@ -54,7 +62,7 @@ def receive(data: bytes, cap: int = 16) -> Frame:
     with Pair() as pair:
         pair.says(data)
         pair.leaves()
-        return pair.channel.receive(cap, time.monotonic() + 5)
+        return pair.channel.receive(cap, after(5))
 
 
 @pytest.mark.parametrize(
@@ -95,7 +103,7 @@ def test_frames_arrive_as_sent(header: dict[str, object], payload: list[bytes]) 
         there.channel.send(header, payload)
         data = os.read(there.read_end, 1 << 16)
         here.says(data)
-        got = here.channel.receive(1 << 16, time.monotonic() + 5)
+        got = here.channel.receive(1 << 16, after(5))
     assert got.header == header
     assert got.payload == b"".join(payload)
 
@@ -107,7 +115,7 @@ def test_frames_longer_than_a_pipe_arrive() -> None:
     big = os.urandom(3 << 20)
     thread = threading.Thread(target=sender.send, args=({"a": 1}, [big]))
     thread.start()
-    assert receiver.receive(len(big), time.monotonic() + 10).payload == big
+    assert receiver.receive(len(big), after(10)).payload == big
     thread.join()
     for descriptor in (reading, writing, back, forth):
         os.close(descriptor)
@@ -118,7 +126,7 @@ def test_an_answer_must_repeat_the_nonce() -> None:
         thread = threading.Timer(0.1, pair.says, [frame(json.dumps({"nonce": "0" * 32}).encode())])
         thread.start()
         with pytest.raises(MalformedError, match="no question"):
-            pair.channel.exchange({}, (), 0, time.monotonic() + 5)
+            pair.channel.exchange({}, (), 0, after(5))
         thread.join()
 
 
@@ -126,12 +134,27 @@ def test_an_answer_before_its_question_is_refused() -> None:
     with Pair() as pair:
         pair.says(frame(b"{}"))
         with pytest.raises(MalformedError, match="unasked"):
-            pair.channel.exchange({}, (), 0, time.monotonic() + 5)
+            pair.channel.exchange({}, (), 0, after(5))
+
+
+def test_a_peer_that_never_stops_speaking_expires() -> None:
+    with Pair() as pair:
+        pair.says(PREFIX.pack(MAGIC, 8, 1 << 16) + b"{      }")
+        asked = 0
+
+        def expired() -> bool:
+            nonlocal asked
+            asked += 1
+            pair.says(b"x")
+            return asked > 50
+
+        with pytest.raises(ExpiredError):
+            pair.channel.receive(1 << 16, expired)
 
 
 def test_silence_and_a_peer_that_does_not_read_expire() -> None:
     with Pair() as pair:
         with pytest.raises(ExpiredError):
-            pair.channel.receive(0, time.monotonic() + 0.05)
+            pair.channel.receive(0, after(0.05))
         with pytest.raises(ExpiredError):
-            pair.channel.send({}, [bytes(1 << 20)], time.monotonic() + 0.05)
+            pair.channel.send({}, [bytes(1 << 20)], after(0.05))

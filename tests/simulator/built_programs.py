@@ -64,7 +64,7 @@ def races(library: Path, function: str, options: Options, kinds: Collection[str]
     with Simulator(options) as simulator:
         simulator.load(library)
         assert call(simulator, library, function) == 0
-        assert simulator.synchronize(10)
+        assert simulator.synchronize()
         findings = simulator.take_findings()
     assert {finding.kind for finding in findings} <= set(kinds)
     return [{finding.line, *map(int, re.findall(r"\(line (\d+)\)", finding.message))} for finding in findings]

@@ -302,13 +302,19 @@ def attempt(simulator: Simulator, ptx: str, source: random.Random) -> str:
     grid, block = (source.randrange(1, 5), 1, 1), (source.choice((1, 32, 48, 96)), source.choice((1, 2)), 1)
     try:
         simulator.load_ptx(ptx)
+        end = time.monotonic() + SECONDS
         outcome = simulator.launch(
-            "k", grid, block, arguments, shared=source.choice((0, 256)), timeout_seconds=SECONDS
+            "k",
+            grid,
+            block,
+            arguments,
+            shared=source.choice((0, 256)),
+            expired=lambda: time.monotonic() > end,
         )
     except RefusedError:
         return "refused"
     if outcome.timed_out:
-        raise DeviceError(outcome.message)
+        raise DeviceError(f"still running after {SECONDS:g} s")
     simulator.take_findings()
     return "fault" if outcome.fault else "ran"
 

@@ -1,5 +1,6 @@
 """The judge's handle, and what it must survive: dead programs, forged frames, a device that hangs."""
 
+import itertools
 import os
 import resource
 import signal
@@ -64,7 +65,7 @@ def test_program_works_on_the_judges_memory_and_leaves_it(runtime_library: Path)
         simulator.load(runtime_library)
         data = simulator.allocate(64)
         assert call(simulator, runtime_library, "right_numbers") == 0
-        simulator.synchronize(10)
+        simulator.synchronize()
         assert len(simulator.read(data, 64)) == 64
         assert simulator.statistics().launches == 1
 
@@ -85,7 +86,7 @@ def test_machine_code_alone_is_no_device_code(nvcc: Compile) -> None:
     with Simulator() as simulator:
         assert simulator.load(library) == 0
         assert call(simulator, library, "run") == 209  # cudaErrorNoKernelImageForDevice
-        simulator.synchronize(10)
+        simulator.synchronize()
         (gap,) = simulator.unsupported()
         assert "-gencode arch=compute_80,code=compute_80" in gap
 
@@ -122,7 +123,7 @@ def test_files_that_are_not_libraries_are_refused(tmp_path: Path) -> None:
 def test_foreign_device_code_is_tampering(runtime_library: Path) -> None:
     with Simulator() as simulator:  # nothing loaded: no program may bring code
         assert call(simulator, runtime_library, "right_numbers") != 0
-        simulator.synchronize(10)
+        simulator.synchronize()
         (reason,) = simulator.tampering()
         assert "not in the library that was built from its source" in reason
 
@@ -137,7 +138,7 @@ def test_death_of_a_program_leaves_the_device_usable(runtime_library: Path) -> N
     with Simulator() as simulator:
         simulator.load(runtime_library)
         assert call(simulator, runtime_library, "dereference_on_host") == -signal.SIGSEGV
-        assert simulator.synchronize(10)
+        assert simulator.synchronize()
         assert call(simulator, runtime_library, "right_numbers") == 0
 
 
@@ -152,16 +153,17 @@ def test_death_of_the_device_is_a_machine_fault(runtime_library: Path) -> None:
     with Simulator() as simulator, simulator.client_socket() as channel:
         os.kill(simulator._process.pid, signal.SIGKILL)
         with pytest.raises(DeviceError, match="died of signal 9"):
-            simulator.synchronize(10)
+            simulator.synchronize()
         assert not simulator.alive
         assert call_through(channel, runtime_library, "right_numbers") > 0  # an error, not a hang
 
 
-def test_hung_kernel_ends_by_the_clock(runtime_library: Path) -> None:
+def test_a_hung_kernel_ends_with_the_patience_of_the_caller(runtime_library: Path) -> None:
     with Simulator(Options(instruction_budget=2**60)) as simulator:
         simulator.load(runtime_library)
         assert call(simulator, runtime_library, "spin_forever") == 0  # it only launches
-        assert simulator.synchronize(1.0).timed_out
+        asked = itertools.count()
+        assert simulator.synchronize(lambda: simulator.working() and next(asked) > 3).timed_out
     with pytest.raises(DeviceError, match="open a new one"):
         simulator.take_findings()
 
@@ -193,7 +195,7 @@ def test_forged_frames_are_tampering_and_cost_the_program_only(forged: bytes) ->
     with Simulator() as simulator:
         with simulator.client_socket() as channel:
             channel.sendall(forged)
-            assert simulator.synchronize(10)
+            assert simulator.synchronize()
             (reason,) = simulator.tampering()
             assert "another version" not in reason  # or what follows the greeting is never read
         assert simulator.allocate(4)
@@ -213,7 +215,7 @@ def test_random_questions_never_kill_the_device(
     with survivor.client_socket() as channel:
         channel.sendall(HELLO + b"".join(frame(what, "x", fields) for what, fields in questions))
         channel.shutdown(socket.SHUT_WR)
-        assert survivor.synchronize(10)
+        assert survivor.synchronize()
     assert survivor.alive
 
 

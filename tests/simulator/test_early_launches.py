@@ -102,7 +102,7 @@ def findings(library: Path, function: str, options: Options | None = None) -> tu
     with Simulator(options or Options()) as simulator:
         simulator.load(library)
         assert call(simulator, library, function) == 0
-        assert simulator.synchronize(10)
+        assert simulator.synchronize()
         assert simulator.unsupported() == ()
         return simulator.take_findings()
 
@@ -143,5 +143,5 @@ def test_other_attributes_are_named_as_unknown(library: Path) -> None:
     with Simulator() as simulator:
         simulator.load(library)
         assert call(simulator, library, "clustered") != 0
-        simulator.synchronize(10)
+        simulator.synchronize()
         assert simulator.unsupported() == ("runtime call cudaLaunchKernelExC_with_clusters_which_need_sm_90",)

@@ -30,6 +30,6 @@ def test_libraries_run_right_and_clean(function: str, options: Options, library:
     with Simulator(options) as simulator:
         simulator.load(library)
         assert call(simulator, library, function) == 0
-        assert simulator.synchronize(30)
+        assert simulator.synchronize()
         assert simulator.unsupported() == ()
         assert simulator.take_findings() == ()

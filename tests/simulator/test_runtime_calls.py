@@ -33,7 +33,7 @@ def test_honest_programs_run_right_and_clean(function: str, late: bool, runtime_
     with Simulator(Options(late_streams=late)) as simulator:
         simulator.load(runtime_library)
         assert call(simulator, runtime_library, function) == 0
-        assert simulator.synchronize(10)
+        assert simulator.synchronize()
         assert simulator.unsupported() == simulator.tampering() == ()
         assert simulator.take_findings() == ()
 
@@ -82,7 +82,7 @@ def test_misuse_gets_cudas_errors_and_findings(function: str, kinds: set[str], r
     with Simulator() as simulator:
         simulator.load(runtime_library)
         assert call(simulator, runtime_library, function) == 0
-        simulator.synchronize(10)
+        simulator.synchronize()
         assert {finding.kind for finding in simulator.take_findings()} == kinds
 
 
@@ -90,7 +90,7 @@ def test_kernel_faults_stay_until_reset(runtime_library: Path) -> None:
     with Simulator() as simulator:
         simulator.load(runtime_library)
         assert call(simulator, runtime_library, "kernel_faults_stay") == 0
-        outcome = simulator.synchronize(10)
+        outcome = simulator.synchronize()
         assert outcome.fault == "cudaErrorIllegalAddress"
         assert "scale" in outcome.message
         assert ("cudaMalloc", 700) in simulator.runtime_errors()
@@ -100,7 +100,7 @@ def test_unknown_call_is_named(runtime_library: Path) -> None:
     with Simulator() as simulator:
         simulator.load(runtime_library)
         assert call(simulator, runtime_library, "unknown_call") == 0
-        simulator.synchronize(10)
+        simulator.synchronize()
         assert simulator.unsupported() == ("runtime call cudaMallocArray",)
 
 
@@ -108,7 +108,7 @@ def test_judge_gets_what_kernels_print(runtime_library: Path) -> None:
     with Simulator() as simulator:
         simulator.load(runtime_library)
         assert call(simulator, runtime_library, "say_hello") == 0
-        simulator.synchronize(10)
+        simulator.synchronize()
         assert simulator.take_printed() == "hello from the device\n"
 
 
@@ -116,7 +116,7 @@ def test_host_access_to_device_memory_traps_with_a_finding(runtime_library: Path
     with Simulator() as simulator:
         simulator.load(runtime_library)
         assert call(simulator, runtime_library, "dereference_on_host") == -11
-        simulator.synchronize(10)
+        simulator.synchronize()
         (finding,) = simulator.take_findings()
         assert (finding.tool, finding.kind) == ("memcheck", "device_pointer_on_host")
         assert "in dereference_on_host of runtime.so" in finding.message
@@ -126,7 +126,7 @@ def test_leaks_are_reported_when_asked(runtime_library: Path) -> None:
     with Simulator(replace(Options(), leak_check=True)) as simulator:
         simulator.load(runtime_library)
         assert call(simulator, runtime_library, "graphs") == 0
-        simulator.synchronize(10)
+        simulator.synchronize()
         assert {finding.kind for finding in simulator.take_findings()} == {"leak"}
 
 

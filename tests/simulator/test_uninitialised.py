@@ -48,5 +48,5 @@ def test_padding_is_told_from_what_is_missing(function: str, kinds: list[str], l
     with Simulator() as simulator:
         simulator.load(library)
         assert call(simulator, library, function) == 0
-        assert simulator.synchronize(10)
+        assert simulator.synchronize()
         assert [finding.kind for finding in simulator.take_findings()] == kinds

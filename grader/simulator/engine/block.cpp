@@ -5,6 +5,7 @@
 
 #include "engine/checks/checks.h"
 #include "engine/execution.h"
+#include "engine/hang.h"
 
 namespace sim {
 namespace {
@@ -80,6 +81,7 @@ void release(Block& block, std::uint32_t barrier, LaunchState& launch) {
     ++s.pc;
   });
   const Mask warps = b.warps;
+  block.warps[0]->warp.worker->progressed = true;
   b = Barrier{};
   block.barriers_in_use &= ~(1u << barrier);
   synchronised(block, warps);
@@ -110,6 +112,7 @@ void after_exit(WarpState& state, Mask gone, std::uint32_t) {
   Warp& w = state.warp;
   gone &= w.live;
   w.live &= ~gone;
+  w.worker->progressed |= w.live == 0;
   w.block->live_threads -= count_lanes(gone);
   settle_collectives(state);
   for (Mask in_use = w.block->barriers_in_use; in_use; in_use &= in_use - 1) release_if_complete(*w.block, static_cast<std::uint32_t>(std::countr_zero(in_use)));
@@ -135,15 +138,8 @@ Stop run_block(Block& block, Worker& worker, std::uint64_t slice) {
       const auto total = launch.executed.load(std::memory_order_relaxed) + worker.unreported;
       if (worker.unreported > report_every) launch.executed.fetch_add(std::exchange(worker.unreported, 0), std::memory_order_relaxed);
       if (launch.stop.load(std::memory_order_relaxed)) return Stop::done;
-      if (total > launch.options.instruction_budget) {
-        const auto pc = w.splits.empty() ? 0 : w.splits[0].pc;
-        const std::string limit = std::to_string(launch.options.instruction_budget);
-        launch.report("hang", "budget", pc,
-                      "the kernel has run " + limit + " warp instructions and is still here; is there a loop that never ends, or a wait for something that never happens? " +
-                          "If it is right and only long, raise the limit: grader simulate --budget, or run_seconds_sim of the assignment");
-        launch.fail(Fault::launch_timeout, "the kernel does not end: more than " + limit + " warp instructions, at last in " + launch.where(pc), true);
-        return Stop::done;
-      }
+      if (std::exchange(worker.progressed, false)) launch.progress.store(total, std::memory_order_relaxed);
+      if (over_budget(launch, w, total)) return Stop::done;
     }
     if (!left) return Stop::done;
     if (!ran) return Stop::waiting;

@@ -38,6 +38,8 @@ class Kernel {
 
 namespace {
 
+constexpr std::uint64_t launch_cost = 1000;  // of Options::total_budget, in warp instructions
+
 struct LoadedModule {
   ptx::Module module;
   Layout layout;
@@ -64,6 +66,7 @@ struct Device::State {
   ModuleId next_module = 1;
   std::vector<LineCount> counts;
   GlobalRaces* races = nullptr;
+  std::uint64_t spent = 0, launches = 0;  // since `configure`, of Options::total_budget
   Crew crew;
 
   State(std::size_t device_bytes, int fd, std::size_t shared_bytes) : memory(device_bytes, fd, shared_bytes), races(make_global_races(memory)) {}
@@ -199,7 +202,7 @@ Footprint Device::footprint() const { return options.racecheck ? sim::footprint(
 
 Ran Device::launch(const Launch& launch) {
   const KernelCode& program = launch.kernel->program();
-  LaunchState s(program, *launch.kernel->module, launch, options, state_->memory, state_->findings);
+  LaunchState s(program, *launch.kernel->module, launch, options, state_->memory, state_->findings, *launch.kernel->layout);
   const auto& [x, y, z] = launch.block;
   s.threads_per_block = std::uint64_t{x} * y * z;
   s.blocks = std::uint64_t{launch.grid.x} * launch.grid.y * launch.grid.z;
@@ -217,7 +220,22 @@ Ran Device::launch(const Launch& launch) {
   if (launch.early && options.racecheck && may_be_too_early(program)) state_->findings.add(too_early(program));
   s.races = options.racecheck ? state_->races : nullptr;
   if (s.races) begin_launch(*s.races, s);
-  return run_launch(s, state_->crew, state_->counts);
+  state_->spent += launch_cost;
+  ++state_->launches;
+  if (options.total_budget && state_->spent > options.total_budget) {
+    const auto message = "the host has launched " + std::to_string(state_->launches) + " kernels in this call and goes on; does a loop around the launch of this one end?";
+    s.report("hang", "budget", 0, message);
+    return {Fault::launch_timeout, std::string(program.kernel) + ": " + message, {}};
+  }
+  s.spent_before = state_->spent;
+  auto ran = run_launch(s, state_->crew, state_->counts);
+  state_->spent += s.executed;
+  return ran;
+}
+
+void Device::configure(const Options& changed) {
+  options = changed;
+  state_->spent = state_->launches = 0;
 }
 
 std::vector<Finding> Device::take_findings() { return state_->findings.take(); }

@@ -19,6 +19,7 @@ namespace sim {
 
 struct SharedRaces;
 struct GlobalRaces;
+class Trail;
 
 // The registers of one call of a function, for the lanes that are in it.
 struct Frame {
@@ -100,6 +101,8 @@ struct LaunchState {
   const Options& options;
   Memory& memory;
   Findings& findings;
+  const Layout& layout;
+  std::uint64_t spent_before = 0;  // of Options::total_budget, by earlier launches
   GlobalRaces* races = nullptr;
   std::vector<std::byte> bank;  // the launch bank
   std::byte* bank_start = nullptr;
@@ -111,11 +114,12 @@ struct LaunchState {
   // Apart from what is only read, which every access needs: a line that one worker writes, the others have to fetch anew.
   alignas(128) std::atomic<std::uint64_t> next_block{0};
   alignas(128) std::atomic<std::uint64_t> executed{0};
+  std::atomic<std::uint64_t> progress{0};  // `executed` when a warp last ended or passed a barrier of its block
   alignas(128) std::mutex mutex;  // of what follows
   Ran result;
 
-  LaunchState(const KernelCode& p, const ptx::Module& m, const Launch& l, const Options& o, Memory& memory_, Findings& f)
-      : program(p), module(m), launch(l), options(o), memory(memory_), findings(f) {}
+  LaunchState(const KernelCode& p, const ptx::Module& m, const Launch& l, const Options& o, Memory& memory_, Findings& f, const Layout& variables)
+      : program(p), module(m), launch(l), options(o), memory(memory_), findings(f), layout(variables) {}
   // Blocks [first, second) of the chosen order, at most `most`, for a worker to run; none if all are taken.
   std::pair<std::uint64_t, std::uint64_t> take_blocks(std::uint64_t most);
   // The first fault counts. `stopping` ends the launch at once; otherwise only the lanes at fault end.
@@ -137,6 +141,8 @@ struct alignas(128) Worker {
   std::uint64_t clock = 0;
   std::uint64_t unreported = 0;  // of it: not in LaunchState::executed yet
   std::uint64_t spins = 0;  // accesses that may be part of a spin loop
+  bool progressed = false;  // a warp ended, or passed a barrier of its block
+  Trail* trail = nullptr;   // of a warp that is watched
 
   explicit Worker(LaunchState&);
   void run();  // takes blocks until there are none

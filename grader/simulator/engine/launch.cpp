@@ -300,6 +300,7 @@ Ran run_launch(LaunchState& s, Crew& crew, std::vector<LineCount>& counts) {
   std::vector<std::unique_ptr<Worker>> workers;
   for (std::uint64_t n = 0; n < threads; ++n) workers.push_back(std::make_unique<Worker>(s));
   crew.run(threads, [&](std::size_t n) { workers[n]->run(); });
+  for (const auto& w : workers) s.executed += w->unreported;
   if (s.options.counters) collect_counts(s, workers, counts);
   if (workspace) s.memory.release(workspace);
   s.result.nanoseconds = static_cast<std::uint64_t>(std::chrono::nanoseconds(std::chrono::steady_clock::now() - began).count());

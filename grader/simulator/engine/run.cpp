@@ -7,6 +7,7 @@
 
 #include "engine/checks/checks.h"
 #include "engine/execution.h"
+#include "engine/hang.h"
 
 namespace sim {
 namespace {
@@ -134,6 +135,7 @@ class Runner {
           break;
         case Flow::branch:
           account(start, pc + 1, mask);
+          if (m && worker_.trail) [[unlikely]] worker_.trail->jumped(w_, pc, i.target, frame->depth);
           if (m == 0) {
             start = ++pc;
           } else if (m == mask) {

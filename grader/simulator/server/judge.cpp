@@ -266,10 +266,12 @@ void Judge::configure(Reader& in) {
     *checker = in.take<std::uint8_t>() != 0;
   }
   options.instruction_budget = in.take<std::uint64_t>();
+  options.total_budget = in.take<std::uint64_t>();
+  options.progress_budget = in.take<std::uint64_t>();
   options.order = static_cast<Order>(in.take<std::uint8_t>());
   options.seed = in.take<std::uint64_t>();
   options.threads = in.take<std::uint32_t>();
-  device_.options = options;
+  device_.configure(options);
   policy_.late_streams = in.take<std::uint8_t>() != 0;
   policy_.open = in.take<std::uint8_t>() != 0;
   policy_.leak_check = in.take<std::uint8_t>() != 0;

@@ -1,0 +1,122 @@
+#include "engine/hang.h"
+
+#include <algorithm>
+#include <bit>
+#include <string>
+
+#include "engine/execution.h"
+
+namespace sim {
+namespace {
+
+constexpr unsigned rounds = 256;            // of all warps of the block, while one of them is watched
+constexpr std::uint64_t slice = 1 << 14;    // instructions of a warp in each of them
+
+bool can_run(const WarpState& w) {
+  return std::ranges::any_of(w.splits, [](const Split& s) { return s.state == Split::State::ready; });
+}
+
+std::string decimal(std::uint64_t number) {
+  std::string text = std::to_string(number);
+  for (auto at = static_cast<int>(text.size()) - 3; at > 0; at -= 3) text.insert(static_cast<std::size_t>(at), ",");
+  return text;
+}
+
+std::string name_place(const LaunchState& launch, const Trail::Look& look) {
+  if (look.space != ptx::Space::global) return "byte " + std::to_string(look.address) + " of shared memory";
+  const auto found = launch.memory.find(look.address);
+  if (!found) return "a word of global memory";
+  const auto offset = look.address - found->base;
+  for (const auto& [name, address] : launch.layout.globals) {
+    if (address == found->base) return "the variable " + std::string(name) + (offset ? " (byte " + decimal(offset) + ")" : "");
+  }
+  return "byte " + decimal(offset) + " of an array of " + decimal(found->size) + " bytes in global memory";
+}
+
+// What the loop waits for, as far as its accesses to memory tell.
+std::string purpose(const LaunchState& launch, const std::vector<Trail::Look>& looks) {
+  const auto fixed = [](const Trail::Look& look) { return !look.moves && look.instruction->may_spin; };
+  const auto lock = std::ranges::find_if(looks, [&](const auto& look) { return fixed(look) && look.writes; });
+  if (lock != looks.end()) return ", in which it tries to take a lock in " + name_place(launch, *lock) + " that no thread releases";
+  const auto flag = std::ranges::find_if(looks, fixed);
+  if (flag != looks.end()) return ", in which it waits for " + name_place(launch, *flag) + " to change, which no thread does";
+  if (looks.empty()) return ", whose end depends on nothing that another thread could change";
+  const bool still = std::ranges::none_of(looks, [](const auto& look) { return look.moves || look.writes; });
+  return still ? ", which reads " + name_place(launch, looks.front()) + " again and again, and nothing changes it" : "";
+}
+
+}  // namespace
+
+void Trail::jumped(const Warp& warp, std::uint32_t from, std::uint32_t to, std::uint32_t depth) {
+  if (&warp != warp_ || to > from) return;
+  auto& loop = loops_[{to, from}];
+  loop = {to, from, depth, loop.rounds + 1};
+}
+
+void Trail::accessed(const Warp& warp, const Instruction& i, const Access& a) {
+  if (&warp != warp_ || a.space == ptx::Space::local) return;
+  const Address address = a.address[std::countr_zero(a.mask)];
+  auto& look = looks_[i.site];
+  look.moves |= look.instruction != nullptr && look.address != address;
+  look.instruction = &i;
+  look.space = a.space;
+  look.address = address;
+  look.writes |= a.write || a.atomic;
+}
+
+const Trail::Loop* Trail::loop() const {
+  const Loop* chosen = nullptr;
+  for (const auto& [_, loop] : loops_) {
+    if (loop.rounds < 2) continue;
+    const auto outer = [&] { return loop.depth != chosen->depth ? loop.depth < chosen->depth : loop.last - loop.first > chosen->last - chosen->first; };
+    if (!chosen || outer()) chosen = &loop;
+  }
+  return chosen;
+}
+
+std::vector<Trail::Look> Trail::looks(const Loop& loop) const {
+  std::vector<Look> found;
+  for (const auto& [site, look] : looks_) {
+    if (site >= loop.first && site <= loop.last) found.push_back(look);
+  }
+  return found;
+}
+
+bool over_budget(LaunchState& launch, WarpState& state, std::uint64_t total) {
+  const auto& o = launch.options;
+  std::string used;
+  if (o.progress_budget && total - std::min(total, launch.progress.load(std::memory_order_relaxed)) > o.progress_budget) {
+    used = decimal(o.progress_budget) + " warp instructions since a warp last ended or passed a __syncthreads()";
+  } else if (total > o.instruction_budget) {
+    used = decimal(o.instruction_budget) + " warp instructions";
+  } else if (o.total_budget && launch.spent_before + total > o.total_budget) {
+    used = decimal(o.total_budget) + " warp instructions in all launches of this call";
+  } else {
+    return false;
+  }
+  Block& block = *state.warp.block;
+  WarpState* watched = &state;
+  for (auto& w : block.warps) {
+    if (!can_run(*watched)) watched = w.get();
+  }
+  Trail trail(watched->warp);
+  state.warp.worker->trail = &trail;
+  watched->warp.watched = true;
+  for (unsigned n = 0; n < rounds && !launch.stop; ++n) {
+    for (auto& w : block.warps) {
+      if (can_run(*w)) run_warp(*w, slice);
+    }
+  }
+  state.warp.worker->trail = nullptr;
+  const auto* loop = trail.loop();
+  const auto pc = loop ? loop->last : watched->splits.empty() ? 0 : watched->splits[0].pc;
+  std::string message = "the kernel has run " + used + " and does not end";
+  if (loop) {
+    message += ": warp " + std::to_string(watched->warp.number) + " of " + name_block(block) + " goes round this loop" + purpose(launch, trail.looks(*loop));
+  }
+  launch.report("hang", "budget", pc, message + "; if it is right and only long, raise the limit: grader simulate --budget, or sim_instructions of the assignment");
+  launch.fail(Fault::launch_timeout, "the kernel does not end: " + used + ", at last in " + launch.where(pc), true);
+  return true;
+}
+
+}  // namespace sim
