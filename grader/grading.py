@@ -267,8 +267,15 @@ def _judge_all(run: _Run, wanted: list[tuple[ProblemPoints, Problem]], material:
         try:
             if gpu is not None:
                 _time_pytorch(run, [problem for _, problem in wanted], checks)
-            for (entry, _), check in zip(wanted, checks, strict=True):
-                run.problems[entry.id] = pool.submit(check.result()).result()
+            for judge, check in zip(judges, checks, strict=True):
+                result = check.result()
+                if not judge.machine_failed:
+                    run.problems[judge.id] = pool.submit(result).result()
+            for index, judge in enumerate(judges):
+                if judge.machine_failed:  # perhaps because of the others, which are done now
+                    material.progress(f"{judge.id}: the machine failed, trying again")
+                    judges[index] = again = ProblemJudge(material, *wanted[index])
+                    run.problems[again.id] = pool.submit(pool.submit(again.check).result()).result()
         except BaseException:
             for check in checks:
                 check.cancel()

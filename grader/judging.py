@@ -150,6 +150,7 @@ class ProblemJudge:
         self._session: Session | TimedSession | None = None
         self._timed: tuple[Path, Memory] | None = None  # the library of a launcher that was timed
         self.id = entry.id
+        self.machine_failed = False  # in the middle of the cases
 
     def stop(self) -> None:
         """End the session that runs, if one does, and judge no further case."""
@@ -259,6 +260,7 @@ class ProblemJudge:
             if machine.checker is machine.device
             else self._run_cases(machine.checker, libraries, cases, memory)
         )
+        self.machine_failed = judged.machine_failed or checked.machine_failed
         if self._problem.libraries:  # what a model launches is counted by the simulator alone
             judged = replace(judged, cases=tuple(map(_worse, judged.cases, checked.cases)))
         elif checked is not judged:

@@ -15,9 +15,10 @@ from grader import grading, judging
 from grader.assignments.assignment import load
 from grader.bench import Bench, Machine
 from grader.build.partial import FileBuild
-from grader.devices.device import Schedule
+from grader.devices.device import Answer, Schedule, Status
 from grader.devices.gpu import Gpu
 from grader.devices.profile import ProfileError
+from grader.devices.sim import SimSession
 from grader.judge.diagnosis import NOTHING_WRITTEN
 from grader.judge.measure import Measured
 from grader.judge.pytorch import Others
@@ -132,6 +133,31 @@ def test_a_crash_in_one_problem_keeps_the_points_of_the_others(
     assert said in crashed.correctness.cases[0].message
     assert crashed.correctness.cases[-1].message.startswith("not run")
     assert [problems[name].points.earned for name in FOUR if name != "softmax_backward"] == [12, 12, 12]
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_where_the_machine_fails_a_problem_is_judged_once_more_when_the_others_are_done(
+    times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    honest, asked = SimSession.run, list[str]()
+
+    def busy(session: SimSession, call: Call) -> Answer:
+        asked.append(call.entry_point)
+        if call.entry_point == "launch_attn_softmax_bw" and asked.count(call.entry_point) <= times:
+            return Answer(Status.LOST, "the machine was too busy")
+        return honest(session, call)
+
+    monkeypatch.setattr(SimSession, "run", busy)
+    record = grade(REFERENCE, "softmax_backward", "layernorm_forward")
+    again, other = record.problems
+    assert other.verdict is Verdict.PASS
+    if times == 1:
+        assert (again.verdict, again.points.earned, record.exit_code) == (Verdict.PASS, 12, 0)
+        tried_again = asked.index("launch_attn_softmax_bw", asked.index("launch_attn_softmax_bw") + 1)
+        assert "launch_layernorm" not in asked[tried_again:]
+    else:
+        assert (again.verdict, again.points.decided, record.exit_code) == (Verdict.INFRA_ERROR, 0, 3)
+        assert {case.message for case in again.correctness.cases} == {"the machine was too busy"}
 
 
 def test_the_same_seed_gives_the_same_errors() -> None:

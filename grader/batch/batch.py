@@ -344,7 +344,7 @@ def _asked(operation: str, request: Request, seed: int, **more: object) -> dict[
 
 
 def _grade_all(running: _Run, builders: Crew | None, graders: Crew) -> bool:
-    """Grade what is to do, faults of the machine once more; return whether an interrupt ended it early."""
+    """Grade what is to do, faults of the machine twice; return whether an interrupt ended it early."""
     faulty: dict[str, Record] = {}
 
     def first(entry: Entry, record: Record) -> None:
@@ -361,7 +361,7 @@ def _grade_all(running: _Run, builders: Crew | None, graders: Crew) -> bool:
     if _grade_each(running, running.todo, builders, graders, first):
         return True
     again = [entry for entry in running.todo if entry.name in faulty]
-    if _grade_each(running, again, builders, graders, second):
+    if _grade_each(running, again, builders, graders, second, alone=True):
         return True
     for entry in again:
         if entry.name in faulty:
@@ -375,10 +375,15 @@ def _grade_each(
     builders: Crew | None,
     graders: Crew,
     take: Callable[[Entry, Record], None],
+    *,
+    alone: bool = False,
 ) -> bool:
-    """Grade each entry and ``take`` its record as it comes; return whether an interrupt ended it early."""
-    threads = len(graders) + 2 * (len(builders) if builders else 0)  # some build, some are built and wait
-    with ThreadPoolExecutor(max(1, threads)) as pool:
+    """Grade each entry and ``take`` its record as it comes; return whether an interrupt ended it early.
+
+    Each is graded ``alone``, one after the other, where the machine failed to grade several at a time.
+    """
+    some_wait = 2 * (len(builders) if builders else 0)  # some build, some are built and wait
+    with ThreadPoolExecutor(1 if alone else max(1, len(graders) + some_wait)) as pool:
         futures = {pool.submit(_grade, running, entry, builders, graders): entry for entry in entries}
         waiting = dict(futures)
         try:

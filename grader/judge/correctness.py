@@ -1,9 +1,9 @@
 """Drives the cases of one problem through a device and judges every answer against the oracle.
 
-A case passes if it passes in every order of execution that the device offers. The death of a runner costs the
-case that killed it and the remaining cases of the problem, and nothing else; where a checker saw what killed
-a kernel, it costs that case alone. After a write outside of an array comes a fresh runner: what it hit may be
-what a later call depends on.
+A case passes if it passes in every order of execution that the device offers. A case that ends its runner
+costs that case alone: the next one gets a fresh runner. Only where cases end runners again and again are the
+remaining ones not run; see ``endings.py``. After a write outside of an array comes a fresh runner, too: what
+it hit may be what a later call depends on.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from grader.devices.device import (
 from grader.devices.hints import hints, summed
 from grader.judge.comparison import changed_elements, compare
 from grader.judge.diagnosis import NOTHING_WRITTEN, diagnose
+from grader.judge.endings import Endings, counting_kinds
 from grader.problems.problem import ArrayParameter, Role, ScalarParameter
 from grader.results import BadElement, CaseResult, OutputResult, value
 from grader.scoring import ONLY_REPORTED
@@ -97,7 +98,7 @@ class Excuse:
 
     def explains(self, answers: Sequence[Answer]) -> bool:
         """Whether all that went wrong in ``answers``, and something did, is excused."""
-        kinds = [_kinds(answer) for answer in answers]
+        kinds = [counting_kinds(answer) for answer in answers]
         return any(seen & self.kinds for seen in kinds) and all(
             seen <= self.kinds | _FOLLOWING if seen else answer.usable
             for seen, answer in zip(kinds, answers, strict=True)
@@ -114,6 +115,7 @@ class Judged:
     hints: tuple[Hint, ...] = ()
     printed: str = ""
     summary: str = ""  # one line where every case says the same
+    machine_failed: bool = False  # in the middle of them, which says nothing of the submission
 
     @property
     def untrusted(self) -> tuple[str, ...]:
@@ -142,7 +144,7 @@ def judge(
         open_session: starts a runner with the library loaded.
         schedules: the orders of execution.
         memory: which pointers the entry point takes.
-        seconds: wall time after which a call counts as hung.
+        seconds: of processor time of the host code, on a GPU of device time, that a call may use.
         begin: called with each case before it runs; what it raises ends the judging.
         excuses: what is not held against the submission, by the names of cases.
     """
@@ -151,21 +153,21 @@ def judge(
     found = _Findings()
     previous: Mapping[str, NDArray[np.generic]] | None = None
     session: Session | None = None
-    ended: CaseResult | None = None
+    endings = Endings()
     right_before = False  # in this runner
     doubtful: dict[int, Case] = {}
     try:
         for case in cases:
             excuse = (excuses or {}).get(case.name)
-            if (skipped := _skipped(case, excuse, ended)) is not None:
+            if (skipped := _skipped(case, excuse, endings)) is not None:
                 results.append(skipped)
                 continue
             begin(case)
             if session is None:
                 opened = _open(case, open_session)
                 if isinstance(opened, CaseResult):
-                    ended = opened
-                    results.append(ended)
+                    endings.end_all(opened)
+                    results.append(opened)
                     continue
                 session, right_before = opened, False
             result, seen, began_right, wrong = _judge_case(
@@ -182,8 +184,7 @@ def judge(
             if not last.goes_on or any(answer.overrun for answer in seen):
                 session.close()
                 session = None
-            if not (last.goes_on or last.status is Status.UNSUPPORTED or result.waived or _explained(last)):
-                ended = result
+            endings.take(result, last)
     finally:
         if session is not None:
             session.close()
@@ -199,6 +200,7 @@ def judge(
         hints=hints(count for answer in answers for count in answer.counts),
         printed="".join(answer.printed for answer in answers),
         summary=_summary(results),
+        machine_failed=endings.machine_failed,
     )
 
 
@@ -228,36 +230,22 @@ def _noted(result: CaseResult, note: str) -> CaseResult:
     return result.model_copy(update={"diagnosis": "; ".join(filter(None, (note, result.diagnosis)))})
 
 
-def _kinds(answer: Answer) -> frozenset[str]:
-    """The kinds of findings that count; guard zones, where there are any, stand in for memcheck."""
-    seen = frozenset(finding.kind for finding in answer.findings) - ONLY_REPORTED
-    return seen | {"global_oob"} if answer.overrun else seen
-
-
 def _undefined(answer: Answer) -> str:
     """The first shuffle that took what no thread of its mask gave; "" if there is none."""
     places = [(line.file, line.line) for line in summed(answer.counts) if line.undefined_lanes]
     return _NOT_IN_MASK.format(*min(places)) if places else ""
 
 
-def _explained(answer: Answer) -> bool:
-    """Whether a checker saw, and soon, why a kernel failed: other cases may still have right numbers."""
-    return (
-        answer.status is Status.CUDA_ERROR
-        and bool(_kinds(answer))
-        and not any(finding.tool == "hang" for finding in answer.findings)
-    )
-
-
 def _waived(result: CaseResult, excuse: Excuse) -> CaseResult:
     return result.model_copy(update={"verdict": Verdict.NOT_MEASURED, "waived": excuse.reason})
 
 
-def _skipped(case: Case, excuse: Excuse | None, ended: CaseResult | None) -> CaseResult | None:
-    """The result of a case that is not run: the assignment excludes it, or an earlier one ended all."""
+def _skipped(case: Case, excuse: Excuse | None, endings: Endings) -> CaseResult | None:
+    """The result of a case that is not run: the assignment excludes it, or earlier ones ended all."""
     if excuse is not None and not excuse.kinds:
         return _waived(_failed(case, Verdict.NOT_MEASURED, ""), excuse)
-    return None if ended is None else _not_run(case, ended)
+    end = endings.of_all()
+    return None if end is None else _failed(case, end.verdict, end.message)
 
 
 def _open(case: Case, open_session: Callable[[], Session]) -> Session | CaseResult:
@@ -464,13 +452,6 @@ def _output(comparison: Comparison) -> OutputResult:
 
 def _failed(case: Case, verdict: Verdict, message: str) -> CaseResult:
     return CaseResult(name=case.name, group=case.group, verdict=verdict, message=message)
-
-
-def _not_run(case: Case, ended: CaseResult) -> CaseResult:
-    message = (
-        ended.message if ended.verdict is Verdict.INFRA_ERROR else f"not run: {ended.name} ended the runner"
-    )
-    return _failed(case, ended.verdict, message)
 
 
 def _summary(results: Sequence[CaseResult]) -> str:

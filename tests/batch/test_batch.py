@@ -351,6 +351,12 @@ def test_a_fault_of_the_machine_is_tried_again_once(
     assert graded() == ["a", "a", "b", "b", "c"]
 
 
+def test_what_failed_beside_others_is_tried_again_alone(request_: Request) -> None:
+    hand_in(request_.folder, a="crowded", b="crowded")
+    outcome = run(request_)
+    assert (outcome.graded, outcome.faults) == (2, {})
+
+
 def test_what_a_killed_batch_had_begun_to_write_is_removed(request_: Request) -> None:
     hand_in(request_.folder, a="right")
     run(request_)

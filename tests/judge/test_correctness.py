@@ -315,21 +315,59 @@ def test_every_schedule_meets_other_numbers() -> None:
     assert all(first != second for first, second in zip(seen[::2], seen[1::2], strict=True))
 
 
-@pytest.mark.parametrize(
-    "status", [Status.CRASHED, Status.EXITED, Status.TIMEOUT, Status.CUDA_ERROR, Status.LIMIT]
-)
-def test_a_death_costs_its_case_and_the_remaining_ones(status: Status) -> None:
-    def dies(call: Call) -> Answer:
-        x = call.arguments[0]
-        assert isinstance(x, ArrayArgument)
-        assert x.data is not None
-        return Answer(status, "it died") if x.data[0] == 1 else right(call)
+def content(call: Call) -> float:
+    x = call.arguments[0]
+    assert isinstance(x, ArrayArgument)
+    assert x.data is not None
+    return float(x.data[0])
 
-    judged, sessions = run(dies)
-    assert [case.verdict for case in judged.cases] == [Verdict.PASS, Verdict.FAIL, Verdict.FAIL]
+
+def numbered(count: int) -> tuple[Case, ...]:
+    return tuple(Case(f"case {number}", "all", {}, "normal", number) for number in range(count))
+
+
+ENDS = [Status.CRASHED, Status.EXITED, Status.TIMEOUT, Status.CUDA_ERROR, Status.LIMIT]
+
+
+@pytest.mark.parametrize("status", ENDS)
+def test_a_case_that_ends_the_runner_costs_itself_alone(status: Status) -> None:
+    judged, sessions = run(lambda call: Answer(status, "it died") if content(call) == 1 else right(call))
+    assert [case.verdict for case in judged.cases] == [Verdict.PASS, Verdict.FAIL, Verdict.PASS]
     assert judged.cases[1].message == "it died"
-    assert judged.cases[2].message == "not run: case 1 ended the runner"
-    assert all(session.closed for session in sessions)
+    assert [session.closed for session in sessions] == [True, True]
+    assert not judged.machine_failed
+
+
+@pytest.mark.parametrize("status", ENDS)
+def test_after_three_endings_and_no_pass_the_remaining_cases_are_not_run(status: Status) -> None:
+    judged, sessions = run(lambda _: Answer(status, "it died"), cases=numbered(5))
+    assert len(sessions) == 3
+    assert {case.verdict for case in judged.cases} == {Verdict.FAIL}
+    reason = "not run: 3 cases ended the runner (case 0, case 1, case 2)"
+    assert [case.message for case in judged.cases] == ["it died"] * 3 + [reason] * 2
+
+
+@pytest.mark.parametrize(("status", "passed"), [(Status.CRASHED, 4), (Status.TIMEOUT, 2)])
+def test_sizes_that_a_launcher_refuses_cost_themselves_but_three_that_hang_are_enough(
+    status: Status, passed: int
+) -> None:
+    dies = (1, 2, 4, 5)
+    judged, _ = run(
+        lambda call: Answer(status, "it died") if content(call) in dies else right(call), cases=numbered(8)
+    )
+    assert [case.verdict for case in judged.cases].count(Verdict.PASS) == passed
+    assert (judged.cases[7].message == "") is (status is Status.CRASHED)
+
+
+def test_a_fault_of_the_machine_ends_all_and_is_nobodys_failure() -> None:
+    judged, sessions = run(
+        lambda call: Answer(Status.LOST, "too busy") if content(call) == 1 else right(call)
+    )
+    assert judged.machine_failed
+    verdicts = [Verdict.PASS, Verdict.INFRA_ERROR, Verdict.INFRA_ERROR]
+    assert [case.verdict for case in judged.cases] == verdicts
+    assert judged.cases[2].message == "too busy"
+    assert len(sessions) == 1
 
 
 def test_what_the_simulator_does_not_know_is_no_fault_and_the_next_case_gets_a_new_session() -> None:
@@ -461,18 +499,14 @@ def test_an_excuse_for_numbers_waives_a_case_that_fails_without_a_finding() -> N
         assert [case.verdict for case in judged.cases] == [Verdict.FAIL, verdict, Verdict.FAIL]
 
 
-@pytest.mark.parametrize(("findings", "after"), [((RACE,), Verdict.PASS), ((LEAK,), Verdict.FAIL)])
-def test_a_death_that_a_checker_explains_costs_its_own_case(
-    findings: tuple[Finding, ...], after: Verdict
-) -> None:
-    judged, sessions = run(seen(*findings))
-    assert [case.verdict for case in judged.cases] == [Verdict.PASS, Verdict.FAIL, after]
-    assert len(sessions) == (2 if after is Verdict.PASS else 1)
+def test_deaths_that_a_checker_explains_never_end_the_rest() -> None:
+    def dies(*findings: Finding) -> Callable[[Call], Answer]:
+        return lambda _: Answer(Status.CUDA_ERROR, "illegal address", findings=findings)
 
-
-def test_an_endless_kernel_is_not_tried_on_the_other_cases() -> None:
-    judged, _ = run(seen(replace(RACE, tool="hang", kind="budget")))
-    assert judged.cases[2].message.startswith("not run")
+    for findings, ran in (((RACE,), 5), ((replace(RACE, tool="hang", kind="budget"),), 3), ((LEAK,), 3)):
+        judged, sessions = run(dies(*findings), cases=numbered(5))
+        assert len(sessions) == ran
+        assert sum((case.message or "").startswith("not run") for case in judged.cases) == 5 - ran
 
 
 def test_a_finding_that_another_case_shows_too_counts() -> None:
