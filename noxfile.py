@@ -107,6 +107,13 @@ def tests(session: nox.Session) -> None:
 
 
 @nox.session
+def corpus(session: nox.Session) -> None:
+    """Run the checkers on all programs that the tests take a sample of."""
+    install(session, "tests")
+    session.run("pytest", "-n", "2", "tests/simulator/test_generated.py", env={"GENERATED": "all"})
+
+
+@nox.session
 def gpu_tests(session: nox.Session) -> None:
     """Run only the tests that need a GPU."""
     install(session, "tests")
