@@ -1,9 +1,9 @@
 """Drives the cases of one problem through a device and judges every answer against the oracle.
 
-A case passes if it passes in every order of execution that the device offers. A case that ends its runner
-costs that case alone: the next one gets a fresh runner. Only where cases end runners again and again are the
-remaining ones not run; see ``endings.py``. After a write outside of an array comes a fresh runner, too: what
-it hit may be what a later call depends on.
+A case passes if it passes in every order of execution that the device offers, or in as many of them as it asks
+for. A case that ends its runner costs that case alone: the next one gets a fresh runner. Only where cases end
+runners again and again are the remaining ones not run; see ``endings.py``. After a write outside of an array
+comes a fresh runner, too: what it hit may be what a later call depends on.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def judge(
     begin: Callable[[Case], None] = lambda _case: None,
     excuses: Mapping[str, Excuse] | None = None,
 ) -> Judged:
-    """Run ``cases`` in order, each under every schedule, and compare.
+    """Run ``cases`` one after the other, each under every schedule or its first ``orders``, and compare.
 
     Args:
         problem: what the cases belong to.
@@ -311,7 +311,7 @@ def _judge_case(
         return answers[-1].usable and run(content, schedule).verdict is Verdict.PASS
 
     result = CaseResult(name=case.name, group=case.group, verdict=Verdict.PASS)
-    for number, schedule in enumerate(schedules):
+    for number, schedule in enumerate(schedules[: case.orders]):
         content = replace(case, seed=case.seed + number)
         result = run(content, schedule)
         if result.verdict is Verdict.PASS:

@@ -7,6 +7,7 @@ Layer: imports numpy and the problem's shape.
 
 from __future__ import annotations
 
+import math
 import zlib
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 
 STREAMS = "streams"
 """The case group whose arrays travel through the streams of the call."""
+
+IN_ONE_ORDER = 1 << 21
+"""From so many elements on a case is about places in arrays, which no order of execution changes."""
 
 
 def build_cases(
@@ -43,7 +47,9 @@ def build_cases(
             content = int(
                 np.random.SeedSequence((seed, zlib.crc32(name.encode()))).generate_state(1, np.uint64)[0]
             )
-            cases.append(Case(name, group, sizes, distribution, content, same_stream))
+            elements = math.prod(size for name, size in sizes.items() if not name.startswith("mask_"))
+            orders = 1 if elements >= IN_ONE_ORDER else None
+            cases.append(Case(name, group, sizes, distribution, content, same_stream, orders=orders))
     return tuple(
         replace(case, staged=True, queued=_smaller(case.sizes)) if case.group == STREAMS else case
         for case in cases

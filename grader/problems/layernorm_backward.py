@@ -79,7 +79,7 @@ def cases(seed: int) -> tuple[Case, ...]:
         (MANY, sizes(1056, 260), "normal"),
         (MANY, sizes(66, 4096), "normal"),
         (MANY, sizes(8200, 132), "normal"),
-        (MANY, sizes(65_601, 4), "normal"),
+        (MANY, sizes(1_050_011, 4), "normal"),
         (STREAMS, sizes(64, 256), "normal"),
         (STREAMS, sizes(2, 4100), "normal"),
         (STREAMS, sizes(520, 36), "normal"),
@@ -153,6 +153,7 @@ def _gradients(given: Inputs, epsilon: float) -> Mapping[str, Candidate]:
     )
     inp_grad, gamma_grad, betta_grad = (gradient.numpy() for gradient in gradients)
 
+    x, g = np.asfortranarray(x), np.asfortranarray(g)  # sums over few columns take a third of the time
     h, d = (x - mean) * root, g * gamma
     h_error = unit * ((bounds.QUOTIENT + 2) * np.abs(h) + 2 * (np.abs(x) + np.abs(mean)) * root)
     a, b = d.sum(axis=1, keepdims=True), (d * h).sum(axis=1, keepdims=True)

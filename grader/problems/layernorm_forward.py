@@ -90,7 +90,7 @@ def cases(seed: int) -> tuple[Case, ...]:
         (CONSTANT, sizes(64, 100), "constants of 1 to 16"),
         (MANY, sizes(4101, 256), "normal"),
         (MANY, sizes(66, 4096), "normal"),
-        (MANY, sizes(65_601, 4), "normal"),
+        (MANY, sizes(1_050_011, 4), "normal"),
         (MANY, sizes(4100, 68), "normal"),
         (STREAMS, sizes(33, 100), "normal"),
         (STREAMS, sizes(4, 4100), "normal"),

@@ -77,6 +77,7 @@ class Case:
     staged: bool = False  # inputs arrive through the given streams, outputs leave through them
     queued: Mapping[str, int] = field(default_factory=dict)  # sizes of a call behind a staged one: see Call
     function: str = ""  # what is called, where a problem has several functions
+    orders: int | None = None  # of execution that it runs under, from program order on; None for all
 
 
 @dataclass(frozen=True)

@@ -76,8 +76,7 @@ def cases(seed: int) -> tuple[Case, ...]:
         (MANY, sizes(1056, 300), "normal"),
         (MANY, sizes(1030, 520), "normal"),
         (MANY, sizes(8200, 40), "normal"),
-        (MANY, sizes(65_601, 3), "normal"),
-        (MANY, sizes(262_404, 1), "normal"),
+        (MANY, sizes(1_050_011, 3), "normal"),
         (STREAMS, sizes(33, 70), "normal"),
         *((STREAMS, sizes(5, length), "normal") for length in kernels),
     ]

@@ -122,6 +122,20 @@ def test_right_answers_pass_in_one_session_that_is_closed() -> None:
     assert sessions[0].closed
 
 
+def test_a_case_runs_under_as_many_orders_as_it_asks_for() -> None:
+    taken = []
+
+    def note(call: Call) -> Answer:
+        taken.append(call.schedule)
+        return right(call)
+
+    cases = tuple(replace(case, orders=orders) for case, orders in zip(CASES, (None, 1, 2), strict=True))
+    judged, _ = run(note, tuple(Schedule)[:3], cases)
+    assert [case.verdict for case in judged.cases] == [Verdict.PASS] * 3
+    first, second, third = tuple(Schedule)[:3]
+    assert taken == [first, second, third, first, first, second]
+
+
 @pytest.mark.parametrize("staged", [False, True])
 @pytest.mark.parametrize(
     ("bad", "hint"),

@@ -86,6 +86,8 @@ _DX = "dx[w] = (piece.dy[c][w] * scale[w] - mean_g - piece.x[c][w] * mean_gx) * 
 _COLUMN = "sum[w] += dy[a][w] * ((x[a][w] - mean[a]) * inverse_sigma);"
 _Y = "value[c][w] = value[c][w] * inverse_sigma * gamma[c][w] + beta[c][w];"
 _STATISTICS = "    means[row] = mean;\n    vars[row] = variance;\n"
+_FW_ROW = "const unsigned row = blockIdx.x * B::ROWS + threadIdx.x / B::GROUP;\n  const int lane = threadIdx.x % B::GROUP;\n  // A"
+_BW_ROW = "const unsigned row = blockIdx.x * B::ROWS + threadIdx.x / B::GROUP;\n  const int lane = threadIdx.x % B::GROUP;\n  const"
 _FW_MASK = "for (int w = 0; w < WIDTH; ++w) value[c][w] += added[w];"
 _FW_CALL = "  launch(inp, attn_mask, rows, rows_per_mask, from_len, to_len, mask_future, stream);"
 _BW_CALL = "  launch(out_grad, soft_inp, rows, softmax_len, stream);"
@@ -458,6 +460,29 @@ MUTANTS = (
         "rows that the block does not divide",
         HEADS,
         "were never written",
+    ),
+    Mutant(
+        "fw-blocks-along-y",
+        FW,
+        SOFTMAX,
+        "overflow",
+        "<<<blocks, B::THREADS, 0, stream>>>(inp, attn_mask, rows, per_mask, from_len, to_len, mask_future);\n    } else {",
+        "<<<dim3(1, blocks), B::THREADS, 0, stream>>>(inp, attn_mask, rows, per_mask, from_len, to_len, mask_future);\n    } else {",
+        "a grid has at most 65,535 blocks along y, here of 16 rows",
+        MANY,
+        "blocks",
+        ((_FW_ROW, _FW_ROW.replace("blockIdx.x", "(blockIdx.x + blockIdx.y)")),),
+    ),
+    _fw(
+        "row-in-20-bits",
+        "overflow",
+        _FW_ROW,
+        _FW_ROW.replace(
+            "blockIdx.x * B::ROWS + threadIdx.x / B::GROUP",
+            "(blockIdx.x * B::ROWS + threadIdx.x / B::GROUP) & 0xfffff",
+        ),
+        "rows beyond 2^20 are taken for the first ones",
+        MANY,
     ),
     _fw(
         "grid-16-bit",
@@ -840,6 +865,14 @@ MUTANTS = (
         MANY,
     ),
     _bw(
+        "block-in-16-bits",
+        "overflow",
+        _BW_ROW,
+        _BW_ROW.replace("blockIdx.x", "(blockIdx.x & 0xffff)"),
+        "blocks beyond 65,536, of 16 rows each, are taken for the first ones",
+        MANY,
+    ),
+    _bw(
         "twice",
         "in-place",
         _BW_CALL,
@@ -1124,6 +1157,15 @@ MUTANTS = (
         MEMORY_GROUP,
     ),
     _ln(
+        "row-in-20-bits",
+        "overflow",
+        "const unsigned row = blockIdx.x * (THREADS / GROUP) + threadIdx.x / GROUP;",
+        "const unsigned row = (blockIdx.x * (THREADS / GROUP) + threadIdx.x / GROUP) & 0xfffff;",
+        "rows beyond 2^20 are taken for the first ones",
+        MANY,
+        "were never written",
+    ),
+    _ln(
         "pairs-share",
         "arithmetic",
         "mean[r] *= 1.0f / PAIR_COLUMNS",
@@ -1319,6 +1361,15 @@ MUTANTS = (
         "partial sums of blocks from 16 on",
         MANY,
         "over the first 128 of every 256 rows only",
+    ),
+    _lb(
+        "row-in-20-bits",
+        "overflow",
+        "      for (int w = 0; w < 4; ++w) {\n        dgamma[c][w] += piece.dy[c][w] * piece.x[c][w];",
+        "      for (int w = 0; w < 4 && row < 1 << 20; ++w) {\n        dgamma[c][w] += piece.dy[c][w] * piece.x[c][w];",
+        "rows beyond 2^20 do not count",
+        MANY,
+        "the sum is over the first 1048576 of",
     ),
     _lb(
         "groups-forgotten",
