@@ -165,6 +165,13 @@ def killed(session: nox.Session) -> None:
 
 
 @nox.session
+def under_load(session: nox.Session) -> None:
+    """Grade a class idle and beside busy processes and compare: nox -s under_load -- [--times N]."""
+    install(session)
+    session.run("python", "tests/under_load.py", *session.posargs)
+
+
+@nox.session
 def overhead(session: nox.Session) -> None:
     """Time jobs and a submission in each sandbox: nox -s overhead."""
     install(session, "tests")

@@ -127,7 +127,7 @@ def homeworks() -> Iterator[Homework]:
 
 def _mutants() -> Iterator[Homework]:
     for mutant in MUTANTS:
-        files = {**_right(), mutant.file: mutant.text(REFERENCE)}
+        files = {**right_files(), mutant.file: mutant.text(REFERENCE)}
         verdicts = {name: "PASS" for name, one in PROBLEMS.items() if _apart(one.file, mutant.file)}
         yield Homework(mutant.id, files, {**verdicts, mutant.problem: "FAIL"})
 
@@ -143,11 +143,11 @@ def _variants() -> Iterator[Homework]:
             name: "PASS" if one.file != problem.file or f"{one.entry_point}(" in text else "FAIL"
             for name, one in PROBLEMS.items()
         }
-        yield Homework(f"{problem.id}-{path.stem}", {**_right(), problem.file: text}, verdicts)
+        yield Homework(f"{problem.id}-{path.stem}", {**right_files(), problem.file: text}, verdicts)
 
 
 def _others() -> Iterator[Homework]:
-    right = _right()
+    right = right_files()
     yield Homework("right", right, dict.fromkeys(PROBLEMS, "PASS"))
     yield Homework("damaged", archive=GARBAGE)
     yield Homework("escaping", archive=_zipped({"../../evil.cu": "int x;"}))
@@ -176,7 +176,7 @@ def _verdicts(forward: str, backward: str) -> dict[str, str]:
     return {name: softmax.get(name, "PASS") for name in PROBLEMS}
 
 
-def _right() -> dict[str, str]:
+def right_files() -> dict[str, str]:
     paths = (path for path in sorted(REFERENCE.iterdir()) if path.suffix in {".cu", ".cuh"})
     return {path.name: path.read_text() for path in paths}
 

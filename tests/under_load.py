@@ -1,0 +1,275 @@
+"""Grades a class idle and beside busy processes: verdicts and points must be equal, case by case.
+
+    nox -s under_load [-- --times N] [--busy N] [--jobs-loaded N] [--only WORD] [--out DIR] [--keep-builds]
+
+The class is the reference, every variant as a submission of its own, and 24 that are right, wrong, hang or
+crash. Each batch has a build cache of its own, empty at first, so that compilers meet the load, too.
+"""
+
+# ruff: noqa: T201 - a command prints
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from batch.make_class import ATTACKS, FILES, LAUNCHER, REFERENCE, right_files
+from mutants.table import MUTANTS
+
+from grader import results
+from grader.verdict import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from grader.results import Record
+
+    Class = Mapping[str, Mapping[str, str]]  # files by name, by submission
+
+TESTS = Path(__file__).resolve().parent
+SEED = 7
+WRONG = (
+    *("fw-no-maximum", "fw-row-in-20-bits", "bw-twice"),
+    *("ln-shared-between-reductions", "lb-missing-event", "lb-row-in-20-bits"),
+)
+KERNELS = {  # that hang
+    "endless-kernel": "__global__ void hang(volatile float* x) { while (true) x[0] += 1.0f; }",
+    "two-blocks-wait": (
+        "__device__ volatile int came[2];\n__global__ void hang(volatile float*) "
+        "{ while (came[1 - blockIdx.x] == 0) continue; came[blockIdx.x] = 1; }"
+    ),
+    "flag-that-nobody-sets": (
+        "__device__ volatile int flag;\n__global__ void hang(volatile float*) { while (flag == 0) continue; }"
+    ),
+}
+HANGING = {  # what the launcher of softmax forward does first
+    "endless-host": "for (volatile int i = 0;; i = i + 1) continue;",
+    "host-waits-for-itself": "static std::mutex held; held.lock(); held.lock();",
+    "sleep": "sleep(1000);",
+    "fork-and-wait": "if (fork() == 0) for (;;) continue; wait(nullptr);",
+}
+CRASHING = {
+    "segfault": ATTACKS["crashes"][0],
+    "exit": ATTACKS["ends its process"][0],
+    "abort": "abort();",
+    "throw-above-1000": 'if (to_len > 1000) throw std::runtime_error("too long");',
+    "flood": ATTACKS["floods its output"][0],
+    "device-assert": "fails<<<1, 32, 0, stream>>>(to_len);",
+    "out-of-bounds": "beyond<<<1, 32, 0, stream>>>(inp, (size_t)batch_size * nhead * from_len * to_len);",
+}
+BEFORE = (
+    "#include <sys/wait.h>\n#include <unistd.h>\n#include <cassert>\n#include <cstdio>\n#include <cstdlib>\n"
+    "#include <mutex>\n#include <stdexcept>\n"
+    "__global__ void fails(int keys) { assert(keys < 1000); }\n"
+    "__global__ void beyond(float* x, size_t count) { x[count + threadIdx.x] = 1.0f; }\n"
+)
+BUSY = "import os\nparent = os.getppid()\nwhile os.getppid() == parent:\n  for _ in range(10**5): pass"
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Two batches of the same class: how many cases both have, and what differs, a line each."""
+
+    submissions: int
+    cases: int
+    differing: tuple[str, ...]
+
+
+def submissions() -> Class:
+    """The class."""
+    right = right_files()
+    made = {"reference": {**right, "transformer.py": (REFERENCE / "transformer.py").read_text()}}
+    for path in sorted((TESTS / "variants").glob("*/*.cu")):
+        file = next(name for name in FILES if name.startswith(path.parent.name.partition("_")[0]))
+        made[f"{path.parent.name}-{path.stem}"] = {file: path.read_text()}
+    naive = {path.name: path.read_text() for path in (TESTS / "benchmarks" / "naive").glob("*.cu")}
+    softmax, layernorm = FILES
+    header = {name: text for name, text in right.items() if name not in FILES}
+    made |= {
+        "right-naive": naive,
+        "right-naive-softmax": {**right, softmax: naive[softmax]},
+        "right-naive-layernorm": {**right, layernorm: naive[layernorm]},
+        "right-softmax-alone": {softmax: right[softmax], **header},
+    }
+    mutants = {mutant.id: mutant for mutant in MUTANTS}
+    for name in WRONG:
+        mutant = mutants[name]
+        made[f"wrong-{name}"] = {**header, mutant.file: mutant.text(REFERENCE)}
+    for name, kernel in KERNELS.items():
+        made[f"hangs-{name}"] = {**header, **_first("hang<<<2, 1, 0, stream>>>(inp);", kernel + "\n")}
+    made |= {f"hangs-{name}": {**header, **_first(code)} for name, code in HANGING.items()}
+    made |= {f"crashes-{name}": {**header, **_first(code)} for name, code in CRASHING.items()}
+    return made
+
+
+def _first(code: str, before: str = "") -> Mapping[str, str]:
+    """The reference's softmax, whose forward launcher does ``code`` first."""
+    text = right_files()[FILES[0]]
+    edited, count = LAUNCHER.subn(lambda found: f"{found[0]} {code}", text)
+    assert count == 1
+    return {FILES[0]: BEFORE + before + edited}
+
+
+def facts(record: Record) -> dict[str, str]:
+    """What must be the same on any machine: verdicts, points, and where checkers saw something, in order."""
+    found = {"exit code": str(record.exit_code), "score": _points(record.score)}
+    for problem in record.problems:
+        found[problem.id] = f"{problem.verdict} {_points(problem.points)}"
+        for group in problem.correctness.groups:
+            found[f"{problem.id}: {group.name}"] = f"{group.verdict} {group.earned} of {group.possible}"
+        for number, case in enumerate(problem.correctness.cases):
+            found[f"{problem.id}: {number}. {case.name}"] = case.verdict
+        for check in problem.checks:
+            places = [f"{one.kind} {one.file}:{one.line}" for one in check.findings]
+            found[f"{problem.id}: {check.tool}"] = f"{check.verdict} {', '.join(places)}"
+    return found
+
+
+def _points(points: results.Points) -> str:
+    return f"{points.earned} of {points.decided} of {points.possible}"
+
+
+def differences(idle: Record, loaded: Record) -> list[str]:
+    """Each fact that differs; what one of the two lacks does."""
+    one, other = facts(idle), facts(loaded)
+    return [
+        f"{name}: {one.get(name, 'nothing')} idle, {other.get(name, 'nothing')} loaded"
+        for name in dict.fromkeys((*one, *other))
+        if one.get(name) != other.get(name)
+    ]
+
+
+def compared(idle: Mapping[str, Record], loaded: Mapping[str, Record]) -> Compared:
+    """The records of two batches, by submission."""
+    differing = [f"{name}: no record of both" for name in sorted(idle.keys() ^ loaded.keys())]
+    both = sorted(idle.keys() & loaded.keys())
+    for name in both:
+        differing += [f"{name}: {line}" for line in differences(idle[name], loaded[name])]
+    cases = sum(len(problem.correctness.cases) for name in both for problem in idle[name].problems)
+    return Compared(len(both), cases, tuple(differing))
+
+
+def unexpected(records: Mapping[str, Record]) -> list[str]:
+    """Cases of right submissions that do not pass, and wrong ones without a case that does not."""
+    found = []
+    for name, record in records.items():
+        failed = [
+            f"{name}: {problem.id}: {case.name} is {case.verdict}"
+            for problem in record.problems
+            for case in problem.correctness.cases
+            if case.verdict is not Verdict.PASS
+        ]
+        wrong = name.startswith(("wrong-", "hangs-", "crashes-"))
+        lost = failed or any(
+            Verdict.FAIL in {check.verdict for check in one.checks} for one in record.problems
+        )
+        untrusted = any(problem.verdict is Verdict.UNTRUSTED for problem in record.problems)
+        if not wrong:
+            found += failed
+        elif not lost and not untrusted:
+            found.append(f"{name}: nothing of it fails")
+    return found
+
+
+@contextmanager
+def busy(count: int) -> Iterator[None]:
+    """``count`` processes that use all the time they get; they end with this one, however it ends."""
+    with ExitStack() as running:
+        for _ in range(count):
+            process = subprocess.Popen([sys.executable, "-c", BUSY], start_new_session=True)
+            running.enter_context(process)
+            running.callback(process.kill)
+        yield
+
+
+def batch(folder: Path, out: Path, jobs: int, cache: Path) -> tuple[Mapping[str, Record], float]:
+    """The records of a batch by submission, and its wall time in seconds.
+
+    Raises:
+        SystemExit: the batch ended before all was graded.
+    """
+    command = [sys.executable, "-P", "-m", "grader", "batch", str(folder), "--out", str(out)]
+    command += ["--device", "sim", "--seed", str(SEED), "--jobs", str(jobs)]
+    began = time.monotonic()
+    process = subprocess.Popen(command, env={**os.environ, "GRADER_CACHE": str(cache)})
+    try:
+        code = process.wait()
+    except KeyboardInterrupt:  # of which it was told, too: it ends what it started
+        process.wait()
+        raise
+    if code not in {0, 3}:  # 3: a fault of the machine, which the records show
+        raise SystemExit(f"the batch ended with {code}")
+    records = {path.parent.name: results.read(path) for path in out.glob("*/result.json")}
+    return records, time.monotonic() - began
+
+
+def write(folder: Path, wanted: Class) -> None:
+    """Lay the class out, a folder each."""
+    for name, files in wanted.items():
+        (folder / name).mkdir(parents=True)
+        for file, text in files.items():
+            (folder / name / file).write_text(text)
+
+
+def table(rows: Sequence[tuple[Compared, float, float]]) -> str:
+    """A line per comparison: what was compared, what differs, and the seconds of both batches."""
+    lines = ["submissions  cases  differing  seconds idle  seconds loaded"]
+    lines += [
+        f"{one.submissions:11}  {one.cases:5}  {len(one.differing):9}  {idle:12.0f}  {loaded:14.0f}"
+        for one, idle, loaded in rows
+    ]
+    return "\n".join(lines)
+
+
+def main() -> int:
+    processors = os.cpu_count() or 1
+    parser = argparse.ArgumentParser(description="Grade a class idle and beside busy processes.")
+    parser.add_argument("--times", type=int, default=1, metavar="N", help="loaded batches, one after another")
+    parser.add_argument("--busy", type=int, default=8, metavar="N", help="busy processes per processor")
+    parser.add_argument(
+        "--jobs-loaded",
+        type=int,
+        default=4 * processors,
+        metavar="N",
+        help="gradings at a time beside them, about 1 GiB of memory each; by default four per processor",
+    )
+    parser.add_argument("--only", nargs="+", metavar="WORD", help="submissions whose name holds one of these")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="keep class and records here: a new folder")
+    parser.add_argument("--keep-builds", action="store_true", help="compile in the idle batch alone")
+    options = parser.parse_args()
+    words = options.only or [""]
+    wanted = {name: files for name, files in submissions().items() if any(word in name for word in words)}
+    if not wanted:
+        parser.error(f"no submission has {' or '.join(words)} in its name")
+    with tempfile.TemporaryDirectory() as temporary:
+        out = (options.out or Path(temporary)).absolute()
+        write(out / "class", wanted)
+        caches = [out / "builds"] * (options.times + 1)
+        if not options.keep_builds:
+            caches = [out / f"builds-{number}" for number in range(options.times + 1)]
+        idle, idle_seconds = batch(out / "class", out / "idle", processors, caches[0])
+        rows = []
+        for number in range(1, options.times + 1):
+            with busy(options.busy * processors):
+                loaded, seconds = batch(
+                    out / "class", out / f"loaded-{number}", options.jobs_loaded, caches[number]
+                )
+            rows.append((compared(idle, loaded), idle_seconds, seconds))
+            print("\n".join(rows[-1][0].differing))
+    wrong = unexpected(idle)
+    print("\n".join(wrong))
+    print(table(rows))
+    complete = all(one.submissions == len(wanted) and not one.differing for one, *_ in rows)
+    return 0 if complete and not wrong else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
