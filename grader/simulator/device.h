@@ -128,7 +128,6 @@ struct Ran {
 struct Touched {
   Address low, high;
   unsigned line;
-  bool operator<(const Touched& other) const { return low < other.low; }
 };
 struct Footprint {
   std::string kernel, file;  // the latter: of the lines

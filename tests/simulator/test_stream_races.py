@@ -106,6 +106,13 @@ FUNCTION default_stream_between() {
 }
 FUNCTION default_stream_of_others() { Streams s; s.produce(s.a); s.consume(0); return s.end(); }
 FUNCTION blocking_streams() { Streams s(cudaStreamDefault); s.produce(s.a); s.consume(s.b); return s.end(); }
+FUNCTION destroyed_before_the_default_stream() {
+  Streams s(cudaStreamDefault);
+  s.produce(s.a);
+  cudaStreamDestroy(s.a);
+  s.consume(0);
+  return s.end();
+}
 FUNCTION chunks() {
   Streams s;
   part<<<9, 256, 0, s.a>>>(s.p, 0, 2051); part<<<9, 256, 0, s.b>>>(s.p, 2051, n);
@@ -205,7 +212,14 @@ FUNCTION allocated_in_its_stream() {
 LINES = marked_lines(SOURCE)
 RIGHT = (
     *("event", "through_a_third", "both_read", "one_stream", "host_waits_for_stream", "host_waits_for_event"),
-    *("default_stream_between", "chunks", "chunks_of_bytes", "both_count", "copied_in_its_stream"),
+    *(
+        "default_stream_between",
+        "destroyed_before_the_default_stream",
+        "chunks",
+        "chunks_of_bytes",
+        "both_count",
+        "copied_in_its_stream",
+    ),
     *("graph_in_its_stream", "allocated_in_its_stream"),
 )
 WRONG = {

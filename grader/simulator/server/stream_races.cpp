@@ -13,14 +13,21 @@ constexpr std::size_t most_works = 1000, most_pieces = std::size_t{1} << 22;
 
 std::size_t pieces_of(const Footprint& f) { return f.reads.size() + f.writes.size() + f.updates.size(); }
 
+using Pieces = std::vector<Touched>;
+// The first piece from here on that does not end before this address. Mostly it is the next.
+Pieces::const_iterator skip(Pieces::const_iterator from, Pieces::const_iterator end, Address low) {
+  const auto before = [&](const Touched& piece) { return piece.high <= low; };
+  return ++from == end || !before(*from) ? from : std::partition_point(from, end, before);
+}
+
 // The first bytes that are in both.
 struct Overlap {
   Touched one, other;
 };
-std::optional<Overlap> meet(const std::vector<Touched>& some, const std::vector<Touched>& others) {
+std::optional<Overlap> meet(const Pieces& some, const Pieces& others) {
   for (auto a = some.begin(), b = others.begin(); a != some.end() && b != others.end();) {
     if (std::max(a->low, b->low) < std::min(a->high, b->high)) return Overlap{*a, *b};
-    if (a->high <= b->high) ++a; else ++b;
+    if (a->high <= b->low) a = skip(a, some.end(), b->low); else b = skip(b, others.end(), a->low);
   }
   return {};
 }
@@ -31,16 +38,16 @@ std::string name_work(const Footprint& f, const Touched& at) { return at.line ? 
 }  // namespace
 
 void StreamRaces::compare(Report& report, const Work& earlier, const Work& later) {
-  const auto found = [&](const std::vector<Touched>& before, const char* did, const std::vector<Touched>& now, const char* does) {
+  const auto found = [&](const Pieces& before, const char* did, const Pieces& now, const char* does) {
     const auto overlap = meet(before, now);
     if (!overlap) return false;
-    const auto bytes = std::min(overlap->one.high, overlap->other.high) - std::max(overlap->one.low, overlap->other.low);
+    const auto& [theirs, ours] = *overlap;
+    const auto bytes = std::min(theirs.high, ours.high) - std::max(theirs.low, ours.low);
+    const std::string here = name_stream(later.moment.stream), there = name_stream(earlier.moment.stream);
     report.finding("racecheck", "race_stream", later.touched.kernel,
-                   later.touched.kernel + " in " + name_stream(later.moment.stream) + does + std::to_string(bytes) + " bytes of global memory" +
-                       (overlap->other.line ? " (line " + std::to_string(overlap->other.line) + ")" : "") + " that " + name_work(earlier.touched, overlap->one) + " in " +
-                       (later.moment.stream == earlier.moment.stream ? "the same" : name_stream(earlier.moment.stream) == name_stream(later.moment.stream) ? "another stream" : name_stream(earlier.moment.stream)) + did +
-                       ", and nothing orders the two: record an event behind the one that must come first (cudaEventRecord), and let the other stream wait for it (cudaStreamWaitEvent)",
-                   later.touched.file, overlap->other.line);
+                   name_work(later.touched, ours) + " in " + here + does + std::to_string(bytes) + " bytes of global memory that " + name_work(earlier.touched, theirs) + " in " +
+                       (here == there ? "another stream" : there) + did + ", and nothing orders the two: record an event behind the one that must come first (cudaEventRecord), and let the other stream wait for it (cudaStreamWaitEvent)",
+                   later.touched.file, ours.line);
     return true;
   };
   const Footprint &a = earlier.touched, &b = later.touched;

@@ -62,6 +62,7 @@ StreamId Timeline::create_stream(bool blocking) {
 void Timeline::destroy_stream(StreamId id) {
   auto& gone = stream(id);
   if (canonical(id) == legacy_stream) throw UnknownHandle{};
+  if (gone.blocking) join(streams_.at(legacy_stream).past, gone.past);  // which still waits for it
   gone.destroyed = true;
   if (gone.queue.empty()) streams_.erase(id);
 }

@@ -641,6 +641,7 @@ Footprint footprint(const GlobalRaces& r) {
     piece.low += unsure;
     piece.high = std::max(piece.low, piece.high - unsure);
   }
+  std::erase_if(all.reads, [](const Touched& piece) { return piece.low == piece.high; });
   return all;
 }
 
