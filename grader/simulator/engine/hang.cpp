@@ -30,7 +30,7 @@ std::string name_place(const LaunchState& launch, const Trail::Look& look) {
   for (const auto& [name, address] : launch.layout.globals) {
     if (address == found->base) return "the variable " + std::string(name) + (offset ? " (byte " + decimal(offset) + ")" : "");
   }
-  return "byte " + decimal(offset) + " of an array of " + decimal(found->size) + " bytes in global memory";
+  return "byte " + decimal(offset) + " of an array in global memory";
 }
 
 // What the loop waits for, as far as its accesses to memory tell.
@@ -110,12 +110,12 @@ bool over_budget(LaunchState& launch, WarpState& state, std::uint64_t total) {
   state.warp.worker->trail = nullptr;
   const auto* loop = trail.loop();
   const auto pc = loop ? loop->last : watched->splits.empty() ? 0 : watched->splits[0].pc;
-  std::string message = "the kernel has run " + used + " and does not end";
-  if (loop) {
-    message += ": warp " + std::to_string(watched->warp.number) + " of " + name_block(block) + " goes round this loop" + purpose(launch, trail.looks(*loop));
-  }
+  // Without the numbers of this launch, so that other sizes give the same finding.
+  std::string message = "the kernel does not end";
+  if (loop) message += ": a warp of it goes round this loop" + purpose(launch, trail.looks(*loop));
   launch.report("hang", "budget", pc, message + "; if it is right and only long, raise the limit: grader simulate --budget, or sim_instructions of the assignment");
-  launch.fail(Fault::launch_timeout, "the kernel does not end: " + used + ", at last in " + launch.where(pc), true);
+  const auto warp = loop ? " by warp " + std::to_string(watched->warp.number) + " of " + name_block(block) : "";
+  launch.fail(Fault::launch_timeout, "the kernel does not end: " + used + ", at last in " + launch.where(pc) + warp, true);
   return true;
 }
 
