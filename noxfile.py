@@ -103,7 +103,7 @@ def verify_reference(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """Run the tests; those that need a GPU are skipped, visibly, without one."""
     install(session, "tests", "train")
-    session.run("pytest", "-n", "2", "--benchmark-disable", *session.posargs)
+    session.run("pytest", "-n", "2", "--dist", "worksteal", "--benchmark-disable", *session.posargs)
 
 
 @nox.session

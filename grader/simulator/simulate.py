@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 EXIT_FINDINGS = 86
 BUDGET = 1_000_000_000  # warp instructions of one kernel: some 10 to 30 s
+WITHOUT_PROGRESS = 5  # times less of them until one of its warps ends or passes a barrier
 _EXIT_USAGE = 2
 _EXIT_MACHINE = 3
 _EXIT_INTERRUPTED = 130
@@ -39,7 +40,8 @@ def simulate(
         argv: the program, by path or by its name on PATH, and its arguments; its input and output are ours.
         json_path: where findings and gaps go as JSON, too.
         leak_check: also report what the program did not free.
-        budget: warp instructions after which a kernel counts as hung, ``BUDGET`` if None.
+        budget: warp instructions after which a kernel counts as hung, ``BUDGET`` if None; a fifth of them if
+            none of its warps ends or passes a barrier meanwhile.
 
     Returns:
         The program's exit code (128 + n for signal n), or 86 if it is 0 and there are findings, 2 if the
@@ -54,6 +56,7 @@ def simulate(
         leak_check=leak_check,
         threads=len(os.sched_getaffinity(0)),
         instruction_budget=budget or BUDGET,
+        progress_budget=(budget or BUDGET) // WITHOUT_PROGRESS,
     )
     try:
         with Simulator(options) as simulator:
