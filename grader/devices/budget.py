@@ -15,6 +15,8 @@ from grader.devices import calls
 if TYPE_CHECKING:
     from grader.devices.device import Call
 
+_WAITING = 4  # times what a launch may run without progress, as blocks that wait for each other run meanwhile
+
 
 @dataclass(frozen=True)
 class Budget:
@@ -42,7 +44,7 @@ class Budget:
         """
         rows = (max(math.prod(shape[:-1]), *shape[-1:], 1) for shape in _shapes(call))
         needed = sum(times * self.total(one) for one, times in call.needs)
-        return self.progress(call) + self.per_row * max(rows, default=1) + needed
+        return _WAITING * self.progress(call) + self.per_row * max(rows, default=1) + needed
 
 
 BUDGET = Budget()

@@ -16,16 +16,16 @@ def call(*shapes: tuple[int, ...], needs: tuple[tuple[Call, int], ...] = ()) -> 
 def test_elements_count_for_progress_and_rows_for_the_total() -> None:
     one = call((4, 6, 8), (8,))
     assert BUDGET.progress(one) == 1000 + 10 * 192
-    assert BUDGET.total(one) == 1000 + 10 * 192 + 100 * 24
+    assert BUDGET.total(one) == 4 * (1000 + 10 * 192) + 100 * 24
 
 
 def test_the_last_axis_counts_as_rows_where_it_is_longer() -> None:
-    assert BUDGET.total(call((3, 50))) == 1000 + 10 * 150 + 100 * 50
+    assert BUDGET.total(call((3, 50))) == 4 * (1000 + 10 * 150) + 100 * 50
 
 
 def test_a_call_without_arrays_has_the_base() -> None:
     assert BUDGET.progress(call()) == 1000
-    assert BUDGET.total(call(())) == 1000 + 10 + 100
+    assert BUDGET.total(call(())) == 4 * (1000 + 10) + 100
 
 
 def test_a_null_array_counts_for_nothing() -> None:
@@ -37,4 +37,4 @@ def test_a_model_gets_what_the_calls_that_it_needs_may_run() -> None:
     needed = call((100, 100))
     model = call((2, 2), needs=((needed, 3),))
     assert BUDGET.progress(model) == BUDGET.progress(needed)
-    assert BUDGET.total(model) == BUDGET.progress(needed) + 100 * 2 + 3 * BUDGET.total(needed)
+    assert BUDGET.total(model) == 4 * BUDGET.progress(needed) + 100 * 2 + 3 * BUDGET.total(needed)
