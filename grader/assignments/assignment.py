@@ -54,7 +54,7 @@ class Limits(_Table):
     sim_instructions_per_row: int = Field(
         default=16_384,
         ge=0,
-        description="as long as warps end or pass barriers: four times these, and so many for each row",
+        description="in all, if warps end or pass barriers: four times the above, and so many for each row",
     )
     host_memory_gib: Positive = Field(
         default=2.0, description="host memory of the process that runs the kernels"

@@ -29,9 +29,9 @@ class Allowance:
     """What a runner may use until it answers.
 
     Attributes:
-        seconds: of processor time, of all its processes together. on_gpu: whether its kernels run on a GPU.
-        Waiting for them is sleep or a busy loop of the driver, as CUDA
-            likes it, so there the two count together: ``seconds`` is the device time of the call.
+        seconds: of processor time, of all its processes together.
+        on_gpu: whether its kernels run on a GPU. CUDA waits for them asleep or in a busy loop, so there the
+            two count together: ``seconds`` is the device time of the call.
     """
 
     seconds: float

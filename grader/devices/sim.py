@@ -171,9 +171,7 @@ class SimSession:
 
     def _judged(self, answer: Answer, runner: Runner, seconds: float) -> Answer:
         """The answer with what the simulator knows, which outranks what the runner said."""
-        if (
-            answer.status is not Status.TIMEOUT
-        ):  # it ran what there was, or waits for the runner that was ended
+        if answer.status is not Status.TIMEOUT:  # else the runner has been ended
             answer = self._synchronized(runner, seconds, answer.printed) or answer
         if not self._simulator.alive:
             return answer

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
+from grader.runner import witness
 from grader.sandbox import cgroup
 from grader.sandbox.sandbox import Ended, Outcome, SandboxError, Usage
 
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
 UNMAPPED = "memory in files that no process maps"
 _USAGE_BYTES = 16
-_WITNESS_HALF, _WITNESS_END = 4096, b"end\n"  # as the runner's module of that name writes it
 _POLL_SECONDS = 0.005
 _OWN_PROCESSES = 4  # what bwrap and a shell for the results take beside a job
 _GRACE_SECONDS = 15.0  # above the keeper's own patience
@@ -278,7 +278,7 @@ class Live:
             with contextlib.suppress(BrokenPipeError):  # its keeper has just ended
                 os.write(self._lifeline, b"w")
         text = self._told()
-        while not text.endswith(_WITNESS_END) and time.monotonic() < deadline:
+        while not text.endswith(witness.END) and time.monotonic() < deadline:
             if self._keeper.wait(_POLL_SECONDS):
                 break
             text = self._told()
@@ -290,7 +290,7 @@ class Live:
         with self._lock:
             if self._witness < 0:
                 return b""
-            parts = [os.pread(self._witness, _WITNESS_HALF, place) for place in (0, _WITNESS_HALF)]
+            parts = [os.pread(self._witness, witness.HALF, place) for place in (0, witness.HALF)]
         return b"".join(part.strip(b"\0") for part in parts)
 
     def wait(self, seconds: float) -> Outcome | None:

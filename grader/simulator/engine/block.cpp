@@ -14,10 +14,6 @@ constexpr std::uint64_t warp_slice = 1 << 16;
 constexpr std::uint64_t report_every = 1 << 16;  // instructions; more often, and the workers wait for each other's counting
 constexpr std::uint64_t spin_cost = 2048;  // of a block's slice: a block that waits for another should not wait for long
 
-bool has_ready(const WarpState& w) {
-  return std::any_of(w.splits.begin(), w.splits.end(), [](const Split& s) { return s.state == Split::State::ready; });
-}
-
 template <class F> void each_waiting(Block& block, std::uint32_t barrier, F f) {
   for (auto& w : block.warps) {
     for (auto& s : w->splits) {
@@ -125,7 +121,7 @@ Stop run_block(Block& block, Worker& worker, std::uint64_t slice) {
     for (const auto n : block.order) {
       WarpState& w = *block.warps[n];
       if (w.done()) continue;
-      if (!has_ready(w)) {
+      if (!w.ready()) {
         left = true;
         continue;
       }

@@ -1,6 +1,7 @@
 // A launch while it runs: blocks, warps, the splits of a warp, and the workers (threads of ours) that run blocks.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <memory>
@@ -49,6 +50,9 @@ struct WarpState {
   std::unique_ptr<std::byte[]> local_storage;  // committed by the system as it is used
   std::uint64_t turns = 0;
   bool done() const { return splits.empty(); }
+  bool ready() const {  // to run, and not waiting for others
+    return std::any_of(splits.begin(), splits.end(), [](const Split& s) { return s.state == Split::State::ready; });
+  }
 };
 
 struct Barrier {

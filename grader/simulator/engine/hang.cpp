@@ -12,10 +12,6 @@ namespace {
 constexpr unsigned rounds = 256;            // of all warps of the block, while one of them is watched
 constexpr std::uint64_t slice = 1 << 14;    // instructions of a warp in each of them
 
-bool can_run(const WarpState& w) {
-  return std::ranges::any_of(w.splits, [](const Split& s) { return s.state == Split::State::ready; });
-}
-
 std::string decimal(std::uint64_t number) {
   std::string text = std::to_string(number);
   for (auto at = static_cast<int>(text.size()) - 3; at > 0; at -= 3) text.insert(static_cast<std::size_t>(at), ",");
@@ -97,14 +93,14 @@ bool over_budget(LaunchState& launch, WarpState& state, std::uint64_t total) {
   Block& block = *state.warp.block;
   WarpState* watched = &state;
   for (auto& w : block.warps) {
-    if (!can_run(*watched)) watched = w.get();
+    if (!watched->ready()) watched = w.get();
   }
   Trail trail(watched->warp);
   state.warp.worker->trail = &trail;
   watched->warp.watched = true;
   for (unsigned n = 0; n < rounds && !launch.stop; ++n) {
     for (auto& w : block.warps) {
-      if (can_run(*w)) run_warp(*w, slice);
+      if (w->ready()) run_warp(*w, slice);
     }
   }
   state.warp.worker->trail = nullptr;
