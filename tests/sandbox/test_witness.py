@@ -87,7 +87,8 @@ def _stuck(sandbox: Sandbox, library: Path, *words: str, script: str = STUCK) ->
         os.close(memory)
     try:
         assert running.stdout.readline() == b"begun\n"
-        while running.usage().processor_seconds < 1 and running.usage().asleep_seconds < 0.2:
+        asleep = running.usage().asleep_seconds + 0.2  # behind what it slept before it began
+        while running.usage().processor_seconds < 1 and running.usage().asleep_seconds < asleep:
             time.sleep(0.02)  # it is in the call by then
         yield running
     finally:
