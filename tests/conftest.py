@@ -6,8 +6,8 @@ import signal
 
 import pytest
 
-from grader.build.toolchain import find
 from grader.devices import gpu
+from grader.languages.cuda.toolchain import find
 
 # Jobs that a shell runs in the background ignore Ctrl-C, and so would all that the tests start.
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 import docker
 from docker.errors import DockerException, ImageNotFound
 
-from grader.build.toolchain import find
+from grader.languages.cuda.toolchain import find
 from grader.sandbox.docker import knock
 
 if TYPE_CHECKING:

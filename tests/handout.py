@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from grader.devices.device import Call, Memory
-from grader.judge.correctness import arguments
+from grader.judge.correctness.calls import arguments
 from grader.problems.problem import Case, Inputs
 
 if TYPE_CHECKING:

@@ -14,34 +14,31 @@ from typing import TYPE_CHECKING, TypeVar
 
 import handout
 import torch
-from mutants.table import MUTANTS, Mutant
+from first_assignment import ASSIGNMENT, KERNELS, MUTANTS, PROBLEMS, VARIANTS, Mutant
 
-from grader.assignments.assignment import load
-from grader.build.cache import Cache
-from grader.build.compile import build, compile_limits
-from grader.build.toolchain import find as find_toolchain
 from grader.devices.device import Memory
 from grader.devices.select import select as select_device
-from grader.judge.correctness import beside, judge
-from grader.problems import load_all
+from grader.judge.correctness.cases import beside, judge
+from grader.languages.cuda.cache import Cache
+from grader.languages.cuda.compile import build, compile_limits
+from grader.languages.cuda.toolchain import find as find_toolchain
 from grader.problems.problem import MEMORY_GROUP
+from grader.records.findings import ONLY_REPORTED
+from grader.records.verdict import Verdict
 from grader.sandbox.backends import select as select_sandbox
-from grader.scoring import ONLY_REPORTED
-from grader.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from contextlib import AbstractContextManager
 
-    from grader.build.toolchain import Toolchain
-    from grader.devices.device import Answer, Call, Device, Finding, Session
-    from grader.judge.correctness import Judged
+    from grader.devices.device import Answer, Call, Device, Session
+    from grader.judge.correctness.cases import Judged
+    from grader.languages.cuda.toolchain import Toolchain
     from grader.problems.problem import Case, Inputs, Problem
+    from grader.records.findings import Finding
     from grader.sandbox.sandbox import Sandbox
 
 REFERENCE = Path(__file__).parents[1] / "reference"
-VARIANTS = Path(__file__).parent / "variants"
-ASSIGNMENT = "llm_systems_3"
 SEED = 20_240_607
 PTX_ONLY = "compute_80"  # as architecture: the sim needs no machine code, and ptxas takes half of a build
 T = TypeVar("T")
@@ -71,7 +68,7 @@ class Entry:
     @property
     def memory(self) -> Memory:
         """Which pointers the entry point takes, as the grader tells it from the source."""
-        text = self.files[load_all()[self.problem].file]
+        text = self.files[KERNELS[self.problem].file]
         return Memory.HOST if all(word in text for word in _HOST_COPY) else Memory.DEVICE
 
 
@@ -197,7 +194,7 @@ def only(entry_points: Iterable[str], keep: str, text: str) -> str:
 
 def entries() -> Iterator[Entry]:
     """The reference, the variants and the mutants."""
-    problems = load_all()
+    problems = KERNELS
     kernels = {problem.entry_point: problem for problem in problems.values()}
     sources = {path.name: path.read_text() for path in REFERENCE.iterdir() if path.suffix in {".cu", ".cuh"}}
 
@@ -238,7 +235,7 @@ class Bench:
             diagnosis=mutant.diagnosis if mutant else "",
             why=mutant.why if mutant else "",
         )  # fmt: skip
-        limits = load(ASSIGNMENT).limits
+        limits = ASSIGNMENT.rules.limits
         built = build(
             problem.file,
             {name: text.encode() for name, text in entry.files.items()},
@@ -255,7 +252,7 @@ class Bench:
             judged, seen = self._judged(problem, entry, self.device, library)
             with self.device.open(library, (problem.entry_point,)) as session:
                 passed = handout.passed(
-                    load_all()[entry.problem], session, entry.memory, limits.run_seconds_sim, SEED
+                    KERNELS[entry.problem], session, entry.memory, limits.run_seconds_sim, SEED
                 )
         checked: tuple[CaseOutcome, ...] = ()
         if self.checker is not self.device:
@@ -275,7 +272,7 @@ class Bench:
         def begin(case: Case) -> None:
             running.append(case.name)
 
-        limits = load(ASSIGNMENT).limits
+        limits = ASSIGNMENT.rules.limits
         judged = judge(
             problem,
             problem.cases(entry.seed),
@@ -360,5 +357,5 @@ def bench(kind: str, turn: AbstractContextManager[object] | None = None) -> Benc
     torch.set_num_threads(1)
     device = select_device(kind, _sandbox(), _toolchain().runtime).device
     checker = device if device.kind == "sim" else select_device("sim", _sandbox(), None).device
-    problems = {name: remembered(problem) for name, problem in load_all().items()}
+    problems = {name: remembered(problem) for name, problem in PROBLEMS.items()}
     return Bench(device, checker, turn or nullcontext(), problems)

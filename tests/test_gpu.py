@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from grader import grading
 from grader.assignments.assignment import load
-from grader.verdict import Verdict
+from grader.records.verdict import Verdict
+from grader.run import grading
 
 pytestmark = pytest.mark.gpu
 REFERENCE = Path(__file__).parents[1] / "reference"

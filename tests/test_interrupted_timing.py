@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING, Self
 
 import pytest
 
-from grader import grading
 from grader.assignments.assignment import load
-from grader.bench import Bench
 from grader.devices.device import Status
 from grader.devices.runner import RunnerError
-from grader.judge.pytorch import Others
-from grader.results import Record
-from grader.verdict import Verdict
+from grader.judge.timing.pytorch import Others
+from grader.records.record import Record
+from grader.records.verdict import Verdict
+from grader.run import grading
+from grader.run.bench import Bench
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from grader.assignments.assignment import Limits
-    from grader.bench import Machine
+    from grader.assignments.rules import Limits
+    from grader.run.bench import Machine
 
 REFERENCE = Path(__file__).parents[1] / "reference"
 PATIENCE = 60.0

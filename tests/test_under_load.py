@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 import under_load
 from batch import fake_worker
+from first_assignment import VARIANTS
 
-from grader.results import CheckResult, FindingRecord, Record
-from grader.verdict import Verdict
+from grader.records.record import CheckResult, FindingRecord, Record
+from grader.records.verdict import Verdict
 
 TESTS = Path(under_load.__file__).parent
 
@@ -102,7 +103,7 @@ def test_right_ones_must_pass_and_others_must_not_even_if_both_batches_agree() -
 
 def test_the_class_holds_the_reference_every_variant_and_24_of_all_kinds() -> None:
     made = under_load.submissions()
-    variants = {f"{path.parent.name}-{path.stem}" for path in (TESTS / "variants").glob("*/*.cu")}
+    variants = {f"{path.parent.name}-{path.stem}" for path in VARIANTS.glob("*/*.cu")}
     kinds = [name.partition("-")[0] for name in made.keys() - variants - {"reference"}]
     assert variants < made.keys()
     assert len(kinds) == 24

@@ -22,15 +22,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from batch.make_class import ATTACKS, FILES, LAUNCHER, REFERENCE, right_files
-from mutants.table import MUTANTS
+from first_assignment import MUTANTS, VARIANTS
 
-from grader import results
-from grader.verdict import Verdict
+from grader.records import record as results
+from grader.records.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from grader.results import Record
+    from grader.records.record import Record
 
     Class = Mapping[str, Mapping[str, str]]  # files by name, by submission
 
@@ -87,7 +87,7 @@ def submissions() -> Class:
     """The class."""
     right = right_files()
     made = {"reference": {**right, "transformer.py": (REFERENCE / "transformer.py").read_text()}}
-    for path in sorted((TESTS / "variants").glob("*/*.cu")):
+    for path in sorted(VARIANTS.glob("*/*.cu")):
         file = next(name for name in FILES if name.startswith(path.parent.name.partition("_")[0]))
         made[f"{path.parent.name}-{path.stem}"] = {file: path.read_text()}
     naive = {path.name: path.read_text() for path in (TESTS / "benchmarks" / "naive").glob("*.cu")}

@@ -1,1 +1,1 @@
-"""Assignments: which problems, how many points, which targets and limits. One TOML file each."""
+"""Assignments: folders with problems, points, targets and limits; loaded by id or path and checked."""

@@ -10,14 +10,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from grader.assignments.assignment import AssignmentError, nearest
-from grader.problems import load_all
+from grader.assignments.assignment import FILE
+from grader.assignments.modules import defined
+from grader.assignments.rules import AssignmentError, nearest
 from grader.problems.problem import MEMORY_GROUP
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-    from grader.assignments.assignment import Assignment, Waiver
+    from grader.assignments.assignment import Assignment
+    from grader.assignments.rules import Waiver
     from grader.problems.problem import Problem
 
 
@@ -27,19 +29,18 @@ def check(assignment: Assignment) -> None:
     Raises:
         AssignmentError: it has one; the message says all of them, each with the nearest valid name.
     """
-    known = load_all()
-    faults = list(
-        _unknown("graded problem", [entry.id for entry in assignment.problems if entry.graded], known)
-    )
-    graded = [known[entry.id] for entry in assignment.problems if entry.id in known]
+    known, rules = assignment.problems, assignment.rules
+    wanted = [entry.id for entry in rules.problems if entry.graded and entry.id not in known]
+    faults = list(_unknown("graded problem", wanted, defined(assignment.modules)))
+    graded = [known[entry.id] for entry in rules.problems if entry.id in known]
     groups = {name: None for problem in graded for name in (*problem.groups, MEMORY_GROUP)}
     if graded:
-        faults += _unknown("case group", assignment.group_points, groups)
-    for waiver in assignment.waivers:
+        faults += _unknown("case group", rules.group_points, groups)
+    for waiver in rules.waivers:
         if waiver.problem in known:
             faults += _unknown_conditions(waiver, known[waiver.problem])
     if faults:
-        raise AssignmentError(f"{assignment.id}.toml: {'; '.join(faults)}")
+        raise AssignmentError(f"{assignment.folder / FILE}: {'; '.join(faults)}")
 
 
 def _unknown(what: str, names: Collection[str], valid: Collection[str]) -> Iterator[str]:

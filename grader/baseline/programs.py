@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grader.build.compile import BuildError, build_all, compile_limits
+from grader.languages.cuda.compile import BuildError, build_all, compile_limits
 
 if TYPE_CHECKING:
-    from grader.build.cache import Cache
-    from grader.build.toolchain import Toolchain
+    from grader.languages.cuda.cache import Cache
+    from grader.languages.cuda.toolchain import Toolchain
     from grader.sandbox.sandbox import Sandbox
 
 FUNCTIONS = {

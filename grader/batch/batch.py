@@ -17,18 +17,19 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from grader import leftovers
 from grader.batch.crew import WORKER, Crew, EndedError, NobodyLeftError, Place, Worker
-from grader.batch.discovery import Discovery, Entry, discover
 from grader.batch.records import Device, Records, Wish, class_seed, fault, finished
-from grader.exit_codes import ExitCode
-from grader.grading import grader_info
-from grader.judging import without_cases
+from grader.processes import leftovers
+from grader.records.errors import MachineError
+from grader.records.exit_codes import ExitCode
+from grader.records.record import Record, SubmissionInfo
+from grader.records.verdict import Verdict
 from grader.reports.escaping import plain
 from grader.reports.folder import RECORD
-from grader.results import Record, SubmissionInfo
-from grader.scoring import total
-from grader.verdict import Verdict
+from grader.run.grading import grader_info
+from grader.run.judging import without_cases
+from grader.run.scoring import total
+from grader.submissions.discovery import Discovery, Entry, discover
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -42,10 +43,6 @@ SHOWN_NAMES = 5
 
 class FolderError(Exception):
     """There is nothing to grade, or no place for the results; the message says what to name instead."""
-
-
-class MachineError(Exception):
-    """This machine cannot grade; the message says what is missing."""
 
 
 @dataclass(frozen=True)
@@ -334,7 +331,7 @@ def _gpus(count: int) -> list[str]:
 def _asked(operation: str, request: Request, seed: int, **more: object) -> dict[str, Any]:
     return {
         "operation": operation,
-        "assignment": request.assignment.id,
+        "assignment": str(request.assignment.folder),
         "device": request.device,
         "sandbox": request.sandbox,
         "memory": request.memory,
@@ -489,7 +486,7 @@ def _faulty(error: str, entry: Entry, running: _Run, begun: datetime) -> Record:
     assignment = running.request.assignment
     problems = [
         without_cases(assignment, problem.id, Verdict.INFRA_ERROR, error.partition("\n")[0])
-        for problem in assignment.problems
+        for problem in assignment.rules.problems
     ]
     return Record(
         grader=grader_info(assignment),

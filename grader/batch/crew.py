@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from grader import leftovers
+from grader.processes import leftovers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -17,21 +17,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grader import leftovers
-from grader.exit_codes import ExitCode
-from grader.grading import grader_info
+from grader.processes import leftovers
+from grader.records.exit_codes import ExitCode
+from grader.records.record import SEED_BITS, Record, RecordError, read, write, write_text
+from grader.records.verdict import Verdict
 from grader.reports.folder import GRADEBOOK, INDEX, RECORD, REPORT, write_pages
 from grader.reports.gradebook import gradebook
-from grader.results import SEED_BITS, Record, RecordError, read, write, write_text
-from grader.submission import SubmissionError, UsageError, collect
-from grader.verdict import Verdict
+from grader.run.grading import grader_info
+from grader.submissions.submission import SubmissionError, UnreadableError, collect
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
     from datetime import datetime
 
     from grader.assignments.assignment import Assignment
-    from grader.batch.discovery import Entry
+    from grader.submissions.discovery import Entry
 
 _SEED = ".seed"
 _LOCK = ".lock"
@@ -75,7 +75,7 @@ class Wish:
             and record.grader == grader_info(self.assignment)
             and record.assignment == self.assignment.id
             and [problem.id for problem in record.problems]
-            == [problem.id for problem in self.assignment.problems]
+            == [problem.id for problem in self.assignment.rules.problems]
             and (device is None or Device(device.kind, device.name, device.compiler) == self.device)
             and (record.sandbox is None or self.sandbox in {"auto", record.sandbox.backend})
             and self.seed in {None, record.seed}
@@ -247,5 +247,5 @@ def _content(entry: Entry, wanted: Collection[str]) -> tuple[str, str | None] | 
             return submission.sha256, None
     except SubmissionError as error:
         return "", str(error)
-    except (OSError, UsageError):
+    except (OSError, UnreadableError):
         return None  # grading it tells why

@@ -16,16 +16,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grader.batch.batch import MachineError, Outcome, Request, Step, choose, find, outcome
+from grader.batch.batch import Outcome, Request, Step, choose, find, outcome
 from grader.batch.records import Records, class_seed, finished, storing
-from grader.grading import graded_files
+from grader.records.errors import MachineError
+from grader.records.record import write_text
 from grader.reports.folder import RECORD
-from grader.results import write_text
+from grader.run.grading import graded_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from grader.batch.discovery import Entry
+    from grader.submissions.discovery import Entry
 
 INSTALL = "python -m pip install 'kernel-grader[slurm]'"
 SUBMISSIONS = 3  # of a shard that dies each time
@@ -130,7 +131,7 @@ def command(request: Request, cluster: Cluster, number: int) -> list[str]:
     device = "gpu" if request.device == "auto" else request.device
     options = {
         "out": request.out.resolve(),
-        "assignment": request.assignment.id,
+        "assignment": request.assignment.folder,
         "device": device,
         "sandbox": request.sandbox,
         "memory": request.memory,

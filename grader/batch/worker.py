@@ -21,16 +21,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import torch
 from pydantic import TypeAdapter
 
-from grader import grading
 from grader.assignments.assignment import load
-from grader.bench import Bench
-from grader.build.compile import BuildError
-from grader.build.toolchain import ToolchainError
-from grader.devices.device import DeviceError
-from grader.exit_codes import ExitCode
+from grader.records.errors import MachineError
+from grader.records.exit_codes import ExitCode
+from grader.run import grading
+from grader.run.bench import Bench
 from grader.sandbox.process import ProcessSandbox
-from grader.sandbox.sandbox import SandboxError
-from grader.submission import SubmissionError, UsageError
+from grader.submissions.submission import SubmissionError
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -87,7 +84,7 @@ def answer(asked: dict[str, Any], bench: Bench) -> dict[str, Any]:
     request = grading.Request(
         path=Path(asked["path"]),
         assignment=assignment,
-        problems=tuple(problem.id for problem in assignment.problems),
+        problems=tuple(entry.id for entry in assignment.rules.problems),
         device=asked["device"],
         sandbox=asked["sandbox"],
         memory=asked["memory"],
@@ -102,8 +99,8 @@ def _look(asked: dict[str, Any], bench: Bench) -> dict[str, Any]:
     files = grading.graded_files(assignment)
     try:
         with bench.turn:
-            machine = bench.machine(asked["device"], asked["sandbox"], assignment.limits, again=True)
-    except (ToolchainError, SandboxError, BuildError, DeviceError) as error:
+            machine = bench.machine(asked["device"], asked["sandbox"], assignment.rules.limits, again=True)
+    except MachineError as error:
         return {"files": files, "error": str(error)}
     if asked["sandbox"] == "auto" and machine.sandbox.name == ProcessSandbox.name:
         return {"files": files, "error": UNWALLED}
@@ -115,9 +112,9 @@ def _build(request: grading.Request, bench: Bench) -> dict[str, Any]:
     """What was ``built``; nothing where grading will meet the reason, and say it."""
     try:
         with bench.turn:
-            bench.machine(request.device, request.sandbox, request.assignment.limits)
+            bench.machine(request.device, request.sandbox, request.assignment.rules.limits)
         built = grading.build_ahead(request, bench)
-    except (SubmissionError, UsageError, ToolchainError, SandboxError, BuildError, DeviceError, OSError):
+    except (SubmissionError, MachineError, OSError):
         built = None
     return {"built": None if built is None else _BUILT.dump_python(built, mode="json")}
 

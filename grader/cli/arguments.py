@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
-from grader.assignments.assignment import AssignmentError, load
-from grader.exit_codes import ExitCode
-from grader.interrupts import importing
+from grader.assignments.assignment import default, load
+from grader.assignments.marker import named
+from grader.assignments.rules import AssignmentError
+from grader.processes.interrupts import importing
+from grader.records.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from grader.assignments.assignment import Assignment
-
-DEFAULT_ASSIGNMENT = "llm_systems_3"
 
 
 class FaultError(click.ClickException):
@@ -35,24 +35,27 @@ def check_folders(*files: Path | None) -> None:
             raise FaultError(f"{file.parent} is no folder. Name a file in one that is.", ExitCode.USAGE)
 
 
-def load_assignment(assignment: str, problem_ids: tuple[str, ...]) -> Assignment:
-    """The assignment, if it has all of these problems."""
+def load_assignment(assignment: str | None, submission: Path | None = None) -> Assignment:
+    """The assignment that is asked for, else the one that ``submission`` is for, else the default one."""
     try:
-        chosen = load(assignment)
-        for problem_id in problem_ids:
-            chosen.problem(problem_id)
+        if assignment is not None:
+            return load(assignment)
+        return (None if submission is None else named(submission)) or load(default())
     except AssignmentError as error:
         raise FaultError(str(error), ExitCode.USAGE) from error
-    return chosen
 
 
-def checked_assignment(assignment: str, problem_ids: tuple[str, ...]) -> Assignment:
-    """The assignment, if all that it names can be graded."""
+def checked_assignment(
+    assignment: str | None, problem_ids: tuple[str, ...] = (), submission: Path | None = None
+) -> Assignment:
+    """The same, if it has all of these problems, and all that it names can be graded."""
     with importing():
         from grader.assignments.names import check  # noqa: PLC0415 - PyTorch takes seconds
 
-    chosen = load_assignment(assignment, problem_ids)
+    chosen = load_assignment(assignment, submission)
     try:
+        for problem_id in problem_ids:
+            chosen.rules.problem(problem_id)
         check(chosen)
     except AssignmentError as error:
         raise FaultError(str(error), ExitCode.USAGE) from error

@@ -10,8 +10,9 @@ import click
 
 from grader.cli import options
 from grader.cli.arguments import FaultError, checked_assignment, given_options, refuse
-from grader.exit_codes import ExitCode
-from grader.interrupts import importing
+from grader.processes.interrupts import importing
+from grader.records.errors import MachineError
+from grader.records.exit_codes import ExitCode
 
 SHOWN_IGNORED = 10
 _OF_SLURM = {"partition", "account", "minutes", "slurm_options"}
@@ -96,7 +97,7 @@ def batch(
     account: str | None,
     minutes: int,
     slurm_options: dict[str, str],
-    assignment: str,
+    assignment: str | None,
     device: str,
     sandbox: str,
     memory: str,
@@ -120,7 +121,7 @@ def batch(
     request = batches.Request(
         folder=folder,
         out=out,
-        assignment=checked_assignment(assignment, ()),
+        assignment=checked_assignment(assignment),
         device=device,
         sandbox=sandbox,
         memory=memory,
@@ -142,7 +143,7 @@ def batch(
                 outcome = clusters.run(request, cluster, show)
     except batches.FolderError as error:
         raise FaultError(str(error), ExitCode.USAGE) from error
-    except (batches.MachineError, StorageError) as error:
+    except (MachineError, StorageError) as error:
         raise FaultError(str(error), ExitCode.MACHINE_FAULT) from error
     if outcome.ignored:
         more = ", ..." if len(outcome.ignored) > SHOWN_IGNORED else ""

@@ -8,8 +8,8 @@ import click
 
 from grader.cli.arguments import write_json
 from grader.cli.options import FILE
-from grader.exit_codes import ExitCode
-from grader.interrupts import importing
+from grader.processes.interrupts import importing
+from grader.records.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def doctor(json_path: Path | None) -> int:
     """Say what this machine can do, what is missing, and the command that installs it."""
     with importing():
-        from grader import doctor as examination  # noqa: PLC0415 - probes load what other commands need not
+        from grader.run import doctor as examination  # noqa: PLC0415 - probes load what other commands need not
 
     diagnosis = examination.examine()
     if json_path is None:

@@ -15,11 +15,11 @@ from rich.console import Console
 from grader.cli import options
 from grader.cli.arguments import FaultError, check_folders, checked_assignment
 from grader.cli.options import FILE
-from grader.exit_codes import ExitCode
-from grader.interrupts import importing
-from grader.results import SEED_BITS, RecordError, write_text
-from grader.results import write as write_record
-from grader.submission import SOURCES
+from grader.processes.interrupts import importing
+from grader.records.exit_codes import ExitCode
+from grader.records.record import SEED_BITS, RecordError, write_text
+from grader.records.record import write as write_record
+from grader.submissions.submission import SOURCES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 @click.option("--quiet", is_flag=True, help="Print the last line alone.")
 def grade(
     path: Path,
-    assignment: str,
+    assignment: str | None,
     problems: tuple[str, ...],
     device: str,
     sandbox: str,
@@ -65,9 +65,9 @@ def grade(
 ) -> int:
     """Grade one submission: a folder or a .zip file."""
     with importing():
-        from grader import grading  # noqa: PLC0415 - PyTorch takes seconds that other commands need not wait
         from grader.reports import console, github, gradescope, junit, pages  # noqa: PLC0415
         from grader.reports.views import view  # noqa: PLC0415
+        from grader.run import grading  # noqa: PLC0415 - PyTorch takes seconds that other commands need not wait
 
     if not path.exists():
         raise FaultError(f"{path} does not exist. Name the folder or .zip file to grade.", ExitCode.USAGE)
@@ -76,12 +76,12 @@ def grade(
             f"{path} is a single file. Name the folder that holds it: grader grade {path.parent}",
             ExitCode.USAGE,
         )
-    chosen = checked_assignment(assignment, problems)
+    chosen = checked_assignment(assignment, problems, path)
     check_folders(json_path, html_path, junit_path, gradescope_path)
     request = grading.Request(
         path=path,
         assignment=chosen,
-        problems=tuple(dict.fromkeys(problems)) or tuple(problem.id for problem in chosen.problems),
+        problems=tuple(dict.fromkeys(problems)) or tuple(entry.id for entry in chosen.rules.problems),
         device=device,
         sandbox=sandbox,
         memory=memory,

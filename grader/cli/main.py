@@ -19,7 +19,7 @@ from grader.cli.problems import problems
 from grader.cli.report import report
 from grader.cli.simulate import simulate
 from grader.cli.standard_streams import open_standard_streams
-from grader.exit_codes import ExitCode
+from grader.records.exit_codes import ExitCode
 
 _UNREACHABLE = {errno.EACCES, errno.ENAMETOOLONG}  # why a path that was named cannot even be looked at
 

@@ -7,17 +7,24 @@ from pathlib import Path
 
 import click
 
-from grader import template
-from grader.cli.arguments import FaultError
-from grader.exit_codes import ExitCode
+from grader.assignments import marker
+from grader.cli import options
+from grader.cli.arguments import FaultError, load_assignment
+from grader.records.exit_codes import ExitCode
+
+HANDOUTS = ("ASSIGNMENT.md", "HANDOUT.md", "README.md")  # what a template may call its text
+CLUTTER = ("__pycache__", "build", ".*")  # left by working in the template
 
 
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path))
-def new(folder: Path) -> int:
-    """Copy the student template to a new FOLDER."""
+@options.assignment
+def new(folder: Path, assignment: str | None) -> int:
+    """Copy the student template of an assignment to a new FOLDER."""
+    chosen = load_assignment(assignment)
     try:
-        shutil.copytree(template.folder(), folder)
+        shutil.copytree(chosen.template, folder, ignore=shutil.ignore_patterns(*CLUTTER))
+        marker.write(folder, chosen)
     except FileExistsError as error:
         raise FaultError(f"{folder} is there already. Name a folder that is not.", ExitCode.USAGE) from error
     except shutil.Error as error:  # a list of what could not be copied into the new folder
@@ -26,5 +33,7 @@ def new(folder: Path) -> int:
         raise FaultError(f"{folder} cannot be written: {reason}.", ExitCode.MACHINE_FAULT) from error
     except OSError as error:
         raise FaultError(f"{folder} cannot be written: {error.strerror}.", ExitCode.USAGE) from error
-    click.echo(f"Read {folder / 'ASSIGNMENT.md'}, write your kernels, then: grader grade {folder}")
+    handout = next((name for name in HANDOUTS if (folder / name).is_file()), None)
+    read = f"Read {folder / handout}, write" if handout else "Write"
+    click.echo(f"{read} your kernels, then: grader grade {folder}")
     return ExitCode.OK

@@ -6,15 +6,16 @@ from pathlib import Path
 
 import click
 
-from grader.cli.arguments import DEFAULT_ASSIGNMENT
-from grader.results import SEED_BITS
+from grader.records.record import SEED_BITS
 
 FILE = click.Path(path_type=Path, dir_okay=False)
 FOLDER = click.Path(path_type=Path, file_okay=False)
 INPUT = click.Path(path_type=Path, dir_okay=False, exists=True)
 
 assignment = click.option(
-    "--assignment", default=DEFAULT_ASSIGNMENT, show_default=True, help="Which assignment."
+    "--assignment",
+    metavar="ID|FOLDER",
+    help="An installed assignment, or the folder of one, whose code is run as the grader's own.",
 )
 device = click.option(
     "--device", type=click.Choice(["auto", "gpu", "sim"]), default="auto", show_default=True

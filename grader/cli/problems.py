@@ -8,10 +8,11 @@ import click
 from rich.console import Console
 from rich.table import Column, Table
 
+from grader.assignments.assignment import available
 from grader.cli import options
-from grader.cli.arguments import DEFAULT_ASSIGNMENT, checked_assignment, load_assignment, write_json
+from grader.cli.arguments import checked_assignment, load_assignment, write_json
 from grader.cli.options import FILE
-from grader.exit_codes import ExitCode
+from grader.records.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,19 +21,16 @@ if TYPE_CHECKING:
 @click.command()
 @options.assignment
 @click.option("--json", "json_path", type=FILE, metavar="FILE", help="Write them to FILE instead.")
-def problems(assignment: str, json_path: Path | None) -> int:
+def problems(assignment: str | None, json_path: Path | None) -> int:
     """List the problems of an assignment with points and targets."""
-    # Tests check the names of the default one, which students list and need not wait for PyTorch to see.
-    chosen = (
-        load_assignment(assignment, ())
-        if assignment == DEFAULT_ASSIGNMENT
-        else checked_assignment(assignment, ())
-    )
+    # Tests check the names of installed ones, which students list and need not wait for PyTorch to see.
+    installed = assignment is None or assignment in available()
+    chosen = load_assignment(assignment) if installed else checked_assignment(assignment)
     if json_path is not None:
-        return write_json(chosen.model_dump(), json_path)
+        return write_json(chosen.rules.model_dump(), json_path)
     names = ("title", "correctness", "performance", "target")
     table = Table(Column("problem", no_wrap=True), *names, title=chosen.title, box=None)
-    for problem in chosen.problems:
+    for problem in chosen.rules.problems:
         host = "" if problem.host_target is None else f", host {problem.host_target:g}x"
         table.add_row(
             problem.id,

@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING
 
 import click
 
-from grader.assignments.assignment import AssignmentError, load
+from grader.assignments.assignment import available, load
 from grader.cli import options
-from grader.cli.arguments import FaultError, check_folders, given_options, refuse
+from grader.cli.arguments import FaultError, check_folders, given_options, load_assignment, refuse
 from grader.cli.options import FILE, FOLDER, INPUT
-from grader.exit_codes import ExitCode
-from grader.interrupts import importing
-from grader.judge.appeal import appeals
+from grader.judge.timing.appeal import appeals
+from grader.processes.interrupts import importing
+from grader.records.exit_codes import ExitCode
+from grader.records.record import RecordError
 from grader.reports.escaping import line
-from grader.results import RecordError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from grader.results import Record
+    from grader.records.record import Record
 
 
 @click.command()
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 @click.option("--submissions", type=FOLDER, metavar="FOLDER", help="What was graded, for --jplag.")
 @click.option("--appeal", is_flag=True, help="Only decide the speeds again, from the raw times.")
 @options.staff
+@options.assignment
 def report(
     path: Path,
     html: Path | None,
@@ -56,6 +57,7 @@ def report(
     submissions: Path | None,
     appeal: bool,
     staff: bool,
+    assignment: str | None,
 ) -> int:
     """Make reports again from the records in DIR, or from one record, and run nothing.
 
@@ -87,7 +89,7 @@ def report(
     asked = reports.Request(
         records,
         place=path,
-        title=_title(next(iter(records.values())).assignment),
+        title=_title(assignment, next(iter(records.values())).assignment),
         damaged=damaged,
         staff=staff,
         html=html,
@@ -129,9 +131,11 @@ def _appeal(records: Mapping[str, Record]) -> None:
         )
 
 
-def _title(assignment: str) -> str:
-    """What an assignment is called; a record may be of one that this grader does not have."""
-    try:
-        return load(assignment).title
-    except AssignmentError:
-        return assignment
+def _title(asked: str | None, recorded: str) -> str:
+    """What an assignment is called: the one that is ``asked`` for, or the installed one of the records.
+
+    Records may be of one that this grader does not have.
+    """
+    if asked is not None:
+        return load_assignment(asked).title
+    return load(recorded).title if recorded in available() else recorded

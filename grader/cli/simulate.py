@@ -8,8 +8,8 @@ import click
 
 from grader.cli.arguments import FaultError, check_folders
 from grader.cli.options import FILE
-from grader.exit_codes import ExitCode
-from grader.interrupts import importing
+from grader.processes.interrupts import importing
+from grader.records.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def simulate(program: tuple[str, ...], json_path: Path | None, leak_check: bool, budget: int | None) -> int:
     """Run a PROGRAM built by nvcc with -cudart shared on the simulator and print what its checks find."""
     with importing():
-        from grader.devices.device import DeviceError  # noqa: PLC0415
+        from grader.records.errors import DeviceError  # noqa: PLC0415
         from grader.simulator.simulate import simulate as run  # noqa: PLC0415
 
     check_folders(json_path)

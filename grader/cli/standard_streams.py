@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING, TextIO
 
 from grader.cli.arguments import FaultError
-from grader.exit_codes import ExitCode
+from grader.records.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer

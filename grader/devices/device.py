@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from grader.records.findings import Finding, LineCount
+
 
 class Schedule(StrEnum):
     """In which of the orders that CUDA allows the sim executes; a GPU has its own, and calls again."""
@@ -104,35 +106,18 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Finding:
-    """What a checker saw, once per place. Names of tools and kinds stand in ``docs/findings.md``."""
+class ModelProgram:
+    """A PyTorch file of a submission, and what the runner calls it with.
 
-    tool: str
-    kind: str
-    kernel: str
-    file: str
-    line: int  # 0 where no line is known
-    message: str
+    Attributes:
+        file: the student's.
+        harness: the assignment's, which calls it; see ``grader/runner/model.py``.
+        given: modules that the file imports, as the template has them.
+    """
 
-
-@dataclass(frozen=True)
-class LineCount:
-    """What one source line asked of the memory system, summed over launches."""
-
-    kernel: str
-    file: str
-    line: int
-    instructions: int  # of warps
-    lanes: int
-    global_requests: int
-    global_sectors: int
-    minimal_sectors: int
-    global_bytes: int
-    shared_requests: int
-    shared_wavefronts: int
-    minimal_wavefronts: int
-    barriers: int
-    undefined_lanes: int  # that a shuffle gave what no lane of its mask has
+    file: Path
+    harness: Path
+    given: tuple[Path, ...]
 
 
 @dataclass(frozen=True)
@@ -201,10 +186,12 @@ class Device(Protocol):
             DeviceError: the machine failed.
         """
 
-    def open_model(self, model: Path, libraries: Mapping[Path, tuple[str, ...]], memory: Memory) -> Session:
-        """Start a runner with PyTorch for the file ``model``, whose kernels are in ``libraries``.
+    def open_model(
+        self, program: ModelProgram, libraries: Mapping[Path, tuple[str, ...]], memory: Memory
+    ) -> Session:
+        """Start a runner with PyTorch for ``program``, whose kernels are in ``libraries``.
 
-        A call then names a function of ``grader/runner/model.py`` and holds its arrays and scalars.
+        A call then names a function of the program's harness and holds its arrays and scalars.
 
         Raises:
             LoadError: a library cannot be loaded or lacks an entry point: a fault of the submission.
@@ -214,7 +201,3 @@ class Device(Protocol):
 
 class LoadError(Exception):
     """The student's library cannot be loaded."""
-
-
-class DeviceError(Exception):
-    """The machine failed; the message says what to do."""

@@ -16,15 +16,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
 
 from grader.devices import calls, models, profile
-from grader.devices.device import Answer, Call, DeviceError, LoadError, Memory, Schedule, Status
+from grader.devices.device import Answer, Call, LoadError, Memory, Schedule, Status
 from grader.devices.runner import LIMITS, Runner, RunnerError, Start
 from grader.devices.timed import TimedSession
+from grader.records.errors import DeviceError
 from grader.sandbox.process import ProcessSandbox
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from types import TracebackType
 
+    from grader.devices.device import ModelProgram
     from grader.sandbox.sandbox import Limits, Sandbox
 
 PROBE_SECONDS = 90.0
@@ -121,7 +123,7 @@ class Gpu:
         return GpuSession(self._start(library, entry_points), self._sandbox)
 
     def open_model(
-        self, model: Path, libraries: Mapping[Path, tuple[str, ...]], memory: Memory
+        self, program: ModelProgram, libraries: Mapping[Path, tuple[str, ...]], memory: Memory
     ) -> GpuModelSession:
         """Start a runner whose context belongs to PyTorch, and load ``libraries``."""
         start = replace(
@@ -129,7 +131,7 @@ class Gpu:
             packages=models.packages(),
             inputs=tuple({package.parent for package in models.packages()}),
             further=libraries,
-            model=model,
+            program=program,
             memory=memory,
         )
         return GpuModelSession(start, self._sandbox)

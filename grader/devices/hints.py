@@ -8,7 +8,8 @@ from operator import add, attrgetter
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from grader.devices.device import Hint, LineCount
+from grader.devices.device import Hint
+from grader.records.findings import LineCount
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

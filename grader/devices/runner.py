@@ -12,25 +12,18 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from grader import template
-from grader.build.stack import where
-from grader.devices.device import Answer, DeviceError, LoadError, Memory, Status
+from grader.devices.device import Answer, LoadError, Memory, Status
 from grader.devices.patience import Allowance, Patience
-from grader.runner.protocol import (
-    Bytes,
-    Channel,
-    ClosedError,
-    ExpiredError,
-    Frame,
-    Header,
-    MalformedError,
-)
+from grader.devices.stack import where
+from grader.records.errors import DeviceError
+from grader.runner.protocol import Bytes, Channel, ClosedError, ExpiredError, Frame, Header, MalformedError
 from grader.runner.witness import VARIABLE
 from grader.sandbox.sandbox import Ended, Job, Limits, SandboxError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from grader.devices.device import ModelProgram
     from grader.sandbox.sandbox import Image, Outcome, Sandbox
 
 START_SECONDS = 60.0  # of processor time until the library is loaded; importing PyTorch or CuPy takes longest
@@ -80,7 +73,7 @@ class Start:
         environment: further variables.
         pass_fds: descriptors for the library's runtime.
         further: more objects and their entry points.
-        model: a PyTorch file that calls them; PyTorch is then found in ``packages``.
+        program: what calls them from PyTorch, which is then found in ``packages``.
         memory: which pointers the entry points take from that file.
         through: a program, with its options, that starts the runner.
     """
@@ -95,7 +88,7 @@ class Start:
     environment: Mapping[str, str] | None = None
     pass_fds: tuple[int, ...] = ()
     further: Mapping[Path, tuple[str, ...]] = field(default_factory=dict)
-    model: Path | None = None
+    program: ModelProgram | None = None
     memory: Memory = Memory.DEVICE
     through: tuple[str, ...] = ()
 
@@ -106,15 +99,18 @@ class Start:
 
 
 @cache
-def packed() -> bytes:
-    """The runner as one archive: all that it needs of the grader, and nothing more."""
+def packed(program: ModelProgram | None = None) -> bytes:
+    """The runner as one archive: what it needs of the grader and of a program's assignment, and no more."""
     folder = Path(__file__).parents[1] / "runner"
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w") as files:
         files.writestr("grader/__init__.py", "")
         for path in sorted(folder.glob("*.py")):
             files.write(path, f"grader/runner/{path.name}")
-        files.write(template.folder() / "kernels.py", "kernels.py")  # what a student's PyTorch file imports
+        if program is not None:
+            files.write(program.harness, "harness.py")
+            for path in program.given:
+                files.write(path, path.name)
         files.writestr("__main__.py", "from grader.runner.server import main\n\nmain()\n")
     return archive.getvalue()
 
@@ -162,13 +158,13 @@ class Runner:
             limits=start.limits,
             inputs=(
                 *start.libraries,
-                *((start.model,) if start.model else ()),
+                *((start.program.file,) if start.program else ()),
                 start.runtime.parent,
                 *folders,
                 *start.packages,
                 *start.inputs,
             ),
-            files={"runner.zip": packed()},
+            files={"runner.zip": packed(start.program)},
             environment={
                 "LD_LIBRARY_PATH": str(start.runtime.parent),
                 VARIABLE: str(memory),
@@ -196,8 +192,8 @@ class Runner:
             "operation": "load",
             "libraries": {str(path): names for path, names in start.libraries.items()},
             "runtime": str(start.runtime),
-            "gpu": start.gpu and start.model is None,  # else PyTorch has the context
-            "model": str(start.model) if start.model else None,
+            "gpu": start.gpu and start.program is None,  # else PyTorch has the context
+            "model": str(start.program.file) if start.program else None,
             "memory": start.memory.value,
             "packages": [str(path) for path in start.packages],
             "printed_most": start.limits.output_bytes,
@@ -259,7 +255,8 @@ class Runner:
         start = self._start
         entry_points = [name for names in start.libraries.values() for name in names]
         told = self._running.witness(WITNESS_SECONDS)
-        return where(told, start.libraries, entry_points, asleep=patience.asleep, model=start.model)
+        model = None if start.program is None else start.program.file
+        return where(told, start.libraries, entry_points, asleep=patience.asleep, model=model)
 
     def _told(self, header: Header) -> RunnerError | None:
         """Why an answer with this header is the last, if it is."""

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from grader.devices.budget import BUDGET, Budget
-from grader.devices.device import DeviceError
 from grader.devices.gpu import Gpu, probe
 from grader.devices.runner import LIMITS
 from grader.devices.sim import Sim
+from grader.records.errors import DeviceError
 from grader.simulator.driver import check_installed
 
 if TYPE_CHECKING:

@@ -15,8 +15,9 @@ import numpy as np
 
 from grader.devices import calls, layout, models
 from grader.devices.budget import BUDGET, Budget
-from grader.devices.device import Answer, Call, DeviceError, LoadError, Memory, Schedule, Status
+from grader.devices.device import Answer, Call, LoadError, Memory, Schedule, Status
 from grader.devices.runner import LIMITS, Runner, RunnerError, Start, flooded
+from grader.records.errors import DeviceError
 from grader.simulator.driver import (
     LIBRARIES,
     ON_THE_CPU,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
-    from grader.devices.device import ArrayArgument
+    from grader.devices.device import ArrayArgument, ModelProgram
     from grader.sandbox.sandbox import Limits, Sandbox
 
 _SCHEDULES = {  # every order asks the same of the memory system: it is counted once
@@ -62,10 +63,10 @@ class Sim:
         return SimSession(self._sandbox, self._limits, self._budget, library, entry_points)
 
     def open_model(
-        self, model: Path, libraries: Mapping[Path, tuple[str, ...]], memory: Memory
+        self, program: ModelProgram, libraries: Mapping[Path, tuple[str, ...]], memory: Memory
     ) -> SimModelSession:
         """Start a simulator and a runner with PyTorch, and load ``libraries``."""
-        return SimModelSession(self._sandbox, self._limits, self._budget, model, libraries, memory)
+        return SimModelSession(self._sandbox, self._limits, self._budget, program, libraries, memory)
 
 
 class SimSession:
@@ -214,7 +215,7 @@ class SimSession:
 class SimModelSession(SimSession):
     """A simulator and a runner in which a PyTorch file calls the libraries; see ``Session``.
 
-    PyTorch works on the CPU, and ``kernels.py`` carries each launcher's tensors to the simulated device and
+    PyTorch works on the CPU, and the given module carries each launcher's tensors to the simulated device and
     back. How often the launchers were called is what the simulator saw, not what the runner says: each call
     of ``Call.needs`` is made once by the judge, before the file is first loaded, to know what it launches.
     """
@@ -224,11 +225,11 @@ class SimModelSession(SimSession):
         sandbox: Sandbox,
         limits: Limits,
         budget: Budget,
-        model: Path,
+        program: ModelProgram,
         libraries: Mapping[Path, tuple[str, ...]],
         memory: Memory,
     ) -> None:
-        self._model = model
+        self._program = program
         self._libraries = libraries
         self._memory = memory
         self._launches: dict[str, int] = {}  # of needed calls, by their key
@@ -244,7 +245,7 @@ class SimModelSession(SimSession):
             inputs=(LIBRARIES, *{package.parent for package in models.packages()}),
             further=self._libraries,
             environment=ON_THE_CPU,
-            model=self._model,
+            program=self._program,
             memory=self._memory,
         )
         self._start_runner(sandbox, start)

@@ -1,9 +1,9 @@
-"""What a problem is: the one shape that every module of this package fills.
+"""What a problem is: a kernel problem asks for launchers on arrays, a model problem for a PyTorch file.
 
-A problem module defines ``PROBLEM``. Adding a problem is adding a module here, its kernel to ``reference/``
-and its stub to ``student_template/``; judge, scoring and reports read only what stands in this file.
+A module in the folder ``problems`` of an assignment defines ``PROBLEM``, which is one of the two. Judge,
+scoring and reports read only what stands in this file.
 
-Layer: imports numpy and the standard library, and nothing else of the grader (problem modules may use torch).
+Layer: imports numpy and the standard library (problem modules may use torch).
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import numpy as np
     from numpy.typing import NDArray
 
-    from grader.baseline.operations import Operation
+    from grader.problems.operations import Operation
 
 MEMORY_GROUP = "memory and concurrency"
 """The case group that findings of the checkers decide; it holds no cases of its own."""
@@ -33,17 +35,21 @@ class Role(StrEnum):
 
 @dataclass(frozen=True)
 class ArrayParameter:
-    """A pointer parameter.
+    """A pointer parameter. Where the inputs hold no array for it, it is a null pointer.
 
-    ``nullable`` inputs may be passed as a null pointer. No formula needs an ``optional`` one: a launcher may
-    lack it.
+    Attributes:
+        name: of the parameter.
+        role: what the launcher may do with it.
+        dtype: of the elements, as NumPy names it, or ``bfloat16``.
+        optional: whether a launcher may lack it, as no formula needs it.
+        other_names: further names that launchers give it.
     """
 
     name: str
     role: Role
     dtype: str = "float32"
-    nullable: bool = False
     optional: bool = False
+    other_names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -157,67 +163,104 @@ def _no_terms(_: Inputs) -> Mapping[str, NDArray[np.float64]]:
     return {}
 
 
-def _needs_nothing(_: Case) -> tuple[tuple[Problem, Case, int], ...]:
-    return ()
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Problem:
-    """One thing to implement.
+    """What both kinds of problems have.
 
     Attributes:
         id: stable name, also the module's name.
-        title: what a student calls it.
-        file: the source file of a submission that holds the entry point.
-        entry_point: the ``extern "C"`` function.
-        parameters: its parameters in order.
+        file: the source file of a submission that holds what is asked for.
         groups: names of the case groups in the order of reports, without ``MEMORY_GROUP``.
         cases: the correctness cases drawn from a seed.
         timing_cases: the cases that performance is measured on, drawn from a seed.
         inputs: the inputs of a case; the same case gives the same inputs.
-        oracle: what is right for those inputs, per output (OUTPUT and INOUT parameters).
-        minimal_bytes: bytes that any implementation must move through device memory for a case.
-        unfused: the baseline as a program of generic operations over the named arrays.
-        kernels: the handout's kernel names.
+        oracle: what is right for those inputs, per output.
         bugs: typical wrong formulas; the key says in a student's words what is wrong, the diagnosis shows it.
         terms: of outputs that are sums over the rows of the inputs, by name: [rows, *shape of the output].
-        slices: ways to judge parts of the outputs alone; each output belongs to one of them, or to none.
-        turning: arrays that may be rotated along their first axis, all by the same number of places: outputs
-            among them rotate likewise, the others stay as they are.
-        fused: PyTorch's own way to the outputs, timed for information.
-        libraries: where ``file`` is a PyTorch file, the sources of the kernels that it calls. Such a problem
-            has no ``parameters``; its cases name their arrays and scalars as they like.
-        needs: which entry points of other problems a case must call, each with a case that has the sizes of
-            those calls, and how often at least.
     """
 
     id: str
-    title: str
     file: str
-    entry_point: str
-    parameters: tuple[Parameter, ...]
     groups: tuple[str, ...]
     cases: Callable[[int], tuple[Case, ...]]
     timing_cases: Callable[[int], tuple[Case, ...]]
     inputs: Callable[[Case], Inputs]
     oracle: Callable[[Case, Inputs], Mapping[str, Expectation]]
-    minimal_bytes: Callable[[Case], int]
-    unfused: Callable[[Case], tuple[Operation, ...]] = _nothing
-    kernels: tuple[str, ...] = ()
     bugs: Mapping[str, Bug] = field(default_factory=dict)
     terms: Bug = _no_terms
-    slices: tuple[Slices, ...] = ()
-    turning: tuple[str, ...] = ()
-    fused: Fused | None = None
-    libraries: tuple[str, ...] = ()
-    needs: Callable[[Case], tuple[tuple[Problem, Case, int], ...]] = _needs_nothing
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The files of a submission that are compiled."""
+        return (self.file,)
 
     @property
     def files(self) -> tuple[str, ...]:
         """Every file of a submission that the problem is graded from."""
-        return (self.file, *self.libraries)
+        return tuple(dict.fromkeys((self.file, *self.sources)))
+
+    @property
+    def roles(self) -> Mapping[str, Role]:
+        """What a launcher may do with the arrays that it takes; empty where arrays have no roles."""
+        return {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class KernelProblem(Problem):
+    """A launcher on arrays.
+
+    Attributes:
+        entry_point: the ``extern "C"`` function in ``file``.
+        parameters: its parameters in order. The outputs are the arrays with the roles OUTPUT and INOUT.
+        minimal_bytes: bytes that any implementation must move through device memory for a case.
+        unfused: the baseline as a program of generic operations over the named arrays.
+        slices: ways to judge parts of the outputs alone; each output belongs to one of them, or to none.
+        turning: arrays that may be rotated along their first axis, all by the same number of places: outputs
+            among them rotate likewise, the others stay as they are.
+        fused: PyTorch's own way to the outputs, timed for information.
+    """
+
+    entry_point: str
+    parameters: tuple[Parameter, ...]
+    minimal_bytes: Callable[[Case], int]
+    unfused: Callable[[Case], tuple[Operation, ...]] = _nothing
+    slices: tuple[Slices, ...] = ()
+    turning: tuple[str, ...] = ()
+    fused: Fused | None = None
+
+    @property
+    def arrays(self) -> tuple[ArrayParameter, ...]:
+        """Its array parameters in order."""
+        return tuple(one for one in self.parameters if isinstance(one, ArrayParameter))
+
+    @property
+    def roles(self) -> Mapping[str, Role]:
+        """What the launcher may do with each array."""
+        return {array.name: array.role for array in self.arrays}
+
+
+def _needs_nothing(_: Case) -> tuple[tuple[KernelProblem, Case, int], ...]:
+    return ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelProblem(Problem):
+    """A PyTorch file that calls launchers of other problems; a case names the function that is called.
+
+    Attributes:
+        harness: the Python file that calls the student's file in the runner; see ``grader/runner/model.py``.
+        given: modules of the template that the student's file imports.
+        launchers: the entry points that it calls, by the source file that they are in.
+        needs: which of them a case must call: the problem that each belongs to, a case of that with the sizes
+            of the call, and how often at least.
+    """
+
+    harness: Path
+    given: tuple[str, ...] = ()
+    launchers: Mapping[str, tuple[str, ...]]
+    needs: Callable[[Case], tuple[tuple[KernelProblem, Case, int], ...]] = _needs_nothing
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """The files that are compiled."""
-        return self.libraries or (self.file,)
+        """The files with the launchers."""
+        return tuple(self.launchers)

@@ -18,7 +18,7 @@ from grader.reports.gradebook import totals
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from grader.results import Record
+    from grader.records.record import Record
 
 _POINTS = "points possible"
 _READ_ONLY = "(read only)"

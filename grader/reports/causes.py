@@ -6,13 +6,13 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from grader.records.verdict import Verdict
 from grader.reports.escaping import line, unmangled, without_folders
-from grader.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from grader.results import CaseResult, ProblemResult, SourceLines
+    from grader.records.record import CaseResult, ProblemResult, SourceLines
 
 COMPILE_ERROR = re.compile(
     r"^(?P<file>[^\s(:][^(:\n]*)(?:\((?P<line>\d+)\)|:(?P<row>\d+):\d+): "

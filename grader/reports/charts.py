@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from grader.results import PerformanceResult, TimedCase
+    from grader.records.record import PerformanceResult, TimedCase
 
 ROW = 44  # pixels of a bar with its label
 PLOT = 190  # pixels of the roofline's inner height

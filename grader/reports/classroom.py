@@ -8,16 +8,16 @@ from functools import cached_property
 from statistics import median
 from typing import TYPE_CHECKING
 
+from grader.records.verdict import Verdict
 from grader.reports.causes import causes, theme, without_place
 from grader.reports.charts import distribution, outliers
 from grader.reports.gradebook import PENDING, earned, totals
-from grader.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from grader.records.record import ProblemResult, Record
     from grader.reports.charts import Bin
-    from grader.results import ProblemResult, Record
 
 SHOWN_FAILURES = 25
 

@@ -10,9 +10,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from grader.records.verdict import Verdict
 from grader.reports.causes import places
 from grader.reports.escaping import plain, unmangled
-from grader.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from grader.results import (
+    from grader.records.record import (
         BuildResult,
         CaseResult,
         CorrectnessResult,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from grader.mangled import last_name
+from grader.records.mangled import last_name
 
 _SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?)")
 _UNSEEN = re.compile(

@@ -11,16 +11,16 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from grader.records.record import NewerError, RecordError, read, write_text
 from grader.reports.gradebook import gradebook
 from grader.reports.pages import class_page, submission_page
 from grader.reports.views import view
-from grader.results import NewerError, RecordError, read, write_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from grader.results import Record
+    from grader.records.record import Record
 
 RECORD = "result.json"
 REPORT = "report.html"

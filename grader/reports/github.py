@@ -17,14 +17,14 @@ from grader.reports import console
 from grader.reports.causes import COMPILE_ERROR, causes, places
 from grader.reports.escaping import line, workflow_message, workflow_property
 from grader.reports.gradebook import totals
-from grader.submission import SOURCES
+from grader.submissions.submission import SOURCES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import TextIO
 
+    from grader.records.record import ProblemResult, Record
     from grader.reports.views import View
-    from grader.results import ProblemResult, Record
 
 MOST = 10  # annotations of a kind that GitHub shows of one step
 SUMMARY_BYTES = 256 << 10  # GitHub refuses more than 1 MiB for a step

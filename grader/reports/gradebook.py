@@ -6,13 +6,13 @@ import csv
 import io
 from typing import TYPE_CHECKING
 
+from grader.records.verdict import Verdict
 from grader.reports.escaping import cell, line
-from grader.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from grader.results import ProblemResult, Record
+    from grader.records.record import ProblemResult, Record
 
 PENDING = "not graded yet"
 TOTALS = ("score", "decided", "possible")

@@ -9,18 +9,18 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from grader.records.verdict import Verdict
 from grader.reports.causes import case_cause, places, wrong
 from grader.reports.escaping import line, plain
 from grader.reports.gradebook import totals
 from grader.reports.views import MACHINE
-from grader.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from grader.records.record import GroupResult, ProblemResult, Record
     from grader.reports.causes import Place
     from grader.reports.views import View
-    from grader.results import GroupResult, ProblemResult, Record
 
 SHOWN_CASES = 8
 SHOWN_LOG_LINES = 60

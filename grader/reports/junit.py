@@ -6,15 +6,15 @@ import re
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
+from grader.records.verdict import Verdict
 from grader.reports.causes import case_cause
 from grader.reports.escaping import line, plain
-from grader.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from grader.records.record import CaseResult, CheckResult, ProblemResult
     from grader.reports.views import View
-    from grader.results import CaseResult, CheckResult, ProblemResult
 
 _ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _NOT_BUILT = "not run: the file was not built"

@@ -20,7 +20,7 @@ from grader.reports.gradebook import earned, totals
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from grader.results import Record
+    from grader.records.record import Record
 
 MAXIMUM = 100.0  # of a site that does not allow unlimited grades
 _FOLDER = re.compile(r"(?P<name>.+?)_(?P<participant>\d+)_assignsubmission_\w+")

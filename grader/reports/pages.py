@@ -15,18 +15,18 @@ from urllib.parse import quote
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from grader.records.verdict import Verdict
 from grader.reports.causes import alike, causes, hints, places, wrong
 from grader.reports.charts import roofline, speedups
 from grader.reports.classroom import Classroom, attention, boards, failures, overview
 from grader.reports.escaping import line, plain, unmangled
 from grader.reports.gradebook import earned, note, totals
-from grader.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from grader.records.record import BuildResult, ProblemResult, Record, Value
     from grader.reports.views import View
-    from grader.results import BuildResult, ProblemResult, Record, Value
 
 SHOWN = 6  # of the cases that are not right, and of the places of findings; the rest is folded away
 COMMON = 2  # submissions that fail alike, to be told to all; fewer would tell of one

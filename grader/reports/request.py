@@ -9,19 +9,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grader import leftovers
-from grader.batch.discovery import discover
+from grader.processes import leftovers
+from grader.records.record import write_text
 from grader.reports import canvas, gradescope, junit, moodle, similarity
 from grader.reports.escaping import line
 from grader.reports.folder import INDEX, REPORT, write_pages
 from grader.reports.pages import submission_page
 from grader.reports.views import view
-from grader.results import write_text
+from grader.submissions.discovery import discover
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
-    from grader.results import Record
+    from grader.records.record import Record
 
 CANVAS = "canvas.csv"
 ALIASES_TITLE = "submission"  # of the first column, where the file has titles

@@ -9,12 +9,12 @@ import re
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
-from grader.submission import SubmissionError, UsageError, collect, write
+from grader.submissions.submission import SubmissionError, UnreadableError, collect, write
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from grader.batch.discovery import Entry
+    from grader.submissions.discovery import Entry
 
 _LAUNCH = re.compile(r"<<<(.*?)>>>", re.DOTALL)
 _BOUNDS = re.compile(r"__(?:launch_bounds|cluster_dims|maxnreg|align)__\s*\([^()]*\)")
@@ -43,7 +43,7 @@ def export(entries: Iterable[Entry], wanted: Iterable[str], out: Path, scratch: 
             for path, content in contents.items():
                 text = as_cpp(content.decode("utf-8", errors="replace"))
                 write(out / entry.name, path + _SUFFIXES.get(PurePath(path).suffix, ""), text.encode())
-        except (SubmissionError, UsageError) as error:
+        except (SubmissionError, UnreadableError) as error:
             left[entry.name] = str(error)
         else:
             if not contents:

@@ -8,11 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from grader.records.verdict import Verdict
 from grader.reports.escaping import without_folders
-from grader.verdict import Verdict
 
 if TYPE_CHECKING:
-    from grader.results import CaseResult, ProblemResult, Record
+    from grader.records.record import CaseResult, ProblemResult, Record
 
 MACHINE = (
     "The grading machine failed. That is no fault of this submission and costs no points: it will be graded "

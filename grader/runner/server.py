@@ -130,7 +130,8 @@ class Server:
             sys.path += {os.path.dirname(package): None for package in header["packages"]}  # noqa: PTH120
             os.environ["KERNEL_LIBRARIES"] = ":".join(header["libraries"])
             os.environ["KERNEL_MEMORY"] = header["memory"]
-            self._model = importlib.import_module("grader.runner.model").Model(header["model"])
+            harness = importlib.import_module("harness")
+            self._model = importlib.import_module("grader.runner.model").Model(header["model"], harness)
         return {"status": "loaded"}, []
 
     def _stream(self) -> int:

@@ -22,7 +22,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grader import leftovers
+from grader.processes import leftovers
 from grader.sandbox import seccomp
 from grader.sandbox.live import Command, Live, bounds, finish, groups, rlimits, temporary_space
 from grader.sandbox.loader import loader_path

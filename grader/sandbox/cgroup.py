@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grader import leftovers
+from grader.processes import leftovers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

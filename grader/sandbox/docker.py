@@ -20,7 +20,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from grader import leftovers
+from grader.processes import leftovers
 from grader.sandbox import seccomp
 from grader.sandbox.live import Command, Live, config, finish, memory_bytes, rlimits, temporary_space
 from grader.sandbox.process import clean_environment

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grader import leftovers
+from grader.processes import leftovers
 from grader.sandbox.keeper import landlock_version
 from grader.sandbox.live import Command, Live, bounds, finish, groups, rlimits, temporary_space
 from grader.sandbox.sandbox import Probe, lent_gpu

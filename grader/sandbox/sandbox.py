@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
+from grader.records.errors import MachineError
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
@@ -177,5 +179,5 @@ class Sandbox(Protocol):
         """Start ``job`` with its stdin and stdout connected to the caller."""
 
 
-class SandboxError(Exception):
+class SandboxError(MachineError):
     """The machine cannot confine the job; the message says what to install or which option to give."""

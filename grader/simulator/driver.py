@@ -18,7 +18,8 @@ from enum import IntEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from grader.devices.device import DeviceError, Finding, LineCount
+from grader.records.errors import DeviceError
+from grader.records.findings import Finding, LineCount
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

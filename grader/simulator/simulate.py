@@ -15,13 +15,13 @@ from elftools.common.exceptions import ELFError
 from elftools.elf.dynamic import DynamicSection
 from elftools.elf.elffile import ELFFile
 
-from grader.devices.device import DeviceError
+from grader.records.errors import DeviceError
 from grader.simulator.driver import LIBRARIES, ON_THE_CPU, RUNTIME, SOCKET_VARIABLE, Options, Simulator
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from grader.devices.device import Finding
+    from grader.records.findings import Finding
 
 EXIT_FINDINGS = 86
 BUDGET = 1_000_000_000  # warp instructions of one kernel: some 10 to 30 s

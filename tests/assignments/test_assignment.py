@@ -3,9 +3,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from first_assignment import KERNELS
 
-from grader.assignments.assignment import AssignmentError, available, load, read
-from grader.problems import load_all
+from grader.assignments.assignment import FILE, available, default, load, read
+from grader.assignments.rules import AssignmentError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,26 +28,25 @@ target = 6.5
 
 
 def written(folder: Path, text: str) -> Path:
-    path = folder / "small.toml"
-    path.write_text(text)
-    return path
+    (folder / FILE).write_text(text)
+    return folder
 
 
 def test_the_first_assignment_is_worth_100_points() -> None:
     assignment = load("llm_systems_3")
-    assert sum(problem.possible for problem in assignment.problems) == 100
-    assert {problem.id: problem.target for problem in assignment.problems} == {
+    assert sum(problem.possible for problem in assignment.rules.problems) == 100
+    assert {problem.id: problem.target for problem in assignment.rules.problems} == {
         "softmax_forward": 6.5,
         "softmax_backward": 0.5,
         "layernorm_forward": 15.8,
         "layernorm_backward": 3.7,
         "transformer": 1.1,
     }
-    host = [problem.with_host_pointers().target for problem in assignment.problems]
+    host = [problem.with_host_pointers().target for problem in assignment.rules.problems]
     assert host == [4.0, 0.5, 4.5, 3.7, 1.1]
-    assert all(problem.graded for problem in assignment.problems)
-    assert assignment.limits.compile_seconds == 180
-    assert assignment.limits.processes == 64
+    assert all(problem.graded for problem in assignment.rules.problems)
+    assert assignment.rules.limits.compile_seconds == 180
+    assert assignment.rules.limits.processes == 64
 
 
 def test_every_shipped_assignment_loads() -> None:
@@ -57,8 +57,8 @@ def test_every_shipped_assignment_loads() -> None:
 
 def test_defaults_fill_the_limits_that_are_not_written(tmp_path: Path) -> None:
     assignment = read(written(tmp_path, TEXT))
-    assert assignment.limits.processes == 8
-    assert assignment.limits.run_seconds_sim == 60
+    assert assignment.rules.limits.processes == 8
+    assert assignment.rules.limits.run_seconds_sim == 60
 
 
 @pytest.mark.parametrize(
@@ -80,12 +80,11 @@ def test_defaults_fill_the_limits_that_are_not_written(tmp_path: Path) -> None:
             "group_points sum to 3, more than the 2 correctness points",
         ),
         ("processes = 8", 'processes = "8"', "limits.processes: .*integer"),
-        ('id = "small"', 'id = "other"', "id is 'other'; it must be the file's name"),
         ("[limits]", "[limits", "not TOML"),
         (
             "[group_points]",
             'allowed_imports = ["("]\n[group_points]',
-            r"small.toml: allowed_imports: '\(' is no regular",
+            r"assignment.toml: allowed_imports: '\(' is no regular",
         ),
     ],
 )
@@ -107,7 +106,7 @@ contents = ["null mask"]
 
 
 def test_a_waiver_covers_the_cases_that_meet_a_condition(tmp_path: Path) -> None:
-    (waiver,) = read(written(tmp_path, TEXT + WAIVER)).waivers
+    (waiver,) = read(written(tmp_path, TEXT + WAIVER)).rules.waivers
     assert waiver.covers({"to_len": 1025}, "normal")
     assert waiver.covers({"rows": 5}, "normal")
     assert waiver.covers({}, "null mask")
@@ -129,7 +128,8 @@ def test_a_waiver_that_could_cover_nothing_is_refused(
 
 
 def test_a_file_may_begin_as_some_editors_mark_utf_8(tmp_path: Path) -> None:
-    assert read(written(tmp_path, "\ufeff" + TEXT.lstrip())) == read(written(tmp_path, TEXT))
+    marked = read(written(tmp_path, "\ufeff" + TEXT.lstrip()))
+    assert marked.rules == read(written(tmp_path, TEXT)).rules
 
 
 def test_a_waiver_of_no_problem_is_refused(tmp_path: Path) -> None:
@@ -138,8 +138,8 @@ def test_a_waiver_of_no_problem_is_refused(tmp_path: Path) -> None:
 
 
 def test_every_shipped_waiver_covers_some_cases_but_not_all() -> None:
-    for waiver in load("handout").waivers:
-        cases = load_all()[waiver.problem].cases(1)
+    for waiver in load("handout").rules.waivers:
+        cases = KERNELS[waiver.problem].cases(1)
         covered = [waiver.covers(case.sizes, case.distribution) for case in cases]
         assert any(covered)
         assert not all(covered)
@@ -157,9 +157,84 @@ def test_an_unknown_assignment_or_problem_names_the_nearest() -> None:
     with pytest.raises(AssignmentError, match="Did you mean 'llm_systems_3'"):
         load("llm_system_3")
     with pytest.raises(AssignmentError, match="Did you mean 'softmax_forward'"):
-        load("llm_systems_3").problem("softmax_forwards")
+        load("llm_systems_3").rules.problem("softmax_forwards")
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(AssignmentError, match=r"small\.toml: cannot be read: No such file"):
-        read(tmp_path / "small.toml")
+    with pytest.raises(AssignmentError, match=r"assignment\.toml: cannot be read: No such file"):
+        read(tmp_path)
+
+
+def test_an_assignment_may_lie_anywhere(tmp_path: Path) -> None:
+    own = tmp_path / "own"
+    own.mkdir()
+    assert load(str(written(own, TEXT))).id == "small"
+
+
+def test_a_folder_without_rules_is_no_assignment(tmp_path: Path) -> None:
+    with pytest.raises(AssignmentError, match=r"is no assignment: it has no file assignment\.toml"):
+        load(str(tmp_path))
+
+
+def test_the_default_is_an_installed_one() -> None:
+    assert default() in available()
+
+
+EXTENDING = """
+id = "own"
+title = "Own"
+extends = "llm_systems_3"
+[limits]
+processes = 8
+[[problems]]
+id = "layernorm_forward"
+target = 2.0
+[[problems]]
+id = "softmax_forward"
+"""
+
+
+def test_what_an_assignment_leaves_out_is_as_in_the_one_that_it_extends(tmp_path: Path) -> None:
+    base, own = load("llm_systems_3"), read(written(tmp_path, EXTENDING))
+    assert [entry.id for entry in own.rules.problems] == ["layernorm_forward", "softmax_forward"]
+    assert own.rules.problem("layernorm_forward").target == 2.0
+    assert own.rules.problem("layernorm_forward").host_target == 4.5
+    assert own.rules.problem("softmax_forward") == base.rules.problem("softmax_forward")
+    assert (own.rules.limits.processes, own.rules.limits.run_seconds_gpu) == (8, 10)
+    assert (own.template, own.reference, own.modules) == (base.template, base.reference, base.modules)
+    assert own.problems.keys() == {"layernorm_forward", "softmax_forward"}
+
+
+def test_a_problem_of_its_own_comes_before_that_of_the_base(tmp_path: Path) -> None:
+    (tmp_path / "problems").mkdir()
+    base = load("llm_systems_3")
+    text = (base.modules[0] / "softmax_backward.py").read_text()
+    (tmp_path / "problems" / "softmax_forward.py").write_text(
+        text.replace('id="softmax_backward"', 'id="softmax_forward"')
+    )
+    own = read(written(tmp_path, EXTENDING))
+    assert own.problems["softmax_forward"].entry_point == "launch_attn_softmax_bw"
+
+
+def test_an_unknown_base_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(AssignmentError, match=r"extends: there is no assignment 'llm_systems_33'\. Did you"):
+        read(written(tmp_path, EXTENDING.replace("llm_systems_3", "llm_systems_33")))
+
+
+@pytest.mark.parametrize(
+    ("file", "another"),
+    [
+        ("problems/row.py", True),
+        ("student_template/row.cu", True),
+        ("assignment.toml", True),
+        ("mutants/table.py", False),
+        ("problems/__pycache__/row.pyc", False),
+    ],
+)
+def test_what_decides_a_verdict_makes_another_assignment(tmp_path: Path, file: str, another: bool) -> None:
+    written(tmp_path, TEXT)
+    before = read(tmp_path).sha256
+    path = tmp_path / file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(TEXT.replace("6.5", "6.0"))
+    assert (read(tmp_path).sha256 != before) == another

@@ -1,11 +1,18 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from grader.assignments.assignment import AssignmentError, ProblemPoints, Waiver, available, load
+from grader.assignments.assignment import Assignment, available, load
 from grader.assignments.names import check
+from grader.assignments.rules import AssignmentError, ProblemPoints, Waiver
 
 HANDOUT = load("handout")
+
+
+def with_rules(**changed: object) -> Assignment:
+    return replace(HANDOUT, rules=HANDOUT.rules.model_copy(update=changed))
 
 
 def test_every_shipped_assignment_names_what_is_there() -> None:
@@ -17,14 +24,11 @@ def test_a_problem_that_nobody_can_grade_is_refused_unless_it_is_not_to_be_grade
     later = ProblemPoints(id="softmax_foward", title="", correctness=12, performance=8, target=1)
     with pytest.raises(
         AssignmentError,
-        match=r"handout\.toml: there is no graded problem 'softmax_foward'. Did you mean 'softmax_forward'\?",
+        match=r"handout/assignment\.toml: there is no graded problem 'softmax_foward'. "
+        r"Did you mean 'softmax_forward'\?",
     ):
-        check(HANDOUT.model_copy(update={"problems": (later,)}))
-    check(
-        HANDOUT.model_copy(
-            update={"problems": (*HANDOUT.problems, later.model_copy(update={"graded": False}))}
-        )
-    )
+        check(with_rules(problems=(later,)))
+    check(with_rules(problems=(*HANDOUT.rules.problems, later.model_copy(update={"graded": False}))))
 
 
 def test_a_case_group_that_no_problem_has_is_refused() -> None:
@@ -33,7 +37,7 @@ def test_a_case_group_that_no_problem_has_is_refused() -> None:
         AssignmentError,
         match=r"no case group 'memory and concurency'. Did you mean 'memory and concurrency'\?$",
     ):
-        check(HANDOUT.model_copy(update={"group_points": points}))
+        check(with_rules(group_points=points))
 
 
 def test_a_waiver_of_sizes_and_values_that_no_case_has_is_refused() -> None:
@@ -49,4 +53,4 @@ def test_a_waiver_of_sizes_and_values_that_no_case_has_is_refused() -> None:
         match=r"no size of softmax_forward's cases 'to_ln'. Did you mean 'to_len'\?; "
         r"there is no distribution of softmax_forward's cases 'nul mask'. Did you mean 'null mask'\?$",
     ):
-        check(HANDOUT.model_copy(update={"waivers": (waiver,)}))
+        check(with_rules(waivers=(waiver,)))

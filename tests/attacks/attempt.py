@@ -28,25 +28,25 @@ from typing import TYPE_CHECKING
 import engine
 import pytest
 from attacks.table import ATTACKS, HONEST, Attack
+from first_assignment import KERNELS
 
 import grader
-from grader import leftovers
-from grader.build.cache import Cache
-from grader.build.compile import build, compile_limits
-from grader.build.imports import violations
-from grader.build.toolchain import find as find_toolchain
 from grader.devices import runner
 from grader.devices.device import Memory
 from grader.devices.sim import Sim
-from grader.judge.correctness import judge
-from grader.problems import load_all
+from grader.judge.correctness.cases import judge
+from grader.languages.cuda.cache import Cache
+from grader.languages.cuda.compile import build, compile_limits
+from grader.languages.cuda.imports import violations
+from grader.languages.cuda.toolchain import find as find_toolchain
+from grader.processes import leftovers
+from grader.records.findings import ONLY_REPORTED
+from grader.records.verdict import Verdict
 from grader.sandbox import cgroup
 from grader.sandbox.backends import BACKENDS
 from grader.sandbox.docker import IMAGE_VARIABLE, LABEL
 from grader.sandbox.keeper import descendants
 from grader.sandbox.sandbox import SandboxError
-from grader.scoring import ONLY_REPORTED
-from grader.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -219,7 +219,7 @@ HONEST_CONTROL = Attack("honest", "control", HONEST, verdict="PASS")
 
 @cache
 def _problem():  # type: ignore[no-untyped-def]  # noqa: ANN202
-    return load_all()["softmax_backward"]
+    return KERNELS["softmax_backward"]
 
 
 def _there(sandbox: Sandbox) -> tuple[str, ...]:

@@ -22,8 +22,8 @@ import engine
 from attacks.attempt import GONE_SECONDS, processes, sandboxes
 from attacks.table import HONEST
 
-from grader import leftovers
-from grader.results import RecordError, read
+from grader.processes import leftovers
+from grader.records.record import RecordError, read
 from grader.sandbox import cgroup
 from grader.sandbox.backends import BACKENDS, select
 from grader.sandbox.docker import LABEL

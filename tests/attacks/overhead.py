@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from attacks.attempt import sandboxes
 
-from grader.exit_codes import ExitCode
+from grader.records.exit_codes import ExitCode
 from grader.sandbox.backends import BACKENDS
 from grader.sandbox.sandbox import Job, Limits
 

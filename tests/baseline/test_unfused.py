@@ -12,9 +12,11 @@ import numpy as np
 import pytest
 import torch
 from _pytest.mark import ParameterSet
+from first_assignment import KERNELS
 from numpy.typing import NDArray
 
-from grader.baseline.operations import (
+import grader
+from grader.problems.operations import (
     FUNCTIONS,
     MOST_DIMENSIONS,
     Kind,
@@ -26,14 +28,11 @@ from grader.baseline.operations import (
     temporaries,
     zipped,
 )
-from grader.problems import layernorm_backward, layernorm_forward, softmax_backward, softmax_forward
-from grader.problems.problem import ArrayParameter, Case, Inputs, Problem
+from grader.problems.problem import ArrayParameter, Case, Inputs, KernelProblem
 
 Memory = dict[str, NDArray[Any]]
 
-PROBLEMS = [
-    module.PROBLEM for module in (softmax_forward, softmax_backward, layernorm_forward, layernorm_backward)
-]
+PROBLEMS = list(KERNELS.values())
 
 MAPS = {
     "exp": lambda x, _: np.exp(x),
@@ -65,7 +64,7 @@ def interpret(program: Iterable[Operation], memory: Memory) -> None:
         view(memory, operation.output)[...] = result
 
 
-def memory_of(problem: Problem, case: Case) -> tuple[Inputs, Memory]:
+def memory_of(problem: KernelProblem, case: Case) -> tuple[Inputs, Memory]:
     # The logit inp + mask is a float32 by definition: beside -1e8 that is all that is left of a score.
     dtype = np.float32 if problem.id == "softmax_forward" else np.float64
     given = problem.inputs(case)
@@ -89,7 +88,7 @@ def small_cases() -> Iterator[ParameterSet]:
                 yield pytest.param(problem, case, id=f"{problem.id}-{case.name}")
 
 
-def by_autograd(problem: Problem, given: Inputs) -> dict[str, torch.Tensor]:
+def by_autograd(problem: KernelProblem, given: Inputs) -> dict[str, torch.Tensor]:
     """The problem's outputs from PyTorch's own operators and their derivatives, in float64."""
     arrays = {
         name: torch.from_numpy(array.astype(np.float64))
@@ -124,7 +123,7 @@ def by_autograd(problem: Problem, given: Inputs) -> dict[str, torch.Tensor]:
     "ignore:invalid value:RuntimeWarning"
 )  # fully masked rows are NaN, as they may be
 @pytest.mark.parametrize(("problem", "case"), list(small_cases()))
-def test_a_program_computes_what_autograd_computes(problem: Problem, case: Case) -> None:
+def test_a_program_computes_what_autograd_computes(problem: KernelProblem, case: Case) -> None:
     given, memory = memory_of(problem, case)
     interpret(problem.unfused(case), memory)
     for name, expected in by_autograd(problem, given).items():
@@ -138,7 +137,7 @@ def test_a_program_computes_what_autograd_computes(problem: Problem, case: Case)
 
 
 @pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: problem.id)
-def test_a_program_writes_every_output_and_no_input(problem: Problem) -> None:
+def test_a_program_writes_every_output_and_no_input(problem: KernelProblem) -> None:
     roles = {p.name: p.role for p in problem.parameters if isinstance(p, ArrayParameter)}
     for case in problem.timing_cases(1):
         written = {operation.output.name for operation in problem.unfused(case)} & roles.keys()
@@ -146,7 +145,7 @@ def test_a_program_writes_every_output_and_no_input(problem: Problem) -> None:
 
 
 @pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: problem.id)
-def test_every_operand_was_given_or_written_before(problem: Problem) -> None:
+def test_every_operand_was_given_or_written_before(problem: KernelProblem) -> None:
     for case in (*problem.cases(3), *problem.timing_cases(3)):
         given = {p.name for p in problem.parameters if isinstance(p, ArrayParameter) and p.role != "out"}
         for operation in problem.unfused(case):
@@ -170,7 +169,7 @@ def test_broadcasting_gives_stride_zero_to_repeated_dimensions_only() -> None:
 
 
 def test_functions_are_numbered_as_in_the_device_code() -> None:
-    source = (Path(softmax_forward.__file__).parents[1] / "baseline" / "generic.cu").read_text()
+    source = (Path(grader.__file__).parent / "baseline" / "generic.cu").read_text()
     for kind, functions in FUNCTIONS.items():
         names = ", ".join(function.upper().replace(" ", "_") for function in functions)
         assert f"enum {kind.capitalize()}Function {{ {names} }};" in source
@@ -178,7 +177,7 @@ def test_functions_are_numbered_as_in_the_device_code() -> None:
 
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs nvcc")
 def test_the_device_code_compiles_and_exports_its_entry_points(tmp_path: Path) -> None:
-    source = Path(softmax_forward.__file__).parents[1] / "baseline" / "generic.cu"
+    source = Path(grader.__file__).parent / "baseline" / "generic.cu"
     library = tmp_path / "generic.so"
     architecture = ["-gencode", "arch=compute_80,code=compute_80"]
     options = ["--shared", "-Xcompiler", "-fPIC,-Wall,-Werror", *architecture]

@@ -23,16 +23,17 @@ from glob import glob
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grader import grading, results
 from grader.assignments.assignment import load
-from grader.batch.discovery import discover
-from grader.bench import Bench
+from grader.records import record as results
+from grader.run import grading
+from grader.run.bench import Bench
+from grader.submissions.discovery import discover
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from grader.assignments.assignment import Assignment
-    from grader.results import Record
+    from grader.records.record import Record
 
 COMPILERS = {"nvcc", "cudafe++", "cc1plus", "cicc", "ptxas", "fatbinary", "nvlink"}
 EVERY = 0.1  # seconds
@@ -93,7 +94,7 @@ def alone(folder: Path, assignment: Assignment, device: str) -> Iterator[tuple[s
     with tempfile.TemporaryDirectory() as laid_out:
         for entry in discover(folder, grading.graded_files(assignment)).entries:
             path = entry.lay_out(Path(laid_out))
-            problems = tuple(problem.id for problem in assignment.problems)
+            problems = tuple(problem.id for problem in assignment.rules.problems)
             request = grading.Request(path, assignment, problems, device, "auto", "auto", seed=SEED)
             yield entry.name, grading.grade(request, bench=bench)
 

@@ -13,9 +13,9 @@ from typing import Any
 
 from grader import __version__
 from grader.assignments.assignment import load
-from grader.identity import judging_sha256
-from grader.results import GraderInfo, Points, Record, SubmissionInfo
-from grader.submission import SubmissionError, collect
+from grader.records.record import GraderInfo, Points, Record, SubmissionInfo
+from grader.run.identity import judging_sha256
+from grader.submissions.submission import SubmissionError, collect
 
 WANTED = ("layernorm_kernel.cu", "softmax_kernel.cu")
 
@@ -108,7 +108,7 @@ def record(asked: dict[str, Any], sha256: str, error: str | None, code: int, ans
             "performance": {"verdict": "NOT_MEASURED", "target": problem.target},
             "trust": {"verdict": "PASS"},
         }
-        for problem in assignment.problems
+        for problem in assignment.rules.problems
     ]
     return Record.model_validate(
         {

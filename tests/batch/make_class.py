@@ -28,18 +28,17 @@ TESTS = Path(__file__).resolve().parents[1]
 if str(TESTS) not in sys.path:
     sys.path.insert(0, str(TESTS))
 
-from mutants.table import MUTANTS  # noqa: E402
+from first_assignment import ASSIGNMENT, KERNELS, MUTANTS, VARIANTS  # noqa: E402
 
-from grader import results, template  # noqa: E402
-from grader.exit_codes import ExitCode  # noqa: E402
-from grader.problems import load_all  # noqa: E402
+from grader.records import record as results  # noqa: E402
+from grader.records.exit_codes import ExitCode  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 REFERENCE = TESTS.parent / "reference"
 FILES = ("softmax_kernel.cu", "layernorm_kernel.cu")
-PROBLEMS = {name: problem for name, problem in load_all().items() if problem.file in FILES}
+PROBLEMS = {name: problem for name, problem in KERNELS.items() if problem.file in FILES}
 SYNTAX = "this is no C++;\n"
 ATTACKS = {  # what the launcher of softmax forward does first, and what that problem gets
     "reaches for the system": ('system("touch /tmp/taken");', "UNTRUSTED"),
@@ -137,7 +136,7 @@ def _apart(file: str, edited: str) -> bool:
 
 
 def _variants() -> Iterator[Homework]:
-    for path in sorted((TESTS / "variants").glob("*/*.cu"), key=lambda path: path.stem):
+    for path in sorted(VARIANTS.glob("*/*.cu"), key=lambda path: path.stem):
         problem, text = PROBLEMS[path.parent.name], path.read_text()
         verdicts = {
             name: "PASS" if one.file != problem.file or f"{one.entry_point}(" in text else "FAIL"
@@ -167,7 +166,7 @@ def _others() -> Iterator[Homework]:
         backward = "UNTRUSTED" if verdict == "UNTRUSTED" else "PASS"
         files = right | {"softmax_kernel.cu": f"#include <cstdio>\n#include <cstdlib>\n{text}"}
         yield Homework(kind, files, _verdicts(verdict, backward))
-    untouched = {name: (template.folder() / name).read_text() for name in FILES}
+    untouched = {name: (ASSIGNMENT.template / name).read_text() for name in FILES}
     yield Homework("untouched", untouched, dict.fromkeys(PROBLEMS, "FAIL"))
 
 

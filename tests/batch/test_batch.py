@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from grader import results
 from grader.assignments.assignment import load
-from grader.batch.batch import FolderError, MachineError, Outcome, Request, Shard, closing_lines, run
+from grader.batch.batch import FolderError, Outcome, Request, Shard, closing_lines, run
 from grader.batch.records import StorageError, fault
-from grader.exit_codes import ExitCode
+from grader.records import record as results
+from grader.records.errors import MachineError
+from grader.records.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -214,7 +215,8 @@ import signal, sys
 from datetime import UTC, datetime
 from pathlib import Path
 from grader.assignments.assignment import load
-from grader.batch.batch import FolderError, MachineError, Outcome, Request, Shard, closing_lines, run
+from grader.batch.batch import FolderError, Outcome, Request, Shard, closing_lines, run
+from grader.records.errors import MachineError
 signal.signal(signal.SIGTERM, signal.default_int_handler)  # as the commands do
 folder, out, force, *command = sys.argv[1:]
 request = Request(Path(folder), Path(out), load("llm_systems_3"), "sim", jobs=2, seed=5, command=command,

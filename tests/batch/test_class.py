@@ -9,7 +9,7 @@ import fake_worker
 import kill
 from make_class import make, mismatches
 
-from grader import results
+from grader.records import record as results
 from grader.reports.gradebook import gradebook
 
 if TYPE_CHECKING:

@@ -10,8 +10,9 @@ import pytest
 
 from grader.assignments.assignment import load
 from grader.batch import slurm
-from grader.batch.batch import MachineError, Request, Shard
+from grader.batch.batch import Request, Shard
 from grader.batch.slurm import Cluster
+from grader.records.errors import MachineError
 
 
 @pytest.fixture

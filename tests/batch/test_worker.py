@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from grader.batch.worker import UNWALLED, answer
-from grader.bench import Bench
+from grader.run.bench import Bench
 from grader.sandbox import backends
 from grader.sandbox.process import ProcessSandbox
 

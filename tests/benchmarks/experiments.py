@@ -30,17 +30,16 @@ from random import Random
 from statistics import fmean, median, stdev
 from typing import TYPE_CHECKING, Any
 
+from first_assignment import KERNELS
+
 from grader.assignments.assignment import load
-from grader.bench import Machine, find_machine
-from grader.build.cache import Cache
-from grader.build.compile import build, compile_limits
 from grader.devices.calls import request
 from grader.devices.device import Memory
 from grader.devices.timed import Step
-from grader.judge import measure as measuring
-from grader.judge import speed
-from grader.judge.measure import Timing, measure
-from grader.judge.timing import (
+from grader.judge.timing import measure as measuring
+from grader.judge.timing import speed
+from grader.judge.timing.measure import Timing, measure
+from grader.judge.timing.statistics import (
     BLOCKS,
     PROCESSES,
     Interval,
@@ -51,17 +50,19 @@ from grader.judge.timing import (
     interval,
     pooled,
 )
-from grader.judge.verification import threads
-from grader.problems import load_all
+from grader.judge.timing.verification import threads
+from grader.languages.cuda.cache import Cache
+from grader.languages.cuda.compile import build, compile_limits
 from grader.problems.distributions import build_cases
-from grader.submission import collect
-from grader.verdict import Verdict
+from grader.records.verdict import Verdict
+from grader.run.bench import Machine, find_machine
+from grader.submissions.submission import collect
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from grader.devices.device import Call
-    from grader.judge.timing import CaseTimes
+    from grader.judge.timing.statistics import CaseTimes
     from grader.problems.problem import Problem
 
 ROOT = Path(__file__).parents[2]
@@ -120,7 +121,7 @@ class Bench:
             open=lambda: gpu.open_timed(library, entry_points, list(machine.baseline)),
             baseline=machine.baseline,
             seed=SEED,
-            seconds=load(ASSIGNMENT).limits.run_seconds_gpu,
+            seconds=load(ASSIGNMENT).rules.limits.run_seconds_gpu,
             progress=lambda _: None,
             look=lambda _: None,
         )
@@ -157,7 +158,7 @@ def one_shape(problem_id: str, size: str) -> Problem:
     """The problem with one timing case."""
     sizes = SHAPES[problem_id][size]
     table = [(size, sizes, "normal")]
-    return replace(load_all()[problem_id], timing_cases=lambda seed: build_cases(seed, table))
+    return replace(KERNELS[problem_id], timing_cases=lambda seed: build_cases(seed, table))
 
 
 class Unverified:
@@ -293,7 +294,7 @@ def calibrate(bench: Bench, options: argparse.Namespace) -> dict[str, Any]:
     """One process each: what the baseline is worth, and what the handout's targets mean against it."""
     found: dict[str, Any] = {}
     for entry in load(ASSIGNMENT).problems:
-        problem = load_all()[entry.id]
+        problem = KERNELS[entry.id]
         if problem.libraries or not problem.timing_cases(SEED):
             continue
         found[entry.id] = {"handout": entry.target}
@@ -369,7 +370,7 @@ def main(arguments: Sequence[str]) -> int:
     began = time.monotonic()
     options.late = lambda: time.monotonic() - began > options.seconds
     options.save = lambda found: options.json and options.json.write_text(json.dumps(found, indent=1))
-    found = run(Bench(find_machine("gpu", "auto", load(ASSIGNMENT).limits)), options)
+    found = run(Bench(find_machine("gpu", "auto", load(ASSIGNMENT).rules.limits)), options)
     options.save(found)
     print("\n".join(table(options.experiment, found)))
     print(f"{options.experiment}: {time.monotonic() - began:.0f} s")

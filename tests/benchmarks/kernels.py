@@ -31,15 +31,15 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from candidates import CANDIDATES, REFERENCE
+from first_assignment import KERNELS
 
 from grader.assignments.assignment import load
-from grader.bench import find_machine
-from grader.build.cache import Cache
-from grader.build.compile import build, compile_limits
-from grader.judge.measure import slots
-from grader.problems import load_all
+from grader.judge.timing.measure import slots
+from grader.languages.cuda.cache import Cache
+from grader.languages.cuda.compile import build, compile_limits
 from grader.problems.distributions import build_cases
 from grader.problems.problem import ArrayParameter, ScalarParameter
+from grader.run.bench import find_machine
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -100,7 +100,7 @@ class Lab:
     """Libraries built for this GPU, by source text."""
 
     def __init__(self) -> None:
-        self._machine = find_machine("gpu", "auto", load("llm_systems_3").limits)
+        self._machine = find_machine("gpu", "auto", load("llm_systems_3").rules.limits)
 
     @cache  # noqa: B019 - one lab per process
     def function(self, source: str, text: str, name: str) -> Any:  # noqa: ANN401 - a foreign function
@@ -471,7 +471,7 @@ def measure(
     """Every version at every shape, the stream first."""
     lab, done = Lab(), []
     for problem_id, all_sizes in SHAPES.items():
-        problem = load_all()[problem_id]
+        problem = KERNELS[problem_id]
         cases = [case_of(sizes) for sizes in all_sizes]
         if only:
             cases = [case for case in cases if any(text in f"{problem_id} {case.name}" for text in only)]

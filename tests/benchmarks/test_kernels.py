@@ -14,8 +14,8 @@ import kernels
 import pytest
 import torch
 from candidates import CANDIDATES
+from first_assignment import KERNELS
 
-from grader.problems import load_all
 from grader.problems.problem import Inputs
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def room() -> Iterator[None]:
 @pytest.mark.parametrize("version", [kernels.STREAM, kernels.REFERENCE_NAME, "torch", "torch.compile"])
 @pytest.mark.parametrize(("problem_id", "sizes"), CASES)
 def test_kernel(benchmark: Any, problem_id: str, sizes: kernels.Sizes, version: str) -> None:  # noqa: ANN401
-    problem = load_all()[problem_id]
+    problem = KERNELS[problem_id]
     shape = kernels.shape(problem, kernels.case_of(sizes))
     if version == kernels.STREAM:
         launches = [kernels.streaming(lab().stream, problem, shape.case, shape.given) for _ in shape.sets]
@@ -83,7 +83,7 @@ def test_a_formula_in_place_leaves_its_result_where_its_first_argument_was(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(torch, "compile", lambda function, **_: function)
-    problem = load_all()["softmax_backward"]
+    problem = KERNELS["softmax_backward"]
     arrays = {"out_grad": torch.tensor([[1.0, 3.0]]), "soft_inp": torch.tensor([[0.25, 0.75]])}
     given = Inputs({}, {}, {})
     kernels._compiled.cache_clear()

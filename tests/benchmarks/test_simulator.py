@@ -19,13 +19,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from grader.build.cache import Cache
-from grader.build.compile import build, compile_limits
-from grader.build.toolchain import find as find_toolchain
 from grader.devices.device import ArrayArgument, ScalarArgument, StreamArgument
 from grader.devices.layout import content, data_bytes
-from grader.judge.correctness import arguments
-from grader.problems import load_all
+from grader.judge.correctness.calls import arguments
+from grader.languages.cuda.cache import Cache
+from grader.languages.cuda.compile import build, compile_limits
+from grader.languages.cuda.toolchain import find as find_toolchain
 from grader.problems.problem import Case
 from grader.sandbox.process import ProcessSandbox
 from grader.simulator.driver import LIBRARIES, SOCKET_VARIABLE, Options, Simulator
@@ -134,7 +133,7 @@ def test_speed_on_the_reference(
     kernel: str, benchmark: BenchmarkFixture, show: Callable[[str, dict[str, float]], None]
 ) -> None:
     name, sizes = KERNELS[kernel]
-    problem = load_all()[name]
+    problem = KERNELS[name]
     case = Case(kernel, "benchmark", sizes, "normal", seed=1)
     given = arguments(problem, case, problem.inputs(case))
     wall, used = dict.fromkeys(VARIANTS, math.inf), dict.fromkeys(VARIANTS, math.inf)  # seconds

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from grader import grading
 from grader.assignments.assignment import load
 from grader.devices.gpu import Gpu
 from grader.devices.sim import Sim
-from grader.verdict import Verdict
+from grader.records.verdict import Verdict
+from grader.run import grading
 
 if TYPE_CHECKING:
-    from grader.results import ProblemResult
+    from grader.records.record import ProblemResult
 
 HERE = Path(__file__).parent
 FAIL, UNTRUSTED = Verdict.FAIL, Verdict.UNTRUSTED

@@ -14,12 +14,12 @@ from pathlib import Path
 
 import click
 import pytest
+from first_assignment import ASSIGNMENT
 from privileges import without_privileges
 
-from grader import results
-from grader.assignments import assignment
 from grader.cli.main import commands
-from grader.verdict import Verdict
+from grader.records import record as results
+from grader.records.verdict import Verdict
 
 GRADER = [sys.executable, "-P", "-m", "grader"]
 EMPTY_KERNELS = 'extern "C" void launch_attn_softmax() {}\n'
@@ -351,28 +351,44 @@ def test_the_problems_are_listed_with_points_and_targets(tmp_path: Path) -> None
     assert listed[0]["target"] == 6.5
 
 
-def test_an_assignment_of_ones_own_is_listed_only_if_it_can_be_graded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    own = (
-        (assignment._FOLDER / "llm_systems_3.toml").read_text().replace('id = "llm_systems_3"', 'id = "own"')
-    )
-    (tmp_path / "own.toml").write_text(own.replace('id = "softmax_backward"', 'id = "softmax_bakward"'))
-    monkeypatch.setattr(assignment, "_FOLDER", tmp_path)
-    with pytest.raises(click.ClickException, match="Did you mean 'softmax_backward'"):
-        commands.main(["problems", "--assignment", "own"], standalone_mode=False)
-    (tmp_path / "own.toml").write_text(own)
-    assert commands.main(["problems", "--assignment", "own"], standalone_mode=False) == 0
+def test_an_assignment_of_ones_own_is_listed_only_if_it_can_be_graded(tmp_path: Path) -> None:
+    text = 'id = "own"\ntitle = "Own"\nextends = "llm_systems_3"\n'
+    (tmp_path / "assignment.toml").write_text(text + '[group_points]\n"memory and concurency" = 3.0\n')
+    with pytest.raises(click.ClickException, match="Did you mean 'memory and concurrency'"):
+        commands.main(["problems", "--assignment", str(tmp_path)], standalone_mode=False)
+    (tmp_path / "assignment.toml").write_text(text)
+    assert commands.main(["problems", "--assignment", str(tmp_path)], standalone_mode=False) == 0
 
 
 def test_new_copies_the_template_and_keeps_what_is_there(tmp_path: Path) -> None:
     assert run("new", tmp_path / "hw3").returncode == 0
-    own = Path(__file__).parents[2] / "student_template"
-    wanted = {path.name for path in own.iterdir() if path.is_file()}
-    assert {path.name for path in (tmp_path / "hw3").iterdir() if path.is_file()} == wanted
+    wanted = {path.name for path in ASSIGNMENT.template.iterdir() if path.is_file()} | {"grader.toml"}
+    assert {path.name for path in (tmp_path / "hw3").iterdir()} == wanted
     done = run("new", tmp_path / "hw3")
     assert done.returncode == 2
     assert "is there already" in done.stderr
+
+
+def test_new_leaves_what_working_in_the_template_has_made(tmp_path: Path) -> None:
+    template = tmp_path / "student_template"
+    (template / "__pycache__").mkdir(parents=True)
+    (template / "build").mkdir()
+    (template / "row.cu").write_text("")
+    (tmp_path / "assignment.toml").write_text('id = "own"\ntitle = "Own"\nextends = "llm_systems_3"\n')
+    done = run("new", tmp_path / "hw", "--assignment", tmp_path)
+    assert done.stdout.startswith("Write your kernels")
+    assert {path.name for path in (tmp_path / "hw").iterdir()} == {"row.cu", "grader.toml"}
+
+
+def test_a_submission_that_names_a_folder_as_its_assignment_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "problems").mkdir()
+    (tmp_path / "problems" / "p.py").write_text("open('taken', 'w')")
+    (tmp_path / "assignment.toml").write_text('id = "own"')
+    (tmp_path / "grader.toml").write_text(f'assignment = "{tmp_path}"')
+    done = run("grade", tmp_path)
+    assert done.returncode == 2
+    assert "is no installed assignment" in done.stderr
+    assert not Path("taken").exists()
 
 
 def test_a_template_that_is_not_copied_whole_leaves_nothing(tmp_path: Path) -> None:

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from grader.devices.device import LineCount
 from grader.devices.hints import MOST, hints
+from grader.records.findings import LineCount
 
 QUIET = LineCount(
     kernel="ker_layer_norm<32, 4>",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from grader.devices import select
-from grader.devices.device import DeviceError
+from grader.records.errors import DeviceError
 from grader.sandbox.process import ProcessSandbox
 
 

@@ -15,7 +15,7 @@ import pytest
 from submissions import FOUR, HANDED
 from test_submissions import graded
 
-from grader.submission import collect
+from grader.submissions.submission import collect
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 import pytest
 from submissions import FOUR, HANDED, Handed
 
-from grader import grading
 from grader.assignments.assignment import load
 from grader.reports import console
+from grader.run import grading
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from grader.results import ProblemResult, Record
+    from grader.records.record import ProblemResult, Record
 
 ASSIGNMENT = load("handout")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from grader.results import Record
+from grader.records.record import Record
 
 HOSTILE = '</title></code><script>alert(1)</script>"><img src=x onerror=alert(1)>\x1b[31m\x00\u202e=1+1'
 """Markup, an escape sequence, a control character, a mark that turns directions, and a formula."""

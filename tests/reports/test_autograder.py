@@ -93,7 +93,7 @@ def test_the_workflow_has_a_test_for_each_problem_and_only_options_that_exist() 
     workflow = yaml.safe_load((FILES / "github" / "classroom.yml").read_text())
     steps = workflow["jobs"]["grade"]["steps"]
     graders = {step["id"]: step["with"] for step in steps if "command-grader" in step.get("uses", "")}
-    wanted = {problem.id: problem.correctness for problem in ASSIGNMENT.problems if problem.graded}
+    wanted = {problem.id: problem.correctness for problem in ASSIGNMENT.rules.problems if problem.graded}
     assert {name: float(given["max-score"]) for name, given in graders.items()} == wanted
     reporter = steps[-1]
     assert reporter["with"]["runners"].split(",") == list(graders)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from selenium.webdriver import Chrome
 
-    from grader.results import Record
+    from grader.records.record import Record
 
 HINT = {"kernel": "_Z3kerPf", "file": "k.cu", "line": 17, "message": "32 sectors where 4 would do"}
 DESKTOP, PHONE = (1100, 800), (360, 740)

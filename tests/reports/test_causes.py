@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import report_samples as samples
 
+from grader.records.record import ProblemResult
 from grader.reports.causes import alike, causes, places, theme, wrong
-from grader.results import ProblemResult
 
 
 def problem(content: dict[str, object]) -> ProblemResult:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import report_samples as samples
 
+from grader.records.record import PerformanceResult, Record
 from grader.reports.charts import distribution, outliers, roofline, speedups
 from grader.reports.classroom import Classroom, attention, boards, failures, overview
-from grader.results import PerformanceResult, Record
 
 
 def classroom(**results: Record | None) -> Classroom:

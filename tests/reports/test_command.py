@@ -12,7 +12,7 @@ import pytest
 import report_samples as samples
 from privileges import without_privileges
 
-from grader import results
+from grader.records import record as results
 
 if TYPE_CHECKING:
     from pathlib import Path

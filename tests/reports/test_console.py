@@ -6,8 +6,7 @@ import io
 
 import pytest
 
-from grader.reports import console
-from grader.results import (
+from grader.records.record import (
     BadElement,
     BuildResult,
     CaseResult,
@@ -29,7 +28,8 @@ from grader.results import (
     TimedCase,
     TrustResult,
 )
-from grader.verdict import Verdict
+from grader.records.verdict import Verdict
+from grader.reports import console
 
 WRONG = CaseResult(
     name="layernorm 37x1000",

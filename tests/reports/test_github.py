@@ -13,7 +13,7 @@ from grader.reports import github
 from grader.reports.views import view
 
 if TYPE_CHECKING:
-    from grader.results import Record
+    from grader.records.record import Record
 
 
 def commands(record: Record) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ import report_samples as samples
 from grader.reports.gradebook import gradebook
 
 if TYPE_CHECKING:
-    from grader.results import Record
+    from grader.records.record import Record
 
 
 def rows(results: dict[str, Record | None]) -> list[dict[str, str]]:

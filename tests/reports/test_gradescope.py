@@ -12,7 +12,7 @@ from grader.reports.gradescope import results
 from grader.reports.views import MACHINE, view
 
 if TYPE_CHECKING:
-    from grader.results import Record
+    from grader.records.record import Record
 
 VISIBILITY = {"enum": ["hidden", "after_due_date", "after_published", "visible"]}
 FORMAT = {"enum": ["text", "html", "simple_format", "md", "ansi"]}

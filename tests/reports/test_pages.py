@@ -16,7 +16,7 @@ from grader.reports.pages import class_page, submission_page
 from grader.reports.views import view
 
 if TYPE_CHECKING:
-    from grader.results import Record
+    from grader.records.record import Record
 
 TITLE = "Homework 3"
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from grader.batch.discovery import discover
 from grader.reports.similarity import as_cpp, export
+from grader.submissions.discovery import discover
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from grader.assignments.assignment import load
-from grader.bench import find_machine
 from grader.devices.device import ArrayArgument, Call, ScalarArgument, StreamArgument
 from grader.devices.timed import Content, Piece, Plan
+from grader.run.bench import find_machine
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -73,7 +73,7 @@ extern "C" void launch_early(float* met, int, cudaStream_t one, cudaStream_t) {
     ],
 )
 def test_no_call_begins_before_the_one_ahead_has_ended(launcher: str, method: str, tmp_path: Path) -> None:
-    machine = find_machine("gpu", "process", load("llm_systems_3").limits)
+    machine = find_machine("gpu", "process", load("llm_systems_3").rules.limits)
     assert machine.gpu is not None
     source, library = tmp_path / "meet.cu", tmp_path / "meet.so"
     source.write_text(SOURCE)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import grader
-from grader import leftovers
+from grader.processes import leftovers
 from grader.sandbox import cgroup, docker
 from grader.sandbox.backends import select
 from grader.sandbox.bubblewrap import BubblewrapSandbox, _inputs, _program, _remedy

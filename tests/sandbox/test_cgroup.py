@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from grader import leftovers
+from grader.processes import leftovers
 from grader.sandbox import cgroup
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from grader.build.stack import where
 from grader.devices.runner import Runner, RunnerError, Start, packed
+from grader.devices.stack import where
 from grader.runner.witness import VARIABLE
 from grader.sandbox.process import ProcessSandbox
 from grader.sandbox.sandbox import Ended, Job, Limits

@@ -200,7 +200,7 @@ def run_on_sim(
     Args:
         outputs: file that the program writes what it copies to the host to (see ``corpus.h``).
     """
-    from grader.devices.device import DeviceError  # noqa: PLC0415 (a GPU machine needs no grader)
+    from grader.records.errors import DeviceError  # noqa: PLC0415 (a GPU machine needs no grader)
     from grader.simulator.driver import (  # noqa: PLC0415
         LIBRARIES,
         SOCKET_VARIABLE,

@@ -18,7 +18,7 @@ from pathlib import Path
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from grader.devices.device import DeviceError
+from grader.records.errors import DeviceError
 from grader.simulator.driver import Options, Order, RefusedError, Simulator
 
 INSTRUCTIONS = 20_000  # warp instructions of a launch

@@ -14,7 +14,7 @@ from built_programs import Compile, call, call_through
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grader.devices.device import DeviceError
+from grader.records.errors import DeviceError
 from grader.simulator.driver import Options, RefusedError, Simulator, check_installed
 
 N = 1000

@@ -10,7 +10,7 @@ import pytest
 from grader.simulator.driver import Options, Simulator
 
 if TYPE_CHECKING:
-    from grader.devices.device import LineCount
+    from grader.records.findings import LineCount
 
 # One access per kernel, on a line of its own; thread t reads float t * stride of a global buffer, or writes
 # word t * stride of shared memory.

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from built_programs import call
 
-from grader.build.toolchain import find
+from grader.languages.cuda.toolchain import find
 from grader.simulator.driver import RUNTIME, Options, Simulator
 
 HONEST = (

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from instructions import Probe, run
 
-from grader.devices.device import DeviceError
+from grader.records.errors import DeviceError
 from grader.simulator.driver import _EXECUTABLE, Simulator
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 from cluster import NODES, Loopback, NoClusterError, install
 
-from grader import results
 from grader.batch.records import finished
+from grader.records import record as results
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,16 +6,15 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
+from first_assignment import ASSIGNMENT, PROBLEMS, program
 from wrong_models import REFERENCE
 
-from grader.assignments.assignment import load
-from grader.build.cache import Cache
-from grader.build.compile import build_all, compile_limits
-from grader.build.toolchain import find as find_toolchain
 from grader.devices.device import Memory, Schedule
 from grader.devices.sim import Sim
-from grader.judge.correctness import Judged, judge
-from grader.problems import load_all
+from grader.judge.correctness.cases import Judged, judge
+from grader.languages.cuda.cache import Cache
+from grader.languages.cuda.compile import build_all, compile_limits
+from grader.languages.cuda.toolchain import find as find_toolchain
 from grader.sandbox.backends import select as select_sandbox
 
 if TYPE_CHECKING:
@@ -38,25 +37,24 @@ def sandbox() -> Sandbox:
 def libraries() -> Mapping[Path, tuple[str, ...]]:
     """The reference's kernels, built as a grading run builds them, with their entry points."""
     files = {path.name: path.read_bytes() for path in REFERENCE.iterdir() if path.is_file()}
-    problems = load_all()
     built = build_all(
-        dict.fromkeys(problems["transformer"].libraries, files),
+        dict.fromkeys(PROBLEMS["transformer"].launchers, files),
         find_toolchain(),
         sandbox(),
-        compile_limits(load("llm_systems_3").limits.compile_seconds),
+        compile_limits(ASSIGNMENT.rules.limits.compile_seconds),
         Cache(),
     )
     found = {}
     for name, build in built.items():
         assert build.library is not None, build.log
-        found[build.library] = tuple(one.entry_point for one in problems.values() if one.file == name)
+        found[build.library] = PROBLEMS["transformer"].launchers[name]
     return found
 
 
 @cache
 def problem() -> Problem:
     """The problem with cases of one seed, whose inputs and expectations are computed once."""
-    original = load_all()["transformer"]
+    original = PROBLEMS["transformer"]
     inputs: dict[str, Inputs] = {}
     expected: dict[str, Mapping[str, Expectation]] = {}
 
@@ -82,8 +80,8 @@ def judged(text: str, folder: Path, groups: Iterable[str] = ()) -> Judged:
     return judge(
         problem(),
         cases,
-        lambda: Sim(sandbox()).open_model(model, libraries(), Memory.DEVICE),
+        lambda: Sim(sandbox()).open_model(program(model), libraries(), Memory.DEVICE),
         (Schedule.PROGRAM,),
         memory=Memory.DEVICE,
-        seconds=load("llm_systems_3").limits.run_seconds_sim,
+        seconds=ASSIGNMENT.rules.limits.run_seconds_sim,
     )

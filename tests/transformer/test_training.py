@@ -9,25 +9,24 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import pytest
+from first_assignment import ASSIGNMENT, PROBLEMS, program
 from judging import libraries, sandbox
 from wrong_models import REFERENCE, one
 
-from grader import template
 from grader.devices.device import Answer, Call, Memory, ScalarArgument, Status
 from grader.devices.sim import Sim
-from grader.judge import steps, training
-from grader.judge.steps import Turns
-from grader.judge.timing import Block
-from grader.judge.training import Training, measure_training
-from grader.problems import load_all
+from grader.judge.timing import steps, training
+from grader.judge.timing.statistics import Block
+from grader.judge.timing.steps import Turns
+from grader.judge.timing.training import Training, measure_training
+from grader.records.verdict import Verdict
 from grader.simulator.driver import RUNTIME
-from grader.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from grader.devices.device import Session
+    from grader.devices.device import ModelProgram, Session
     from grader.problems.problem import Case
 
 SMALL = {"vocabulary": 120, "width": 12, "heads": 3, "hidden": 20, "positions": 9, "layers": 1}
@@ -37,22 +36,24 @@ ON_THE_SIMULATOR = pytest.mark.skipif(
 
 
 def small(seed: int) -> tuple[Case, ...]:
-    (case,) = load_all()["transformer"].timing_cases(seed)
+    (case,) = PROBLEMS["transformer"].timing_cases(seed)
     return (replace(case, name="small", sizes={**SMALL, "batch": 4, "length": 9, "steps": 1}),)
 
 
-PROBLEM = replace(load_all()["transformer"], timing_cases=small)
+PROBLEM = replace(PROBLEMS["transformer"], timing_cases=small)
 
 
 def on_the_simulator(text: str, folder: Path) -> Training:
     model = folder / "transformer.py"
     model.write_text(text)
 
-    def opened(file: Path) -> Session:
-        return Sim(sandbox()).open_model(file, libraries(), Memory.DEVICE)
+    def opened(program: ModelProgram) -> Session:
+        return Sim(sandbox()).open_model(program, libraries(), Memory.DEVICE)
 
-    unfused = template.folder() / "transformer.py"
-    return Training(PROBLEM, opened, model, unfused, Memory.DEVICE, 5, 60, lambda _: None, blocks=2)
+    unfused = ASSIGNMENT.template / "transformer.py"
+    return Training(
+        PROBLEM, opened, program(model), program(unfused), Memory.DEVICE, 5, 60, lambda _: None, blocks=2
+    )
 
 
 @ON_THE_SIMULATOR
@@ -113,8 +114,8 @@ class FakeDevice:
     student: Callable[[np.ndarray], np.ndarray]
     opened: list[FakeSession] = field(default_factory=list)
 
-    def open(self, model: Path) -> FakeSession:
-        self.opened.append(FakeSession(self.student if model.name == "student.py" else learning))
+    def open(self, model: ModelProgram) -> FakeSession:
+        self.opened.append(FakeSession(self.student if model.file.name == "student.py" else learning))
         return self.opened[-1]
 
 
@@ -122,7 +123,7 @@ def measured(
     student: Callable[[np.ndarray], np.ndarray], tmp_path: Path
 ) -> tuple[FakeDevice, training.Measured]:
     device = FakeDevice(student)
-    files = tmp_path / "student.py", tmp_path / "unfused.py"
+    files = program(tmp_path / "student.py"), program(tmp_path / "unfused.py")
     given = Training(PROBLEM, device.open, *files, Memory.DEVICE, 5, 60, lambda _: None, blocks=8)
     return device, measure_training(given, target=1.1)
 

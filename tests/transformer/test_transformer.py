@@ -9,8 +9,8 @@ import pytest
 from judging import judged
 from wrong_models import MUTANTS, REFERENCE, VARIANTS, Edit
 
+from grader.records.verdict import Verdict
 from grader.simulator.driver import RUNTIME
-from grader.verdict import Verdict
 
 if TYPE_CHECKING:
     from pathlib import Path

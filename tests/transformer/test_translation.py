@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 import torch
+from first_assignment import ASSIGNMENT
 from judging import libraries
 from wrong_models import REFERENCE
 
 import grader
-from grader import template
 from grader.simulator.driver import RUNTIME
 
-sys.path.insert(0, str(template.folder()))
+sys.path.insert(0, str(ASSIGNMENT.template))
 import translation
 
 TAGGED = {
@@ -86,7 +86,7 @@ def test_rows_of_the_hub_s_form_are_read_by_datasets(tmp_path: Path) -> None:
     program = "import sys, translation; print(ascii(translation.load(sys.argv[1], 9, 0)))"
     done = subprocess.run(
         [sys.executable, "-c", program, rows],
-        cwd=template.folder(),
+        cwd=ASSIGNMENT.template,
         env=environment(tmp_path),
         capture_output=True,
         text=True,
@@ -136,7 +136,7 @@ def with_kernels(folder: Path) -> Path:
 
 
 def train(folder: Path, *arguments: str, simulated: bool = False) -> dict[str, object]:
-    program = [sys.executable, str(template.folder() / "train_translation.py"), "--tiny", *arguments]
+    program = [sys.executable, str(ASSIGNMENT.template / "train_translation.py"), "--tiny", *arguments]
     program += ["--folder", str(with_kernels(folder)), "--json", str(folder / "out.json")]
     if simulated:
         program = [sys.executable, "-m", "grader", "simulate", "--", *program]
@@ -179,7 +179,12 @@ def test_both_ways_are_compared_on_the_simulator(tmp_path: Path) -> None:
 def test_a_kernel_that_does_not_compile_is_shown_with_the_compiler_s_words(tmp_path: Path) -> None:
     for name in ("softmax_kernel.cu", "layernorm_kernel.cu"):
         (tmp_path / name).write_text('extern "C" void launch() { not_declared(); }\n')
-    program = [sys.executable, str(template.folder() / "train_translation.py"), "--use-fused-kernel", "True"]
+    program = [
+        sys.executable,
+        str(ASSIGNMENT.template / "train_translation.py"),
+        "--use-fused-kernel",
+        "True",
+    ]
     done = subprocess.run(
         [*program, "--folder", str(tmp_path)],
         env=environment(tmp_path),

@@ -1,0 +1,405 @@
+"""LayerNorm backward: gradients of scale, bias and input from the incoming gradient g and the statistics.
+
+    r = 1 / sqrt(vars)  (or with epsilon again),   h = (x - means) r,   d = g gamma
+    gamma_grad = sum_rows g h,   betta_grad = sum_rows g
+    inp_grad = r (d - (sum_cols d + h sum_cols d h) / n)
+
+Bounds, from the pieces of ``bounds``; the statistics are given, so their own error does not count:
+    dh = u ((QUOTIENT + 2) |h| + 2 (|x| + |m|) r)        also as x r - m r
+    betta_grad:  sum_error(g)
+    gamma_grad:  sum_error(g h, 2) + min(sum |g| dh, LUCK sqrt(sum (g dh)^2))
+    inp_grad:    r (2 u |d| + (dA + |h| dB + |B| dh + 4 u (|A| + |h B|)) / n) + u (QUOTIENT + 1) |inp_grad|
+        with A = sum_cols d, dA = sum_error(d, 1), B = sum_cols d h, dB = sum_error(d h, 2) + sum |d| dh
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from grader.problems import bounds
+from grader.problems.distributions import STREAMS, build_cases, generator, normal
+from grader.problems.operations import Operation, dense, mapped, reduced, zipped
+from grader.problems.problem import (
+    ArrayParameter,
+    Candidate,
+    Case,
+    Expectation,
+    Inputs,
+    KernelProblem,
+    Role,
+    ScalarParameter,
+    Slices,
+    StreamParameter,
+)
+
+from .layernorm_forward import CONTENTS, EPSILON
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float32]
+    Array = NDArray[np.float64]
+
+SMALL, BORDER, LARGE = "small hidden sizes", "hidden sizes around a border", "large hidden sizes"
+TILES, OFFSET, VARIANCE = "row counts around a tile border", "large offset", "small variance"
+TINY, GRADIENTS, MANY = "tiny gradients", "large gradients", "many rows"
+GROUPS = (SMALL, BORDER, LARGE, TILES, OFFSET, VARIANCE, TINY, GRADIENTS, MANY, STREAMS)
+
+
+def sizes(rows: int, hidden: int) -> Mapping[str, int]:
+    """The sizes of one case in the words of the entry point."""
+    return {"batch_size": rows, "hidden_dim": hidden}
+
+
+def cases(seed: int) -> tuple[Case, ...]:
+    """Fixed shapes with fresh content, and a few sizes drawn from the seed."""
+    draw = generator(seed)
+    small, large = (4 * int(draw.integers(*limits)) for limits in ((4, 8), (260, 1000)))
+    rows = int(draw.integers(71, 128))
+    borders = (32, 36, 96, 132, 160, 192, 252, 256, 260, 384, 768, 1000, 1024, 1028)
+    table = [
+        (SMALL, sizes(32, 4), "normal"),
+        (SMALL, sizes(32, 12), "normal"),
+        (SMALL, sizes(32, small), "normal"),
+        *((BORDER, sizes(32, hidden), "normal") for hidden in borders),
+        (LARGE, sizes(4, large), "normal"),
+        *((LARGE, sizes(4, hidden), "normal") for hidden in (1536, 2048)),
+        (LARGE, sizes(4, 4100), "normal"),
+        (LARGE, sizes(4, 8192), "normal"),
+        *((TILES, sizes(count, 64), "normal") for count in (1, 5, 31, 33, 70, rows)),
+        (OFFSET, sizes(32, 96), "mean / sigma 29"),
+        (VARIANCE, sizes(32, 64), "sigma 0.02"),
+        (TINY, sizes(32, 96), "gradients of 1e-20"),
+        (GRADIENTS, sizes(32, 96), "gradients around 100"),
+        (GRADIENTS, sizes(32, 96), "zeros in gamma"),
+        (MANY, sizes(1056, 260), "normal"),
+        (MANY, sizes(66, 4096), "normal"),
+        (MANY, sizes(8200, 132), "normal"),
+        (MANY, sizes(1_050_011, 4), "normal"),
+        (STREAMS, sizes(64, 256), "normal"),
+        (STREAMS, sizes(2, 4100), "normal"),
+        (STREAMS, sizes(520, 36), "normal"),
+    ]
+    return build_cases(seed, table, both_streams=STREAMS)
+
+
+def timing_cases(seed: int) -> tuple[Case, ...]:
+    """Two launch-bound shapes and two that are larger than an L2 of 50 MB."""
+    table = [
+        ("small", sizes(1024, 256), "normal"),
+        ("small", sizes(5120, 256), "normal"),
+        ("large", sizes(16_384, 1024), "normal"),
+        ("large", sizes(4096, 4096), "normal"),
+    ]
+    return build_cases(seed, table)
+
+
+_ROWS: Mapping[str, Callable[[np.random.Generator, tuple[int, int]], Floats]] = {
+    **CONTENTS,
+    "sigma 0.02": lambda random, shape: normal(random, shape, scale=0.02),
+}
+
+_GRADIENTS: Mapping[str, Callable[[np.random.Generator, tuple[int, ...]], Floats]] = {
+    "gradients of 1e-20": lambda random, shape: normal(random, shape, scale=1e-20),
+    "gradients around 100": lambda random, shape: normal(random, shape, mean=100),
+}
+
+
+def inputs(case: Case) -> Inputs:
+    """Gradients and rows [batch, hidden], scale and bias [hidden], statistics [batch] of the rows."""
+    random = generator(case.seed)
+    shape = case.sizes["batch_size"], case.sizes["hidden_dim"]
+    rows = _ROWS.get(case.distribution, CONTENTS["normal"])(random, shape)
+    gradients = _GRADIENTS.get(case.distribution, normal)(random, shape)
+    gamma = normal(random, (shape[1],), scale=0.5, mean=1)
+    if case.distribution == "zeros in gamma":
+        gamma[::5] = 0
+    return Inputs(
+        arrays={
+            "out_grad": gradients,
+            "inp": rows,
+            "gamma": gamma,
+            "betta": normal(random, (shape[1],)),
+            "vars": rows.var(axis=1, dtype=np.float64).clip(1e-4).astype(np.float32),
+            "means": rows.mean(axis=1, dtype=np.float64).astype(np.float32),
+        },
+        outputs={"gamma_grad": (shape[1],), "betta_grad": (shape[1],), "inp_grad": shape},
+        scalars={"batch_size": shape[0], "hidden_dim": shape[1]},
+    )
+
+
+def oracle(case: Case, given: Inputs) -> Mapping[str, Expectation]:  # noqa: ARG001 - the shape of a problem
+    """The gradients by PyTorch's own rule in float64, with ``vars`` as given or epsilon added again."""
+    with_and_without = [_gradients(given, epsilon) for epsilon in (0.0, EPSILON)]
+    return {
+        name: Expectation(tuple(candidates[name] for candidates in with_and_without))
+        for name in ("gamma_grad", "betta_grad", "inp_grad")
+    }
+
+
+def _gradients(given: Inputs, epsilon: float) -> Mapping[str, Candidate]:
+    x, g, gamma = given.wide("inp"), given.wide("out_grad"), given.wide("gamma")
+    mean, root = given.wide("means")[:, None], 1 / np.sqrt(given.wide("vars")[:, None] + epsilon)
+    precision = bounds.PRECISIONS["float32"]
+    unit, hidden = precision.unit, x.shape[1]
+    tensors = [torch.from_numpy(part) for part in (g, x, mean, root, gamma, given.wide("betta"))]
+    incoming, rows, means, roots, scale, shift = tensors
+    gradients = torch.ops.aten.native_layer_norm_backward(
+        incoming, rows, (hidden,), means, roots, scale, shift, (True, True, True)
+    )
+    inp_grad, gamma_grad, betta_grad = (gradient.numpy() for gradient in gradients)
+
+    x, g = np.asfortranarray(x), np.asfortranarray(g)  # sums over few columns take a third of the time
+    h, d = (x - mean) * root, g * gamma
+    h_error = unit * ((bounds.QUOTIENT + 2) * np.abs(h) + 2 * (np.abs(x) + np.abs(mean)) * root)
+    a, b = d.sum(axis=1, keepdims=True), (d * h).sum(axis=1, keepdims=True)
+    a_error = bounds.sum_error(d, 1, 1, unit)
+    b_error = bounds.sum_error(d * h, 1, 2, unit) + (np.abs(d) * h_error).sum(axis=1, keepdims=True)
+    own = np.abs(g) * h_error
+    gamma_error = bounds.sum_error(g * h, 0, 2, unit)[0] + np.minimum(
+        own.sum(axis=0), bounds.LUCK * np.sqrt((own**2).sum(axis=0))
+    )
+    sums_error = a_error + np.abs(h) * b_error + np.abs(b) * h_error + 4 * unit * (np.abs(a) + np.abs(h * b))
+    inp_error = root * (2 * unit * np.abs(d) + sums_error / hidden)
+    inp_error += unit * (bounds.QUOTIENT + 1) * np.abs(inp_grad)
+    return {
+        name: Candidate(value, bounds.allowed(error, value, precision))
+        for name, value, error in (
+            ("gamma_grad", gamma_grad, gamma_error),
+            ("betta_grad", betta_grad, bounds.sum_error(g, 0, 0, unit)[0]),
+            ("inp_grad", inp_grad, inp_error),
+        )
+    }
+
+
+def minimal_bytes(case: Case) -> int:
+    """Gradients, rows, statistics and gamma read; the three gradients written."""
+    rows, hidden = case.sizes["batch_size"], case.sizes["hidden_dim"]
+    return 4 * (3 * rows * hidden + 2 * rows + 3 * hidden)
+
+
+def rows(given: Inputs, index: NDArray[np.intp]) -> Inputs:
+    """Some rows alone, which is enough for their ``inp_grad``."""
+    return _part(given, dict.fromkeys(("out_grad", "inp", "vars", "means"), (index,)))
+
+
+def columns(given: Inputs, index: NDArray[np.intp]) -> Inputs:
+    """Some columns alone, which is enough for their sums."""
+    across = {name: (slice(None), index) for name in ("out_grad", "inp")}
+    return _part(given, {**across, "gamma": (index,), "betta": (index,)})
+
+
+def _part(given: Inputs, places: Mapping[str, tuple[slice | NDArray[np.intp], ...]]) -> Inputs:
+    arrays = {
+        name: array[places[name]] if name in places and array is not None else array
+        for name, array in given.arrays.items()
+    }
+    incoming = arrays["out_grad"]
+    assert incoming is not None
+    count, hidden = incoming.shape
+    outputs = {"gamma_grad": (hidden,), "betta_grad": (hidden,), "inp_grad": (count, hidden)}
+    return Inputs(arrays, outputs, {**given.scalars, "batch_size": count, "hidden_dim": hidden})
+
+
+def fused(arrays: Mapping[str, torch.Tensor], scalars: Mapping[str, float]) -> Callable[[], object]:
+    """What autograd calls, with the reciprocal deviations that PyTorch's forward pass leaves it."""
+    mean, root = arrays["means"][:, None], arrays["vars"].rsqrt()[:, None]
+    hidden = (int(scalars["hidden_dim"]),)
+    gradient, x, gamma, betta = (arrays[name] for name in ("out_grad", "inp", "gamma", "betta"))
+    return lambda: torch.ops.aten.native_layer_norm_backward(
+        gradient, x, hidden, mean, root, gamma, betta, (True, True, True)
+    )
+
+
+def _input_bug(
+    formula: Callable[[Array, Array, Array, Array], Array],
+) -> Callable[[Inputs], Mapping[str, Array]]:
+    """A wrong ``inp_grad`` from d = g gamma, h, r and g."""
+
+    def outputs(given: Inputs) -> Mapping[str, Array]:
+        h, root = _normalised(given)
+        g = given.wide("out_grad")
+        return {"inp_grad": formula(g * given.wide("gamma"), h, root, g)}
+
+    return outputs
+
+
+def _gamma_bug(
+    formula: Callable[[Array, Array, Array, Array], Array],
+) -> Callable[[Inputs], Mapping[str, Array]]:
+    """A wrong ``gamma_grad`` as the sum over rows of a formula of g, x, m and r."""
+
+    def outputs(given: Inputs) -> Mapping[str, Array]:
+        root = _normalised(given)[1]
+        terms = formula(given.wide("out_grad"), given.wide("inp"), given.wide("means")[:, None], root)
+        return {"gamma_grad": terms.sum(axis=0)}
+
+    return outputs
+
+
+def _normalised(given: Inputs) -> tuple[Array, Array]:
+    root = np.asarray(1 / np.sqrt(given.wide("vars")[:, None]))
+    return (given.wide("inp") - given.wide("means")[:, None]) * root, root
+
+
+def _mean(values: Array) -> Array:
+    mean: Array = values.mean(axis=1, keepdims=True)
+    return mean
+
+
+def _from_the_result(given: Inputs) -> Mapping[str, Array]:
+    """The gradients of a kernel that takes ``inp`` for what LayerNorm returned: h = (inp - betta) / gamma."""
+    g, gamma, root = given.wide("out_grad"), given.wide("gamma"), _normalised(given)[1]
+    h, d = (given.wide("inp") - given.wide("betta")) / gamma, g * gamma
+    return {
+        "gamma_grad": (g * h).sum(axis=0),
+        "inp_grad": root * (d - _mean(d) - h * _mean(d * h)),
+    }
+
+
+def _deviation_given(given: Inputs) -> Mapping[str, Array]:
+    g, x, mean = given.wide("out_grad"), given.wide("inp"), given.wide("means")[:, None]
+    root = 1 / (given.wide("vars")[:, None] + EPSILON)
+    h, d = (x - mean) * root, g * given.wide("gamma")
+    return {"gamma_grad": (g * h).sum(axis=0), "inp_grad": root * (d - _mean(d) - h * _mean(d * h))}
+
+
+def _swapped(given: Inputs) -> Mapping[str, Array]:
+    g = given.wide("out_grad")
+    return {"gamma_grad": g.sum(axis=0), "betta_grad": (g * _normalised(given)[0]).sum(axis=0)}
+
+
+def _mean_instead_of_sum(given: Inputs) -> Mapping[str, Array]:
+    g = given.wide("out_grad")
+    return {"gamma_grad": (g * _normalised(given)[0]).mean(axis=0), "betta_grad": g.mean(axis=0)}
+
+
+def terms(given: Inputs) -> Mapping[str, Array]:
+    """What each row adds to the sums."""
+    g = given.wide("out_grad")
+    return {"gamma_grad": g * _normalised(given)[0], "betta_grad": g}
+
+
+def _epsilon(epsilon: float) -> Callable[[Inputs], Mapping[str, Array]]:
+    def outputs(given: Inputs) -> Mapping[str, Array]:
+        candidates = _gradients(given, epsilon)
+        return {name: candidates[name].expected for name in ("gamma_grad", "inp_grad")}
+
+    return outputs
+
+
+def unfused(case: Case) -> tuple[Operation, ...]:
+    """The normalised rows again, then the three sums and the products around them."""
+    shape = rows, hidden = case.sizes["batch_size"], case.sizes["hidden_dim"]
+    gradient, normal_rows, scaled = (dense(name, *shape) for name in ("out_grad", "normal", "scaled"))
+    root = dense("root", rows, 1)
+    return (
+        zipped("centred", "subtract", dense("inp", *shape), dense("means", rows, 1)),
+        mapped("with_epsilon", "add constant", dense("vars", rows, 1), EPSILON),
+        mapped("root", "sqrt", dense("with_epsilon", rows, 1)),
+        zipped("normal", "divide", dense("centred", *shape), root),
+        zipped("product", "multiply", gradient, normal_rows),
+        reduced("gamma_grad", "sum", dense("product", *shape), axis=0),
+        reduced("betta_grad", "sum", gradient, axis=0),
+        zipped("scaled", "multiply", gradient, dense("gamma", 1, hidden)),
+        reduced("total", "sum", scaled, axis=1),
+        mapped("mean", "multiply constant", dense("total", rows, 1), 1 / hidden),
+        zipped("product", "multiply", scaled, normal_rows),
+        reduced("total", "sum", dense("product", *shape), axis=1),
+        mapped("slope", "multiply constant", dense("total", rows, 1), 1 / hidden),
+        zipped("shift", "multiply", normal_rows, dense("slope", rows, 1)),
+        zipped("lowered", "subtract", scaled, dense("mean", rows, 1)),
+        zipped("straightened", "subtract", dense("lowered", *shape), dense("shift", *shape)),
+        zipped("inp_grad", "divide", dense("straightened", *shape), root),
+    )
+
+
+PROBLEM = KernelProblem(
+    id="layernorm_backward",
+    file="layernorm_kernel.cu",
+    entry_point="launch_layernorm_bw",
+    parameters=(
+        ArrayParameter("gamma_grad", Role.OUTPUT),
+        ArrayParameter("betta_grad", Role.OUTPUT, other_names=("beta_grad",)),
+        ArrayParameter("inp_grad", Role.OUTPUT),
+        ArrayParameter("out_grad", Role.INPUT),
+        ArrayParameter("inp", Role.INPUT),
+        ArrayParameter("gamma", Role.INPUT),
+        ArrayParameter("betta", Role.INPUT, optional=True, other_names=("beta",)),
+        ArrayParameter("vars", Role.INPUT),
+        ArrayParameter("means", Role.INPUT),
+        ScalarParameter("batch_size", "int"),
+        ScalarParameter("hidden_dim", "int"),
+        StreamParameter("stream_1"),
+        StreamParameter("stream_2"),
+    ),
+    groups=GROUPS,
+    cases=cases,
+    timing_cases=timing_cases,
+    inputs=inputs,
+    oracle=oracle,
+    minimal_bytes=minimal_bytes,
+    unfused=unfused,
+    slices=(
+        Slices(("inp_grad",), lambda case: case.sizes["batch_size"], rows),
+        Slices(("gamma_grad", "betta_grad"), lambda case: case.sizes["hidden_dim"], columns),
+    ),
+    turning=("out_grad", "inp", "inp_grad", "vars", "means"),
+    fused=fused,
+    terms=terms,
+    bugs={
+        "the sum of dxhat is missing": _input_bug(lambda d, h, r, _: r * (d - h * _mean(d * h))),
+        "the sum of dxhat * xhat is missing": _input_bug(lambda d, _h, r, _: r * (d - _mean(d))),
+        "both sums are missing": _input_bug(lambda d, _h, r, _: r * d),
+        "gamma is not applied to the incoming gradient": _input_bug(
+            lambda _d, h, r, g: r * (g - _mean(g) - h * _mean(g * h))
+        ),
+        "the sums are not divided by hidden_dim": _input_bug(
+            lambda d, h, r, _: r * (d - d.sum(1, keepdims=True) - h * (d * h).sum(1, keepdims=True))
+        ),
+        "the last column is missing in the two sums": _input_bug(
+            lambda d, h, r, _: (
+                r
+                * (
+                    d
+                    - (d[:, :-1].sum(1, keepdims=True) + h * (d * h)[:, :-1].sum(1, keepdims=True))
+                    / d.shape[1]
+                )
+            )
+        ),
+        "xhat is missing in front of the sum of dxhat * xhat": _input_bug(
+            lambda d, h, r, _: r * (d - _mean(d) - _mean(d * h))
+        ),
+        "the division by the standard deviation is missing": _input_bug(
+            lambda d, h, _r, _: d - _mean(d) - h * _mean(d * h)
+        ),
+        "the sum of dxhat is added instead of subtracted": _input_bug(
+            lambda d, h, r, _: r * (d + _mean(d) - h * _mean(d * h))
+        ),
+        "the sum of dxhat * xhat is added instead of subtracted": _input_bug(
+            lambda d, h, r, _: r * (d - _mean(d) + h * _mean(d * h))
+        ),
+        "divided by the variance instead of its root": _input_bug(
+            lambda d, h, r, _: r**2 * (d - _mean(d) - h * _mean(d * h))
+        ),
+        "the mean is not subtracted": _gamma_bug(lambda g, x, _m, r: g * x * r),
+        "xhat is not divided by the standard deviation": _gamma_bug(lambda g, x, m, _r: g * (x - m)),
+        "xhat is divided by the variance instead of its root": _gamma_bug(
+            lambda g, x, m, r: g * (x - m) * r * r
+        ),
+        "gamma is missing in the two sums": _input_bug(
+            lambda d, h, r, g: r * (d - _mean(g) - h * _mean(g * h))
+        ),
+        "inp is taken for the output of LayerNorm, not for its input": _from_the_result,
+        "vars is taken for the standard deviation, not for the variance": _deviation_given,
+        "gamma_grad and betta_grad are swapped": _swapped,
+        "gamma_grad and betta_grad are means over the rows instead of sums": _mean_instead_of_sum,
+        "epsilon is too large: 1e-3 instead of 1e-8": _epsilon(1e-3),
+        "epsilon is too large: 1e-5 instead of 1e-8": _epsilon(1e-5),
+    },
+)

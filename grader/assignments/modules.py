@@ -1,0 +1,71 @@
+"""Imports the problem modules of an assignment's folders, each folder as a package of its own.
+
+Modules of one folder may import each other relatively, and the grader's library of problems by its name. Two
+assignments may have modules of the same name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import sys
+import traceback
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from grader.assignments.rules import AssignmentError
+from grader.problems.problem import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+def load_problems(folders: Sequence[Path], ids: Sequence[str]) -> Mapping[str, Problem]:
+    """The problems that modules of these names define; names without a module are left out.
+
+    Raises:
+        AssignmentError: a module cannot be imported, or its ``PROBLEM`` is none or has another id.
+    """
+    found = {}
+    for problem_id in ids:
+        for folder in folders:
+            path = folder / f"{problem_id}.py"
+            if path.is_file():
+                problem = getattr(load_module(folder, problem_id), "PROBLEM", None)
+                if not isinstance(problem, Problem) or problem.id != problem_id:
+                    raise AssignmentError(f"{path}: PROBLEM must be a Problem with the id {problem_id!r}")
+                found[problem_id] = problem
+                break
+    return found
+
+
+def defined(folders: Sequence[Path]) -> list[str]:
+    """The names of the modules that seem to define a problem, without running them."""
+    paths = (path for folder in folders for path in sorted(folder.glob("*.py")))
+    return [path.stem for path in paths if "\nPROBLEM" in path.read_text(encoding="utf-8", errors="replace")]
+
+
+def load_module(folder: Path, name: str) -> ModuleType:
+    """The module ``name`` of a folder.
+
+    Raises:
+        AssignmentError: it cannot be imported; the message names the line.
+    """
+    package = f"assignment_{hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:16]}"
+    if package not in sys.modules:
+        module = ModuleType(package, f"The modules in {folder}.")
+        module.__path__ = [str(folder)]
+        sys.modules[package] = module
+    try:
+        return importlib.import_module(f"{package}.{name}")
+    except Exception as error:  # a teacher's code may raise anything
+        inner = [
+            frame for frame in traceback.extract_tb(error.__traceback__) if _within(frame.filename, folder)
+        ]
+        place = f"{inner[-1].filename}:{inner[-1].lineno}" if inner else str(folder / f"{name}.py")
+        raise AssignmentError(f"{place}: {type(error).__name__}: {error}") from error
+
+
+def _within(file: str, folder: Path) -> bool:
+    return Path(file).is_relative_to(folder)

@@ -1,0 +1,272 @@
+"""The rules of an assignment: points, targets and limits as typed data, read from ``assignment.toml``.
+
+Every key of the file is a field here, with its type, default and meaning; any other key is refused with the
+nearest valid name.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import tomllib
+from typing import TYPE_CHECKING, Annotated, Any, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Points = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class AssignmentError(Exception):
+    """An assignment that does not exist or is wrong; the message names file, key and remedy."""
+
+
+class _Table(BaseModel):
+    """A table of the TOML file."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class Limits(_Table):
+    """What compiling and running one submission may use."""
+
+    compile_seconds: Positive = Field(default=180.0, description="processor time to compile one file")
+    compile_memory_gib: Positive = Field(default=6.0, description="memory to compile one file")
+    run_seconds_gpu: Positive = Field(default=10.0, description="device time of one call on a GPU")
+    run_seconds_sim: Positive = Field(
+        default=60.0, description="processor time of the host code of one call on the simulator"
+    )
+    sim_instructions: int = Field(
+        default=16_000_000, gt=0, description="warp instructions of one call on the simulator, at least"
+    )
+    sim_instructions_per_element: int = Field(
+        default=512, ge=0, description="and so many more for each element of the call's largest array"
+    )
+    sim_instructions_per_row: int = Field(
+        default=16_384,
+        ge=0,
+        description="in all, if warps end or pass barriers: four times the above, and so many for each row",
+    )
+    host_memory_gib: Positive = Field(
+        default=2.0, description="host memory of the process that runs the kernels"
+    )
+    processes: int = Field(default=64, gt=0, description="processes and threads at a time")
+    output_mib: float = Field(
+        default=1.0, gt=0, le=1, description="what one call of the student's code may print; a pipe holds it"
+    )
+    scratch_mib: Positive = Field(default=256.0, description="files written while running")
+
+
+class ProblemPoints(_Table):
+    """What one problem of the assignment is worth."""
+
+    id: str = Field(description="name of the problem's module in the folder problems")
+    title: str = Field(description="what the reports call it")
+    correctness: Points = Field(
+        description="points for right results, in proportion to the case groups passed"
+    )
+    performance: Points = Field(description="points for speed: times min(1, speedup / target)")
+    target: Positive = Field(
+        description="speedup over the unfused baseline that earns all performance points"
+    )
+    host_target: Positive | None = Field(
+        default=None,
+        description="target of a launcher that takes host pointers, whose time is mostly copies; the same if "
+        "there is none",
+    )
+    graded: bool = Field(
+        default=True, description="false: not part of this release's grading, its points stay undecided"
+    )
+
+    @property
+    def possible(self) -> float:
+        """All points of this problem."""
+        return self.correctness + self.performance
+
+    def with_host_pointers(self) -> ProblemPoints:
+        """The same for a launcher that takes host pointers."""
+        return self.model_copy(update={"target": self.host_target or self.target})
+
+
+class Waiver(_Table):
+    """What is not held against a submission in some cases of a problem: those that meet any condition."""
+
+    problem: str = Field(description="id of the problem")
+    reason: str = Field(description="why, for the reports")
+    findings: tuple[str, ...] = Field(
+        default=(),
+        strict=False,
+        description="kinds of findings that cost nothing there; without any, those cases are not run",
+    )
+    numbers: bool = Field(
+        default=False, description="whether wrong numbers cost nothing there either, nor a launcher's end"
+    )
+    not_multiple_of: dict[str, Annotated[int, Field(gt=0)]] = Field(
+        default_factory=dict, description="condition: the size named is no multiple of the number"
+    )
+    above: dict[str, int] = Field(
+        default_factory=dict, description="condition: the size named is above the number"
+    )
+    contents: tuple[str, ...] = Field(
+        default=(), strict=False, description="condition: the case has one of these distributions of values"
+    )
+
+    @model_validator(mode="after")
+    def _conditional(self) -> Waiver:
+        if not (self.not_multiple_of or self.above or self.contents):
+            raise ValueError("no condition. Name some of: not_multiple_of, above, contents.")
+        return self
+
+    def covers(self, sizes: Mapping[str, int], content: str) -> bool:
+        """Whether a case of the problem meets a condition.
+
+        Args:
+            sizes: the sizes of the case by name.
+            content: its distribution of values.
+        """
+        odd = any(name in sizes and sizes[name] % number for name, number in self.not_multiple_of.items())
+        large = any(sizes.get(name, 0) > number for name, number in self.above.items())
+        return odd or large or content in self.contents
+
+
+class Rules(_Table):
+    """What ``assignment.toml`` says of a set of problems."""
+
+    id: str = Field(description="stable name; that of the folder where the assignment is an installed one")
+    title: str = Field(description="what the reports call it")
+    extends: str | None = Field(
+        default=None,
+        description="id of an installed assignment, whose problems, template, reference and limits this one "
+        "has where it says nothing else",
+    )
+    template: str = Field(
+        default="student_template", description="folder of what students begin with, from this file's"
+    )
+    reference: str = Field(default="reference", description="folder of the reference, from this file's")
+    group_points: dict[str, Points] = Field(
+        default_factory=dict,
+        description="points, of each problem's correctness points, of the case groups named here; "
+        "the other groups share the rest equally",
+    )
+    allowed_imports: tuple[str, ...] = Field(
+        default=(),
+        strict=False,
+        description="regular expressions of functions and libraries that a built library may use beyond the "
+        "import policy; those of C++ by their mangled names, which nm -D shows",
+    )
+    limits: Limits = Field(default=Limits(), description="limits of compiling and running")
+    problems: tuple[ProblemPoints, ...] = Field(min_length=1, strict=False, description="in order of reports")
+    waivers: tuple[Waiver, ...] = Field(
+        default=(),
+        strict=False,
+        description="what is not held against a submission; the first that fits counts",
+    )
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Rules:
+        ids = [problem.id for problem in self.problems]
+        if twice := {name for name in ids if ids.count(name) > 1}:
+            raise ValueError(f"problem {min(twice)!r} stands twice")
+        for waiver in self.waivers:
+            if waiver.problem not in ids:
+                raise ValueError(f"a waiver names {waiver.problem!r}.{nearest(waiver.problem, ids)}")
+        for pattern in self.allowed_imports:
+            try:
+                re.compile(pattern)
+            except re.error as error:
+                raise ValueError(f"allowed_imports: {pattern!r} is no regular expression: {error}") from error
+        named = sum(self.group_points.values())
+        for problem in self.problems:
+            if named > problem.correctness:
+                raise ValueError(
+                    f"group_points sum to {named:g}, more than the {problem.correctness:g} "
+                    f"correctness points of {problem.id!r}"
+                )
+        return self
+
+    def problem(self, problem_id: str) -> ProblemPoints:
+        """The entry of one problem.
+
+        Raises:
+            AssignmentError: the assignment has no such problem.
+        """
+        for problem in self.problems:
+            if problem.id == problem_id:
+                return problem
+        ids = [problem.id for problem in self.problems]
+        raise AssignmentError(f"{self.id} has no problem {problem_id!r}.{nearest(problem_id, ids)}")
+
+
+def tables(path: Path) -> dict[str, Any]:
+    """What a TOML file holds.
+
+    Raises:
+        AssignmentError: the file cannot be read or is no TOML.
+    """
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))  # some editors mark UTF-8 at its beginning
+    except OSError as error:
+        raise AssignmentError(f"{path}: cannot be read: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise AssignmentError(f"{path}: not TOML: {error}") from error
+
+
+def merged(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """The tables of an assignment over those of the one that it extends.
+
+    ``own`` says which problems there are and in which order; what it leaves out of a problem's entry, or of
+    ``limits``, is as in ``base``. Any other key that it has replaces that of ``base``.
+    """
+    entries = {entry["id"]: entry for entry in base["problems"]}
+    found = {**base, **own, "limits": {**base.get("limits", {}), **own.get("limits", {})}}
+    found["problems"] = [
+        {**entries.get(entry.get("id"), {}), **entry} for entry in own.get("problems", base["problems"])
+    ]
+    return found
+
+
+def parse(found: Mapping[str, Any], path: Path) -> Rules:
+    """The rules that are in the tables ``found`` of the file at ``path``.
+
+    Raises:
+        AssignmentError: there is a wrong, missing or unknown key.
+    """
+    try:
+        return Rules.model_validate(found)
+    except ValidationError as error:
+        faults = "; ".join(
+            _explain(detail["loc"], detail["type"], detail["msg"]) for detail in error.errors()
+        )
+        raise AssignmentError(f"{path}: {faults}") from error
+
+
+def _explain(where: tuple[int | str, ...], kind: str, message: str) -> str:
+    """One line for one fault of a file; ``where`` is the path of keys to it."""
+    place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in where).lstrip(".")
+    if kind == "extra_forbidden":
+        return f"unknown key {place!r}.{nearest(str(where[-1]), list(_table_at(where).model_fields))}"
+    if kind == "missing":
+        return f"missing key {place!r}"
+    message = message.removeprefix("Value error, ")  # of pydantic, for what a validator here says itself
+    return f"{place}: {message}" if place else message
+
+
+def _table_at(where: tuple[int | str, ...]) -> type[_Table]:
+    """The model whose key the last part of ``where`` is."""
+    table: type[_Table] = Rules
+    for part in where[:-1]:
+        if isinstance(part, str):
+            annotation = table.model_fields[part].annotation
+            candidates = (annotation, *get_args(annotation))
+            table = next(kind for kind in candidates if isinstance(kind, type) and issubclass(kind, _Table))
+    return table
+
+
+def nearest(name: str, valid: list[str]) -> str:
+    """The end of a message about a name that does not exist."""
+    near = difflib.get_close_matches(name, valid, n=1, cutoff=0.5)
+    return f" Did you mean {near[0]!r}?" if near else f" Valid: {', '.join(valid)}."

@@ -1,1 +1,0 @@
-"""From a student's source to a shared library: toolchain, sandboxed compile, cache, imports."""

@@ -1,0 +1,85 @@
+"""From a case with its inputs to the call that a device runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from grader.devices.device import ArrayArgument, Call, Memory, ScalarArgument, Schedule, StreamArgument
+from grader.problems.problem import ArrayParameter, KernelProblem, ModelProblem, Role, ScalarParameter
+
+if TYPE_CHECKING:
+    from grader.devices.device import Argument
+    from grader.problems.problem import Case, Inputs, Problem
+
+
+def case_call(
+    problem: Problem,
+    case: Case,
+    inputs: Inputs,
+    seconds: float,
+    memory: Memory,
+    schedule: Schedule = Schedule.PROGRAM,
+) -> Call:
+    """The call of a case: of a launcher, or of the function of a harness that the case names.
+
+    Args:
+        problem: that the case belongs to.
+        case: what to call.
+        inputs: of the case.
+        seconds: of processor time of the host code, on a GPU of device time, that the call may use.
+        memory: which pointers the launchers take.
+        schedule: the order of execution.
+    """
+    if isinstance(problem, ModelProblem):
+        given = named_arguments(inputs)
+        needs = needed_calls(problem, case, seconds, memory)
+        return Call(case.function, given, seconds, memory, schedule, needs=needs)
+    assert isinstance(problem, KernelProblem)
+    given = arguments(problem, case, inputs)
+    return Call(problem.entry_point, given, seconds, memory, schedule, case.staged, case.queued)
+
+
+def arguments(problem: KernelProblem, case: Case, inputs: Inputs) -> tuple[Argument, ...]:
+    """The arguments of a launcher in its order."""
+    made: list[Argument] = []
+    for parameter in problem.parameters:
+        name = parameter.name
+        if isinstance(parameter, ScalarParameter):
+            made.append(ScalarArgument(name, parameter.ctype, inputs.scalars[name]))
+        elif isinstance(parameter, ArrayParameter):
+            if parameter.role is Role.OUTPUT:
+                made.append(ArrayArgument(name, parameter.dtype, inputs.outputs[name], None))
+            else:
+                data = inputs.arrays[name]
+                shape = () if data is None else data.shape
+                made.append(ArrayArgument(name, parameter.dtype, shape, data, null=data is None))
+        else:
+            streams = sum(isinstance(argument, StreamArgument) for argument in made)
+            made.append(StreamArgument(name, 0 if case.same_stream else streams))
+    return tuple(made)
+
+
+def named_arguments(inputs: Inputs) -> tuple[Argument, ...]:
+    """All arrays, outputs and scalars of a case, which a function of a harness takes by name."""
+    made: list[Argument] = []
+    for name, data in inputs.arrays.items():
+        dtype, shape = ("float32", ()) if data is None else (str(data.dtype), data.shape)
+        made.append(ArrayArgument(name, dtype, shape, data, null=data is None))
+    made += [ArrayArgument(name, "float32", shape, None) for name, shape in inputs.outputs.items()]
+    return (
+        *made,
+        *(ScalarArgument(name, type(value).__name__, value) for name, value in inputs.scalars.items()),
+    )
+
+
+def needed_calls(
+    problem: ModelProblem, case: Case, seconds: float, memory: Memory
+) -> tuple[tuple[Call, int], ...]:
+    """The calls of launchers that a model must make in ``case``, with inputs of their own."""
+    return tuple(
+        (
+            Call(launcher.entry_point, arguments(launcher, needed, launcher.inputs(needed)), seconds, memory),
+            times,
+        )
+        for launcher, needed, times in problem.needs(case)
+    )

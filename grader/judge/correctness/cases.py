@@ -1,0 +1,416 @@
+"""Drives the cases of one problem through a device and judges every answer against the oracle.
+
+A case passes if it passes in every order of execution that the device offers, or in as many of them as it
+asks for. A case that ends its runner costs that case alone: the next one gets a fresh runner. Only where
+cases end runners again and again are the remaining ones not run; see ``endings.py``. After a write outside of
+an array comes a fresh runner, too: what it hit may be what a later call depends on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from grader.devices.device import (
+    Answer,
+    LoadError,
+    Memory,
+    Schedule,
+    Status,
+)
+from grader.devices.hints import hints, summed
+from grader.judge.correctness.calls import case_call
+from grader.judge.correctness.comparison import changed_elements, compare
+from grader.judge.correctness.diagnosis import NOTHING_WRITTEN, diagnose
+from grader.judge.correctness.endings import Endings, counting_kinds
+from grader.records.errors import DeviceError
+from grader.records.findings import ONLY_REPORTED
+from grader.records.record import BadElement, CaseResult, OutputResult, value
+from grader.records.verdict import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from grader.devices.device import Hint, Session
+    from grader.judge.correctness.comparison import Comparison
+    from grader.problems.problem import Case, Expectation, Inputs, Problem
+    from grader.records.findings import Finding
+
+_VERDICTS = {
+    Status.UNSUPPORTED: Verdict.INFRA_ERROR,
+    Status.LOST: Verdict.INFRA_ERROR,
+    Status.UNTRUSTED: Verdict.UNTRUSTED,
+}
+"""What an answer without arrays means; every other status is the student's code failing."""
+
+_FOLLOWING = frozenset({"unchecked_error"})
+"""Kinds of findings that come of others: who does not ask learns nothing of a kernel that failed."""
+
+_ORDER = f"right in {Schedule.PROGRAM}, so the result depends on the order of execution"
+_RELIED_ON = {
+    Schedule.REVERSED: ": does a block or a warp rely on another one that came before it?",
+    Schedule.LATE_STREAMS: (
+        ": does work on one stream, or the host, use what another stream has yet to write, with no event or "
+        "synchronisation between the two?"
+    ),
+}
+"""What an order that goes wrong, where program order does not, is likely to have shown."""
+_OTHER_STREAM = (
+    "right with inputs and outputs in place, wrong when they come and go on the given streams: is work on "
+    "another stream (the default one, one of your own) that no event orders with those given?"
+)
+_QUEUED = (
+    "right alone, wrong when a call of other sizes is queued behind it before its kernels have run: do they "
+    "read what the next call overwrites at once (a __constant__ or static variable, pinned memory)?"
+)
+_NOT_IN_MASK = (
+    "the shuffle at {}:{} takes values of threads that its mask does not name: they are undefined "
+    "(infinity here), and none may be used"
+)
+UNBEGUN = "is still to be written"
+"""How the runner ends what it says of a NotImplementedError."""
+
+_LATER_CALL = (
+    "right in the first call, wrong in a later one with the same numbers: is something kept between calls "
+    "(static, a cached pointer, memory that is cleared once)?"
+)
+
+
+@dataclass(frozen=True)
+class Excuse:
+    """What an assignment does not hold against a kernel in one case.
+
+    Attributes:
+        kinds: the kinds of findings that cost nothing there; without any the case is not run at all.
+        reason: why, for people.
+        numbers: whether it costs nothing either that the case fails.
+    """
+
+    kinds: frozenset[str]
+    reason: str
+    numbers: bool = False
+
+    def explains(self, answers: Sequence[Answer]) -> bool:
+        """Whether all that went wrong in ``answers``, and something did, is excused."""
+        kinds = [counting_kinds(answer) for answer in answers]
+        return any(seen & self.kinds for seen in kinds) and all(
+            seen <= self.kinds | _FOLLOWING if seen else answer.usable
+            for seen, answer in zip(kinds, answers, strict=True)
+        )
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What the cases of one problem showed on one device."""
+
+    cases: tuple[CaseResult, ...]
+    findings: tuple[Finding, ...] = ()  # that count
+    waived: Mapping[Finding, str] = field(default_factory=dict)  # that do not, and why
+    hints: tuple[Hint, ...] = ()
+    printed: str = ""
+    summary: str = ""  # one line where every case says the same
+    machine_failed: bool = False  # in the middle of them, which says nothing of the submission
+
+    @property
+    def untrusted(self) -> tuple[str, ...]:
+        """Why the answers cannot be believed, if they cannot."""
+        return tuple(
+            case.message for case in self.cases if case.verdict is Verdict.UNTRUSTED and case.message
+        )
+
+
+def judge(
+    problem: Problem,
+    cases: Sequence[Case],
+    open_session: Callable[[], Session],
+    schedules: Sequence[Schedule],
+    *,
+    memory: Memory,
+    seconds: float,
+    begin: Callable[[Case], None] = lambda _case: None,
+    excuses: Mapping[str, Excuse] | None = None,
+) -> Judged:
+    """Run ``cases`` one after the other, each under every schedule or its first ``orders``, and compare.
+
+    Args:
+        problem: what the cases belong to.
+        cases: what to run; ``begin`` is told before each.
+        open_session: starts a runner with the library loaded.
+        schedules: the orders of execution.
+        memory: which pointers the entry point takes.
+        seconds: of processor time of the host code, on a GPU of device time, that a call may use.
+        begin: called with each case before it runs; what it raises ends the judging.
+        excuses: what is not held against the submission, by the names of cases.
+    """
+    results: list[CaseResult] = []
+    answers: list[Answer] = []
+    found = _Findings()
+    previous: Mapping[str, NDArray[np.generic]] | None = None
+    session: Session | None = None
+    endings = Endings()
+    right_before = False  # in this runner
+    doubtful: dict[int, Case] = {}
+    try:
+        for case in cases:
+            excuse = (excuses or {}).get(case.name)
+            if (skipped := _skipped(case, excuse, endings)) is not None:
+                results.append(skipped)
+                continue
+            begin(case)
+            if session is None:
+                opened = _open(case, open_session)
+                if isinstance(opened, CaseResult):
+                    endings.end_all(opened)
+                    results.append(opened)
+                    continue
+                session, right_before = opened, False
+            result, seen, began_right, wrong = _judge_case(
+                problem, case, session, schedules, memory, seconds, previous
+            )
+            if wrong is not None and (right_before or began_right):
+                doubtful[len(results)] = wrong
+            right_before |= began_right
+            result = found.take(result, seen, excuse)
+            results.append(result)
+            answers += seen
+            last = seen[-1]
+            previous = last.arrays
+            if not last.goes_on or any(answer.overrun for answer in seen):
+                session.close()
+                session = None
+            endings.take(result, last)
+    finally:
+        if session is not None:
+            session.close()
+    first_and_last = list(doubtful.values())[:: max(1, len(doubtful) - 1)]
+    if any(_right_alone(problem, one, open_session, schedules[0], memory, seconds) for one in first_and_last):
+        results = [
+            _noted(one, _LATER_CALL) if place in doubtful else one for place, one in enumerate(results)
+        ]
+    return Judged(
+        cases=tuple(results),
+        findings=tuple(found.counting),
+        waived={finding: reason for finding, reason in found.waived.items() if finding not in found.counting},
+        hints=hints(count for answer in answers for count in answer.counts),
+        printed="".join(answer.printed for answer in answers),
+        summary=_summary(results),
+        machine_failed=endings.machine_failed,
+    )
+
+
+class _Findings:
+    """What the checkers saw in all cases, what counts apart from what does not; each once, in order."""
+
+    def __init__(self) -> None:
+        self.counting: dict[Finding, None] = {}
+        self.waived: dict[Finding, str] = {}
+
+    def take(self, result: CaseResult, answers: Sequence[Answer], excuse: Excuse | None) -> CaseResult:
+        """Add the findings of a case; returns its result, waived if nothing else than those made it fail."""
+        excused = excuse is not None and excuse.explains(answers)
+        for finding in (finding for answer in answers for finding in answer.findings):
+            if excuse is not None and excused and finding.kind not in ONLY_REPORTED:
+                self.waived[finding] = excuse.reason
+            else:
+                self.counting[finding] = None
+        if excuse is None or result.verdict is not Verdict.FAIL:
+            return result
+        by_findings = excused and not any(output.bad for output in result.outputs)
+        return _waived(result, excuse) if by_findings or excuse.numbers else result
+
+
+def _noted(result: CaseResult, note: str) -> CaseResult:
+    """``result`` with ``note`` in front of its diagnosis."""
+    return result.model_copy(update={"diagnosis": "; ".join(filter(None, (note, result.diagnosis)))})
+
+
+def _undefined(answer: Answer) -> str:
+    """The first shuffle that took what no thread of its mask gave; "" if there is none."""
+    places = [(line.file, line.line) for line in summed(answer.counts) if line.undefined_lanes]
+    return _NOT_IN_MASK.format(*min(places)) if places else ""
+
+
+def _waived(result: CaseResult, excuse: Excuse) -> CaseResult:
+    return result.model_copy(update={"verdict": Verdict.NOT_MEASURED, "waived": excuse.reason})
+
+
+def _skipped(case: Case, excuse: Excuse | None, endings: Endings) -> CaseResult | None:
+    """The result of a case that is not run: the assignment excludes it, or earlier ones ended all."""
+    if excuse is not None and not excuse.kinds:
+        return _waived(_failed(case, Verdict.NOT_MEASURED, ""), excuse)
+    end = endings.of_all()
+    return None if end is None else _failed(case, end.verdict, end.message)
+
+
+def _open(case: Case, open_session: Callable[[], Session]) -> Session | CaseResult:
+    """A session, or what its absence means for ``case``."""
+    try:
+        return open_session()
+    except LoadError as error:
+        return _failed(case, Verdict.FAIL, str(error))
+    except DeviceError as error:
+        return _failed(case, Verdict.INFRA_ERROR, str(error))
+
+
+def _judge_case(
+    problem: Problem,
+    case: Case,
+    session: Session,
+    schedules: Sequence[Schedule],
+    memory: Memory,
+    seconds: float,
+    previous: Mapping[str, NDArray[np.generic]] | None,
+) -> tuple[CaseResult, list[Answer], bool, Case | None]:
+    """The result of one case and the answers behind it; stops at the first schedule that goes wrong.
+
+    Each schedule meets fresh content, or what a call left behind would look right in the next one. The last
+    parts are whether the first call was right, and a content that is wrong in program order, too: where calls
+    before were right, either it is the numbers, or something was kept when others came.
+    """
+    answers: list[Answer] = []
+
+    def run(content: Case, schedule: Schedule) -> CaseResult:
+        before = answers[-1].arrays if answers else previous
+        result, answer = _called(problem, content, session, schedule, memory, seconds, before)
+        answers.append(answer)
+        return result
+
+    def right(content: Case, schedule: Schedule) -> bool:
+        return answers[-1].usable and run(content, schedule).verdict is Verdict.PASS
+
+    result = CaseResult(name=case.name, group=case.group, verdict=Verdict.PASS)
+    for number, schedule in enumerate(schedules[: case.orders]):
+        content = replace(case, seed=case.seed + number)
+        result = run(content, schedule)
+        if result.verdict is Verdict.PASS:
+            continue
+        undefined = _undefined(answers[-1])
+        wrong: Case | None = None
+        note, blamed = "", schedule.value if number > 0 else None
+        if case.queued and right(replace(content, queued={}), schedule):
+            note = _QUEUED
+        elif case.staged and right(replace(content, staged=False), schedule):
+            note = _OTHER_STREAM
+        elif number > 0 and right(content, schedules[0]):
+            note = _ORDER + _RELIED_ON.get(schedule, "")
+        elif answers[-1].usable:
+            blamed = None
+            if number == 0 or right(case, schedules[0]):
+                wrong = content
+            else:
+                note = _LATER_CALL
+        result = _noted(_noted(result, undefined), note)
+        return result.model_copy(update={"schedule": blamed}), answers, number > 0, wrong
+    return result, answers, True, None
+
+
+def _called(
+    problem: Problem,
+    content: Case,
+    session: Session,
+    schedule: Schedule,
+    memory: Memory,
+    seconds: float,
+    previous: Mapping[str, NDArray[np.generic]] | None,
+) -> tuple[CaseResult, Answer]:
+    """The result of one call, and its answer."""
+    inputs = problem.inputs(content)
+    answer = session.run(case_call(problem, content, inputs, seconds, memory, schedule))
+    return _result(problem, content, inputs, problem.oracle(content, inputs), answer, previous), answer
+
+
+def _right_alone(
+    problem: Problem,
+    content: Case,
+    open_session: Callable[[], Session],
+    schedule: Schedule,
+    memory: Memory,
+    seconds: float,
+) -> bool:
+    """Whether ``content`` is right in a runner that was called for nothing else."""
+    session = _open(content, open_session)
+    if isinstance(session, CaseResult):
+        return False
+    try:
+        return _called(problem, content, session, schedule, memory, seconds, None)[0].verdict is Verdict.PASS
+    finally:
+        session.close()
+
+
+def beside(results: Sequence[CaseResult], checked: Sequence[CaseResult], name: str) -> list[CaseResult]:
+    """The ``results`` of the device ``name``, with those of the simulator where only its numbers are wrong.
+
+    The simulator takes orders that a GPU takes rarely: a kernel that is wrong in one of them depends on luck.
+    A case that it could not finish says nothing of the GPU.
+    """
+    both = []
+    for one, other in zip(results, checked, strict=True):
+        if one.verdict is Verdict.PASS and other.verdict is Verdict.FAIL and other.outputs:
+            both.append(_noted(other, f"right on {name} this time, wrong on the sim"))
+        else:
+            both.append(one)
+    return both
+
+
+def _result(
+    problem: Problem,
+    case: Case,
+    inputs: Inputs,
+    expected: Mapping[str, Expectation],
+    answer: Answer,
+    previous: Mapping[str, NDArray[np.generic]] | None,
+) -> CaseResult:
+    """What one answer says of a case."""
+    if not answer.usable:
+        verdict = _VERDICTS.get(answer.status, Verdict.FAIL)
+        return _failed(case, verdict, answer.message or answer.status)
+    compared = {name: compare(name, right, answer.arrays[name]) for name, right in expected.items()}
+    faults = [*answer.faults, *(f"{name}: {where}" for name, where in answer.overrun.items())]
+    faults += [
+        f"{name} must not change, but {changed:,} of its elements did"
+        for name, before in inputs.arrays.items()
+        if name not in expected and before is not None and name in answer.arrays  # else not passed at all
+        if (changed := changed_elements(before, answer.arrays[name]))
+    ]
+    wrong = bool(faults) or not all(comparison.right for comparison in compared.values())
+    return CaseResult(
+        name=case.name,
+        group=case.group,
+        verdict=Verdict.FAIL if wrong else Verdict.PASS,
+        message="; ".join(faults),
+        outputs=[_output(comparison) for comparison in compared.values()],
+        diagnosis=diagnose(problem, case, inputs, compared, answer.arrays, previous),
+    )
+
+
+def _output(comparison: Comparison) -> OutputResult:
+    return OutputResult(
+        name=comparison.name,
+        max_error=value(comparison.max_error),
+        allowed=value(comparison.allowed),
+        bad=comparison.bad,
+        total=comparison.total,
+        nan=comparison.nan,
+        infinite=comparison.infinite,
+        first_bad=[
+            BadElement(index=list(element.index), expected=value(element.expected), got=value(element.got))
+            for element in comparison.first_bad
+        ],
+    )
+
+
+def _failed(case: Case, verdict: Verdict, message: str) -> CaseResult:
+    return CaseResult(name=case.name, group=case.group, verdict=verdict, message=message)
+
+
+def _summary(results: Sequence[CaseResult]) -> str:
+    """One line for a problem that was not begun, instead of a wall of numbers."""
+    if not results:
+        return ""
+    if all(result.diagnosis == NOTHING_WRITTEN for result in results):
+        return NOTHING_WRITTEN
+    said = [result.message or "" for result in results]
+    return "; ".join(dict.fromkeys(said)) if all(text.endswith(UNBEGUN) for text in said) else ""

@@ -1,0 +1,1 @@
+"""Whether a kernel is fast: the timing protocol, statistics, plausibility, and the record of a speed."""

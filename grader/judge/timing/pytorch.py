@@ -1,0 +1,249 @@
+"""How long PyTorch takes for the timing cases: information beside a speedup, never part of a verdict.
+
+Two ways of PyTorch: the unfused program operation by operation, as eager code runs it, and the one operator
+that PyTorch has for the whole. Each is captured once over input sets that together exceed the L2 and
+replayed. A process of its own holds the CUDA context, so that the judge has none:
+
+    echo | python -m grader.judge.timing.pytorch ASSIGNMENT SEED PROBLEM...
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from dataclasses import dataclass
+from statistics import fmean, median
+from typing import TYPE_CHECKING, Any, Self
+
+import torch
+
+from grader.assignments.assignment import load
+from grader.judge.timing.measure import slots
+from grader.problems.operations import Kind
+from grader.problems.problem import KernelProblem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+    from types import TracebackType
+
+    from grader.problems.operations import Operation, Tensor
+    from grader.problems.problem import Case, Inputs
+    from grader.records.record import PerformanceResult
+
+    Tensors = dict[str, torch.Tensor]
+    Launch = Callable[[], object]
+
+cuda: Any = torch.cuda
+
+STEPWISE, FUSED = "PyTorch, one operation at a time", "PyTorch, its own operator"
+WAIT_SECONDS = 240.0
+REPLAY_SECONDS = 0.02  # of one measurement
+REPLAYS = 15
+
+
+@dataclass(frozen=True)
+class Others:
+    """Microseconds by problem, case and implementation, or why there are none."""
+
+    name: str = ""
+    absent: str = ""
+    times: Mapping[str, Mapping[str, Mapping[str, float]]] | None = None
+
+    def beside(self, problem: str, performance: PerformanceResult) -> PerformanceResult:
+        """``performance`` with these times and a line on each implementation.
+
+        Not beside times of whole calls with host pointers, which PyTorch's do not compare with.
+        """
+        measured = [case for case in performance.cases if case.yours_us and case.method != "host"]
+        if not measured:
+            return performance
+        if self.absent:
+            return performance.model_copy(update={"info": [*performance.info, self.absent]})
+        mine = (self.times or {}).get(problem, {})
+        cases = [case.model_copy(update={"others_us": mine.get(case.name, {})}) for case in performance.cases]
+        lines = []
+        for way in (STEPWISE, FUSED):
+            ratios = [
+                math.log(case.others_us[way] / case.yours_us)
+                for case in cases
+                if case.yours_us and way in case.others_us
+            ]
+            if ratios:
+                lines.append(f"{math.exp(fmean(ratios)):.2f}x the speed of {self.name}, {way.split(', ')[1]}")
+        return performance.model_copy(update={"cases": cases, "info": [*performance.info, *lines]})
+
+
+class Process:
+    """The process that measures, which starts at once and touches the GPU when asked for its result."""
+
+    def __init__(self, assignment: Path, seed: int, problems: Sequence[str]) -> None:
+        self._process = subprocess.Popen(
+            # -P: nothing is imported from the folder where the grader was started, such as a submission.
+            [
+                sys.executable,
+                "-P",
+                "-m",
+                "grader.judge.timing.pytorch",
+                str(assignment),
+                str(seed),
+                *problems,
+            ],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def result(self) -> Others:
+        """What it found; waits for it."""
+        try:
+            out, err = self._process.communicate("now\n", WAIT_SECONDS)
+        except subprocess.TimeoutExpired:
+            return Others(absent=f"PyTorch was not timed: it took longer than {WAIT_SECONDS:g} s")
+        if self._process.returncode != 0:
+            last = (err.strip().splitlines() or [f"exit code {self._process.returncode}"])[-1]
+            return Others(absent=f"PyTorch was not timed: {last}")
+        return Others(**json.loads(out))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+
+def stepwise(program: Sequence[Operation], arrays: Tensors) -> Launch:
+    """``program`` with one PyTorch operator for each of its operations; a launch returns all arrays."""
+
+    def view(memory: Tensors, tensor: Tensor) -> torch.Tensor:
+        return memory[tensor.name].as_strided(tensor.shape, tensor.strides)
+
+    hidden = {
+        operation.output.shape: torch.ones(
+            operation.output.shape[-2:], dtype=torch.bool, device=next(iter(arrays.values())).device
+        ).triu(1)
+        for operation in program
+        if operation.function == "hide future"
+    }
+
+    def run() -> Tensors:
+        memory = dict(arrays)
+        for operation in program:
+            inputs = [view(memory, operand) for operand in operation.inputs]
+            memory[operation.output.name] = _applied(operation, inputs, hidden.get(operation.output.shape))
+        return memory
+
+    return run
+
+
+def _applied(
+    operation: Operation, inputs: Sequence[torch.Tensor], hidden: torch.Tensor | None
+) -> torch.Tensor:
+    if operation.kind is Kind.REDUCE:
+        reduce: Any = {"sum": torch.sum, "max": torch.amax}[operation.function]
+        result: torch.Tensor = reduce(inputs[0], operation.axis, keepdim=True)
+        return result
+    if operation.kind is Kind.ZIP:
+        zipped: Any = {
+            "add": torch.add,
+            "subtract": torch.sub,
+            "multiply": torch.mul,
+            "divide": torch.div,
+        }[operation.function]
+        result = zipped(*inputs)
+        return result.contiguous()
+    if operation.function == "hide future":
+        assert hidden is not None
+        return inputs[0].masked_fill(hidden, -torch.inf)
+    if operation.function == "add constant":
+        return inputs[0] + operation.constant
+    if operation.function == "multiply constant":
+        return inputs[0] * operation.constant
+    return torch.exp(inputs[0]) if operation.function == "exp" else torch.sqrt(inputs[0])
+
+
+def microseconds(launches: Sequence[Launch], *, keep: bool) -> float:
+    """The median time of one launch: all of them in turn as one CUDA graph, replayed.
+
+    What launches return lives in memory of its own if it is kept; else the next launch writes it again, in a
+    cache that is warm with it.
+    """
+    side = cuda.Stream()
+    with cuda.stream(side):
+        for launch in launches[:2]:
+            launch()
+    side.synchronize()
+    graph = cuda.CUDAGraph()
+    with cuda.graph(graph):
+        kept = []
+        for launch in launches:
+            returned = launch()
+            if keep:
+                kept.append(returned)
+    start, end = (cuda.Event(enable_timing=True) for _ in range(2))
+
+    def replayed(times: int) -> float:
+        start.record()
+        for _ in range(times):
+            graph.replay()
+        end.record()
+        end.synchronize()
+        return float(start.elapsed_time(end)) / 1000 / times
+
+    replayed(1)
+    times = max(1, int(REPLAY_SECONDS / replayed(1)))
+    return median(replayed(times) for _ in range(REPLAYS)) / len(launches) * 1e6
+
+
+def tensors(given: Inputs, seed: int) -> Tensors:
+    """Arrays of the shapes of ``given`` on the GPU, filled with numbers from 0.5 to 1.5."""
+    source = torch.Generator("cuda").manual_seed(seed)
+    shapes = {name: array.shape for name, array in given.arrays.items() if array is not None}
+    return {
+        name: torch.rand(shape, generator=source, device="cuda") + 0.5
+        for name, shape in {**shapes, **given.outputs}.items()
+    }
+
+
+def sets(problem: KernelProblem, case: Case) -> list[tuple[Tensors, Inputs]]:
+    """As many input sets as exceed the L2."""
+    given = problem.inputs(case)
+    first = tensors(given, 0)
+    size = sum(tensor.numel() * tensor.element_size() for tensor in first.values())
+    l2 = cuda.get_device_properties(0).L2_cache_size
+    return [(first, given), *((tensors(given, seed), given) for seed in range(1, slots(size, l2)))]
+
+
+def _times(problem: KernelProblem, case: Case) -> dict[str, float]:
+    rotating = sets(problem, case)
+    found = {}
+    if program := problem.unfused(case):
+        found[STEPWISE] = microseconds([stepwise(program, arrays) for arrays, _ in rotating], keep=False)
+    if problem.fused is not None:
+        fused = [problem.fused(arrays, given.scalars) for arrays, given in rotating]
+        found[FUSED] = microseconds(fused, keep=True)
+    return found
+
+
+def main(assignment: str, seed: int, problems: Sequence[str]) -> Others:
+    """The times of the timing cases of these problems of an assignment."""
+    if not cuda.is_available():
+        return Others(absent=f"PyTorch was not timed: PyTorch {torch.__version__} has no CUDA here")
+    known = load(assignment).problems
+    kernels = [problem for name in problems if isinstance(problem := known[name], KernelProblem)]
+    times = {
+        problem.id: {case.name: _times(problem, case) for case in problem.timing_cases(seed)}
+        for problem in kernels
+    }
+    return Others(name=f"PyTorch {torch.__version__}", times=times)
+
+
+if __name__ == "__main__":
+    sys.stdin.readline()
+    print(json.dumps(vars(main(sys.argv[1], int(sys.argv[2]), sys.argv[3:]))))  # noqa: T201 - the parent reads it

@@ -1,0 +1,141 @@
+"""What the times of several processes say: the record of a speed verdict, and the verdict again from it.
+
+Pure functions: ``recomputed`` gives for a record's raw times what ``assessed`` gave for the measurement's.
+"""
+
+from __future__ import annotations
+
+import math
+from statistics import fmean, median
+from typing import TYPE_CHECKING
+
+from grader.judge.timing import plausibility as trust
+from grader.judge.timing.statistics import (
+    combined,
+    conclude,
+    decide,
+    from_samples,
+    interval,
+    pooled,
+    to_samples,
+    verdict_of_process,
+)
+from grader.records.record import PerformanceResult, TimedCase
+from grader.records.verdict import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from grader.judge.timing.statistics import CaseTimes
+
+    Process = Sequence[CaseTimes]
+    """What one process measured, case by case."""
+
+
+HOST_TIMES = (
+    "these are times of whole calls with host pointers, so mostly of allocating and copying, and little of "
+    "the kernel; every operation of the baseline makes such a round trip, as in the original course"
+)
+"""What is to be known of speedups that the method ``host`` measured."""
+
+
+class NoSamplesError(Exception):
+    """A record without raw times: nothing was measured, or they were left out."""
+
+
+def doubts(process: Process) -> tuple[str, ...]:
+    """Why the times of ``process`` cannot be believed; empty if they can."""
+    return tuple(reason for case in process for reason in trust.reasons(case))
+
+
+def verdict(processes: Sequence[Process], target: float) -> Verdict | None:
+    """What the processes so far say together, None to measure again."""
+    return conclude(
+        [
+            Verdict.UNTRUSTED if doubts(process) else verdict_of_process(process, target)
+            for process in processes
+        ]
+    )
+
+
+def assessed(processes: Sequence[Process], target: float, sizes: Sequence[int | None]) -> PerformanceResult:
+    """The record: speedup and interval from the blocks of all processes that are believed.
+
+    Args:
+        processes: enough of them for a verdict.
+        target: the speedup to reach.
+        sizes: minimal bytes of each case.
+
+    Raises:
+        NoSamplesError: they are too few for a verdict.
+    """
+    concluded = verdict(processes, target)
+    if concluded is None:
+        raise NoSamplesError(f"{len(processes)} process(es) are too few for a verdict")
+    believed = [process for process in processes if not doubts(process)]
+    cases = [
+        _case(
+            [process[place] for process in processes],
+            [process[place] for process in believed],
+            target,
+            size,
+        )
+        for place, size in enumerate(sizes)
+    ]
+    reasons = dict.fromkeys(reason for process in processes for reason in doubts(process))
+    if concluded is Verdict.UNTRUSTED or not believed:
+        return PerformanceResult(verdict=concluded, target=target, message="; ".join(reasons), cases=cases)
+    together = [pooled([process[place] for process in believed]) for place in range(len(sizes))]
+    whole, _ = combined(together)
+    return PerformanceResult(
+        verdict=concluded,
+        target=target,
+        speedup=math.exp(whole.estimate),
+        interval=(math.exp(whole.low), math.exp(whole.high)),
+        bandwidth_fraction=math.exp(fmean(math.log(case.bandwidth_fraction) for case in together)),
+        message=HOST_TIMES if together[0].method == "host" else "",
+        cases=cases,
+        info=[f"a process was not believed and does not count: {reason}" for reason in reasons],
+    )
+
+
+def recomputed(record: PerformanceResult) -> PerformanceResult:
+    """Verdict, speedups and intervals from nothing but the raw times and the target in ``record``.
+
+    Raises:
+        NoSamplesError: it holds no raw times.
+        ValueError: they are not what a measurement leaves: too few, or not numbers.
+    """
+    cases = [from_samples(case.name, case.method, case.samples) for case in record.cases]
+    if not cases or not all(cases):
+        raise NoSamplesError("the record holds no raw times")
+    processes = list(zip(*cases, strict=True))
+    return assessed(processes, record.target, [case.minimal_bytes for case in record.cases])
+
+
+def _case(times: Process, believed: Process, target: float, minimal_bytes: int | None) -> TimedCase:
+    samples = to_samples(times)
+    if not believed:
+        name, method = times[0].case, times[0].method
+        return TimedCase(
+            name=name,
+            verdict=Verdict.UNTRUSTED,
+            method=method,
+            minimal_bytes=minimal_bytes,
+            samples=samples,
+        )
+    case = pooled(believed)
+    own, size = interval(case.values), case.floor.size
+    return TimedCase(
+        name=case.case,
+        verdict=decide(own, size, target),
+        speedup=math.exp(own.estimate),
+        interval=(math.exp(own.low), math.exp(own.high)),
+        baseline_us=median(case.times("A")) / case.slots * 1e6,
+        yours_us=median(case.times("B")) / case.slots * 1e6,
+        bandwidth_fraction=case.bandwidth_fraction,
+        minimal_bytes=minimal_bytes,
+        floor=size,
+        method=case.method,
+        samples=samples,
+    )

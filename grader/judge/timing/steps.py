@@ -1,0 +1,139 @@
+"""From the times of training steps to a speed verdict, and the verdict again from a record's raw times.
+
+Pure functions of what the record keeps, as ``speed`` has them for kernels.
+
+Layer: standard library, the record and the verdict.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from statistics import median
+from typing import TYPE_CHECKING
+
+from grader.judge.timing.speed import NoSamplesError
+from grader.judge.timing.statistics import ORDERS, Block, conclude, decide, floor, interval
+from grader.records.record import PerformanceResult, TimedCase
+from grader.records.verdict import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+METHOD = "steps"
+AGREEMENT = (
+    0.02  # of the loss: rounding errors grow over many steps, but a path that skips work learns nothing
+)
+
+
+@dataclass(frozen=True)
+class Turns:
+    """What one pair of runners measured: blocks in seconds per step, and by how much the losses differ."""
+
+    blocks: tuple[Block, ...]
+    difference: float
+
+    def values(self) -> list[float]:
+        """Log speedups."""
+        return [block.value for block in self.blocks]
+
+    def same(self) -> list[float]:
+        """The baseline against itself: the two turns of each block."""
+        found = []
+        for block in self.blocks:
+            first, second = (s for arm, s in zip(block.order, block.seconds, strict=True) if arm == "A")
+            found.append(math.log(first / second))
+        return found
+
+    def seconds(self, arm: str) -> list[float]:
+        """Seconds per step of one arm."""
+        return [
+            seconds
+            for block in self.blocks
+            for name, seconds in zip(block.order, block.seconds, strict=True)
+            if name == arm
+        ]
+
+
+def verdict(turns: Turns, target: float) -> Verdict:
+    """What one pair of runners says about the target."""
+    if turns.difference > AGREEMENT:
+        return Verdict.FAIL
+    return decide(interval(turns.values()), floor(turns.same()).size, target)
+
+
+def assessed(name: str, found: Sequence[Turns], target: float) -> PerformanceResult:
+    """The record of the case ``name``: speedup and interval from the blocks of all pairs.
+
+    Args:
+        name: of the case.
+        found: enough pairs for a verdict, or all that are tried.
+        target: the speedup to reach.
+    """
+    concluded = conclude([verdict(turns, target) for turns in found]) or Verdict.AMBIGUOUS
+    whole = interval([value for turns in found for value in turns.values()])
+    speedup, between = math.exp(whole.estimate), (math.exp(whole.low), math.exp(whole.high))
+    timed = TimedCase(
+        name=name,
+        verdict=concluded,
+        speedup=speedup,
+        interval=between,
+        baseline_us=median(s for turns in found for s in turns.seconds("A")) * 1e6,
+        yours_us=median(s for turns in found for s in turns.seconds("B")) * 1e6,
+        floor=floor([value for turns in found for value in turns.same()]).size,
+        method=METHOD,
+        samples=to_samples(found),
+    )
+    worst = max(turns.difference for turns in found)
+    if worst > AGREEMENT:
+        message = (
+            f"the fused model does not learn as the unfused one does: its losses differ by {worst:.0%} from "
+            "the same weights on the same batches"
+        )
+        return PerformanceResult(verdict=concluded, target=target, message=message, cases=[timed])
+    return PerformanceResult(
+        verdict=concluded, target=target, speedup=speedup, interval=between, cases=[timed]
+    )
+
+
+def to_samples(found: Sequence[Turns]) -> dict[str, list[float]]:
+    """Seconds per step of every turn, and the order of each block as its place in ``ORDERS``."""
+    samples: dict[str, list[float]] = {}
+    for number, turns in enumerate(found, 1):
+        blocks = turns.blocks
+        samples[f"process {number}: order"] = [ORDERS.index(block.order) for block in blocks]
+        samples[f"process {number}: blocks"] = [seconds for block in blocks for seconds in block.seconds]
+        samples[f"process {number}: losses differ by"] = [turns.difference]
+    return samples
+
+
+def from_samples(case: str, samples: Mapping[str, Sequence[float]]) -> list[Turns]:
+    """What ``to_samples`` was made from; empty if nothing was.
+
+    Raises:
+        ValueError: a piece is missing, or pieces do not fit each other.
+    """
+    found = []
+    try:
+        for number in range(1, len({name.partition(":")[0] for name in samples}) + 1):
+            start = f"process {number}: "
+            times = iter(samples[f"{start}blocks"])
+            fours = zip(samples[f"{start}order"], zip(times, times, times, times, strict=True), strict=True)
+            blocks = tuple(Block(ORDERS[int(order)], four) for order, four in fours)
+            found.append(Turns(blocks, samples[f"{start}losses differ by"][0]))
+    except (KeyError, IndexError) as error:
+        raise ValueError(f"{case}: the raw times are incomplete: {error}") from error
+    return found
+
+
+def recomputed(record: PerformanceResult) -> PerformanceResult:
+    """Verdict, speedup and interval from nothing but the raw times and the target in ``record``.
+
+    Raises:
+        NoSamplesError: it holds no raw times.
+        ValueError: they are not what a measurement leaves.
+    """
+    found = [from_samples(case.name, case.samples) for case in record.cases]
+    if not found or not all(found):
+        raise NoSamplesError("the record holds no raw times")
+    return assessed(record.cases[0].name, found[0], record.target)

@@ -1,0 +1,379 @@
+"""Compiles one source file of a submission into a shared library, in a sandbox that shows it nothing else.
+
+One object serves both devices: it holds the PTX of compute_80, which the sim executes, and machine code that
+ptxas made from the same PTX for the GPU. Which CUDA runtime it meets is decided when it is run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import tempfile
+import threading
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from grader.languages.cuda.cache import key
+from grader.languages.cuda.slots import SlotError, slot
+from grader.languages.cuda.toolchain import INSTALL_WHEELS
+from grader.records.errors import MachineError
+from grader.sandbox.sandbox import Ended, Job, Limits
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from grader.languages.cuda.cache import Cache
+    from grader.languages.cuda.toolchain import Toolchain
+    from grader.sandbox.sandbox import Outcome, Sandbox
+
+PTX_ARCHITECTURE = "compute_80"
+DEFAULT_ARCHITECTURE = "sm_80"
+_FORMAT = "2"  # of a cache entry
+_LIBRARY = "library.so"
+_RECORD = "build.json"
+_LOG_LINES = 60
+_DISK_RESERVE_BYTES = 64 << 20
+_ASLEEP_SECONDS = 60.0  # a compiler waits for its parts, which work, and for the disk, which is no sleep
+_GUARD = 20  # wall time by processor time
+
+_SCRIPT = """\
+nvcc "$@" >log 2>&1 && g++ -shared -Wl,-z,defs -o library.so object.o -L"$LINK" -l:"$RUNTIME" >>log 2>&1
+code=$?
+[ $code -ne 255 ] || code=1  # nvcc where ptxas fails; a sandbox takes it for a signal
+c++filt <log
+exit $code
+"""
+
+_STUDENT_FLAGS = ("-c", "-O3", "-std=c++17", "-Xcompiler", "-fPIC")
+_LAMBDA_FLAG = "--extended-lambda"
+_LAMBDA = re.compile(rb"\]\s*(?:__host__\s+)?__device__\b")
+_GRADER_FLAGS = (
+    "-lineinfo",
+    "--no-compress",  # the sim reads the PTX out of the object
+    "-DNVTX_DISABLE",  # CUB's profiling hooks load libraries, which the import policy forbids
+    "-Xptxas",
+    "-v",
+    "-I.",
+)
+
+STAND_INS = (
+    *(
+        "cublas.h",
+        "cublas_v2.h",
+        "cublas_api.h",
+        "cublasLt.h",
+        "cublasXt.h",
+        "cudnn.h",
+        "cufft.h",
+        "curand.h",
+    ),
+    *("curand_kernel.h", "cusolverDn.h", "cusparse.h", "nvrtc.h", "nvToolsExt.h", "helper_cuda.h"),
+)
+"""Headers of libraries that a kernel launcher does not need but its file may include: empty ones stand behind
+the real ones, which the compiler's wheels do not have."""
+
+_STAND_IN_FOLDER = "stand-ins"
+
+_HEAD = re.compile(
+    r"(?P<file>[^\s:()][^:()]*)[(:](?P<line>\d+)(?:\)|:\d+)?: *(?P<kind>[a-z ]*error|warning)?"
+)
+_ENTRY = re.compile(r"ptxas info +: Compiling entry function '(?P<name>.*)' for 'sm_\w+'")
+_SPILLS = re.compile(r"(\d+) bytes spill stores, (\d+) bytes spill loads")
+_USED = re.compile(r"ptxas info +: Used (\d+) registers")
+_SHARED = re.compile(r"(\d+) bytes smem")
+_PTXAS_NOISE = re.compile(r"ptxas info|\s+\d+ bytes stack frame")
+_LIBRARY_KERNEL = re.compile(r"(void )?(cub|thrust|cuda)::")
+_TOLD = re.compile(
+    r"^[^\s:()][^:()]*[(:]\d+(?:\)|:\d+)?: *"
+    r"(?!catastrophic error: out of memory$|fatal error: .*: No space left on device$)"
+    r"(?:fatal |catastrophic )?error: ",
+    re.MULTILINE,
+)
+_OUT_OF_MEMORY = re.compile(r"out of memory|'std::bad_alloc'|memory exhausted|[Cc]annot allocate memory")
+_KILLED = re.compile(r"died due to signal 9|Killed signal terminated|^Killed$", re.MULTILINE)
+
+_FAULTS = {
+    Ended.SETUP_ERROR: "The compiler could not be run: {note}",
+    Ended.LOST: "The compiler could not be run: {note}",
+    Ended.BUSY: "Compiling did not end, as {note}. Grade again when it is less busy.",
+}
+"""Of the machine, by how the job ended."""
+
+
+class BuildError(MachineError):
+    """The machine failed while compiling: never the student's fault."""
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What one kernel takes on the GPU, by ptxas."""
+
+    kernel: str  # demangled, without its parameters
+    registers: int  # per thread
+    spill_bytes: int  # per thread, stored plus loaded
+    shared_bytes: int  # static, per block
+
+
+@dataclass(frozen=True)
+class Build:
+    """What became of one source file."""
+
+    source: str  # the file's name in the submission
+    ok: bool
+    library: Path | None  # None unless ok
+    seconds: float
+    cached: bool
+    command: str  # what a student can type to see the same
+    log: str  # the compiler's words, the student's own lines first
+    resources: tuple[Resources, ...]
+
+
+def compile_limits(seconds: float = 180, memory_bytes: int = 6 << 30) -> Limits:
+    """What compiling one file may use: so many ``seconds`` of processor time, however busy the machine is."""
+    return Limits(
+        wall_seconds=_GUARD * seconds,
+        processor_seconds=seconds,
+        asleep_seconds=_ASLEEP_SECONDS,
+        address_space_bytes=memory_bytes,
+        scratch_bytes=1 << 30,
+        output_bytes=4 << 20,
+    )
+
+
+def build_all(
+    sources: Mapping[str, Mapping[str, bytes]],
+    toolchain: Toolchain,
+    sandbox: Sandbox,
+    limits: Limits,
+    cache: Cache,
+    architecture: str = DEFAULT_ARCHITECTURE,
+) -> dict[str, Build]:
+    """Build several files of one submission, each with its contents, side by side; see ``build``."""
+    given_up = threading.Event()
+
+    def one(name: str) -> Build:
+        return build(name, sources[name], toolchain, sandbox, limits, cache, architecture, given_up)
+
+    with ThreadPoolExecutor(max(1, min(len(sources), os.cpu_count() or 1))) as pool:
+        builds = {name: pool.submit(one, name) for name in sources}
+        try:
+            for ended in wait(builds.values(), return_when=FIRST_EXCEPTION).done:
+                ended.result()
+        finally:
+            given_up.set()  # also on Ctrl-C: the pool waits for its threads
+        return {name: ended.result() for name, ended in builds.items()}
+
+
+def build(
+    source: str,
+    contents: Mapping[str, bytes],
+    toolchain: Toolchain,
+    sandbox: Sandbox,
+    limits: Limits,
+    cache: Cache,
+    architecture: str = DEFAULT_ARCHITECTURE,
+    given_up: threading.Event | None = None,
+) -> Build:
+    """Compile and link ``source``, or take it from the cache; wait while other compiles fill this machine.
+
+    Args:
+        source: the name of the file to compile.
+        contents: ``source`` and every file of the submission that it may include, by path from there.
+        toolchain: the compilers.
+        sandbox: what confines them.
+        limits: what they may use; a limit that is hit is a failed build that names it.
+        cache: where builds are kept.
+        architecture: the GPU to make machine code for, such as ``sm_90``.
+        given_up: set by another thread to end the wait.
+
+    Raises:
+        BuildError: the machine failed.
+    """
+    needed = reachable(source, contents)
+    empty = stand_ins(needed, toolchain.root / "include")
+    runtime = _link_folder(toolchain)
+    # Only to those who write lambdas of the device: all others' objects stay what they are without it.
+    lambdas = (_LAMBDA_FLAG,) if any(map(_LAMBDA.search, needed.values())) else ()
+    arguments = (
+        *_STUDENT_FLAGS,
+        *lambdas,
+        *_GRADER_FLAGS,
+        *(("-Xcompiler", f"-idirafter,{_STAND_IN_FOLDER}") if empty else ()),
+        "-gencode",
+        f"arch={PTX_ARCHITECTURE},code=[{PTX_ARCHITECTURE},{architecture}]",
+        *("-o", "object.o", source),
+    )
+    needed |= {f"{_STAND_IN_FOLDER}/{name}": b"" for name in empty}
+    files = [part for name in sorted(needed) for part in (name, needed[name])]
+    entry = key(_FORMAT, _SCRIPT, toolchain.identity, toolchain.runtime_name, *arguments, "", *files)
+    if (folder := cache.find(entry)) is not None:
+        return _load(folder, cached=True)
+    job = Job(
+        argv=("/bin/sh", "-c", _SCRIPT, "compile", *arguments),
+        limits=limits,
+        inputs=(*toolchain.inputs, runtime),
+        outputs=(_LIBRARY,),
+        files=needed,
+        environment={**toolchain.environment, "LINK": str(runtime), "RUNTIME": toolchain.runtime_name},
+    )
+    try:
+        with slot(given_up):
+            outcome = sandbox.run(job)
+    except SlotError as error:
+        raise BuildError(f"{source} was not compiled: {error}") from error
+    text = outcome.stdout.decode(errors="replace")
+    limit = _limit_hit(outcome, text, limits)
+    ok = not limit and outcome.ended is Ended.EXITED and outcome.code == 0 and _LIBRARY in outcome.artefacts
+    built = Build(
+        source=source,
+        ok=ok,
+        library=None,
+        seconds=round(outcome.seconds, 3),
+        cached=False,
+        command=" ".join(("nvcc", *_STUDENT_FLAGS, *lambdas, "-arch=" + architecture, source)),
+        log=_explained(diagnostics(text, set(contents)) or limit, () if ok else empty),
+        resources=resources(text) if ok else (),
+    )
+    if limit:  # another machine, or a quieter one, may do better: not kept
+        log = f"{limit}\n{built.log}" if built.log != limit else limit
+        return Build(**{**vars(built), "log": log})
+    if not ok and not built.log:
+        raise BuildError(
+            f"Compiling {source} gave neither a library nor a message (exit code {outcome.code})."
+        )
+    record = json.dumps(asdict(built)).encode()
+    kept = {_RECORD: record} | ({_LIBRARY: outcome.artefacts[_LIBRARY]} if ok else {})
+    return _load(cache.store(entry, kept), cached=False)
+
+
+def reachable(source: str, contents: Mapping[str, bytes]) -> dict[str, bytes]:
+    """``source``, the files whose names it mentions, and those that they mention: all that it may include."""
+    found = {source: contents[source]}
+    pending = [source]
+    while pending:
+        text = found[pending.pop()]
+        for name in contents.keys() - found.keys():
+            if name.rpartition("/")[2].encode() in text:
+                found[name] = contents[name]
+                pending.append(name)
+    return found
+
+
+def stand_ins(contents: Mapping[str, bytes], real: Path) -> tuple[str, ...]:
+    """The headers of ``STAND_INS`` that ``contents`` mention and the folder ``real`` does not have."""
+    text = b"\n".join(contents.values())
+    return tuple(name for name in STAND_INS if name.encode() in text and not (real / name).exists())
+
+
+def _explained(log: str, empty: tuple[str, ...]) -> str:
+    """``log`` with the reason why something of an ``empty`` header is not known."""
+    if not log or not empty:
+        return log
+    return f"{log}\n({', '.join(empty)}: empty here, as these libraries are not part of grading)"
+
+
+def _link_folder(toolchain: Toolchain) -> Path:
+    """Where the linker finds a CUDA runtime.
+
+    The real one, because it knows every call: what the sim lacks of it is for the sim to say.
+    """
+    if toolchain.runtime is not None:
+        return toolchain.runtime
+    simulated = Path(__file__).parents[2] / "simulator" / "lib"
+    if (simulated / toolchain.runtime_name).exists():
+        return simulated
+    raise BuildError(
+        f"{toolchain.runtime_name} is missing: it is neither in {toolchain.root} nor in the simulator.\n"
+        f"Install it:\n  {INSTALL_WHEELS}"
+    )
+
+
+def _load(folder: Path, *, cached: bool) -> Build:
+    record = json.loads((folder / _RECORD).read_bytes())
+    record["resources"] = tuple(Resources(**kernel) for kernel in record["resources"])
+    library = folder / _LIBRARY if record["ok"] else None
+    return Build(**{**record, "library": library, "cached": cached})
+
+
+def _limit_hit(outcome: Outcome, text: str, limits: Limits) -> str:
+    """The limit of the submission that ended a compile, in words; empty if none did.
+
+    Raises:
+        BuildError: it was the machine that ended it.
+    """
+    if outcome.ended in _FAULTS:
+        raise BuildError(_FAULTS[outcome.ended].format(note=outcome.note))
+    if outcome.ended in (Ended.TIMEOUT, Ended.MEMORY, Ended.OUTPUT, Ended.PROCESSES):
+        return f"Compiling was stopped: {outcome.note or outcome.ended}."
+    if _TOLD.search(text) or (outcome.ended is Ended.EXITED and outcome.code == 0):
+        return ""  # an error at a place in a source: the compiler lived to tell it, and may quote the student
+    if outcome.ended is Ended.EXITED and outcome.code in (126, 127):
+        raise BuildError(f"nvcc does not run in the sandbox:\n{text.strip()}")
+    if "No space left on device" in text:
+        if shutil.disk_usage(tempfile.gettempdir()).free < _DISK_RESERVE_BYTES:
+            raise BuildError(f"The disk of {tempfile.gettempdir()} is full: free some space, or set TMPDIR.")
+        return f"Compiling was stopped: more than {limits.scratch_bytes >> 20} MiB of files written."
+    if "died due to signal 25" in text or "File size limit exceeded" in text:
+        return f"Compiling was stopped: a file larger than {limits.file_bytes >> 20} MiB."
+    if _OUT_OF_MEMORY.search(text) and limits.address_space_bytes is not None:
+        return f"Compiling was stopped: more than {limits.address_space_bytes >> 20} MiB of memory."
+    if outcome.ended is Ended.SIGNALLED or _KILLED.search(text):
+        raise BuildError(f"The compiler was killed; did this machine run out of memory?\n{text.strip()}")
+    return ""
+
+
+def diagnostics(text: str, own: set[str]) -> str:
+    """The compiler's words without ptxas statistics: errors in the student's files first, warnings last.
+
+    Cut by whole lines.
+    """
+    blocks: list[tuple[int, list[str]]] = [(3, [])]
+    for line in text.splitlines():
+        if _PTXAS_NOISE.match(line):
+            continue
+        head = _HEAD.match(line)
+        if head is not None:
+            mine = head["file"].removeprefix("./") in own
+            error = head["kind"] is not None and head["kind"].endswith("error")
+            blocks.append((0 if mine and error else 1 if error else 2, []))
+        blocks[-1][1].append(line)
+    lines = [line for _, block in sorted(blocks, key=lambda block: block[0]) for line in block]
+    omitted = len(lines) - _LOG_LINES
+    if omitted > 0:
+        lines = [*lines[:_LOG_LINES], f"[...] {omitted} lines omitted"]
+    return "\n".join(lines).strip()
+
+
+def resources(text: str) -> tuple[Resources, ...]:
+    """What ptxas says of each kernel, without those that come with CUDA's own libraries."""
+    found: list[Resources] = []
+    name, spills = "", 0
+    for line in text.splitlines():
+        if entry := _ENTRY.match(line):
+            name, spills = entry["name"], 0
+        elif spill := _SPILLS.search(line):
+            spills = int(spill[1]) + int(spill[2])
+        elif name and (used := _USED.match(line)):
+            shared = _SHARED.search(line)
+            if not _LIBRARY_KERNEL.match(name):
+                shown = short_name(name)
+                found.append(Resources(shown, int(used[1]), spills, int(shared[1]) if shared else 0))
+            name = ""
+    return tuple(found)
+
+
+def short_name(signature: str) -> str:
+    """``void k<2>(float*, int)`` as ``k<2>``."""
+    name = signature.removeprefix("void ")
+    if not name.endswith(")"):
+        return name
+    depth = 0
+    for place in range(len(name) - 1, -1, -1):
+        depth += {")": 1, "(": -1}.get(name[place], 0)
+        if depth == 0:
+            return name[:place]
+    return name

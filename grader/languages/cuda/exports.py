@@ -1,0 +1,57 @@
+"""What a built library exports: whether an entry point is there, or what was probably meant."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
+
+from grader.records.mangled import unmangled
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Found:
+    """An entry point: the linker's name of it, "" if it is not there, and what its author should know."""
+
+    symbol: str
+    note: str = ""
+
+
+def find(library: Path, entry_point: str, source: str, wanted: Collection[str] = ()) -> Found:
+    """``entry_point`` of ``source``, also where ``extern "C"`` was forgotten; or why it cannot be called.
+
+    Functions that are ``wanted`` themselves are no misspelling of it.
+    """
+    names = functions(library)
+    if entry_point in names:
+        return Found(entry_point)
+    mangled = [name for name in names if unmangled(name) == entry_point]
+    if len(mangled) == 1:
+        return Found(mangled[0], f'{entry_point} was found although extern "C" is missing before it')
+    if mangled:
+        return Found(
+            "", f'{source} defines {entry_point} {len(mangled)} times. Put extern "C" before one of them.'
+        )
+    near = difflib.get_close_matches(entry_point, [name for name in names if name not in wanted], n=1)
+    hint = f" Found {near[0]}: rename it to {entry_point}." if near else ""
+    return Found("", f'{source} has no function extern "C" {entry_point}.{hint}')
+
+
+def functions(library: Path) -> tuple[str, ...]:
+    """The functions that ``library`` exports, by their linker names."""
+    with library.open("rb") as file:
+        table = ELFFile(file).get_section_by_name(".dynsym")
+        if not isinstance(table, SymbolTableSection):
+            return ()
+        return tuple(
+            symbol.name
+            for symbol in table.iter_symbols()
+            if symbol["st_info"]["type"] == "STT_FUNC" and symbol["st_shndx"] != "SHN_UNDEF"
+        )

@@ -1,0 +1,208 @@
+"""How a submission's launcher wants to be called, read from its source: which arguments, on which memory.
+
+Launchers of other years differ from the assignment's: some lack an argument that no formula needs, take them
+in another order, or take host pointers and copy. Those are called as they are, and a note says so. What
+cannot be called without guessing is a ``LauncherError`` that names both signatures.
+
+Layer: imports the build's view of a source, devices' words and the problem's shape.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from grader.devices.device import Memory
+from grader.languages.cuda.source import functions
+from grader.problems.problem import ArrayParameter, ScalarParameter, StreamParameter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from grader.languages.cuda.source import Function, Parameter
+    from grader.problems.problem import KernelProblem
+    from grader.problems.problem import Parameter as Wanted
+
+HOST_COPY = "cudaMemcpyHostToDevice"
+COPY_BACK = "cudaMemcpyDeviceToHost"
+_CTYPES = {
+    **dict.fromkeys(("int", "int32_t", "unsigned", "unsigned int", "uint32_t"), "int"),
+    **dict.fromkeys(("long", "long long", "long int", "int64_t", "size_t", "std::size_t"), "long"),
+    **dict.fromkeys(("unsigned long", "unsigned long long", "uint64_t", "ptrdiff_t"), "long"),
+    "bool": "bool",
+    "float": "float",
+}
+_WHOLE = {"int", "long", "bool"}
+_STREAMS = {"cudaStream_t", "CUstream"}
+
+
+class LauncherError(Exception):
+    """The launcher cannot be called; the message says what it takes and what it should."""
+
+
+@dataclass(frozen=True)
+class Launcher:
+    """An entry point as it is to be called.
+
+    Attributes:
+        problem: with the arguments that the launcher takes, in its order.
+        memory: which pointers it takes.
+        notes: what differs from the assignment's text.
+    """
+
+    problem: KernelProblem
+    memory: Memory
+    notes: tuple[str, ...]
+
+
+def launcher(problem: KernelProblem, contents: Mapping[str, bytes], forced: Memory | None) -> Launcher:
+    """The launcher of ``problem`` in ``contents``, its file and what that includes.
+
+    Args:
+        problem: what the assignment asks for.
+        contents: sources by name; a launcher that is found in none of them is called as the assignment says.
+        forced: which pointers to pass; None to see whether the launcher copies from the host.
+
+    Raises:
+        LauncherError: its parameters fit no reading of the problem's.
+    """
+    known = [(name, one) for name, content in contents.items() for one in _functions(content)]
+    host = _copies(problem.entry_point, [one for _, one in known])
+    memory = forced or (Memory.HOST if host else Memory.DEVICE)
+    notes = []
+    if forced is None and host:
+        notes.append(
+            f"{problem.entry_point} copies from the host itself, so it is given host pointers "
+            "(--memory device for device pointers)"
+        )
+    defined = [(name, one) for name, one in known if one.name == problem.entry_point]
+    if not defined:
+        return Launcher(problem, memory, tuple(notes))
+    file, found = defined[0]
+    adapted, note = _adapted(problem, found, memory, f"{file}:{found.first}")
+    return Launcher(adapted, memory, (*notes, *note))
+
+
+def launcher_copies(contents: Mapping[str, bytes], entry_point: str) -> bool:
+    """Whether ``entry_point``, somewhere in ``contents``, copies from the host, so takes host pointers."""
+    return _copies(entry_point, [one for content in contents.values() for one in _functions(content)])
+
+
+@lru_cache(maxsize=64)  # the problems of an assignment share files
+def _functions(content: bytes) -> tuple[Function, ...]:
+    return functions(content.decode(errors="replace"))
+
+
+def _copies(entry_point: str, known: Sequence[Function]) -> bool:
+    """Whether ``entry_point``, or a function that it mentions, or one that those do, copies from the host.
+
+    And back, or it takes no stream: others copy no more than a few sizes or factors to the device, into
+    ``__constant__`` memory for instance.
+    """
+    reached = {entry_point}
+    pending = [one for one in known if one.name == entry_point]
+    streams = any(parameter.type in _STREAMS for one in pending for parameter in one.parameters)
+    while pending:
+        words = pending.pop().words
+        pending += [one for one in known if one.name in words - reached]
+        reached |= words
+    return HOST_COPY in reached and (COPY_BACK in reached or not streams)
+
+
+def _adapted(
+    problem: KernelProblem, found: Function, memory: Memory, place: str
+) -> tuple[KernelProblem, tuple[str, ...]]:
+    """``problem`` with the parameters of ``found``, and what is to be said of it."""
+    taken = [_kind(parameter) for parameter in found.parameters]
+    for order in (_by_name(problem, found), *_by_place(problem, memory)):
+        if order is None or len(order) != len(taken):
+            continue
+        if all(_fits(wanted, kind) for wanted, kind in zip(order, taken, strict=True)):
+            parameters = tuple(_as_taken(*pair) for pair in zip(order, taken, strict=True))
+            streams = [one for one in order if isinstance(one, StreamParameter)]
+            if memory is Memory.DEVICE and not streams:
+                raise LauncherError(
+                    f"{found.name} ({place}) takes no stream: work must go to the stream that it is given."
+                )
+            return replace(problem, parameters=parameters), tuple(_said(problem, found, order))
+    raise LauncherError(
+        f"{found.name} ({place}) takes {len(found.parameters)} arguments ({_listed(found.parameters)}), the "
+        f"assignment's {len(problem.parameters)} ({_asked(problem.parameters)}). Give it those."
+    )
+
+
+def _by_name(problem: KernelProblem, found: Function) -> list[Wanted] | None:
+    """The problem's parameters in the order of ``found``, if all names of that are the problem's."""
+    wanted = {parameter.name: parameter for parameter in problem.parameters}
+    known = {other: array.name for array in problem.arrays for other in array.other_names}
+    names = [known.get(one.name, one.name) for one in found.parameters]
+    if len(set(names)) < len(names) or not set(names) <= wanted.keys():
+        return None
+    missing = [one for name, one in wanted.items() if name not in names]
+    if not all(_may_lack(one) for one in missing):
+        return None
+    return [wanted[name] for name in names]
+
+
+def _by_place(problem: KernelProblem, memory: Memory) -> Iterator[list[Wanted]]:
+    """The problem's parameters in order: all of them, then without some that a launcher may lack."""
+    spare = [one for one in problem.parameters if _may_lack(one)]
+    for count in range(len(spare) + 1):
+        for gone in combinations(spare, count):
+            left = [one for one in problem.parameters if one not in gone]
+            if memory is Memory.HOST or any(isinstance(one, StreamParameter) for one in left):
+                yield left
+
+
+def _may_lack(parameter: Wanted) -> bool:
+    return isinstance(parameter, StreamParameter) or (
+        isinstance(parameter, ArrayParameter) and parameter.optional
+    )
+
+
+def _kind(parameter: Parameter) -> str:
+    """``pointer``, ``stream`` or the type of a value; "" for what nobody can pass."""
+    if parameter.type in _STREAMS:
+        return "stream"
+    if parameter.type.endswith("*"):
+        return "pointer" if parameter.type.removesuffix("*").strip() in {"float", "void"} else ""
+    return _CTYPES.get(parameter.type, "")
+
+
+def _fits(wanted: Wanted, kind: str) -> bool:
+    if isinstance(wanted, ScalarParameter):
+        return kind == wanted.ctype or (wanted.ctype in _WHOLE and kind in _WHOLE)
+    return kind == ("pointer" if isinstance(wanted, ArrayParameter) else "stream")
+
+
+def _as_taken(wanted: Wanted, kind: str) -> Wanted:
+    return replace(wanted, ctype=kind) if isinstance(wanted, ScalarParameter) else wanted
+
+
+def _said(problem: KernelProblem, found: Function, order: Sequence[Wanted]) -> Iterator[str]:
+    """How ``order`` differs from the problem's."""
+    missing = [one.name for one in problem.parameters if one not in order]
+    if missing:
+        yield f"{found.name} takes no {' and no '.join(missing)}: it is called without"
+    if [one for one in problem.parameters if one in order] != list(order):
+        yield (
+            f"{found.name} takes its arguments in another order ({_listed(found.parameters)}): "
+            "they are passed by name"
+        )
+
+
+def _listed(parameters: Iterable[Parameter]) -> str:
+    return ", ".join(f"{one.type} {one.name}".strip() for one in parameters)
+
+
+def _asked(parameters: Iterable[Wanted]) -> str:
+    return ", ".join(
+        "float* " + one.name
+        if isinstance(one, ArrayParameter)
+        else f"{one.ctype} {one.name}"
+        if isinstance(one, ScalarParameter)
+        else f"cudaStream_t {one.name}"
+        for one in parameters
+    )

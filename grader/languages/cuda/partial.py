@@ -1,0 +1,131 @@
+"""What can still be built of a file that does not compile: all but the functions that the errors are in.
+
+Left out are the functions that hold an error, and those that mention one that is left out, until none does.
+What stays is the student's text, on its own lines; as nothing of it mentions what is gone, it means what it
+meant before. An error that is in no function of the file itself, such as one in a header or a missing brace,
+leaves nothing to build.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from grader.languages.cuda.compile import short_name
+from grader.languages.cuda.source import functions, without
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Mapping
+
+    from grader.languages.cuda.compile import Build
+    from grader.languages.cuda.source import Function
+
+_ROUNDS = 4  # of compiling: errors of one kind hide those of the next
+_ERROR = re.compile(r"(?:\./)?(?P<file>[^\s:()][^:()]*)[(:](?P<line>\d+)(?:\)|:\d+)?: *(?:[a-z ]*)error\b")
+_INSTANTIATED = re.compile(r"instantiation of .* at line (?P<line>\d+)(?: of (?:\./)?(?P<file>\S+))?$")
+_ENTRY = re.compile(r"ptxas (?:error|fatal) .*'(?P<name>[^']*)'")
+_CALLER = re.compile(r"in function [`'](?P<name>[^']*)'")
+
+
+@dataclass(frozen=True)
+class Partial:
+    """A build of a part of a file.
+
+    Attributes:
+        build: of what was left.
+        left_out: the functions that are gone.
+    """
+
+    build: Build
+    left_out: tuple[Function, ...]
+
+    def lacks(self, name: str) -> bool:
+        """Whether the function ``name`` is among those that are gone."""
+        return any(function.name == name for function in self.left_out)
+
+    @property
+    def note(self) -> str:
+        """What was done, for the author."""
+        gone = ", ".join(f"{one.name} (lines {one.first} to {one.last})" for one in self.left_out)
+        return (
+            f"{self.build.source} does not compile as a whole; graded without what does not and what calls "
+            f"it, none of which this problem uses: {gone}"
+        )
+
+
+@dataclass(frozen=True)
+class FileBuild:
+    """What became of a file as a whole and, where that is nothing, of what is left of it."""
+
+    whole: Build
+    partial: Partial | None = None
+
+
+def build_partly(
+    failed: Build,
+    contents: Mapping[str, bytes],
+    entry_points: Collection[str],
+    compiled: Callable[[Mapping[str, bytes]], Build],
+) -> Partial | None:
+    """The rest of a file, if that compiles and has one of ``entry_points`` left; else None.
+
+    Args:
+        failed: the build of the whole file.
+        contents: the file and what it may include.
+        entry_points: what is worth building it for.
+        compiled: compiles changed contents.
+    """
+    text = contents[failed.source].decode(errors="surrogateescape")
+    known = functions(text)
+    gone: set[Function] = set()
+    build = failed
+    for _ in range(_ROUNDS):
+        blamed = _blamed(build, known)
+        if not blamed or blamed <= gone:
+            return None
+        gone |= blamed
+        while mentioning := {one for one in known if one not in gone and one.words & {f.name for f in gone}}:
+            gone |= mentioning
+        left = {one.name for one in known if one not in gone}
+        if not left & set(entry_points) or any(not one.name.isidentifier() for one in gone):
+            return None
+        rest = without(text, gone).encode(errors="surrogateescape")
+        build = compiled({**contents, failed.source: rest})
+        if build.ok:
+            return Partial(build, tuple(one for one in known if one in gone))
+    return None
+
+
+def _blamed(build: Build, known: Collection[Function]) -> set[Function]:
+    """The functions that the errors are in; none if one of the errors is elsewhere."""
+    blamed: set[Function] = set()
+    for place in _places(build):
+        found = {
+            one
+            for one in known
+            if (one.name == place if isinstance(place, str) else one.first <= place <= one.last)
+        }
+        if not found:
+            return set()
+        blamed |= found
+    return blamed
+
+
+def _places(build: Build) -> Iterator[int | str]:
+    """The line, or the function's name, of each error; 0 where it is in no line of the file itself."""
+    foreign = False  # an error in a header, whose instantiation in the file is yet to be named
+    for line in build.log.splitlines():
+        if error := _ERROR.match(line):
+            if foreign:
+                yield 0
+            foreign = error["file"] != build.source
+            if not foreign:
+                yield int(error["line"])
+        elif foreign and (user := _INSTANTIATED.search(line)) and user["file"] == build.source:
+            foreign = False
+            yield int(user["line"])
+        elif named := _ENTRY.search(line) or _CALLER.search(line):
+            yield short_name(named["name"]).partition("<")[0].rpartition("::")[2]
+    if foreign:
+        yield 0

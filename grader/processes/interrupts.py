@@ -1,0 +1,39 @@
+"""What Ctrl-C, SIGTERM and a lost terminal do while modules are imported.
+
+Layer: standard library only.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from grader.records.exit_codes import ExitCode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@contextmanager
+def importing() -> Iterator[None]:
+    """Within it they end the process at once, as there is nothing to keep yet.
+
+    A KeyboardInterrupt would not: some libraries lose it while they load, or make an ImportError of it.
+    """
+    heeded = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, _leave) for number in heeded}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _leave(_number: int, _frame: object) -> None:
+    with suppress(OSError):  # nobody may be there to read it
+        os.write(2, b"interrupted\n")
+    os._exit(ExitCode.INTERRUPTED)

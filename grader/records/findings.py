@@ -1,0 +1,40 @@
+"""What the checkers of the simulator see, and what it counts at each source line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+ONLY_REPORTED = frozenset({"leak", "unfenced_lock"})
+"""Kinds of findings that cost no points."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a checker saw, once per place. Names of tools and kinds stand in ``docs/findings.md``."""
+
+    tool: str
+    kind: str
+    kernel: str
+    file: str
+    line: int  # 0 where no line is known
+    message: str
+
+
+@dataclass(frozen=True)
+class LineCount:
+    """What one source line asked of the memory system, summed over launches."""
+
+    kernel: str
+    file: str
+    line: int
+    instructions: int  # of warps
+    lanes: int
+    global_requests: int
+    global_sectors: int
+    minimal_sectors: int
+    global_bytes: int
+    shared_requests: int
+    shared_wavefronts: int
+    minimal_wavefronts: int
+    barriers: int
+    undefined_lanes: int  # that a shuffle gave what no lane of its mask has

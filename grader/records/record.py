@@ -1,0 +1,387 @@
+"""The record of one grading run: ``result.json``, the only thing that reports read.
+
+The models below are the record; ``result.schema.json`` beside this file is exported from them by
+``python -m grader.records.record``. The record is versioned: a newer major version is refused, a newer minor
+one is read.
+
+Layer: imports the verdicts and nothing else of the grader.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from grader.records.verdict import Verdict
+
+SCHEMA_VERSION = "1.1"
+SCHEMA_FILE = Path(__file__).with_name("result.schema.json")
+_REMEDY = "Name another file, or grade that submission again."
+SEED_BITS = 48  # of a drawn seed: every reader of JSON holds it exactly
+
+Number = Annotated[float, Field(allow_inf_nan=False)]
+Value = float | Literal["NaN", "Infinity", "-Infinity"]
+"""A number that a kernel may have produced; JSON has no words of its own for the last three."""
+
+
+Tool = Literal["memcheck", "initcheck", "racecheck", "synccheck", "hang", "apicheck"]
+"""The checkers, in the order of reports."""
+
+
+class RecordError(Exception):
+    """A record that cannot be read or written; the message says which file and what to do."""
+
+
+class NewerError(RecordError):
+    """A record of a newer major version: not damaged, but for another grader to read."""
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
+
+
+class Points(_Part):
+    """Points of a problem or a run: what was earned, of what could be decided, of what there is."""
+
+    earned: Number
+    decided: Number
+    possible: Number
+
+
+class GraderInfo(_Part):
+    """Which grader judged, and under which configuration."""
+
+    version: str
+    config_sha256: str = Field(description="of the assignment file")
+    sha256: str = Field(default="", description="of the grader's own files, as far as they judge")
+
+
+class SubmissionInfo(_Part):
+    """What was graded."""
+
+    name: str
+    sha256: str
+    files: list[str]
+    notes: list[str] = []
+    error: str | None = Field(default=None, description="why nothing of it could be graded")
+
+
+class DeviceInfo(_Part):
+    """Where the kernels ran."""
+
+    kind: Literal["gpu", "sim"]
+    name: str
+    reason: str = Field(default="", description="why this device was chosen")
+    compiler: str = ""
+
+
+class SandboxInfo(_Part):
+    """What confined compiling and running, and what that does not stop."""
+
+    backend: str
+    enforced: list[str]
+    not_enforced: list[str]
+
+
+class KernelResources(_Part):
+    """What ptxas says of one kernel."""
+
+    kernel: str
+    registers: int
+    spill_bytes: int
+    shared_bytes: int
+
+
+class BuildResult(_Part):
+    """How the source file of a problem compiled."""
+
+    ok: bool
+    seconds: Number
+    cached: bool
+    command: str
+    log: str
+    resources: list[KernelResources]
+
+
+class BadElement(_Part):
+    """One wrong element."""
+
+    index: list[int]
+    expected: Value
+    got: Value
+
+
+class OutputResult(_Part):
+    """One output of one case against the oracle: absolute errors, and the bound at the worst element."""
+
+    name: str
+    max_error: Value
+    allowed: Value
+    bad: int
+    total: int
+    nan: int = 0
+    infinite: int = 0
+    first_bad: list[BadElement]
+
+
+class CaseResult(_Part):
+    """One case under every schedule of the device."""
+
+    name: str
+    group: str
+    verdict: Verdict
+    schedule: str | None = Field(
+        default=None, description="the order of execution that went wrong, if program order did not"
+    )
+    message: str = Field(default="", description="what happened where there are no numbers to show")
+    waived: str = Field(
+        default="",
+        description="why the case does not count, where the assignment does not hold it against anyone",
+    )
+    outputs: list[OutputResult] = []
+    diagnosis: str = ""
+
+
+class GroupResult(_Part):
+    """A case group and its points."""
+
+    name: str
+    verdict: Verdict
+    earned: Number
+    possible: Number
+
+
+class CorrectnessResult(_Part):
+    """All cases of a problem."""
+
+    verdict: Verdict
+    summary: str = Field(default="", description="one line for a student, where all cases say the same")
+    groups: list[GroupResult] = []
+    cases: list[CaseResult] = []
+
+
+class SourceLines(_Part):
+    """Some lines of a student's file."""
+
+    first: int = Field(description="the number of the first of them, from 1")
+    lines: list[str]
+
+
+class FindingRecord(_Part):
+    """What a checker saw, once per place; one with a reason why it is ``waived`` costs nothing."""
+
+    waived: str = ""
+    kind: str
+    kernel: str
+    file: str
+    line: int
+    message: str
+    source: SourceLines | None = Field(default=None, description="around the line, if it is the student's")
+
+
+class CheckResult(_Part):
+    """One checker over all cases."""
+
+    tool: Tool
+    verdict: Verdict
+    findings: list[FindingRecord] = []
+
+
+class TimedCase(_Part):
+    """One shape that performance was measured on. Times are in microseconds."""
+
+    name: str
+    verdict: Verdict
+    speedup: Number | None = None
+    interval: tuple[Number, Number] | None = None
+    baseline_us: Number | None = None
+    yours_us: Number | None = None
+    bandwidth_fraction: Number | None = None
+    minimal_bytes: int | None = Field(default=None, description="that any implementation must move")
+    floor: Number | None = Field(
+        default=None, description="what the baseline differs from itself, as a log ratio"
+    )
+    method: str = ""
+    others_us: dict[str, Number] = Field(
+        default={}, description="times of other implementations, for information"
+    )
+    samples: dict[str, list[Number]] = Field(default={}, description="raw times, for an appeal")
+
+
+class GpuCondition(_Part):
+    """One look at the GPU; null where it does not say."""
+
+    moment: str
+    sm_mhz: Number | None = None
+    most_sm_mhz: Number | None = None
+    memory_mhz: Number | None = None
+    celsius: Number | None = None
+    watts: Number | None = None
+    busy_percent: Number | None = None
+    persistent: bool | None = Field(
+        default=None, description="whether the driver stays loaded while nobody uses the GPU"
+    )
+    slowdowns: list[str] = Field(default=[], description="why the clocks were lower than they could be")
+    others: int | None = Field(default=None, description="processes that used the GPU")
+
+
+class PerformanceResult(_Part):
+    """The speed verdict of a problem."""
+
+    verdict: Verdict
+    target: Number
+    speedup: Number | None = None
+    interval: tuple[Number, Number] | None = None
+    bandwidth_fraction: Number | None = None
+    message: str = ""
+    info: list[str] = Field(default=[], description="what does not count: other implementations, doubts")
+    condition: list[GpuCondition] = Field(default=[], description="of the GPU, before and while it was timed")
+    cases: list[TimedCase] = []
+
+
+class HintRecord(_Part):
+    """Why a line would be slow, as the simulator counted it; never a speed."""
+
+    kernel: str
+    file: str
+    line: int
+    message: str
+    source: SourceLines | None = Field(default=None, description="around the line, if it is the student's")
+
+
+class TrustResult(_Part):
+    """Whether the facts about a problem agree with each other."""
+
+    verdict: Verdict
+    reasons: list[str] = []
+
+
+class ProblemResult(_Part):
+    """Everything about one problem."""
+
+    id: str
+    title: str
+    verdict: Verdict
+    points: Points
+    message: str = Field(default="", description="why nothing ran, where nothing ran")
+    memory: Literal["device", "host"] = "device"
+    notes: list[str] = Field(
+        default=[], description="how the launcher differs from what was asked for, and is graded all the same"
+    )
+    build: BuildResult | None = None
+    correctness: CorrectnessResult
+    checks: list[CheckResult] = []
+    performance: PerformanceResult
+    hints: list[HintRecord] = []
+    trust: TrustResult
+    printed: str = Field(default="", description="the end of what the student's code printed")
+
+
+class Record(_Part):
+    """One grading run."""
+
+    version: str = Field(default=SCHEMA_VERSION, alias="schema")
+    grader: GraderInfo
+    assignment: str
+    submission: SubmissionInfo
+    seed: int
+    started: str = Field(description="ISO 8601, UTC")
+    seconds: Number
+    device: DeviceInfo | None = Field(
+        default=None, description="null where grading ended before one was chosen"
+    )
+    sandbox: SandboxInfo | None = None
+    score: Points
+    problems: list[ProblemResult]
+    error: str | None = Field(
+        default=None, description="a fault of the machine or of the grader that ended the run"
+    )
+    exit_code: int
+
+
+def value(number: float) -> Value:
+    """``number`` as JSON can hold it."""
+    if number != number:  # noqa: PLR0124 - NaN differs from itself
+        return "NaN"
+    if number in {float("inf"), float("-inf")}:
+        return "Infinity" if number > 0 else "-Infinity"
+    return float(number)
+
+
+def write(record: Record, path: Path) -> None:
+    """Write ``record`` to ``path`` so that a reader sees the old file or the whole new one.
+
+    Raises:
+        RecordError: the folder is missing or read-only, or the disk is full.
+    """
+    write_text(record.model_dump_json(by_alias=True, indent=1) + "\n", path)
+
+
+def write_text(text: str, path: Path) -> None:
+    """Replace ``path`` by ``text`` in one step, or write there if it is no file: a device, a pipe.
+
+    Raises:
+        RecordError: the folder is missing or read-only, or the disk is full.
+    """
+    temporary: str | None = None
+    try:
+        if path.exists() and not path.is_file():  # /dev/stdout is a link to no path if it is a pipe
+            path.write_text(text, encoding="utf-8")
+            return
+        path = path.resolve()  # what a link leads to, not the link
+        with tempfile.NamedTemporaryFile(
+            "w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False
+        ) as file:
+            temporary = file.name
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(path)
+    except OSError as error:
+        if temporary is not None:
+            Path(temporary).unlink(missing_ok=True)
+        raise RecordError(
+            f"{path}: cannot be written: {error.strerror}. Name another file, or make room there."
+        ) from error
+
+
+def read(path: Path) -> Record:
+    """The record in ``path``.
+
+    Raises:
+        RecordError: it cannot be read or is no record.
+        NewerError: it is of a newer major version.
+    """
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise RecordError(f"{path}: no result record: {error}. {_REMEDY}") from error
+    major = str(content.get("schema", "")).split(".")[0] if isinstance(content, dict) else ""
+    if not major.isdecimal():
+        raise RecordError(f"{path}: no result record: it has no schema version. {_REMEDY}")
+    if int(major) > int(SCHEMA_VERSION.split(".", maxsplit=1)[0]):
+        raise NewerError(
+            f"{path}: written by a newer grader (schema {content['schema']}, this one reads "
+            f"{SCHEMA_VERSION}). Update the grader."
+        )
+    try:
+        return Record.model_validate(content)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        raise RecordError(f"{path}: not a valid result record: {place}: {first['msg']}. {_REMEDY}") from error
+
+
+def json_schema() -> str:
+    """The JSON schema of the record, as text."""
+    return json.dumps(Record.model_json_schema(by_alias=True), indent=1) + "\n"
+
+
+if __name__ == "__main__":
+    write_text(json_schema(), SCHEMA_FILE)

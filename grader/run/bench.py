@@ -1,0 +1,133 @@
+"""What a process grades with: the machine it found, and what its gradings share."""
+
+from __future__ import annotations
+
+import os
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from grader.baseline.programs import build_baseline
+from grader.devices.budget import Budget
+from grader.devices.gpu import Gpu
+from grader.devices.runner import LIMITS
+from grader.devices.select import select as select_device
+from grader.judge.correctness.remembered import remembered
+from grader.languages.cuda.cache import Cache
+from grader.languages.cuda.toolchain import find as find_toolchain
+from grader.records.record import DeviceInfo, SandboxInfo
+from grader.sandbox.backends import select as select_sandbox
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    from grader.assignments.assignment import Assignment
+    from grader.assignments.rules import Limits
+    from grader.devices.device import Device
+    from grader.judge.timing import pytorch
+    from grader.languages.cuda.toolchain import Toolchain
+    from grader.problems.problem import Problem
+    from grader.sandbox.sandbox import Sandbox
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What was found on this machine to grade with, and how a record tells it."""
+
+    sandbox: Sandbox
+    sandbox_info: SandboxInfo
+    device_info: DeviceInfo
+    toolchain: Toolchain
+    device: Device
+    checker: Device  # the sim, which has the checkers; the device itself without a GPU
+    gpu: Gpu | None  # the device where it has a clock
+    baseline: Mapping[Path, tuple[str, ...]]  # what speed is measured against, built for that GPU
+
+
+def find_machine(device: str, sandbox: str, limits: Limits) -> Machine:
+    """What this machine has to grade with.
+
+    Args:
+        device: the option of ``grade``.
+        sandbox: likewise.
+        limits: the assignment's, which the devices hold.
+
+    Raises:
+        ToolchainError, SandboxError, BuildError, DeviceError: something is missing; the message says what.
+    """
+    backend = select_sandbox(sandbox)
+    probe = backend.probe()
+    sandbox_info = SandboxInfo(
+        backend=backend.name, enforced=list(probe.enforced), not_enforced=list(probe.not_enforced)
+    )
+    toolchain = find_toolchain(backend.image)
+    running = replace(
+        LIMITS,
+        data_bytes=_bytes(limits.host_memory_gib * 1024),
+        processes=limits.processes,
+        file_bytes=_bytes(limits.scratch_mib),
+        output_bytes=_bytes(limits.output_mib),
+        scratch_bytes=_bytes(limits.scratch_mib),
+    )
+    budget = Budget(
+        limits.sim_instructions, limits.sim_instructions_per_element, limits.sim_instructions_per_row
+    )
+    choice = select_device(device, backend, toolchain.runtime, running, budget)
+    chosen = choice.device
+    device_info = DeviceInfo(
+        kind=chosen.kind, name=chosen.name, reason=choice.reason, compiler=f"nvcc {toolchain.version}"
+    )
+    if not isinstance(chosen, Gpu):
+        return Machine(backend, sandbox_info, device_info, toolchain, chosen, chosen, None, {})
+    checker = select_device("sim", backend, None, running, budget).device
+    baseline = build_baseline(toolchain, backend, Cache(), chosen.architecture)
+    return Machine(backend, sandbox_info, device_info, toolchain, chosen, checker, chosen, baseline)
+
+
+def _bytes(mib: float) -> int:
+    return int(mib * 2**20)
+
+
+class Bench:
+    """What the gradings of one process share.
+
+    Args:
+        remembers: whether to look at the machine once, and to compute inputs and oracles once for all
+            submissions that meet the same seed (400 MB for the first assignment).
+        problems_at_once: how many problems of a submission are judged side by side on the sim.
+        turn: held while the device works for a submission, where other processes share it.
+    """
+
+    def __init__(
+        self,
+        *,
+        remembers: bool = False,
+        problems_at_once: int | None = None,
+        turn: AbstractContextManager[object] | None = None,
+    ) -> None:
+        self._remembers = remembers
+        self._machines: dict[tuple[str, str, Limits], Machine] = {}
+        self._problems: dict[tuple[str, int], Mapping[str, Problem]] = {}
+        self.problems_at_once = problems_at_once or os.cpu_count() or 1
+        self.turn = turn or nullcontext()
+        self.pytorch: pytorch.Others | None = None  # what the first grading on a GPU found
+
+    def machine(self, device: str, sandbox: str, limits: Limits, *, again: bool = False) -> Machine:
+        """What there is to grade with, looked for ``again`` if so asked; see ``find_machine``."""
+        wanted = device, sandbox, limits
+        if again or not self._remembers or wanted not in self._machines:
+            self._machines[wanted] = find_machine(*wanted)
+        return self._machines[wanted]
+
+    def problems(self, assignment: Assignment, seed: int) -> Mapping[str, Problem]:
+        """The problems of an assignment, for judging their cases drawn from ``seed``."""
+        if not self._remembers:
+            return assignment.problems
+        asked = assignment.sha256, seed
+        if asked not in self._problems:  # keep those of one assignment and seed, as they take much memory
+            self._problems = {
+                asked: {name: remembered(problem) for name, problem in assignment.problems.items()}
+            }
+        return self._problems[asked]

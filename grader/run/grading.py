@@ -1,0 +1,334 @@
+"""One grading run from a path to a record: collect, build, judge, score.
+
+Whatever goes wrong ends in a valid record: a faulty submission with a score of 0 and the reason, a faulty
+machine with undecided points, an interrupt with everything that was judged before it.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+from typing import TYPE_CHECKING
+
+import torch
+
+from grader import __version__
+from grader.devices import profile
+from grader.judge.timing import pytorch
+from grader.languages.cuda.cache import Cache
+from grader.languages.cuda.compile import build, build_all, compile_limits
+from grader.languages.cuda.partial import FileBuild, build_partly
+from grader.problems.problem import KernelProblem
+from grader.records.errors import MachineError
+from grader.records.exit_codes import ExitCode
+from grader.records.record import DeviceInfo, GraderInfo, ProblemResult, Record, SandboxInfo, SubmissionInfo
+from grader.records.verdict import Verdict
+from grader.run.bench import Bench
+from grader.run.identity import judging_sha256
+from grader.run.judging import ProblemJudge, without_cases
+from grader.run.preparation import Material
+from grader.run.scoring import total
+from grader.submissions.submission import SubmissionError, collect, printable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from pathlib import Path
+
+    from grader.assignments.assignment import Assignment
+    from grader.assignments.rules import ProblemPoints
+    from grader.devices.gpu import Gpu
+    from grader.languages.cuda.compile import Build
+    from grader.problems.problem import Problem
+    from grader.run.bench import Machine
+    from grader.submissions.submission import Submission
+
+NOT_PROFILED = "not profiled: no GPU here"
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to grade and how, as the command line says it."""
+
+    path: Path
+    assignment: Assignment
+    problems: tuple[str, ...]
+    device: str
+    sandbox: str
+    memory: str
+    seed: int
+    profile: bool = False  # whether to look at the kernels with Nsight Compute
+
+
+@dataclass(frozen=True)
+class Built:
+    """The builds of a submission by file, made ahead of its grading."""
+
+    sha256: str  # of the submission
+    builds: Mapping[str, FileBuild]
+
+
+@dataclass
+class _Run:
+    """What is known so far; ``record`` is valid at any moment."""
+
+    request: Request
+    bench: Bench
+    started: datetime = field(default_factory=lambda: datetime.now(UTC))
+    clock: float = field(default_factory=time.monotonic)
+    submission: SubmissionInfo | None = None
+    device: DeviceInfo | None = None
+    sandbox: SandboxInfo | None = None
+    problems: dict[str, ProblemResult] = field(default_factory=dict)
+
+    def note(self, text: str) -> None:
+        """Tell something of the submission as a whole."""
+        assert self.submission is not None
+        self.submission = self.submission.model_copy(update={"notes": [*self.submission.notes, text]})
+
+    def record(self, code: ExitCode | None = None, error: str | None = None) -> Record:
+        """The record of what was judged so far; problems without a result count as undecided."""
+        request = self.request
+        fallback = error or "not judged"
+        problems = [
+            self.problems.get(name) or without_cases(request.assignment, name, Verdict.INFRA_ERROR, fallback)
+            for name in request.problems
+        ]
+        return Record(
+            grader=grader_info(request.assignment),
+            assignment=request.assignment.id,
+            submission=self.submission
+            or SubmissionInfo(name=printable(request.path.name), sha256="", files=[]),
+            seed=request.seed,
+            started=self.started.isoformat(timespec="seconds"),
+            seconds=round(time.monotonic() - self.clock, 3),
+            device=self.device,
+            sandbox=self.sandbox,
+            score=total(problem.points for problem in problems),
+            problems=problems,
+            error=error,
+            exit_code=_exit_code(problems) if code is None else code,
+        )
+
+
+def grade(
+    request: Request,
+    progress: Callable[[str], None] = lambda _text: None,
+    bench: Bench | None = None,
+    built: Built | None = None,
+) -> Record:
+    """Grade one submission; ``progress`` is told what happens, and what is ``built`` is not built again.
+
+    A path that leads nowhere is no fault of the submission: it was moved, or is a link to what was.
+    """
+    run = _Run(request, bench or Bench())
+    try:
+        _grade(run, progress, built)
+    except SubmissionError as error:
+        return _faulty(run, str(error))
+    except MachineError as error:
+        return run.record(ExitCode.MACHINE_FAULT, str(error))
+    except OSError as error:
+        place = f" ({error.filename})" if error.filename else ""
+        return run.record(
+            ExitCode.MACHINE_FAULT, f"the machine failed: {error.strerror}{place}. Mend it and grade again."
+        )
+    except KeyboardInterrupt:
+        return run.record(ExitCode.INTERRUPTED, "interrupted")
+    return run.record()
+
+
+def build_ahead(request: Request, bench: Bench) -> Built | None:
+    """Build what ``grade`` will need; None if it cannot be kept until then.
+
+    Raises:
+        SubmissionError, MachineError, OSError: grading meets the same and tells why.
+    """
+    wanted = _wanted(request, request.assignment.problems)
+    with collect(request.path, _files(wanted)) as submission:
+        limits = request.assignment.rules.limits
+        machine, cache = bench.machine(request.device, request.sandbox, limits), Cache()
+        builds = _build(request, wanted, submission, machine, cache)
+        return None if cache.warning else Built(submission.sha256, builds)
+
+
+def graded_files(assignment: Assignment) -> tuple[str, ...]:
+    """The names of the files that the assignment's problems are in."""
+    known = assignment.problems
+    graded = (entry.id for entry in assignment.rules.problems if entry.graded and entry.id in known)
+    return tuple(sorted({file for name in graded for file in known[name].files}))
+
+
+def grader_info(assignment: Assignment) -> GraderInfo:
+    """Who judges, and under which configuration."""
+    return GraderInfo(version=__version__, config_sha256=assignment.sha256, sha256=judging_sha256())
+
+
+def _faulty(run: _Run, error: str) -> Record:
+    """Nothing of the submission can be graded: 0 points, with the reason."""
+    assignment = run.request.assignment
+    run.submission = SubmissionInfo(name=printable(run.request.path.name), sha256="", files=[], error=error)
+    for name in run.request.problems:
+        verdict = Verdict.FAIL if assignment.rules.problem(name).graded else Verdict.NOT_MEASURED
+        run.problems[name] = without_cases(assignment, name, verdict, "")
+    return run.record(ExitCode.POINTS_LOST)
+
+
+def _wanted(request: Request, known: Mapping[str, Problem]) -> list[tuple[ProblemPoints, Problem]]:
+    entries = (request.assignment.rules.problem(name) for name in request.problems)
+    return [(entry, known[entry.id]) for entry in entries if entry.graded and entry.id in known]
+
+
+def _grade(run: _Run, progress: Callable[[str], None], built: Built | None) -> None:
+    request, assignment = run.request, run.request.assignment
+    wanted = _wanted(request, run.bench.problems(assignment, request.seed))
+    for name in set(request.problems) - {entry.id for entry, _ in wanted}:
+        message = "not part of this release's grading"
+        run.problems[name] = without_cases(assignment, name, Verdict.NOT_MEASURED, message)
+    progress("collecting")
+    with collect(request.path, _files(wanted)) as submission:
+        run.submission = SubmissionInfo(
+            name=submission.name,
+            sha256=submission.sha256,
+            files=sorted(submission.files),
+            notes=list(submission.notes),
+        )
+        progress("looking at this machine")
+        machine = run.bench.machine(request.device, request.sandbox, assignment.rules.limits)
+        run.sandbox, run.device = machine.sandbox_info, machine.device_info
+        progress("compiling " + ", ".join(_sources(wanted, submission)))
+        if built is not None and built.sha256 == submission.sha256:
+            builds = built.builds
+        else:
+            cache = Cache()
+            builds = _build(request, wanted, submission, machine, cache)
+            if cache.warning:
+                run.note(cache.warning)
+        material = Material(
+            assignment=assignment,
+            seed=request.seed,
+            memory=request.memory,
+            submission=submission,
+            builds=builds,
+            machine=machine,
+            bench=run.bench,
+            progress=progress,
+        )
+        _judge_all(run, wanted, material)
+
+
+def _files(wanted: Iterable[tuple[ProblemPoints, Problem]]) -> list[str]:
+    return sorted({file for _, problem in wanted for file in problem.files})
+
+
+def _sources(wanted: Iterable[tuple[ProblemPoints, Problem]], submission: Submission) -> list[str]:
+    return sorted(submission.files.keys() & {file for _, problem in wanted for file in problem.sources})
+
+
+def _build(
+    request: Request,
+    wanted: Iterable[tuple[ProblemPoints, Problem]],
+    submission: Submission,
+    machine: Machine,
+    cache: Cache,
+) -> Mapping[str, FileBuild]:
+    """Build every file, and without what does not compile where one does not."""
+    limits = request.assignment.rules.limits
+    contents = {name: submission.contents(name) for name in _sources(wanted, submission)}
+    given = (
+        machine.toolchain,
+        machine.sandbox,
+        compile_limits(limits.compile_seconds, int(limits.compile_memory_gib * 2**30)),
+        cache,
+        machine.device.architecture,
+    )
+    built = {}
+    for name, whole in build_all(contents, *given).items():
+        entry_points = [
+            problem.entry_point
+            for _, problem in wanted
+            if isinstance(problem, KernelProblem) and problem.file == name
+        ]
+
+        def compiled(changed: Mapping[str, bytes], name: str = name) -> Build:
+            return build(name, changed, *given)
+
+        rest = None if whole.ok else build_partly(whole, contents[name], entry_points, compiled)
+        built[name] = FileBuild(whole, rest)
+    return built
+
+
+def _judge_all(run: _Run, wanted: list[tuple[ProblemPoints, Problem]], material: Material) -> None:
+    """Judge the problems side by side; on a GPU one after the other is timed once all else is done."""
+    gpu = material.machine.gpu
+    workers = min(len(wanted), run.bench.problems_at_once)
+    alone = threading.Lock()
+    judges = [ProblemJudge(material, entry, problem, alone) for entry, problem in wanted]
+    # Each is one thread also within PyTorch, whose own threads would spin while they wait for a core.
+    with ThreadPoolExecutor(max(1, workers), initializer=partial(torch.set_num_threads, 1)) as pool:
+        checks = [pool.submit(judge.check) for judge in judges]
+        try:
+            if gpu is not None:
+                _time_pytorch(run, [problem for _, problem in wanted], checks)
+            for judge, check in zip(judges, checks, strict=True):
+                result = check.result()
+                if not judge.machine_failed:
+                    run.problems[judge.id] = pool.submit(result).result()
+            for index, judge in enumerate(judges):
+                if judge.machine_failed:  # perhaps because of the others, which are done now
+                    material.progress(f"{judge.id}: the machine failed, trying again")
+                    judges[index] = again = ProblemJudge(material, *wanted[index], alone)
+                    run.problems[again.id] = pool.submit(pool.submit(again.check).result()).result()
+        except BaseException:
+            for check in checks:
+                check.cancel()
+            for judge in judges:
+                judge.stop()
+            raise
+    if run.request.profile:
+        _profile(run, judges, gpu)
+
+
+def _profile(run: _Run, judges: Iterable[ProblemJudge], gpu: Gpu | None) -> None:
+    """Look at the kernels that were timed, now that nothing that is decided or timed can depend on it."""
+    if gpu is None:
+        run.note(NOT_PROFILED)
+        return
+    try:
+        for judge in judges:
+            lines = judge.profiled(gpu)
+            result = run.problems[judge.id]
+            info = [*result.performance.info, *lines]
+            performance = result.performance.model_copy(update={"info": info})
+            run.problems[judge.id] = result.model_copy(update={"performance": performance})
+    except profile.ProfileError as error:
+        run.note(f"not profiled: {error}")
+
+
+def _time_pytorch(
+    run: _Run, problems: list[Problem], checks: list[Future[Callable[[], ProblemResult]]]
+) -> None:
+    """Wait for the ``checks``, and let PyTorch show its times once the machine is quiet."""
+    timed = [
+        problem.id
+        for problem in problems
+        if isinstance(problem, KernelProblem) and problem.timing_cases(run.request.seed)
+    ]
+    if run.bench.pytorch is not None or not timed:
+        wait(checks)
+        return
+    with pytorch.Process(run.request.assignment.folder, run.request.seed, timed) as process:
+        wait(checks)
+        with run.bench.turn:
+            run.bench.pytorch = process.result()
+
+
+def _exit_code(problems: list[ProblemResult]) -> ExitCode:
+    """A fault of the machine outweighs lost points: the run is to be repeated."""
+    if any(problem.verdict is Verdict.INFRA_ERROR for problem in problems):
+        return ExitCode.MACHINE_FAULT
+    lost = any(problem.points.earned < problem.points.decided for problem in problems)
+    return ExitCode.POINTS_LOST if lost else ExitCode.OK

@@ -1,0 +1,329 @@
+"""One problem of a submission, from its builds to its result: prepare, run cases, check, measure, score."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Protocol, TypeVar, get_args
+
+from grader.devices import profile
+from grader.devices.device import Call
+from grader.judge.correctness.calls import arguments
+from grader.judge.correctness.cases import Excuse, Judged, judge
+from grader.judge.timing.measure import Measured
+from grader.problems.problem import KernelProblem, ModelProblem
+from grader.records.findings import ONLY_REPORTED
+from grader.records.record import (
+    BuildResult,
+    CheckResult,
+    CorrectnessResult,
+    FindingRecord,
+    HintRecord,
+    PerformanceResult,
+    ProblemResult,
+    Tool,
+    TrustResult,
+)
+from grader.records.verdict import Verdict
+from grader.run import kernel, model
+from grader.run.excerpt import excerpt
+from grader.run.preparation import NotJudgedError
+from grader.run.scoring import memory_verdict, score_problem, score_without_cases
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+    from grader.assignments.assignment import Assignment
+    from grader.assignments.rules import ProblemPoints
+    from grader.devices.device import Device, Memory, Session
+    from grader.devices.gpu import Gpu
+    from grader.devices.timed import TimedSession
+    from grader.problems.problem import Case, Problem
+    from grader.records.record import CaseResult
+    from grader.run.preparation import Material
+
+NO_GPU = "not measured: no GPU here. Grade on a GPU machine, or leave it to your instructor."
+NO_CASES = "not measured: this problem has no cases to time."
+NOT_RIGHT = "not measured: a kernel earns points for speed once all of its cases are right."
+PRINTED_CHARACTERS = 4000
+AnySession = TypeVar("AnySession", "Session", "TimedSession")
+
+
+class Answer(Protocol):
+    """What a submission has for a problem, ready to be called: each kind of problem has its own."""
+
+    @property
+    def problem(self) -> Problem:
+        """What is answered, as this submission's code takes it."""
+
+    @property
+    def entry(self) -> ProblemPoints:
+        """Its points and its target."""
+
+    @property
+    def memory(self) -> Memory:
+        """Which pointers the launchers take."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the student should know of how it is called."""
+
+    @property
+    def build(self) -> BuildResult | None:
+        """How it was built, where this problem shows that."""
+
+    def open(self, device: Device) -> Session:
+        """Start a runner that takes the calls of cases."""
+
+    def combined(self, judged: Judged, checked: Judged, device: str) -> tuple[CaseResult, ...]:
+        """One result per case from what the GPU called ``device`` and the simulator say."""
+
+    def measured(self, gpu: Gpu, baseline: Mapping[Path, tuple[str, ...]], conduct: Conduct) -> Measured:
+        """Measure the speed."""
+
+
+class Conduct(Protocol):
+    """What a measurement tells the judge of a problem."""
+
+    material: Material
+
+    def begin(self, what: str) -> None:
+        """Say what comes next; raises where the run was interrupted."""
+
+    def watch(self, session: AnySession) -> AnySession:
+        """``session``, which an interrupt will close."""
+
+
+def prepare(material: Material, entry: ProblemPoints, problem: Problem) -> Answer:
+    """What a submission has for a problem.
+
+    Raises:
+        NotJudgedError: nothing that can be called.
+    """
+    if isinstance(problem, ModelProblem):
+        return model.prepare(material, entry, problem)
+    assert isinstance(problem, KernelProblem)
+    return kernel.prepare(material, entry, problem)
+
+
+def without_cases(
+    assignment: Assignment,
+    problem_id: str,
+    verdict: Verdict,
+    message: str,
+    build: BuildResult | None = None,
+    reasons: tuple[str, ...] = (),
+) -> ProblemResult:
+    """The result of a problem of which no case ran."""
+    entry = assignment.rules.problem(problem_id)
+    problem = assignment.problems.get(problem_id)
+    groups = problem.groups if problem else ()
+    score = score_without_cases(entry, assignment.rules.group_points, groups, verdict)
+    return ProblemResult(
+        id=entry.id,
+        title=entry.title,
+        verdict=score.verdict,
+        points=score.points,
+        message=message,
+        build=build,
+        correctness=CorrectnessResult(verdict=score.correctness, groups=list(score.groups)),
+        performance=PerformanceResult(verdict=Verdict.NOT_MEASURED, target=entry.target),
+        trust=TrustResult(verdict=Verdict.UNTRUSTED if reasons else Verdict.PASS, reasons=list(reasons)),
+    )
+
+
+class _InterruptedError(Exception):
+    """Raised between cases once the run was interrupted."""
+
+
+class ProblemJudge:
+    """Judges one problem; ``stop`` ends it from another thread."""
+
+    def __init__(
+        self, material: Material, entry: ProblemPoints, problem: Problem, alone: threading.Lock
+    ) -> None:
+        """Prepare nothing yet; ``alone`` is held by the problem that a GPU works for."""
+        self.material = material
+        self._entry = entry
+        self._problem = problem
+        self._alone = alone
+        self._stopped = threading.Event()
+        self._session: Session | TimedSession | None = None
+        self._timed: kernel.KernelAnswer | None = None
+        self.id = entry.id
+        self.machine_failed = False  # in the middle of the cases
+
+    def stop(self) -> None:
+        """End the session that runs, if one does, and judge no further case."""
+        self._stopped.set()
+        if self._session is not None:
+            self._session.close()
+
+    def check(self) -> Callable[[], ProblemResult]:
+        """Judge whether the problem is solved; what comes back measures the speed and gives the result."""
+        try:
+            answer = prepare(self.material, self._entry, self._problem)
+        except NotJudgedError as error:
+            return partial(
+                without_cases,
+                self.material.assignment,
+                self.id,
+                error.verdict,
+                str(error),
+                error.build,
+                error.reasons,
+            )
+        machine = self.material.machine
+        with self._turn():
+            judged = self._run_cases(machine.device, answer)
+        checked = judged
+        if machine.checker is not machine.device:
+            checked = self._run_cases(machine.checker, answer)
+            judged = replace(judged, cases=answer.combined(judged, checked, machine.device.name))
+        self.machine_failed = judged.machine_failed or checked.machine_failed
+        return partial(self._result, answer, judged, checked)
+
+    def _result(self, answer: Answer, judged: Judged, checked: Judged) -> ProblemResult:
+        submission, problem, entry = self.material.submission, answer.problem, answer.entry
+        sources = {name: text for file in problem.sources for name, text in submission.contents(file).items()}
+        with self._turn():
+            measured = self._measured(answer, judged)
+        reasons = [*judged.untrusted, *measured.reasons]
+        score = score_problem(
+            entry,
+            self.material.assignment.rules.group_points,
+            problem.groups,
+            judged.cases,
+            memory_verdict((finding.kind for finding in checked.findings), checked.cases),
+            measured.performance,
+        )
+        return ProblemResult(
+            id=entry.id,
+            title=entry.title,
+            verdict=score.verdict,
+            points=score.points,
+            memory=answer.memory.value,
+            notes=list(answer.notes),
+            build=answer.build,
+            correctness=CorrectnessResult(
+                verdict=score.correctness,
+                summary=judged.summary,
+                groups=list(score.groups),
+                cases=list(judged.cases),
+            ),
+            checks=[_check(tool, checked, sources) for tool in get_args(Tool)],
+            performance=measured.performance,
+            hints=[
+                HintRecord(**vars(hint), source=excerpt(sources, hint.file, hint.line))
+                for hint in checked.hints
+            ],
+            trust=TrustResult(verdict=Verdict.UNTRUSTED if reasons else Verdict.PASS, reasons=reasons),
+            printed=judged.printed[-PRINTED_CHARACTERS:],
+        )
+
+    def _run_cases(self, device: Device, answer: Answer) -> Judged:
+        limits, cases = self.material.assignment.rules.limits, answer.problem.cases(self.material.seed)
+
+        def begin(case: Case) -> None:
+            self.begin(f"{self.id} on {device.name}: {case.name}")
+
+        return judge(
+            answer.problem,
+            cases,
+            lambda: self.watch(answer.open(device)),
+            device.schedules,
+            memory=answer.memory,
+            seconds=limits.run_seconds_gpu if device.kind == "gpu" else limits.run_seconds_sim,
+            begin=begin,
+            excuses=self._excuses(cases),
+        )
+
+    def _excuses(self, cases: tuple[Case, ...]) -> dict[str, Excuse]:
+        """What the assignment does not hold against anyone, by the names of cases."""
+        waivers = [waiver for waiver in self.material.assignment.rules.waivers if waiver.problem == self.id]
+        return {
+            case.name: Excuse(frozenset(waiver.findings), waiver.reason, waiver.numbers)
+            for waiver in reversed(waivers)
+            for case in cases
+            if waiver.covers(case.sizes, case.distribution)
+        }
+
+    def _measured(self, answer: Answer, judged: Judged) -> Measured:
+        """The speed; of no interest, and not measured, where the numbers are wrong."""
+        machine, target = self.material.machine, answer.entry.target
+        if machine.gpu is None:
+            return Measured(_no_speed(Verdict.NOT_MEASURED, target, NO_GPU))
+        if any(case.verdict is not Verdict.PASS for case in judged.cases if not case.waived):
+            return Measured(_no_speed(Verdict.FAIL, target, NOT_RIGHT))
+        if not answer.problem.timing_cases(self.material.seed):
+            return Measured(_no_speed(Verdict.NOT_MEASURED, target, NO_CASES))
+        measured = answer.measured(machine.gpu, machine.baseline, self)
+        self._timed = answer if isinstance(answer, kernel.KernelAnswer) else None
+        return measured
+
+    def profiled(self, gpu: Gpu) -> list[str]:
+        """What Nsight Compute sees of the largest case that was timed; nothing if none was.
+
+        Raises:
+            ProfileError: it cannot be used here; the text says why.
+        """
+        if self._timed is None:
+            return []
+        problem = self._timed.problem
+        case = max(problem.timing_cases(self.material.seed), key=problem.minimal_bytes)
+        self.begin(f"{self.id}: profiling {case.name}")
+        given = arguments(problem, case, problem.inputs(case))
+        call = Call(problem.entry_point, given, profile.CALL_SECONDS, self._timed.memory)
+        with self._turn():
+            return gpu.profiled(self._timed.library, call)
+
+    def begin(self, what: str) -> None:
+        """Say what comes next, unless the run was interrupted."""
+        if self._stopped.is_set():
+            raise _InterruptedError
+        self.material.progress(what)
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """While the device works for this problem: a GPU for no other one."""
+        alone = nullcontext() if self.material.machine.gpu is None else self._alone
+        with alone, self.material.bench.turn:
+            yield
+
+    def watch(self, session: AnySession) -> AnySession:
+        """``session``, which ``stop`` will close."""
+        self._session = session
+        if self._stopped.is_set():  # while it opened, so that nobody closed it
+            session.close()
+            raise _InterruptedError
+        return session
+
+
+def _no_speed(verdict: Verdict, target: float, message: str) -> PerformanceResult:
+    return PerformanceResult(verdict=verdict, target=target, message=message)
+
+
+def _check(tool: Tool, checked: Judged, sources: Mapping[str, bytes]) -> CheckResult:
+    mine = [finding for finding in (*checked.findings, *checked.waived) if finding.tool == tool]
+    counting = [
+        finding for finding in mine if finding.kind not in ONLY_REPORTED and finding not in checked.waived
+    ]
+    return CheckResult(
+        tool=tool,
+        verdict=Verdict.FAIL if counting else Verdict.PASS,
+        findings=[
+            FindingRecord(
+                waived=checked.waived.get(finding, ""),
+                kind=finding.kind,
+                kernel=finding.kernel,
+                file=finding.file,
+                line=finding.line,
+                message=finding.message,
+                source=excerpt(sources, finding.file, finding.line),
+            )
+            for finding in mine
+        ],
+    )

@@ -1,0 +1,117 @@
+"""A submission's answer to a model problem: its PyTorch file, how it is opened, compared and trained."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from grader.devices.device import Memory, ModelProgram
+from grader.judge.timing.training import Training, measure_training
+from grader.languages.cuda.exports import find as find_entry_point
+from grader.languages.cuda.launchers import launcher_copies
+from grader.run.preparation import NotJudgedError, built, check_files
+from grader.run.scoring import worst
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from grader.assignments.rules import ProblemPoints
+    from grader.devices.device import Device, Session
+    from grader.devices.gpu import Gpu
+    from grader.judge.correctness.cases import Judged
+    from grader.judge.timing.measure import Measured
+    from grader.problems.problem import ModelProblem
+    from grader.records.record import BuildResult, CaseResult
+    from grader.run.judging import Conduct
+    from grader.run.preparation import Material
+
+TRAINING_SECONDS = 120.0  # of one turn of training steps; the first loads PyTorch's libraries
+
+
+@dataclass(frozen=True)
+class ModelAnswer:
+    """A PyTorch file that can be called; see ``Answer`` in ``judging.py``.
+
+    Attributes:
+        problem: what it answers.
+        entry: its points.
+        memory: which pointers its launchers take.
+        program: the student's file and what it is called with.
+        unfused: the same with the template's file, which uses no kernels.
+        libraries: with its launchers.
+    """
+
+    problem: ModelProblem
+    entry: ProblemPoints
+    memory: Memory
+    program: ModelProgram
+    unfused: ModelProgram
+    libraries: Mapping[Path, tuple[str, ...]]
+    notes: tuple[str, ...]
+    build: BuildResult | None = None  # the problems that the launchers belong to show theirs
+
+    def open(self, device: Device) -> Session:
+        """Start a runner with the file and the libraries."""
+        return device.open_model(self.program, self.libraries, self.memory)
+
+    def combined(self, judged: Judged, checked: Judged, _device: str) -> tuple[CaseResult, ...]:
+        """The worse of the two of each case: what a model launches is counted by the simulator alone."""
+        return tuple(
+            other if worst((one.verdict, other.verdict)) is not one.verdict else one
+            for one, other in zip(judged.cases, checked.cases, strict=True)
+        )
+
+    def measured(self, gpu: Gpu, _baseline: Mapping[Path, tuple[str, ...]], conduct: Conduct) -> Measured:
+        """Train with the file and with the template's in turn."""
+        training = Training(
+            problem=self.problem,
+            open=lambda program: conduct.watch(gpu.open_model(program, self.libraries, self.memory)),
+            fused=self.program,
+            unfused=self.unfused,
+            memory=self.memory,
+            seed=conduct.material.seed,
+            seconds=TRAINING_SECONDS,
+            progress=conduct.begin,
+        )
+        return measure_training(training, self.entry.target)
+
+
+def prepare(material: Material, entry: ProblemPoints, problem: ModelProblem) -> ModelAnswer:
+    """The PyTorch file of ``problem`` in a submission, with the libraries of its kernels.
+
+    Raises:
+        NotJudgedError: a file is missing, did not compile or lacks a launcher.
+    """
+    check_files(material, problem)
+    libraries: dict[Path, tuple[str, ...]] = {}
+    for file, launchers in problem.launchers.items():
+        library, result = built(material, file, material.builds[file].whole)
+        found = [find_entry_point(library, name, file, launchers) for name in launchers]
+        if unfit := [one.note for one in found if one.note]:
+            raise NotJudgedError(unfit[0], result)
+        libraries[library] = tuple(one.symbol for one in found)
+    template = material.assignment.template
+    given = tuple(template / name for name in problem.given)
+    program = ModelProgram(material.submission.files[problem.file], problem.harness, given)
+    return ModelAnswer(
+        problem=problem,
+        entry=entry,
+        memory=_memory(material, problem),
+        program=program,
+        unfused=replace(program, file=template / problem.file),
+        libraries=libraries,
+        notes=(),
+    )
+
+
+def _memory(material: Material, problem: ModelProblem) -> Memory:
+    """The memory that the launchers work on: the host's if any of them copies."""
+    if material.memory != "auto":
+        return Memory(material.memory)
+    host = any(
+        launcher_copies(material.submission.contents(file), name)
+        for file, names in problem.launchers.items()
+        for name in names
+    )
+    return Memory.HOST if host else Memory.DEVICE

@@ -1,0 +1,200 @@
+"""From verdicts to points: pure functions of what the cases, the checkers and the clock said.
+
+Case groups share the correctness points as the assignment says; a group earns its share if all its cases
+pass. Performance points are ``points x min(1, speedup / target)``, and none unless every group passed. What
+the machine could not tell (NOT_MEASURED, INFRA_ERROR) is undecided: neither earned nor lost.
+
+Layer: imports assignment, results and verdict.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from grader.problems.problem import MEMORY_GROUP
+from grader.records.findings import ONLY_REPORTED
+from grader.records.record import GroupResult, Points
+from grader.records.verdict import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from grader.assignments.rules import ProblemPoints
+    from grader.records.record import CaseResult, PerformanceResult
+
+_WORST_FIRST = (
+    Verdict.UNTRUSTED,
+    Verdict.FAIL,
+    Verdict.INFRA_ERROR,
+    Verdict.NOT_MEASURED,
+    Verdict.AMBIGUOUS,
+    Verdict.PASS,
+)
+_EARNING = {Verdict.PASS, Verdict.AMBIGUOUS}
+
+
+@dataclass(frozen=True)
+class ProblemScore:
+    """Points and verdicts of one problem."""
+
+    verdict: Verdict
+    correctness: Verdict
+    points: Points
+    groups: tuple[GroupResult, ...]
+
+
+def worst(verdicts: Iterable[Verdict]) -> Verdict:
+    """The verdict of a whole from those of its parts; NOT_MEASURED if it has none."""
+    return min(verdicts, key=_WORST_FIRST.index, default=Verdict.NOT_MEASURED)
+
+
+def memory_verdict(kinds: Iterable[str], cases: Sequence[CaseResult]) -> Verdict:
+    """The verdict of the group that the checkers decide.
+
+    Args:
+        kinds: the kinds of all findings.
+        cases: of the problem. Where none passed there is nothing that the checkers could have found in order.
+    """
+    if any(kind not in ONLY_REPORTED for kind in kinds):
+        return Verdict.FAIL
+    if not any(case.verdict is Verdict.PASS for case in cases):
+        return worst(case.verdict for case in cases if not case.waived)
+    return Verdict.PASS
+
+
+def score_problem(
+    entry: ProblemPoints,
+    group_points: Mapping[str, float],
+    groups: Sequence[str],
+    cases: Sequence[CaseResult],
+    memory: Verdict,
+    performance: PerformanceResult,
+) -> ProblemScore:
+    """The score of a problem whose cases ran, all or in part.
+
+    Waived cases do not count, and a group that has no others leaves its points to the rest.
+
+    Args:
+        entry: what the problem is worth.
+        group_points: points of the groups that do not share equally.
+        groups: the problem's case groups, without the memory group.
+        cases: results of the cases.
+        memory: verdict of the memory group.
+        performance: the speed verdict.
+    """
+    counted = [case for case in cases if not case.waived]
+    graded = {case.group for case in counted} | (set(groups) - {case.group for case in cases})
+    verdicts = {
+        name: worst(case.verdict for case in counted if case.group == name)
+        for name in groups
+        if name in graded
+    }
+    return _score(
+        entry, group_points, {**verdicts, MEMORY_GROUP: memory}, performance.verdict, performance.speedup
+    )
+
+
+def score_without_cases(
+    entry: ProblemPoints,
+    group_points: Mapping[str, float],
+    groups: Sequence[str],
+    verdict: Verdict,
+    performance: Verdict = Verdict.NOT_MEASURED,
+) -> ProblemScore:
+    """The score of a problem of which no case ran: not built, missing, not part of this release, a fault.
+
+    Args:
+        entry: what the problem is worth.
+        group_points: points of the groups that do not share equally.
+        groups: the problem's case groups, without the memory group; may be empty where they are not known.
+        verdict: of every group.
+        performance: FAIL where the speed would have been measured, else NOT_MEASURED.
+    """
+    return _score(entry, group_points, dict.fromkeys((*groups, MEMORY_GROUP), verdict), performance, None)
+
+
+def total(points: Iterable[Points]) -> Points:
+    """The points of a run from those of its problems."""
+    listed = list(points)
+    return _points(
+        sum(part.earned for part in listed),
+        sum(part.decided for part in listed),
+        sum(part.possible for part in listed),
+    )
+
+
+def _score(
+    entry: ProblemPoints,
+    group_points: Mapping[str, float],
+    verdicts: Mapping[str, Verdict],
+    performance: Verdict,
+    speedup: float | None,
+) -> ProblemScore:
+    shares = _shares(entry.correctness, group_points, tuple(verdicts))
+    correctness = worst(verdict for verdict in verdicts.values() if verdict is not Verdict.NOT_MEASURED)
+    if Verdict.UNTRUSTED in {correctness, performance}:
+        correctness = performance = Verdict.UNTRUSTED
+        verdicts = dict.fromkeys(verdicts, Verdict.UNTRUSTED)
+    earned = sum(shares[name] for name, verdict in verdicts.items() if verdict in _EARNING)
+    decided = sum(shares[name] for name, verdict in verdicts.items() if verdict.decided)
+    if performance.decided and correctness.decided:
+        decided += entry.performance
+        if correctness in _EARNING:
+            earned += entry.performance * _fraction(performance, speedup, entry.target)
+    return ProblemScore(
+        verdict=_overall(correctness, performance),
+        correctness=correctness,
+        points=_points(earned, decided, entry.possible),
+        groups=tuple(
+            GroupResult(
+                name=name,
+                verdict=verdict,
+                earned=_rounded(shares[name]) if verdict in _EARNING else 0.0,
+                possible=_rounded(shares[name]),
+            )
+            for name, verdict in verdicts.items()
+        ),
+    )
+
+
+def _overall(correctness: Verdict, performance: Verdict) -> Verdict:
+    """A problem passes if it is right and not too slow; a speed that was not measured says nothing."""
+    if performance is Verdict.NOT_MEASURED or correctness is not Verdict.PASS:
+        return correctness
+    return Verdict.PASS if performance in _EARNING else performance
+
+
+def _shares(
+    correctness: float, group_points: Mapping[str, float], groups: tuple[str, ...]
+) -> dict[str, float]:
+    """Points per group: those that the assignment names, and the rest in equal parts.
+
+    Where all groups are named, what they leave over is shared in proportion, or equally if they name nothing:
+    the whole is always given.
+    """
+    named = {name: group_points[name] for name in groups if name in group_points}
+    others = [name for name in groups if name not in named]
+    if not others and not any(named.values()):
+        return dict.fromkeys(groups, correctness / len(groups))
+    if not others:
+        scale = correctness / sum(named.values())
+        return {name: points * scale for name, points in named.items()}
+    rest = (correctness - sum(named.values())) / len(others)
+    return {name: named.get(name, rest) for name in groups}
+
+
+def _fraction(verdict: Verdict, speedup: float | None, target: float) -> float:
+    """The share of the performance points; a straddling interval counts for the student."""
+    if verdict in _EARNING:
+        return 1.0
+    return min(1.0, max(0.0, (speedup or 0.0) / target))
+
+
+def _points(earned: float, decided: float, possible: float) -> Points:
+    return Points(earned=_rounded(earned), decided=_rounded(decided), possible=_rounded(possible))
+
+
+def _rounded(points: float) -> float:
+    """Points as everybody sees them: two decimals, rounded here and nowhere else."""
+    return round(points, 2)

@@ -1,0 +1,460 @@
+"""Collects the files of a submission, a folder or a zip, into a private copy that nothing else writes to.
+
+A submission may be a whole homework: only names are listed until it is known which files are wanted. These
+are read, and the headers below them that they mention; nothing else is opened, and an archive is never
+unpacked as a whole.
+
+What is wrong with a submission is a ``SubmissionError`` (the score is 0 and says why) or, for a file that is
+not there, a line in ``problems``. A path that does not exist or cannot be read is a ``UnreadableError``: the
+caller's to mend.
+"""
+
+from __future__ import annotations
+
+import codecs
+import difflib
+import errno
+import hashlib
+import lzma
+import os
+import re
+import stat
+import tempfile
+import zipfile
+import zlib
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Protocol
+
+from grader.processes import leftovers
+from grader.records.errors import MachineError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from types import TracebackType
+    from typing import Self
+
+_MOST_ENTRIES = 200_000  # files and folders that are listed; a homework with a virtual environment has 30,000
+_MOST_DEPTH = 12
+_MOST_FILES = 500  # that are read
+_MOST_FILE_BYTES = 4 << 20
+_MOST_TOTAL_BYTES = 64 << 20
+_MOST_RATIO = 200  # of a member's size to what it takes in the archive; source code reaches about 10
+_RATIO_FROM_BYTES = 1 << 20  # below this a high ratio does no harm
+_SHOWN = 3  # names in a note
+_TRAVELLERS = frozenset({".cu", ".cuh", ".h", ".hpp", ".inl", ".inc"})
+SOURCES = _TRAVELLERS | {".py"}
+OTHER_ARCHIVE = re.compile(r".+\.(?:tar(?:\.\w+)?|tgz|tbz2?|txz|gz|bz2|xz|7z|rar)", re.IGNORECASE)
+CLUTTER = frozenset({"__MACOSX", "__pycache__"})
+_UNREADABLE = (
+    OSError,
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    EOFError,
+    NotImplementedError,
+    ValueError,
+)
+_OF_DAMAGE = {None, errno.EINVAL}  # of an OSError: bzip2 says nothing, and offsets may lie before the file
+_ENCRYPTED = 0x1
+_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_MENTION = re.compile(rb'["<]([^"<>\n]+\.(?:cuh?|hpp|h|inl|inc))[">]')
+
+
+class SubmissionError(Exception):
+    """The submission cannot be graded: score 0, with this reason."""
+
+
+class UnreadableError(MachineError):
+    """There is no such submission, or it cannot be read here: no student's fault."""
+
+
+@dataclass(frozen=True)
+class Submission:
+    """What was handed in. As a context manager it removes its private copy at the end.
+
+    Attributes:
+        name: the folder's or archive's name, printable.
+        sha256: the hash of all collected files with their names.
+        files: the wanted files that are there, by name, in the private copy.
+        notes: what was taken from where and what was ignored, unless the files lie at the top alone.
+        problems: why a wanted file is missing or cannot be read, by its name.
+    """
+
+    name: str
+    sha256: str
+    files: Mapping[str, Path]
+    notes: tuple[str, ...]
+    problems: Mapping[str, str]
+    _copy: tempfile.TemporaryDirectory[str] = field(repr=False, compare=False)
+
+    def contents(self, name: str) -> dict[str, bytes]:
+        """The wanted file ``name`` and what lies beside and below it, by path from there.
+
+        All that its compiler may see.
+        """
+        folder = self.files[name].parent
+        paths = (path for path in sorted(folder.rglob("*")) if path.is_file())
+        return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
+
+    def close(self) -> None:
+        """Remove the private copy."""
+        self._copy.cleanup()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def printable(name: str | PurePosixPath) -> str:
+    """A name that may hold bytes that are no UTF-8, as text that can be written anywhere."""
+    return str(name).encode(errors="surrogateescape").decode(errors="replace")
+
+
+def collect(path: Path, wanted: Iterable[str]) -> Submission:
+    """Collect the ``wanted`` files of the submission at ``path``, and the headers that they mention.
+
+    They may lie at any depth. All are taken from the folder that holds most of them; among equals from the
+    least deep one, from one called ``src``, and from the first in the alphabet, in this order.
+
+    Raises:
+        SubmissionError: it is empty, damaged, encrypted, escaping or too big.
+        UnreadableError: ``path`` does not exist, or something of it cannot be read.
+        OSError: the temporary folder cannot be written to, a fault of the machine.
+    """
+    names = list(wanted)
+    try:
+        mode = path.stat().st_mode
+    except PermissionError as error:
+        raise _unreadable(path, error) from error
+    except OSError as error:
+        hint = _nearest_path(path)
+        raise UnreadableError(
+            f"{printable(str(path))} does not exist. Give a folder or a .zip file.{hint}"
+        ) from error
+    with ExitStack() as stack:
+        if stat.S_ISDIR(mode):
+            tree: _Tree = _Folder(path)
+        elif stat.S_ISREG(mode) and (path.suffix.lower() == ".zip" or zipfile.is_zipfile(path)):
+            tree = stack.enter_context(_Archive(path))
+        else:
+            raise SubmissionError(
+                f"{printable(path.name)} is neither a folder nor a zip archive. Hand in one of the two."
+            )
+        return _collected(path, tree, names)
+
+
+def _collected(path: Path, tree: _Tree, names: list[str]) -> Submission:
+    sources = [place for place in tree.places if place.suffix.lower() in SOURCES]
+    if not sources:
+        archives = (
+            place
+            for place in tree.places
+            if place.suffix.lower() == ".zip" or OTHER_ARCHIVE.fullmatch(place.name)
+        )
+        inner = next(archives, None)
+        hint = f" Found {printable(inner)} in it: unpack that first." if inner is not None else ""
+        raise SubmissionError(
+            f"{printable(path.name)} holds no source file. Expected: {', '.join(names)}.{hint}"
+        )
+    chosen = _choose(sources, names)
+    others = [place for place in sources if place.name not in names]
+    reader = _Reader(tree)
+    problems = {name: _missing(name, others) for name in names if name not in chosen}
+    parts = {name: _with_headers(place, sources, reader) for name, place in chosen.items()}
+    foreign = {place for place, content in reader.read_places.items() if content.startswith(_UTF_16)}
+    for name in [name for name, place in chosen.items() if place in foreign]:
+        foreign.remove(chosen[name])
+        problems[name] = f"{printable(chosen.pop(name))} is in UTF-16. Save it as UTF-8."
+    copy = tempfile.TemporaryDirectory(prefix=leftovers.prefix())
+    numbers = {place.parent: str(number) for number, place in enumerate(dict.fromkeys(chosen.values()))}
+    digest = hashlib.sha256()
+    files = {}
+    try:
+        for name, place in sorted(chosen.items()):
+            folder = Path(copy.name, numbers[place.parent])
+            files[name] = folder / name
+            for relative, content in sorted(parts[name].items()):
+                write(folder, relative, content)
+                digest.update(f"{len(relative.encode())}:{relative}{len(content)}:".encode() + content)
+    except (SubmissionError, OSError):
+        copy.cleanup()
+        raise
+    title = printable(path.resolve().name.removesuffix(".zip") or str(path.resolve()))
+    notes = (
+        *_doubts(chosen, sources, reader),
+        *_taken(chosen, tree, set(reader.read_places)),
+        *(f"{printable(place)} is in UTF-16: save it as UTF-8" for place in sorted(foreign)),
+    )
+    return Submission(title, digest.hexdigest(), files, notes, problems, copy)
+
+
+def _nearest_path(path: Path) -> str:
+    try:
+        beside = set(os.listdir(path.parent)) - {path.name}  # noqa: PTH208 - a link may lead nowhere
+        close = difflib.get_close_matches(path.name, beside, n=1)
+    except OSError:
+        return ""
+    return f" Did you mean {printable(str(path.parent / close[0]))}?" if close else ""
+
+
+def _unreadable(path: Path, error: OSError) -> UnreadableError:
+    return UnreadableError(
+        f"cannot read {printable(str(path))}: {error.strerror}. Make it readable (chmod -R u+rX, if it is "
+        "yours) and grade again."
+    )
+
+
+def _interesting(place: PurePosixPath) -> bool:
+    return not any(part in CLUTTER or part.startswith(".") for part in place.parts)
+
+
+class _Tree(Protocol):
+    """The files of a submission by their place in it, in order, without their content."""
+
+    places: list[PurePosixPath]
+
+    def read(self, place: PurePosixPath) -> bytes:
+        """The content of a file, one byte more than is allowed if it is longer."""
+
+
+class _Folder:
+    """A folder; no link in it is followed."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self.places = sorted(self._walk())
+
+    def _walk(self) -> Iterator[PurePosixPath]:
+        pending = [PurePosixPath()]
+        seen = 0
+        while pending:
+            folder = pending.pop()
+            try:
+                entries = list(os.scandir(self._root / folder))
+            except OSError as error:
+                raise _unreadable(self._root / folder, error) from error
+            seen += len(entries)
+            if seen > _MOST_ENTRIES:
+                raise SubmissionError(
+                    f"{printable(self._root.name)} holds more than {_MOST_ENTRIES:,} files."
+                )
+            for entry in entries:
+                place = folder / entry.name
+                if not _interesting(PurePosixPath(entry.name)):
+                    continue
+                if entry.is_dir(follow_symlinks=False):
+                    if len(place.parts) < _MOST_DEPTH:
+                        pending.append(place)
+                elif entry.is_symlink() or entry.is_file(follow_symlinks=False):
+                    yield place
+
+    def read(self, place: PurePosixPath) -> bytes:
+        path = self._root / place
+        if path.is_symlink():
+            raise SubmissionError(f"{printable(place)} is a link. Hand in the file itself.")
+        try:
+            fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            if not stat.S_ISREG(os.fstat(fd).st_mode):
+                os.close(fd)
+                raise SubmissionError(f"{printable(place)} is not a plain file.")
+            with open(fd, "rb") as file:  # noqa: PTH123
+                return file.read(_MOST_FILE_BYTES + 1)
+        except OSError as error:
+            raise _unreadable(path, error) from error
+
+
+class _Archive:
+    """A zip archive. No member may lead out of it; what is read is checked before it is unpacked."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._name = printable(path.name)
+        self._stack = ExitStack()
+        try:
+            self._zip = self._stack.enter_context(zipfile.ZipFile(path))
+            self._members = self._listed()
+        except (OSError, zipfile.BadZipFile, NotImplementedError, ValueError) as error:
+            self._stack.close()
+            raise self._error(error) from error
+        except SubmissionError:
+            self._stack.close()
+            raise
+        self.places = sorted(self._members)
+
+    def _listed(self) -> dict[PurePosixPath, list[zipfile.ZipInfo]]:
+        infos = self._zip.infolist()
+        if len(infos) > _MOST_ENTRIES:
+            raise SubmissionError(f"{self._name} holds more than {_MOST_ENTRIES:,} files.")
+        members: dict[PurePosixPath, list[zipfile.ZipInfo]] = {}
+        for info in infos:
+            place = PurePosixPath(info.filename.replace("\\", "/"))
+            if place.is_absolute() or ".." in place.parts or (place.parts and place.parts[0].endswith(":")):
+                raise SubmissionError(f"{self._name} holds {info.filename}, which would escape its folder.")
+            if info.flag_bits & _ENCRYPTED:
+                raise SubmissionError(f"{self._name} is encrypted. Hand it in without a password.")
+            if place.name and not info.is_dir() and _interesting(place) and len(place.parts) <= _MOST_DEPTH:
+                members.setdefault(place, []).append(info)
+        return members
+
+    def read(self, place: PurePosixPath) -> bytes:
+        info, *others = self._members[place]
+        if others:
+            raise SubmissionError(f"{self._name} holds {place} twice.")
+        if stat.S_ISLNK(info.external_attr >> 16):
+            raise SubmissionError(f"{self._name} holds a link, {place}. Put the file itself in.")
+        packed = max(1, info.compress_size)
+        if info.file_size > _RATIO_FROM_BYTES and info.file_size / packed > _MOST_RATIO:
+            raise SubmissionError(f"{place} in {self._name} unpacks to {info.file_size // packed} times.")
+        try:
+            with self._zip.open(info) as file:
+                return file.read(_MOST_FILE_BYTES + 1)
+        except _UNREADABLE as error:
+            raise self._error(error) from error
+
+    def _error(self, error: Exception) -> SubmissionError | UnreadableError:
+        if isinstance(error, OSError) and error.errno not in _OF_DAMAGE:
+            return _unreadable(self._path, error)
+        return SubmissionError(f"{self._name} is not a zip archive or is damaged: {error}. Zip it again.")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+
+class _Reader:
+    """Reads files of a tree, each once, within the limits of a submission."""
+
+    def __init__(self, tree: _Tree) -> None:
+        self._tree = tree
+        self._total = 0
+        self.read_places: dict[PurePosixPath, bytes] = {}
+
+    def read(self, place: PurePosixPath) -> bytes:
+        if place not in self.read_places:
+            content = self._tree.read(place)
+            self._total += len(content)
+            if len(content) > _MOST_FILE_BYTES:
+                raise SubmissionError(f"{printable(place)} is larger than {_MOST_FILE_BYTES >> 20} MiB.")
+            if len(self.read_places) >= _MOST_FILES or self._total > _MOST_TOTAL_BYTES:
+                raise SubmissionError(
+                    f"the files that {printable(place)} belongs to are more than {_MOST_FILES} "
+                    f"or {_MOST_TOTAL_BYTES >> 20} MiB."
+                )
+            self.read_places[place] = content
+        return self.read_places[place]
+
+
+def _choose(sources: list[PurePosixPath], names: list[str]) -> dict[str, PurePosixPath]:
+    """Where each wanted file is taken from, if it is anywhere; ``collect`` tells the rule."""
+    held: dict[PurePosixPath, set[str]] = {}
+    for place in sources:
+        if place.name in names:
+            held.setdefault(place.parent, set()).add(place.name)
+
+    def rank(folder: PurePosixPath) -> tuple[int, int, bool, str]:
+        return -len(held[folder]), len(folder.parts), folder.name != "src", str(folder)
+
+    ranked = sorted(held, key=rank)
+    found = {name: next((folder for folder in ranked if name in held[folder]), None) for name in names}
+    return {name: folder / name for name, folder in found.items() if folder is not None}
+
+
+def _doubts(
+    chosen: Mapping[str, PurePosixPath], sources: list[PurePosixPath], reader: _Reader
+) -> Iterator[str]:
+    """A warning for each file that is there more than once."""
+    for name, taken in chosen.items():
+        others = [place for place in sources if place.name == name and place != taken]
+        if not others:
+            continue
+        if len(others) <= _SHOWN and all(_same(reader, taken, other) for other in others):
+            yield f"{name} is there more than once: took {printable(taken)}; the others hold the same"
+        else:
+            yield f"{name} is there more than once: took {printable(taken)}, not {_listed(others)}"
+
+
+def _same(reader: _Reader, one: PurePosixPath, other: PurePosixPath) -> bool:
+    try:
+        return reader.read(one) == reader.read(other)
+    except (SubmissionError, UnreadableError):  # not a file that is graded, so no reason not to grade
+        return False
+
+
+def _taken(chosen: Mapping[str, PurePosixPath], tree: _Tree, read: set[PurePosixPath]) -> Iterator[str]:
+    """What was taken from where, and what was not looked at."""
+    folders = dict.fromkeys(place.parent for place in chosen.values())
+    for folder in folders:
+        if folder.parts:
+            names = [name for name, place in chosen.items() if place.parent == folder]
+            verb = "were" if len(names) > 1 else "was"
+            yield f"{' and '.join(names)} {verb} taken from {printable(folder)}/"
+    ignored = [place for place in tree.places if place not in read]
+    if ignored:
+        yield f"ignored {_listed(ignored)}"
+
+
+def write(folder: Path, relative: str, content: bytes) -> None:
+    """Write a file that a submission names.
+
+    Raises:
+        SubmissionError: it cannot have such a name.
+        OSError: the folder cannot be written to.
+    """
+    target = folder / relative
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content)
+    except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
+        raise SubmissionError(f"{printable(relative)} is both a file and a folder.") from error
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise SubmissionError(f"{printable(relative)} is too long a name.") from error
+        raise
+
+
+def _listed(places: list[PurePosixPath]) -> str:
+    shown = ", ".join(printable(place) for place in places[:_SHOWN])
+    return shown + (f" and {len(places) - _SHOWN:,} more files" if len(places) > _SHOWN else "")
+
+
+def _missing(name: str, sources: list[PurePosixPath]) -> str:
+    """Why a wanted file is not there, with the file that was probably meant."""
+    suffix = PurePosixPath(name).suffix
+    by_name = {place.name.lower(): place for place in reversed(sources) if place.suffix.lower() == suffix}
+    close = difflib.get_close_matches(name.lower(), by_name, n=1, cutoff=0.5)
+    if close:
+        return f"{name} is missing. Found {printable(by_name[close[0]])}: rename it to {name}."
+    return f"{name} is missing."
+
+
+def _with_headers(chosen: PurePosixPath, sources: list[PurePosixPath], reader: _Reader) -> dict[str, bytes]:
+    """The chosen file, and what it and they mention of the headers and sources beside and below it.
+
+    By path from the folder of the chosen file.
+    """
+    folder = chosen.parent
+    below: dict[str, list[PurePosixPath]] = {}
+    for place in sources:
+        inside = place.is_relative_to(folder) and str(place.relative_to(folder)).isprintable()
+        if inside and place.suffix in _TRAVELLERS:
+            below.setdefault(place.name, []).append(place)
+    found = {chosen: reader.read(chosen)}
+    pending = [chosen]
+    while pending:
+        mentioned = {text.rsplit(b"/", 1)[-1] for text in _MENTION.findall(found[pending.pop()])}
+        for name in mentioned:
+            for place in below.pop(name.decode(errors="replace"), []):
+                if place not in found:
+                    found[place] = reader.read(place)
+                    pending.append(place)
+    return {place.relative_to(folder).as_posix(): content for place, content in found.items()}

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from grader.judge.correctness.comparison import SHOWN, changed_elements, compare
+from grader.problems.problem import Candidate, Expectation
+
+ROWS, COLUMNS = 4, 10
+
+
+def expectation(*values: np.ndarray, allowed: float = 1e-6) -> Expectation:
+    return Expectation(tuple(Candidate(value, np.full(value.shape, allowed)) for value in values))
+
+
+ONES = np.ones((ROWS, COLUMNS))
+RIGHT = ONES.astype(np.float32)
+
+
+def changed(index: tuple[int, ...], value: float) -> np.ndarray:
+    got = RIGHT.copy()
+    got[index] = value
+    return got
+
+
+def test_an_exact_output_is_right() -> None:
+    result = compare("out", expectation(ONES), RIGHT)
+    assert result.right
+    assert (result.bad, result.total, result.max_error, result.allowed) == (0, 40, 0.0, 1e-6)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 0.0, 1.0001])
+def test_one_wrong_element_is_enough(value: float) -> None:
+    result = compare("out", expectation(ONES), changed((2, 9), value))
+    assert result.bad == 1
+    assert result.first_bad[0].index == (2, 9)
+    assert result.first_bad[0].expected == 1.0
+    assert (result.nan, result.infinite) == (int(np.isnan(value)), int(np.isinf(value)))
+
+
+def test_the_error_shown_is_that_of_the_worst_finite_element() -> None:
+    got = changed((0, 0), np.nan)
+    got[1, 1] = 1.5
+    got[3, 3] = 1.25
+    assert compare("out", expectation(ONES), got).max_error == 0.5
+
+
+def test_nan_everywhere_is_all_wrong_and_the_error_still_a_number() -> None:
+    result = compare("out", expectation(ONES), np.full_like(RIGHT, np.nan))
+    assert (result.bad, result.nan, result.max_error) == (40, 40, 0.0)
+
+
+def test_only_the_first_wrong_elements_are_listed() -> None:
+    result = compare("out", expectation(ONES), np.zeros_like(RIGHT))
+    assert [element.index for element in result.first_bad] == [(0, column) for column in range(SHOWN)]
+
+
+def test_poison_that_is_still_there_was_never_written() -> None:
+    got = RIGHT.copy()
+    got.view(np.uint32)[3, 5:] = 0xFFF12345
+    got[0, 0] = np.nan
+    result = compare("out", expectation(ONES), got)
+    assert (result.bad, result.nan, result.unwritten) == (6, 6, 5)
+
+
+def test_each_row_may_follow_another_candidate_but_only_as_a_whole() -> None:
+    nan = np.full_like(ONES, np.nan)
+    right = expectation(ONES, 0 * ONES, nan)
+    got = RIGHT.copy()
+    got[1] = 0
+    got[2] = np.nan
+    assert compare("out", right, got).right
+    got[1, :3] = 1
+    result = compare("out", right, got)
+    assert result.bad == 3
+    assert {element.index[0] for element in result.first_bad} == {1}
+
+
+def test_of_two_candidates_that_both_pass_the_nearer_one_is_shown() -> None:
+    right = expectation(ONES + 5e-7, ONES)
+    assert compare("out", right, RIGHT).max_error == 0.0
+
+
+def test_rows_of_which_only_finiteness_is_asked_may_hold_any_number() -> None:
+    loose = Expectation(expectation(ONES).candidates, np.array([False, True, False, False]))
+    got = RIGHT.copy()
+    got[1] = 1e30
+    assert compare("out", loose, got).right
+    got[1, 4] = np.inf
+    got[2, 0] = 2
+    assert compare("out", loose, got).bad == 2
+
+
+def test_a_vector_is_one_row_and_may_be_asked_for_finiteness_as_a_whole() -> None:
+    loose = Expectation(expectation(ONES[0]).candidates, np.array(True))
+    assert compare("out", loose, np.zeros(COLUMNS, np.float32)).right
+    assert compare("out", loose, np.full(COLUMNS, np.nan, np.float32)).bad == COLUMNS
+
+
+def test_infinity_is_not_within_an_error_of_infinity() -> None:
+    assert compare("out", expectation(ONES, allowed=1e300), changed((0, 0), np.inf)).bad == 1
+
+
+def test_inputs_are_compared_bit_by_bit() -> None:
+    before = np.array([0.0, np.nan, 1.0], np.float32)
+    assert changed_elements(before, before.copy()) == 0
+    assert changed_elements(before, np.array([-0.0, np.nan, 1.0], np.float32)) == 1

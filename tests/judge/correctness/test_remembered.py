@@ -1,0 +1,58 @@
+"""Inputs and oracles that many submissions share: computed once, never mixed up, never changed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from first_assignment import KERNELS
+
+from grader.judge.correctness.remembered import remembered
+from grader.problems.problem import Case, Inputs
+
+PROBLEM = KERNELS["softmax_backward"]
+
+
+def test_what_is_remembered_is_what_would_be_computed() -> None:
+    shared = remembered(PROBLEM)
+    for case in PROBLEM.cases(3)[:3]:
+        for again in (case, replace(case, seed=case.seed + 1)):
+            fresh = PROBLEM.inputs(again)
+            given = shared.inputs(again)
+            assert shared.inputs(again) is given
+            for name, array in fresh.arrays.items():
+                np.testing.assert_array_equal(given.arrays[name], array)
+            expected = shared.oracle(again, given)
+            assert shared.oracle(again, given) is expected
+            for name, right in PROBLEM.oracle(again, fresh).items():
+                np.testing.assert_array_equal(
+                    expected[name].candidates[0].expected, right.candidates[0].expected
+                )
+
+
+def test_other_inputs_than_the_remembered_ones_get_an_oracle_of_their_own() -> None:
+    shared = remembered(PROBLEM)
+    case = PROBLEM.cases(3)[0]
+    before = shared.oracle(case, shared.inputs(case))
+    given = shared.inputs(case)
+    negated = Inputs(
+        {**given.arrays, "out_grad": -given.arrays["out_grad"]},  # type: ignore[operator]
+        given.outputs,
+        given.scalars,
+    )
+    name = next(iter(before))
+    assert (
+        shared.oracle(case, negated)[name].candidates[0].expected == -before[name].candidates[0].expected
+    ).all()
+
+
+def test_nobody_can_change_what_the_next_submission_meets() -> None:
+    shared = remembered(PROBLEM)
+    case: Case = PROBLEM.cases(3)[0]
+    given = shared.inputs(case)
+    arrays = [array for array in given.arrays.values() if array is not None]
+    arrays += [right.candidates[0].expected for right in shared.oracle(case, given).values()]
+    for array in arrays:
+        with pytest.raises(ValueError, match="read-only"):
+            array[...] = 0

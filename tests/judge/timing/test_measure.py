@@ -1,0 +1,519 @@
+"""The measuring loop against a fake GPU: a clock and arrays that a test controls."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+import pytest
+
+from grader.devices.condition import Condition
+from grader.devices.device import Memory, Status
+from grader.devices.runner import RunnerError
+from grader.devices.timed import NotCapturedError
+from grader.judge.timing.measure import STOPS, Measured, Timing, measure, slots, step, timed_cases
+from grader.judge.timing.statistics import BLOCKS
+from grader.problems.operations import dense, mapped, reduced, zipped
+from grader.problems.problem import (
+    ArrayParameter,
+    Candidate,
+    Case,
+    Expectation,
+    Inputs,
+    KernelProblem,
+    Role,
+    ScalarParameter,
+    Slices,
+    StreamParameter,
+)
+from grader.records.verdict import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from grader.devices.timed import Arrays, Content, Piece, Plan
+
+N, SLOTS = 256, 20
+POISON = np.frombuffer(b"\xff" * 4, np.float32)
+ARMS = ("baseline", "submission")
+
+
+def inputs(case: Case) -> Inputs:
+    x = np.random.default_rng(case.seed).normal(size=N).astype(np.float32)
+    return Inputs({"x": x}, {"y": (N,)}, {"n": N})
+
+
+def oracle(_: Case, given: Inputs) -> dict[str, Expectation]:
+    expected = 2.0 * given.wide("x")
+    return {"y": Expectation((Candidate(expected, np.full(expected.shape, 1e-6)),))}
+
+
+def some(given: Inputs, index: np.ndarray) -> Inputs:
+    return Inputs({"x": given.arrays["x"][index]}, {"y": index.shape}, {"n": index.size})
+
+
+PROBLEM = KernelProblem(
+    id="double",
+    file="double.cu",
+    entry_point="launch_double",
+    parameters=(
+        ArrayParameter("y", Role.OUTPUT),
+        ArrayParameter("x", Role.INPUT),
+        ScalarParameter("n", "int"),
+        StreamParameter("stream"),
+    ),
+    groups=("all",),
+    cases=lambda _: (),
+    timing_cases=lambda seed: (Case("256", "all", {"n": N}, "normal", seed),),
+    inputs=inputs,
+    oracle=oracle,
+    minimal_bytes=lambda _: 8 * N,
+    unfused=lambda _: (mapped("y", "multiply constant", dense("x", N), 2.0),),
+    slices=(Slices(("y",), lambda _: N, some),),
+    turning=("x", "y"),
+)
+
+
+class FakeSession:
+    """Honest unless told otherwise; time per sweep is ``base`` over the speedup, with noise."""
+
+    def __init__(self, device: FakeDevice, number: int) -> None:
+        self.device, self.random = device, Random(number)
+        self.held: Sequence[Content] = ()
+        self.rows: set[bytes] = set()
+        self.sweeps = self.prepared = 0
+        self.fresh, self.renewals, self.warm = False, 0, False
+        self.log: list[str] = []
+        device.logs.append(self.log)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.device.closed += 1
+
+    def prepare(self, plan: Plan, bases: Sequence[Arrays]) -> None:
+        self.device.methods.append(plan.method)
+        if plan.method == "graph" and not self.device.captures:
+            raise NotCapturedError("cudaErrorStreamCaptureUnsupported")
+        self.plan, self.bases = plan, bases
+        self.speedup = self.device.speedups[self.prepared] if self.device.speedups else self.device.speedup
+        self.prepared += 1
+
+    def renew(self, bases: Sequence[Arrays]) -> None:
+        assert len(bases) == self.plan.slots
+        assert len({base["x"].tobytes() for base in [*bases, *self.bases]}) == len(bases) + len(self.bases)
+        self.bases, self.fresh = bases, True
+        self.log.append("renew")
+        self.renewals += 1
+        self.warm = False
+
+    def time(self, arm: str) -> float:
+        base = {"baseline": 1e-2, "stream": 0.9e-3, "nothing": 0.0, "submission": 1e-2 / self.speedup}
+        return base[arm] * math.exp(self.random.gauss(0, 0.002))
+
+    def remembered(self, contents: Sequence[Content]) -> float:
+        """What share of a sweep's time is spent by whom a row that was seen before costs a tenth."""
+        rows = [self.bases[content.base]["x"].tobytes() for content in contents]
+        new = [row not in self.rows and row not in rows[:place] for place, row in enumerate(rows)]
+        self.rows |= set(rows)
+        return sum(1.0 if one else 0.1 for one in new) / len(new)
+
+    def sweep(self, arm: str, contents: Sequence[Content], calls: int | None = None) -> float:
+        assert len(contents) == self.plan.slots
+        self.made = SLOTS if calls is None else calls
+        if calls is not None and arm == "stream":
+            return self.time(arm) * calls / SLOTS + 1e-5
+        if calls is not None:
+            assert arm == "submission"
+            self.held = contents
+            self.log.append(f"the first {calls}")
+            loading = 0.0 if self.device.stops else self.device.loads
+            self.device.stops.append(calls)
+            return loading + self.time(arm) / self.device.lie * (1 if self.device.prepares else calls / SLOTS)
+        self.device.seen.append(tuple(contents))
+        self.log.append(arm)
+        self.held = contents
+        if arm != "submission":
+            return self.time(arm) * (self.device.pads if arm == "baseline" else 1)
+        self.sweeps += 1
+        if self.device.remembers:
+            return self.time(arm) * self.remembered(contents)
+        replay = self.device.replays and not self.fresh
+        stumble = self.device.stumbles and self.fresh and self.renewals == 1
+        stumble |= self.device.sleeps and self.fresh and not self.warm
+        self.fresh = False
+        return self.time(arm) / self.device.lie / (2 if replay else 1) * (2 if stumble else 1)
+
+    def batch(self, arm: str, contents: Sequence[Sequence[Content]]) -> float:
+        if self.device.dies:
+            raise RunnerError(self.device.status, "the code died of SIGSEGV")
+        self.device.lengths.append(len(contents))
+        self.log.append(f"batch of {arm}")
+        self.held, self.made, self.warm = contents[-1], SLOTS, True
+        if arm == "submission":
+            self.sweeps += len(contents)
+        if arm == "submission" and self.device.remembers:
+            return 1e-4 + sum(5e-3 + self.time(arm) * self.remembered(one) for one in contents)
+        return 1e-4 + sum(5e-3 + self.time(arm) for _ in contents)
+
+    def read(self, pieces: Sequence[Piece]) -> np.ndarray:
+        parts = []
+        if len({piece.slot for piece in pieces}) == 1 and self.made == SLOTS:
+            self.log.append(f"all of slot {pieces[0].slot}")
+        for piece in pieces:
+            base, turn = self.held[piece.slot]
+            y = 2 * np.roll(self.bases[base]["x"], turn)
+            y[self.device.spoils : self.device.spoils + 1] *= 1.001
+            if self.device.lazy and piece.slot == self.plan.slots - 1:
+                y[:] = np.nan
+            if piece.slot >= self.made and not self.device.merges:
+                y[:] = POISON
+            if self.sweeps > self.device.works:
+                y[:] = np.nan
+            parts.append(y[piece.first : piece.first + piece.elements])
+        return np.concatenate(parts)
+
+
+class FakeDevice:
+    l2_bytes = SLOTS * 8 * N // 5
+
+    def __init__(self, speedup: float = 10, **traits: object) -> None:
+        self.speedup: float = speedup
+        self.speedups: list[float] = []  # of one case after the other, as they are prepared
+        self.lie, self.spoils, self.lazy = 1.0, N, False
+        self.shown, self.slowdowns, self.interrupted = True, (), False
+        self.captures, self.replays, self.dies, self.stumbles = True, False, False, False
+        self.remembers, self.works, self.pads = False, math.inf, 1.0
+        self.merges, self.prepares, self.sleeps, self.loads = False, False, False, 0.0
+        self.status = Status.CRASHED
+        self.__dict__.update(traits)
+        self.methods: list[str] = []
+        self.seen: list[tuple[Content, ...]] = []
+        self.lengths: list[int] = []
+        self.stops: list[int] = []
+        self.logs: list[list[str]] = []  # of each process: what came, one after the other
+        self.opened = self.closed = 0
+
+    def progress(self, what: str) -> None:
+        if self.interrupted:
+            raise InterruptedError(what)
+
+    def look(self, moment: str) -> Condition | None:
+        slow = () if moment == "before timing" else self.slowdowns
+        return Condition(moment, celsius=90, slowdowns=slow, others=0) if self.shown else None
+
+    def open(self) -> FakeSession:
+        self.opened += 1
+        return FakeSession(self, self.opened)
+
+
+def run(
+    device: FakeDevice, target: float = 5.0, memory: Memory = Memory.DEVICE, problem: KernelProblem = PROBLEM
+) -> Measured:
+    baseline = {Path("generic.so"): ("baseline_map",)}
+    timing = Timing(problem, device.l2_bytes, device.open, baseline, 1, 10, device.progress, device.look)  # type: ignore[arg-type]
+    measured = measure(timing, target, memory)
+    assert device.opened == device.closed
+    return measured
+
+
+def test_a_fast_kernel_passes_in_two_processes_with_its_numbers() -> None:
+    device = FakeDevice(10)
+    result = run(device).performance
+    assert result.verdict is Verdict.PASS
+    assert device.opened == 2
+    assert result.speedup == pytest.approx(10, rel=0.01)
+    low, high = result.interval or (0, 0)
+    assert low <= 10.02
+    assert high >= 9.98
+    (case,) = result.cases
+    assert case.bandwidth_fraction == pytest.approx(0.9, rel=0.01)
+    assert case.yours_us == pytest.approx(1e3 / 20, rel=0.02)
+    assert case.minimal_bytes == 8 * N
+    assert len(case.samples["process 1: blocks"]) == 80
+
+
+def test_a_slow_kernel_fails_and_a_borderline_one_is_measured_four_times() -> None:
+    assert run(FakeDevice(3)).performance.verdict is Verdict.FAIL
+    border = FakeDevice(5.0)
+    assert run(border).performance.verdict is Verdict.AMBIGUOUS
+    assert border.opened == 4
+
+
+def several(cases: int) -> KernelProblem:
+    """The problem with so many timing cases."""
+    return replace(
+        PROBLEM,
+        timing_cases=lambda seed: tuple(
+            Case(f"case {number}", "all", {"n": N}, "normal", seed + number) for number in range(cases)
+        ),
+    )
+
+
+def test_a_kernel_that_would_take_hours_fails_as_soon_as_it_cannot_pass() -> None:
+    device = FakeDevice(1 / 150)
+    performance = run(device, target=6.5, problem=several(4)).performance
+    assert performance.verdict is Verdict.FAIL
+    assert "too slow to go on (case 0 0.0067x, case 1 0.0067x)" in performance.message
+    assert device.stops == [1] * 6
+    assert device.opened == 1
+
+
+def test_one_case_that_takes_hours_comes_last_where_the_others_may_outweigh_it() -> None:
+    device = FakeDevice(speedups=[10, 1 / 150, 9, 1 / 150])
+    performance = run(device, target=0.5, problem=several(3)).performance
+    assert performance.verdict is Verdict.PASS
+    assert [case.name for case in performance.cases] == ["case 0", "case 1", "case 2"]
+    assert [case.speedup for case in performance.cases] == pytest.approx([10, 1 / 150, 9], rel=0.01)
+
+
+@pytest.mark.parametrize("device", [FakeDevice(1 / 80), FakeDevice(10, loads=30.0)])
+def test_a_slow_kernel_or_first_call_is_measured(device: FakeDevice) -> None:
+    assert run(device, target=0.5).performance.speedup == pytest.approx(device.speedup, rel=0.01)
+
+
+def test_contents_change_places_and_batch_lengths_vary() -> None:
+    device = FakeDevice()
+    for _ in range(3):
+        run(device)
+    assert len(set(device.seen)) > len(device.seen) * 0.9
+    assert len(set(device.lengths)) > 3
+    assert 1 < min(set(device.lengths) - {1}) < 6  # the second may be the last
+
+
+@pytest.fixture(scope="module")
+def logs() -> list[list[str]]:
+    """Of ten processes, without what comes before the blocks and the sweeps on new contents between them."""
+    devices = [FakeDevice() for _ in range(5)]
+    for device in devices:
+        run(device)
+    found = []
+    for log in (log for device in devices for log in device.logs):
+        begin, renewal = log.index("nothing") + 1, log.index("renew") + 1
+        assert log[renewal : renewal + 2] == ["baseline", "submission"]
+        found.append([*log[begin:renewal], *log[renewal + 2 :]])
+    return found
+
+
+def blocks_of(log: Sequence[str]) -> list[list[str]]:
+    """What came in each block: a sweep of the stream ends its sweeps, and batches may follow."""
+    ends = [place for place, what in enumerate(log) if what == "stream"]
+    starts = [0, *(next(i for i in range(end, len(log)) if log[i] in ARMS) for end in ends[:-1])]
+    return [list(log[start:end]) for start, end in zip(starts, [*starts[1:], len(log)], strict=True)]
+
+
+def places(log: Sequence[str], start: str) -> tuple[int, ...]:
+    """The numbers of the blocks in which something that begins with ``start`` came."""
+    return tuple(
+        number for number, block in enumerate(blocks_of(log)) for what in block if what.startswith(start)
+    )
+
+
+def test_nobody_knows_who_comes_first_in_a_block(logs: list[list[str]]) -> None:
+    firsts = [tuple(next(what for what in block if what in ARMS) for block in blocks_of(log)) for log in logs]
+    assert {len(first) for first in firsts} == {BLOCKS[0]}
+    assert all(set(first) == set(ARMS) for first in firsts)
+    assert len(set(firsts)) == len(firsts)
+
+
+def test_nobody_knows_in_which_block_something_comes(logs: list[list[str]]) -> None:
+    for arm in ARMS:
+        assert len({places(log, f"batch of {arm}") for log in logs}) > len(logs) // 2
+    assert len({places(log, "renew") for log in logs}) > 1
+    early, late = zip(*(places(log, "all of slot") for log in logs), strict=True)
+    assert len(set(early)) > 1
+    assert len(set(late)) > 1
+
+
+def test_nobody_knows_of_which_call_all_is_verified(logs: list[list[str]]) -> None:
+    slots = {what for log in logs for what in log if what.startswith("all of slot")}
+    assert len(slots) > 3
+    sweeps = {
+        block[: block.index(what)].count("submission")
+        for log in logs
+        for block in blocks_of(log)
+        for what in block
+        if what in slots
+    }
+    assert len(sweeps) > 1
+
+
+def test_nobody_knows_whether_a_batch_comes_before_or_behind_its_empty_one(logs: list[list[str]]) -> None:
+    batches = [[what for what in log if what.startswith("batch")] for log in logs]
+    assert {what == "batch of nothing" for each in batches for what in each[::2]} == {True, False}
+
+
+def test_only_sweeps_on_new_contents_have_a_base_for_each_slot() -> None:
+    device = FakeDevice(10)
+    run(device)
+    bases = [len({content.base for content in contents}) for contents in device.seen]
+    assert sorted(bases)[-5:] == [1, *[SLOTS] * 4]  # in each process the baseline's and the submission's
+
+
+def test_launchers_that_cannot_be_captured_are_timed_by_events_from_the_start() -> None:
+    device = FakeDevice(captures=False)
+    result = run(device).performance
+    assert result.verdict is Verdict.PASS
+    assert device.methods == ["graph", "events", "events"]
+    assert result.cases[0].method == "events"
+
+
+def test_host_launchers_are_timed_end_to_end() -> None:
+    device = FakeDevice()
+    assert run(device, memory=Memory.HOST).performance.cases[0].method == "host"
+
+
+def test_clocks_that_sank_while_contents_were_drawn_accuse_nobody() -> None:
+    result = run(FakeDevice(5, sleeps=True)).performance
+    assert result.verdict is not Verdict.UNTRUSTED
+    assert len(result.cases[0].samples["process 1: novel"]) == 2
+
+
+@pytest.mark.parametrize("memory", Memory)
+def test_one_slow_sweep_on_new_contents_accuses_nobody_but_five_do(memory: Memory) -> None:
+    result = run(FakeDevice(5, stumbles=True), memory=memory).performance
+    assert result.verdict is not Verdict.UNTRUSTED
+    assert len(result.cases[0].samples["process 1: novel"]) == 2
+    told = run(FakeDevice(5, replays=True), memory=memory)
+    assert any("never seen before" in reason for reason in told.reasons)
+    assert len(told.performance.cases[0].samples["process 1: novel"]) == 5
+
+
+def test_with_host_pointers_large_shapes_are_left_out_as_the_bus_would_be_timed_for_minutes() -> None:
+    def bytes_moved(case: Case) -> int:
+        return int(case.sizes["n"])
+
+    def cases(_: int) -> tuple[Case, ...]:
+        return tuple(Case(str(n), "all", {"n": n}, "normal", 1) for n in sizes)
+
+    problem = replace(PROBLEM, minimal_bytes=bytes_moved, timing_cases=cases)
+    sizes = [1 << 10, 1 << 24, 1 << 26]
+    assert [len(timed_cases(problem, 1, method)) for method in ("graph", "events", "host")] == [3, 3, 2]
+    sizes = [1 << 27, 1 << 26]
+    assert [case.name for case in timed_cases(problem, 1, "host")] == [str(1 << 26)]
+
+
+@pytest.mark.parametrize(
+    ("device", "words"),
+    [
+        (FakeDevice(10, spoils=77), "outputs of timed calls are wrong"),
+        (FakeDevice(10, lazy=True), "outputs of timed calls are wrong"),
+        (FakeDevice(5, lie=2.0), "by the judge's clock"),
+        (FakeDevice(20), "at full bandwidth"),
+        (FakeDevice(5, replays=True), "never seen before"),
+        (FakeDevice(5, remembers=True), "never seen before"),
+        (FakeDevice(5, works=2 * BLOCKS[0] + 2), "outputs of timed calls are wrong"),
+        (FakeDevice(5, pads=3.0), "reported for the baseline"),
+        (FakeDevice(5, merges=True), "written before their call"),
+        (FakeDevice(5, prepares=True), "for a first call"),
+        (FakeDevice(5, lie=math.inf), "not a positive number"),
+        (FakeDevice(5, lie=math.nan), "not a positive number"),
+        (FakeDevice(5, lie=1e308), "at full bandwidth"),
+    ],
+    ids=[
+        "wrong",
+        "lazy",
+        "clock",
+        "physics",
+        "replay",
+        "memory",
+        "later",
+        "baseline",
+        "merged",
+        "ahead",
+        "zero",
+        "none",
+        "denormal",
+    ],
+)
+def test_what_contradicts_itself_is_untrusted_with_the_reason(device: FakeDevice, words: str) -> None:
+    measured = run(device, target=2.0)
+    assert measured.performance.verdict is Verdict.UNTRUSTED
+    assert any(words in reason for reason in measured.reasons), measured.reasons
+    assert measured.performance.speedup is None
+
+
+def test_code_that_dies_while_timed_fails_with_the_reason() -> None:
+    result = run(FakeDevice(dies=True)).performance
+    assert result.verdict is Verdict.FAIL
+    assert "SIGSEGV" in result.message
+
+
+def test_a_forged_channel_is_no_reason_to_time_by_events() -> None:
+    device = FakeDevice(dies=True, status=Status.UNTRUSTED)
+    assert run(device).performance.verdict is Verdict.UNTRUSTED
+    assert device.methods == ["graph"]
+
+
+def test_every_call_of_every_sweep_of_the_submission_is_verified_but_those_within_a_batch() -> None:
+    device = FakeDevice(10)
+    (case,) = run(device).performance.cases
+    for process in (1, 2):
+        verified, wrong = case.samples[f"process {process}: verified, wrong"]
+        stopped = case.samples[f"process {process}: stopped calls"]
+        assert (verified, wrong) == (SLOTS * (2 * BLOCKS[0] + 1 + 9) + sum(stopped), 0)
+
+
+def test_nobody_knows_when_a_sweep_ends_before_its_last_call() -> None:
+    device = FakeDevice(10)
+    run(device)
+    run(device)
+    assert len(device.stops) == 4 * (1 + STOPS)  # at first one call is tried
+    assert set(device.stops) <= set(range(1, SLOTS // 2 + 1))
+    assert len(set(device.stops)) > 3
+    assert device.stops.count(1) >= 4 * STOPS // 2
+    assert len({places(log, "the first") for log in device.logs}) > 1
+
+
+def test_an_interrupt_ends_the_measurement_instead_of_starting_another_runner() -> None:
+    device = FakeDevice(dies=True)
+    device.progress = lambda what: (
+        setattr(device, "interrupted", "ended" in what) or FakeDevice.progress(device, what)
+    )  # type: ignore[method-assign,func-returns-value]
+    with pytest.raises(InterruptedError, match="the runner ended"):
+        run(device)
+    assert (device.opened, device.closed) == (1, 1)
+
+
+def test_the_record_tells_the_condition_before_and_during() -> None:
+    result = run(FakeDevice(10)).performance
+    assert [seen.moment for seen in result.condition] == [
+        "before timing",
+        "at the end of process 1",
+        "at the end of process 2",
+    ]
+    assert (result.message, result.info) == ("", [])
+    assert run(FakeDevice(10, shown=False)).performance.condition == []
+
+
+def test_a_hot_gpu_makes_a_failure_doubtful_and_only_informs_about_a_pass() -> None:
+    hot = ("thermal slowdown by the driver",)
+    said = "the GPU held its clocks back: thermal slowdown by the driver, at 90 degrees"
+    failed = run(FakeDevice(3, slowdowns=hot)).performance
+    assert (failed.verdict, failed.message, failed.info) == (Verdict.FAIL, f"doubtful: {said}", [said])
+    passed = run(FakeDevice(10, slowdowns=hot)).performance
+    assert (passed.verdict, passed.message, passed.info) == (Verdict.PASS, "", [said])
+
+
+@pytest.mark.parametrize(
+    ("set_bytes", "l2", "count"), [(1 << 30, 50 << 20, 2), (64 << 20, 50 << 20, 4), (1024, 50 << 20, 128)]
+)
+def test_slots_outgrow_the_cache(set_bytes: int, l2: int, count: int) -> None:
+    assert slots(set_bytes, l2) == count
+
+
+def test_operations_become_calls_of_the_generic_kernels() -> None:
+    places = {"x": 0, "y": 1, "s": 2}
+    x = dense("x", 3, 4)
+    add = step(zipped("y", "add", x, dense("s", 3, 1)), places)
+    assert add.function == "baseline_zip"
+    assert [kind for kind, _ in add.arguments] == ["int", "int", "ints", *["array", "ints"] * 3, "stream"]
+    assert add.arguments[8] == ("ints", (1, 0))
+    total = step(reduced("s", "sum", x, 1), places)
+    assert total.function == "baseline_reduce"
+    assert total.arguments[-3:] == (("int", 1), ("int", 4), ("stream", 0))

@@ -1,0 +1,120 @@
+"""What PyTorch is timed with computes what the problem asks, and its times stand beside a speedup."""
+
+from __future__ import annotations
+
+import math
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+import torch
+from first_assignment import ASSIGNMENT, KERNELS
+
+import grader
+from grader.judge.correctness.comparison import compare
+from grader.judge.timing import pytorch
+from grader.judge.timing.pytorch import FUSED, STEPWISE, Others
+from grader.records.record import PerformanceResult, TimedCase
+from grader.records.verdict import Verdict
+
+if TYPE_CHECKING:
+    from grader.problems.problem import Case, Inputs, Problem
+
+PROBLEMS = {name: problem for name, problem in KERNELS.items() if problem.fused is not None}
+ORDER = {
+    "softmax_forward": ("inp",),
+    "softmax_backward": ("out_grad",),
+    "layernorm_forward": ("ln_res", "means", None),
+    "layernorm_backward": ("inp_grad", "gamma_grad", "betta_grad"),
+}
+
+
+def small(problem: Problem) -> list[tuple[Case, Inputs]]:
+    cases = [case for case in problem.cases(3) if case.group != "streams"]
+    wanted = [
+        case for case in cases if case.distribution == "normal" and math.prod(case.sizes.values()) < 1e5
+    ]
+    if problem.id == "softmax_forward":
+        wanted = [*wanted[:1], *(case for case in cases if case.sizes["mask_future"])]
+    return [(case, problem.inputs(case)) for case in wanted[:4]]
+
+
+def arrays(given: Inputs) -> dict[str, torch.Tensor]:
+    read = {n: torch.from_numpy(a.astype(np.float32)) for n, a in given.arrays.items() if a is not None}
+    return read | {name: torch.zeros(shape) for name, shape in given.outputs.items()}
+
+
+@pytest.mark.parametrize("problem_id", PROBLEMS)
+def test_both_ways_of_pytorch_are_right(problem_id: str) -> None:
+    problem = PROBLEMS[problem_id]
+    assert problem.fused is not None
+    for case, given in small(problem):
+        right = problem.oracle(case, given)
+        memory = pytorch.stepwise(problem.unfused(case), arrays(given))()
+        fused = problem.fused(arrays(given), given.scalars)()
+        outputs = fused if isinstance(fused, tuple) else (fused,)
+        for name, output in zip(ORDER[problem_id], outputs, strict=True):
+            if name is not None:
+                shape = right[name].candidates[0].expected.shape
+                for found in (memory[name], output):
+                    assert compare(name, right[name], found.reshape(shape).numpy()).right, (case.name, name)
+
+
+def test_nothing_is_imported_from_the_folder_of_a_submission(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "torch.py").write_text("open('taken', 'w')")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(Path(grader.__file__).parents[1]))
+    with pytorch.Process(ASSIGNMENT.folder, 1, ["softmax_forward"]) as process:
+        process.result()
+    assert not (tmp_path / "taken").exists()
+
+
+def performance() -> PerformanceResult:
+    cases = [
+        TimedCase(name=name, verdict=Verdict.PASS, yours_us=yours) for name, yours in (("a", 10), ("b", 20))
+    ]
+    return PerformanceResult(verdict=Verdict.PASS, target=2, cases=cases)
+
+
+def test_their_times_stand_beside_each_case_with_the_geometric_mean_in_words() -> None:
+    times = {"p": {"a": {STEPWISE: 40.0, FUSED: 10.0}, "b": {STEPWISE: 180.0, FUSED: 40.0}}}
+    result = Others("PyTorch 9.9", times=times).beside("p", performance())
+    assert result.cases[1].others_us == {STEPWISE: 180.0, FUSED: 40.0}
+    assert result.info == [
+        "6.00x the speed of PyTorch 9.9, one operation at a time",
+        "1.41x the speed of PyTorch 9.9, its own operator",
+    ]
+    assert result.verdict is Verdict.PASS
+
+
+def test_without_cuda_the_record_says_so_and_nothing_else_changes() -> None:
+    if torch.cuda.is_available():
+        pytest.skip("this PyTorch has CUDA")
+    with pytorch.Process(ASSIGNMENT.folder, 1, ["softmax_forward"]) as process:
+        others = process.result()
+    assert "has no CUDA here" in others.absent
+    result = others.beside("softmax_forward", performance())
+    assert result.info == [others.absent]
+    assert result.model_copy(update={"info": []}) == performance()
+
+
+def test_a_process_that_fails_is_told_not_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    with pytorch.Process(ASSIGNMENT.folder, 1, ["softmax_forward"]) as process:
+        assert process.result().absent == "PyTorch was not timed: exit code 1"
+
+
+def test_nothing_is_said_beside_a_kernel_that_was_not_timed() -> None:
+    nothing = PerformanceResult(verdict=Verdict.NOT_MEASURED, target=2)
+    assert Others(absent="no").beside("p", nothing) == nothing
+
+
+def test_nothing_is_said_beside_whole_calls_with_host_pointers() -> None:
+    cases = [case.model_copy(update={"method": "host"}) for case in performance().cases]
+    host = performance().model_copy(update={"cases": cases})
+    times = {"p": {"a": {FUSED: 10.0}, "b": {FUSED: 40.0}}}
+    assert Others("PyTorch 9.9", times=times).beside("p", host) == host

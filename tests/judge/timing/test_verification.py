@@ -1,0 +1,159 @@
+"""Contents and the verification of timed calls, against slots that a test spoils."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random, SystemRandom
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from first_assignment import PROBLEMS
+
+from grader.judge.timing.verification import CONTENTS, Bases, Verifier, draw, threads
+from grader.problems.distributions import build_cases
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from grader.devices.timed import Content, Piece
+    from grader.problems.problem import Case, Problem
+
+    Outputs = list[dict[str, NDArray[Any]]]
+
+
+SIZES: Mapping[str, Mapping[str, int]] = {
+    "softmax_forward": {"batch_size": 3, "nhead": 2, "from_len": 33, "to_len": 40, "mask_future": 1},
+    "softmax_backward": {"rows": 500, "softmax_len": 40},
+    "layernorm_forward": {"batch_size": 500, "hidden_dim": 64},
+    "layernorm_backward": {"batch_size": 500, "hidden_dim": 64},
+}
+SLOTS = 6
+
+
+class Session:
+    """Slots that hold right answers, computed from the bases by the oracle, until a test spoils them."""
+
+    def __init__(self, problem: Problem, case: Case, bases: Bases, contents: Sequence[Content]) -> None:
+        self.outputs: Outputs = []
+        for content in contents:
+            right = problem.oracle(case, bases.inputs[content.base])
+            self.outputs.append({})
+            for name, expectation in right.items():
+                output = expectation.candidates[0].expected.astype(np.float32)
+                turn = content.turn if name in problem.turning else 0
+                self.outputs[-1][name] = np.roll(output, turn, axis=0)
+
+    def read(self, pieces: Sequence[Piece]) -> NDArray[Any]:
+        flat = [
+            self.outputs[piece.slot][piece.array].reshape(-1)[piece.first : piece.first + piece.elements]
+            for piece in pieces
+        ]
+        return np.concatenate(flat)
+
+
+def verify(
+    problem: Problem, *, sweeps: int = 1, whole: bool = False, spoil: Sequence[tuple[int, str, int]] = ()
+) -> Verifier:
+    """``spoil`` names slot, output and element of what is wrong after every sweep."""
+    (case,) = build_cases(5, [("any", SIZES[problem.id], "normal")])
+    seeds, random = iter(range(1000)), SystemRandom()
+    bases = draw(problem, case, seeds, SLOTS)
+    with threads() as pool:
+        verifier = Verifier(problem, case, pool, SLOTS, random)
+        for _ in range(sweeps):
+            contents = bases.contents(SLOTS, random)
+            session = Session(problem, case, bases, contents)
+            for slot, name, element in spoil:
+                flat = session.outputs[slot][name].reshape(-1)
+                flat[element] += 1e-3 + abs(flat[element])
+            verifier.sample(session, bases, contents, whole=whole)  # type: ignore[arg-type]
+        verifier.settle()
+    return verifier
+
+
+@pytest.mark.parametrize("problem_id", SIZES)
+def test_right_outputs_are_right_wherever_the_rows_went(problem_id: str) -> None:
+    verifier = verify(PROBLEMS[problem_id], sweeps=3, whole=True)
+    assert (verifier.verified, verifier.wrong) == (3 * SLOTS, 0)
+
+
+@pytest.mark.parametrize("problem_id", SIZES)
+def test_one_wrong_element_of_a_call_is_seen_when_the_whole_call_is_looked_at(problem_id: str) -> None:
+    problem = PROBLEMS[problem_id]
+    for slices in problem.slices:
+        for name in slices.outputs:
+            spoil = [(slot, name, 11) for slot in range(SLOTS)]
+            assert verify(problem, whole=True, spoil=spoil).wrong >= 1, name
+
+
+def test_a_call_that_did_nothing_is_seen_in_every_sweep() -> None:
+    problem = PROBLEMS["layernorm_forward"]
+    everything = [(4, "ln_res", element) for element in range(500 * 64)]
+    assert verify(problem, sweeps=5, spoil=everything).wrong == 5
+
+
+def test_a_tenth_of_wrong_rows_is_seen_within_some_sweeps() -> None:
+    problem = PROBLEMS["softmax_backward"]
+    rows = [(0, "out_grad", row * 40) for row in range(50)]
+    assert verify(problem, sweeps=20, spoil=rows).wrong > 0
+
+
+def test_outputs_of_another_content_are_wrong() -> None:
+    problem = PROBLEMS["layernorm_backward"]
+    (case,) = build_cases(5, [("any", SIZES[problem.id], "normal")])
+    first, second = (draw(problem, case, iter((seed,)), SLOTS) for seed in (1, 2))
+    with threads() as pool:
+        verifier = Verifier(problem, case, pool, SLOTS, SystemRandom())
+        contents = first.contents(SLOTS, SystemRandom())
+        verifier.sample(Session(problem, case, first, contents), second, contents, whole=False)  # type: ignore[arg-type]
+        verifier.settle()
+    assert verifier.wrong == SLOTS
+
+
+@pytest.mark.parametrize("merged", [False, True])
+@pytest.mark.parametrize("problem_id", SIZES)
+def test_only_a_call_that_was_made_may_have_written(problem_id: str, *, merged: bool) -> None:
+    problem, random, made = PROBLEMS[problem_id], SystemRandom(), 2
+    (case,) = build_cases(5, [("any", SIZES[problem.id], "normal")])
+    bases = draw(problem, case, iter(range(100)), SLOTS)
+    contents = bases.contents(SLOTS, random)
+    session = Session(problem, case, bases, contents)
+    for content, outputs in [] if merged else zip(contents[made:], session.outputs[made:], strict=True):
+        for name, output in outputs.items():
+            given = bases.inputs[content.base].arrays.get(name)
+            poison = np.frombuffer(b"\xff" * output.nbytes, np.float32).reshape(output.shape)
+            turn = content.turn if name in problem.turning else 0
+            outputs[name] = poison if given is None else np.roll(given, turn, axis=0)
+    with threads() as pool:
+        verifier = Verifier(problem, case, pool, SLOTS, random)
+        verifier.sample(session, bases, contents, made=made)  # type: ignore[arg-type]
+        verifier.settle()
+    assert (verifier.verified, verifier.wrong) == (made, 0)
+    assert (verifier.early >= SLOTS - made) == merged
+    assert merged or verifier.early == 0
+
+
+def test_problems_without_slices_are_verified_whole_now_and_then() -> None:
+    problem = replace(PROBLEMS["softmax_backward"], slices=(), turning=())
+    assert verify(problem, whole=True, spoil=[(slot, "out_grad", 3) for slot in range(SLOTS)]).wrong > 0
+
+
+def test_novel_contents_have_a_base_each() -> None:
+    problem = PROBLEMS["layernorm_backward"]
+    (case,) = build_cases(5, [("any", SIZES[problem.id], "normal")])
+    bases = draw(problem, case, iter(range(100)), SLOTS, novel=True)
+    assert {content.base for content in bases.contents(SLOTS, SystemRandom())} == set(range(SLOTS))
+    assert len({inputs.arrays["inp"].tobytes() for inputs in bases.inputs}) == SLOTS
+
+
+def test_a_case_whose_rows_do_not_turn_far_gets_more_bases() -> None:
+    problem = PROBLEMS["softmax_forward"]
+    (case,) = build_cases(5, [("any", SIZES[problem.id], "normal")])
+    source = Random(1)
+    bases = draw(problem, case, iter(lambda: source.getrandbits(48), None), 100)
+    assert (bases.turns, len(bases.inputs)) == (3, 3)
+    assert bases.turns * len(bases.inputs) >= CONTENTS
+    assert len(set(bases.contents(200, SystemRandom()))) > CONTENTS

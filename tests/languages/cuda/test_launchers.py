@@ -1,0 +1,137 @@
+"""Launchers of every kind are called as they are, or told what they should take."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from first_assignment import KERNELS
+
+from grader.devices.device import Memory
+from grader.languages.cuda.launchers import LauncherError, launcher
+
+if TYPE_CHECKING:
+    from grader.languages.cuda.launchers import Launcher
+    from grader.problems.problem import Problem
+
+BACKWARD = KERNELS["layernorm_backward"]
+FORWARD = KERNELS["layernorm_forward"]
+SOFTMAX = KERNELS["softmax_forward"]
+NAMES = [parameter.name for parameter in BACKWARD.parameters]
+FLOATS = "float* gg, float* bg, float* ig, const float* og, const float* x, const float* g"
+
+
+def of(problem: Problem, code: str, forced: Memory | None = None) -> Launcher:
+    return launcher(
+        problem, {problem.file: code.encode(), "h.h": b"void copy() { cudaMemcpyHostToDevice; }"}, forced
+    )
+
+
+def names(problem: Problem, code: str, forced: Memory | None = None) -> list[str]:
+    return [parameter.name for parameter in of(problem, code, forced).problem.parameters]
+
+
+def test_the_assignment_s_own_signature_needs_no_word() -> None:
+    code = (
+        f'extern "C" void launch_layernorm_bw({FLOATS}, const float*, const float* v, const '
+        f"float* m, int b, int h, cudaStream_t s, cudaStream_t) {{}}"
+    )
+    found = of(BACKWARD, code)
+    assert found.problem == BACKWARD
+    assert found.notes == ()
+    assert found.memory is Memory.DEVICE
+
+
+def test_without_betta() -> None:
+    code = (
+        f"void launch_layernorm_bw({FLOATS}, const float* v, const float* m, int b, int h, "
+        f"cudaStream_t s, cudaStream_t t) {{}}"
+    )
+    assert names(BACKWARD, code) == [name for name in NAMES if name != "betta"]
+    assert of(BACKWARD, code).notes == ("launch_layernorm_bw takes no betta: it is called without",)
+
+
+def test_without_streams_where_the_launcher_copies() -> None:
+    code = f"void launch_layernorm_bw({FLOATS}, const float* v, const float* m, int b, int h) {{ copy(); }}"
+    found = of(BACKWARD, code)
+    assert found.memory is Memory.HOST
+    assert [parameter.name for parameter in found.problem.parameters][-2:] == ["batch_size", "hidden_dim"]
+    assert "copies from the host itself" in found.notes[0]
+    assert found.notes[1] == (
+        "launch_layernorm_bw takes no betta and no stream_1 and no stream_2: it is called without"
+    )
+    with pytest.raises(LauncherError, match="takes 10 arguments"):
+        of(BACKWARD, code, Memory.DEVICE)
+
+
+def test_another_order_is_passed_by_name() -> None:
+    code = (
+        "void launch_layernorm(const float* inp, const float* scale, const float* bias, float* ln_res, "
+        "float* means, float* vars, int hidden_dim, int batch_size, cudaStream_t stream) {}"
+    )
+    assert names(FORWARD, code) == [
+        *("inp", "scale", "bias", "ln_res", "means", "vars", "hidden_dim", "batch_size", "stream")
+    ]
+    assert "in another order (float* inp, float* scale" in of(FORWARD, code).notes[0]
+
+
+def test_sizes_of_other_types() -> None:
+    code = (
+        "void launch_attn_softmax(float* x, const float* m, size_t b, int n, unsigned f, int "
+        "t, int future, cudaStream_t s) {}"
+    )
+    types = [getattr(parameter, "ctype", "") for parameter in of(SOFTMAX, code).problem.parameters]
+    assert types == ["", "", "long", "int", "int", "int", "int", ""]
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        "double* x, const float* m, int b, int n, int f, int t, bool future, cudaStream_t s",
+        "float* out, float* x, const float* m, int b, int n, int f, int t, bool future, cudaStream_t s",
+        "float* x, const float* m, int rows, int t",
+        "Tensor x, Tensor m",
+    ],
+)
+def test_what_cannot_be_called_is_told_both_signatures(parameters: str) -> None:
+    with pytest.raises(LauncherError) as told:
+        of(SOFTMAX, f"\n\nvoid launch_attn_softmax({parameters}) {{}}")
+    message = str(told.value)
+    assert "launch_attn_softmax (softmax_kernel.cu:3) takes" in message
+    assert "the assignment's 8 (float* inp, float* attn_mask, int batch_size" in message
+
+
+def test_no_stream_on_device_memory_is_said() -> None:
+    code = (
+        "void launch_attn_softmax(float* inp, float* attn_mask, int batch_size, int nhead, int "
+        "from_len, int to_len, bool mask_future) {}"
+    )
+    with pytest.raises(LauncherError, match=r"takes no stream: work must go to the stream"):
+        of(SOFTMAX, code)
+
+
+def test_each_launcher_of_a_file_has_its_own_memory() -> None:
+    code = (
+        "// cudaMemcpyHostToDevice\nvoid launch_attn_softmax() {}\n"
+        "static float* up(float* x) { cudaMemcpy(x, x, 1, cudaMemcpyHostToDevice); return x; }\n"
+        "void down(float* x) { cudaMemcpy(x, x, 1, cudaMemcpyDeviceToHost); }\n"
+        "void launch_attn_softmax_bw(float* g, float* s, int r, int n, cudaStream_t t) { up(g); down(g); }\n"
+        "int main() { launch_attn_softmax(); up(0); }\n"
+    )
+    backward = KERNELS["softmax_backward"]
+    assert of(backward, code).memory is Memory.HOST
+    assert of(backward, code, Memory.DEVICE).notes == ()
+    with pytest.raises(LauncherError, match="takes 0 arguments"):
+        of(SOFTMAX, code)
+
+
+def test_a_launcher_that_copies_its_sizes_alone_takes_device_pointers() -> None:
+    code = (
+        "void launch_attn_softmax(float* x, float* m, int b, int n, int f, int t, bool u, cudaStream_t s) "
+        "{ cudaMemcpyToSymbolAsync(sizes, &n, sizeof n, 0, cudaMemcpyHostToDevice, s); }"
+    )
+    assert of(SOFTMAX, code) == of(SOFTMAX, code, Memory.DEVICE)
+
+
+def test_a_launcher_that_is_not_in_the_text_is_called_as_asked() -> None:
+    assert of(SOFTMAX, "DEFINE_LAUNCHER(launch_attn_softmax)").problem == SOFTMAX

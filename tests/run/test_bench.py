@@ -1,0 +1,56 @@
+"""What gradings share: the machine, and the limits that its devices hold."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, NoReturn
+
+import pytest
+
+from grader.assignments.rules import Limits
+from grader.devices.gpu import DRIVER_BYTES, Found, Gpu
+from grader.devices.runner import LIMITS
+from grader.records.errors import DeviceError
+from grader.run.bench import find_machine
+from grader.sandbox.process import ProcessSandbox
+from grader.sandbox.sandbox import Job, SandboxError
+from grader.simulator.driver import RUNTIME
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MIB = 1 << 20
+
+
+@pytest.fixture
+def jobs(monkeypatch: pytest.MonkeyPatch) -> list[Job]:
+    """The jobs that were to be started."""
+    asked: list[Job] = []
+
+    def refuse(_sandbox: ProcessSandbox, job: Job) -> NoReturn:
+        asked.append(job)
+        raise SandboxError("not here")
+
+    monkeypatch.setattr(ProcessSandbox, "start", refuse)
+    return asked
+
+
+@pytest.mark.skipif(not RUNTIME.is_file(), reason="the simulator is not built")
+def test_a_runner_gets_the_limits_of_the_assignment(jobs: list[Job]) -> None:
+    limits = Limits(host_memory_gib=0.5, processes=7, output_mib=0.25, scratch_mib=3.0)
+    machine = find_machine("sim", "process", limits)
+    with pytest.raises(DeviceError, match="not here"):
+        machine.device.open(RUNTIME, ())
+    found = jobs[0].limits
+    assert (found.data_bytes, found.processes) == (512 * MIB, 7)
+    assert (found.output_bytes, found.scratch_bytes, found.file_bytes) == (MIB // 4, 3 * MIB, 3 * MIB)
+
+
+def test_a_runner_on_a_gpu_has_what_the_driver_needs_beside_them(jobs: list[Job], tmp_path: Path) -> None:
+    (tmp_path / "libcudart.so.13").touch()
+    limits = replace(LIMITS, data_bytes=512 * MIB, processes=7)
+    gpu = Gpu(ProcessSandbox(), tmp_path, Found(usable=True), limits)
+    with pytest.raises(DeviceError, match="not here"):
+        gpu.open(RUNTIME, ())
+    assert jobs[0].limits.data_bytes == 512 * MIB + DRIVER_BYTES
+    assert jobs[0].limits.processes == 7

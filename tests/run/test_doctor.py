@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from grader.languages.cuda.toolchain import ToolchainError
+from grader.run import doctor
+from grader.run.doctor import Diagnosis, Part, State, examine, render
+
+if TYPE_CHECKING:
+    import pytest
+
+
+def test_this_machine_is_plain_data_and_lists_every_part() -> None:
+    diagnosis = examine()
+    names = [part["name"] for part in json.loads(json.dumps(diagnosis.as_json()))["parts"]]
+    assert {
+        "nvcc",
+        "g++",
+        "simulator",
+        "GPU",
+        "sandbox docker",
+        "sandbox bubblewrap",
+        "sandbox process",
+        "Slurm",
+    } <= set(names)
+
+
+def test_a_missing_compiler_shows_the_command_and_is_not_ready(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing() -> None:
+        raise ToolchainError(
+            "No usable nvcc on this machine.\nInstall the pinned compiler:\n  pip install it"
+        )
+
+    monkeypatch.setattr(doctor, "find", missing)
+    text = render(examine())
+    assert "!!  compiler" in text
+    assert "\n      pip install it\n" in text
+    assert text.endswith("Not ready: install what is marked !! above.")
+
+
+def test_what_grading_does_not_need_does_not_stand_in_its_way() -> None:
+    diagnosis = Diagnosis(
+        "Linux", (Part("Slurm", State.ABSENT, "no sbatch"), Part("nvcc", State.READY, "13.0"))
+    )
+    assert diagnosis.ready
+    assert render(diagnosis).splitlines()[2:4] == ["--  Slurm  no sbatch", "ok  nvcc   13.0"]

@@ -1,0 +1,49 @@
+"""The lines around a place: the right ones, and none where the place is not the student's."""
+
+from __future__ import annotations
+
+import pytest
+
+from grader.run.excerpt import AROUND, MOST_CHARACTERS, excerpt
+
+SOURCES = {"k.cu": "\n".join(f"line {number}" for number in range(1, 21)).encode()}
+
+
+def test_a_place_is_shown_with_the_lines_around_it() -> None:
+    found = excerpt(SOURCES, "/tmp/build-x/k.cu", 10)
+    assert found is not None
+    assert found.lines[10 - found.first] == "line 10"
+    assert (found.first, len(found.lines)) == (10 - AROUND, 2 * AROUND + 1)
+
+
+@pytest.mark.parametrize(("line", "numbers"), [(1, range(1, 5)), (20, range(17, 21))])
+def test_the_ends_of_a_file_are_not_overrun(line: int, numbers: range) -> None:
+    found = excerpt(SOURCES, "k.cu", line)
+    assert found is not None
+    assert found.lines == [f"line {number}" for number in numbers]
+    assert found.first == numbers.start
+
+
+@pytest.mark.parametrize(
+    ("file", "line"), [("cuda_runtime.h", 3), ("k.cu", 0), ("k.cu", 21), ("k.cu", -1), ("", 1)]
+)
+def test_a_place_that_is_not_the_students_has_no_lines(file: str, line: int) -> None:
+    assert excerpt(SOURCES, file, line) is None
+
+
+def test_an_empty_file_has_no_lines() -> None:
+    assert excerpt({"k.cu": b""}, "k.cu", 1) is None
+
+
+def test_form_feeds_foreign_bytes_and_endless_lines_do_not_shift_or_flood_the_lines() -> None:
+    found = excerpt({"k.cu": b"a\x0cb\r\n\xff\r\n" + b"x" * 9999}, "k.cu", 2)
+    assert found is not None
+    assert found.lines == ["a\x0cb", "\ufffd", "x" * MOST_CHARACTERS]
+
+
+def test_of_files_with_one_name_the_one_at_the_end_of_the_path_is_meant() -> None:
+    sources = {"a/row.cuh": b"in a", "b/row.cuh": b"in b"}
+    found = excerpt(sources, "/tmp/b/row.cuh", 1)
+    assert found is not None
+    assert found.lines == ["in b"]
+    assert excerpt(sources, "row.cuh", 1) is None

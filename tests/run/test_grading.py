@@ -1,0 +1,318 @@
+"""Whole runs on the simulator: real compiler, real kernels, real scores."""
+
+from __future__ import annotations
+
+import shutil
+from copy import copy
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from first_assignment import MUTANTS
+
+from grader.assignments.assignment import load
+from grader.devices.device import Answer, Schedule, Status
+from grader.devices.gpu import Gpu
+from grader.devices.profile import ProfileError
+from grader.devices.sim import SimSession
+from grader.judge.correctness.diagnosis import NOTHING_WRITTEN
+from grader.judge.timing.measure import Measured
+from grader.judge.timing.pytorch import Others
+from grader.languages.cuda.partial import FileBuild
+from grader.problems.problem import MEMORY_GROUP
+from grader.records.record import PerformanceResult
+from grader.records.verdict import Verdict
+from grader.reports.causes import places
+from grader.run import grading, judging
+from grader.run.bench import Bench, Machine
+
+if TYPE_CHECKING:
+    from grader.assignments.rules import Limits
+    from grader.devices.device import Call
+    from grader.judge.timing.measure import Timing
+    from grader.records.record import ProblemResult, Record
+
+ROOT = Path(__file__).parents[1]
+REFERENCE = ROOT / "reference"
+FOUR = ("softmax_forward", "softmax_backward", "layernorm_forward", "layernorm_backward")
+
+
+def grade(path: Path, *problems: str) -> Record:
+    assignment = load("llm_systems_3")
+    names = problems or tuple(problem.id for problem in assignment.rules.problems)
+    return grading.grade(grading.Request(path, assignment, names, "sim", "auto", "auto", seed=1))
+
+
+def by_id(record: Record) -> dict[str, ProblemResult]:
+    return {problem.id: problem for problem in record.problems}
+
+
+@pytest.fixture
+def submission(tmp_path: Path) -> Path:
+    """A copy of the reference to spoil."""
+    return Path(shutil.copytree(REFERENCE, tmp_path / "hw3"))
+
+
+def spoil(path: Path, old: str, new: str) -> None:
+    text = path.read_text()
+    assert text.count(old) == 1, f"{path.name} has changed: {old!r} stands there {text.count(old)} times"
+    path.write_text(text.replace(old, new))
+
+
+def test_the_reference_gets_full_marks_of_what_a_simulator_can_decide() -> None:
+    record = grade(REFERENCE)
+    assert (record.score.earned, record.score.decided, record.score.possible) == (60, 60, 100)
+    assert record.exit_code == 0
+    assert {by_id(record)[name].verdict for name in FOUR} == {Verdict.PASS}
+    assert {by_id(record)[name].performance.verdict for name in FOUR} == {Verdict.NOT_MEASURED}
+    assert by_id(record)["transformer"].verdict is Verdict.PASS
+    build = by_id(record)["softmax_forward"].build
+    assert build is not None
+    assert any(
+        kernel.kernel.startswith("ker_attn_softmax") and kernel.registers for kernel in build.resources
+    )
+
+
+def test_what_a_call_may_print_is_the_assignments_to_say(submission: Path) -> None:
+    call = "  launch(out_grad, soft_inp, rows, softmax_len, stream);"
+    spoil(submission / "softmax_kernel.cu", "#include <cstdint>", "#include <cstdint>\n#include <cstdio>")
+    spoil(submission / "softmax_kernel.cu", call, f'  printf("%100000d", rows);\n{call}')
+    assignment = load("llm_systems_3")
+    limits = assignment.rules.limits.model_copy(update={"output_mib": 1 / 16})
+    less = replace(assignment, rules=assignment.rules.model_copy(update={"limits": limits}))
+    for given, message in ((assignment, ""), (less, "more than 0.0625 MiB of printed output")):
+        request = grading.Request(submission, given, ("softmax_backward",), "sim", "auto", "auto", seed=1)
+        (problem,) = grading.grade(request).problems
+        assert problem.correctness.cases[0].message == message
+
+
+def test_the_untouched_template_compiles_scores_nothing_and_says_so_in_a_line() -> None:
+    record = grade(ROOT / "student_template")
+    assert (record.score.earned, record.score.decided) == (0, 60)
+    assert record.exit_code == 1
+    for name in FOUR:
+        result = by_id(record)[name]
+        assert result.build is not None
+        assert result.build.ok
+        assert result.correctness.summary == NOTHING_WRITTEN
+
+
+def test_one_wrong_kernel_loses_its_problem_only(submission: Path) -> None:
+    spoil(
+        submission / "layernorm_kernel.cu",
+        "const float variance = square[0] * share;",
+        "const float variance = square[0] / (hidden - 1);",
+    )
+    problems = by_id(grade(submission, *FOUR))
+    assert problems["layernorm_forward"].verdict is Verdict.FAIL
+    assert {problems[name].verdict for name in FOUR if name != "layernorm_forward"} == {Verdict.PASS}
+    assert "unbiased" in problems["layernorm_forward"].correctness.cases[0].diagnosis
+
+
+@pytest.mark.parametrize(
+    ("crime", "said"),
+    [
+        ("*(volatile int*)0 = 1;", "SIGSEGV"),
+        ("exit(0);", "ended its process with exit code 0"),
+    ],
+)
+def test_a_crash_in_one_problem_keeps_the_points_of_the_others(
+    submission: Path, crime: str, said: str
+) -> None:
+    file = submission / "softmax_kernel.cu"
+    spoil(
+        file,
+        "  const auto launch = softmax_len % 4 == 0",
+        f"  {crime}\n  const auto launch = softmax_len % 4 == 0",
+    )
+    spoil(file, "#include <cstdint>", "#include <cstdint>\n#include <cstdlib>")
+    problems = by_id(grade(submission, *FOUR))
+    crashed = problems["softmax_backward"]
+    assert crashed.points.earned == 0
+    assert said in crashed.correctness.cases[0].message
+    assert crashed.correctness.cases[-1].message.startswith("not run")
+    assert [problems[name].points.earned for name in FOUR if name != "softmax_backward"] == [12, 12, 12]
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_where_the_machine_fails_a_problem_is_judged_once_more_when_the_others_are_done(
+    times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    honest, asked = SimSession.run, list[str]()
+
+    def busy(session: SimSession, call: Call) -> Answer:
+        asked.append(call.entry_point)
+        if call.entry_point == "launch_attn_softmax_bw" and asked.count(call.entry_point) <= times:
+            return Answer(Status.LOST, "the machine was too busy")
+        return honest(session, call)
+
+    monkeypatch.setattr(SimSession, "run", busy)
+    record = grade(REFERENCE, "softmax_backward", "layernorm_forward")
+    again, other = record.problems
+    assert other.verdict is Verdict.PASS
+    if times == 1:
+        assert (again.verdict, again.points.earned, record.exit_code) == (Verdict.PASS, 12, 0)
+        tried_again = asked.index("launch_attn_softmax_bw", asked.index("launch_attn_softmax_bw") + 1)
+        assert "launch_layernorm" not in asked[tried_again:]
+    else:
+        assert (again.verdict, again.points.decided, record.exit_code) == (Verdict.INFRA_ERROR, 0, 3)
+        assert {case.message for case in again.correctness.cases} == {"the machine was too busy"}
+
+
+def test_the_same_seed_gives_the_same_errors() -> None:
+    first, second = (grade(REFERENCE, "layernorm_backward") for _ in range(2))
+    assert [case.outputs for case in first.problems[0].correctness.cases] == [
+        case.outputs for case in second.problems[0].correctness.cases
+    ]
+
+
+def test_a_finding_takes_the_memory_group_even_where_the_numbers_are_right(submission: Path) -> None:
+    spoil(
+        submission / "layernorm_kernel.cu",
+        "  const float inverse_sigma = rsqrtf(variance + EPSILON);\n\n  if (lane == 0 && columns > 0) {",
+        "  const float inverse_sigma = rsqrtf(variance + EPSILON);\n"
+        "  __shared__ float unused[2];\n"
+        "  if (threadIdx.x < 64 && hidden > 8000) *(volatile float*)(unused + 1) = threadIdx.x;\n\n"
+        "  if (lane == 0 && columns > 0) {",
+    )
+    result = grade(submission, "layernorm_forward").problems[0]
+    groups = {group.name: group for group in result.correctness.groups}
+    assert groups["memory and concurrency"].verdict is Verdict.FAIL
+    assert result.points.earned == 9
+    findings = [finding for check in result.checks for finding in check.findings]
+    assert findings[0].file == "layernorm_kernel.cu"
+    assert findings[0].line > 0
+    source = findings[0].source
+    assert source is not None
+    assert source.lines[findings[0].line - source.first].strip()
+
+
+def test_a_launch_that_may_begin_too_early_takes_the_memory_group(submission: Path) -> None:
+    spoil(
+        submission / "softmax_kernel.cu",
+        "    ker_attn_softmax_bw<B, WIDTH><<<blocks, B::THREADS, 0, stream>>>(",
+        "    cudaLaunchAttribute early = {};\n"
+        "    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;\n"
+        "    early.val.programmaticStreamSerializationAllowed = 1;\n"
+        "    cudaLaunchConfig_t config = {dim3(blocks), dim3(B::THREADS), 0, stream, &early, 1};\n"
+        "    cudaLaunchKernelEx(&config, ker_attn_softmax_bw<B, WIDTH>, ",
+    )
+    result = grade(submission, "softmax_backward").problems[0]
+    verdicts = {group.name: group.verdict for group in result.correctness.groups}
+    assert verdicts.pop(MEMORY_GROUP) is Verdict.FAIL
+    assert set(verdicts.values()) == {Verdict.PASS}
+    assert result.verdict is Verdict.FAIL
+    assert {place.kind for place in places(result)} == {"early_launch"}
+
+
+def test_a_bench_that_remembers_judges_as_one_that_does_not(submission: Path) -> None:
+    spoil(
+        submission / "layernorm_kernel.cu",
+        "const float variance = square[0] * share;",
+        "const float variance = square[0] / (hidden - 1);",
+    )
+    bench = Bench(remembers=True, problems_at_once=1)
+    assignment = load("llm_systems_3")
+    for path in (submission, REFERENCE, submission):
+        request = grading.Request(path, assignment, ("layernorm_forward",), "sim", "auto", "auto", seed=1)
+        shared = grading.grade(request, bench=bench).problems
+        assert shared[0].correctness == grade(path, "layernorm_forward").problems[0].correctness
+
+
+def test_what_was_built_ahead_is_taken_if_it_is_of_the_same_files(submission: Path) -> None:
+    assignment = load("llm_systems_3")
+    request = grading.Request(submission, assignment, ("softmax_backward",), "sim", "auto", "auto", seed=1)
+    built = grading.build_ahead(request, Bench())
+    assert built is not None
+    marked = grading.Built(
+        built.sha256,
+        {name: FileBuild(replace(build.whole, log="ahead")) for name, build in built.builds.items()},
+    )
+    first = grading.grade(request, built=marked).problems[0]
+    assert first.build is not None
+    assert first.build.log == "ahead"
+    (submission / "softmax_kernel.cu").write_text("int main() { return nothing; }")
+    second = grading.grade(request, built=marked).problems[0]
+    assert second.build is not None
+    assert "nothing" in second.build.log
+
+
+class Lucky(Bench):
+    """A device that takes one order of execution only, as a GPU does on most days, with the sim beside it."""
+
+    def machine(self, device: str, sandbox: str, limits: Limits) -> Machine:  # type: ignore[override]
+        machine = super().machine(device, sandbox, limits)
+        lucky = copy(machine.device)
+        lucky.name, lucky.schedules = "a GPU", Gpu.schedules
+        return replace(machine, device=lucky)
+
+
+def test_what_only_another_order_shows_fails_beside_a_gpu_too(submission: Path) -> None:
+    (mutant,) = (one for one in MUTANTS if one.id == "lb-missing-event")
+    (submission / mutant.file).write_text(mutant.text(REFERENCE))
+    request = grading.Request(
+        submission, load("llm_systems_3"), (mutant.problem,), "sim", "auto", "auto", seed=1
+    )
+    (problem,) = grading.grade(request, bench=Lucky()).problems
+    wrong = [case for case in problem.correctness.cases if case.verdict is Verdict.FAIL]
+    assert {case.group for case in wrong} == {mutant.group}
+    assert {case.schedule for case in wrong} == {Schedule.LATE_STREAMS}
+    assert all("right on a GPU this time" in (case.diagnosis or "") for case in wrong)
+    assert problem.verdict is Verdict.FAIL
+
+
+class Profiler(Bench):
+    """The simulator, with a device beside it that tells when it timed a kernel and when it profiled one."""
+
+    l2_bytes = 1
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, why_not: str = "") -> None:
+        super().__init__()
+        self.pytorch = Others(absent="PyTorch is not of interest here")
+        self.done: list[str] = []
+        self.why_not = why_not
+        monkeypatch.setattr(judging, "measure", self.measure)
+
+    def machine(self, device: str, sandbox: str, limits: Limits) -> Machine:
+        return replace(super().machine(device, sandbox, limits), gpu=self)  # type: ignore[arg-type]
+
+    def measure(self, timing: Timing, target: float, _memory: object) -> Measured:
+        self.done.append(f"timed {timing.problem.id}")
+        return Measured(PerformanceResult(verdict=Verdict.PASS, target=target, speedup=target))
+
+    def profiled(self, _library: Path, call: Call) -> list[str]:
+        if self.why_not:
+            raise ProfileError(self.why_not)
+        self.done.append(f"profiled {call.entry_point}")
+        return ["what was counted"]
+
+
+@pytest.mark.parametrize("why_not", ["", "no counters here"])
+def test_profiling_comes_after_all_that_is_timed_and_changes_no_verdict(
+    why_not: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = Profiler(monkeypatch, why_not)
+    names = ("softmax_backward", "layernorm_backward")
+    request = grading.Request(
+        REFERENCE, load("llm_systems_3"), names, "sim", "auto", "auto", seed=1, profile=True
+    )
+    record = grading.grade(request, bench=bench)
+    assert bench.done[:2] == [f"timed {name}" for name in names]
+    assert bench.done[2:] == (
+        [] if why_not else ["profiled launch_attn_softmax_bw", "profiled launch_layernorm_bw"]
+    )
+    assert (record.score.earned, record.exit_code, record.error) == (40, 0, None)
+    notes = [note for note in record.submission.notes if "profile" in note]
+    assert notes == ([f"not profiled: {why_not}"] if why_not else [])
+    told = [line for problem in record.problems for line in problem.performance.info if "counted" in line]
+    assert len(told) == (0 if why_not else 2)
+
+
+def test_without_a_gpu_a_profile_is_a_note() -> None:
+    request = grading.Request(
+        REFERENCE, load("llm_systems_3"), ("softmax_backward",), "sim", "auto", "auto", seed=1, profile=True
+    )
+    record = grading.grade(request)
+    assert record.submission.notes[-1] == grading.NOT_PROFILED
+    assert record.exit_code == 0

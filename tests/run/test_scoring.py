@@ -1,0 +1,181 @@
+from __future__ import annotations
+
+import pytest
+
+from grader.assignments.rules import ProblemPoints
+from grader.problems.problem import MEMORY_GROUP
+from grader.records.record import CaseResult, PerformanceResult, Points
+from grader.records.verdict import Verdict
+from grader.run.scoring import ProblemScore, memory_verdict, score_problem, score_without_cases, total
+
+ENTRY = ProblemPoints(id="p", title="P", correctness=12.0, performance=8.0, target=4.0)
+GROUPS = ("short rows", "long rows", "future mask")
+NAMED = {MEMORY_GROUP: 3.0}
+
+
+def case(group: str, verdict: Verdict = Verdict.PASS) -> CaseResult:
+    return CaseResult(name=f"{group} {verdict}", group=group, verdict=verdict)
+
+
+def speed(verdict: Verdict, speedup: float | None = None) -> PerformanceResult:
+    return PerformanceResult(verdict=verdict, target=4.0, speedup=speedup)
+
+
+NO_GPU = speed(Verdict.NOT_MEASURED)
+ALL_RIGHT = [case(group) for group in GROUPS]
+
+
+def score(
+    cases: list[CaseResult] = ALL_RIGHT,
+    memory: Verdict = Verdict.PASS,
+    performance: PerformanceResult = NO_GPU,
+) -> ProblemScore:
+    return score_problem(ENTRY, NAMED, GROUPS, cases, memory, performance)
+
+
+def points(earned: float, decided: float, possible: float = 20.0) -> Points:
+    return Points(earned=earned, decided=decided, possible=possible)
+
+
+def test_waived_cases_do_not_count_and_a_group_of_them_leaves_its_points_to_the_rest() -> None:
+    waived = [
+        case(group, Verdict.NOT_MEASURED).model_copy(update={"waived": "no bucket"}) for group in GROUPS[1:]
+    ]
+    result = score([*ALL_RIGHT[:2], *waived])
+    assert result.points == points(12, 12)
+    assert {group.name: group.possible for group in result.groups} == {
+        "short rows": 4.5,
+        "long rows": 4.5,
+        MEMORY_GROUP: 3,
+    }
+
+
+def test_without_a_gpu_everything_right_is_full_marks_of_what_could_be_decided() -> None:
+    result = score()
+    assert result.points == points(12, 12)
+    assert result.verdict is Verdict.PASS
+    assert {group.name: group.possible for group in result.groups} == {
+        "short rows": 3,
+        "long rows": 3,
+        "future mask": 3,
+        MEMORY_GROUP: 3,
+    }
+
+
+def test_one_wrong_case_costs_its_group_and_no_other() -> None:
+    result = score([*ALL_RIGHT, case("long rows", Verdict.FAIL)])
+    assert result.points == points(9, 12)
+    assert result.verdict is Verdict.FAIL
+    assert [group.name for group in result.groups if not group.earned] == ["long rows"]
+
+
+def test_a_finding_costs_the_memory_group_and_the_speed_even_when_the_numbers_are_right() -> None:
+    result = score(memory=Verdict.FAIL, performance=speed(Verdict.PASS, 5.0))
+    assert result.points == points(9, 20)
+    assert result.verdict is Verdict.FAIL
+
+
+@pytest.mark.parametrize(
+    ("verdict", "speedup", "earned"),
+    [
+        (Verdict.PASS, 5.0, 8.0),
+        (Verdict.AMBIGUOUS, 3.99, 8.0),
+        (Verdict.FAIL, 3.0, 6.0),
+        (Verdict.FAIL, None, 0.0),
+    ],
+)
+def test_speed_earns_in_proportion_up_to_the_target(
+    verdict: Verdict, speedup: float | None, earned: float
+) -> None:
+    result = score(performance=speed(verdict, speedup))
+    assert result.points == points(12 + earned, 20)
+    assert result.verdict is (Verdict.FAIL if verdict is Verdict.FAIL else Verdict.PASS)
+
+
+def test_speed_without_correctness_earns_nothing() -> None:
+    assert score(
+        [*ALL_RIGHT, case("long rows", Verdict.FAIL)], performance=speed(Verdict.PASS, 9.0)
+    ).points == points(9, 20)
+
+
+@pytest.mark.parametrize("fault", [Verdict.INFRA_ERROR, Verdict.NOT_MEASURED])
+def test_a_fault_of_the_machine_leaves_points_undecided_and_never_costs_them(fault: Verdict) -> None:
+    result = score([*ALL_RIGHT, case("long rows", fault)])
+    assert result.points == points(9, 9)
+    assert score(performance=speed(fault)).points == points(12, 12)
+
+
+def test_a_machine_fault_among_the_cases_leaves_the_speed_undecided_too() -> None:
+    result = score([*ALL_RIGHT, case("long rows", Verdict.INFRA_ERROR)], performance=speed(Verdict.PASS, 5.0))
+    assert result.points == points(9, 9)
+    assert result.verdict is Verdict.INFRA_ERROR
+
+
+def test_a_wrong_case_counts_although_the_machine_failed_in_the_same_group() -> None:
+    result = score(
+        [case("short rows", Verdict.INFRA_ERROR), case("short rows", Verdict.FAIL), *ALL_RIGHT[1:]]
+    )
+    assert result.points == points(9, 12)
+
+
+def test_checkers_that_do_not_exist_on_the_device_do_not_hold_back_the_speed() -> None:
+    result = score(memory=Verdict.NOT_MEASURED, performance=speed(Verdict.PASS, 5.0))
+    assert result.points == points(17, 17)
+    assert result.verdict is Verdict.PASS
+
+
+@pytest.mark.parametrize("where", ["case", "speed"])
+def test_untrusted_earns_nothing_anywhere(where: str) -> None:
+    result = (
+        score([*ALL_RIGHT, case("long rows", Verdict.UNTRUSTED)])
+        if where == "case"
+        else score(performance=speed(Verdict.UNTRUSTED))
+    )
+    assert result.points == points(0, 20)
+    assert result.verdict is Verdict.UNTRUSTED
+
+
+def test_a_problem_that_did_not_build_earns_nothing_and_one_not_graded_yet_loses_nothing() -> None:
+    assert score_without_cases(ENTRY, NAMED, GROUPS, Verdict.FAIL).points == points(0, 12)
+    assert score_without_cases(ENTRY, NAMED, GROUPS, Verdict.FAIL, Verdict.FAIL).points == points(0, 20)
+    undecided = score_without_cases(ENTRY, NAMED, (), Verdict.NOT_MEASURED)
+    assert undecided.points == points(0, 0)
+    assert undecided.verdict is Verdict.NOT_MEASURED
+
+
+def test_a_problem_without_known_groups_still_decides_all_its_points() -> None:
+    assert score_without_cases(ENTRY, NAMED, (), Verdict.FAIL).points == points(0, 12)
+
+
+def test_groups_that_are_all_worth_nothing_share_the_whole_equally() -> None:
+    worthless = {MEMORY_GROUP: 0.0}
+    assert score_without_cases(ENTRY, worthless, (), Verdict.NOT_MEASURED).points == points(0, 0)
+    assert score_without_cases(ENTRY, worthless, (), Verdict.FAIL).groups[0].possible == 12
+
+
+def test_shares_that_are_no_round_numbers_add_up() -> None:
+    groups = tuple(f"group {number}" for number in range(7))
+    result = score_problem(ENTRY, NAMED, groups, [case(group) for group in groups], Verdict.PASS, NO_GPU)
+    assert result.points == points(12, 12)
+    assert result.groups[0].possible == 1.29
+
+
+def test_a_leak_is_reported_and_costs_nothing_unless_asked() -> None:
+    assert memory_verdict(["leak"], ALL_RIGHT) is Verdict.PASS
+
+
+def test_a_lock_without_a_fence_costs_nothing() -> None:
+    assert memory_verdict(["unfenced_lock"], ALL_RIGHT) is Verdict.PASS
+    assert memory_verdict(["unfenced_lock", "race_global"], ALL_RIGHT) is Verdict.FAIL
+    assert memory_verdict(["race_shared"], ALL_RIGHT) is Verdict.FAIL
+
+
+def test_code_that_does_nothing_earns_nothing_for_doing_it_without_a_race() -> None:
+    wrong = [case(group, Verdict.FAIL) for group in GROUPS]
+    assert memory_verdict([], wrong) is Verdict.FAIL
+    assert score(wrong, memory_verdict([], wrong)).points == points(0, 12)
+
+
+def test_the_score_of_a_run_is_the_sum_of_its_problems() -> None:
+    assert total([points(12, 12), points(9.29, 20), points(0, 0)]) == points(21.29, 32, 60)
+    assert total([]) == points(0, 0, 0)
