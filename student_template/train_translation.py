@@ -175,7 +175,7 @@ class Comparison:
 
 def compare(setting: Setting, block: int = BLOCK) -> Comparison:
     """Train both ways in turn (A B B A) for an epoch each, then profile a few steps."""
-    from grader.judge.timing import interval  # noqa: PLC0415 - training needs no grader
+    from grader.judge.timing.statistics import interval  # noqa: PLC0415 - training needs no grader
 
     trainers = {"unfused": Trainer(setting, fused=False), "fused": Trainer(setting, fused=True)}
     for trainer in trainers.values():
