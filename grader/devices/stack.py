@@ -10,16 +10,19 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from capstone import Cs
+from capstone import CS_ARCH_ARM64, CS_ARCH_X86, CS_MODE_64, CS_MODE_ARM, Cs
 from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
-from grader.languages.cuda.imports import MACHINES, demangled
+from grader.records.mangled import demangled
 
 if TYPE_CHECKING:
     from collections.abc import Collection
     from pathlib import Path
+
+MACHINES = {"EM_X86_64": (CS_ARCH_X86, CS_MODE_64), "EM_AARCH64": (CS_ARCH_ARM64, CS_MODE_ARM)}
+"""How to disassemble the code of a machine, by the name that ELF has for it."""
 
 _NATIVE = re.compile(r"(?P<path>/.*)\+0x(?P<offset>[0-9a-f]{1,16}) (?P<symbol>\w*)")
 _PYTHON = re.compile(r' *File "(?P<path>.*)", line (?P<line>\d{1,7}) in (?P<function>[\w<>.]{1,100})')

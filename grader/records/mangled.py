@@ -1,36 +1,48 @@
-"""The names that a C++ compiler gives functions, as far as they are read here: ``_ZN3one3kerEv`` is ``ker``.
+"""The one reader of names that a C++ compiler has mangled: ``_ZN3one3kerIfEEvPT_`` is ``one::ker<float>``.
 
-Layer: standard library only.
+It is Python code, since students choose the names: a compiled demangler outside of a sandbox is a way in.
 """
 
 from __future__ import annotations
 
 import re
 
-_MANGLED = re.compile(r"_Z(?P<nested>N?)(?P<names>\d.*)")
+import itanium_demangler
+
+_MOST = 128  # characters of a name that is read as a whole: every ten of them can double what they stand for
+_NOT_UNDERSTOOD = (NotImplementedError, AttributeError, IndexError, RecursionError, TypeError)
+"""What the demangler raises over names that it does not know and that no compiler makes."""
+
+_OWN = re.compile(r"_Z(?P<nested>N?)(?P<names>\d\w*)")
 _LENGTH = re.compile(r"\d{1,4}")
 
 
-def last_name(names: str, *, nested: bool) -> tuple[str, str]:
-    """The last of names that each follow their length, and what comes behind it.
+def demangled(name: str) -> str:
+    """A C++ name as it is written, without parameters; ``name`` itself where that cannot be read."""
+    if len(name) > _MOST:
+        return name
+    try:
+        node = itanium_demangler.parse(name)
+        readable = "" if node is None else str(node.name if node.kind == "func" else node)
+    except _NOT_UNDERSTOOD:
+        return name
+    return readable if 0 < len(readable) <= _MOST else name
 
-    Args:
-        names: begins with a length.
-        nested: whether names of namespaces may come first; else the first name is the last.
-    """
-    last = ""
+
+def own_name(name: str) -> str:
+    """The name of a function without namespaces, template arguments and parameters, however long it is."""
+    found = _OWN.fullmatch(name)
+    if found is None:
+        return name
+    last, names = "", found["names"]
     while length := _LENGTH.match(names):
         end = length.end() + int(length[0])
         last, names = names[length.end() : end], names[end:]
-        if not nested:
+        if not found["nested"]:
             break
-    return last, names
+    return last
 
 
-def unmangled(name: str) -> str:
-    """The name of a C++ function without its namespaces; ``name`` itself where it is none."""
-    match = _MANGLED.fullmatch(name)
-    if match is None:
-        return name
-    last, rest = last_name(match["names"], nested=bool(match["nested"]))
-    return last if not match["nested"] or rest.startswith("E") else name
+def own_names_in(text: str) -> str:
+    """The text with each mangled name of a function replaced by its own name."""
+    return re.sub(rf"\b{_OWN.pattern}", lambda found: own_name(found[0]), text)

@@ -6,8 +6,9 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from grader.records.mangled import own_names_in
 from grader.records.verdict import Verdict
-from grader.reports.escaping import line, unmangled, without_folders
+from grader.reports.escaping import line, without_folders
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -79,7 +80,7 @@ def hints(problem: ProblemResult) -> tuple[Place, ...]:
 
 def _kernel(name: str) -> str:
     """A kernel without its template's arguments."""
-    return unmangled(name).partition("<")[0]
+    return own_names_in(name).partition("<")[0]
 
 
 def wrong(problem: ProblemResult) -> tuple[CaseResult, ...]:
@@ -94,7 +95,7 @@ def case_cause(case: CaseResult) -> str:
     if case.verdict is Verdict.PASS:
         return ""
     bad = next((f"{out.name}: {out.bad:,} of {out.total:,} wrong" for out in case.outputs if out.bad), "")
-    return line(without_folders(unmangled(case.diagnosis or case.message or bad or case.verdict)))
+    return line(without_folders(own_names_in(case.diagnosis or case.message or bad or case.verdict)))
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,10 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from grader.records.mangled import own_names_in
 from grader.records.verdict import Verdict
 from grader.reports.causes import places
-from grader.reports.escaping import plain, unmangled
+from grader.reports.escaping import plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -172,7 +173,7 @@ def _case(case: CaseResult) -> Iterator[RenderableType]:
     yield Text(f"{case.name}: {case.verdict}{order}", style=STYLES[case.verdict])
     for line in (case.message, case.diagnosis):
         if line:
-            yield Text(f"  {plain(unmangled(line))}")
+            yield Text(f"  {plain(own_names_in(line))}")
     for output in case.outputs:
         if output.bad:
             yield Text(f"  {_output(output)}")

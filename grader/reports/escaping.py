@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import re
 
-from grader.records.mangled import last_name
-
 _SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?)")
 _UNSEEN = re.compile(
     "[^\n\t\x20-\x7e\xa0-\U0010ffff]"  # control characters of both tables
@@ -18,7 +16,6 @@ _UNSEEN = re.compile(
 )
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 _FOLDERS = re.compile(r"(?<![\w.<>:/])/(?:[\w.+@-]+/)+(?=[\w.+@-])")
-_MANGLED = re.compile(r"\b_ZN?(?=\d)(\w+)")
 
 
 def plain(text: str) -> str:
@@ -39,11 +36,6 @@ def cell(text: str) -> str:
 def without_folders(text: str) -> str:
     """The text with absolute paths cut to the names of their files: folders are the grading machine's own."""
     return _FOLDERS.sub("", text)
-
-
-def unmangled(text: str) -> str:
-    """The text with names as their authors wrote them, without parameters: ``_Z3kerILi4EEvPf`` is ``ker``."""
-    return _MANGLED.sub(lambda found: last_name(found[1], nested=found[0].startswith("_ZN"))[0], text)
 
 
 def workflow_message(text: str) -> str:

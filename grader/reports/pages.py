@@ -15,11 +15,12 @@ from urllib.parse import quote
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from grader.records.mangled import own_names_in
 from grader.records.verdict import Verdict
 from grader.reports.causes import alike, causes, hints, places, wrong
 from grader.reports.charts import roofline, speedups
 from grader.reports.classroom import Classroom, attention, boards, failures, overview
-from grader.reports.escaping import line, plain, unmangled
+from grader.reports.escaping import line, plain
 from grader.reports.gradebook import earned, note, totals
 
 if TYPE_CHECKING:
@@ -202,7 +203,7 @@ def _environment() -> Environment:
     environment.filters |= {
         "plain": plain,
         "line": line,
-        "told": lambda text: line(unmangled(text)),
+        "told": lambda text: line(own_names_in(text)),
         "two": lambda number: f"{number:.2f}",
         "short": lambda number: f"{number:g}",
         "count": lambda number: f"{number:,}",

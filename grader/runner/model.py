@@ -1,9 +1,9 @@
 """A student's PyTorch file in the runner: calls it, counts its launches and watches what it does.
 
 What is called is the assignment's to say: its harness, a module in this archive, has ``FUNCTIONS`` by name,
-each from the arrays and scalars of a call to its outputs, and ``KERNELS``, the given module that hands tensors
-to the launchers. Every launch goes through ``Launches``, which counts and, where the judge wants to see that a
-result is used, marks: the outputs of a launcher are scaled by factors that only the judge knows.
+each from the arrays and scalars of a call to its outputs, and ``KERNELS``, the given module that hands
+tensors to the launchers. Every launch goes through ``Launches``, which counts and, where the judge wants to
+see that a result is used, marks: the outputs of a launcher are scaled by factors that only the judge knows.
 
 Layer: imports PyTorch, as nothing else of the runner does.
 """

@@ -52,14 +52,6 @@ def test_folders_of_the_machine_are_left_out(text: str, left: str) -> None:
     assert escaping.without_folders(text) == left
 
 
-def test_mangled_names_become_what_the_author_wrote() -> None:
-    assert escaping.unmangled("in _Z14ker_layer_normILi128EEvPfS0_, line 3") == "in ker_layer_norm, line 3"
-    assert (
-        escaping.unmangled("in _ZN8lightseq4cuda7ker_oneIfLi64EEEvPT_, _Z3twov, _Zx")
-        == "in ker_one, two, _Zx"
-    )
-
-
 def test_nothing_of_a_record_steers_the_terminal() -> None:
     text = io.StringIO()
     console.show(samples.hostile(), text)

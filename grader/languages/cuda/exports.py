@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
-from grader.records.mangled import unmangled
+from grader.records.mangled import demangled
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -32,7 +32,7 @@ def find(library: Path, entry_point: str, source: str, wanted: Collection[str] =
     names = functions(library)
     if entry_point in names:
         return Found(entry_point)
-    mangled = [name for name in names if unmangled(name) == entry_point]
+    mangled = [name for name in names if demangled(name).rpartition("::")[2] == entry_point]
     if len(mangled) == 1:
         return Found(mangled[0], f'{entry_point} was found although extern "C" is missing before it')
     if mangled:

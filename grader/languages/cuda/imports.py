@@ -13,14 +13,16 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-import itanium_demangler
-from capstone import CS_ARCH_ARM64, CS_ARCH_X86, CS_MODE_64, CS_MODE_ARM, Cs
+from capstone import Cs
 from elftools.common.exceptions import ELFError
 from elftools.elf.dynamic import DynamicSection
 from elftools.elf.elffile import ELFFile
 from elftools.elf.gnuversions import GNUVerNeedSection, GNUVerSymSection
 from elftools.elf.relocation import RelocationSection
 from elftools.elf.sections import SymbolTableSection
+
+from grader.devices.stack import MACHINES
+from grader.records.mangled import demangled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -87,14 +89,9 @@ _REPLACED = re.compile(
 _FIRST = re.compile(r"frame_dummy|_GLOBAL__(sub_)?I_.*|_ZL\d+__sti____cudaRegisterAllv|_init")
 """What compilers make to run when a library is loaded: C++ objects, and CUDA's registration of kernels."""
 
-_MOST_DEMANGLED = 128  # characters: every ten of them can double what they stand for
-_NOT_UNDERSTOOD = (NotImplementedError, AttributeError, IndexError, RecursionError, TypeError)
-"""What the demangler raises over names that it does not know and that no compiler makes."""
-
 _RAW = {"syscall": "system call", "sysenter": "system call", "int": "system call", "svc": "system call"}
 _RAW |= {"rdtsc": "read of the clock", "rdtscp": "read of the clock"}
 _RAW_BYTES = re.compile(rb"\x0f[\x05\x34\x31]|\xcd\x80|\x0f\x01\xf9")
-MACHINES = {"EM_X86_64": (CS_ARCH_X86, CS_MODE_64), "EM_AARCH64": (CS_ARCH_ARM64, CS_MODE_ARM)}
 
 
 @dataclass(frozen=True)
@@ -158,29 +155,9 @@ def _list(names: list[str], sources: Mapping[str, bytes]) -> str:
     return ", ".join(dict.fromkeys(told)) + more
 
 
-def demangled(name: str) -> str:
-    """A C++ name as it is written, without parameters; as it is where that is not known or too long to read.
-
-    By Python code, since the student chose the name: a compiled demangler outside of a sandbox is a way in.
-    """
-    if len(name) > _MOST_DEMANGLED:
-        return name
-    try:
-        node = itanium_demangler.parse(name)
-        readable = "" if node is None else str(node.name if node.kind == "func" else node)
-    except _NOT_UNDERSTOOD:
-        return name
-    return readable if 0 < len(readable) <= _MOST_DEMANGLED else name
-
-
 def _place(name: str, sources: Mapping[str, bytes]) -> str:
     """Where a source first says ``name``, or the last part of a C++ name; "" where none does."""
-    parts: list[str] = []
-    mangled = name if name.startswith("_Z") else ""
-    while mangled and (match := re.search(r"(?<!\d)(\d+)(?=[A-Za-z_])", mangled)):
-        rest = mangled[match.end() :]
-        parts.append(rest[: int(match[1])])
-        mangled = rest[int(match[1]) :]
+    parts = re.findall(r"\w+", demangled(name)) if name.startswith("_Z") else []
     for word in (name, *reversed(parts)):
         for file, content in sources.items():
             for number, line in enumerate(content.splitlines(), 1):
