@@ -20,8 +20,9 @@ from grader import __version__
 from grader.devices import profile
 from grader.judge.timing import pytorch
 from grader.languages.cuda.cache import Cache
-from grader.languages.cuda.compile import build, build_all, compile_limits
-from grader.languages.cuda.partial import FileBuild, build_partly
+from grader.languages.cuda.compile import compile_limits
+from grader.languages.cuda.language import Cuda
+from grader.languages.language import FileBuild  # noqa: TC001 - pydantic reads the annotation
 from grader.problems.problem import KernelProblem
 from grader.records.errors import MachineError
 from grader.records.exit_codes import ExitCode
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from grader.assignments.assignment import Assignment
     from grader.assignments.rules import ProblemPoints
     from grader.devices.gpu import Gpu
-    from grader.languages.cuda.compile import Build
+    from grader.languages.language import Language
     from grader.problems.problem import Problem
     from grader.run.bench import Machine
     from grader.submissions.submission import Submission
@@ -151,7 +152,7 @@ def build_ahead(request: Request, bench: Bench) -> Built | None:
     with collect(request.path, _files(wanted)) as submission:
         limits = request.assignment.rules.limits
         machine, cache = bench.machine(request.device, request.sandbox, limits), Cache()
-        builds = _build(request, wanted, submission, machine, cache)
+        builds = _build(_language(request, machine, cache), wanted, submission)
         return None if cache.warning else Built(submission.sha256, builds)
 
 
@@ -200,11 +201,12 @@ def _grade(run: _Run, progress: Callable[[str], None], built: Built | None) -> N
         machine = run.bench.machine(request.device, request.sandbox, assignment.rules.limits)
         run.sandbox, run.device = machine.sandbox_info, machine.device_info
         progress("compiling " + ", ".join(_sources(wanted, submission)))
+        cache = Cache()
+        language = _language(request, machine, cache)
         if built is not None and built.sha256 == submission.sha256:
             builds = built.builds
         else:
-            cache = Cache()
-            builds = _build(request, wanted, submission, machine, cache)
+            builds = _build(language, wanted, submission)
             if cache.warning:
                 run.note(cache.warning)
         material = Material(
@@ -212,6 +214,7 @@ def _grade(run: _Run, progress: Callable[[str], None], built: Built | None) -> N
             seed=request.seed,
             memory=request.memory,
             submission=submission,
+            language=language,
             builds=builds,
             machine=machine,
             bench=run.bench,
@@ -228,37 +231,21 @@ def _sources(wanted: Iterable[tuple[ProblemPoints, Problem]], submission: Submis
     return sorted(submission.files.keys() & {file for _, problem in wanted for file in problem.sources})
 
 
-def _build(
-    request: Request,
-    wanted: Iterable[tuple[ProblemPoints, Problem]],
-    submission: Submission,
-    machine: Machine,
-    cache: Cache,
-) -> Mapping[str, FileBuild]:
-    """Build every file, and without what does not compile where one does not."""
+def _language(request: Request, machine: Machine, cache: Cache) -> Language:
+    """The language of the submission, with the tools and limits that it is built by."""
     limits = request.assignment.rules.limits
-    contents = {name: submission.contents(name) for name in _sources(wanted, submission)}
-    given = (
-        machine.toolchain,
-        machine.sandbox,
-        compile_limits(limits.compile_seconds, int(limits.compile_memory_gib * 2**30)),
-        cache,
-        machine.device.architecture,
-    )
-    built = {}
-    for name, whole in build_all(contents, *given).items():
-        entry_points = [
-            problem.entry_point
-            for _, problem in wanted
-            if isinstance(problem, KernelProblem) and problem.file == name
-        ]
+    compiling = compile_limits(limits.compile_seconds, int(limits.compile_memory_gib * 2**30))
+    return Cuda(machine.toolchain, machine.sandbox, compiling, cache, machine.device.architecture)
 
-        def compiled(changed: Mapping[str, bytes], name: str = name) -> Build:
-            return build(name, changed, *given)
 
-        rest = None if whole.ok else build_partly(whole, contents[name], entry_points, compiled)
-        built[name] = FileBuild(whole, rest)
-    return built
+def _build(
+    language: Language, wanted: Iterable[tuple[ProblemPoints, Problem]], submission: Submission
+) -> Mapping[str, FileBuild]:
+    """Build every file that a problem is graded from."""
+    names = _sources(wanted, submission)
+    kernels = [problem for _, problem in wanted if isinstance(problem, KernelProblem)]
+    entry_points = {name: [one.entry_point for one in kernels if one.file == name] for name in names}
+    return language.build({name: submission.contents(name) for name in names}, entry_points)
 
 
 def _judge_all(run: _Run, wanted: list[tuple[ProblemPoints, Problem]], material: Material) -> None:

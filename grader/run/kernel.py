@@ -9,10 +9,9 @@ from grader.devices import condition
 from grader.devices.device import Memory
 from grader.judge.correctness.cases import beside
 from grader.judge.timing.measure import Measured, Timing, measure
-from grader.languages.cuda.exports import find as find_entry_point
-from grader.languages.cuda.launchers import LauncherError, launcher
+from grader.languages.language import LauncherError
 from grader.problems.problem import KernelProblem
-from grader.run.preparation import NotJudgedError, built, check_files
+from grader.run.preparation import NotJudgedError, check_files, inspected
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -88,14 +87,14 @@ def prepare(material: Material, entry: ProblemPoints, problem: KernelProblem) ->
     if file_build.partial is not None and not file_build.partial.lacks(problem.entry_point):
         build = file_build.partial.build
         notes.append(file_build.partial.note)
-    library, result = built(material, file, build)
-    found = find_entry_point(library, problem.entry_point, file, _in_file(material, file))
+    wanted, others = (problem.entry_point,), _in_file(material, file)
+    library, (found,), result = inspected(material, file, build, wanted, others)
     if not found.symbol:
         raise NotJudgedError(found.note, result)
     notes += [found.note] if found.note else []
     forced = None if material.memory == "auto" else Memory(material.memory)
     try:
-        called = launcher(problem, material.submission.contents(file), forced)
+        called = material.language.launcher(problem, material.submission.contents(file), forced)
     except LauncherError as error:
         raise NotJudgedError(str(error), result) from error
     host = called.memory is Memory.HOST

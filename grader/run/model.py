@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING
 
 from grader.devices.device import Memory, ModelProgram
 from grader.judge.timing.training import Training, measure_training
-from grader.languages.cuda.exports import find as find_entry_point
-from grader.languages.cuda.launchers import launcher_copies
-from grader.run.preparation import NotJudgedError, built, check_files
+from grader.run.preparation import NotJudgedError, check_files, inspected
 from grader.run.scoring import worst
 
 if TYPE_CHECKING:
@@ -86,8 +84,8 @@ def prepare(material: Material, entry: ProblemPoints, problem: ModelProblem) -> 
     check_files(material, problem)
     libraries: dict[Path, tuple[str, ...]] = {}
     for file, launchers in problem.launchers.items():
-        library, result = built(material, file, material.builds[file].whole)
-        found = [find_entry_point(library, name, file, launchers) for name in launchers]
+        build = material.builds[file].whole
+        library, found, result = inspected(material, file, build, launchers, launchers)
         if unfit := [one.note for one in found if one.note]:
             raise NotJudgedError(unfit[0], result)
         libraries[library] = tuple(one.symbol for one in found)
@@ -110,7 +108,7 @@ def _memory(material: Material, problem: ModelProblem) -> Memory:
     if material.memory != "auto":
         return Memory(material.memory)
     host = any(
-        launcher_copies(material.submission.contents(file), name)
+        material.language.copies(name, material.submission.contents(file))
         for file, names in problem.launchers.items()
         for name in names
     )

@@ -5,18 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from grader.languages.cuda.headers import missing as missing_header
-from grader.languages.cuda.imports import violations
 from grader.records.record import BuildResult, KernelResources
 from grader.records.verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
     from pathlib import Path
 
     from grader.assignments.assignment import Assignment
-    from grader.languages.cuda.compile import Build
-    from grader.languages.cuda.partial import FileBuild
+    from grader.languages.language import Build, EntryPoint, FileBuild, Language
     from grader.problems.problem import Problem
     from grader.run.bench import Bench, Machine
     from grader.submissions.submission import Submission
@@ -31,6 +28,7 @@ class Material:
         seed: of the inputs.
         memory: the option of ``grade``.
         submission: its files.
+        language: that they are written in.
         builds: of those files.
         machine: what judges.
         bench: what other gradings know.
@@ -41,6 +39,7 @@ class Material:
     seed: int
     memory: str
     submission: Submission
+    language: Language
     builds: Mapping[str, FileBuild]
     machine: Machine
     bench: Bench
@@ -75,8 +74,20 @@ def check_files(material: Material, problem: Problem) -> None:
             raise NotJudgedError(submission.problems.get(file, f"{file} is missing."))
 
 
-def built(material: Material, file: str, build: Build) -> tuple[Path, BuildResult]:
-    """The library of ``build``, which is that of ``file`` or of a part of it, and how it was built.
+def inspected(
+    material: Material, file: str, build: Build, entry_points: Collection[str], others: Collection[str]
+) -> tuple[Path, tuple[EntryPoint, ...], BuildResult]:
+    """The library of ``build``, which is that of ``file`` or of a part of it, and what it has.
+
+    Args:
+        material: of the submission.
+        file: its name.
+        build: what became of it.
+        entry_points: what to look for in the library.
+        others: further entry points that the file has.
+
+    Returns:
+        The library, the entry points in their order, and how it was built.
 
     Raises:
         NotJudgedError: it did not compile, or uses what a submission may not use.
@@ -89,21 +100,12 @@ def built(material: Material, file: str, build: Build) -> tuple[Path, BuildResul
         log=build.log,
         resources=[KernelResources(**vars(kernel)) for kernel in build.resources],
     )
-    contents = material.submission.contents(file)
+    language, contents = material.language, material.submission.contents(file)
     if build.library is None:
-        raise NotJudgedError(_uncompiled(material.builds[file], contents), result)
-    if reasons := violations(build.library, contents, material.assignment.rules.allowed_imports):
-        raise NotJudgedError(f"{file} uses what a submission may not use", result, Verdict.UNTRUSTED, reasons)
-    return build.library, result
-
-
-def _uncompiled(build: FileBuild, contents: Mapping[str, bytes]) -> str:
-    file = build.whole.source
-    if build.partial is not None:
-        return f"{file} did not compile, for what this problem needs"
-    if missing := missing_header(build.whole.log, file, contents):
-        return f"{file} did not compile: {missing}"
-    return (
-        f"{file} did not compile, and without the functions that the errors are in, nothing of it can be "
-        "graded"
-    )
+        raise NotJudgedError(language.explain(material.builds[file], contents), result)
+    allowed = material.assignment.rules.allowed_imports
+    found = language.inspect(build.library, file, contents, entry_points, others, allowed)
+    if found.forbidden:
+        message = f"{file} uses what a submission may not use"
+        raise NotJudgedError(message, result, Verdict.UNTRUSTED, found.forbidden)
+    return build.library, found.entry_points, result

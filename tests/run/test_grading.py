@@ -19,12 +19,12 @@ from grader.devices.sim import SimSession
 from grader.judge.correctness.diagnosis import NOTHING_WRITTEN
 from grader.judge.timing.measure import Measured
 from grader.judge.timing.pytorch import Others
-from grader.languages.cuda.partial import FileBuild
+from grader.languages.language import FileBuild
 from grader.problems.problem import MEMORY_GROUP
 from grader.records.record import PerformanceResult
 from grader.records.verdict import Verdict
 from grader.reports.causes import places
-from grader.run import grading, judging
+from grader.run import grading, kernel
 from grader.run.bench import Bench, Machine
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from grader.judge.timing.measure import Timing
     from grader.records.record import ProblemResult, Record
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 REFERENCE = ROOT / "reference"
 FOUR = ("softmax_forward", "softmax_backward", "layernorm_forward", "layernorm_backward")
 
@@ -272,7 +272,7 @@ class Profiler(Bench):
         self.pytorch = Others(absent="PyTorch is not of interest here")
         self.done: list[str] = []
         self.why_not = why_not
-        monkeypatch.setattr(judging, "measure", self.measure)
+        monkeypatch.setattr(kernel, "measure", self.measure)
 
     def machine(self, device: str, sandbox: str, limits: Limits) -> Machine:
         return replace(super().machine(device, sandbox, limits), gpu=self)  # type: ignore[arg-type]

@@ -13,13 +13,14 @@ import shutil
 import tempfile
 import threading
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grader.languages.cuda.cache import key
 from grader.languages.cuda.slots import SlotError, slot
 from grader.languages.cuda.toolchain import INSTALL_WHEELS
+from grader.languages.language import Build, Resources
 from grader.records.errors import MachineError
 from grader.sandbox.sandbox import Ended, Job, Limits
 
@@ -106,30 +107,6 @@ _FAULTS = {
 
 class BuildError(MachineError):
     """The machine failed while compiling: never the student's fault."""
-
-
-@dataclass(frozen=True)
-class Resources:
-    """What one kernel takes on the GPU, by ptxas."""
-
-    kernel: str  # demangled, without its parameters
-    registers: int  # per thread
-    spill_bytes: int  # per thread, stored plus loaded
-    shared_bytes: int  # static, per block
-
-
-@dataclass(frozen=True)
-class Build:
-    """What became of one source file."""
-
-    source: str  # the file's name in the submission
-    ok: bool
-    library: Path | None  # None unless ok
-    seconds: float
-    cached: bool
-    command: str  # what a student can type to see the same
-    log: str  # the compiler's words, the student's own lines first
-    resources: tuple[Resources, ...]
 
 
 def compile_limits(seconds: float = 180, memory_bytes: int = 6 << 30) -> Limits:

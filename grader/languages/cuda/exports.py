@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
+from grader.languages.language import EntryPoint
 from grader.records.mangled import demangled
 
 if TYPE_CHECKING:
@@ -16,32 +16,24 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@dataclass(frozen=True)
-class Found:
-    """An entry point: the linker's name of it, "" if it is not there, and what its author should know."""
-
-    symbol: str
-    note: str = ""
-
-
-def find(library: Path, entry_point: str, source: str, wanted: Collection[str] = ()) -> Found:
+def find(library: Path, entry_point: str, source: str, wanted: Collection[str] = ()) -> EntryPoint:
     """``entry_point`` of ``source``, also where ``extern "C"`` was forgotten; or why it cannot be called.
 
     Functions that are ``wanted`` themselves are no misspelling of it.
     """
     names = functions(library)
     if entry_point in names:
-        return Found(entry_point)
+        return EntryPoint(entry_point)
     mangled = [name for name in names if demangled(name).rpartition("::")[2] == entry_point]
     if len(mangled) == 1:
-        return Found(mangled[0], f'{entry_point} was found although extern "C" is missing before it')
+        return EntryPoint(mangled[0], f'{entry_point} was found although extern "C" is missing before it')
     if mangled:
-        return Found(
+        return EntryPoint(
             "", f'{source} defines {entry_point} {len(mangled)} times. Put extern "C" before one of them.'
         )
     near = difflib.get_close_matches(entry_point, [name for name in names if name not in wanted], n=1)
     hint = f" Found {near[0]}: rename it to {entry_point}." if near else ""
-    return Found("", f'{source} has no function extern "C" {entry_point}.{hint}')
+    return EntryPoint("", f'{source} has no function extern "C" {entry_point}.{hint}')
 
 
 def functions(library: Path) -> tuple[str, ...]:

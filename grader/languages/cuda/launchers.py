@@ -9,13 +9,14 @@ Layer: imports the build's view of a source, devices' words and the problem's sh
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from itertools import combinations
 from typing import TYPE_CHECKING
 
 from grader.devices.device import Memory
 from grader.languages.cuda.source import functions
+from grader.languages.language import Launcher, LauncherError
 from grader.problems.problem import ArrayParameter, ScalarParameter, StreamParameter
 
 if TYPE_CHECKING:
@@ -36,25 +37,6 @@ _CTYPES = {
 }
 _WHOLE = {"int", "long", "bool"}
 _STREAMS = {"cudaStream_t", "CUstream"}
-
-
-class LauncherError(Exception):
-    """The launcher cannot be called; the message says what it takes and what it should."""
-
-
-@dataclass(frozen=True)
-class Launcher:
-    """An entry point as it is to be called.
-
-    Attributes:
-        problem: with the arguments that the launcher takes, in its order.
-        memory: which pointers it takes.
-        notes: what differs from the assignment's text.
-    """
-
-    problem: KernelProblem
-    memory: Memory
-    notes: tuple[str, ...]
 
 
 def launcher(problem: KernelProblem, contents: Mapping[str, bytes], forced: Memory | None) -> Launcher:

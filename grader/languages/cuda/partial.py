@@ -9,57 +9,23 @@ leaves nothing to build.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from grader.languages.cuda.compile import short_name
 from grader.languages.cuda.source import functions, without
+from grader.languages.language import LeftOut, Partial
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
 
-    from grader.languages.cuda.compile import Build
     from grader.languages.cuda.source import Function
+    from grader.languages.language import Build
 
 _ROUNDS = 4  # of compiling: errors of one kind hide those of the next
 _ERROR = re.compile(r"(?:\./)?(?P<file>[^\s:()][^:()]*)[(:](?P<line>\d+)(?:\)|:\d+)?: *(?:[a-z ]*)error\b")
 _INSTANTIATED = re.compile(r"instantiation of .* at line (?P<line>\d+)(?: of (?:\./)?(?P<file>\S+))?$")
 _ENTRY = re.compile(r"ptxas (?:error|fatal) .*'(?P<name>[^']*)'")
 _CALLER = re.compile(r"in function [`'](?P<name>[^']*)'")
-
-
-@dataclass(frozen=True)
-class Partial:
-    """A build of a part of a file.
-
-    Attributes:
-        build: of what was left.
-        left_out: the functions that are gone.
-    """
-
-    build: Build
-    left_out: tuple[Function, ...]
-
-    def lacks(self, name: str) -> bool:
-        """Whether the function ``name`` is among those that are gone."""
-        return any(function.name == name for function in self.left_out)
-
-    @property
-    def note(self) -> str:
-        """What was done, for the author."""
-        gone = ", ".join(f"{one.name} (lines {one.first} to {one.last})" for one in self.left_out)
-        return (
-            f"{self.build.source} does not compile as a whole; graded without what does not and what calls "
-            f"it, none of which this problem uses: {gone}"
-        )
-
-
-@dataclass(frozen=True)
-class FileBuild:
-    """What became of a file as a whole and, where that is nothing, of what is left of it."""
-
-    whole: Build
-    partial: Partial | None = None
 
 
 def build_partly(
@@ -93,7 +59,8 @@ def build_partly(
         rest = without(text, gone).encode(errors="surrogateescape")
         build = compiled({**contents, failed.source: rest})
         if build.ok:
-            return Partial(build, tuple(one for one in known if one in gone))
+            left_out = (LeftOut(one.name, one.first, one.last) for one in known if one in gone)
+            return Partial(build, tuple(left_out))
     return None
 
 

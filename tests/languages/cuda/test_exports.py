@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from grader.languages.cuda.exports import Found, find
+from grader.languages.cuda.exports import find
+from grader.languages.language import EntryPoint
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,7 +35,7 @@ def test_the_reason_why_an_entry_point_is_not_there(code: str, said: str, tmp_pa
 
 
 def test_an_entry_point_is_found_with_and_without_extern_c(tmp_path: Path) -> None:
-    assert find(_built('extern "C" void launch(int) {}', tmp_path), "launch", "k.cu") == Found("launch")
+    assert find(_built('extern "C" void launch(int) {}', tmp_path), "launch", "k.cu") == EntryPoint("launch")
     found = find(_built("void launch(int) {}", tmp_path), "launch", "k.cu")
     assert found.symbol == "_Z6launchi"
     assert 'extern "C" is missing' in found.note

@@ -8,7 +8,8 @@ import pytest
 from first_assignment import KERNELS
 
 from grader.devices.device import Memory
-from grader.languages.cuda.launchers import LauncherError, launcher
+from grader.languages.cuda.launchers import launcher
+from grader.languages.language import LauncherError
 
 if TYPE_CHECKING:
     from grader.languages.cuda.launchers import Launcher

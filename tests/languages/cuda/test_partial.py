@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from grader.languages.cuda.cache import Cache
-from grader.languages.cuda.compile import Build, build, compile_limits
+from grader.languages.cuda.compile import build, compile_limits
 from grader.languages.cuda.exports import functions
 from grader.languages.cuda.partial import build_partly
 from grader.languages.cuda.toolchain import find
+from grader.languages.language import Build
 from grader.sandbox.backends import select
 
 CODE = """\

@@ -9,7 +9,7 @@ from first_assignment import VARIANTS
 
 from grader.languages.cuda.source import Function, Parameter, functions, without
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 CODE = """\
 #include <cstdio> // } a brace that is none

@@ -1,0 +1,97 @@
+"""CUDA C++ as a language of submissions; see ``Language``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from grader.languages.cuda import launchers
+from grader.languages.cuda.compile import build, build_all
+from grader.languages.cuda.exports import find
+from grader.languages.cuda.headers import missing
+from grader.languages.cuda.imports import violations
+from grader.languages.cuda.partial import build_partly
+from grader.languages.language import FileBuild, Inspection
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+    from pathlib import Path
+
+    from grader.devices.device import Memory
+    from grader.languages.cuda.cache import Cache
+    from grader.languages.cuda.toolchain import Toolchain
+    from grader.languages.language import Build, Launcher
+    from grader.problems.problem import KernelProblem
+    from grader.sandbox.sandbox import Limits, Sandbox
+
+
+@dataclass(frozen=True)
+class Cuda:
+    """nvcc in a sandbox.
+
+    Attributes:
+        toolchain: the compilers.
+        sandbox: what confines them.
+        limits: what compiling one file may use.
+        cache: where builds are kept.
+        architecture: the GPU to make machine code for, such as ``sm_90``.
+    """
+
+    toolchain: Toolchain
+    sandbox: Sandbox
+    limits: Limits
+    cache: Cache
+    architecture: str
+    name: str = "cuda"
+
+    def build(
+        self, sources: Mapping[str, Mapping[str, bytes]], entry_points: Mapping[str, Collection[str]]
+    ) -> Mapping[str, FileBuild]:
+        """Build files side by side; see ``Language``."""
+        tools = self.toolchain, self.sandbox, self.limits, self.cache, self.architecture
+        found = {}
+        for name, whole in build_all(sources, *tools).items():
+
+            def compiled(changed: Mapping[str, bytes], name: str = name) -> Build:
+                return build(name, changed, *tools)
+
+            rest = None if whole.ok else build_partly(whole, sources[name], entry_points[name], compiled)
+            found[name] = FileBuild(whole, rest)
+        return found
+
+    def inspect(
+        self,
+        library: Path,
+        source: str,
+        contents: Mapping[str, bytes],
+        entry_points: Collection[str],
+        others: Collection[str],
+        allowed: Collection[str],
+    ) -> Inspection:
+        """What a library holds; see ``Language``."""
+        forbidden = violations(library, contents, allowed)
+        if forbidden:
+            return Inspection(forbidden, ())
+        return Inspection((), tuple(find(library, name, source, others) for name in entry_points))
+
+    def explain(self, build: FileBuild, contents: Mapping[str, bytes]) -> str:
+        """Why nothing of a file can be graded; see ``Language``."""
+        file = build.whole.source
+        if build.partial is not None:
+            return f"{file} did not compile, for what this problem needs"
+        if reason := missing(build.whole.log, file, contents):
+            return f"{file} did not compile: {reason}"
+        return (
+            f"{file} did not compile, and without the functions that the errors are in, nothing of it can be "
+            "graded"
+        )
+
+    def launcher(
+        self, problem: KernelProblem, contents: Mapping[str, bytes], forced: Memory | None
+    ) -> Launcher:
+        """How a launcher is to be called; see ``Language``."""
+        return launchers.launcher(problem, contents, forced)
+
+    def copies(self, entry_point: str, contents: Mapping[str, bytes]) -> bool:
+        """Whether a launcher copies from the host; see ``Language``."""
+        return launchers.launcher_copies(contents, entry_point)

@@ -1,0 +1,181 @@
+"""What a language of submissions offers: build the files, inspect what came of them, explain what failed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path  # noqa: TC003 - pydantic reads the annotations of builds
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from grader.devices.device import Memory
+    from grader.problems.problem import KernelProblem
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What one kernel takes on the GPU."""
+
+    kernel: str  # demangled, without its parameters
+    registers: int  # per thread
+    spill_bytes: int  # per thread, stored plus loaded
+    shared_bytes: int  # static, per block
+
+
+@dataclass(frozen=True)
+class Build:
+    """What became of one source file."""
+
+    source: str  # the file's name in the submission
+    ok: bool
+    library: Path | None  # None unless ok
+    seconds: float
+    cached: bool
+    command: str  # what a student can type to see the same
+    log: str  # the compiler's words, the student's own lines first
+    resources: tuple[Resources, ...]
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A function that a partial build does without, and the lines that it stands in."""
+
+    name: str
+    first: int
+    last: int
+
+
+@dataclass(frozen=True)
+class Partial:
+    """A build of a part of a file.
+
+    Attributes:
+        build: of what was left.
+        left_out: the functions that are gone.
+    """
+
+    build: Build
+    left_out: tuple[LeftOut, ...]
+
+    def lacks(self, name: str) -> bool:
+        """Whether the function ``name`` is among those that are gone."""
+        return any(function.name == name for function in self.left_out)
+
+    @property
+    def note(self) -> str:
+        """What was done, for the author."""
+        gone = ", ".join(f"{one.name} (lines {one.first} to {one.last})" for one in self.left_out)
+        return (
+            f"{self.build.source} does not compile as a whole; graded without what does not and what calls "
+            f"it, none of which this problem uses: {gone}"
+        )
+
+
+@dataclass(frozen=True)
+class FileBuild:
+    """What became of a file as a whole and, where that is nothing, of what is left of it."""
+
+    whole: Build
+    partial: Partial | None = None
+
+
+@dataclass(frozen=True)
+class EntryPoint:
+    """An entry point of a library: its symbol, "" if it is not there, and a note to its author."""
+
+    symbol: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What a built library holds.
+
+    Attributes:
+        forbidden: why it breaks the policy of what a submission may use, a sentence per reason.
+        entry_points: those that were looked for, in their order.
+    """
+
+    forbidden: tuple[str, ...]
+    entry_points: tuple[EntryPoint, ...]
+
+
+class LauncherError(Exception):
+    """The launcher cannot be called; the message says what it takes and what it should."""
+
+
+@dataclass(frozen=True)
+class Launcher:
+    """An entry point as it is to be called.
+
+    Attributes:
+        problem: with the arguments that the launcher takes, in its order.
+        memory: which pointers it takes.
+        notes: what differs from the assignment's text.
+    """
+
+    problem: KernelProblem
+    memory: Memory
+    notes: tuple[str, ...]
+
+
+class Language(Protocol):
+    """A language that kernels are written in, with the tools of this machine for it."""
+
+    @property
+    def name(self) -> str:
+        """Its short name, such as ``cuda``."""
+
+    def build(
+        self, sources: Mapping[str, Mapping[str, bytes]], entry_points: Mapping[str, Collection[str]]
+    ) -> Mapping[str, FileBuild]:
+        """Build files side by side, and without what does not compile where one does not.
+
+        Args:
+            sources: each file by its name, with what it may include by path from there.
+            entry_points: by file, those that a part of it has to keep one of.
+
+        Raises:
+            BuildError: the machine failed.
+        """
+
+    def inspect(
+        self,
+        library: Path,
+        source: str,
+        contents: Mapping[str, bytes],
+        entry_points: Collection[str],
+        others: Collection[str],
+        allowed: Collection[str],
+    ) -> Inspection:
+        """What the library built of ``source`` holds.
+
+        Args:
+            library: the built object.
+            source: the file's name.
+            contents: the file and what it includes.
+            entry_points: what to look for.
+            others: further entry points that the file has; they are no misspelling of one of those.
+            allowed: regular expressions of what it may use beyond the policy.
+        """
+
+    def explain(self, build: FileBuild, contents: Mapping[str, bytes]) -> str:
+        """Why nothing of a file that did not compile can be graded."""
+
+    def launcher(
+        self, problem: KernelProblem, contents: Mapping[str, bytes], forced: Memory | None
+    ) -> Launcher:
+        """How the launcher of ``problem`` in ``contents`` is to be called.
+
+        Args:
+            problem: what the assignment asks for.
+            contents: the problem's file and what it includes.
+            forced: which pointers to pass; None to see whether the launcher copies from the host.
+
+        Raises:
+            LauncherError: its parameters fit no reading of the problem's.
+        """
+
+    def copies(self, entry_point: str, contents: Mapping[str, bytes]) -> bool:
+        """Whether a launcher copies from the host by itself, so that it takes host pointers."""
