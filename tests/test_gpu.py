@@ -31,7 +31,9 @@ LAUNCH_LAYERNORM {
 
 @pytest.mark.parametrize("problem", FOUR)
 def test_the_reference_is_right_and_reaches_its_target(problem: str) -> None:
-    request = grading.Request(REFERENCE, load("llm_systems_3"), (problem,), "gpu", "auto", "auto", seed=1)
+    request = grading.GradingRequest(
+        REFERENCE, load("llm_systems_3"), (problem,), "gpu", "auto", "auto", seed=1
+    )
     result = grading.grade(request).problems[0]
     assert result.correctness.verdict is Verdict.PASS
     assert result.performance.verdict is Verdict.PASS, result.performance.message
@@ -41,7 +43,7 @@ def test_the_reference_is_right_and_reaches_its_target(problem: str) -> None:
 def test_a_right_kernel_of_one_thread_fails_without_hours_of_timing(tmp_path: Path) -> None:
     shutil.copy(HONEST, tmp_path)
     (tmp_path / "layernorm_kernel.cu").write_text(ONE_THREAD)
-    request = grading.Request(
+    request = grading.GradingRequest(
         tmp_path, load("llm_systems_3"), ("layernorm_forward",), "gpu", "auto", "auto", seed=1
     )
     (result,) = grading.grade(request).problems

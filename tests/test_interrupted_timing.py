@@ -24,7 +24,7 @@ from grader.run.bench import Bench
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from grader.assignments.rules import Limits
+    from grader.assignments.rules import WorkLimits
     from grader.run.bench import Machine
 
 REFERENCE = Path(__file__).parents[1] / "reference"
@@ -73,7 +73,7 @@ class Bench(Bench):
         self.clock = clock
         self.pytorch = Others(absent="PyTorch is not of interest here")
 
-    def machine(self, device: str, sandbox: str, limits: Limits) -> Machine:
+    def machine(self, device: str, sandbox: str, limits: WorkLimits) -> Machine:
         return replace(super().machine(device, sandbox, limits), gpu=self.clock)  # type: ignore[arg-type]
 
 
@@ -95,7 +95,7 @@ def test_ctrl_c_while_timing_closes_the_session_and_leaves_a_valid_record() -> N
         os.kill(os.getpid(), signal.SIGINT)
 
     threading.Thread(target=interrupt, daemon=True).start()
-    request = grading.Request(
+    request = grading.GradingRequest(
         REFERENCE, load("llm_systems_3"), ("softmax_backward",), "sim", "auto", "auto", seed=1
     )
     record = grading.grade(request, bench=Bench(clock))

@@ -31,7 +31,7 @@ class _Table(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
-class Limits(_Table):
+class WorkLimits(_Table):
     """What compiling and running one submission may use."""
 
     compile_seconds: Positive = Field(default=180.0, description="processor time to compile one file")
@@ -158,7 +158,7 @@ class Rules(_Table):
         description="regular expressions of functions and libraries that a built library may use beyond the "
         "import policy; those of C++ by their mangled names, which nm -D shows",
     )
-    limits: Limits = Field(default=Limits(), description="limits of compiling and running")
+    limits: WorkLimits = Field(default=WorkLimits(), description="limits of compiling and running")
     problems: tuple[ProblemPoints, ...] = Field(min_length=1, strict=False, description="in order of reports")
     waivers: tuple[Waiver, ...] = Field(
         default=(),

@@ -17,8 +17,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from grader.batch.crew import WORKER, Crew, EndedError, NobodyLeftError, Place, Worker
-from grader.batch.records import Device, Records, Wish, class_seed, fault, finished
+from grader.batch.crew import WORKER, Crew, EndedError, NobodyLeftError, Station, Worker
+from grader.batch.records import DeviceKind, Records, Wish, class_seed, fault, finished
 from grader.processes import leftovers
 from grader.records.errors import MachineError
 from grader.records.exit_codes import ExitCode
@@ -58,7 +58,7 @@ class Shard:
 
 
 @dataclass(frozen=True)
-class Request:
+class BatchRequest:
     """What to grade and how, as the command line says it.
 
     Attributes:
@@ -89,7 +89,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Step:
+class BatchProgress:
     """What a person sees while it goes on: a line, and how far the batch is.
 
     Attributes:
@@ -104,7 +104,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class BatchResult:
     """How a batch ended.
 
     Attributes:
@@ -139,19 +139,19 @@ class Outcome:
 class _Run:
     """A batch that goes on."""
 
-    request: Request
+    request: BatchRequest
     records: Records
     seed: int
     todo: tuple[Entry, ...]
     before: Mapping[str, str]  # scores of what is graded again
     kept: int
-    progress: Callable[[Step], None]
+    progress: Callable[[BatchProgress], None]
     done: int = 0
     broke: set[str] = field(default_factory=set)  # submissions after which a GPU works no more
     stopped: str = ""
 
     def say(self, line: str) -> None:
-        self.progress(Step(line, self.done, len(self.todo)))
+        self.progress(BatchProgress(line, self.done, len(self.todo)))
 
     def keep(self, entry: Entry, record: Record) -> None:
         """Write a record and say so."""
@@ -164,7 +164,7 @@ class _Run:
         self.say(f"{number} {entry.name}  {_summary(record)}{was}  {record.seconds:.1f} s")
 
 
-def run(request: Request, progress: Callable[[Step], None] = lambda _step: None) -> Outcome:
+def run(request: BatchRequest, progress: Callable[[BatchProgress], None] = lambda _step: None) -> BatchResult:
     """Grade what is not graded yet; ``progress`` is told of each submission that is finished.
 
     Raises:
@@ -203,15 +203,15 @@ def outcome(
     *,
     interrupted: bool = False,
     stopped: str = "",
-) -> Outcome:
+) -> BatchResult:
     """What became of submissions that have these results, and were ``found`` with what is none."""
     faults = {name: fault(record) for name, record in results.items() if record and not finished(record)}
     missing = sum(record is None for record in results.values())
     graded = len(results) - len(faults) - missing
-    return Outcome(graded, kept, faults, missing, interrupted, found.ignored, stopped, found.skipped)
+    return BatchResult(graded, kept, faults, missing, interrupted, found.ignored, stopped, found.skipped)
 
 
-def closing_lines(outcome: Outcome) -> list[str]:
+def closing_lines(outcome: BatchResult) -> list[str]:
     """What a person reads at the end; the last line is for scripts too."""
     lines = [f"{name}: machine fault: {plain(message)}" for name, message in outcome.faults.items()]
     if outcome.stopped:
@@ -270,7 +270,7 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:SHOWN_NAMES]) + more
 
 
-def _check_folders(request: Request) -> None:
+def _check_folders(request: BatchRequest) -> None:
     folder, out = request.folder.resolve(), request.out.resolve()
     if not folder.is_dir():
         what = "no folder: unpack it first" if folder.exists() else "not there"
@@ -283,21 +283,21 @@ def _check_folders(request: Request) -> None:
 
 
 @contextmanager
-def _crews(request: Request) -> Iterator[tuple[Crew | None, Crew, Device, tuple[str, ...]]]:
+def _crews(request: BatchRequest) -> Iterator[tuple[Crew | None, Crew, DeviceKind, tuple[str, ...]]]:
     """Who builds ahead, None for nobody; who grades; on what; and the files that problems are in."""
     processors = len(os.sched_getaffinity(0))
     with tempfile.TemporaryDirectory(prefix=leftovers.prefix()) as turns:
-        graders = Crew([Place()] * (request.jobs or processors), request.command)
+        graders = Crew([Station()] * (request.jobs or processors), request.command)
         builders: Crew | None = None
         try:
             seen = _look(request, graders)
             if seen["kind"] == "gpu":
-                gpus = [Place(gpu, Path(turns, gpu)) for gpu in _gpus(request.gpus)]
+                gpus = [Station(gpu, Path(turns, gpu)) for gpu in _gpus(request.gpus)]
                 graders.stop()
                 graders = Crew(gpus * WORKERS_PER_GPU, request.command)
                 spare = max(1, processors - PROCESSORS_PER_GPU * len(gpus))
                 builders = Crew([gpus[0]] * (request.jobs or spare), request.command)
-            device = Device(seen["kind"], seen["name"], seen["compiler"])
+            device = DeviceKind(seen["kind"], seen["name"], seen["compiler"])
             yield builders, graders, device, tuple(seen["files"])
         finally:
             graders.stop()
@@ -305,7 +305,7 @@ def _crews(request: Request) -> Iterator[tuple[Crew | None, Crew, Device, tuple[
                 builders.stop()
 
 
-def _look(request: Request, crew: Crew) -> dict[str, Any]:
+def _look(request: BatchRequest, crew: Crew) -> dict[str, Any]:
     try:
         with crew.worker() as worker:
             seen = worker.ask(_asked("look", request, 0))
@@ -328,7 +328,7 @@ def _gpus(count: int) -> list[str]:
     return named[:count] or [str(number) for number in range(count)]
 
 
-def _asked(operation: str, request: Request, seed: int, **more: object) -> dict[str, Any]:
+def _asked(operation: str, request: BatchRequest, seed: int, **more: object) -> dict[str, Any]:
     return {
         "operation": operation,
         "assignment": str(request.assignment.folder),
@@ -424,7 +424,7 @@ def _grade(running: _Run, entry: Entry, builders: Crew | None, graders: Crew) ->
             with graders.worker() as worker:
                 asked = _asked("grade", request, running.seed, path=path, built=built)
                 record = _answered(running, worker, asked, entry, begun)
-                if worker.place.gpu and _may_have_broken_it(record):
+                if worker.station.gpu and _may_have_broken_it(record):
                     return _checked(running, graders, worker, record, entry, begun)
                 return record
     except OSError as error:
@@ -458,7 +458,7 @@ def _checked(
     running: _Run, graders: Crew, worker: Worker, record: Record, entry: Entry, begun: datetime
 ) -> Record:
     """The record if the worker's GPU still works, which is said; else a fault, and nobody uses that GPU."""
-    gpu = worker.place.gpu
+    gpu = worker.station.gpu
     try:
         seen = worker.ask(_asked("look", running.request, running.seed))
     except EndedError as error:

@@ -45,8 +45,8 @@ class EndedError(Exception):
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where a worker works.
+class Station:
+    """What a worker uses of the machine.
 
     Attributes:
         gpu: the GPU that it uses, as ``CUDA_VISIBLE_DEVICES`` names it; empty for none.
@@ -59,9 +59,9 @@ class Place:
 
 @dataclass(eq=False)
 class Worker:
-    """A process at a place; it starts with the first question, and anew after its end."""
+    """A process at a station; it starts with the first question, and anew after its end."""
 
-    place: Place
+    station: Station
     command: Sequence[str] = WORKER
     _process: subprocess.Popen[bytes] | None = None
     _lifeline: int = -1
@@ -142,7 +142,11 @@ class Worker:
         try:
             with self._said.open("ab") as stderr:
                 self._process = subprocess.Popen(
-                    [*self.command, str(lifeline), *(("--turn", self.place.turn) if self.place.turn else ())],
+                    [
+                        *self.command,
+                        str(lifeline),
+                        *(("--turn", self.station.turn) if self.station.turn else ()),
+                    ],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=stderr,
@@ -159,7 +163,7 @@ class Worker:
         return self._process
 
     def _device(self) -> dict[str, str]:
-        return {"CUDA_VISIBLE_DEVICES": self.place.gpu} if self.place.gpu else {}
+        return {"CUDA_VISIBLE_DEVICES": self.station.gpu} if self.station.gpu else {}
 
     def _watch_memory(self, process: subprocess.Popen[bytes]) -> None:
         self._answers += 1
@@ -173,8 +177,8 @@ class Worker:
 class Crew:
     """Workers that threads borrow, one thread each at a time."""
 
-    def __init__(self, places: Sequence[Place], command: Sequence[str] = WORKER) -> None:
-        self._workers = [Worker(place, command) for place in places]
+    def __init__(self, stations: Sequence[Station], command: Sequence[str] = WORKER) -> None:
+        self._workers = [Worker(station, command) for station in stations]
         self._free = deque(self._workers)
         self._dismissed: set[str] = set()
         self._change = threading.Condition()
@@ -202,7 +206,7 @@ class Crew:
             yield worker
         finally:
             with self._change:
-                if worker.place.gpu not in self._dismissed:
+                if worker.station.gpu not in self._dismissed:
                     self._free.appendleft(worker)  # a warm one first
                 self._change.notify()
 
@@ -210,11 +214,11 @@ class Crew:
         """Lend no worker of that GPU any more."""
         with self._change:
             self._dismissed.add(gpu)
-            self._free = deque(worker for worker in self._free if worker.place.gpu != gpu)
+            self._free = deque(worker for worker in self._free if worker.station.gpu != gpu)
             self._change.notify_all()
 
     def _nobody_left(self) -> bool:
-        return all(worker.place.gpu in self._dismissed for worker in self._workers)
+        return all(worker.station.gpu in self._dismissed for worker in self._workers)
 
     def stop(self) -> None:
         """End all workers, in the middle of what they do, and lend none any more."""

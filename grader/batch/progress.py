@@ -12,7 +12,7 @@ from rich.text import Text
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from grader.batch.batch import Step
+    from grader.batch.batch import BatchProgress
 
 RECENT_SECONDS = 600.0  # that the rate is taken from
 
@@ -23,7 +23,7 @@ class _Rate(ProgressColumn):
 
 
 @contextmanager
-def shown(stream: TextIO) -> Iterator[Callable[[Step], None]]:
+def shown(stream: TextIO) -> Iterator[Callable[[BatchProgress], None]]:
     """What shows a step on ``stream``, nothing where that is no terminal."""
     if not stream.isatty():
         yield lambda _step: None
@@ -32,7 +32,7 @@ def shown(stream: TextIO) -> Iterator[Callable[[Step], None]]:
     with Progress(*columns, console=Console(file=stream), speed_estimate_period=RECENT_SECONDS) as progress:
         task = progress.add_task("", total=None)
 
-        def show(step: Step) -> None:
+        def show(step: BatchProgress) -> None:
             if step.line:
                 progress.console.print(step.line, markup=False, highlight=False, soft_wrap=True)
             progress.update(task, completed=step.done, total=step.todo)

@@ -44,7 +44,7 @@ class StorageError(Exception):
 
 
 @dataclass(frozen=True)
-class Device:
+class DeviceKind:
     """The kind of device that a batch grades on, so that its records compare with each other."""
 
     kind: str
@@ -62,7 +62,7 @@ class Wish:
     """
 
     assignment: Assignment
-    device: Device
+    device: DeviceKind
     sandbox: str = "auto"
     memory: str = "auto"
     seed: int | None = None
@@ -76,7 +76,7 @@ class Wish:
             and record.assignment == self.assignment.id
             and [problem.id for problem in record.problems]
             == [problem.id for problem in self.assignment.rules.problems]
-            and (device is None or Device(device.kind, device.name, device.compiler) == self.device)
+            and (device is None or DeviceKind(device.kind, device.name, device.compiler) == self.device)
             and (record.sandbox is None or self.sandbox in {"auto", record.sandbox.backend})
             and self.seed in {None, record.seed}
             and all(

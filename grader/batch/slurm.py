@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grader.batch.batch import Outcome, Request, Step, choose, find, outcome
+from grader.batch.batch import BatchProgress, BatchRequest, BatchResult, choose, find, outcome
 from grader.batch.records import Records, class_seed, finished, storing
 from grader.records.errors import MachineError
 from grader.records.record import write_text
@@ -57,7 +57,7 @@ class Cluster:
     options: Mapping[str, str] = field(default_factory=dict)
 
 
-def run(request: Request, cluster: Cluster, progress: Callable[[Step], None]) -> Outcome:
+def run(request: BatchRequest, cluster: Cluster, progress: Callable[[BatchProgress], None]) -> BatchResult:
     """Grade as ``batch.run`` does, on the nodes of a cluster; returns when the last task has ended.
 
     Raises:
@@ -126,7 +126,7 @@ def shard(command: Sequence[str], end: str) -> None:
         write_text(f"{code}\n", Path(end))
 
 
-def command(request: Request, cluster: Cluster, number: int) -> list[str]:
+def command(request: BatchRequest, cluster: Cluster, number: int) -> list[str]:
     """The command line of task ``number``, from 1."""
     device = "gpu" if request.device == "auto" else request.device
     options = {
@@ -147,7 +147,7 @@ def command(request: Request, cluster: Cluster, number: int) -> list[str]:
     return line + [word for name in request.only for word in ("--only", name)]
 
 
-def _submit(request: Request, cluster: Cluster, shards: Sequence[int], ends: Path) -> str:
+def _submit(request: BatchRequest, cluster: Cluster, shards: Sequence[int], ends: Path) -> str:
     """The id of the array."""
     import submitit  # noqa: PLC0415 - an extra
     from submitit.core.utils import FailedJobError  # noqa: PLC0415
@@ -208,11 +208,11 @@ def _refuse_two(running: Path) -> None:
         )
 
 
-def _step(line: str, request: Request, chosen: Sequence[Entry], begun: datetime) -> Step:
+def _step(line: str, request: BatchRequest, chosen: Sequence[Entry], begun: datetime) -> BatchProgress:
     """How far all tasks are: records that were written since."""
     paths = (request.out / entry.name / RECORD for entry in chosen)
     done = sum(_written(path) >= begun.timestamp() for path in paths)
-    return Step(line, done, len(chosen))
+    return BatchProgress(line, done, len(chosen))
 
 
 def _written(path: Path) -> float:

@@ -81,7 +81,7 @@ def answer(asked: dict[str, Any], bench: Bench) -> dict[str, Any]:
     if asked["operation"] == "look":
         return _look(asked, bench)
     assignment = load(asked["assignment"])
-    request = grading.Request(
+    request = grading.GradingRequest(
         path=Path(asked["path"]),
         assignment=assignment,
         problems=tuple(entry.id for entry in assignment.rules.problems),
@@ -108,7 +108,7 @@ def _look(asked: dict[str, Any], bench: Bench) -> dict[str, Any]:
     return {"files": files, "kind": info.kind, "name": info.name, "compiler": info.compiler}
 
 
-def _build(request: grading.Request, bench: Bench) -> dict[str, Any]:
+def _build(request: grading.GradingRequest, bench: Bench) -> dict[str, Any]:
     """What was ``built``; nothing where grading will meet the reason, and say it."""
     try:
         with bench.turn:
@@ -119,7 +119,7 @@ def _build(request: grading.Request, bench: Bench) -> dict[str, Any]:
     return {"built": None if built is None else _BUILT.dump_python(built, mode="json")}
 
 
-def _grade(request: grading.Request, bench: Bench, built: object) -> dict[str, Any]:
+def _grade(request: grading.GradingRequest, bench: Bench, built: object) -> dict[str, Any]:
     """The ``record``."""
     ahead = None if built is None else _BUILT.validate_python(built)
     record = grading.grade(request, bench=bench, built=ahead)

@@ -118,7 +118,7 @@ def batch(
         refuse(given_options() & _OF_SLURM, "without --slurm. Name that, too.")
     else:
         refuse(given_options() & _NOT_WITH_SLURM, "with --slurm. Leave one of them out.")
-    request = batches.Request(
+    request = batches.BatchRequest(
         folder=folder,
         out=out,
         assignment=checked_assignment(assignment),

@@ -78,7 +78,7 @@ def grade(
         )
     chosen = checked_assignment(assignment, problems, path)
     check_folders(json_path, html_path, junit_path, gradescope_path)
-    request = grading.Request(
+    request = grading.GradingRequest(
         path=path,
         assignment=chosen,
         problems=tuple(dict.fromkeys(problems)) or tuple(entry.id for entry in chosen.rules.problems),

@@ -86,7 +86,7 @@ def report(
     if appeal:
         _appeal(records)
         return code
-    asked = reports.Request(
+    asked = reports.ReportRequest(
         records,
         place=path,
         title=_title(assignment, next(iter(records.values())).assignment),

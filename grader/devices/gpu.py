@@ -53,7 +53,7 @@ print(json.dumps({"works": works, "name": name, "architecture": architecture, "l
 
 
 @dataclass(frozen=True)
-class Found:
+class GpuProbe:
     """Whether a GPU works here; ``reason`` says what is missing and, where known, how to mend it."""
 
     usable: bool
@@ -63,14 +63,14 @@ class Found:
     reason: str = ""
 
 
-def probe(runtime: Path | None) -> Found:  # noqa: PLR0911 - a reason each
+def probe(runtime: Path | None) -> GpuProbe:  # noqa: PLR0911 - a reason each
     """Run a kernel on the GPU in a process of its own, so that this one never holds a context."""
     if shutil.which("nvidia-smi") is None and not Path("/dev/nvidiactl").exists():
-        return Found(usable=False, reason="no NVIDIA driver on this machine")
+        return GpuProbe(usable=False, reason="no NVIDIA driver on this machine")
     if importlib.util.find_spec("cupy") is None:
-        return Found(usable=False, reason=f"CuPy is not installed ({INSTALL})")
+        return GpuProbe(usable=False, reason=f"CuPy is not installed ({INSTALL})")
     if runtime is None:
-        return Found(usable=False, reason="no libcudart.so.13 beside nvcc")
+        return GpuProbe(usable=False, reason="no libcudart.so.13 beside nvcc")
     try:
         done = subprocess.run(
             [sys.executable, "-I", "-c", _PROBE, *dict.fromkeys(str(path.parent) for path in packages())],
@@ -80,14 +80,14 @@ def probe(runtime: Path | None) -> Found:  # noqa: PLR0911 - a reason each
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return Found(usable=False, reason=f"a kernel did not end within {PROBE_SECONDS:g} s")
+        return GpuProbe(usable=False, reason=f"a kernel did not end within {PROBE_SECONDS:g} s")
     if done.returncode != 0:
         lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
-        return Found(usable=False, reason=f"a kernel does not run: {lines[-1]}")
+        return GpuProbe(usable=False, reason=f"a kernel does not run: {lines[-1]}")
     answer = json.loads(done.stdout)
     if not answer["works"]:
-        return Found(usable=False, reason="a kernel gave a wrong number")
-    return Found(
+        return GpuProbe(usable=False, reason="a kernel gave a wrong number")
+    return GpuProbe(
         usable=True, name=answer["name"], architecture=answer["architecture"], l2_bytes=answer["l2_bytes"]
     )
 
@@ -106,7 +106,7 @@ class Gpu:
     # As many as the sim has: what passes on some contents only must not pass here and fail there.
     schedules: tuple[Schedule, ...] = (Schedule.PROGRAM, Schedule.AGAIN, Schedule.AGAIN)
 
-    def __init__(self, sandbox: Sandbox, runtime: Path, found: Found, limits: Limits = LIMITS) -> None:
+    def __init__(self, sandbox: Sandbox, runtime: Path, found: GpuProbe, limits: Limits = LIMITS) -> None:
         self.name = found.name
         self.architecture = found.architecture
         self.l2_bytes = found.l2_bytes

@@ -26,7 +26,7 @@ _NUMBER = re.compile(r"\d[\d,.]*(?:e[+-]?\d+)?")
 
 
 @dataclass(frozen=True)
-class Place:
+class Sighting:
     """What a checker saw at one line, in however many kernels."""
 
     tool: str
@@ -51,15 +51,15 @@ class Place:
         return line(place) or "the host's code"
 
 
-def places(problem: ProblemResult) -> tuple[Place, ...]:
+def sightings(problem: ProblemResult) -> tuple[Sighting, ...]:
     """The findings of all checkers; the instances of a template, and its kernels, are one at each line."""
-    found: dict[tuple[str, str, str, int, str], Place] = {}
+    found: dict[tuple[str, str, str, int, str], Sighting] = {}
     for check in problem.checks:
         for finding in check.findings:
             key = (check.tool, finding.kind, finding.file, finding.line, finding.waived)
             before = found.get(key)
             kernel = _kernel(finding.kernel)
-            found[key] = Place(
+            found[key] = Sighting(
                 *key[:4],
                 waived=finding.waived,
                 message=before.message if before else finding.message,
@@ -70,10 +70,10 @@ def places(problem: ProblemResult) -> tuple[Place, ...]:
     return tuple(found.values())
 
 
-def hints(problem: ProblemResult) -> tuple[Place, ...]:
+def hints(problem: ProblemResult) -> tuple[Sighting, ...]:
     """The hints on speed as places."""
     return tuple(
-        Place("sim", "hint", hint.file, hint.line, hint.message, hint.source, (_kernel(hint.kernel),), 1)
+        Sighting("sim", "hint", hint.file, hint.line, hint.message, hint.source, (_kernel(hint.kernel),), 1)
         for hint in problem.hints
     )
 
@@ -141,7 +141,7 @@ def _causes(problem: ProblemResult) -> Iterator[str]:
         yield line(problem.correctness.summary)
         return
     failing = wrong(problem)
-    found = [place for place in places(problem) if not place.waived]
+    found = [place for place in sightings(problem) if not place.waived]
     if failing and (failing[0].diagnosis or failing[0].outputs or not found):
         yield case_cause(failing[0])
     yield from (f"{place.title} at {place.where}" for place in found)

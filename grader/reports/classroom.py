@@ -78,7 +78,7 @@ class Failure:
 
 
 @dataclass(frozen=True)
-class Place:
+class Ranking:
     """A row of a speed board."""
 
     name: str
@@ -91,7 +91,7 @@ class Board:
 
     title: str
     targets: tuple[float, ...]
-    rows: tuple[Place, ...]
+    rows: tuple[Ranking, ...]
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ def boards(classroom: Classroom, *, everybody: bool) -> tuple[Board, ...]:
     for problem_id, title in classroom.titles.items():
         timed = _timed(classroom, problem_id)
         rows = [
-            Place(classroom.aliases.get(name, name), speedup)
+            Ranking(classroom.aliases.get(name, name), speedup)
             for name, speedup in sorted(timed.items(), key=lambda pair: -pair[1])
             if everybody or name in classroom.aliases
         ]

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from grader.records.mangled import own_names_in
 from grader.records.verdict import Verdict
-from grader.reports.causes import places
+from grader.reports.causes import sightings
 from grader.reports.escaping import plain
 
 if TYPE_CHECKING:
@@ -197,7 +197,7 @@ def _number(number: float | str) -> str:
 
 def _findings(problem: ProblemResult) -> Iterator[Text]:
     """A line per place; what costs nothing comes last."""
-    for place in sorted(places(problem), key=lambda place: bool(place.waived)):
+    for place in sorted(sightings(problem), key=lambda place: bool(place.waived)):
         waived = f" (waived: {place.waived})" if place.waived else ""
         yield Text(f"{place.tool} {place.kind}  {place.where}  {plain(place.message)}{waived}")
 

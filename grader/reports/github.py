@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grader.reports import console
-from grader.reports.causes import COMPILE_ERROR, causes, places
+from grader.reports.causes import COMPILE_ERROR, causes, sightings
 from grader.reports.escaping import line, workflow_message, workflow_property
 from grader.reports.gradebook import totals
 from grader.submissions.submission import SOURCES
@@ -128,7 +128,7 @@ def _errors(problem: ProblemResult, paths: Mapping[str, str]) -> Iterator[str]:
             yield _command(
                 "error", paths.get(file, file), int(error["line"] or error["row"]), "nvcc", error["message"]
             )
-    for place in (place for place in places(problem) if not place.waived):
+    for place in (place for place in sightings(problem) if not place.waived):
         title = f"{problem.title}: {place.tool} {place.kind}"
         yield _command("error", paths.get(place.file, place.file), place.line, title, place.message)
 

@@ -10,7 +10,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from grader.records.verdict import Verdict
-from grader.reports.causes import case_cause, places, wrong
+from grader.reports.causes import case_cause, sightings, wrong
 from grader.reports.escaping import line, plain
 from grader.reports.gradebook import totals
 from grader.reports.views import MACHINE
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from grader.records.record import GroupResult, ProblemResult, Record
-    from grader.reports.causes import Place
+    from grader.reports.causes import Sighting
     from grader.reports.views import View
 
 SHOWN_CASES = 8
@@ -99,7 +99,7 @@ def _tests(number: int, problem: ProblemResult) -> Iterator[Json]:
             "status": "passed" if earns else "failed",
             "output": "\n".join(_group(problem, group)),
         }
-    if found := places(problem):
+    if found := sightings(problem):
         yield {
             "number": f"{number}.{len(groups) + 1}",
             "name": f"{title}: what the checkers found",
@@ -129,7 +129,7 @@ def _speed_points(problem: ProblemResult, groups: list[GroupResult]) -> tuple[fl
     return round(speed, 2), round(left - speed, 2)
 
 
-def _found(place: Place) -> str:
+def _found(place: Sighting) -> str:
     waived = f" (costs nothing: {place.waived})" if place.waived else ""
     return line(f"{place.where}  {place.title}  {place.message}{waived}")
 

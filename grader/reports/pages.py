@@ -17,7 +17,7 @@ from markupsafe import Markup
 
 from grader.records.mangled import own_names_in
 from grader.records.verdict import Verdict
-from grader.reports.causes import alike, causes, hints, places, wrong
+from grader.reports.causes import alike, causes, hints, sightings, wrong
 from grader.reports.charts import roofline, speedups
 from grader.reports.classroom import Classroom, attention, boards, failures, overview
 from grader.reports.escaping import line, plain
@@ -129,7 +129,7 @@ def _problem(problem: ProblemResult) -> dict[str, Any]:
             case for case in problem.correctness.cases if case.verdict is Verdict.PASS and not case.waived
         ],
         "waived": [case for case in problem.correctness.cases if case.waived],
-        "places": places(problem),
+        "places": sightings(problem),
         "hints": hints(problem),
         "speedups": speedups(problem.performance),
         "roofline": roofline(problem.performance),

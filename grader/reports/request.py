@@ -34,7 +34,7 @@ class RequestError(Exception):
 
 
 @dataclass(frozen=True)
-class Request:
+class ReportRequest:
     """Which reports to make of which records.
 
     Attributes:
@@ -82,7 +82,7 @@ class Request:
         return not (self.html or self.junit or self.gradescope or self.canvas or self.moodle or self.jplag)
 
 
-def run(request: Request) -> Iterator[str]:
+def run(request: ReportRequest) -> Iterator[str]:
     """Make the reports; yields what was written and what a person should know of it.
 
     Without any named one, the pages and the gradebook of the records' own folder are made anew. A single
@@ -125,7 +125,7 @@ def run(request: Request) -> Iterator[str]:
         yield from _similarity(request, request.jplag)
 
 
-def _check(request: Request) -> None:
+def _check(request: ReportRequest) -> None:
     """Refuse an option that would do nothing, or show students what is for staff."""
     for option, report in _SERVES.items():
         if getattr(request, option) and not getattr(request, report):
@@ -138,7 +138,7 @@ def _check(request: Request) -> None:
         )
 
 
-def _pages(request: Request, folder: Path, *, in_place: bool) -> Iterator[str]:
+def _pages(request: ReportRequest, folder: Path, *, in_place: bool) -> Iterator[str]:
     records, title, staff = request.records, request.title, request.staff
     results = {**records, **dict.fromkeys(request.damaged)}
     aliases = {} if request.aliases is None else _aliases(request.aliases)
@@ -159,7 +159,7 @@ def _pages(request: Request, folder: Path, *, in_place: bool) -> Iterator[str]:
         yield _written(folder / REPORT, submission_page(view(record, staff=staff), title))
 
 
-def _similarity(request: Request, out: Path) -> Iterator[str]:
+def _similarity(request: ReportRequest, out: Path) -> Iterator[str]:
     if request.submissions is None:
         raise RequestError("--jplag needs --submissions FOLDER, as records hold no sources.")
     if out.exists() and any(out.iterdir()):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from grader.assignments.assignment import Assignment
-    from grader.assignments.rules import Limits
+    from grader.assignments.rules import WorkLimits
     from grader.devices.device import Device
     from grader.judge.timing import pytorch
     from grader.languages.cuda.toolchain import Toolchain
@@ -46,7 +46,7 @@ class Machine:
     baseline: Mapping[Path, tuple[str, ...]]  # what speed is measured against, built for that GPU
 
 
-def find_machine(device: str, sandbox: str, limits: Limits) -> Machine:
+def find_machine(device: str, sandbox: str, limits: WorkLimits) -> Machine:
     """What this machine has to grade with.
 
     Args:
@@ -108,13 +108,13 @@ class Bench:
         turn: AbstractContextManager[object] | None = None,
     ) -> None:
         self._remembers = remembers
-        self._machines: dict[tuple[str, str, Limits], Machine] = {}
+        self._machines: dict[tuple[str, str, WorkLimits], Machine] = {}
         self._problems: dict[tuple[str, int], Mapping[str, Problem]] = {}
         self.problems_at_once = problems_at_once or os.cpu_count() or 1
         self.turn = turn or nullcontext()
         self.pytorch: pytorch.Others | None = None  # what the first grading on a GPU found
 
-    def machine(self, device: str, sandbox: str, limits: Limits, *, again: bool = False) -> Machine:
+    def machine(self, device: str, sandbox: str, limits: WorkLimits, *, again: bool = False) -> Machine:
         """What there is to grade with, looked for ``again`` if so asked; see ``find_machine``."""
         wanted = device, sandbox, limits
         if again or not self._remembers or wanted not in self._machines:

@@ -51,7 +51,7 @@ NOT_PROFILED = "not profiled: no GPU here"
 
 
 @dataclass(frozen=True)
-class Request:
+class GradingRequest:
     """What to grade and how, as the command line says it."""
 
     path: Path
@@ -76,7 +76,7 @@ class Built:
 class _Run:
     """What is known so far; ``record`` is valid at any moment."""
 
-    request: Request
+    request: GradingRequest
     bench: Bench
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
     clock: float = field(default_factory=time.monotonic)
@@ -116,7 +116,7 @@ class _Run:
 
 
 def grade(
-    request: Request,
+    request: GradingRequest,
     progress: Callable[[str], None] = lambda _text: None,
     bench: Bench | None = None,
     built: Built | None = None,
@@ -142,7 +142,7 @@ def grade(
     return run.record()
 
 
-def build_ahead(request: Request, bench: Bench) -> Built | None:
+def build_ahead(request: GradingRequest, bench: Bench) -> Built | None:
     """Build what ``grade`` will need; None if it cannot be kept until then.
 
     Raises:
@@ -178,7 +178,7 @@ def _faulty(run: _Run, error: str) -> Record:
     return run.record(ExitCode.POINTS_LOST)
 
 
-def _wanted(request: Request, known: Mapping[str, Problem]) -> list[tuple[ProblemPoints, Problem]]:
+def _wanted(request: GradingRequest, known: Mapping[str, Problem]) -> list[tuple[ProblemPoints, Problem]]:
     entries = (request.assignment.rules.problem(name) for name in request.problems)
     return [(entry, known[entry.id]) for entry in entries if entry.graded and entry.id in known]
 
@@ -231,7 +231,7 @@ def _sources(wanted: Iterable[tuple[ProblemPoints, Problem]], submission: Submis
     return sorted(submission.files.keys() & {file for _, problem in wanted for file in problem.sources})
 
 
-def _language(request: Request, machine: Machine, cache: Cache) -> Language:
+def _language(request: GradingRequest, machine: Machine, cache: Cache) -> Language:
     """The language of the submission, with the tools and limits that it is built by."""
     limits = request.assignment.rules.limits
     compiling = compile_limits(limits.compile_seconds, int(limits.compile_memory_gib * 2**30))

@@ -52,7 +52,7 @@ PRINTED_CHARACTERS = 4000
 AnySession = TypeVar("AnySession", "Session", "TimedSession")
 
 
-class Answer(Protocol):
+class Prepared(Protocol):
     """What a submission has for a problem, ready to be called: each kind of problem has its own."""
 
     @property
@@ -97,7 +97,7 @@ class Conduct(Protocol):
         """``session``, which an interrupt will close."""
 
 
-def prepare(material: Material, entry: ProblemPoints, problem: Problem) -> Answer:
+def prepare(material: Material, entry: ProblemPoints, problem: Problem) -> Prepared:
     """What a submission has for a problem.
 
     Raises:
@@ -152,7 +152,7 @@ class ProblemJudge:
         self._alone = alone
         self._stopped = threading.Event()
         self._session: Session | TimedSession | None = None
-        self._timed: kernel.KernelAnswer | None = None
+        self._timed: kernel.PreparedKernel | None = None
         self.id = entry.id
         self.machine_failed = False  # in the middle of the cases
 
@@ -186,7 +186,7 @@ class ProblemJudge:
         self.machine_failed = judged.machine_failed or checked.machine_failed
         return partial(self._result, answer, judged, checked)
 
-    def _result(self, answer: Answer, judged: Judged, checked: Judged) -> ProblemResult:
+    def _result(self, answer: Prepared, judged: Judged, checked: Judged) -> ProblemResult:
         submission, problem, entry = self.material.submission, answer.problem, answer.entry
         sources = {name: text for file in problem.sources for name, text in submission.contents(file).items()}
         with self._turn():
@@ -224,7 +224,7 @@ class ProblemJudge:
             printed=judged.printed[-PRINTED_CHARACTERS:],
         )
 
-    def _run_cases(self, device: Device, answer: Answer) -> Judged:
+    def _run_cases(self, device: Device, answer: Prepared) -> Judged:
         limits, cases = self.material.assignment.rules.limits, answer.problem.cases(self.material.seed)
 
         def begin(case: Case) -> None:
@@ -251,7 +251,7 @@ class ProblemJudge:
             if waiver.covers(case.sizes, case.distribution)
         }
 
-    def _measured(self, answer: Answer, judged: Judged) -> Measured:
+    def _measured(self, answer: Prepared, judged: Judged) -> Measured:
         """The speed; of no interest, and not measured, where the numbers are wrong."""
         machine, target = self.material.machine, answer.entry.target
         if machine.gpu is None:
@@ -261,7 +261,7 @@ class ProblemJudge:
         if not answer.problem.timing_cases(self.material.seed):
             return Measured(_no_speed(Verdict.NOT_MEASURED, target, NO_CASES))
         measured = answer.measured(machine.gpu, machine.baseline, self)
-        self._timed = answer if isinstance(answer, kernel.KernelAnswer) else None
+        self._timed = answer if isinstance(answer, kernel.PreparedKernel) else None
         return measured
 
     def profiled(self, gpu: Gpu) -> list[str]:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class KernelAnswer:
+class PreparedKernel:
     """A launcher that can be called; see ``Answer`` in ``judging.py``.
 
     Attributes:
@@ -74,7 +74,7 @@ class KernelAnswer:
         return replace(found, performance=others.beside(self.problem.id, found.performance))
 
 
-def prepare(material: Material, entry: ProblemPoints, problem: KernelProblem) -> KernelAnswer:
+def prepare(material: Material, entry: ProblemPoints, problem: KernelProblem) -> PreparedKernel:
     """The launcher of ``problem`` in a submission.
 
     Raises:
@@ -98,7 +98,7 @@ def prepare(material: Material, entry: ProblemPoints, problem: KernelProblem) ->
     except LauncherError as error:
         raise NotJudgedError(str(error), result) from error
     host = called.memory is Memory.HOST
-    return KernelAnswer(
+    return PreparedKernel(
         problem=replace(called.problem, entry_point=found.symbol),
         entry=entry.with_host_pointers() if host else entry,
         memory=called.memory,

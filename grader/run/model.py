@@ -28,7 +28,7 @@ TRAINING_SECONDS = 120.0  # of one turn of training steps; the first loads PyTor
 
 
 @dataclass(frozen=True)
-class ModelAnswer:
+class PreparedModel:
     """A PyTorch file that can be called; see ``Answer`` in ``judging.py``.
 
     Attributes:
@@ -75,7 +75,7 @@ class ModelAnswer:
         return measure_training(training, self.entry.target)
 
 
-def prepare(material: Material, entry: ProblemPoints, problem: ModelProblem) -> ModelAnswer:
+def prepare(material: Material, entry: ProblemPoints, problem: ModelProblem) -> PreparedModel:
     """The PyTorch file of ``problem`` in a submission, with the libraries of its kernels.
 
     Raises:
@@ -92,7 +92,7 @@ def prepare(material: Material, entry: ProblemPoints, problem: ModelProblem) -> 
     template = material.assignment.template
     given = tuple(template / name for name in problem.given)
     program = ModelProgram(material.submission.files[problem.file], problem.harness, given)
-    return ModelAnswer(
+    return PreparedModel(
         problem=problem,
         entry=entry,
         memory=_memory(material, problem),

@@ -53,11 +53,11 @@ class Slot:
 
 
 class Timer:
-    """Answers the judge's requests for times; see ``Case`` for what they hold."""
+    """Answers the judge's requests for times; see ``TimedCalls`` for what they hold."""
 
     def __init__(self, gpu: Gpu) -> None:
         self._gpu = gpu
-        self._case: Case | None = None
+        self._case: TimedCalls | None = None
 
     @checked
     def answer(
@@ -69,7 +69,7 @@ class Timer:
         if step == "prepare":
             self._case = None  # frees its memory before the next one needs it, or a launcher its own
             cupy.get_default_memory_pool().free_all_blocks()
-            self._case = Case(self._gpu, header, payload, functions)
+            self._case = TimedCalls(self._gpu, header, payload, functions)
             return {**returned, "l2": cuda.Device(0).attributes["L2CacheSize"]}, []
         assert self._case is not None
         if step == "renew":
@@ -85,7 +85,7 @@ class Timer:
         return returned, []
 
 
-class Case:
+class TimedCalls:
     """One case, prepared: slots, bases and arms.
 
     The header of ``prepare`` holds ``arrays`` (``bytes``, ``read``, ``written``, ``turns`` of each: the rows

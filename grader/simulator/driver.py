@@ -100,7 +100,7 @@ class Options:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Completion:
     """How a launch or a synchronisation ended. ``fault`` is CUDA's name of the error, empty without one."""
 
     fault: str = ""
@@ -249,7 +249,7 @@ class Simulator:
         shared: int = 0,
         cooperative: bool = False,
         expired: Callable[[], bool] | None = None,
-    ) -> Outcome:
+    ) -> Completion:
         """Run a kernel of what was loaded, for tests; each argument as the bytes that the kernel expects.
 
         As in ``synchronize``, the device is killed once ``expired`` says so.
@@ -258,7 +258,7 @@ class Simulator:
         fields += [struct.pack("<Q", len(arg)) + arg for arg in args]
         return self._outcome(_Command.LAUNCH, b"".join(fields), expired)
 
-    def synchronize(self, expired: Callable[[], bool] | None = None) -> Outcome:
+    def synchronize(self, expired: Callable[[], bool] | None = None) -> Completion:
         """Run all that programs have asked for, which the budgets of ``Options`` bound.
 
         A program that is asked to run its host functions may never answer: once ``expired`` says so, the
@@ -343,16 +343,16 @@ class Simulator:
 
     def _outcome(
         self, command: _Command, fields: bytes = b"", expired: Callable[[], bool] | None = None
-    ) -> Outcome:
+    ) -> Completion:
         try:
             reader = _Reader(self._ask(command, fields, expired=expired))
         except _ExpiredError:
             self.kill()
             self._socket.close()
-            return Outcome(timed_out=True)
+            return Completion(timed_out=True)
         code, name, message = reader.u32(), reader.text(), reader.text()
         printed = reader.text() if command is _Command.LAUNCH else ""
-        return Outcome(name if code else "", message, printed)
+        return Completion(name if code else "", message, printed)
 
     def _ask(
         self,

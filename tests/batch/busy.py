@@ -95,7 +95,7 @@ def alone(folder: Path, assignment: Assignment, device: str) -> Iterator[tuple[s
         for entry in discover(folder, grading.graded_files(assignment)).entries:
             path = entry.lay_out(Path(laid_out))
             problems = tuple(problem.id for problem in assignment.rules.problems)
-            request = grading.Request(path, assignment, problems, device, "auto", "auto", seed=SEED)
+            request = grading.GradingRequest(path, assignment, problems, device, "auto", "auto", seed=SEED)
             yield entry.name, grading.grade(request, bench=bench)
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from grader.assignments.assignment import load
-from grader.batch.batch import FolderError, Outcome, Request, Shard, closing_lines, run
+from grader.batch.batch import BatchRequest, BatchResult, FolderError, Shard, closing_lines, run
 from grader.batch.records import StorageError, fault
 from grader.records import record as results
 from grader.records.errors import MachineError
@@ -36,9 +36,9 @@ def hand_in(folder: Path, **words: str) -> None:
 
 
 @pytest.fixture
-def request_(tmp_path: Path) -> Request:
+def request_(tmp_path: Path) -> BatchRequest:
     (tmp_path / "log").touch()
-    return Request(
+    return BatchRequest(
         folder=tmp_path / "in",
         out=tmp_path / "out",
         assignment=load("llm_systems_3"),
@@ -66,7 +66,7 @@ def gradebook(out: Path) -> dict[str, dict[str, str]]:
         return {row["submission"]: row for row in csv.DictReader(file)}
 
 
-def test_every_submission_is_graded_whatever_becomes_of_one(request_: Request) -> None:
+def test_every_submission_is_graded_whatever_becomes_of_one(request_: BatchRequest) -> None:
     hand_in(request_.folder, a="right", b="wrong", c="killed", d="bug", e="fault", f="right")
     (request_.folder / "g.zip").write_text("no archive")
     (request_.folder / "h.zip").symlink_to("nowhere")
@@ -91,7 +91,7 @@ def test_every_submission_is_graded_whatever_becomes_of_one(request_: Request) -
     assert any("a  60.0/60.0  1.0 s" in line for line in lines)
 
 
-def test_a_fault_that_only_a_case_tells_of_is_told(request_: Request) -> None:
+def test_a_fault_that_only_a_case_tells_of_is_told(request_: BatchRequest) -> None:
     hand_in(request_.folder, a="fault")
     run(request_)
     record = results.read(request_.out / "a" / "result.json")
@@ -103,7 +103,7 @@ def test_a_fault_that_only_a_case_tells_of_is_told(request_: Request) -> None:
 
 
 def test_finished_work_is_kept_and_lost_points_are_a_result(
-    request_: Request, graded: Callable[[], list[str]]
+    request_: BatchRequest, graded: Callable[[], list[str]]
 ) -> None:
     hand_in(request_.folder, a="right", b="wrong", c="fault")
     (request_.folder / "d.zip").write_text("no archive")
@@ -115,13 +115,13 @@ def test_finished_work_is_kept_and_lost_points_are_a_result(
     hand_in(request_.folder, c="right")
     outcome = run(request_)
     assert graded() == ["c"]
-    assert outcome == Outcome(4, 3, {}, 0, interrupted=False, ignored=())
+    assert outcome == BatchResult(4, 3, {}, 0, interrupted=False, ignored=())
     assert outcome.exit_code == ExitCode.OK
     assert closing_lines(outcome)[-1] == "graded 4, machine faults 0"
 
 
 def test_what_would_be_judged_otherwise_is_graded_again(
-    request_: Request, graded: Callable[[], list[str]]
+    request_: BatchRequest, graded: Callable[[], list[str]]
 ) -> None:
     hand_in(request_.folder, a="right", b="right", c="right", d="right", f="right", g="right")
     (request_.folder / "e.zip").write_text("no archive")
@@ -153,7 +153,7 @@ def test_what_would_be_judged_otherwise_is_graded_again(
     ],
 )
 def test_a_record_that_does_not_answer_what_is_asked_is_made_again(
-    asked: dict[str, object], again: bool, request_: Request, graded: Callable[[], list[str]]
+    asked: dict[str, object], again: bool, request_: BatchRequest, graded: Callable[[], list[str]]
 ) -> None:
     hand_in(request_.folder, a="right")
     run(request_)
@@ -162,13 +162,13 @@ def test_a_record_that_does_not_answer_what_is_asked_is_made_again(
     assert graded() == (["a"] if again else [])
 
 
-def test_the_options_reach_each_grading(request_: Request, tmp_path: Path) -> None:
+def test_the_options_reach_each_grading(request_: BatchRequest, tmp_path: Path) -> None:
     hand_in(request_.folder, a="right")
     run(replace(request_, sandbox="process", memory="host", seed=7))
     assert (tmp_path / "log").read_text().split()[3:] == ["sim", "process", "host", "7"]
 
 
-def test_the_record_has_the_name_and_the_notes_of_the_batch(request_: Request) -> None:
+def test_the_record_has_the_name_and_the_notes_of_the_batch(request_: BatchRequest) -> None:
     request_.folder.mkdir()
     (request_.folder / "doejane_LATE_1001_5_softmax_kernel-1.cu").write_text("right")
     run(request_)
@@ -180,7 +180,7 @@ def test_the_record_has_the_name_and_the_notes_of_the_batch(request_: Request) -
 
 
 def test_a_loose_file_that_may_not_be_read_is_named(
-    request_: Request, monkeypatch: pytest.MonkeyPatch
+    request_: BatchRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hand_in(request_.folder, a="right")
     loose = request_.folder / "doejane_1001_5_softmax_kernel.cu"
@@ -197,7 +197,7 @@ def test_a_loose_file_that_may_not_be_read_is_named(
     }
 
 
-def test_the_gradebook_keeps_what_other_folders_brought(request_: Request, tmp_path: Path) -> None:
+def test_the_gradebook_keeps_what_other_folders_brought(request_: BatchRequest, tmp_path: Path) -> None:
     hand_in(request_.folder, a="right")
     run(request_)
     hand_in(tmp_path / "later", b="wrong")
@@ -215,11 +215,11 @@ import signal, sys
 from datetime import UTC, datetime
 from pathlib import Path
 from grader.assignments.assignment import load
-from grader.batch.batch import FolderError, Outcome, Request, Shard, closing_lines, run
+from grader.batch.batch import FolderError, BatchResult, BatchRequest, Shard, closing_lines, run
 from grader.records.errors import MachineError
 signal.signal(signal.SIGTERM, signal.default_int_handler)  # as the commands do
 folder, out, force, *command = sys.argv[1:]
-request = Request(Path(folder), Path(out), load("llm_systems_3"), "sim", jobs=2, seed=5, command=command,
+request = BatchRequest(Path(folder), Path(out), load("llm_systems_3"), "sim", jobs=2, seed=5, command=command,
                   since=datetime(2040, 1, 1, tzinfo=UTC) if force else None)
 outcome = run(request)
 print(closing_lines(outcome)[-1])
@@ -227,7 +227,7 @@ sys.exit(outcome.exit_code)
 """
 
 
-def interrupted(request: Request, log: Path, number: signal.Signals, force: str = "") -> tuple[int, str]:
+def interrupted(request: BatchRequest, log: Path, number: signal.Signals, force: str = "") -> tuple[int, str]:
     """Exit code and last line of a batch that gets a signal once a grading hangs."""
     with subprocess.Popen(
         [
@@ -253,7 +253,7 @@ def interrupted(request: Request, log: Path, number: signal.Signals, force: str 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_keeps_what_is_finished(
-    number: signal.Signals, request_: Request, tmp_path: Path, graded: Callable[[], list[str]]
+    number: signal.Signals, request_: BatchRequest, tmp_path: Path, graded: Callable[[], list[str]]
 ) -> None:
     hand_in(request_.folder, a_hangs="hangs", b="right", c_hangs="hangs", d="right")
     code, said = interrupted(request_, tmp_path / "log", number)
@@ -270,7 +270,7 @@ def test_an_interrupt_keeps_what_is_finished(
 
 
 def test_a_batch_that_grades_again_and_is_interrupted_keeps_the_old_results(
-    request_: Request, tmp_path: Path
+    request_: BatchRequest, tmp_path: Path
 ) -> None:
     hand_in(request_.folder, b="right")
     run(request_)
@@ -281,7 +281,7 @@ def test_a_batch_that_grades_again_and_is_interrupted_keeps_the_old_results(
     assert gradebook(request_.out)["b"]["score"] == "60.00"
 
 
-def test_a_folder_without_submissions_says_what_one_is(request_: Request) -> None:
+def test_a_folder_without_submissions_says_what_one_is(request_: BatchRequest) -> None:
     request_.folder.mkdir()
     os.mkfifo(request_.folder / "doe.zip")
     with pytest.raises(
@@ -293,7 +293,7 @@ def test_a_folder_without_submissions_says_what_one_is(request_: Request) -> Non
         run(request_)
 
 
-def test_a_folder_that_is_none_is_a_usage_error(request_: Request, tmp_path: Path) -> None:
+def test_a_folder_that_is_none_is_a_usage_error(request_: BatchRequest, tmp_path: Path) -> None:
     with pytest.raises(FolderError, match="is not there"):
         run(request_)
     request_.folder.write_text("")
@@ -306,7 +306,7 @@ def test_a_folder_that_is_none_is_a_usage_error(request_: Request, tmp_path: Pat
 
 
 def test_a_full_disk_ends_the_batch_with_what_is_finished(
-    request_: Request, monkeypatch: pytest.MonkeyPatch
+    request_: BatchRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hand_in(request_.folder, a="right", b="right")
     real = os.fsync
@@ -325,7 +325,7 @@ def test_a_full_disk_ends_the_batch_with_what_is_finished(
     assert results.read(request_.out / "a" / "result.json").exit_code == 0
 
 
-def test_a_place_that_cannot_be_written_is_named(request_: Request) -> None:
+def test_a_place_that_cannot_be_written_is_named(request_: BatchRequest) -> None:
     hand_in(request_.folder, a="right")
     request_.out.mkdir()
     (request_.out / "a").write_text("in the way")
@@ -345,7 +345,7 @@ def test_the_command_names_its_files_and_ends_with_its_code(tmp_path: Path) -> N
 
 
 def test_a_fault_of_the_machine_is_tried_again_once(
-    request_: Request, graded: Callable[[], list[str]]
+    request_: BatchRequest, graded: Callable[[], list[str]]
 ) -> None:
     hand_in(request_.folder, a="once fault", b="once killed", c="right")
     outcome = run(request_)
@@ -353,13 +353,13 @@ def test_a_fault_of_the_machine_is_tried_again_once(
     assert graded() == ["a", "a", "b", "b", "c"]
 
 
-def test_what_failed_beside_others_is_tried_again_alone(request_: Request) -> None:
+def test_what_failed_beside_others_is_tried_again_alone(request_: BatchRequest) -> None:
     hand_in(request_.folder, a="crowded", b="crowded")
     outcome = run(request_)
     assert (outcome.graded, outcome.faults) == (2, {})
 
 
-def test_what_a_killed_batch_had_begun_to_write_is_removed(request_: Request) -> None:
+def test_what_a_killed_batch_had_begun_to_write_is_removed(request_: BatchRequest) -> None:
     hand_in(request_.folder, a="right")
     run(request_)
     files = [request_.out / ".index.html.0a_bcdef", request_.out / "a" / ".result.json.0a_bcdef"]
@@ -373,7 +373,7 @@ def test_what_a_killed_batch_had_begun_to_write_is_removed(request_: Request) ->
     assert [file for file in others if file.exists()] == others
 
 
-def test_only_what_is_named_is_graded(request_: Request, graded: Callable[[], list[str]]) -> None:
+def test_only_what_is_named_is_graded(request_: BatchRequest, graded: Callable[[], list[str]]) -> None:
     hand_in(request_.folder, doejane="right", roejohn="right")
     assert run(replace(request_, only=("roejohn",))).graded == 1
     assert graded() == ["roejohn"]
@@ -383,7 +383,7 @@ def test_only_what_is_named_is_graded(request_: Request, graded: Callable[[], li
 
 
 def test_shards_grade_each_submission_once_and_the_last_shows_all(
-    request_: Request, graded: Callable[[], list[str]]
+    request_: BatchRequest, graded: Callable[[], list[str]]
 ) -> None:
     hand_in(request_.folder, **dict.fromkeys("abcde", "right"))
     assert [run(replace(request_, shard=Shard(part, 2))).graded for part in (1, 2)] == [3, 2]
@@ -391,7 +391,7 @@ def test_shards_grade_each_submission_once_and_the_last_shows_all(
     assert {row["score"] for row in gradebook(request_.out).values()} == {"60.00"}
 
 
-def test_a_class_meets_one_seed_also_in_a_later_run(request_: Request) -> None:
+def test_a_class_meets_one_seed_also_in_a_later_run(request_: BatchRequest) -> None:
     hand_in(request_.folder, a="right", b="right")
     run(replace(request_, seed=None))
     hand_in(request_.folder, c="right")
@@ -401,7 +401,7 @@ def test_a_class_meets_one_seed_also_in_a_later_run(request_: Request) -> None:
     assert (request_.out / ".seed").stat().st_mode & 0o077 == 0
 
 
-def test_a_score_that_changes_is_shown_with_the_old_one(request_: Request) -> None:
+def test_a_score_that_changes_is_shown_with_the_old_one(request_: BatchRequest) -> None:
     hand_in(request_.folder, a="wrong")
     run(request_)
     hand_in(request_.folder, a="right")
@@ -410,7 +410,7 @@ def test_a_score_that_changes_is_shown_with_the_old_one(request_: Request) -> No
     assert lines == ["[1/1] a  60.0/60.0 (was 15.0/60.0)  1.0 s"]
 
 
-def test_a_machine_that_cannot_grade_ends_the_batch_at_once(request_: Request, tmp_path: Path) -> None:
+def test_a_machine_that_cannot_grade_ends_the_batch_at_once(request_: BatchRequest, tmp_path: Path) -> None:
     hand_in(request_.folder, a="right")
     (tmp_path / "broken-").write_text("nvcc is missing")
     with pytest.raises(MachineError, match="nvcc is missing"):
@@ -420,12 +420,14 @@ def test_a_machine_that_cannot_grade_ends_the_batch_at_once(request_: Request, t
 
 
 @pytest.fixture
-def gpus(request_: Request, monkeypatch: pytest.MonkeyPatch) -> Request:
+def gpus(request_: BatchRequest, monkeypatch: pytest.MonkeyPatch) -> BatchRequest:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,7")
     return replace(request_, device="gpu", gpus=2, jobs=1)
 
 
-def test_on_gpus_builds_come_ahead_and_a_crash_is_followed_by_a_check(gpus: Request, tmp_path: Path) -> None:
+def test_on_gpus_builds_come_ahead_and_a_crash_is_followed_by_a_check(
+    gpus: BatchRequest, tmp_path: Path
+) -> None:
     hand_in(gpus.folder, a="right", b="crashes", c="right")
     lines: list[str] = []
     outcome = run(gpus, lambda step: lines.append(step.line))
@@ -436,7 +438,7 @@ def test_on_gpus_builds_come_ahead_and_a_crash_is_followed_by_a_check(gpus: Requ
         assert operations.index([name, "build"]) < operations.index([name, "grade"])
 
 
-def test_a_gpu_that_broke_is_used_no_more_and_without_any_the_batch_stops(gpus: Request) -> None:
+def test_a_gpu_that_broke_is_used_no_more_and_without_any_the_batch_stops(gpus: BatchRequest) -> None:
     hand_in(gpus.folder, a="breaks", **{f"b{number}": "right" for number in range(6)})
     lines: list[str] = []
     outcome = run(gpus, lambda step: lines.append(step.line))
@@ -451,7 +453,7 @@ def test_a_gpu_that_broke_is_used_no_more_and_without_any_the_batch_stops(gpus: 
     assert closing_lines(stopped)[-1].endswith("run the same command again to go on")
 
 
-def test_more_gpus_than_shown_are_refused(gpus: Request) -> None:
+def test_more_gpus_than_shown_are_refused(gpus: BatchRequest) -> None:
     hand_in(gpus.folder, a="right")
     with pytest.raises(MachineError, match="CUDA_VISIBLE_DEVICES shows 2"):
         run(replace(gpus, gpus=3))

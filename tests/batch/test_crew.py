@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from grader.batch import crew
-from grader.batch.crew import Crew, EndedError, NobodyLeftError, Place, StoppedError, Worker
+from grader.batch.crew import Crew, EndedError, NobodyLeftError, Station, StoppedError, Worker
 
 ECHO = """
 import json, os, sys
@@ -36,8 +36,8 @@ time.sleep(600)
 """
 ORPHANED = """
 import sys, time
-from grader.batch.crew import Worker, Place
-worker = Worker(Place())
+from grader.batch.crew import Worker, Station
+worker = Worker(Station())
 worker.ask({"operation": "look", "assignment": "llm_systems_3", "device": "sim", "sandbox": "process"})
 print(worker._process.pid, flush=True)
 time.sleep(600)
@@ -50,7 +50,7 @@ def alive(pid: int) -> bool:
 
 
 def test_a_worker_answers_until_it_ends_and_another_takes_its_place() -> None:
-    worker = Worker(Place(), COMMAND)
+    worker = Worker(Station(), COMMAND)
     first = worker.ask({})["pid"]
     assert worker.ask({})["pid"] == first
     with pytest.raises(EndedError, match="ended with exit code 7"):
@@ -65,7 +65,7 @@ def test_a_worker_answers_until_it_ends_and_another_takes_its_place() -> None:
 
 def test_a_worker_that_leaks_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(crew, "MOST_GROWTH_BYTES", 32 << 20)
-    worker = Worker(Place(), COMMAND)
+    worker = Worker(Station(), COMMAND)
     pids = {worker.ask({})["pid"] for _ in range(crew.SETTLED_ANSWERS)}
     pids.add(worker.ask({"grow": 64 << 20})["pid"])
     assert len(pids) == 1
@@ -75,7 +75,7 @@ def test_a_worker_that_leaks_is_replaced(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_a_worker_that_ignores_its_end_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(crew, "GRACE_SECONDS", 0.2)
-    workers = Crew([Place()], [sys.executable, "-c", STUBBORN, str(tmp_path / "ready")])
+    workers = Crew([Station()], [sys.executable, "-c", STUBBORN, str(tmp_path / "ready")])
     raised: list[BaseException] = []
 
     def ask() -> None:
@@ -95,7 +95,7 @@ def test_a_worker_that_ignores_its_end_is_killed(tmp_path: Path, monkeypatch: py
 
 
 def test_nobody_is_lent_after_the_stop_or_when_all_are_dismissed() -> None:
-    workers = Crew([Place("0"), Place("0"), Place("1")], COMMAND)
+    workers = Crew([Station("0"), Station("0"), Station("1")], COMMAND)
     workers.dismiss("0")
     with workers.worker() as worker:
         assert worker.ask({})["gpu"] == "1"
@@ -114,7 +114,7 @@ def test_a_worker_imports_the_same_grader_whatever_lies_in_its_folder(
     (tmp_path / "grader").mkdir()
     (tmp_path / "grader" / "__init__.py").write_text("raise SystemExit('another grader')")
     monkeypatch.chdir(tmp_path)
-    worker = Worker(Place(), COMMAND)
+    worker = Worker(Station(), COMMAND)
     assert worker.ask({})["grader"] == str(Path(crew.__file__).parents[1] / "__init__.py")
     worker.end()
 

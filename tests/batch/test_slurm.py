@@ -10,15 +10,15 @@ import pytest
 
 from grader.assignments.assignment import load
 from grader.batch import slurm
-from grader.batch.batch import Request, Shard
+from grader.batch.batch import BatchRequest, Shard
 from grader.batch.slurm import Cluster
 from grader.records.errors import MachineError
 
 
 @pytest.fixture
-def request_(tmp_path: Path) -> Request:
+def request_(tmp_path: Path) -> BatchRequest:
     (tmp_path / "in" / "a").mkdir(parents=True)
-    return Request(tmp_path / "in", tmp_path / "out", load("llm_systems_3"))
+    return BatchRequest(tmp_path / "in", tmp_path / "out", load("llm_systems_3"))
 
 
 def tool(folder: Path, name: str, script: str) -> None:
@@ -26,8 +26,8 @@ def tool(folder: Path, name: str, script: str) -> None:
     (folder / name).chmod(0o755)
 
 
-def test_a_task_grades_its_shard_on_a_gpu_with_the_options_of_the_batch(request_: Request) -> None:
-    request = Request(
+def test_a_task_grades_its_shard_on_a_gpu_with_the_options_of_the_batch(request_: BatchRequest) -> None:
+    request = BatchRequest(
         Path("in"),
         Path("out"),
         request_.assignment,
@@ -53,7 +53,7 @@ def test_a_task_that_ends_says_so_and_one_that_is_killed_does_not(tmp_path: Path
     assert not (tmp_path / "killed").exists()
 
 
-def test_without_slurm_it_says_where_to_run(request_: Request, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_slurm_it_says_where_to_run(request_: BatchRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(MachineError, match="login node of the Slurm cluster"):
         slurm.run(request_, Cluster(tasks=2, minutes=60), lambda _step: None)

@@ -53,7 +53,7 @@ CHEATS = (
 def judged(cheat: Cheat, device: str, tmp_path: Path) -> ProblemResult:
     shutil.copy(HERE / "honest.cuh", tmp_path)
     shutil.copy(HERE / f"{cheat.name}.cu", tmp_path / "layernorm_kernel.cu")
-    request = grading.Request(
+    request = grading.GradingRequest(
         tmp_path, load("llm_systems_3"), ("layernorm_forward",), device, "auto", "auto", seed=3
     )
     (result,) = grading.grade(request).problems

@@ -9,7 +9,7 @@ import pytest
 
 from grader.devices import profile, runner
 from grader.devices.device import ArrayArgument, Call, Memory
-from grader.devices.gpu import Found, Gpu
+from grader.devices.gpu import Gpu, GpuProbe
 from grader.devices.profile import STALLS, ProfileError, command, lines, reason
 from grader.devices.runner import Start
 
@@ -105,7 +105,7 @@ class OnTheHost(Gpu):
 @pytest.fixture
 def gpu(sandbox: ProcessSandbox, runtime: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OnTheHost:
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    return OnTheHost(sandbox, runtime, Found(usable=True))
+    return OnTheHost(sandbox, runtime, GpuProbe(usable=True))
 
 
 RUN = 'while [ "$1" != --metrics ]; do shift; done; shift 2; "$@"\n'

@@ -22,7 +22,7 @@ ASSIGNMENT = load("handout")
 
 
 def graded(path: Path, problems: tuple[str, ...]) -> Record:
-    return grading.grade(grading.Request(path, ASSIGNMENT, problems, "sim", "auto", "auto", seed=1))
+    return grading.grade(grading.GradingRequest(path, ASSIGNMENT, problems, "sim", "auto", "auto", seed=1))
 
 
 def written(folder: Path, handed: Handed) -> Path:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 
-from grader.assignments.rules import Limits
-from grader.devices.gpu import DRIVER_BYTES, Found, Gpu
+from grader.assignments.rules import WorkLimits
+from grader.devices.gpu import DRIVER_BYTES, Gpu, GpuProbe
 from grader.devices.runner import LIMITS
 from grader.records.errors import DeviceError
 from grader.run.bench import find_machine
@@ -37,7 +37,7 @@ def jobs(monkeypatch: pytest.MonkeyPatch) -> list[Job]:
 
 @pytest.mark.skipif(not RUNTIME.is_file(), reason="the simulator is not built")
 def test_a_runner_gets_the_limits_of_the_assignment(jobs: list[Job]) -> None:
-    limits = Limits(host_memory_gib=0.5, processes=7, output_mib=0.25, scratch_mib=3.0)
+    limits = WorkLimits(host_memory_gib=0.5, processes=7, output_mib=0.25, scratch_mib=3.0)
     machine = find_machine("sim", "process", limits)
     with pytest.raises(DeviceError, match="not here"):
         machine.device.open(RUNTIME, ())
@@ -49,7 +49,7 @@ def test_a_runner_gets_the_limits_of_the_assignment(jobs: list[Job]) -> None:
 def test_a_runner_on_a_gpu_has_what_the_driver_needs_beside_them(jobs: list[Job], tmp_path: Path) -> None:
     (tmp_path / "libcudart.so.13").touch()
     limits = replace(LIMITS, data_bytes=512 * MIB, processes=7)
-    gpu = Gpu(ProcessSandbox(), tmp_path, Found(usable=True), limits)
+    gpu = Gpu(ProcessSandbox(), tmp_path, GpuProbe(usable=True), limits)
     with pytest.raises(DeviceError, match="not here"):
         gpu.open(RUNTIME, ())
     assert jobs[0].limits.data_bytes == 512 * MIB + DRIVER_BYTES

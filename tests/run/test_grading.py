@@ -28,7 +28,7 @@ from grader.run import grading, kernel
 from grader.run.bench import Bench, Machine
 
 if TYPE_CHECKING:
-    from grader.assignments.rules import Limits
+    from grader.assignments.rules import WorkLimits
     from grader.devices.device import Call
     from grader.judge.timing.measure import Timing
     from grader.records.record import ProblemResult, Record
@@ -41,7 +41,7 @@ FOUR = ("softmax_forward", "softmax_backward", "layernorm_forward", "layernorm_b
 def grade(path: Path, *problems: str) -> Record:
     assignment = load("llm_systems_3")
     names = problems or tuple(problem.id for problem in assignment.rules.problems)
-    return grading.grade(grading.Request(path, assignment, names, "sim", "auto", "auto", seed=1))
+    return grading.grade(grading.GradingRequest(path, assignment, names, "sim", "auto", "auto", seed=1))
 
 
 def by_id(record: Record) -> dict[str, ProblemResult]:
@@ -82,7 +82,9 @@ def test_what_a_call_may_print_is_the_assignments_to_say(submission: Path) -> No
     limits = assignment.rules.limits.model_copy(update={"output_mib": 1 / 16})
     less = replace(assignment, rules=assignment.rules.model_copy(update={"limits": limits}))
     for given, message in ((assignment, ""), (less, "more than 0.0625 MiB of printed output")):
-        request = grading.Request(submission, given, ("softmax_backward",), "sim", "auto", "auto", seed=1)
+        request = grading.GradingRequest(
+            submission, given, ("softmax_backward",), "sim", "auto", "auto", seed=1
+        )
         (problem,) = grading.grade(request).problems
         assert problem.correctness.cases[0].message == message
 
@@ -215,14 +217,18 @@ def test_a_bench_that_remembers_judges_as_one_that_does_not(submission: Path) ->
     bench = Bench(remembers=True, problems_at_once=1)
     assignment = load("llm_systems_3")
     for path in (submission, REFERENCE, submission):
-        request = grading.Request(path, assignment, ("layernorm_forward",), "sim", "auto", "auto", seed=1)
+        request = grading.GradingRequest(
+            path, assignment, ("layernorm_forward",), "sim", "auto", "auto", seed=1
+        )
         shared = grading.grade(request, bench=bench).problems
         assert shared[0].correctness == grade(path, "layernorm_forward").problems[0].correctness
 
 
 def test_what_was_built_ahead_is_taken_if_it_is_of_the_same_files(submission: Path) -> None:
     assignment = load("llm_systems_3")
-    request = grading.Request(submission, assignment, ("softmax_backward",), "sim", "auto", "auto", seed=1)
+    request = grading.GradingRequest(
+        submission, assignment, ("softmax_backward",), "sim", "auto", "auto", seed=1
+    )
     built = grading.build_ahead(request, Bench())
     assert built is not None
     marked = grading.Built(
@@ -241,7 +247,7 @@ def test_what_was_built_ahead_is_taken_if_it_is_of_the_same_files(submission: Pa
 class Lucky(Bench):
     """A device that takes one order of execution only, as a GPU does on most days, with the sim beside it."""
 
-    def machine(self, device: str, sandbox: str, limits: Limits) -> Machine:  # type: ignore[override]
+    def machine(self, device: str, sandbox: str, limits: WorkLimits) -> Machine:  # type: ignore[override]
         machine = super().machine(device, sandbox, limits)
         lucky = copy(machine.device)
         lucky.name, lucky.schedules = "a GPU", Gpu.schedules
@@ -251,7 +257,7 @@ class Lucky(Bench):
 def test_what_only_another_order_shows_fails_beside_a_gpu_too(submission: Path) -> None:
     (mutant,) = (one for one in MUTANTS if one.id == "lb-missing-event")
     (submission / mutant.file).write_text(mutant.text(REFERENCE))
-    request = grading.Request(
+    request = grading.GradingRequest(
         submission, load("llm_systems_3"), (mutant.problem,), "sim", "auto", "auto", seed=1
     )
     (problem,) = grading.grade(request, bench=Lucky()).problems
@@ -274,7 +280,7 @@ class Profiler(Bench):
         self.why_not = why_not
         monkeypatch.setattr(kernel, "measure", self.measure)
 
-    def machine(self, device: str, sandbox: str, limits: Limits) -> Machine:
+    def machine(self, device: str, sandbox: str, limits: WorkLimits) -> Machine:
         return replace(super().machine(device, sandbox, limits), gpu=self)  # type: ignore[arg-type]
 
     def measure(self, timing: Timing, target: float, _memory: object) -> Measured:
@@ -294,7 +300,7 @@ def test_profiling_comes_after_all_that_is_timed_and_changes_no_verdict(
 ) -> None:
     bench = Profiler(monkeypatch, why_not)
     names = ("softmax_backward", "layernorm_backward")
-    request = grading.Request(
+    request = grading.GradingRequest(
         REFERENCE, load("llm_systems_3"), names, "sim", "auto", "auto", seed=1, profile=True
     )
     record = grading.grade(request, bench=bench)
@@ -310,7 +316,7 @@ def test_profiling_comes_after_all_that_is_timed_and_changes_no_verdict(
 
 
 def test_without_a_gpu_a_profile_is_a_note() -> None:
-    request = grading.Request(
+    request = grading.GradingRequest(
         REFERENCE, load("llm_systems_3"), ("softmax_backward",), "sim", "auto", "auto", seed=1, profile=True
     )
     record = grading.grade(request)
