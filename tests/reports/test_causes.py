@@ -6,7 +6,7 @@ import pytest
 import report_samples as samples
 
 from grader.records.record import ProblemResult
-from grader.reports.causes import alike, causes, places, theme, wrong
+from grader.reports.causes import alike, causes, sightings, theme, wrong
 
 
 def problem(content: dict[str, object]) -> ProblemResult:
@@ -14,7 +14,7 @@ def problem(content: dict[str, object]) -> ProblemResult:
 
 
 def test_instances_of_a_template_are_one_place() -> None:
-    (place,) = places(problem(samples.raced()))
+    (place,) = sightings(problem(samples.raced()))
     assert place.times == 2
     assert place.kernels == ("ker_layer_norm",)
     assert place.where == "layernorm_kernel.cu:17"
@@ -65,7 +65,7 @@ def test_what_is_waived_is_no_cause() -> None:
     content["checks"][0]["findings"] = [samples.finding(waived="the starter does this")]
     assert causes(problem(content)) == ()
     assert wrong(problem(content)) == ()
-    assert [place.waived for place in places(problem(content))] == ["the starter does this"]
+    assert [place.waived for place in sightings(problem(content))] == ["the starter does this"]
 
 
 def test_cases_that_say_the_same_are_told_together() -> None:
