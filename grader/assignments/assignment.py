@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 FILE = "assignment.toml"
 DEFAULT = "default.txt"
-"""The file beside the installed assignments that names the one to take where nobody names one."""
+"""The file beside the installed assignments that names the default one."""
 
 _INSTALLED = (Path(__file__).parent / "installed", Path(__file__).parents[2] / "assignments")
 """Where assignments lie that come with the grader: within the package, in a source tree beside it."""
@@ -97,7 +97,7 @@ def available() -> tuple[str, ...]:
 
 
 def default() -> str:
-    """The id of the assignment to take where nobody names one."""
+    """The id of the default assignment."""
     return (_installed() / DEFAULT).read_text(encoding="utf-8").strip()
 
 

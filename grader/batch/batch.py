@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from grader.batch.crew import WORKER, Crew, EndedError, NobodyLeftError, Station, Worker
+from grader.batch.crew import WORKER, Crew, EndedError, NoWorkerLeftError, Station, Worker
 from grader.batch.records import DeviceKind, Records, Wish, class_seed, fault, finished
 from grader.processes import leftovers
 from grader.records.errors import MachineError
@@ -90,7 +90,7 @@ class BatchRequest:
 
 @dataclass(frozen=True)
 class BatchProgress:
-    """What a person sees while it goes on: a line, and how far the batch is.
+    """The progress of a batch: a line to show, and how many submissions are finished.
 
     Attributes:
         line: what happened, empty if nothing new did.
@@ -129,7 +129,7 @@ class BatchResult:
 
     @property
     def exit_code(self) -> ExitCode:
-        """Lost points are no failure of a batch; an ungraded submission is."""
+        """The exit code: lost points are no failure of a batch, an ungraded submission is."""
         if self.interrupted:
             return ExitCode.INTERRUPTED
         return ExitCode.MACHINE_FAULT if self.faults or self.stopped else ExitCode.OK
@@ -137,7 +137,7 @@ class BatchResult:
 
 @dataclass
 class _Run:
-    """A batch that goes on."""
+    """The state of a running batch."""
 
     request: BatchRequest
     records: Records
@@ -204,7 +204,7 @@ def outcome(
     interrupted: bool = False,
     stopped: str = "",
 ) -> BatchResult:
-    """What became of submissions that have these results, and were ``found`` with what is none."""
+    """The result of a batch from the records of its submissions and from what was ``found`` in the folder."""
     faults = {name: fault(record) for name, record in results.items() if record and not finished(record)}
     missing = sum(record is None for record in results.values())
     graded = len(results) - len(faults) - missing
@@ -212,7 +212,7 @@ def outcome(
 
 
 def closing_lines(outcome: BatchResult) -> list[str]:
-    """What a person reads at the end; the last line is for scripts too."""
+    """The lines that are printed at the end of a batch; scripts may read the last one."""
     lines = [f"{name}: machine fault: {plain(message)}" for name, message in outcome.faults.items()]
     if outcome.stopped:
         lines.append(plain(outcome.stopped))
@@ -284,7 +284,7 @@ def _check_folders(request: BatchRequest) -> None:
 
 @contextmanager
 def _crews(request: BatchRequest) -> Iterator[tuple[Crew | None, Crew, DeviceKind, tuple[str, ...]]]:
-    """Who builds ahead, None for nobody; who grades; on what; and the files that problems are in."""
+    """The workers that build ahead (None without a GPU) and that grade, the device, and the graded files."""
     processors = len(os.sched_getaffinity(0))
     with tempfile.TemporaryDirectory(prefix=leftovers.prefix()) as turns:
         graders = Crew([Station()] * (request.jobs or processors), request.command)
@@ -341,7 +341,7 @@ def _asked(operation: str, request: BatchRequest, seed: int, **more: object) -> 
 
 
 def _grade_all(running: _Run, builders: Crew | None, graders: Crew) -> bool:
-    """Grade what is to do, faults of the machine twice; return whether an interrupt ended it early."""
+    """Grade all that is to do, twice where the machine failed; return whether an interrupt ended it early."""
     faulty: dict[str, Record] = {}
 
     def first(entry: Entry, record: Record) -> None:
@@ -387,7 +387,7 @@ def _grade_each(
             for future in as_completed(futures):
                 try:
                     take(futures[future], future.result())
-                except NobodyLeftError:
+                except NoWorkerLeftError:
                     running.stopped = "No GPU works any more. Mend that, then run the same command again."
                 del waiting[future]
         except KeyboardInterrupt:
@@ -407,11 +407,11 @@ def _grade_each(
 
 
 def _grade(running: _Run, entry: Entry, builders: Crew | None, graders: Crew) -> Record:
-    """Grade one entry; whatever becomes of it, a record comes back.
+    """Grade one entry and return its record, which tells of the failure if the grading failed.
 
     Raises:
         StoppedError: the batch was interrupted.
-        NobodyLeftError: no GPU is left.
+        NoWorkerLeftError: no GPU is left.
     """
     request, begun = running.request, datetime.now(UTC)
     try:
@@ -457,7 +457,7 @@ def _may_have_broken_it(record: Record) -> bool:
 def _checked(
     running: _Run, graders: Crew, worker: Worker, record: Record, entry: Entry, begun: datetime
 ) -> Record:
-    """The record if the worker's GPU still works, which is said; else a fault, and nobody uses that GPU."""
+    """The record if the worker's GPU still works; else a machine fault, and the GPU is not used any more."""
     gpu = worker.station.gpu
     try:
         seen = worker.ask(_asked("look", running.request, running.seed))
@@ -474,7 +474,7 @@ def _checked(
 
 
 def _filed(record: Record, entry: Entry) -> Record:
-    """The record under the name that the batch knows, with what it understood of the submission's files."""
+    """The record under the submission's name in the batch, with the notes of the search for submissions."""
     submission = record.submission.model_copy(
         update={"name": entry.name, "notes": [*entry.notes, *record.submission.notes]}
     )
@@ -482,7 +482,7 @@ def _filed(record: Record, entry: Entry) -> Record:
 
 
 def _faulty(error: str, entry: Entry, running: _Run, begun: datetime) -> Record:
-    """The record of a grading that left none."""
+    """The record of a grading that ended without one."""
     assignment = running.request.assignment
     problems = [
         without_cases(assignment, problem.id, Verdict.INFRA_ERROR, error.partition("\n")[0])

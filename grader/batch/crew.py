@@ -1,4 +1,4 @@
-"""The batch's end of its workers: processes that are started when needed, lent, replaced and ended."""
+"""The worker processes of a batch: started when needed, lent to threads, replaced and ended."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ WORKER = (sys.executable, "-m", "grader.batch.worker")
 
 
 class StoppedError(Exception):
-    """The batch ends: nothing is asked any more."""
+    """The batch is ending, and workers take no more requests."""
 
 
-class NobodyLeftError(Exception):
-    """Every worker was dismissed."""
+class NoWorkerLeftError(Exception):
+    """No worker is left: every one was dismissed."""
 
 
 class EndedError(Exception):
@@ -46,7 +46,7 @@ class EndedError(Exception):
 
 @dataclass(frozen=True)
 class Station:
-    """What a worker uses of the machine.
+    """The part of the machine that a worker uses.
 
     Attributes:
         gpu: the GPU that it uses, as ``CUDA_VISIBLE_DEVICES`` names it; empty for none.
@@ -59,7 +59,7 @@ class Station:
 
 @dataclass(eq=False)
 class Worker:
-    """A process at a station; it starts with the first question, and anew after its end."""
+    """A worker process, which is started by the first request, and again after it has ended."""
 
     station: Station
     command: Sequence[str] = WORKER
@@ -99,7 +99,7 @@ class Worker:
         return answer
 
     def _exchanged(self, process: subprocess.Popen[bytes], request: Mapping[str, Any]) -> bytes:
-        """The line that answers; cut off or empty if the process ended."""
+        """The line of the answer; incomplete or empty if the process ended."""
         assert process.stdin is not None
         assert process.stdout is not None
         os.truncate(self._said, 0)
@@ -115,7 +115,7 @@ class Worker:
         return "\n".join(self._said.read_text(encoding="utf-8", errors="replace").splitlines()[-SAID_LINES:])
 
     def end(self, *, for_good: bool = False) -> None:
-        """End the process with all that it started, killing what is still there after a while."""
+        """End the process and its children; kill what still runs after a while."""
         with self._lock:
             self._stopped |= for_good
             process, self._process = self._process, None
@@ -136,7 +136,7 @@ class Worker:
         leftovers.remove(self._said.parent)
 
     def _start(self) -> subprocess.Popen[bytes]:
-        """It has a process group of its own: Ctrl-C reaches the batch alone, which ends each worker once."""
+        """Start the process in a process group of its own: Ctrl-C reaches only the batch, which ends it."""
         lifeline, self._lifeline = os.pipe()
         self._said = Path(tempfile.mkdtemp(prefix=leftovers.prefix()), "said")
         try:
@@ -189,18 +189,18 @@ class Crew:
 
     @contextlib.contextmanager
     def worker(self) -> Iterator[Worker]:
-        """A worker that nobody else has, once there is one.
+        """Wait for a free worker and lend it to this thread.
 
         Raises:
             StoppedError: ``stop`` was called.
-            NobodyLeftError: all were dismissed.
+            NoWorkerLeftError: all were dismissed.
         """
         with self._change:
-            self._change.wait_for(lambda: self._free or self._stopped or self._nobody_left())
+            self._change.wait_for(lambda: self._free or self._stopped or self._no_worker_left())
             if self._stopped:
                 raise StoppedError
             if not self._free:
-                raise NobodyLeftError
+                raise NoWorkerLeftError
             worker = self._free.popleft()
         try:
             yield worker
@@ -211,17 +211,17 @@ class Crew:
                 self._change.notify()
 
     def dismiss(self, gpu: str) -> None:
-        """Lend no worker of that GPU any more."""
+        """Do not lend workers of that GPU any more."""
         with self._change:
             self._dismissed.add(gpu)
             self._free = deque(worker for worker in self._free if worker.station.gpu != gpu)
             self._change.notify_all()
 
-    def _nobody_left(self) -> bool:
+    def _no_worker_left(self) -> bool:
         return all(worker.station.gpu in self._dismissed for worker in self._workers)
 
     def stop(self) -> None:
-        """End all workers, in the middle of what they do, and lend none any more."""
+        """End all workers at once, and lend none any more."""
         with self._change:
             self._stopped = True
             self._change.notify_all()
@@ -248,6 +248,6 @@ def _resident_bytes(pid: int) -> int:
 
 
 def _same_imports() -> dict[str, str]:
-    """The environment in which a process imports what this one does, whatever its working folder holds."""
+    """The environment that makes a child process import the same modules in any working folder."""
     places = (place or os.getcwd() for place in sys.path)  # noqa: PTH109 - a string among strings
     return {"PYTHONPATH": os.pathsep.join(places), "PYTHONSAFEPATH": "1"}

@@ -1,4 +1,4 @@
-"""How far a batch is, on a terminal: a line for each submission, and below them rate and time left."""
+"""The progress bar of a batch on a terminal, with a line for each finished submission above it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class _Rate(ProgressColumn):
 
 @contextmanager
 def shown(stream: TextIO) -> Iterator[Callable[[BatchProgress], None]]:
-    """What shows a step on ``stream``, nothing where that is no terminal."""
+    """A function that shows progress on ``stream``; it shows nothing if that is no terminal."""
     if not stream.isatty():
         yield lambda _step: None
         return

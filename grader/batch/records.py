@@ -1,4 +1,4 @@
-"""The records of a batch in their folder: which of them stand, and the tables made of them all.
+"""The records of a batch in their folder: which of them are still valid, and the tables made from all.
 
 A record stands if the same grader would judge the same files under the same assignment on the same kind of
 device again, and if it answers what is asked for now; then its submission is not graded again. Lost points
@@ -54,7 +54,7 @@ class DeviceKind:
 
 @dataclass(frozen=True)
 class Wish:
-    """What a record must answer to stand.
+    """What a record must match to be still valid.
 
     Attributes:
         device: where a submission would be graded now.
@@ -68,7 +68,7 @@ class Wish:
     seed: int | None = None
 
     def met(self, record: Record) -> bool:
-        """Whether ``record`` is what grading the same files would give again."""
+        """Whether grading the same files again would give ``record``."""
         device = record.device
         return (
             finished(record)
@@ -91,7 +91,7 @@ class Records:
     """The records below ``folder``, by submission; None for one without a result."""
 
     def __init__(self, folder: Path) -> None:
-        """Read what there is; what is no record of this version is a missing result.
+        """Read the existing records; one of another version counts as a missing result.
 
         Raises:
             StorageError: the folder cannot be made.
@@ -107,7 +107,7 @@ class Records:
         return self._all.get(name)
 
     def stands(self, entry: Entry, wish: Wish, wanted: Collection[str]) -> bool:
-        """Whether the record of ``entry``, of which ``wanted`` are graded, need not be made again."""
+        """Whether the record of ``entry`` is still valid; ``wanted`` are the files that are graded."""
         record = self._all.get(entry.name)
         if record is None or not wish.met(record):
             return False
@@ -119,17 +119,17 @@ class Records:
         return record is not None and record.started >= moment.isoformat(timespec="seconds")
 
     def expect(self, entries: Iterable[Entry]) -> None:
-        """Show what has no record as not graded."""
+        """List submissions without a record as not graded."""
         for entry in entries:
             self._all.setdefault(entry.name)
 
     def forget(self, entry: Entry) -> None:
-        """Show the submission as not graded until it is."""
+        """List the submission as not graded until it has a new record."""
         self._all[entry.name] = None
         self._forgotten.add(entry.name)
 
     def keep(self, entry: Entry, record: Record) -> None:
-        """Write the record of ``entry`` in one step.
+        """Write the record of ``entry`` atomically.
 
         Raises:
             StorageError: the disk is full or the folder read-only.
@@ -142,7 +142,7 @@ class Records:
             write(record, place / RECORD)
 
     def show(self) -> None:
-        """Write the gradebook of what is known here.
+        """Write the gradebook of the records that this batch knows.
 
         Raises:
             StorageError: as for ``keep``.
@@ -164,7 +164,7 @@ class Records:
 
 
 def finished(record: Record) -> bool:
-    """Whether the submission was judged; a machine that failed, or an interrupt, says nothing of it."""
+    """Whether the submission was judged: neither the machine failed nor an interrupt ended the grading."""
     return record.exit_code in {ExitCode.OK, ExitCode.POINTS_LOST}
 
 
@@ -196,7 +196,7 @@ def class_seed(folder: Path) -> int:
 
 @contextmanager
 def storing(place: Path) -> Iterator[None]:
-    """What cannot be written ends the batch: nothing after it could be kept either."""
+    """Turn errors of writing into a StorageError, which ends the batch."""
     try:
         yield
     except OSError as error:
@@ -212,14 +212,14 @@ def storing(place: Path) -> Iterator[None]:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Alone among the batches that write to one folder."""
+    """Hold the lock of the folder, which other batches may write to."""
     with path.open("ab") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
 def _sweep(folder: Path) -> None:
-    """Remove what batches that were killed had begun to write."""
+    """Remove incomplete files of batches that were killed."""
     for path in (*folder.glob(".*"), *folder.glob("*/.*")):
         if _UNFINISHED.fullmatch(path.name):
             with suppress(FileNotFoundError):  # another batch finished it
@@ -238,7 +238,7 @@ def _read_all(folder: Path) -> Iterator[tuple[str, Record | None]]:
 
 
 def _content(entry: Entry, wanted: Collection[str]) -> tuple[str, str | None] | None:
-    """What a record says of the files: their hash, or why they cannot be graded; None if nobody can tell."""
+    """The hash of the files, or why they cannot be graded, as a record holds it; None if it is unknown."""
     try:
         with (
             tempfile.TemporaryDirectory(prefix=leftovers.prefix()) as scratch,

@@ -1,4 +1,4 @@
-"""A batch on a Slurm cluster: an array of shards, one GPU each, whose records meet in the shared folder.
+"""A batch on a Slurm cluster: a job array with one GPU per task and a shared folder for the records.
 
 A task is ``grader batch --shard I/N`` on its node. What it leaves is records and, once it has ended by
 itself, a file with its exit code; a shard without that file died with its node and is submitted again. Its
@@ -39,7 +39,7 @@ _RUNNING = "array"
 
 @dataclass(frozen=True)
 class Cluster:
-    """Where to submit to, and what for.
+    """The options of the Slurm job array.
 
     Attributes:
         tasks: how many shards; each asks for one GPU unless the batch is for the sim.
@@ -106,7 +106,7 @@ def run(request: BatchRequest, cluster: Cluster, progress: Callable[[BatchProgre
 
 
 def check() -> None:
-    """Say what is missing here to submit to a cluster.
+    """Check that this machine can submit to a Slurm cluster.
 
     Raises:
         MachineError: something is.
@@ -120,7 +120,7 @@ def check() -> None:
 
 
 def shard(command: Sequence[str], end: str) -> None:
-    """What a task does: grade its part, and say in the file ``end`` that it came to its end."""
+    """The work of one task: grade its part, then write its exit code to the file ``end``."""
     code = subprocess.run(command, check=False).returncode
     if code >= 0:
         write_text(f"{code}\n", Path(end))
@@ -148,7 +148,7 @@ def command(request: BatchRequest, cluster: Cluster, number: int) -> list[str]:
 
 
 def _submit(request: BatchRequest, cluster: Cluster, shards: Sequence[int], ends: Path) -> str:
-    """The id of the array."""
+    """Submit the job array and return its id."""
     import submitit  # noqa: PLC0415 - an extra
     from submitit.core.utils import FailedJobError  # noqa: PLC0415
 
@@ -191,7 +191,7 @@ def _wait(array: str, tick: Callable[[], None]) -> bool:
 
 
 def _alive(array: str) -> bool:
-    """Whether a task of ``array`` waits or runs; a controller that does not answer leaves it open: yes."""
+    """Whether a task of ``array`` waits or runs; True if the Slurm controller does not answer."""
     asked = ["squeue", "--noheader", "--array", "--jobs", array, "--format", "%T"]
     told = subprocess.run(asked, capture_output=True, text=True, check=False)
     if told.returncode != 0:
@@ -200,7 +200,7 @@ def _alive(array: str) -> bool:
 
 
 def _refuse_two(running: Path) -> None:
-    """An array that still runs would grade the same submissions."""
+    """Refuse to start while an earlier array still grades the same submissions."""
     if running.exists() and _alive(array := running.read_text(encoding="ascii").strip()):
         raise MachineError(
             f"Array {array} still grades into {running.parent.parent}. Wait for it, or end it:\n"
@@ -209,7 +209,7 @@ def _refuse_two(running: Path) -> None:
 
 
 def _step(line: str, request: BatchRequest, chosen: Sequence[Entry], begun: datetime) -> BatchProgress:
-    """How far all tasks are: records that were written since."""
+    """The progress of all tasks: how many records were written since the start."""
     paths = (request.out / entry.name / RECORD for entry in chosen)
     done = sum(_written(path) >= begun.timestamp() for path in paths)
     return BatchProgress(line, done, len(chosen))

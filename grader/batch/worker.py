@@ -40,7 +40,7 @@ _BUILT = TypeAdapter(grading.Built)
 
 
 class Turn:
-    """Held by one process at a time; the end of a process gives it back."""
+    """A lock between processes; it is released when its process ends."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -77,7 +77,7 @@ def main() -> None:
 
 
 def answer(asked: dict[str, Any], bench: Bench) -> dict[str, Any]:
-    """What ``asked["operation"]`` gives: ``look``, ``build`` or ``grade``; see the functions below."""
+    """Answer one request; its operation is ``look``, ``build`` or ``grade``."""
     if asked["operation"] == "look":
         return _look(asked, bench)
     assignment = load(asked["assignment"])
@@ -109,7 +109,7 @@ def _look(asked: dict[str, Any], bench: Bench) -> dict[str, Any]:
 
 
 def _build(request: grading.GradingRequest, bench: Bench) -> dict[str, Any]:
-    """What was ``built``; nothing where grading will meet the reason, and say it."""
+    """Build ahead; where that fails, grading will fail for the same reason and report it."""
     try:
         with bench.turn:
             bench.machine(request.device, request.sandbox, request.assignment.rules.limits)

@@ -29,7 +29,7 @@ class FaultError(click.ClickException):
 
 
 def check_folders(*files: Path | None) -> None:
-    """Refuse files that cannot be written before what they are for takes its time."""
+    """Refuse output files whose folder does not exist, before the long work begins."""
     for file in files:
         if file is not None and not file.parent.is_dir():
             raise FaultError(f"{file.parent} is no folder. Name a file in one that is.", ExitCode.USAGE)
@@ -70,7 +70,7 @@ def given_options() -> set[str]:
 
 
 def refuse(useless: set[str], why: str) -> None:
-    """Refuse the first of parameters that would do nothing, as it is written."""
+    """Refuse an option that would have no effect."""
     for option in click.get_current_context().command.params:
         if option.name in useless:
             raise FaultError(f"{option.opts[0]} does nothing {why}", ExitCode.USAGE)

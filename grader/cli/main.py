@@ -1,4 +1,4 @@
-"""The entry point: runs a command, and turns whatever ends it into a message and an exit code."""
+"""The entry point: runs a command and turns its exceptions into messages and exit codes."""
 
 from __future__ import annotations
 

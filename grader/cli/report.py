@@ -114,7 +114,7 @@ def report(
 
 
 def _appeal(records: Mapping[str, Record]) -> None:
-    """Tell what the raw times in ``records`` say; a fault if a record says something else."""
+    """Decide the speeds again from the raw times in ``records``; fail if a record says something else."""
     doubtful = []
     for name, record in records.items():
         found = list(appeals(record))

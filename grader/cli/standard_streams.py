@@ -1,4 +1,4 @@
-"""Standard output and error that survive closed pipes and odd encodings."""
+"""Standard output and error that tolerate closed pipes and limited encodings."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class _TolerantFile(io.FileIO):
     _lost = False
 
     def write(self, data: ReadableBuffer, /) -> int:
-        """Write it, or drop it where nobody reads any more."""
+        """Write the data, or drop it if the reading end of the pipe is closed."""
         size = memoryview(data).nbytes
         if self._lost:
             return size

@@ -92,7 +92,7 @@ class Call:
     ``seconds`` is what it may use: processor time of the host code, on a GPU device time. ``staged`` arrays
     reach the call through its streams and leave through them, so that work on other streams shows. ``queued``
     scalars, by name, make a second such call on the same arrays, behind the first and before anything waits:
-    what that one gives is nobody's, but it must not change what the first has yet to do.
+    its results are not used, but it must not change what the first has yet to do.
     """
 
     entry_point: str

@@ -31,7 +31,7 @@ def image_bytes(argument: ArrayArgument) -> int:
 
 
 def poison(size: int) -> NDArray[np.uint8]:
-    """``size`` bytes (a multiple of 4) of one NaN that nobody can foresee."""
+    """``size`` bytes (a multiple of 4) of one NaN with a random payload."""
     word = 0xFFF00000 | secrets.randbits(20)
     return np.full(size // 4, word, "<u4").view(np.uint8)
 

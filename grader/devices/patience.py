@@ -1,4 +1,4 @@
-"""How long the judge waits for a runner: by what its processes use, not by the clock on the wall.
+"""How long the judge waits for a runner: by the time that its processes use, not by wall time.
 
 A busy machine makes everything take longer and must not change a verdict. So what counts against a submission
 is the processor time that its host code uses, and the time that it sleeps while nothing works for it. Time in

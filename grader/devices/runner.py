@@ -1,4 +1,4 @@
-"""The judge's end of a runner: starts it in a sandbox, asks it, and names how it ended."""
+"""A runner as the judge sees it: start it in a sandbox, send requests, and report how it ended."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def flooded(limit: int) -> str:
 
 
 class RunnerError(Exception):
-    """The runner is of no more use: ``status`` and the message say why, ``printed`` what the code printed."""
+    """The runner cannot be used any more: ``status`` and the message say why, ``printed`` is its output."""
 
     def __init__(self, status: Status, message: str, printed: str = "") -> None:
         super().__init__(message)
@@ -244,7 +244,7 @@ class Runner:
         return Patience(self._running.usage, Allowance(seconds, on_gpu=self._start.gpu), self._working)
 
     def expired(self, patience: Patience) -> RunnerError:
-        """End the runner, for which nobody waits any longer; why, and where its code was."""
+        """End a runner whose time is over; return why, and where its code was."""
         assert patience.status is not None
         place = self._place(patience) if patience.status is Status.TIMEOUT else ""
         message = f"{patience.message} ({place})" if place else patience.message

@@ -50,7 +50,7 @@ class Sim:
 
     kind: Literal["gpu", "sim"] = "sim"
     name = "simulator of this package, executing PTX on the CPU"
-    architecture = "sm_80"  # machine code that nobody runs; the PTX beside it is what counts
+    architecture = "sm_80"  # machine code that is not executed: the sim executes the PTX beside it
     schedules: tuple[Schedule, ...] = (Schedule.PROGRAM, Schedule.REVERSED, Schedule.LATE_STREAMS)
 
     def __init__(self, sandbox: Sandbox, limits: Limits = LIMITS, budget: Budget = BUDGET) -> None:
@@ -140,7 +140,7 @@ class SimSession:
         if header["status"] != "returned":
             return Answer(Status.CUDA_ERROR, header["message"], printed=header["printed"])
         if failure := self._synchronized(runner, call.seconds, header["printed"]):
-            return failure  # of kernels on streams that nobody waited for
+            return failure  # of kernels on streams that the launcher did not wait for
         arrays = {}
         for argument in calls.arrays(call):
             data = self._simulator.read(pointers[argument.name], layout.data_bytes(argument))

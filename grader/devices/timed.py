@@ -1,4 +1,4 @@
-"""The judge's end of timed sweeps on a GPU; ``runner.timing`` is the other one."""
+"""Timed sweeps on a GPU as the judge sees them; ``runner.timing`` executes them."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The trusted side: numerics, timing, diagnosis and trust. It never loads a submission."""
+"""The trusted process: correctness, timing and diagnosis. It never loads code of a submission."""

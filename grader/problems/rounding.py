@@ -1,4 +1,4 @@
-"""How far a right float32 program may be from the exact answer where no formula says it: by trying.
+"""Error bounds of float32 programs by Monte Carlo arithmetic, where no formula gives them.
 
 The bounds of single kernels are derived by hand (``bounds``). For a model with dozens of operations,
 forward and backward, the same first-order argument is carried out by the machine (Monte Carlo arithmetic,
@@ -93,7 +93,7 @@ def _size(name: str, args: Sequence[Any], result: Any) -> Tensor | None:  # noqa
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """For thousands of operations on small tensors: a second thread would only wait for its turn."""
+    """Limit PyTorch to one thread: in thousands of small operations more threads only wait."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

@@ -34,6 +34,6 @@ def importing() -> Iterator[None]:
 
 
 def _leave(_number: int, _frame: object) -> None:
-    with suppress(OSError):  # nobody may be there to read it
+    with suppress(OSError):  # the terminal may be gone
         os.write(2, b"interrupted\n")
     os._exit(ExitCode.INTERRUPTED)

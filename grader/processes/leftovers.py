@@ -1,4 +1,4 @@
-"""What a grader that was killed leaves behind: everything temporary carries the name of its owner.
+"""Clean-up after a grader that was killed: the name of every temporary folder holds its process.
 
 Layer: imports nothing of the grader.
 """
@@ -17,7 +17,7 @@ _OWNER = re.compile(r"grader-(\d+-\d+-\d+)-")
 
 @cache
 def _of(pid: int) -> str:
-    """A name that no other process of this machine has had since it started."""
+    """A unique name of a process of this machine."""
     namespace = os.stat("/proc/self/ns/pid").st_ino  # noqa: PTH116
     return f"{namespace}-{pid}-{_started(pid)}"
 
@@ -36,7 +36,7 @@ def _started(pid: int) -> str:
 
 
 def owner() -> str:
-    """The name of this process as an owner."""
+    """The unique name of this process, for its temporary folders."""
     return _of(os.getpid())
 
 
@@ -47,7 +47,7 @@ def orphaned(name: str) -> bool:
 
 
 def prefix() -> str:
-    """What the names of this process's temporary folders begin with."""
+    """The prefix of the names of this process's temporary folders."""
     return f"grader-{owner()}-"
 
 
@@ -58,7 +58,7 @@ def sweep(folder: Path | None = None) -> None:
 
 
 def orphans(folder: Path) -> list[Path]:
-    """What graders that are gone have left in ``folder``."""
+    """The temporary folders in ``folder`` whose grader has ended."""
     owners = ((path, _OWNER.match(path.name)) for path in folder.glob("grader-*"))
     return [path for path, found in owners if found is not None and orphaned(found[1])]
 

@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """What scripts learn without reading the record."""
+    """The exit code of a command, for scripts."""
 
     OK = 0  # full marks of what could be measured
     POINTS_LOST = 1

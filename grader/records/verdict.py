@@ -1,4 +1,4 @@
-"""The word that every judgement of the grader ends in.
+"""The verdicts of the grader: of a case, a check, a measurement and a problem.
 
 Layer: imports the standard library and nothing of the grader; judge, scoring, records and reports share it.
 """
@@ -20,5 +20,5 @@ class Verdict(StrEnum):
 
     @property
     def decided(self) -> bool:
-        """Whether points can be given or withheld on this word."""
+        """Whether this verdict decides points, instead of leaving them open."""
         return self not in {Verdict.NOT_MEASURED, Verdict.INFRA_ERROR}

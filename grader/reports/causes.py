@@ -1,4 +1,4 @@
-"""What a reader wants to know first: why points were lost, and what a checker saw, once per place."""
+"""Why points were lost, and what the checkers saw, once per source line."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def sightings(problem: ProblemResult) -> tuple[Sighting, ...]:
 
 
 def hints(problem: ProblemResult) -> tuple[Sighting, ...]:
-    """The hints on speed as places."""
+    """The hints on speed, one per source line."""
     return tuple(
         Sighting("sim", "hint", hint.file, hint.line, hint.message, hint.source, (_kernel(hint.kernel),), 1)
         for hint in problem.hints

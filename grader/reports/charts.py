@@ -1,4 +1,4 @@
-"""Where the marks of a chart lie: plain numbers, drawn as SVG by the templates.
+"""The coordinates of charts, which the templates draw as SVG.
 
 Lengths along a chart are percent of its width, so that it fills a phone and a desktop alike with letters
 of one size; heights are pixels.
@@ -185,7 +185,7 @@ def _roof(case: TimedCase) -> float:
 
 
 def _baseline(case: TimedCase) -> float:
-    """GB/s of the baseline, had it moved no more bytes."""
+    """GB/s of the baseline on the same minimal bytes."""
     return (case.minimal_bytes or 0) / case.baseline_us / 1e3 if case.baseline_us else 0.0
 
 

@@ -167,7 +167,7 @@ def boards(classroom: Classroom, *, everybody: bool) -> tuple[Board, ...]:
 
 
 def attention(classroom: Classroom) -> tuple[Attention, ...]:
-    """What a person should look at before the grades go out."""
+    """The submissions that staff should look at before grades are published."""
 
     def kind(title: str, entries: Iterator[tuple[str, str]]) -> Attention:
         return Attention(

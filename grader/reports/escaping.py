@@ -1,4 +1,4 @@
-"""What a student wrote, made harmless for the place where it is shown.
+"""Escapes text of students for terminals, pages, tables and CI services.
 
 Names, file names, compiler output and printed text may hold anything: escape sequences for a terminal,
 markup, formulas for a spreadsheet, commands for a CI service, marks that turn the direction of a line.

@@ -1,4 +1,4 @@
-"""The record in GitHub Actions: a job summary, annotations at the lines of the source, and a harmless log.
+"""The record in GitHub Actions: a job summary, annotations at source lines, and an escaped log.
 
 A line of a log that begins with ``::`` is a command to the runner. So what a student wrote is printed between
 ``stop-commands`` and a token that nobody can guess, and the parts of our own commands are escaped.
@@ -50,7 +50,7 @@ def show(record: Record, shown: View, path: Path, to: TextIO, environment: Mappi
 
 @contextlib.contextmanager
 def commands_stopped(to: TextIO) -> Iterator[None]:
-    """Nothing that is printed meanwhile is a command."""
+    """Stop GitHub from reading workflow commands in what is printed."""
     token = secrets.token_hex(16)
     print(f"::stop-commands::{token}", file=to, flush=True)
     try:
@@ -139,7 +139,7 @@ def _command(level: str, file: str, number: int, title: str, message: str) -> st
 
 
 def _limited(commands: Sequence[str], level: str) -> list[str]:
-    """Each once; GitHub drops what is beyond its limit without a word."""
+    """Unique annotations, as many as GitHub shows; it silently drops the rest."""
     distinct = list(dict.fromkeys(commands))
     if len(distinct) <= MOST:
         return distinct

@@ -1,4 +1,4 @@
-"""What a process grades with: the machine it found, and what its gradings share."""
+"""The machine that a process grades on, and what its gradings share."""
 
 from __future__ import annotations
 

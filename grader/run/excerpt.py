@@ -1,4 +1,4 @@
-"""The lines of a student's file around a place: the record keeps them, so that it alone makes a report."""
+"""The source lines around a finding, which the record keeps so that reports need no other file."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ class Built:
 
 @dataclass
 class _Run:
-    """What is known so far; ``record`` is valid at any moment."""
+    """The state of a grading run; it can make a valid record at any moment."""
 
     request: GradingRequest
     bench: Bench
@@ -143,7 +143,7 @@ def grade(
 
 
 def build_ahead(request: GradingRequest, bench: Bench) -> Built | None:
-    """Build what ``grade`` will need; None if it cannot be kept until then.
+    """Build what ``grade`` will need; None if the build cache cannot keep it.
 
     Raises:
         SubmissionError, MachineError, OSError: grading meets the same and tells why.
@@ -164,7 +164,7 @@ def graded_files(assignment: Assignment) -> tuple[str, ...]:
 
 
 def grader_info(assignment: Assignment) -> GraderInfo:
-    """Who judges, and under which configuration."""
+    """The version of the grader and of the assignment."""
     return GraderInfo(version=__version__, config_sha256=assignment.sha256, sha256=judging_sha256())
 
 

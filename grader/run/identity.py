@@ -1,4 +1,4 @@
-"""Which grader this is, by its content: only records of the same one compare with each other."""
+"""The identity of this grader by its content: records of different graders cannot be compared."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _JUDGE_NOTHING = ("batch/", "reports/", "cli/", "processes/", "run/doctor.py", "
 
 @cache
 def judging_sha256() -> str:
-    """The hash of all files that a verdict can depend on; not of those that show it or hand out the work."""
+    """The hash of all files that a verdict can depend on; reports and batch are left out."""
     digest = hashlib.sha256()
     for path in sorted(_ROOT.rglob("*")):
         name = path.relative_to(_ROOT).as_posix()

@@ -242,7 +242,7 @@ class ProblemJudge:
         )
 
     def _excuses(self, cases: tuple[Case, ...]) -> dict[str, Excuse]:
-        """What the assignment does not hold against anyone, by the names of cases."""
+        """The waivers of the assignment by the names of the cases that they cover."""
         waivers = [waiver for waiver in self.material.assignment.rules.waivers if waiver.problem == self.id]
         return {
             case.name: Excuse(frozenset(waiver.findings), waiver.reason, waiver.numbers)
@@ -252,7 +252,7 @@ class ProblemJudge:
         }
 
     def _measured(self, answer: Prepared, judged: Judged) -> Measured:
-        """The speed; of no interest, and not measured, where the numbers are wrong."""
+        """Measure the speed, unless the numbers are wrong."""
         machine, target = self.material.machine, answer.entry.target
         if machine.gpu is None:
             return Measured(_no_speed(Verdict.NOT_MEASURED, target, NO_GPU))
@@ -288,7 +288,7 @@ class ProblemJudge:
 
     @contextmanager
     def _turn(self) -> Iterator[None]:
-        """While the device works for this problem: a GPU for no other one."""
+        """Hold the device while it works for this problem; a GPU works for one problem at a time."""
         alone = nullcontext() if self.material.machine.gpu is None else self._alone
         with alone, self.material.bench.turn:
             yield

@@ -1,4 +1,4 @@
-"""The untrusted side: a small process that loads a student's library. Nothing it says is believed.
+"""The untrusted process: it loads a student's library. The judge trusts none of its answers.
 
 Layer: imports the standard library, and CuPy on a GPU; nothing else of the grader.
 """

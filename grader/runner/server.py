@@ -36,7 +36,7 @@ PR_SET_NO_NEW_PRIVS = 38
 
 
 class Printed:
-    """What the student's code prints to stdout: a pipe that drops what nobody has room for."""
+    """What the student's code prints to stdout: a pipe that drops what does not fit."""
 
     def __init__(self) -> None:
         self._reading, self._writing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)

@@ -284,7 +284,7 @@ class TimedCalls:
     # What these return must not refer to the case, which would then stay in memory beside the next one.
 
     def _by_graphs(self, graphs: list[Graph]) -> Arm:
-        """Time a replay of one of the graphs, which one nobody knows."""
+        """Time a replay of one of the graphs, chosen at random."""
         between = self._between_events()
         return lambda count: partial(between, RANDOM.choice(graphs).first(count).launch)
 

@@ -90,7 +90,7 @@ class BubblewrapSandbox:
         self._users = itertools.count(os.getpid() * 16)
 
     def probe(self) -> Probe:
-        """Usable if its walls can be raised around a program of nothing; that is tried once."""
+        """Whether a trivial program can be confined; this is tried once."""
         return self._probe
 
     @cached_property
@@ -149,7 +149,7 @@ class BubblewrapSandbox:
         return self._launch(job, channel=True)
 
     def _user(self) -> int | None:
-        """Nobody's user, another one for each job; None where we may not become others."""
+        """An unprivileged user id, another one for each job; None if the user cannot be changed."""
         return _FIRST_USER + next(self._users) % _USERS if os.getuid() == 0 else None
 
     def _launch(self, job: Job, *, channel: bool) -> Live:
@@ -238,7 +238,7 @@ def _privileges(user: int | None, options: frozenset[str]) -> list[str]:
 
 
 def _become(user: int | None, processes: int) -> list[str]:
-    """The programs that give up what is left of root's rights, and bound the processes of the job's user."""
+    """The programs that drop the remaining rights of root and limit the processes of the job's user."""
     line: list[str] = []
     if user is not None:
         identity = [f"--reuid={user}", f"--regid={user}", "--clear-groups"]
@@ -249,7 +249,7 @@ def _become(user: int | None, processes: int) -> list[str]:
 
 
 def _options() -> frozenset[str]:
-    """Told by --help, because distributions patch versions."""
+    """The options that bwrap supports, read from --help, because distributions patch versions."""
     return frozenset(word for word in _ask(_program(), "--help").split() if word.startswith("--"))
 
 

@@ -1,4 +1,4 @@
-"""Control groups: the kernel's bound on what all processes of a job hold together, where we may make them.
+"""Control groups: the kernel's limits on all processes of a job together, where they can be created.
 
 Both versions of the interface are known. A group lies below our own or beside it, so that a job takes nothing
 that was not given to us. Where none can be made, the keeper samples.
@@ -59,7 +59,7 @@ def places() -> tuple[Path, ...]:
 
 @cache
 def available() -> bool:
-    """Whether groups can be made here, and a process of ours can go into them."""
+    """Whether control groups can be created here and processes can be moved into them."""
     groups = make(None, 16)
     if not groups:
         return False

@@ -149,7 +149,7 @@ class DockerSandbox:
         return self._launch(job, channel=True)
 
     def sweep(self) -> None:
-        """Remove the containers of graders that are gone: those that never got their job."""
+        """Remove the containers of graders that ended before they started their job."""
         with self._connected() as api, suppress(*_failures()):
             for container in api.containers(all=True, filters={"label": LABEL}):
                 if leftovers.orphaned(container["Labels"][LABEL]):
@@ -280,7 +280,7 @@ class _Container:
 
 
 def knock(address: str) -> None:
-    """Raise OSError, which says why, if nobody listens there. The SDK would leave a socket open."""
+    """Raise OSError if nothing listens at the address; the SDK would leave a socket open."""
     if address.startswith("unix://"):
         with socket.socket(socket.AF_UNIX) as door:
             door.connect(address.removeprefix("unix://"))

@@ -1,4 +1,4 @@
-"""Stands between the grader and one job, as a process of its own that runs on the standard library alone.
+"""Supervises one job for the grader, as a separate process that needs only the standard library.
 
 It starts the job, watches what it works, sleeps, holds and writes, and ends the job with all its
 descendants, daemons included, because it is the subreaper of everything below it. It does so too when the
@@ -314,7 +314,7 @@ def landlock_version() -> int:
 
 
 def close_off(readable: list[str], writable: list[str]) -> None:
-    """Deny this process for ever all files but those beneath the given paths, and what else Landlock can.
+    """Deny this process all files except those below the given paths, and all else that Landlock can deny.
 
     That is TCP, from version 4, and signals and abstract sockets of processes outside, from version 6.
     """
@@ -389,7 +389,7 @@ def out_of_memory(groups: Sequence[str]) -> str:
 
 
 def keep(config: dict[str, Any], *, contained: bool) -> dict[str, Any]:
-    """Keep one job to its end; how it ended."""
+    """Supervise one job until it ends; return how it ended."""
     libc = ctypes.CDLL(None)
     libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)  # its descriptors and memory are not for the job's user
@@ -471,7 +471,7 @@ def copy_results(folder: str, outputs: dict[str, int], most: int) -> None:
 
 
 def main() -> None:
-    """Keep one job, report how it ended."""
+    """Supervise one job and report how it ended."""
     if sys.argv[1].startswith("{"):
         config = json.loads(sys.argv[1])
         status = keep(config, contained=False)

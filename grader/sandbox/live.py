@@ -110,7 +110,7 @@ def temporary_space() -> Iterator[None]:
 
 
 class Drain(threading.Thread):
-    """Reads a pipe to its end, so that nobody blocks on it, and keeps the first ``most`` bytes."""
+    """Reads a pipe to its end, so that its writers never block, and keeps the first ``most`` bytes."""
 
     def __init__(self, fd: int, most: int) -> None:
         super().__init__(daemon=True)

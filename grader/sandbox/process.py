@@ -1,4 +1,4 @@
-"""The sandbox ``process``: limits, and what walls Landlock has. For one's own code and trusted machines."""
+"""The sandbox ``process``: limits, and Landlock where the kernel has it. For code that you trust."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class ProcessSandbox:
     image = None
 
     def __init__(self, *, walled: bool = True) -> None:
-        """``walled``: with what walls Landlock has; without, the job can do whatever you can."""
+        """``walled``: whether to use Landlock; without it the job can do whatever the user can."""
         self._walls = landlock_version() if walled else 0
 
     def probe(self) -> Probe:
@@ -103,7 +103,7 @@ class ProcessSandbox:
 
 
 def walls(landlock: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """What that version of Landlock keeps a job from, and what nothing does."""
+    """What this version of Landlock denies a job, and what stays possible."""
     held = tuple(wall for since, wall, _ in _WALLS if landlock >= since)
     return held, (*(lacking for since, _, lacking in _WALLS if landlock < since), *_NOT_ENFORCED)
 

@@ -170,7 +170,7 @@ class Sandbox(Protocol):
         """What jobs see instead of this machine's programs, None where they see those."""
 
     def probe(self) -> Probe:
-        """Whether this backend works here, found by trying."""
+        """Whether this backend works on this machine; it is tried."""
 
     def run(self, job: Job) -> Outcome:
         """Run ``job`` to its end within its limits."""

@@ -355,7 +355,7 @@ class _Reader:
 
 
 def _choose(sources: list[PurePosixPath], names: list[str]) -> dict[str, PurePosixPath]:
-    """Where each wanted file is taken from, if it is anywhere; ``collect`` tells the rule."""
+    """The path that each wanted file is taken from, if there is one; ``collect`` explains the rule."""
     held: dict[PurePosixPath, set[str]] = {}
     for place in sources:
         if place.name in names:
@@ -391,7 +391,7 @@ def _same(reader: _Reader, one: PurePosixPath, other: PurePosixPath) -> bool:
 
 
 def _taken(chosen: Mapping[str, PurePosixPath], tree: _Tree, read: set[PurePosixPath]) -> Iterator[str]:
-    """What was taken from where, and what was not looked at."""
+    """Notes on which files were taken, and which were not read."""
     folders = dict.fromkeys(place.parent for place in chosen.values())
     for folder in folders:
         if folder.parts:

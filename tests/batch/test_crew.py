@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from grader.batch import crew
-from grader.batch.crew import Crew, EndedError, NobodyLeftError, Station, StoppedError, Worker
+from grader.batch.crew import Crew, EndedError, NoWorkerLeftError, Station, StoppedError, Worker
 
 ECHO = """
 import json, os, sys
@@ -100,7 +100,7 @@ def test_nobody_is_lent_after_the_stop_or_when_all_are_dismissed() -> None:
     with workers.worker() as worker:
         assert worker.ask({})["gpu"] == "1"
         workers.dismiss("1")
-    with pytest.raises(NobodyLeftError), workers.worker():
+    with pytest.raises(NoWorkerLeftError), workers.worker():
         pass
     worker.end()
     workers.stop()

@@ -1,7 +1,7 @@
 """Drives the cases of one problem through a device and judges every answer against the oracle.
 
 A case passes if it passes in every order of execution that the device offers, or in as many of them as it
-asks for. A case that ends its runner costs that case alone: the next one gets a fresh runner. Only where
+asks for. A case that ends its runner costs only that case: the next one gets a fresh runner. Only where
 cases end runners again and again are the remaining ones not run; see ``endings.py``. After a write outside of
 an array comes a fresh runner, too: what it hit may be what a later call depends on.
 """

@@ -228,7 +228,7 @@ def result_of_previous_call(evidence: Evidence) -> str | None:
 
 
 def all_nan(evidence: Evidence) -> str | None:
-    """A poisoned output is NaN everywhere: += instead of = in memory that nobody zeroed."""
+    """A poisoned output is NaN everywhere: += instead of = in memory that was not zeroed."""
     if (
         evidence.before is None
         and evidence.comparison.nan == evidence.wrong.size > evidence.comparison.unwritten

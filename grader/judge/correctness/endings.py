@@ -26,7 +26,7 @@ _LIMITS = frozenset({Status.TIMEOUT, Status.LIMIT})
 
 @dataclass(frozen=True)
 class End:
-    """Why no further case is run, and what that makes of it."""
+    """Why no further case is run, and the verdict of the remaining cases."""
 
     verdict: Verdict
     message: str
@@ -47,7 +47,7 @@ class Endings:
         return self._end is not None and self._end.verdict is Verdict.INFRA_ERROR
 
     def take(self, result: CaseResult, answer: Answer) -> None:
-        """Take note of how a case ended."""
+        """Record how a case ended."""
         self._passed |= result.verdict is Verdict.PASS
         if answer.status in _FINAL:
             self.end_all(result)

@@ -1,4 +1,4 @@
-"""Inputs and oracles of cases, computed once for all submissions that meet the same cases."""
+"""A cache of inputs and oracles of cases, for submissions that are judged on the same seed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def remembered(problem: Problem) -> Problem:
-    """``problem``, keeping the inputs and the oracle of every case it has met; nobody can write to them."""
+    """``problem`` with a cache of inputs and oracles by case; the cached arrays are read-only."""
     inputs: dict[tuple[str, int], Inputs] = {}
     oracles: dict[tuple[str, int], Mapping[str, Expectation]] = {}
 

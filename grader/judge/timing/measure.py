@@ -269,7 +269,7 @@ class _Sweeps:
         return Block(order, (one, two, three, four))
 
     def _stopped(self, most: int) -> tuple[int, float]:
-        """A sweep that ends after at most so many calls, nobody knows how many: calls and seconds.
+        """A sweep that ends after a random number of calls, at most so many: calls and seconds.
 
         All inputs are there when a sweep begins. Were one call to work for all, the time of all, shared out,
         would be no call's time; but then it does so in this sweep, too.
@@ -325,7 +325,7 @@ class _Sweeps:
         return tuple(seconds)
 
     def times(self, blocks: int) -> CaseTimes:
-        """Run the blocks, with new bases and batches at places that nobody knows."""
+        """Run the blocks, with new bases and with batches at random positions among them."""
         for arm in ("submission", NOTHING):
             self._sweep(arm)
         pairs: list[Block] = []
@@ -370,7 +370,7 @@ class _Sweeps:
         )
 
     def _batches(self, arm: str, block: Block) -> Iterator[tuple[str, int, float]]:
-        """A batch of ``arm`` and an empty one as long, in either order; nobody knows how long.
+        """A batch of ``arm`` and an empty one as long, in random order and of random length.
 
         What the submission's last sweep left is verified, so that it has to work in all of them.
         """

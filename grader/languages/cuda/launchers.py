@@ -1,4 +1,4 @@
-"""How a submission's launcher wants to be called, read from its source: which arguments, on which memory.
+"""How a submission's launcher is to be called, read from its source: its arguments and its memory.
 
 Launchers of other years differ from the assignment's: some lack an argument that no formula needs, take them
 in another order, or take host pointers and copy. Those are called as they are, and a note says so. What
@@ -145,7 +145,7 @@ def _may_lack(parameter: Wanted) -> bool:
 
 
 def _kind(parameter: Parameter) -> str:
-    """``pointer``, ``stream`` or the type of a value; "" for what nobody can pass."""
+    """``pointer``, ``stream`` or the type of a value; "" for a type that cannot be passed."""
     if parameter.type in _STREAMS:
         return "stream"
     if parameter.type.endswith("*"):

@@ -1,4 +1,4 @@
-"""The queue of all compiles of one user on this machine, whoever starts them.
+"""The queue of all compilations of one user on this machine.
 
 As many run at once as processors and memory carry; one more, and the kernel might end one for want of memory.
 A slot is a lock on a file, which the kernel gives back when its holder ends, however it ends.
@@ -72,7 +72,7 @@ def _taken(folder: Path) -> int | None:
 
 
 def _folder() -> Path:
-    """The folder of the locks, which is the user's alone: others could hold them for ever."""
+    """The folder of the locks, which belongs to the user alone: other users could hold the locks."""
     folder = Path(tempfile.gettempdir(), f"kernel-grader-{os.getuid()}")
     try:
         folder.mkdir(mode=0o700, exist_ok=True)

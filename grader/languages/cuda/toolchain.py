@@ -172,7 +172,7 @@ def _version(nvcc: Path) -> str | None:
 
 
 def _behind(nvcc: Path) -> Path:
-    """The program itself: distributions put a script or a link of that name on PATH."""
+    """The real program behind a script or link of that name on PATH."""
     match = re.search(
         r"^#\$ _HERE_=(.+)$", _ask(nvcc, "--dryrun", "-c", "-x", "cu", os.devnull), re.MULTILINE
     )
