@@ -19,7 +19,7 @@ ALLOWED: dict[str, set[str]] = {
     "runner": set(),
     "simulator": {"records"},
     "sandbox": {*GROUND, "runner"},
-    "devices": {*GROUND, "runner", "sandbox", "simulator"},
+    "devices": {*GROUND, "problems", "runner", "sandbox", "simulator"},
     "assignments": {*GROUND, "problems"},
     "submissions": set(GROUND),
     "languages": {*GROUND, "problems", "sandbox", "devices"},

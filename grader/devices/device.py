@@ -56,7 +56,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True)
 class ArrayArgument:
-    """An array passed by pointer: ``data`` is None for an output (poisoned with NaN) and where it is null."""
+    """An array passed by pointer: ``data`` is None for an output, which holds poison, and where it is null."""
 
     name: str
     dtype: str
@@ -67,7 +67,7 @@ class ArrayArgument:
 
 @dataclass(frozen=True)
 class ScalarArgument:
-    """A value; ``ctype`` is ``int``, ``bool`` or ``float``."""
+    """A value; ``ctype`` is ``int``, ``long``, ``bool``, ``float`` or ``double``."""
 
     name: str
     ctype: str

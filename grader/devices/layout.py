@@ -1,15 +1,16 @@
 """How an array lies in memory: guard zone, data, guard zone. Everything that is not an input is poisoned.
 
-Poison is NaN in every floating-point format, with a payload that changes from call to call.
+The poison of each element type stands in ``grader.problems.dtypes``; it changes from call to call.
 """
 
 from __future__ import annotations
 
 import math
-import secrets
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from grader.problems.dtypes import DTYPES, poison
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -22,7 +23,7 @@ ALIGNMENT = 256
 
 def data_bytes(argument: ArrayArgument) -> int:
     """The size of the array itself."""
-    return math.prod(argument.shape) * np.dtype(argument.dtype).itemsize
+    return math.prod(argument.shape) * DTYPES[argument.dtype].storage.itemsize
 
 
 def image_bytes(argument: ArrayArgument) -> int:
@@ -30,21 +31,16 @@ def image_bytes(argument: ArrayArgument) -> int:
     return 2 * GUARD + -(-data_bytes(argument) // ALIGNMENT) * ALIGNMENT
 
 
-def poison(size: int) -> NDArray[np.uint8]:
-    """``size`` bytes (a multiple of 4) of one NaN with a random payload."""
-    word = 0xFFF00000 | secrets.randbits(20)
-    return np.full(size // 4, word, "<u4").view(np.uint8)
-
-
 def content(argument: ArrayArgument) -> NDArray[np.uint8]:
     """The bytes of an input array."""
     assert argument.data is not None
-    return np.ascontiguousarray(argument.data, argument.dtype).reshape(-1).view(np.uint8)
+    stored = DTYPES[argument.dtype].storage
+    return np.ascontiguousarray(argument.data, stored).reshape(-1).view(np.uint8)
 
 
 def image(argument: ArrayArgument) -> NDArray[np.uint8]:
     """The array between its guard zones, as it is before the call."""
-    whole = poison(image_bytes(argument))
+    whole = poison(image_bytes(argument), DTYPES[argument.dtype].storage.itemsize)
     if argument.data is not None:
         whole[GUARD : GUARD + data_bytes(argument)] = content(argument)
     return whole
@@ -52,7 +48,7 @@ def image(argument: ArrayArgument) -> NDArray[np.uint8]:
 
 def array(argument: ArrayArgument, data: NDArray[np.uint8]) -> NDArray[np.generic]:
     """The bytes of an array as what they mean."""
-    typed: NDArray[np.generic] = data.view(argument.dtype).reshape(argument.shape)
+    typed: NDArray[np.generic] = data.view(DTYPES[argument.dtype].storage).reshape(argument.shape)
     return typed
 
 
@@ -61,7 +57,7 @@ def overrun(argument: ArrayArgument, before: NDArray[np.uint8], after: NDArray[n
     end = GUARD + data_bytes(argument)
     changed = np.flatnonzero(before != after)
     front, back = changed[changed < GUARD], changed[changed >= end]
-    item = np.dtype(argument.dtype).itemsize
+    item = DTYPES[argument.dtype].storage.itemsize
     places = []
     if front.size:
         places.append(f"{-(-(GUARD - int(front[-1])) // item)} element(s) before the first one")

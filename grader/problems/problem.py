@@ -40,7 +40,7 @@ class ArrayParameter:
     Attributes:
         name: of the parameter.
         role: what the launcher may do with it.
-        dtype: of the elements, as NumPy names it, or ``bfloat16``.
+        dtype: of the elements; ``grader.problems.dtypes`` has the names.
         optional: whether a launcher may lack it, as no formula needs it.
         other_names: further names that launchers give it.
     """
@@ -54,7 +54,7 @@ class ArrayParameter:
 
 @dataclass(frozen=True)
 class ScalarParameter:
-    """A parameter passed by value: ``ctype`` is ``int``, ``bool`` or ``float``."""
+    """A parameter passed by value: ``ctype`` is ``int``, ``long``, ``bool``, ``float`` or ``double``."""
 
     name: str
     ctype: str
@@ -112,12 +112,13 @@ class Inputs:
 
 @dataclass(frozen=True)
 class Candidate:
-    """One acceptable content of an output: ``expected`` and ``allowed`` are float64 of the output's shape.
+    """One acceptable content of an output: ``expected`` and ``allowed`` have the output's shape.
 
-    An expected NaN is matched by NaN alone; ``allowed`` is the largest absolute error of each element.
+    ``expected`` is float64, or of an integer type, which has to be met exactly. An expected NaN is matched by
+    NaN alone. ``allowed`` is float64, the largest absolute error of each element.
     """
 
-    expected: NDArray[np.float64]
+    expected: NDArray[np.float64] | NDArray[np.integer[Any]]
     allowed: NDArray[np.float64]
 
 

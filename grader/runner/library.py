@@ -14,6 +14,7 @@ CTYPES = {
     "long": ctypes.c_longlong,
     "bool": ctypes.c_bool,
     "float": ctypes.c_float,
+    "double": ctypes.c_double,
 }
 NON_BLOCKING = 1  # cudaStreamNonBlocking
 DRIVER = "libcuda.so.1"

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from grader.problems.dtypes import poisoned
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -74,9 +76,9 @@ class Comparison:
 def compare(name: str, expectation: Expectation, got: NDArray[np.generic]) -> Comparison:
     """The output ``got`` against every candidate of ``expectation``, the best one of each row counting."""
     values = got.astype(np.float64)
-    expected, bound, wrong = _judged(expectation.candidates[0], values)
+    expected, bound, wrong = _judged(expectation.candidates[0], got, values)
     for candidate in expectation.candidates[1:]:
-        other = _judged(candidate, values)
+        other = _judged(candidate, got, values)
         better = _distance(values, *other) < _distance(values, expected, bound, wrong)
         expected, bound, wrong = (
             np.where(better, theirs, ours)
@@ -109,15 +111,6 @@ def compare(name: str, expectation: Expectation, got: NDArray[np.generic]) -> Co
     )
 
 
-def poisoned(array: NDArray[np.generic]) -> Mask:
-    """Which elements still hold the poison, a NaN with sign and quiet bits that no arithmetic produces."""
-    if array.dtype == np.float32:
-        words = np.ascontiguousarray(array).view(np.uint32)
-        mask: Mask = words >= np.uint32(0xFFF00000)
-        return mask
-    return np.zeros(array.shape, np.bool_)
-
-
 def changed_elements(before: NDArray[np.generic], after: NDArray[np.generic]) -> int:
     """How many elements of an array that must not change differ in any bit."""
     size = before.dtype.itemsize
@@ -126,12 +119,15 @@ def changed_elements(before: NDArray[np.generic], after: NDArray[np.generic]) ->
     return int(np.count_nonzero(one != other))
 
 
-def _judged(candidate: Candidate, values: Array) -> tuple[Array, Array, Mask]:
-    """Expected, bound and which elements are wrong, for one candidate."""
+def _judged(candidate: Candidate, got: NDArray[np.generic], values: Array) -> tuple[Array, Array, Mask]:
+    """Expected, bound and which elements are wrong, for one candidate; integers have to be equal."""
+    expected = candidate.expected.astype(np.float64)
+    if candidate.expected.dtype.kind in "iu":  # float64 cannot tell large ones apart
+        return expected, candidate.allowed, np.asarray(got != candidate.expected)
     with np.errstate(invalid="ignore", over="ignore"):
-        near = np.abs(values - candidate.expected) <= candidate.allowed
-    right = near | (np.isnan(candidate.expected) & np.isnan(values))
-    return candidate.expected, candidate.allowed, ~right
+        near = np.abs(values - expected) <= candidate.allowed
+    right = near | (np.isnan(expected) & np.isnan(values))
+    return expected, candidate.allowed, ~right
 
 
 def _distance(values: Array, expected: Array, bound: Array, wrong: Mask) -> Array:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from grader.judge.correctness.comparison import poisoned
+from grader.problems.dtypes import poisoned
 from grader.problems.problem import Role
 
 if TYPE_CHECKING:
@@ -244,7 +244,7 @@ def all_nan(evidence: Evidence) -> str | None:
 def partly_unwritten(evidence: Evidence) -> str | None:
     """Some elements still hold the poison or, in place, the input."""
     if evidence.before is None:
-        untouched = evidence.wrong & np.isnan(evidence.got)
+        untouched = evidence.wrong & (np.isnan(evidence.got) | poisoned(evidence.raw))
         sure = evidence.comparison.unwritten == untouched.sum() > 0
     else:
         untouched = evidence.wrong & (evidence.raw == evidence.before)
@@ -321,6 +321,8 @@ def _overlap(one: Mask, other: Mask) -> bool:
 
 def stored_in_half(evidence: Evidence) -> str | None:
     """All values, of which many are wrong and few the same, are float16 or bfloat16 numbers."""
+    if evidence.raw.dtype != np.float32:
+        return None
     numbers = np.isfinite(evidence.got) & (evidence.got != 0)
     values = np.unique(evidence.got[numbers]).astype(np.float32)
     if values.size < DIFFERENT_VALUES or evidence.wrong[numbers].mean() < WIDESPREAD:

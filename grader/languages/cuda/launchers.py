@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from grader.devices.device import Memory
 from grader.languages.cuda.source import functions
 from grader.languages.language import Launcher, LauncherError
+from grader.problems.dtypes import DTYPES
 from grader.problems.problem import ArrayParameter, ScalarParameter, StreamParameter
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ _CTYPES = {
     **dict.fromkeys(("unsigned long", "unsigned long long", "uint64_t", "ptrdiff_t"), "long"),
     "bool": "bool",
     "float": "float",
+    "double": "double",
 }
 _WHOLE = {"int", "long", "bool"}
 _STREAMS = {"cudaStream_t", "CUstream"}
@@ -145,18 +147,20 @@ def _may_lack(parameter: Wanted) -> bool:
 
 
 def _kind(parameter: Parameter) -> str:
-    """``pointer``, ``stream`` or the type of a value; "" for a type that cannot be passed."""
+    """The type of a pointer, ``stream`` or the type of a value; "" for a type that cannot be passed."""
     if parameter.type in _STREAMS:
         return "stream"
     if parameter.type.endswith("*"):
-        return "pointer" if parameter.type.removesuffix("*").strip() in {"float", "void"} else ""
+        return f"{parameter.type.removesuffix('*').strip()}*"
     return _CTYPES.get(parameter.type, "")
 
 
 def _fits(wanted: Wanted, kind: str) -> bool:
     if isinstance(wanted, ScalarParameter):
         return kind == wanted.ctype or (wanted.ctype in _WHOLE and kind in _WHOLE)
-    return kind == ("pointer" if isinstance(wanted, ArrayParameter) else "stream")
+    if isinstance(wanted, ArrayParameter):
+        return kind.removesuffix("*") in {"void", *DTYPES[wanted.dtype].spellings} and kind.endswith("*")
+    return kind == "stream"
 
 
 def _as_taken(wanted: Wanted, kind: str) -> Wanted:
@@ -181,7 +185,7 @@ def _listed(parameters: Iterable[Parameter]) -> str:
 
 def _asked(parameters: Iterable[Wanted]) -> str:
     return ", ".join(
-        "float* " + one.name
+        f"{DTYPES[one.dtype].spellings[0]}* {one.name}"
         if isinstance(one, ArrayParameter)
         else f"{one.ctype} {one.name}"
         if isinstance(one, ScalarParameter)

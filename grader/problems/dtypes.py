@@ -1,0 +1,75 @@
+"""The element types of arrays: how memory holds them, what C++ calls them, and the poison of outputs.
+
+An output is filled with poison before a call, so that an element that was not written shows. Poison is a NaN
+in every floating-point type, with bits that no arithmetic produces; in integers it is an unusual number, which
+counts as unwritten only where it is also wrong. ``ml_dtypes`` gives NumPy the type ``bfloat16``.
+
+Layer: imports numpy and ml_dtypes.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import ml_dtypes
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Dtype:
+    """An element type.
+
+    Attributes:
+        name: as problems write it.
+        storage: how NumPy holds an element; bool as a byte, which a wrong kernel may set to more than 1.
+        spellings: what C++ calls it, the usual name first.
+    """
+
+    name: str
+    storage: np.dtype[np.generic]
+    spellings: tuple[str, ...]
+
+    @property
+    def exact(self) -> bool:
+        """Whether its values are compared bit for bit."""
+        return self.storage.kind in "iu"
+
+
+DTYPES = {
+    one.name: one
+    for one in (
+        Dtype("float16", np.dtype(np.float16), ("__half", "half")),
+        Dtype("bfloat16", np.dtype(ml_dtypes.bfloat16), ("__nv_bfloat16", "nv_bfloat16")),
+        Dtype("float32", np.dtype(np.float32), ("float",)),
+        Dtype("float64", np.dtype(np.float64), ("double",)),
+        Dtype("int32", np.dtype(np.int32), ("int", "int32_t", "std::int32_t", "signed int")),
+        Dtype("int64", np.dtype(np.int64), ("long long", "int64_t", "std::int64_t", "long", "long long int")),
+        Dtype("uint8", np.dtype(np.uint8), ("unsigned char", "uint8_t", "std::uint8_t")),
+        Dtype("bool", np.dtype(np.uint8), ("bool",)),
+    )
+}
+"""All element types by name."""
+
+_WORDS = {1: 0xF0F0F0F0, 2: 0xFFF0FFF0, 4: 0xFFF00000, 8: 0xFFF00000}
+"""The bits that poison has set in each word of 32 bits, by the size of an element; the others are random."""
+
+
+def poison(size: int, itemsize: int) -> NDArray[np.uint8]:
+    """``size`` bytes (a multiple of 4) of poison for elements of ``itemsize`` bytes, other ones each time."""
+    word = _WORDS[itemsize] | secrets.randbits(32)
+    return np.full(size // 4, word, "<u4").view(np.uint8)
+
+
+def poisoned(array: NDArray[np.generic]) -> NDArray[np.bool_]:
+    """Which elements still hold the poison: that of ``poison``, or bytes of 0xFF alone."""
+    itemsize = array.dtype.itemsize
+    part = min(itemsize, 4)
+    bits = np.ascontiguousarray(array).view(f"<u{part}").reshape(*array.shape, -1)
+    least = _WORDS[itemsize] & ((1 << 8 * part) - 1)
+    held: NDArray[np.bool_] = ((bits & least) == least).all(axis=-1)
+    return held

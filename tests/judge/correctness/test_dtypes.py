@@ -1,0 +1,176 @@
+"""Arrays of every element type through compiler, launcher, simulator and comparison."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from grader.devices.device import Memory, Schedule
+from grader.devices.layout import poison
+from grader.devices.sim import Sim
+from grader.judge.correctness.cases import judge
+from grader.languages.cuda.cache import Cache
+from grader.languages.cuda.compile import build, compile_limits
+from grader.languages.cuda.launchers import launcher
+from grader.languages.cuda.toolchain import find
+from grader.languages.language import LauncherError
+from grader.problems.dtypes import DTYPES, poisoned
+from grader.problems.problem import (
+    ArrayParameter,
+    Candidate,
+    Case,
+    Expectation,
+    Inputs,
+    KernelProblem,
+    Role,
+    ScalarParameter,
+    StreamParameter,
+)
+from grader.records.verdict import Verdict
+from grader.sandbox.backends import select
+from grader.simulator.driver import RUNTIME
+
+if TYPE_CHECKING:
+    from grader.judge.correctness.cases import Judged
+    from grader.sandbox.sandbox import Sandbox
+
+N = 300
+HEADERS = "#include <cuda_bf16.h>\n#include <cuda_fp16.h>\n#include <cuda_runtime.h>\n#include <cstdint>\n"
+SOURCE = """
+__global__ void ker(TYPE* y, const TYPE* x, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = x[n - 1 - i];
+}
+extern "C" void launch_reverse(TYPE* y, const TYPE* x, int n, cudaStream_t stream) {
+  ker<<<(n + 127) / 128, 128, 0, stream>>>(y, x, n);
+}
+"""
+ON_THE_SIMULATOR = pytest.mark.skipif(not RUNTIME.is_file(), reason="the simulator is not built")
+
+
+def inputs(dtype: str) -> Inputs:
+    """Numbers from 1 on, which every type holds; large ones where they must be exact."""
+    values = np.arange(N) % 2 if dtype == "bool" else np.arange(N) % 100 + 1
+    if dtype == "int64":
+        values = values + (1 << 60)
+    return Inputs({"x": values.astype(DTYPES[dtype].storage)}, {"y": (N,)}, {"n": N})
+
+
+def problem(dtype: str) -> KernelProblem:
+    def oracle(_: Case, given: Inputs) -> dict[str, Expectation]:
+        array = given.arrays["x"]
+        assert array is not None
+        expected = array[::-1] if DTYPES[dtype].exact else array[::-1].astype(np.float64)
+        return {"y": Expectation((Candidate(expected, np.zeros(N)),))}
+
+    return KernelProblem(
+        id="reverse",
+        file="reverse.cu",
+        entry_point="launch_reverse",
+        parameters=(
+            ArrayParameter("y", Role.OUTPUT, dtype),
+            ArrayParameter("x", Role.INPUT, dtype),
+            ScalarParameter("n", "int"),
+            StreamParameter("stream"),
+        ),
+        groups=("all",),
+        cases=lambda _: (Case("300", "all", {"n": N}, "counted", 1),),
+        timing_cases=lambda _: (),
+        inputs=lambda _: inputs(dtype),
+        oracle=oracle,
+        minimal_bytes=lambda _: 2 * N * DTYPES[dtype].storage.itemsize,
+    )
+
+
+@cache
+def sandbox() -> Sandbox:
+    return select("process")
+
+
+def judged(dtype: str, source: str, memory: Memory = Memory.DEVICE) -> Judged:
+    asked = problem(dtype)
+    text = (HEADERS + source.replace("TYPE", DTYPES[dtype].spellings[0])).encode()
+    built = build(asked.file, {asked.file: text}, find(), sandbox(), compile_limits(), Cache())
+    assert built.library is not None, built.log
+    library, entry_points = built.library, (asked.entry_point,)
+    launcher(asked, {asked.file: text}, memory)
+    return judge(
+        asked,
+        asked.cases(1),
+        lambda: Sim(sandbox()).open(library, entry_points),
+        (Schedule.PROGRAM,),
+        memory=memory,
+        seconds=60,
+    )
+
+
+@ON_THE_SIMULATOR
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_right_kernel_passes(dtype: str) -> None:
+    (case,) = judged(dtype, SOURCE).cases
+    assert (case.verdict, case.message, case.diagnosis) == (Verdict.PASS, "", "")
+
+
+@ON_THE_SIMULATOR
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_one_element_that_is_not_written_is_found(dtype: str) -> None:
+    (case,) = judged(dtype, SOURCE.replace("if (i < n)", "if (i < n && i != 42)")).cases
+    assert case.verdict is Verdict.FAIL
+    assert [element.index for element in case.outputs[0].first_bad] == [[42]]
+    assert (case.diagnosis or "").startswith("1 of 300 elements were never written")
+
+
+@ON_THE_SIMULATOR
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_one_element_past_the_end_is_found(dtype: str) -> None:
+    found = judged(dtype, SOURCE.replace("if (i < n)", "if (i < n + 1)").replace("x[n - 1 - i]", "x[i % n]"))
+    assert {finding.kind for finding in found.findings} & {"global_oob"}
+
+
+@ON_THE_SIMULATOR
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_wrong_numbers_are_shown(dtype: str) -> None:
+    (case,) = judged(dtype, SOURCE.replace("x[n - 1 - i]", "i == 7 ? x[8] : x[n - 1 - i]")).cases
+    given = inputs(dtype).arrays["x"]
+    assert given is not None
+    if given[N - 8] == given[8]:
+        assert case.verdict is Verdict.PASS
+        return
+    (element,) = case.outputs[0].first_bad
+    assert (element.index, element.expected, element.got) == ([7], float(given[N - 8]), float(given[8]))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_poison_is_recognised_and_numbers_are_not(dtype: str) -> None:
+    storage = DTYPES[dtype].storage
+    held = poison(4096, storage.itemsize).view(storage)
+    assert poisoned(held).all()
+    assert poisoned(np.full(4096, 0xFF, np.uint8).view(storage)).all()
+    numbers = np.array([0, 1, 2, 100]).astype(storage)
+    assert not poisoned(numbers).any()
+    if storage.kind == "f":
+        assert np.isnan(held.astype(np.float64)).all()
+        assert not poisoned(np.array([np.nan, np.inf, -np.inf]).astype(storage)).any()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_launcher_with_another_type_is_refused_in_the_words_of_both(dtype: str) -> None:
+    other = "float" if dtype != "float32" else "double"
+    text = HEADERS + SOURCE.replace("TYPE", other)
+    asked = f"{DTYPES[dtype].spellings[0]}* y"
+    with pytest.raises(LauncherError) as raised:
+        launcher(problem(dtype), {"reverse.cu": text.encode()}, None)
+    assert f"{other}* y" in str(raised.value)
+    assert asked in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "spelling"),
+    [(one.name, spelling) for one in DTYPES.values() for spelling in (*one.spellings, "void")],
+)
+def test_every_spelling_of_a_type_is_understood(dtype: str, spelling: str) -> None:
+    text = HEADERS + SOURCE.replace("TYPE", spelling)
+    assert launcher(problem(dtype), {"reverse.cu": text.encode()}, None).notes == ()
