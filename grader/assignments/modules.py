@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 
+PREFIX = "assignment_"
+"""What the names of the packages begin with that modules of assignments are imported as."""
+
+
 def load_problems(folders: Sequence[Path], ids: Sequence[str]) -> Mapping[str, Problem]:
     """The problems that modules of these names define; names without a module are left out.
 
@@ -52,7 +56,7 @@ def load_module(folder: Path, name: str) -> ModuleType:
     Raises:
         AssignmentError: it cannot be imported; the message names the line.
     """
-    package = f"assignment_{hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:16]}"
+    package = f"{PREFIX}{hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:16]}"
     if package not in sys.modules:
         module = ModuleType(package, f"The modules in {folder}.")
         module.__path__ = [str(folder)]

@@ -10,6 +10,7 @@ import traceback
 import click
 
 from grader import __version__
+from grader.assignments.modules import PREFIX
 from grader.cli.arguments import FaultError
 from grader.cli.batch import batch
 from grader.cli.doctor import doctor
@@ -45,13 +46,23 @@ def main() -> None:
             code = ExitCode.USAGE
         else:
             traceback.print_exc()
+            file = _of_assignment(error)
+            where = f"the assignment ({file})" if file else "the grader"
             click.echo(
-                "This is a bug in the grader, not in the submission. Please report the lines above.", err=True
+                f"This is a bug in {where}, not in the submission. Please report the lines above.", err=True
             )
             code = ExitCode.GRADER_BUG
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # all is written: no traceback of the way out
     sys.exit(code)
+
+
+def _of_assignment(error: Exception) -> str:
+    """File and line of an assignment's module where ``error`` was raised; "" if it was raised elsewhere."""
+    for frame, line in reversed(list(traceback.walk_tb(error.__traceback__))):
+        if frame.f_globals.get("__name__", "").startswith(PREFIX):
+            return f"{frame.f_code.co_filename}:{line}"
+    return ""
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
