@@ -28,7 +28,10 @@ FILE = "assignment.toml"
 DEFAULT = "default.txt"
 """The file beside the installed assignments that names the default one."""
 
-_INSTALLED = (Path(__file__).parent / "installed", Path(__file__).parents[2] / "assignments")
+_INSTALLED = (
+    Path(__file__).parents[1] / "installed" / "assignments",
+    Path(__file__).parents[2] / "assignments",
+)
 """Where assignments lie that come with the grader: within the package, in a source tree beside it."""
 
 _NOT_INHERITED = {"id", "title", "extends", "template", "reference"}

@@ -9,7 +9,7 @@ from pathlib import Path
 _ROOT = Path(__file__).parents[1]
 _SOURCES = {".py", ".toml", ".cu"}
 _LIBRARIES = _ROOT / "simulator" / "lib"
-_JUDGE_NOTHING = ("batch/", "reports/", "cli/", "processes/", "run/doctor.py", "assignments/installed/")
+_JUDGE_NOTHING = ("batch/", "reports/", "cli/", "processes/", "run/doctor.py", "installed/")
 
 
 @cache
