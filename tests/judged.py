@@ -260,12 +260,7 @@ def together(entry: Entry, among: Iterable[Entry]) -> Source:
 
 
 def telling(mutant: Mutant, cases: Sequence[Case]) -> list[Case]:
-    """The cases of the group of the mutant's theme, and the first one of every other group.
-
-    All, where the theme is what the checkers see: no case belongs to that group.
-    """
-    if not mutant.numbers:
-        return list(cases)
+    """The cases of the group of the mutant's theme, and the first one of every other group."""
     first = {case.group: case for case in reversed(cases)}
     return [case for case in cases if case.group == mutant.group or case is first[case.group]]
 
@@ -285,10 +280,14 @@ class Bench:
         return self._result(entry, alone(entry), problem.cases(entry.seed), handouts=True)
 
     def brief(self, entry: Entry, among: Iterable[Entry]) -> Result:
-        """The same of a mutant, on the ``telling`` cases only and built with its neighbours ``among`` all."""
+        """The same of a mutant, built with its neighbours ``among`` all, and on the ``telling`` cases.
+
+        On all cases where the group of its theme is right in those: what a checker sees belongs to no case.
+        """
         assert entry.mutant is not None
-        cases = telling(entry.mutant, self.problems[entry.problem].cases(entry.seed))
-        return self._result(entry, together(entry, among), cases, handouts=False)
+        source, cases = together(entry, among), self.problems[entry.problem].cases(entry.seed)
+        result = self._result(entry, source, telling(entry.mutant, cases), handouts=False)
+        return result if result.themed else self._result(entry, source, cases, handouts=False)
 
     def _result(self, entry: Entry, source: Source, cases: Sequence[Case], *, handouts: bool) -> Result:
         began = time.monotonic()
