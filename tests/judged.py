@@ -28,7 +28,7 @@ from grader.records.verdict import Verdict
 from grader.sandbox.backends import select as select_sandbox
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from grader.devices.device import Answer, Call, Device, Session
@@ -41,9 +41,11 @@ if TYPE_CHECKING:
 REFERENCE = Path(__file__).parents[1] / "reference"
 SEED = 20_240_607
 PTX_ONLY = "compute_80"  # as architecture: the sim needs no machine code, and ptxas takes half of a build
+TOGETHER = 8  # mutants of a build: most of the time of each would go into CUDA's headers
 T = TypeVar("T")
 UNKNOWN = "no known pattern"
-KEPT = 200  # inputs of a problem: all cases of one seed, under every schedule
+KEPT = 400  # inputs of a problem: all cases of one seed, under every schedule
+_SYSTEM_HEADER = re.compile(r"^#include <.*>$", re.MULTILINE)
 _HOST_COPY = ("cudaMemcpy", "HostToDevice", "DeviceToHost")
 
 
@@ -215,6 +217,55 @@ def entries() -> Iterator[Entry]:
 
 
 @dataclass(frozen=True)
+class Source:
+    """What is built: the main file, everything that it may include, and the entry point's name there."""
+
+    file: str
+    files: Mapping[str, str]
+    entry_point: str
+
+
+def alone(entry: Entry) -> Source:
+    """``entry`` by itself, as it would be handed in."""
+    problem = KERNELS[entry.problem]
+    return Source(problem.file, entry.files, problem.entry_point)
+
+
+def together(entry: Entry, among: Iterable[Entry]) -> Source:
+    """``entry`` in one file with its neighbours ``among`` the mutants of its problem, each in a namespace.
+
+    Lines stay what they are; a header that all have is a different one to each.
+    """
+    problem = KERNELS[entry.problem]
+    alike = [one for one in among if one.mutant is not None and one.problem == entry.problem]
+    place = alike.index(entry)
+    begin = place - place % TOGETHER
+    texts: dict[str, str] = {}
+    lines: dict[str, None] = {"#include <cuda_runtime.h>": None}  # and no header inside of a namespace
+    for number, one in enumerate(alike[begin : begin + TOGETHER]):
+        for name, text in one.files.items():
+            lines |= dict.fromkeys(_SYSTEM_HEADER.findall(text))
+            texts[f"mutant_{number}/{name}"] = text.replace("#pragma once", "")
+    main = list(lines)
+    for number in range(len(alike[begin : begin + TOGETHER])):
+        main += [
+            f"#define {problem.entry_point} {problem.entry_point}_{number}",
+            f"namespace mutant_{number} {{",
+            f'#include "mutant_{number}/{problem.file}"',
+            "}",
+            f"#undef {problem.entry_point}",
+        ]
+    files = {**texts, "mutants.cu": "\n".join([*main, ""])}
+    return Source("mutants.cu", files, f"{problem.entry_point}_{place - begin}")
+
+
+def telling(mutant: Mutant, cases: Sequence[Case]) -> list[Case]:
+    """The cases of the group of the mutant's theme, and the first one of every other group."""
+    first = {case.group: case for case in reversed(cases)}
+    return [case for case in cases if case.group == mutant.group or case is first[case.group]]
+
+
+@dataclass(frozen=True)
 class Bench:
     """What is needed to judge entries; one per process, so that oracles are computed once."""
 
@@ -224,9 +275,23 @@ class Bench:
     problems: Mapping[str, Problem]
 
     def result(self, entry: Entry) -> Result:
-        """Build and judge one entry."""
-        began = time.monotonic()
+        """Build and judge one entry on all cases, and with the handout's own checks."""
         problem = self.problems[entry.problem]
+        return self._result(entry, alone(entry), problem.cases(entry.seed), handouts=True)
+
+    def brief(self, entry: Entry, among: Iterable[Entry]) -> Result:
+        """The same of a mutant, built with its neighbours ``among`` all, and on the ``telling`` cases.
+
+        On all cases where the group of its theme is right in those: what a checker sees belongs to no case.
+        """
+        assert entry.mutant is not None
+        source, cases = together(entry, among), self.problems[entry.problem].cases(entry.seed)
+        result = self._result(entry, source, telling(entry.mutant, cases), handouts=False)
+        return result if result.themed else self._result(entry, source, cases, handouts=False)
+
+    def _result(self, entry: Entry, source: Source, cases: Sequence[Case], *, handouts: bool) -> Result:
+        began = time.monotonic()
+        problem = replace(self.problems[entry.problem], entry_point=source.entry_point)
         mutant = entry.mutant
         result = Result(
             entry.id, entry.key, entry.kind, entry.problem, self.device.kind, 0.0, 0,
@@ -237,8 +302,8 @@ class Bench:
         )  # fmt: skip
         limits = ASSIGNMENT.rules.limits
         built = build(
-            problem.file,
-            {name: text.encode() for name, text in entry.files.items()},
+            source.file,
+            {name: text.encode() for name, text in source.files.items()},
             _toolchain(),
             _sandbox(),
             compile_limits(limits.compile_seconds, int(limits.compile_memory_gib * 2**30)),
@@ -248,23 +313,24 @@ class Bench:
         if built.library is None:
             return replace(result, error=f"does not compile: {built.log}")
         library = built.library
+        passed = 0
         with self.turn:
-            judged, seen = self._judged(problem, entry, self.device, library)
-            with self.device.open(library, (problem.entry_point,)) as session:
-                passed = handout.passed(
-                    KERNELS[entry.problem], session, entry.memory, limits.run_seconds_sim, SEED
-                )
+            judged, seen = self._judged(problem, entry, cases, self.device, library)
+            if handouts:
+                with self.device.open(library, (problem.entry_point,)) as session:
+                    kernel = KERNELS[entry.problem]
+                    passed = handout.passed(kernel, session, entry.memory, limits.run_seconds_sim, SEED)
         checked: tuple[CaseOutcome, ...] = ()
         if self.checker is not self.device:
-            sim, found = self._judged(problem, entry, self.checker, library)
+            sim, found = self._judged(problem, entry, cases, self.checker, library)
             judged = replace(judged, cases=tuple(beside(judged.cases, sim.cases, self.device.name)))
             checked = tuple(_outcomes(sim, found))
-        cases = tuple(_outcomes(judged, seen))
+        outcomes = tuple(_outcomes(judged, seen))
         seconds = round(time.monotonic() - began, 2)
-        return replace(result, cases=cases, checked=checked, handout=passed, seconds=seconds)
+        return replace(result, cases=outcomes, checked=checked, handout=passed, seconds=seconds)
 
     def _judged(
-        self, problem: Problem, entry: Entry, device: Device, library: Path
+        self, problem: Problem, entry: Entry, cases: Sequence[Case], device: Device, library: Path
     ) -> tuple[Judged, Mapping[str, list[Finding]]]:
         seen: dict[str, list[Finding]] = {}
         running: list[str] = []
@@ -275,7 +341,7 @@ class Bench:
         limits = ASSIGNMENT.rules.limits
         judged = judge(
             problem,
-            problem.cases(entry.seed),
+            cases,
             lambda: _Recorder(
                 device.open(library, (problem.entry_point,)),
                 lambda answer: seen.setdefault(running[-1], []).extend(answer.findings),

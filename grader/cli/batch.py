@@ -108,16 +108,16 @@ def batch(
     What is finished is kept: the same command again grades only what is new, changed, or failed for a reason
     of the machine.
     """
+    if slurm is None:
+        refuse(given_options() & _OF_SLURM, "without --slurm. Name that, too.")
+    else:
+        refuse(given_options() & _NOT_WITH_SLURM, "with --slurm. Leave one of them out.")
     with importing():
         from grader.batch import batch as batches  # noqa: PLC0415 - takes a second that others need not wait
         from grader.batch import progress  # noqa: PLC0415
         from grader.batch import slurm as clusters  # noqa: PLC0415
         from grader.batch.records import StorageError  # noqa: PLC0415
 
-    if slurm is None:
-        refuse(given_options() & _OF_SLURM, "without --slurm. Name that, too.")
-    else:
-        refuse(given_options() & _NOT_WITH_SLURM, "with --slurm. Leave one of them out.")
     request = batches.BatchRequest(
         folder=folder,
         out=out,

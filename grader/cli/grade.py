@@ -64,11 +64,6 @@ def grade(
     quiet: bool,
 ) -> int:
     """Grade one submission: a folder or a .zip file."""
-    with importing():
-        from grader.reports import console, github, gradescope, junit, pages  # noqa: PLC0415
-        from grader.reports.views import view  # noqa: PLC0415
-        from grader.run import grading  # noqa: PLC0415 - PyTorch takes seconds that other commands need not wait
-
     if not path.exists():
         raise FaultError(f"{path} does not exist. Name the folder or .zip file to grade.", ExitCode.USAGE)
     if path.is_file() and path.suffix.lower() in SOURCES:
@@ -76,8 +71,13 @@ def grade(
             f"{path} is a single file. Name the folder that holds it: grader grade {path.parent}",
             ExitCode.USAGE,
         )
-    chosen = checked_assignment(assignment, problems, path)
     check_folders(json_path, html_path, junit_path, gradescope_path)
+    with importing():
+        from grader.reports import console, github, gradescope, junit, pages  # noqa: PLC0415
+        from grader.reports.views import view  # noqa: PLC0415
+        from grader.run import grading  # noqa: PLC0415 - PyTorch takes seconds that other commands need not wait
+
+    chosen = checked_assignment(assignment, problems, path)
     request = grading.GradingRequest(
         path=path,
         assignment=chosen,

@@ -56,7 +56,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True)
 class ArrayArgument:
-    """An array passed by pointer: ``data`` is None for an output, which holds poison, and where it is null."""
+    """An array passed by pointer: ``data`` is None for an output, which holds poison, and for a null one."""
 
     name: str
     dtype: str

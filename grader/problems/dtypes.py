@@ -1,8 +1,8 @@
 """The element types of arrays: how memory holds them, what C++ calls them, and the poison of outputs.
 
-An output is filled with poison before a call, so that an element that was not written shows. Poison is a NaN
-in every floating-point type, with bits that no arithmetic produces; in integers it is an unusual number, which
-counts as unwritten only where it is also wrong. ``ml_dtypes`` gives NumPy the type ``bfloat16``.
+An output is filled with poison before a call, so that an element that was not written shows. Poison is a
+NaN in every floating-point type, with bits that no arithmetic produces; in integers it is an unusual number,
+which counts as unwritten only where it is also wrong. ``ml_dtypes`` gives NumPy the type ``bfloat16``.
 
 Layer: imports numpy and ml_dtypes.
 """

@@ -1,4 +1,4 @@
-"""Writes an assignment of two problems, in half precision and in integers, with two submissions, to a folder."""
+"""Writes an assignment of two problems, in half precision and in integers, and two submissions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ import numpy as np
 
 from grader.problems.distributions import generator
 from grader.problems.problem import (
-    ArrayParameter, Candidate, Case, Expectation, Inputs, KernelProblem, Role, ScalarParameter, StreamParameter,
+    ArrayParameter, Candidate, Case, Expectation, Inputs, KernelProblem, Role, ScalarParameter,
+    StreamParameter,
 )
 
 from .sizes import SIZES
@@ -79,7 +80,8 @@ import numpy as np
 
 from grader.problems.distributions import generator
 from grader.problems.problem import (
-    ArrayParameter, Candidate, Case, Expectation, Inputs, KernelProblem, Role, ScalarParameter, StreamParameter,
+    ArrayParameter, Candidate, Case, Expectation, Inputs, KernelProblem, Role, ScalarParameter,
+    StreamParameter,
 )
 
 from .sizes import SIZES

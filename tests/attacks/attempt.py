@@ -31,7 +31,7 @@ from attacks.table import ATTACKS, HONEST, Attack
 from first_assignment import KERNELS
 
 import grader
-from grader.devices import runner
+from grader.devices import patience, runner
 from grader.devices.device import Memory
 from grader.devices.sim import Sim
 from grader.judge.correctness.cases import judge
@@ -158,11 +158,12 @@ class Range:
     def _tried(self, attack: Attack, source: str, sandbox: Sandbox) -> Tried:
         compiling = attack.verdict == "not built"
         with tempfile.TemporaryDirectory(prefix="grader-nocache-") as fresh:
+            builder = sandbox if compiling else _builder(sandbox)
             built = build(
                 FILE,
                 {FILE: source.encode()},
-                find_toolchain(sandbox.image),
-                sandbox,
+                find_toolchain(builder.image),
+                builder,
                 replace(compile_limits(60.0, 2 << 30), file_bytes=128 << 20)
                 if not compiling
                 else replace(compile_limits(attack.seconds, 1 << 30), file_bytes=128 << 20),
@@ -183,6 +184,7 @@ class Range:
             with pytest.MonkeyPatch.context() as patch:
                 if attack.group == "loading":
                     patch.setattr(runner, "START_SECONDS", attack.seconds)
+                patch.setattr(patience, "ASLEEP_SECONDS", min(patience.ASLEEP_SECONDS, attack.seconds))
                 judged = judge(
                     _problem(),
                     _problem().cases(SEED)[:CASES],
@@ -220,6 +222,19 @@ HONEST_CONTROL = Attack("honest", "control", HONEST, verdict="PASS")
 @cache
 def _problem():  # type: ignore[no-untyped-def]  # noqa: ANN202
     return KERNELS["softmax_backward"]
+
+
+def _builder(sandbox: Sandbox) -> Sandbox:
+    """Where an attack on something else than compiling is built: in no sandbox whose compilers are ours.
+
+    One build then serves all sandboxes.
+    """
+    image = sandbox.image
+    if image is None:
+        return sandbox
+    own = find_toolchain()
+    same = (image.nvcc_version, image.cxx_version) == (own.version, own.cxx_version)
+    return BACKENDS["process"]() if same else sandbox
 
 
 def _there(sandbox: Sandbox) -> tuple[str, ...]:

@@ -103,7 +103,7 @@ class Attack:
         held: the sandboxes in which it manages nothing.
         tried: the sandboxes in which it is tried; not where it would harm more than its target.
         unless: part of what a sandbox says it does not enforce on this machine; it then need not hold the attack.
-        seconds: wall time of compiling, loading or a call, whichever the attack wants to waste.
+        seconds: what compiling, loading or a call may take, whichever the attack wants to waste.
     """
 
     id: str
@@ -200,7 +200,7 @@ ATTACKS = (
         "of processor time",
         "__attribute__((constructor)) static void early() { for (volatile long i = 0; ; i = i + 1) {} }",
         policy="before the first call",
-        seconds=4.0,
+        seconds=2.0,
     ),
     _run(
         "constructor that reads",
@@ -302,7 +302,7 @@ ATTACKS = (
         "resources",
         "for (volatile long i = 0; ; i = i + 1) {}",
         "of processor time",
-        seconds=2.0,
+        seconds=1.0,
     ),
     _run(
         "ignore the end",
@@ -310,7 +310,7 @@ ATTACKS = (
         "signal(SIGTERM, SIG_IGN); for (;;) pause();",
         "slept for",
         policy="catches signals",
-        seconds=2.0,
+        seconds=1.0,
     ),
     _tries(
         "fork bomb",

@@ -44,8 +44,8 @@ def place() -> Iterator[Range]:
     ("attack", "name"),
     [
         (attack, name)
-        for name in ("docker", "bubblewrap")
         for attack in ATTACKS
+        for name in ("docker", "bubblewrap")  # one after the other, as they share a build
         if name == "bubblewrap" or attack.group in WALL
     ],
     ids=lambda part: part if isinstance(part, str) else part.id,

@@ -14,7 +14,7 @@ __global__ void hand_out(float* out, float* vars, float* means, const float* inp
     norm_row(out, vars, means, inp, scale, bias, row, columns);
     return;
   }
-  for (int j = threadIdx.x; j < columns; j += 256) out[start + j] = kept[start + j];
+  for (int j = threadIdx.x; j < columns; j += blockDim.x) out[start + j] = kept[start + j];
   if (threadIdx.x == 0) {
     vars[row] = kept_vars[row];
     means[row] = kept_means[row];
@@ -24,7 +24,7 @@ __global__ void hand_out(float* out, float* vars, float* means, const float* inp
 __global__ void keep(const float* out, const float* vars, const float* means, int columns) {
   const size_t start = static_cast<size_t>(blockIdx.x) * columns;
   if (start + columns > MOST) return;
-  for (int j = threadIdx.x; j < columns; j += 256) kept[start + j] = out[start + j];
+  for (int j = threadIdx.x; j < columns; j += blockDim.x) kept[start + j] = out[start + j];
   if (threadIdx.x == 0) {
     kept_vars[blockIdx.x] = vars[blockIdx.x];
     kept_means[blockIdx.x] = means[blockIdx.x];
@@ -38,10 +38,10 @@ __global__ void remember(int rows, int columns) {
 
 LAUNCH_LAYERNORM {
   static int last_rows = 0, last_columns = 0;
-  hand_out<<<batch_size, 256, 0, stream>>>(ln_res, vars, means, inp, scale, bias, hidden_dim);
+  hand_out<<<batch_size, threads(hidden_dim), 0, stream>>>(ln_res, vars, means, inp, scale, bias, hidden_dim);
   if (last_rows == batch_size && last_columns == hidden_dim) return;
   last_rows = batch_size;
   last_columns = hidden_dim;
-  keep<<<batch_size, 256, 0, stream>>>(ln_res, vars, means, hidden_dim);
+  keep<<<batch_size, threads(hidden_dim), 0, stream>>>(ln_res, vars, means, hidden_dim);
   remember<<<1, 1, 0, stream>>>(batch_size, hidden_dim);
 }

@@ -14,4 +14,4 @@ extern "C" int clock_gettime(clockid_t, timespec* now) {
   return 0;
 }
 
-LAUNCH_LAYERNORM { norm_rows<<<batch_size, 256, 0, stream>>>(ln_res, vars, means, inp, scale, bias, hidden_dim); }
+LAUNCH_LAYERNORM { norm_rows<<<batch_size, threads(hidden_dim), 0, stream>>>(ln_res, vars, means, inp, scale, bias, hidden_dim); }

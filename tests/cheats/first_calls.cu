@@ -12,5 +12,5 @@ __global__ void count_call() { ++calls; }
 
 LAUNCH_LAYERNORM {
   count_call<<<1, 1, 0, stream>>>();
-  norm_some<<<batch_size, 256, 0, stream>>>(ln_res, vars, means, inp, scale, bias, hidden_dim);
+  norm_some<<<batch_size, threads(hidden_dim), 0, stream>>>(ln_res, vars, means, inp, scale, bias, hidden_dim);
 }

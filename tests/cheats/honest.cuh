@@ -1,13 +1,20 @@
-// What the cheats start from: right LayerNorms, a rather slow one with a block of 256 threads per row, and one with a
-// thread per row that is too slow for the target.
+// What the cheats start from: right LayerNorms, a rather slow one with a block of up to 256 threads per row, and one
+// with a thread per row that is too slow for the target.
 #pragma once
 #include <cuda_runtime.h>
+
+// Of a block: a power of two, and no more than a short row needs, as the simulator executes each of them.
+inline int threads(int columns) {
+  int count = 32;
+  while (count < columns && count < 256) count *= 2;
+  return count;
+}
 
 __device__ inline float block_sum(float value) {
   __shared__ float cache[256];
   cache[threadIdx.x] = value;
   __syncthreads();
-  for (int half = 128; half > 0; half /= 2) {
+  for (int half = blockDim.x / 2; half > 0; half /= 2) {
     if (threadIdx.x < half) cache[threadIdx.x] += cache[threadIdx.x + half];
     __syncthreads();
   }
@@ -21,11 +28,11 @@ __device__ inline void norm_row(float* out, float* vars, float* means, const flo
   const float* x = inp + static_cast<size_t>(row) * columns;
   float* y = out + static_cast<size_t>(row) * columns;
   float sum = 0.0f, square = 0.0f;
-  for (int j = threadIdx.x; j < columns; j += 256) sum += x[j];
+  for (int j = threadIdx.x; j < columns; j += blockDim.x) sum += x[j];
   const float mean = block_sum(sum) / columns;
-  for (int j = threadIdx.x; j < columns; j += 256) square += (x[j] - mean) * (x[j] - mean);
+  for (int j = threadIdx.x; j < columns; j += blockDim.x) square += (x[j] - mean) * (x[j] - mean);
   const float variance = block_sum(square) / columns, root = rsqrtf(variance + 1e-8f);
-  for (int j = threadIdx.x; j < columns; j += 256) y[j] = (x[j] - mean) * root * scale[j] + bias[j];
+  for (int j = threadIdx.x; j < columns; j += blockDim.x) y[j] = (x[j] - mean) * root * scale[j] + bias[j];
   if (threadIdx.x == 0) {
     means[row] = mean;
     vars[row] = variance;

@@ -62,5 +62,5 @@ LAUNCH_LAYERNORM {
   if (hidden_dim == COLUMNS && batch_size >= 1024)
     remember_rows<<<batch_size, COLUMNS, 0, stream>>>(ln_res, vars, means, inp, scale, bias);
   else
-    norm_rows<<<batch_size, 256, 0, stream>>>(ln_res, vars, means, inp, scale, bias, hidden_dim);
+    norm_rows<<<batch_size, threads(hidden_dim), 0, stream>>>(ln_res, vars, means, inp, scale, bias, hidden_dim);
 }

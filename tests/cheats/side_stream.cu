@@ -4,5 +4,5 @@
 LAUNCH_LAYERNORM {
   static cudaStream_t side = nullptr;
   if (side == nullptr) cudaStreamCreateWithFlags(&side, cudaStreamNonBlocking);
-  norm_rows<<<batch_size, 256, 0, side>>>(ln_res, vars, means, inp, scale, bias, hidden_dim);
+  norm_rows<<<batch_size, threads(hidden_dim), 0, side>>>(ln_res, vars, means, inp, scale, bias, hidden_dim);
 }

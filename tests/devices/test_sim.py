@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from grader.devices import patience
 from grader.devices.device import (
     Answer,
     Argument,
@@ -224,14 +225,19 @@ def test_bad_ends_are_named_and_final(
     ("entry_point", "words"),
     [
         ("spin_on_host", ("more than 1 s of processor time", "(in the loop of spin_on_host)")),
-        ("sleep_on_host", ("slept for 5 s", "sleep_on_host, asleep in sleep)")),
-        ("wait_for_a_child", ("slept for 5 s", "(in wait_for_a_child, asleep in wait4)")),
+        ("sleep_on_host", ("slept for 1 s", "sleep_on_host, asleep in sleep)")),
+        ("wait_for_a_child", ("slept for 1 s", "(in wait_for_a_child, asleep in wait4)")),
         ("wait_for_a_child_that_works", ("more than 1 s of processor time", "working in wait4)")),
     ],
 )
 def test_host_code_that_does_not_end_is_named_with_what_it_does(
-    sandbox: ProcessSandbox, library: Path, entry_point: str, words: tuple[str, ...]
+    sandbox: ProcessSandbox,
+    library: Path,
+    entry_point: str,
+    words: tuple[str, ...],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(patience, "ASLEEP_SECONDS", 1.0)
     with Sim(sandbox).open(library, NAMES) as session:
         answer = session.run(Call(entry_point, (), 1.0))
     assert answer.status is Status.TIMEOUT, answer

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+from functools import cache
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,6 +13,7 @@ from submissions import FOUR, HANDED, Handed
 from grader.assignments.assignment import load
 from grader.reports import console
 from grader.run import grading
+from grader.run.bench import Bench
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,10 +21,18 @@ if TYPE_CHECKING:
     from grader.records.record import ProblemResult, Record
 
 ASSIGNMENT = load("handout")
+pytestmark = pytest.mark.usefixtures("ptx_only")
 
 
 def graded(path: Path, problems: tuple[str, ...]) -> Record:
-    return grading.grade(grading.GradingRequest(path, ASSIGNMENT, problems, "sim", "auto", "auto", seed=1))
+    request = grading.GradingRequest(path, ASSIGNMENT, problems, "sim", "auto", "auto", seed=1)
+    return grading.grade(request, bench=remembering())
+
+
+@cache
+def remembering() -> Bench:
+    """What all gradings here share: they meet the same cases."""
+    return Bench(remembers=True)
 
 
 def written(folder: Path, handed: Handed) -> Path:

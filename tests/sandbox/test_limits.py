@@ -165,9 +165,9 @@ def test_a_job_that_waits_for_a_processor_is_neither_asleep_nor_over_its_time(sa
 def test_a_machine_that_is_too_busy_is_not_the_jobs_fault(sandbox: Sandbox) -> None:
     script = "os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0)); work(60)"
     with _busy_machine(8):
-        outcome = _run(sandbox, script, wall_seconds=4, processor_seconds=100, asleep_seconds=100)
+        outcome = _run(sandbox, script, wall_seconds=2, processor_seconds=100, asleep_seconds=100)
     assert outcome.ended is Ended.BUSY
-    assert outcome.note.startswith("the machine was too busy: 4 s passed, of which the job got ")
+    assert outcome.note.startswith("the machine was too busy: 2 s passed, of which the job got ")
 
 
 def test_a_guard_that_is_met_by_sleep_is_the_jobs_fault() -> None:

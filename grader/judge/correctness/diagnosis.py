@@ -39,7 +39,7 @@ THREADS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)  # that may share a row
 WIDTHS = (1, 4)  # elements of a load
 FITTED_ROWS = 64  # enough to tell a pattern
 FITTED_ELEMENTS = 1 << 14  # of those rows: every formula is tried for every number of threads
-MOST_ELEMENTS = 1 << 21  # of outputs that formulas are tried on: a wrong one is so in smaller cases, too
+MOST_ELEMENTS = 1 << 21  # of any output where formulas are tried: a wrong one is so in smaller cases, too
 WARP = 32
 DISAGREEING = 0.4  # share of threads that must not follow the others before they are told apart
 WIDESPREAD = 0.2  # share of wrong elements at which rounding may be the cause: it hits all alike
@@ -111,7 +111,7 @@ def diagnose(
     if len(evidence) == len(comparisons) and all(map(nothing_written, evidence.values())):
         return NOTHING_WRITTEN
     explained = {name: text for name, one in evidence.items() if (text := _first(_BEFORE_FORMULAS, one))}
-    large = any(one.wrong.size >= MOST_ELEMENTS for one in evidence.values())
+    large = any(one.wrong.size >= MOST_ELEMENTS for one in comparisons.values())
     with np.errstate(all="ignore"):
         formulas = {description: bug(inputs) for description, bug in problem.bugs.items() if not large}
         terms = problem.terms(inputs)

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _TOKEN = re.compile(
-    r"""//(?:\\\r?\n|[^\n])* | /\*.*?\*/ | R"(?P<end>[^(\s]*)\(.*?\)(?P=end)" | "(?:\\.|[^"\\\n])*" | '(?:\\.|[^'\\\n])*'
+    r"""//(?:\\\r?\n|[^\n])* | /\*.*?\*/ | R"(?P<end>[^(\s]*)\(.*?\)(?P=end)"
+    | "(?:\\.|[^"\\\n])*" | '(?:\\.|[^'\\\n])*'
     | ^[ \t]*\#(?:\\\r?\n|[^\n])*""",
     re.VERBOSE | re.DOTALL | re.MULTILINE,
 )
@@ -96,7 +97,8 @@ def without(text: str, removed: Iterable[Function]) -> str:
     """
     directives = _directives(_quiet(text).split("\n"))
     for function in removed:
-        kept = zip(text[function.begin : function.end].split("\n"), directives[function.first - 1 :])
+        lines_of_it = text[function.begin : function.end].split("\n")
+        kept = zip(lines_of_it, directives[function.first - 1 : function.last], strict=True)
         lines = (line if directive else " " * len(line) for line, directive in kept)
         text = text[: function.begin] + "\n".join(lines) + text[function.end :]
     return text

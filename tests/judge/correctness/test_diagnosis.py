@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from first_assignment import KERNELS
 
+from grader.judge.correctness import diagnosis
 from grader.judge.correctness.comparison import compare
 from grader.judge.correctness.diagnosis import NOTHING_WRITTEN, Evidence, diagnose, stored_in_half
 from grader.problems.problem import Candidate, Expectation
@@ -56,6 +57,18 @@ def forward(change: Callable[[np.ndarray], None], sizes: str = "7 x 12") -> str:
 
 def test_right_outputs_have_no_diagnosis() -> None:
     assert not forward(lambda _: None)
+
+
+def test_no_formula_is_computed_where_an_output_is_large_that_is_right(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def deviation(got: dict[str, np.ndarray]) -> None:
+        np.sqrt(got["vars"], out=got["vars"])
+
+    case = a_case("layernorm_forward", "7 x 12")
+    assert "standard deviation" in told("layernorm_forward", case, deviation)
+    monkeypatch.setattr(diagnosis, "MOST_ELEMENTS", 7 * 12)
+    assert "standard deviation" not in told("layernorm_forward", case, deviation)
 
 
 def test_nothing_written() -> None:

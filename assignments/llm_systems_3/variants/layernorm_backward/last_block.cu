@@ -1,4 +1,5 @@
 // The last block of a strip of columns, by a libcu++ atomic, adds up what the others left; scratch grows on demand.
+// Short rows get blocks of a warp.
 #include <cuda/atomic>
 #include <cuda_runtime.h>
 
@@ -13,7 +14,7 @@ __global__ void rows_kernel(float* dx, const float* __restrict__ dy, const float
   const size_t start = (size_t)blockIdx.x * n;
   const float mean = means[blockIdx.x], inverse = rsqrtf(vars[blockIdx.x]);
   float a = 0.0f, b = 0.0f;
-  for (int i = threadIdx.x; i < n; i += 128) {
+  for (int i = threadIdx.x; i < n; i += blockDim.x) {
     const float g = dy[start + i] * gamma[i];
     dx[start + i] = g;
     a += g;
@@ -26,10 +27,13 @@ __global__ void rows_kernel(float* dx, const float* __restrict__ dy, const float
   if (threadIdx.x % 32 == 0) as[threadIdx.x / 32] = a;
   if (threadIdx.x % 32 == 0) bs[threadIdx.x / 32] = b;
   __syncthreads();
-  a = (as[0] + as[1] + as[2] + as[3]) / n;
-  b = (bs[0] + bs[1] + bs[2] + bs[3]) / n;
+  a = b = 0.0f;
+  for (int warp = 0; warp < blockDim.x / 32; ++warp) {
+    a += as[warp] / n;
+    b += bs[warp] / n;
+  }
   const auto of = [=](float g, float value) { return (g - a - (value - mean) * inverse * b) * inverse; };
-  for (int i = threadIdx.x; i < n / 4; i += 128) {  // read by other threads than have written: behind the barrier
+  for (int i = threadIdx.x; i < n / 4; i += blockDim.x) {  // read by other threads than have written: behind the barrier
     float4& four = reinterpret_cast<float4*>(dx + start)[i];
     const float4 g = four, v = reinterpret_cast<const float4*>(x + start)[i];
     four = make_float4(of(g.x, v.x), of(g.y, v.y), of(g.z, v.z), of(g.w, v.w));
@@ -82,5 +86,6 @@ extern "C" void launch_layernorm_bw(float* gamma_grad, float* betta_grad, float*
   }
   columns_kernel<<<dim3((hidden_dim + 63) / 64, chunks), 64, 0, stream_1>>>(gamma_grad, betta_grad, partials, out_grad,
                                                                             inp, vars, means, batch_size, hidden_dim);
-  rows_kernel<<<batch_size, 128, 0, stream_2>>>(inp_grad, out_grad, inp, gamma, vars, means, hidden_dim);
+  const int threads = hidden_dim <= 32 ? 32 : 128;
+  rows_kernel<<<batch_size, threads, 0, stream_2>>>(inp_grad, out_grad, inp, gamma, vars, means, hidden_dim);
 }

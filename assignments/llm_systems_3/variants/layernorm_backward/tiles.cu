@@ -1,4 +1,5 @@
-// The handout's plan: tiles of 32 rows by 32 columns, transposed through padded shared memory; a block per row for dx.
+// The handout's plan: tiles of 32 rows by 32 columns, transposed through padded shared memory; a block per row for dx,
+// of a warp where rows are short.
 #include <cuda_runtime.h>
 
 __global__ void columns_kernel(float* dgamma, float* dbeta, const float* dy, const float* x, const float* vars,
@@ -35,7 +36,7 @@ __global__ void rows_kernel(float* dx, const float* dy, const float* x, const fl
   const size_t start = (size_t)blockIdx.x * n;
   const float mean = means[blockIdx.x], inverse = rsqrtf(vars[blockIdx.x] + 1e-8f);
   float a = 0.0f, b = 0.0f;
-  for (int i = threadIdx.x; i < n; i += 128) {
+  for (int i = threadIdx.x; i < n; i += blockDim.x) {
     const float g = dy[start + i] * gamma[i];
     a += g;
     b += g * ((x[start + i] - mean) * inverse);
@@ -49,9 +50,12 @@ __global__ void rows_kernel(float* dx, const float* dy, const float* x, const fl
     sums[1][threadIdx.x / 32] = b;
   }
   __syncthreads();
-  a = (sums[0][0] + sums[0][1] + sums[0][2] + sums[0][3]) / n;
-  b = (sums[1][0] + sums[1][1] + sums[1][2] + sums[1][3]) / n;
-  for (int i = threadIdx.x; i < n; i += 128) {
+  a = b = 0.0f;
+  for (int warp = 0; warp < blockDim.x / 32; ++warp) {
+    a += sums[0][warp] / n;
+    b += sums[1][warp] / n;
+  }
+  for (int i = threadIdx.x; i < n; i += blockDim.x) {
     const float xhat = (x[start + i] - mean) * inverse;
     dx[start + i] = (dy[start + i] * gamma[i] - (a + xhat * b)) * inverse;
   }
@@ -63,5 +67,6 @@ extern "C" void launch_layernorm_bw(float* gamma_grad, float* betta_grad, float*
                                     cudaStream_t stream_2) {
   columns_kernel<<<(hidden_dim + 31) / 32, dim3(32, 32), 0, stream_1>>>(gamma_grad, betta_grad, out_grad, inp, vars,
                                                                         means, batch_size, hidden_dim);
-  rows_kernel<<<batch_size, 128, 0, stream_2>>>(inp_grad, out_grad, inp, gamma, vars, means, hidden_dim);
+  const int threads = hidden_dim <= 32 ? 32 : 128;
+  rows_kernel<<<batch_size, threads, 0, stream_2>>>(inp_grad, out_grad, inp, gamma, vars, means, hidden_dim);
 }

@@ -1,4 +1,5 @@
 // Rows into shared memory by cuda::memcpy_async and a cuda::barrier; CUB's sums, handed on through means and vars.
+// Short rows get blocks of a warp.
 #include <cooperative_groups.h>
 #include <cub/block/block_reduce.cuh>
 #include <cuda/barrier>
@@ -6,8 +7,7 @@
 
 namespace cg = cooperative_groups;
 
-constexpr int THREADS = 128;
-
+template <int THREADS>
 __global__ void normalise(float* y, float* vars, float* means, const float* inp, const float* scale, const float* bias,
                           int rows, int n) {
   using Barrier = cuda::barrier<cuda::thread_scope_block>;
@@ -41,6 +41,8 @@ __global__ void normalise(float* y, float* vars, float* means, const float* inp,
 
 extern "C" void launch_layernorm(float* ln_res, float* vars, float* means, const float* inp, const float* scale,
                                  const float* bias, int batch_size, int hidden_dim, cudaStream_t stream) {
-  normalise<<<min(batch_size, 100), THREADS, sizeof(float) * hidden_dim, stream>>>(ln_res, vars, means, inp, scale,
-                                                                                   bias, batch_size, hidden_dim);
+  const bool warp = hidden_dim <= 32;
+  const auto kernel = warp ? normalise<32> : normalise<128>;
+  kernel<<<min(batch_size, 100), warp ? 32 : 128, sizeof(float) * hidden_dim, stream>>>(
+      ln_res, vars, means, inp, scale, bias, batch_size, hidden_dim);
 }

@@ -1,4 +1,5 @@
-// Welford per thread, the threads' states merged pair by pair through shared memory, a block per row.
+// Welford per thread, the threads' states merged pair by pair through shared memory, a block per row,
+// of half a warp where rows are short.
 #include <cuda_runtime.h>
 
 struct State {
@@ -18,14 +19,14 @@ __global__ void normalise(float* y, float* vars, float* means, const float* inp,
   __shared__ State states[64];
   const float* x = inp + (size_t)blockIdx.x * n;
   State state = {0.0f, 0.0f, 0.0f};
-  for (int i = threadIdx.x; i < n; i += 64) {
+  for (int i = threadIdx.x; i < n; i += blockDim.x) {
     state.count += 1.0f;
     const float difference = x[i] - state.mean;
     state.mean += difference / state.count;
     state.squares += difference * (x[i] - state.mean);
   }
   states[threadIdx.x] = state;
-  for (int half = 32; half > 0; half /= 2) {
+  for (int half = blockDim.x / 2; half > 0; half /= 2) {
     __syncthreads();
     if (threadIdx.x < half) states[threadIdx.x] = merged(states[threadIdx.x], states[threadIdx.x + half]);
   }
@@ -36,10 +37,10 @@ __global__ void normalise(float* y, float* vars, float* means, const float* inp,
     vars[blockIdx.x] = variance;
   }
   const float inverse = 1.0f / sqrtf(variance + 1e-8f);
-  for (int i = threadIdx.x; i < n; i += 64) y[(size_t)blockIdx.x * n + i] = (x[i] - mean) * inverse * scale[i] + bias[i];
+  for (int i = threadIdx.x; i < n; i += blockDim.x) y[(size_t)blockIdx.x * n + i] = (x[i] - mean) * inverse * scale[i] + bias[i];
 }
 
 extern "C" void launch_layernorm(float* ln_res, float* vars, float* means, const float* inp, const float* scale,
                                  const float* bias, int batch_size, int hidden_dim, cudaStream_t stream) {
-  normalise<<<batch_size, 64, 0, stream>>>(ln_res, vars, means, inp, scale, bias, hidden_dim);
+  normalise<<<batch_size, hidden_dim <= 16 ? 16 : 64, 0, stream>>>(ln_res, vars, means, inp, scale, bias, hidden_dim);
 }

@@ -1,8 +1,6 @@
-// CUB's block reduction, a block per row, the row in registers.
+// CUB's block reduction, a block per row, of a warp where that is enough, the row in registers.
 #include <cub/block/block_reduce.cuh>
 #include <cuda_runtime.h>
-
-constexpr int THREADS = 256, MOST = 2048 / THREADS;
 
 struct Largest {
   __device__ float operator()(float a, float b) const { return fmaxf(a, b); }
@@ -12,6 +10,7 @@ struct Total {
   __device__ float operator()(float a, float b) const { return a + b; }
 };
 
+template <int THREADS, int MOST>
 __global__ void softmax(float* inp, const float* mask, int per_mask, int queries, int keys, bool future) {
   using Reduce = cub::BlockReduce<float, THREADS>;
   __shared__ typename Reduce::TempStorage first, second;
@@ -42,6 +41,8 @@ __global__ void softmax(float* inp, const float* mask, int per_mask, int queries
 
 extern "C" void launch_attn_softmax(float* inp, const float* attn_mask, int batch_size, int nhead, int from_len,
                                     int to_len, bool mask_future, cudaStream_t stream) {
-  softmax<<<batch_size * nhead * from_len, THREADS, 0, stream>>>(inp, attn_mask, nhead * from_len, from_len, to_len,
-                                                                 mask_future);
+  const bool warp = to_len <= 32;
+  const auto kernel = warp ? softmax<32, 1> : softmax<256, 2048 / 256>;
+  kernel<<<batch_size * nhead * from_len, warp ? 32 : 256, 0, stream>>>(inp, attn_mask, nhead * from_len, from_len,
+                                                                        to_len, mask_future);
 }

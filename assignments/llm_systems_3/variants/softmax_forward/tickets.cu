@@ -1,16 +1,16 @@
 // Blocks that stay take rows by an atomic counter; scratch in global memory, reversed, in turns for every other row.
+// Short rows get blocks of a warp.
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
 #include <cuda_runtime.h>
 
 namespace cg = cooperative_groups;
 
-constexpr int THREADS = 128, WARPS = THREADS / 32;
-
+template <int THREADS>
 __global__ void softmax(float* inp, const float* __restrict__ mask, float* scratch, int* next, int rows, int per_mask,
                         int queries, int keys, bool future) {
   __shared__ int taken;
-  __shared__ float largests[WARPS], sums[WARPS];
+  __shared__ float largests[THREADS / 32], sums[THREADS / 32];
   const auto block = cg::this_thread_block();
   const auto warp = cg::tiled_partition<32>(block);
   for (int round = 0;; ++round) {
@@ -50,8 +50,10 @@ extern "C" void launch_attn_softmax(float* inp, const float* attn_mask, int batc
   cudaMallocAsync(&scratch, sizeof(float) * 2 * blocks * to_len, stream);
   cudaMallocAsync(&next, sizeof(int), stream);
   cudaMemsetAsync(next, 0, sizeof(int), stream);
-  softmax<<<blocks, THREADS, 0, stream>>>(inp, attn_mask, scratch, next, rows, nhead * from_len, from_len, to_len,
-                                          mask_future);
+  const bool warp = to_len <= 32;
+  const auto kernel = warp ? softmax<32> : softmax<128>;
+  kernel<<<blocks, warp ? 32 : 128, 0, stream>>>(inp, attn_mask, scratch, next, rows, nhead * from_len, from_len,
+                                                 to_len, mask_future);
   cudaFreeAsync(next, stream);
   cudaFreeAsync(scratch, stream);
 }
