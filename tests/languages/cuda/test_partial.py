@@ -21,7 +21,7 @@ template <int N> __global__ void ker_fw(float* x) {
   x[0] = l_max * N;
 }
 namespace a { namespace b {
-template <int N> __global__ void ker_large(float* x) { __shared__ float b[N]; b[threadIdx.x] = 1; x[0] = b[5]; }
+template <int N> __global__ void ker_large(float* x) { __shared__ float b[N]; b[threadIdx.x] = 1; *x = b[5]; }
 template <int N> __global__ void ker_bw(float* x) { x[0] = N; }
 float nowhere(int);
 float caller() { return nowhere(1); }
