@@ -58,11 +58,13 @@ class Connection {
   Connection() {
     const char* variable = std::getenv("GRADER_SIM_FD");
     if (variable == nullptr) {
-      std::fputs("libcudart: this is the CUDA runtime of the grader's simulator; run the program with `grader simulate -- "
-                 "PROGRAM`\n", stderr);
+      std::fputs(
+          "libcudart: this is the CUDA runtime of the grader's simulator; run the program with `grader simulate -- "
+          "PROGRAM`\n",
+          stderr);
       return;
     }
-    socket = std::atoi(variable);
+    socket = static_cast<int>(std::strtol(variable, nullptr, 10));
     fcntl(socket, F_SETFD, FD_CLOEXEC);
     Question hello(sim::Ask::hello, "cudaInitDevice");
     hello.put(sim::protocol_version);

@@ -14,11 +14,10 @@ namespace {
 
 namespace limits = sim::limits;
 
-struct Attribute {
-  int id, value;
-};
+struct Attribute { int id, value; };
 
 // Those of cudaDeviceAttr that say something; all others are 0.
+// clang-format off: a table
 constexpr Attribute attributes[] = {
     {1, limits::block_threads}, {2, limits::block[0]}, {3, limits::block[1]}, {4, limits::block[2]},
     {5, limits::grid[0]}, {6, limits::grid[1]}, {7, limits::grid[2]}, {8, limits::shared_bytes},
@@ -30,6 +29,7 @@ constexpr Attribute attributes[] = {
     {97, limits::shared_optin_bytes}, {99, 1}, {106, limits::blocks_per_sm}, {108, limits::l2_bytes / 2},
     {109, limits::l2_bytes}, {111, 1024}, {115, 1},
 };
+// clang-format on
 
 // cudaLimit: stack, printf buffer, malloc heap, nesting depth, pending launches, L2 fetch granularity, persisting L2.
 std::array<std::size_t, 7> device_limits = {1024, 1 << 20, 8 << 20, 2, 2048, 64, 0};
@@ -91,9 +91,7 @@ CUDART_API Error cudaGetDeviceProperties(DeviceProperties* properties, int devic
   return only_device(device);
 }
 CUDART_API Error cudaDeviceSynchronize() { return run(Question(sim::Ask::device_synchronize, __func__)); }
-CUDART_API Error cudaDeviceReset() {
-  return run(Question(sim::Ask::reset, __func__));
-}
+CUDART_API Error cudaDeviceReset() { return run(Question(sim::Ask::reset, __func__)); }
 CUDART_API Error cudaDeviceGetPCIBusId(char* text, int length, int device) {
   std::snprintf(text, static_cast<std::size_t>(std::max(length, 0)), "0000:00:00.0");
   return only_device(device);

@@ -39,10 +39,10 @@ using Handler = void (*)(Warp&, const Instruction&, Mask);
 
 // How the run loop goes on after an instruction.
 enum class Flow : std::uint8_t {
-  plain,       // next instruction
-  memory,      // the same, but lanes may have faulted
-  branch,      // to `target` for the lanes of the guard
-  table,       // brx: target found through the handler's table
+  plain,   // next instruction
+  memory,  // the same, but lanes may have faulted
+  branch,  // to `target` for the lanes of the guard
+  table,   // brx: target found through the handler's table
   call,
   ret,
   exit,
@@ -50,7 +50,7 @@ enum class Flow : std::uint8_t {
   arrive,      // bar.arrive: does not wait
   collective,  // waits for the lanes of a member mask, then runs the handler
   trap,
-  yield,       // nanosleep, and loads in what may be a spin loop
+  yield,  // nanosleep, and loads in what may be a spin loop
   clock,
 };
 
@@ -64,22 +64,20 @@ struct alignas(64) Instruction {
   std::uint8_t size = 0;     // bytes that a lane accesses
   std::uint32_t target = 0;  // of branch and call; number of another table for others
   std::uint32_t place = 0;
-  std::int64_t offset = 0;   // of an address; of others an immediate
-  std::uint32_t site = 0;    // its own index
+  std::int64_t offset = 0;  // of an address; of others an immediate
+  std::uint32_t site = 0;   // its own index
   bool narrow_address = false;
-  bool hidden : 1 = false;     // made by the decoder: not counted
-  bool read_only : 1 = false;  // ld.global.nc, through a cache that does not see what the launch writes
-  bool is_volatile = false;  // volatile, relaxed, acquire, release or an atomic
+  bool hidden : 1 = false;         // made by the decoder: not counted
+  bool read_only : 1 = false;      // ld.global.nc, through a cache that does not see what the launch writes
+  bool is_volatile = false;        // volatile, relaxed, acquire, release or an atomic
   bool only_volatile : 1 = false;  // of these, a load or store that is no stronger than that
-  bool revises : 1 = false;   // of these, a store of what is computed from a load of the same place
-  bool may_spin : 1 = false;  // of these, what a loop that waits for another thread would use
-  bool waits : 1 = false;     // of these, what asks an mbarrier, and would rather sleep
-  bool polls : 1 = false;     // an atomic that changes nothing, as atomicAdd(p, 0): a loop that waits may read with it
+  bool revises : 1 = false;        // of these, a store of what is computed from a load of the same place
+  bool may_spin : 1 = false;       // of these, what a loop that waits for another thread would use
+  bool waits : 1 = false;          // of these, what asks an mbarrier, and would rather sleep
+  bool polls : 1 = false;  // an atomic that changes nothing, as atomicAdd(p, 0): a loop that waits may read with it
 };
 
-struct Region {
-  Address base = 1, end = 0;
-};
+struct Region { Address base = 1, end = 0; };
 
 struct Worker;
 struct Block;
@@ -92,8 +90,8 @@ struct Warp {
   const std::byte* parameters = nullptr;
   const std::uint32_t* lists = nullptr;  // operands of instructions that have many
   std::uint32_t shared_size = 0, local_stride = 0, local_top = 0, parameter_size = 0;
-  bool watched = false;  // a checker or counter looks at memory accesses
-  Mask fallen = 0;       // lanes that a fault has just ended
+  bool watched = false;        // a checker or counter looks at memory accesses
+  Mask fallen = 0;             // lanes that a fault has just ended
   Mask live = 0, started = 0;  // lanes that have not exited; lanes that the launch has
   std::uint32_t number = 0;    // in the block
   Worker* worker = nullptr;

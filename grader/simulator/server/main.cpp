@@ -17,10 +17,13 @@
 int main(int argc, char** argv) {
   const std::string_view option = argc == 2 ? argv[1] : "";
   if (argc != 4 && option != "--simd" && option != "--instructions") {
-    std::fputs("usage: grader-sim JUDGE_SOCKET DEVICE_BYTES SHARED_BYTES (started by the grader), or grader-sim --simd | --instructions\n", stderr);
+    std::fputs(
+        "usage: grader-sim JUDGE_SOCKET DEVICE_BYTES SHARED_BYTES (started by the grader), or grader-sim --simd | "
+        "--instructions\n",
+        stderr);
     return 2;
   }
-  prctl(PR_SET_DUMPABLE, 0);  // programs of the same user must not look inside
+  prctl(PR_SET_DUMPABLE, 0);     // programs of the same user must not look inside
   std::signal(SIGINT, SIG_IGN);  // the judge decides when it ends
   try {
     const sim::Simd simd = sim::simd();
@@ -34,7 +37,8 @@ int main(int argc, char** argv) {
       std::puts("");
       return 0;
     }
-    sim::Judge judge(std::atoi(argv[1]), std::strtoull(argv[2], nullptr, 10), std::strtoull(argv[3], nullptr, 10));
+    sim::Judge judge(static_cast<int>(std::strtol(argv[1], nullptr, 10)), std::strtoull(argv[2], nullptr, 10),
+                     std::strtoull(argv[3], nullptr, 10));
     judge.serve();
   } catch (const std::exception& error) {
     std::fprintf(stderr, "grader-sim: %s\n", error.what());

@@ -69,9 +69,7 @@ class Program {
     std::uint64_t pitch, width, height;
   };
   // A call ends early with this code.
-  struct Failed {
-    std::uint32_t code;
-  };
+  struct Failed { std::uint32_t code; };
 
   void handle(std::span<const std::byte> frame);
   void notify(Ask, std::string_view call, Reader&);

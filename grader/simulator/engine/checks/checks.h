@@ -19,7 +19,9 @@ void outside_own_mask(Warp&, const Instruction&, Mask lanes, Mask members);
 void fence_global(Warp&);
 
 // Lanes that follow each other access what does: all of [low, high).
-inline bool in_a_row(const Access& a) { return a.shape == Access::Shape::contiguous && (a.mask & (a.mask + (a.mask & -a.mask))) == 0; }
+inline bool in_a_row(const Access& a) {
+  return a.shape == Access::Shape::contiguous && (a.mask & (a.mask + (a.mask & -a.mask))) == 0;
+}
 
 // Lanes that follow each other, from `first` on, access what does: all of [low, high).
 struct Row {
@@ -70,7 +72,7 @@ std::string describe(const Warp&, const Instruction&, const Access&, unsigned la
 void check_shared(Warp&, const Instruction&, const Access&);
 void check_global(Warp&, const Instruction&, const Access&, const Rows&);
 void check_within_block(Warp&, const Instruction&, const Access&, const Rows&);  // a part of check_global()
-void check_lock(Warp&, const Instruction&, const Access&, SharedRaces&);          // a part of that
+void check_lock(Warp&, const Instruction&, const Access&, SharedRaces&);         // a part of that
 void count_global(Warp&, const Instruction&, const Access&, const Rows&);
 void count_shared(Warp&, const Instruction&, const Access&);
 
