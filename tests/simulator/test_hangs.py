@@ -6,10 +6,13 @@ import re
 import struct
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 from built_programs import LIBRARY, Compile, call, marked_lines
 
-from grader.simulator.driver import Options, Simulator
+from grader.devices.budget import BUDGET as BUDGETS
+from grader.devices.device import ArrayArgument, Call
+from grader.simulator.driver import Options, Order, Simulator
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,6 +20,9 @@ if TYPE_CHECKING:
 SOURCE = """
 __device__ int flag, lock, first, second;
 __device__ volatile int never;
+namespace {
+__device__ int hidden;
+}
 __global__ void registers(int* p) {
   unsigned n = threadIdx.x;
   while (n != 1u << 31) n = n * 5 + 2;  // registers
@@ -25,6 +31,22 @@ __global__ void registers(int* p) {
 __global__ void spin_on_flag(int* p) {
   while (atomicAdd(&flag, 0) == 0) {}  // atomic
   *p = 1;
+}
+__global__ void spin_on_hidden(int* p) {
+  while (atomicOr(&hidden, 0) == 0) {}  // hidden
+  *p = 1;
+}
+__global__ void own_variable(int* p) {
+  static __device__ volatile int own;
+  while (own == 0) {}  // own
+  *p = 1;
+}
+__global__ void not_a_number(int* p) {
+  int old = p[0], assumed;
+  do {  // nan
+    assumed = old;  // nan
+    old = atomicCAS(p, assumed, __float_as_int(__int_as_float(assumed) + __int_as_float(-1)));  // nan
+  } while (__int_as_float(assumed) != __int_as_float(old));  // nan
 }
 __global__ void volatile_flag(int* p) {
   while (never == 0) {}  // flag
@@ -93,6 +115,9 @@ int* sevens() {
   extern "C" int run_##name() { int* p = sevens(); (void)p; launch; return cudaDeviceSynchronize(); }
 RUN(registers, (registers<<<2, 64>>>(p)))
 RUN(atomic, (spin_on_flag<<<2, 64>>>(p)))
+RUN(hidden, (spin_on_hidden<<<2, 64>>>(p)))
+RUN(own, (own_variable<<<2, 64>>>(p)))
+RUN(nan, (not_a_number<<<2, 64>>>(p)))
 RUN(flag, (volatile_flag<<<2, 64>>>(p)))
 RUN(lock, (lock_kept<<<2, 1>>>()))
 RUN(blocks, (each_other<<<2, 1>>>()))
@@ -140,7 +165,13 @@ def hang(library: Path, function: str, options: Options = BUDGET) -> tuple[int, 
         ("barrier", "waits for byte 0 of an array in global memory to change"),
         ("one", ""),
         ("helper", ""),
-        ("atomic", ""),
+        ("atomic", "waits for the variable flag to change, which no thread does"),
+        ("hidden", "waits for the variable hidden to change, which no thread does"),
+        ("own", "waits for the variable own_variable(int*)::own to change, which no thread does"),
+        (
+            "nan",
+            "whose atomicCAS on byte 0 of an array in global memory succeeds, and yet it goes round again",
+        ),
     ],
 )
 def test_an_endless_loop_is_named_with_what_it_waits_for(library: Path, function: str, said: str) -> None:
@@ -194,3 +225,80 @@ def test_the_budget_of_all_launches_begins_anew_with_each_configuration(library:
         for _ in range(30):
             simulator.configure(BUDGET)
             assert call(simulator, library, "run_long_but_right") == 0
+
+
+TURNS = """
+__device__ int turn, states[4096], sums[4096], prefixes[4096];
+
+// Each block waits for its turn and hands it on.
+__global__ void polled(int* out, const int* in) {
+  if (threadIdx.x == 0) {
+    while (atomicAdd(&turn, 0) != blockIdx.x) {}
+    __threadfence();
+    out[blockIdx.x] = in[blockIdx.x];
+    __threadfence();
+    atomicAdd(&turn, 1);
+  }
+}
+__global__ void read(int* out, const int* in) {
+  if (threadIdx.x == 0) {
+    while (*(volatile int*)&turn != gridDim.x - 1 - blockIdx.x) {}
+    __threadfence();
+    out[blockIdx.x] = in[blockIdx.x];
+    __threadfence();
+    atomicAdd(&turn, 1);
+  }
+}
+// A scan in one pass: each block adds up what those before it published, back to one that knows its prefix.
+__global__ void look_back(int* out, const int* in) {
+  const int block = blockIdx.x;
+  if (threadIdx.x == 0) {
+    const int own = in[block];
+    atomicExch(&sums[block], own);
+    __threadfence();
+    atomicExch(&states[block], 1);
+    int before = 0;
+    for (int n = block - 1, state = 1; n >= 0 && state != 2; --n) {
+      while ((state = atomicAdd(&states[n], 0)) == 0) {}
+      __threadfence();
+      before += atomicAdd(state == 2 ? &prefixes[n] : &sums[n], 0);
+    }
+    atomicExch(&prefixes[block], before + own);
+    __threadfence();
+    atomicExch(&states[block], 2);
+    out[block] = before + own;
+  }
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def turns(nvcc: Compile) -> Path:
+    return nvcc(TURNS, "turns.so", *LIBRARY)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("order", [Order.PROGRAM, Order.REVERSED])
+@pytest.mark.parametrize("kernel", ["_Z6polledPiPKi", "_Z4readPiPKi", "_Z9look_backPiPKi"])
+def test_blocks_that_take_turns_end_within_the_budget_in_either_order(
+    turns: Path, kernel: str, order: Order, threads: int
+) -> None:
+    given = np.arange(4096, dtype=np.int32)
+    array = ArrayArgument("out", "int32", (4096, 1), None)
+    real = Call("scan", (array,), seconds=60.0)
+    options = Options(
+        total_budget=BUDGETS.total(real),
+        progress_budget=BUDGETS.progress(real),
+        order=order,
+        threads=threads,
+    )
+    with Simulator(options) as simulator:
+        simulator.load(turns)
+        out, source = simulator.allocate(given.nbytes), simulator.allocate(given.nbytes)
+        simulator.write(source, given.tobytes())
+        addresses = [struct.pack("<Q", address) for address in (out, source)]
+        outcome = simulator.launch(kernel, (4096, 1, 1), (32, 1, 1), addresses)
+        assert outcome, outcome.message
+        assert simulator.take_findings() == ()
+        got = np.frombuffer(simulator.read(out, given.nbytes), np.int32)
+    np.testing.assert_array_equal(got, given.cumsum() if "look_back" in kernel else given)

@@ -10,7 +10,7 @@
 namespace sim {
 namespace {
 
-constexpr std::uint64_t warp_slice = 1 << 16;
+constexpr std::uint64_t longest_warp_slice = 1 << 16;
 constexpr std::uint64_t report_every = 1 << 16;  // instructions; more often, and the workers wait for each other's counting
 constexpr std::uint64_t spin_cost = 2048;  // of a block's slice: a block that waits for another should not wait for long
 
@@ -116,6 +116,7 @@ void after_exit(WarpState& state, Mask gone, std::uint32_t) {
 
 Stop run_block(Block& block, Worker& worker, std::uint64_t slice) {
   LaunchState& launch = worker.launch;
+  const auto warp_slice = std::min(longest_warp_slice, 2 * slice);
   for (std::uint64_t used = 0; used < slice;) {
     bool ran = false, left = false;
     for (const auto n : block.order) {

@@ -150,6 +150,7 @@ struct alignas(128) Worker {
 
   explicit Worker(LaunchState&);
   void run();  // takes blocks until there are none
+  bool stalled() const;
   std::unique_ptr<Block> start(std::uint64_t number);
 };
 

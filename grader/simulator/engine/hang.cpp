@@ -2,7 +2,13 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
 #include <string>
+#include <string_view>
+
+#include <cxxabi.h>
 
 #include "engine/execution.h"
 
@@ -18,21 +24,45 @@ std::string decimal(std::uint64_t number) {
   return text;
 }
 
+// As people write it, without the namespaces that make it local to a file.
+std::string name_variable(std::string_view mangled) {
+  const std::unique_ptr<char, decltype(&std::free)> plain(abi::__cxa_demangle(std::string(mangled).c_str(), nullptr, nullptr, nullptr), &std::free);
+  if (!plain) return std::string(mangled);
+  std::string name = plain.get();
+  for (const char* made : {"_INTERNAL_", "(anonymous namespace)"}) {
+    const auto begin = name.find(made), end = name.find("::", begin);
+    if (end != name.npos) name.erase(begin, end + 2 - begin);
+  }
+  return name;
+}
+
+// Whether an atomicCAS is about to store, as that of a lock which is taken never does.
+bool swaps(const Warp& warp, const Instruction& i, const Access& a) {
+  if (!a.atomic || !i.may_spin || !i.o[3] || a.size > 8) return false;
+  const auto lane = static_cast<std::size_t>(std::countr_zero(a.mask));
+  const std::byte* word = a.space == ptx::Space::shared ? warp.shared + a.address[lane] : reinterpret_cast<const std::byte*>(a.address[lane]);
+  return std::memcmp(word, lanes_at<std::byte>(warp, i.o[2]) + lane * a.size, a.size) == 0;
+}
+
 std::string name_place(const LaunchState& launch, const Trail::Look& look) {
   if (look.space != ptx::Space::global) return "byte " + std::to_string(look.address) + " of shared memory";
   const auto found = launch.memory.find(look.address);
   if (!found) return "a word of global memory";
   const auto offset = look.address - found->base;
   for (const auto& [name, address] : launch.layout.globals) {
-    if (address == found->base) return "the variable " + std::string(name) + (offset ? " (byte " + decimal(offset) + ")" : "");
+    if (address == found->base) return "the variable " + name_variable(name) + (offset ? " (byte " + decimal(offset) + ")" : "");
   }
   return "byte " + decimal(offset) + " of an array in global memory";
 }
 
 // What the loop waits for, as far as its accesses to memory tell.
 std::string purpose(const LaunchState& launch, const std::vector<Trail::Look>& looks) {
-  const auto fixed = [](const Trail::Look& look) { return !look.moves && look.instruction->may_spin; };
-  const auto lock = std::ranges::find_if(looks, [&](const auto& look) { return fixed(look) && look.writes; });
+  const auto fixed = [](const Trail::Look& look) { return !look.moves && (look.instruction->may_spin || look.instruction->polls); };
+  if (looks.size() == 1 && looks.front().swaps) {
+    return ", whose atomicCAS on " + name_place(launch, looks.front()) +
+           " succeeds, and yet it goes round again; a NaN equals nothing, not even itself: compare the bits, as integers";
+  }
+  const auto lock = std::ranges::find_if(looks, [&](const auto& look) { return fixed(look) && look.writes && !look.swaps; });
   if (lock != looks.end()) return ", in which it tries to take a lock in " + name_place(launch, *lock) + " that no thread releases";
   const auto flag = std::ranges::find_if(looks, fixed);
   if (flag != looks.end()) return ", in which it waits for " + name_place(launch, *flag) + " to change, which no thread does";
@@ -57,7 +87,8 @@ void Trail::accessed(const Warp& warp, const Instruction& i, const Access& a) {
   look.instruction = &i;
   look.space = a.space;
   look.address = address;
-  look.writes |= a.write || a.atomic;
+  look.writes |= (a.write || a.atomic) && !i.polls;
+  look.swaps |= swaps(warp, i, a);
 }
 
 const Trail::Loop* Trail::loop() const {

@@ -26,6 +26,7 @@ class Trail {
     Address address = 0;
     bool moves = false;  // to other addresses
     bool writes = false;
+    bool swaps = false;  // an atomicCAS that found what it compares with
   };
 
   explicit Trail(const Warp& warp) : warp_(&warp) {}

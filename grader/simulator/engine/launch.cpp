@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
-#include <deque>
 #include <numeric>
 #include <thread>
 #include <tuple>
@@ -14,7 +13,8 @@
 namespace sim {
 namespace {
 
-constexpr std::uint64_t block_slice = 1 << 19;
+constexpr std::uint64_t long_slice = 1 << 19;   // instructions of a block
+constexpr std::uint64_t short_slice = 1 << 12;  // of one that seems to wait for others: the less it runs in vain, the better
 constexpr unsigned patience = 64;                   // slices of a block that does not look as if it waited
 constexpr unsigned haste = 16, resignation = 2048;  // slices of waiting, between which a worker leaves its processor to others
 constexpr std::chrono::microseconds rest{50};
@@ -240,8 +240,21 @@ std::unique_ptr<Block> Worker::start(std::uint64_t number) {
   return block;
 }
 
+// No warp has ended or passed a barrier for so long that blocks may well wait for each other.
+bool Worker::stalled() const {
+  const auto budget = launch.options.progress_budget;
+  const auto total = launch.executed.load(std::memory_order_relaxed) + unreported;
+  return budget && total - std::min(total, launch.progress.load(std::memory_order_relaxed)) > budget / 4;
+}
+
 void Worker::run() {
-  std::deque<std::unique_ptr<Block>> waiting;  // for other blocks
+  // Blocks that wait for others, in the order in which they started, walked to and fro. Where each waits for its neighbour,
+  // one of the two ways ends them all, while in a queue each round would end one.
+  std::vector<std::unique_ptr<Block>> waiting;
+  std::size_t at = 0;  // where the walk is
+  bool back = true;
+  const bool alone = launch.options.threads == 1;
+  std::uint64_t turn = 0;
   const std::size_t warps = (launch.threads_per_block + 31) / 32;
   const std::size_t block_bytes = warps * (launch.program.functions[0].frame_bytes + 4096) + 8 * std::size_t{launch.shared_size};
   const std::size_t most_resident = std::max<std::size_t>(resident_bytes / block_bytes, 64);
@@ -255,32 +268,41 @@ void Worker::run() {
   std::uint64_t next = 0, end = 0;  // of the blocks that are this worker's to start
   while (!launch.stop) {
     std::unique_ptr<Block> block;
-    if (waiting.size() < most_resident || launch.launch.cooperative) {
+    // Meanwhile another worker may have freed one that waits, most often the first or the last.
+    const auto kind = alone || waiting.empty() ? 0 : ++turn % 4;
+    if (kind == 0 && (waiting.size() < most_resident || launch.launch.cooperative)) {
       // One that keeps blocks waiting takes no more than it can start: others may wait for those that it would hold.
       if (next == end) std::tie(next, end) = launch.take_blocks(waiting.empty() ? most_at_once : 1);
       if (next < end) block = start(in_order(next++));
     }
-    if (!block) {
+    const bool fresh = block != nullptr;
+    auto chosen = waiting.size();
+    if (fresh) {
+      waiting.push_back(std::move(block));
+    } else {
       if (waiting.empty()) return;
-      block = std::move(waiting.front());
-      waiting.pop_front();
+      if (at == 0) back = false;
+      if (at >= waiting.size()) {
+        at = waiting.size();
+        back = true;
+      }
+      chosen = kind == 1 ? 0 : kind == 2 ? waiting.size() - 1 : back ? --at : at++;
     }
     Stop stop;
     const auto before = spins;
     unsigned slices = 0;
     do {
-      stop = run_block(*block, *this, block_slice);
-    } while (stop == Stop::slice && spins == before && ++slices < patience && !launch.stop);
-    if (stop == Stop::waiting) report_deadlock(*block, *this);
+      stop = run_block(*waiting[chosen], *this, fresh && !stalled() ? long_slice : short_slice);
+    } while (stop == Stop::slice && spins == before && ++slices < patience && !stalled() && !launch.stop);
+    if (stop == Stop::waiting) report_deadlock(*waiting[chosen], *this);
     waited = stop == Stop::slice && spins != before ? waited + 1 : 0;
     // What it waits for may be another worker's, which needs a processor; and waiting takes instructions of the budget.
     // What nothing ends is to be found in seconds, so it rests for some tenths of one only.
     if (waited > haste && waited < resignation && launch.options.threads > 1) std::this_thread::sleep_for(rest);
-    if (stop == Stop::slice) {
-      waiting.push_back(std::move(block));
-    } else {
-      idle.push_back(std::move(block));
-    }
+    if (stop == Stop::slice) continue;
+    idle.push_back(std::move(waiting[chosen]));
+    waiting.erase(waiting.begin() + static_cast<std::ptrdiff_t>(chosen));
+    if (at > chosen) --at;
   }
 }
 

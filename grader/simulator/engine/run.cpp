@@ -118,7 +118,7 @@ class Runner {
         case Flow::memory:
           if (m) {
             i.run(w_, i, m);
-            if (i.may_spin) {
+            if (i.may_spin || i.polls) {
               left_ -= static_cast<std::int64_t>(i.waits ? nap : spin_cost);
               ++worker_.spins;
             }

@@ -207,12 +207,15 @@ void Decoder::atomic(const Words& words) {
   if (result) slots.push_back(destination(operand(0), type));
   slots.push_back(a.base);
   slots.push_back(source(operand(++n), type));
+  const Slot value = slots.back();
   if (operation == ".cas") slots.push_back(source(operand(++n), type));
   const std::string name = std::string(result ? "atom." : "red.") + space_name(space) + operation + (half ? ".noftz" : "") + suffix;
   auto& i = emit(handler(name), slots);
   finish_access(i, a, space, type.bytes);
   i.is_volatile = true;
   i.may_spin = operation == ".cas" || operation == ".exch";
+  const bool zero_is_neutral = operation == ".add" || operation == ".sub" || operation == ".or" || operation == ".xor";
+  i.polls = result && (operation == ".cas" ? slots.back() == value : zero_is_neutral && value == constant(0, type.bytes));
   if (operation == ".cas" && result) compares_and_swaps.insert(i.site);
   if (has(words, "acq_rel") || has(words, "acquire") || has(words, "release")) i.target = 1;
   if (space != Space::global && type.bytes < 4) program.shared_granule = 1;
