@@ -23,7 +23,8 @@ inline constexpr std::uint32_t l2_bytes = 4 << 20;
 constexpr std::uint32_t warp_registers(std::uint32_t of_a_thread) { return (of_a_thread * warp + 255) / 256 * 256; }
 // Threads that a block can have; 0 registers: their number is not known.
 constexpr std::uint32_t most_threads(std::uint32_t registers_of_a_thread) {
-  return registers_of_a_thread == 0 ? block_threads : std::min(block_threads, registers / warp_registers(registers_of_a_thread) * warp);
+  return registers_of_a_thread == 0 ? block_threads
+                                    : std::min(block_threads, registers / warp_registers(registers_of_a_thread) * warp);
 }
 
 }  // namespace sim::limits

@@ -74,8 +74,8 @@ struct Options {
   bool memcheck = true, initcheck = true, racecheck = true, synccheck = true, counters = true;
   // In warp instructions; 0 of the last two: none.
   std::uint64_t instruction_budget = 2'000'000'000;  // of a launch
-  std::uint64_t total_budget = 0;                    // of all launches since `configure`
-  std::uint64_t progress_budget = 0;                 // since a warp of the launch ended or passed a barrier of its block
+  std::uint64_t total_budget = 0;  // of all launches since `configure`
+  std::uint64_t progress_budget = 0;  // since a warp of the launch ended or passed a barrier of its block
   Order order = Order::program;
   std::uint64_t seed = 0;
   unsigned threads = 1;
@@ -112,7 +112,7 @@ struct Launch {
   Dim3 grid, block;
   std::uint32_t dynamic_shared = 0;
   std::vector<std::byte> parameters;  // laid out as KernelInfo says
-  std::uint64_t stream = 0;           // for messages and cross-stream races
+  std::uint64_t stream = 0;  // for messages and cross-stream races
   bool cooperative = false;
   bool early = false;  // it may begin before the launch ahead of it in its stream has ended
 };
@@ -154,7 +154,7 @@ class Device {
   // 0 if there is no room; content is poison, uninitialised for initcheck. Nothing may touch it before it is ready.
   Address allocate(std::size_t bytes, Space, bool ready = true);
   void make_ready(Address);  // anew if it has been freed
-  bool release(Address);                       // false if it is not the base of a live allocation
+  bool release(Address);  // false if it is not the base of a live allocation
   std::optional<Allocation> find(Address) const;  // the live (or just freed) allocation around an address
 
   // Copies from outside count as initialising writes. False if the range is not inside one live allocation.

@@ -58,8 +58,10 @@ class Connection {
   Connection() {
     const char* variable = std::getenv("GRADER_SIM_FD");
     if (variable == nullptr) {
-      std::fputs("libcudart: this is the CUDA runtime of the grader's simulator; run the program with `grader simulate -- "
-                 "PROGRAM`\n", stderr);
+      std::fputs(
+          "libcudart: this is the CUDA runtime of the grader's simulator; run the program with `grader simulate -- "
+          "PROGRAM`\n",
+          stderr);
       return;
     }
     socket = std::atoi(variable);

@@ -20,15 +20,49 @@ struct Attribute {
 
 // Those of cudaDeviceAttr that say something; all others are 0.
 constexpr Attribute attributes[] = {
-    {1, limits::block_threads}, {2, limits::block[0]}, {3, limits::block[1]}, {4, limits::block[2]},
-    {5, limits::grid[0]}, {6, limits::grid[1]}, {7, limits::grid[2]}, {8, limits::shared_bytes},
-    {9, 65536}, {10, limits::warp}, {11, 0x7FFF'FFFF}, {12, limits::registers}, {13, 1'000'000},
-    {14, 512}, {15, 1}, {16, limits::multiprocessors}, {19, 1}, {31, 1}, {36, 1'000'000}, {37, 256},
-    {38, limits::l2_bytes}, {39, limits::threads_per_sm}, {40, 1}, {41, 1}, {45, 32},
-    {75, limits::major}, {76, limits::minor}, {78, 1}, {79, 1}, {80, 1},
-    {81, limits::shared_per_sm}, {82, limits::registers}, {83, 1}, {87, 2}, {89, 1}, {95, 1},
-    {97, limits::shared_optin_bytes}, {99, 1}, {106, limits::blocks_per_sm}, {108, limits::l2_bytes / 2},
-    {109, limits::l2_bytes}, {111, 1024}, {115, 1},
+    {1, limits::block_threads},
+    {2, limits::block[0]},
+    {3, limits::block[1]},
+    {4, limits::block[2]},
+    {5, limits::grid[0]},
+    {6, limits::grid[1]},
+    {7, limits::grid[2]},
+    {8, limits::shared_bytes},
+    {9, 65536},
+    {10, limits::warp},
+    {11, 0x7FFF'FFFF},
+    {12, limits::registers},
+    {13, 1'000'000},
+    {14, 512},
+    {15, 1},
+    {16, limits::multiprocessors},
+    {19, 1},
+    {31, 1},
+    {36, 1'000'000},
+    {37, 256},
+    {38, limits::l2_bytes},
+    {39, limits::threads_per_sm},
+    {40, 1},
+    {41, 1},
+    {45, 32},
+    {75, limits::major},
+    {76, limits::minor},
+    {78, 1},
+    {79, 1},
+    {80, 1},
+    {81, limits::shared_per_sm},
+    {82, limits::registers},
+    {83, 1},
+    {87, 2},
+    {89, 1},
+    {95, 1},
+    {97, limits::shared_optin_bytes},
+    {99, 1},
+    {106, limits::blocks_per_sm},
+    {108, limits::l2_bytes / 2},
+    {109, limits::l2_bytes},
+    {111, 1024},
+    {115, 1},
 };
 
 // cudaLimit: stack, printf buffer, malloc heap, nesting depth, pending launches, L2 fetch granularity, persisting L2.
@@ -91,9 +125,7 @@ CUDART_API Error cudaGetDeviceProperties(DeviceProperties* properties, int devic
   return only_device(device);
 }
 CUDART_API Error cudaDeviceSynchronize() { return run(Question(sim::Ask::device_synchronize, __func__)); }
-CUDART_API Error cudaDeviceReset() {
-  return run(Question(sim::Ask::reset, __func__));
-}
+CUDART_API Error cudaDeviceReset() { return run(Question(sim::Ask::reset, __func__)); }
 CUDART_API Error cudaDeviceGetPCIBusId(char* text, int length, int device) {
   std::snprintf(text, static_cast<std::size_t>(std::max(length, 0)), "0000:00:00.0");
   return only_device(device);

@@ -84,7 +84,8 @@ Error launch_checked(const char* call, const void* function, Dim3 grid, Dim3 blo
 }
 
 Error launch(const void* function, Dim3 grid, Dim3 block, void** arguments, std::size_t shared, Stream stream) {
-  auto question = launch_question(Ask::launch, "cudaLaunchKernel", function, grid, block, arguments, shared, stream, {});
+  auto question =
+      launch_question(Ask::launch, "cudaLaunchKernel", function, grid, block, arguments, shared, stream, {});
   tell(question);
   expect_launch_error();
   return sim::success;
@@ -103,7 +104,8 @@ Error launch_configured(const char* call, const LaunchConfig* config, const void
       manner.early = attribute.value != 0;
     } else if (attribute.id != ignored && attribute.id != access_policy && attribute.id != priority &&
                attribute.id != carveout) {
-      const auto which = attribute.id == cluster ? "clusters_which_need_sm_90" : "attribute_" + std::to_string(attribute.id);
+      const auto which =
+          attribute.id == cluster ? "clusters_which_need_sm_90" : "attribute_" + std::to_string(attribute.id);
       return unsupported((call + ("_with_" + which)).c_str());  // no spaces: a name is all that the device believes
     }
   }
@@ -152,7 +154,8 @@ int blocks_per_multiprocessor(const KernelInfo& info, int threads, std::size_t d
   auto blocks = std::min(sim::limits::blocks_per_sm, sim::limits::threads_per_sm / (warps * sim::limits::warp));
   const auto shared = info.static_shared + dynamic_shared + 1024;  // what the system keeps per block
   blocks = std::min<std::uint32_t>(blocks, static_cast<std::uint32_t>(sim::limits::shared_per_sm / shared));
-  if (info.registers != 0) blocks = std::min(blocks, sim::limits::registers / (warps * sim::limits::warp_registers(info.registers)));
+  if (info.registers != 0)
+    blocks = std::min(blocks, sim::limits::registers / (warps * sim::limits::warp_registers(info.registers)));
   return static_cast<int>(blocks);
 }
 
@@ -177,10 +180,12 @@ CUDART_API void __cudaRegisterFunction(void** handle, const void* function, char
                                        void*, void*, int*) {
   announce(about_shadow(Ask::register_kernel, "__cudaRegisterFunction", handle, function, name));
 }
-CUDART_API void __cudaRegisterVar(void** handle, const void* variable, char*, const char* name, int, std::size_t, int, int) {
+CUDART_API void __cudaRegisterVar(void** handle, const void* variable, char*, const char* name, int, std::size_t, int,
+                                  int) {
   announce(about_shadow(Ask::register_variable, "__cudaRegisterVar", handle, variable, name));
 }
-CUDART_API void __cudaRegisterManagedVar(void** handle, void** pointer, char*, const char* name, int, std::size_t, int, int) {
+CUDART_API void __cudaRegisterManagedVar(void** handle, void** pointer, char*, const char* name, int, std::size_t, int,
+                                         int) {
   announce(about_shadow(Ask::register_variable, "__cudaRegisterManagedVar", handle, pointer, name));
   managed_variables().push_back({handle, pointer});
 }
@@ -229,7 +234,8 @@ CUDART_API Error cudaGetFuncBySymbol(void** kernel, const void* function) { retu
 
 // Behind <<<>>>, which looks at no result: the error waits for cudaGetLastError, as it would behind a launch that is
 // still on its way to a GPU.
-CUDART_API Error __cudaLaunchKernel(void* kernel, Dim3 grid, Dim3 block, void** arguments, std::size_t shared, Stream stream) {
+CUDART_API Error __cudaLaunchKernel(void* kernel, Dim3 grid, Dim3 block, void** arguments, std::size_t shared,
+                                    Stream stream) {
   return launch(kernel, grid, block, arguments, shared, stream);
 }
 CUDART_API Error __cudaLaunchKernel_ptsz(void* kernel, Dim3 grid, Dim3 block, void** arguments, std::size_t shared,

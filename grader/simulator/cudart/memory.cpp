@@ -119,7 +119,8 @@ Error copy_on_host(const Transfer& how, Rows to, Rows from, std::size_t width, s
   Question question(Ask::stream_synchronize, how.call);
   question.put(stream_id(how.stream));
   if (const auto code = ask(question).code; code != sim::success) return code;
-  for (std::size_t row = 0; row < height; ++row) std::memmove(to.at + row * to.pitch, from.at + row * from.pitch, width);
+  for (std::size_t row = 0; row < height; ++row)
+    std::memmove(to.at + row * to.pitch, from.at + row * from.pitch, width);
   return sim::success;
 }
 
@@ -157,8 +158,8 @@ Error copy(const Transfer& how, Rows to, Rows from, std::size_t width, std::size
 }
 
 Error copy_line(const Transfer& how, void* to, const void* from, std::size_t bytes, MemcpyKind kind) {
-  return copy(how, {static_cast<std::byte*>(to), bytes}, {static_cast<std::byte*>(const_cast<void*>(from)), bytes}, bytes,
-              1, kind);
+  return copy(how, {static_cast<std::byte*>(to), bytes}, {static_cast<std::byte*>(const_cast<void*>(from)), bytes},
+              bytes, 1, kind);
 }
 
 Error copy_rows(const Transfer& how, void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
@@ -182,7 +183,8 @@ Error copy_box(const Transfer& how, const Memcpy3D* box) {
   return sim::success;
 }
 
-Error fill(const char* call, void* to, std::size_t pitch, int value, std::size_t width, std::size_t height, Stream stream) {
+Error fill(const char* call, void* to, std::size_t pitch, int value, std::size_t width, std::size_t height,
+           Stream stream) {
   if (width == 0 || height == 0) return sim::success;
   Question question(Ask::fill, call);
   question.put(stream_id(stream)).put(number(to)).put(std::uint64_t{height == 1 ? width : pitch});
@@ -228,7 +230,9 @@ Stream own() { return reinterpret_cast<Stream>(sim::per_thread_stream); }
 
 }  // namespace
 
-CUDART_API Error cudaMalloc(void** pointer, std::size_t bytes) { return allocate(__func__, pointer, bytes, Space::device); }
+CUDART_API Error cudaMalloc(void** pointer, std::size_t bytes) {
+  return allocate(__func__, pointer, bytes, Space::device);
+}
 CUDART_API Error cudaMallocManaged(void** pointer, std::size_t bytes, unsigned) {
   return allocate(__func__, pointer, bytes, Space::managed);
 }
@@ -314,7 +318,9 @@ CUDART_API Error cudaPointerGetAttributes(PointerAttributes* attributes, const v
 }
 CUDART_API Error cudaMemAdvise(const void*, std::size_t, int, MemLocation) { return sim::success; }
 CUDART_API Error cudaMemPrefetchAsync(const void*, std::size_t, MemLocation, unsigned, Stream) { return sim::success; }
-CUDART_API Error cudaMemPrefetchAsync_ptsz(const void*, std::size_t, MemLocation, unsigned, Stream) { return sim::success; }
+CUDART_API Error cudaMemPrefetchAsync_ptsz(const void*, std::size_t, MemLocation, unsigned, Stream) {
+  return sim::success;
+}
 
 CUDART_API Error cudaMemcpy(void* to, const void* from, std::size_t bytes, MemcpyKind kind) {
   return copy_line({__func__, nullptr, true}, to, from, bytes, kind);
@@ -334,8 +340,8 @@ CUDART_API Error cudaMemcpyPeer(void* to, int, const void* from, int, std::size_
 CUDART_API Error cudaMemcpyPeerAsync(void* to, int, const void* from, int, std::size_t bytes, Stream stream) {
   return copy_line({__func__, stream, false}, to, from, bytes, device_to_device);
 }
-CUDART_API Error cudaMemcpy2D(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch, std::size_t width,
-                              std::size_t height, MemcpyKind kind) {
+CUDART_API Error cudaMemcpy2D(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
+                              std::size_t width, std::size_t height, MemcpyKind kind) {
   return copy_rows({__func__, nullptr, true}, to, to_pitch, from, from_pitch, width, height, kind);
 }
 CUDART_API Error cudaMemcpy2D_ptds(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
@@ -348,11 +354,14 @@ CUDART_API Error cudaMemcpy2DAsync(void* to, std::size_t to_pitch, const void* f
 }
 CUDART_API Error cudaMemcpy2DAsync_ptsz(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
                                         std::size_t width, std::size_t height, MemcpyKind kind, Stream stream) {
-  return copy_rows({"cudaMemcpy2DAsync", per_thread(stream), false}, to, to_pitch, from, from_pitch, width, height, kind);
+  return copy_rows({"cudaMemcpy2DAsync", per_thread(stream), false}, to, to_pitch, from, from_pitch, width, height,
+                   kind);
 }
 CUDART_API Error cudaMemcpy3D(const Memcpy3D* box) { return copy_box({__func__, nullptr, true}, box); }
 CUDART_API Error cudaMemcpy3D_ptds(const Memcpy3D* box) { return copy_box({"cudaMemcpy3D", own(), true}, box); }
-CUDART_API Error cudaMemcpy3DAsync(const Memcpy3D* box, Stream stream) { return copy_box({__func__, stream, false}, box); }
+CUDART_API Error cudaMemcpy3DAsync(const Memcpy3D* box, Stream stream) {
+  return copy_box({__func__, stream, false}, box);
+}
 CUDART_API Error cudaMemcpy3DAsync_ptsz(const Memcpy3D* box, Stream stream) {
   return copy_box({"cudaMemcpy3DAsync", per_thread(stream), false}, box);
 }
@@ -390,7 +399,9 @@ CUDART_API Error cudaMemcpyFromSymbolAsync_ptsz(void* to, const void* variable, 
   return from_symbol({"cudaMemcpyFromSymbolAsync", per_thread(stream), false}, to, variable, bytes, offset, kind);
 }
 
-CUDART_API Error cudaMemset(void* to, int value, std::size_t bytes) { return fill(__func__, to, bytes, value, bytes, 1, nullptr); }
+CUDART_API Error cudaMemset(void* to, int value, std::size_t bytes) {
+  return fill(__func__, to, bytes, value, bytes, 1, nullptr);
+}
 CUDART_API Error cudaMemset_ptds(void* to, int value, std::size_t bytes) {
   return fill("cudaMemset", to, bytes, value, bytes, 1, own());
 }

@@ -1,4 +1,5 @@
-// Memory pools. All take from the one memory of the device: what a program sets decides how fast a GPU is, not what it computes.
+// Memory pools. All take from the one memory of the device: what a program sets decides how fast a GPU is, not what it
+// computes.
 
 #include <array>
 #include <cstdint>

@@ -182,7 +182,9 @@ CUDART_API Error cudaEventRecord(Event event, Stream stream) { return record(__f
 CUDART_API Error cudaEventRecord_ptsz(Event event, Stream stream) {
   return record("cudaEventRecord", event, per_thread(stream));
 }
-CUDART_API Error cudaEventRecordWithFlags(Event event, Stream stream, unsigned) { return record(__func__, event, stream); }
+CUDART_API Error cudaEventRecordWithFlags(Event event, Stream stream, unsigned) {
+  return record(__func__, event, stream);
+}
 CUDART_API Error cudaEventRecordWithFlags_ptsz(Event event, Stream stream, unsigned) {
   return record("cudaEventRecordWithFlags", event, per_thread(stream));
 }

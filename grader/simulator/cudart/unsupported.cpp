@@ -2,6 +2,7 @@
 
 #include "connection.h"
 
+// clang-format off: it moves a list in a macro to the right, line by line
 #define UNSUPPORTED_CALLS(X)                                                                                       \
   X(__cudaGetProcAddress) X(__cudaRegisterUnifiedTable) X(cudaArrayGetInfo) X(cudaArrayGetMemoryRequirements)     \
   X(cudaArrayGetPlane) X(cudaArrayGetSparseProperties) X(cudaCreateChannelDesc) X(cudaCreateSurfaceObject)        \
@@ -84,6 +85,7 @@
   X(cudaStreamUpdateCaptureDependencies) X(cudaStreamUpdateCaptureDependencies_ptsz) X(cudaUserObjectCreate)      \
   X(cudaUserObjectRelease) X(cudaUserObjectRetain) X(cudaVDPAUGetDevice) X(cudaVDPAUSetVDPAUDevice)               \
   X(cudaWaitExternalSemaphoresAsync) X(cudaWaitExternalSemaphoresAsync_ptsz)
+// clang-format on
 
 #define DEFINE(call) \
   CUDART_API Error call() { return unsupported(#call); }

@@ -11,8 +11,10 @@ namespace sim {
 namespace {
 
 constexpr std::uint64_t longest_warp_slice = 1 << 16;
-constexpr std::uint64_t report_every = 1 << 16;  // instructions; more often, and the workers wait for each other's counting
-constexpr std::uint64_t spin_cost = 2048;  // of a block's slice: a block that waits for another should not wait for long
+constexpr std::uint64_t report_every =
+    1 << 16;  // instructions; more often, and the workers wait for each other's counting
+constexpr std::uint64_t spin_cost =
+    2048;  // of a block's slice: a block that waits for another should not wait for long
 
 template <class F> void each_waiting(Block& block, std::uint32_t barrier, F f) {
   for (auto& w : block.warps) {
@@ -38,13 +40,16 @@ void check_barrier(Block& block, std::uint32_t barrier, LaunchState& launch) {
     const auto &p = launch.place(first), &q = launch.place(other);
     if (launch.seen("divergent_barrier", first)) return;
     launch.report("synccheck", "divergent_barrier", first,
-                  "threads of " + name_block(block) + " wait at different __syncthreads(): some at line " + std::to_string(p.line) + ", others at line " +
-                      std::to_string(q.line) + "; all threads of a block must reach the same one");
+                  "threads of " + name_block(block) + " wait at different __syncthreads(): some at line " +
+                      std::to_string(p.line) + ", others at line " + std::to_string(q.line) +
+                      "; all threads of a block must reach the same one");
   } else if (b.arrived < block.threads) {
     if (launch.seen("divergent_barrier", first)) return;
     launch.report("synccheck", "divergent_barrier", first,
-                  "only " + std::to_string(b.arrived) + " of " + std::to_string(block.threads) + " threads of " + name_block(block) +
-                      " reach this __syncthreads(), the others have exited; move the barrier out of the condition, or let no thread return before it");
+                  "only " + std::to_string(b.arrived) + " of " + std::to_string(block.threads) + " threads of " +
+                      name_block(block) +
+                      " reach this __syncthreads(), the others have exited; move the barrier out of the condition, or "
+                      "let no thread return before it");
   }
 }
 
@@ -111,7 +116,8 @@ void after_exit(WarpState& state, Mask gone, std::uint32_t) {
   w.worker->progressed |= w.live == 0;
   w.block->live_threads -= count_lanes(gone);
   settle_collectives(state);
-  for (Mask in_use = w.block->barriers_in_use; in_use; in_use &= in_use - 1) release_if_complete(*w.block, static_cast<std::uint32_t>(std::countr_zero(in_use)));
+  for (Mask in_use = w.block->barriers_in_use; in_use; in_use &= in_use - 1)
+    release_if_complete(*w.block, static_cast<std::uint32_t>(std::countr_zero(in_use)));
 }
 
 Stop run_block(Block& block, Worker& worker, std::uint64_t slice) {
@@ -133,7 +139,8 @@ Stop run_block(Block& block, Worker& worker, std::uint64_t slice) {
       used += executed + (worker.spins - spins) * spin_cost;
       worker.unreported += executed;
       const auto total = launch.executed.load(std::memory_order_relaxed) + worker.unreported;
-      if (worker.unreported > report_every) launch.executed.fetch_add(std::exchange(worker.unreported, 0), std::memory_order_relaxed);
+      if (worker.unreported > report_every)
+        launch.executed.fetch_add(std::exchange(worker.unreported, 0), std::memory_order_relaxed);
       if (launch.stop.load(std::memory_order_relaxed)) return Stop::done;
       if (std::exchange(worker.progressed, false)) launch.progress.store(total, std::memory_order_relaxed);
       if (over_budget(launch, w, total)) return Stop::done;
@@ -168,17 +175,23 @@ void report_deadlock(Block& block, Worker& worker) {
   if (collective) {
     pc = collective->pc;
     const Mask missing = collective->members & warp->warp.live & ~collective->mask;
-    message = "lanes " + std::to_string(std::countr_zero(missing)) + (std::popcount(missing) > 1 ? " and " + std::to_string(std::popcount(missing) - 1) + " more" : std::string()) +
-              " of warp " + std::to_string(warp->warp.number) + " in " + name_block(block) + " are named in the mask of this warp-wide operation and never reach it; the others wait forever";
+    message =
+        "lanes " + std::to_string(std::countr_zero(missing)) +
+        (std::popcount(missing) > 1 ? " and " + std::to_string(std::popcount(missing) - 1) + " more" : std::string()) +
+        " of warp " + std::to_string(warp->warp.number) + " in " + name_block(block) +
+        " are named in the mask of this warp-wide operation and never reach it; the others wait forever";
     if (launch.options.synccheck) launch.report("synccheck", "missing_lanes", pc, message);
   } else if (barrier && other) {
     pc = barrier->pc;
-    message = "threads of " + name_block(block) + " wait at different barriers forever: some at line " + std::to_string(launch.place(barrier->pc).line) + ", others at line " + std::to_string(launch.place(other->pc).line);
+    message = "threads of " + name_block(block) + " wait at different barriers forever: some at line " +
+              std::to_string(launch.place(barrier->pc).line) + ", others at line " +
+              std::to_string(launch.place(other->pc).line);
     if (launch.options.synccheck) launch.report("synccheck", "divergent_barrier", pc, message);
   } else if (barrier) {
     pc = barrier->pc;
     const Barrier& b = block.barriers[barrier->barrier];
-    message = "barrier " + std::to_string(barrier->barrier) + " of " + name_block(block) + " waits for " + std::to_string(b.expected ? b.expected : block.live_threads) + " threads and only " +
+    message = "barrier " + std::to_string(barrier->barrier) + " of " + name_block(block) + " waits for " +
+              std::to_string(b.expected ? b.expected : block.live_threads) + " threads and only " +
               std::to_string(b.arrived) + " come";
     launch.report("hang", "deadlock", pc, message);
   }

@@ -13,11 +13,13 @@ constexpr std::size_t longest_text = 1 << 16;
 
 std::uint64_t argument(const Frame& frame, Area area, std::uint32_t lane, std::size_t bytes) {
   std::uint64_t value = 0;
-  std::memcpy(&value, frame.registers + area.offset + std::size_t{lane} * area.size, std::min<std::size_t>(bytes, area.size));
+  std::memcpy(&value, frame.registers + area.offset + std::size_t{lane} * area.size,
+              std::min<std::size_t>(bytes, area.size));
   return value;
 }
 void give(Frame& frame, Area area, std::uint32_t lane, std::uint64_t value, std::size_t bytes) {
-  std::memcpy(frame.registers + area.offset + std::size_t{lane} * area.size, &value, std::min<std::size_t>(bytes, area.size));
+  std::memcpy(frame.registers + area.offset + std::size_t{lane} * area.size, &value,
+              std::min<std::size_t>(bytes, area.size));
 }
 
 void print(LaunchState& launch, const std::string& text) {
@@ -25,7 +27,8 @@ void print(LaunchState& launch, const std::string& text) {
   launch.result.printed += text;
 }
 
-void failed_assert(LaunchState& launch, const Warp& w, const CallSite& site, const Frame& frame, std::uint32_t lane, std::uint32_t pc) {
+void failed_assert(LaunchState& launch, const Warp& w, const CallSite& site, const Frame& frame, std::uint32_t lane,
+                   std::uint32_t pc) {
   std::string condition, file, function;
   read_string(w, lane, argument(frame, site.arguments[0], lane, 8), condition);
   read_string(w, lane, argument(frame, site.arguments[1], lane, 8), file);
@@ -33,10 +36,16 @@ void failed_assert(LaunchState& launch, const Warp& w, const CallSite& site, con
   read_string(w, lane, argument(frame, site.arguments[3], lane, 8), function);
   const std::uint32_t t = w.number * lane_count + lane;
   const Dim3 d = launch.launch.block, b = w.block->index;
-  const auto triple = [](auto x, auto y, auto z) { return "[" + std::to_string(x) + "," + std::to_string(y) + "," + std::to_string(z) + "]"; };
-  print(launch, file + ":" + std::to_string(line) + ": " + function + ": block: " + triple(b.x, b.y, b.z) + ", thread: " +
-                    triple(t % d.x, t / d.x % d.y, t / d.x / d.y) + " Assertion `" + condition + "` failed.\n");
-  launch.fail(Fault::assertion, "assertion `" + condition + "` failed at " + file + ":" + std::to_string(line) + " by " + name_thread(launch, *w.block, w.number, lane) + " in " + launch.where(pc), false);
+  const auto triple = [](auto x, auto y, auto z) {
+    return "[" + std::to_string(x) + "," + std::to_string(y) + "," + std::to_string(z) + "]";
+  };
+  print(launch, file + ":" + std::to_string(line) + ": " + function + ": block: " + triple(b.x, b.y, b.z) +
+                    ", thread: " + triple(t % d.x, t / d.x % d.y, t / d.x / d.y) + " Assertion `" + condition +
+                    "` failed.\n");
+  launch.fail(Fault::assertion,
+              "assertion `" + condition + "` failed at " + file + ":" + std::to_string(line) + " by " +
+                  name_thread(launch, *w.block, w.number, lane) + " in " + launch.where(pc),
+              false);
 }
 
 }  // namespace
@@ -102,14 +111,27 @@ std::string format(const Warp& w, std::uint32_t lane, Address text_address, Addr
     int length = 0;
     switch (kind) {
       case '%': length = std::snprintf(buffer, sizeof buffer, "%%"); break;
-      case 'd': case 'i': case 'u': case 'o': case 'x': case 'X': case 'c':
+      case 'd':
+      case 'i':
+      case 'u':
+      case 'o':
+      case 'x':
+      case 'X':
+      case 'c':
         if (wide) {
           length = std::snprintf(buffer, sizeof buffer, (spec + "ll" + kind).c_str(), static_cast<long long>(next(8)));
         } else {
           length = std::snprintf(buffer, sizeof buffer, (spec + kind).c_str(), static_cast<int>(next(4)));
         }
         break;
-      case 'e': case 'E': case 'f': case 'F': case 'g': case 'G': case 'a': case 'A':
+      case 'e':
+      case 'E':
+      case 'f':
+      case 'F':
+      case 'g':
+      case 'G':
+      case 'a':
+      case 'A':
         length = std::snprintf(buffer, sizeof buffer, (spec + kind).c_str(), std::bit_cast<double>(next(8)));
         break;
       case 'p': length = std::snprintf(buffer, sizeof buffer, "%p", reinterpret_cast<void*>(next(8))); break;
@@ -120,16 +142,15 @@ std::string format(const Warp& w, std::uint32_t lane, Address text_address, Addr
         length = std::snprintf(buffer, sizeof buffer, (spec + kind).c_str(), string.c_str());
         break;
       }
-      default:
-        result += spec + kind;
-        continue;
+      default: result += spec + kind; continue;
     }
     result.append(buffer, static_cast<std::size_t>(std::clamp(length, 0, static_cast<int>(sizeof buffer) - 1)));
   }
   return result;
 }
 
-void call_builtin(WarpState& state, const Instruction&, const CallSite& site, Frame& frame, Mask mask, std::uint32_t pc) {
+void call_builtin(WarpState& state, const Instruction&, const CallSite& site, Frame& frame, Mask mask,
+                  std::uint32_t pc) {
   Warp& w = state.warp;
   LaunchState& launch = w.worker->launch;
   w.local_top = frame.local_top;
@@ -143,7 +164,8 @@ void call_builtin(WarpState& state, const Instruction&, const CallSite& site, Fr
     const auto l = static_cast<std::uint32_t>(std::countr_zero(m));
     switch (site.builtin) {
       case Builtin::vprintf: {
-        const std::string text = format(w, l, argument(frame, site.arguments[0], l, 8), argument(frame, site.arguments[1], l, 8));
+        const std::string text =
+            format(w, l, argument(frame, site.arguments[0], l, 8), argument(frame, site.arguments[1], l, 8));
         print(launch, text);
         if (!site.results.empty()) give(frame, site.results[0], l, text.size(), 4);
         break;
@@ -162,7 +184,9 @@ void call_builtin(WarpState& state, const Instruction&, const CallSite& site, Fr
         const auto at = argument(frame, site.arguments[0], l, 8);
         if (at == 0 || launch.memory.release(at)) break;
         if (!launch.seen("double_free", pc)) {
-          launch.report("memcheck", "double_free", pc, name_thread(launch, *w.block, w.number, l) + " frees a pointer that device malloc() did not give, or frees it twice");
+          launch.report("memcheck", "double_free", pc,
+                        name_thread(launch, *w.block, w.number, l) +
+                            " frees a pointer that device malloc() did not give, or frees it twice");
         }
         launch.fail(Fault::illegal_address, "free() of a bad pointer in " + launch.where(pc), false);
         w.fallen |= 1u << l;

@@ -49,11 +49,19 @@ struct LoadedModule {
 
 // Told by the code alone: launches run one after the other here, where nothing goes wrong. CUB's kernels wait wherever
 // there is an instruction for it, which compute_80 has not, and they are no fault of who calls them.
-bool may_be_too_early(const KernelCode& program) { return !program.waits_for_launch_ahead && !program.kernel.starts_with("_ZN3cub"); }
+bool may_be_too_early(const KernelCode& program) {
+  return !program.waits_for_launch_ahead && !program.kernel.starts_with("_ZN3cub");
+}
 Finding too_early(const KernelCode& program) {
-  return {"racecheck", "early_launch", std::string(program.kernel), "", 0,
-          "launched with cudaLaunchAttributeProgrammaticStreamSerialization, it may begin before the launch ahead of it in its stream has ended, "
-          "and it never waits for that end: it may read what is not there yet and write over what is still being read; launch it without "
+  return {"racecheck",
+          "early_launch",
+          std::string(program.kernel),
+          "",
+          0,
+          "launched with cudaLaunchAttributeProgrammaticStreamSerialization, it may begin before the launch ahead of "
+          "it in its stream has ended, "
+          "and it never waits for that end: it may read what is not there yet and write over what is still being read; "
+          "launch it without "
           "the attribute"};
 }
 
@@ -69,7 +77,8 @@ struct Device::State {
   std::uint64_t spent = 0, launches = 0;  // since `configure`, of Options::total_budget
   Crew crew;
 
-  State(std::size_t device_bytes, int fd, std::size_t shared_bytes) : memory(device_bytes, fd, shared_bytes), races(make_global_races(memory)) {}
+  State(std::size_t device_bytes, int fd, std::size_t shared_bytes)
+      : memory(device_bytes, fd, shared_bytes), races(make_global_races(memory)) {}
   ~State() { destroy_global_races(races); }
   State(const State&) = delete;
   State& operator=(const State&) = delete;
@@ -80,7 +89,8 @@ struct Device::State {
 // Globals and constants live in device memory, each an allocation of its own.
 void Device::State::lay_out(LoadedModule& m) {
   for (const auto& v : m.module.variables) {
-    if ((v.space != ptx::Space::global && v.space != ptx::Space::constant) || (v.external && v.values.empty())) continue;
+    if ((v.space != ptx::Space::global && v.space != ptx::Space::constant) || (v.external && v.values.empty()))
+      continue;
     const Address at = memory.allocate(v.size, v.managed ? sim::Space::managed : sim::Space::device);
     if (!at) throw Refusal("the variable " + std::string(v.name) + " does not fit the device memory");
     std::memset(reinterpret_cast<void*>(at), 0, v.size);
@@ -101,7 +111,8 @@ void Device::State::lay_out(LoadedModule& m) {
         } else if (function != m.module.by_name.end()) {
           bits += function_window + 16ull * function->second;
         } else {
-          throw Refusal("the variable " + std::string(v.name) + " is initialised with " + std::string(value.symbol) + ", which the module does not define");
+          throw Refusal("the variable " + std::string(v.name) + " is initialised with " + std::string(value.symbol) +
+                        ", which the module does not define");
         }
       }
       std::memcpy(reinterpret_cast<void*>(found->second + value.offset), &bits, std::min<std::size_t>(value.width, 8));
@@ -169,7 +180,9 @@ std::optional<Symbol> Device::symbol(ModuleId id, std::string_view name) const {
   return found->second;
 }
 
-Address Device::allocate(std::size_t bytes, Space space, bool ready) { return state_->memory.allocate(bytes, space, ready); }
+Address Device::allocate(std::size_t bytes, Space space, bool ready) {
+  return state_->memory.allocate(bytes, space, ready);
+}
 void Device::make_ready(Address address) { state_->memory.make_ready(address); }
 bool Device::release(Address address) { return state_->memory.release(address); }
 std::optional<Allocation> Device::find(Address address) const { return state_->memory.find(address); }
@@ -202,19 +215,27 @@ Footprint Device::footprint() const { return options.racecheck ? sim::footprint(
 
 Ran Device::launch(const Launch& launch) {
   const KernelCode& program = launch.kernel->program();
-  LaunchState s(program, *launch.kernel->module, launch, options, state_->memory, state_->findings, *launch.kernel->layout);
+  LaunchState s(program, *launch.kernel->module, launch, options, state_->memory, state_->findings,
+                *launch.kernel->layout);
   const auto& [x, y, z] = launch.block;
   s.threads_per_block = std::uint64_t{x} * y * z;
   s.blocks = std::uint64_t{launch.grid.x} * launch.grid.y * launch.grid.z;
   const auto info = this->info(launch.kernel);
-  const auto wrong = [&](Fault fault, const std::string& why) { return Ran{fault, std::string(program.kernel) + ": " + why, {}}; };
-  if (s.threads_per_block == 0 || s.blocks == 0) return wrong(Fault::invalid_configuration, "a grid and a block have at least one thread in every dimension");
+  const auto wrong = [&](Fault fault, const std::string& why) {
+    return Ran{fault, std::string(program.kernel) + ": " + why, {}};
+  };
+  if (s.threads_per_block == 0 || s.blocks == 0)
+    return wrong(Fault::invalid_configuration, "a grid and a block have at least one thread in every dimension");
   if (s.threads_per_block > info.max_threads) {
-    return wrong(Fault::invalid_value, "a block of " + std::to_string(s.threads_per_block) + " threads; the kernel allows " + std::to_string(info.max_threads));
+    return wrong(Fault::invalid_value, "a block of " + std::to_string(s.threads_per_block) +
+                                           " threads; the kernel allows " + std::to_string(info.max_threads));
   }
-  if (launch.parameters.size() < info.parameter_bytes) return wrong(Fault::invalid_value, "the parameters are " + std::to_string(info.parameter_bytes) + " bytes, " + std::to_string(launch.parameters.size()) + " are given");
+  if (launch.parameters.size() < info.parameter_bytes)
+    return wrong(Fault::invalid_value, "the parameters are " + std::to_string(info.parameter_bytes) + " bytes, " +
+                                           std::to_string(launch.parameters.size()) + " are given");
   const std::uint64_t shared = std::uint64_t{program.static_shared} + launch.dynamic_shared;
-  if (shared > (1u << 20)) return wrong(Fault::invalid_value, "a block asks for " + std::to_string(shared) + " bytes of shared memory");
+  if (shared > (1u << 20))
+    return wrong(Fault::invalid_value, "a block asks for " + std::to_string(shared) + " bytes of shared memory");
   s.shared_size = static_cast<std::uint32_t>(shared);
   if (program.reserved_shared) s.shared_size = (s.shared_size + 15) / 16 * 16 + program.reserved_shared;
   if (launch.early && options.racecheck && may_be_too_early(program)) state_->findings.add(too_early(program));
@@ -223,7 +244,8 @@ Ran Device::launch(const Launch& launch) {
   state_->spent += launch_cost;
   ++state_->launches;
   if (options.total_budget && state_->spent > options.total_budget) {
-    const auto message = "the host has launched " + std::to_string(state_->launches) + " kernels in this call and goes on; does a loop around the launch of this one end?";
+    const auto message = "the host has launched " + std::to_string(state_->launches) +
+                         " kernels in this call and goes on; does a loop around the launch of this one end?";
     s.report("hang", "budget", 0, message);
     return {Fault::launch_timeout, std::string(program.kernel) + ": " + message, {}};
   }

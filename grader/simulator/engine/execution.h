@@ -12,9 +12,9 @@
 
 #include "device.h"
 #include "engine/findings.h"
+#include "engine/kernel_code.h"
 #include "engine/machine.h"
 #include "engine/memory.h"
-#include "engine/kernel_code.h"
 
 namespace sim {
 
@@ -115,14 +115,16 @@ struct LaunchState {
   std::uint64_t blocks = 0, threads_per_block = 0;
   std::vector<std::uint64_t> order;  // empty: as numbered
   std::atomic<bool> stop{false}, faulted{false};
-  // Apart from what is only read, which every access needs: a line that one worker writes, the others have to fetch anew.
+  // Apart from what is only read, which every access needs: a line that one worker writes, the others have to fetch
+  // anew.
   alignas(128) std::atomic<std::uint64_t> next_block{0};
   alignas(128) std::atomic<std::uint64_t> executed{0};
   std::atomic<std::uint64_t> progress{0};  // `executed` when a warp last ended or passed a barrier of its block
   alignas(128) std::mutex mutex;  // of what follows
   Ran result;
 
-  LaunchState(const KernelCode& p, const ptx::Module& m, const Launch& l, const Options& o, Memory& memory_, Findings& f, const Layout& variables)
+  LaunchState(const KernelCode& p, const ptx::Module& m, const Launch& l, const Options& o, Memory& memory_,
+              Findings& f, const Layout& variables)
       : program(p), module(m), launch(l), options(o), memory(memory_), findings(f), layout(variables) {}
   // Blocks [first, second) of the chosen order, at most `most`, for a worker to run; none if all are taken.
   std::pair<std::uint64_t, std::uint64_t> take_blocks(std::uint64_t most);
@@ -130,7 +132,8 @@ struct LaunchState {
   void fail(Fault, const std::string& message, bool stopping);
   std::string where(std::uint32_t pc) const;  // "kernel name, file:line"
   const ptx::Place& place(std::uint32_t pc) const { return program.places[pc]; }
-  void report(const char* tool, const char* kind, std::uint32_t pc, const std::string& message, std::uint64_t count = 1);
+  void report(const char* tool, const char* kind, std::uint32_t pc, const std::string& message,
+              std::uint64_t count = 1);
   bool seen(const char* kind, std::uint32_t pc, std::uint64_t count = 1);
 };
 

@@ -4,7 +4,8 @@
 
 namespace sim {
 
-bool Findings::again(std::string_view kind, std::string_view kernel, std::string_view file, unsigned line, std::uint64_t count) {
+bool Findings::again(std::string_view kind, std::string_view kernel, std::string_view file, unsigned line,
+                     std::uint64_t count) {
   const std::lock_guard lock(mutex_);
   const auto found = index_.find({std::string(kind), std::string(kernel), std::string(file), line});
   if (found == index_.end()) return false;

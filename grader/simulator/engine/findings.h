@@ -14,7 +14,8 @@ namespace sim {
 class Findings {
  public:
   // True if the place is new, so that a message is worth composing; else it is counted.
-  bool again(std::string_view kind, std::string_view kernel, std::string_view file, unsigned line, std::uint64_t count = 1);
+  bool again(std::string_view kind, std::string_view kernel, std::string_view file, unsigned line,
+             std::uint64_t count = 1);
   void add(Finding);
   std::vector<Finding> take();
 

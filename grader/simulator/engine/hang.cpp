@@ -26,7 +26,8 @@ std::string decimal(std::uint64_t number) {
 
 // As people write it, without the namespaces that make it local to a file.
 std::string name_variable(std::string_view mangled) {
-  const std::unique_ptr<char, decltype(&std::free)> plain(abi::__cxa_demangle(std::string(mangled).c_str(), nullptr, nullptr, nullptr), &std::free);
+  const std::unique_ptr<char, decltype(&std::free)> plain(
+      abi::__cxa_demangle(std::string(mangled).c_str(), nullptr, nullptr, nullptr), &std::free);
   if (!plain) return std::string(mangled);
   std::string name = plain.get();
   for (const char* made : {"_INTERNAL_", "(anonymous namespace)"}) {
@@ -40,7 +41,8 @@ std::string name_variable(std::string_view mangled) {
 bool swaps(const Warp& warp, const Instruction& i, const Access& a) {
   if (!a.atomic || !i.may_spin || !i.o[3] || a.size > 8) return false;
   const auto lane = static_cast<std::size_t>(std::countr_zero(a.mask));
-  const std::byte* word = a.space == ptx::Space::shared ? warp.shared + a.address[lane] : reinterpret_cast<const std::byte*>(a.address[lane]);
+  const std::byte* word = a.space == ptx::Space::shared ? warp.shared + a.address[lane]
+                                                        : reinterpret_cast<const std::byte*>(a.address[lane]);
   return std::memcmp(word, lanes_at<std::byte>(warp, i.o[2]) + lane * a.size, a.size) == 0;
 }
 
@@ -50,22 +52,29 @@ std::string name_place(const LaunchState& launch, const Trail::Look& look) {
   if (!found) return "a word of global memory";
   const auto offset = look.address - found->base;
   for (const auto& [name, address] : launch.layout.globals) {
-    if (address == found->base) return "the variable " + name_variable(name) + (offset ? " (byte " + decimal(offset) + ")" : "");
+    if (address == found->base)
+      return "the variable " + name_variable(name) + (offset ? " (byte " + decimal(offset) + ")" : "");
   }
   return "byte " + decimal(offset) + " of an array in global memory";
 }
 
 // What the loop waits for, as far as its accesses to memory tell.
 std::string purpose(const LaunchState& launch, const std::vector<Trail::Look>& looks) {
-  const auto fixed = [](const Trail::Look& look) { return !look.moves && (look.instruction->may_spin || look.instruction->polls); };
+  const auto fixed = [](const Trail::Look& look) {
+    return !look.moves && (look.instruction->may_spin || look.instruction->polls);
+  };
   if (looks.size() == 1 && looks.front().swaps) {
     return ", whose atomicCAS on " + name_place(launch, looks.front()) +
-           " succeeds, and yet it goes round again; a NaN equals nothing, not even itself: compare the bits, as integers";
+           " succeeds, and yet it goes round again; a NaN equals nothing, not even itself: compare the bits, as "
+           "integers";
   }
-  const auto lock = std::ranges::find_if(looks, [&](const auto& look) { return fixed(look) && look.writes && !look.swaps; });
-  if (lock != looks.end()) return ", in which it tries to take a lock in " + name_place(launch, *lock) + " that no thread releases";
+  const auto lock =
+      std::ranges::find_if(looks, [&](const auto& look) { return fixed(look) && look.writes && !look.swaps; });
+  if (lock != looks.end())
+    return ", in which it tries to take a lock in " + name_place(launch, *lock) + " that no thread releases";
   const auto flag = std::ranges::find_if(looks, fixed);
-  if (flag != looks.end()) return ", in which it waits for " + name_place(launch, *flag) + " to change, which no thread does";
+  if (flag != looks.end())
+    return ", in which it waits for " + name_place(launch, *flag) + " to change, which no thread does";
   if (looks.empty()) return ", whose end depends on nothing that another thread could change";
   const bool still = std::ranges::none_of(looks, [](const auto& look) { return look.moves || look.writes; });
   return still ? ", which reads " + name_place(launch, looks.front()) + " again and again, and nothing changes it" : "";
@@ -95,7 +104,10 @@ const Trail::Loop* Trail::loop() const {
   const Loop* chosen = nullptr;
   for (const auto& [_, loop] : loops_) {
     if (loop.rounds < 2) continue;
-    const auto outer = [&] { return loop.depth != chosen->depth ? loop.depth < chosen->depth : loop.last - loop.first > chosen->last - chosen->first; };
+    const auto outer = [&] {
+      return loop.depth != chosen->depth ? loop.depth < chosen->depth
+                                         : loop.last - loop.first > chosen->last - chosen->first;
+    };
     if (!chosen || outer()) chosen = &loop;
   }
   return chosen;
@@ -112,7 +124,8 @@ std::vector<Trail::Look> Trail::looks(const Loop& loop) const {
 bool over_budget(LaunchState& launch, WarpState& state, std::uint64_t total) {
   const auto& o = launch.options;
   std::string used;
-  if (o.progress_budget && total - std::min(total, launch.progress.load(std::memory_order_relaxed)) > o.progress_budget) {
+  if (o.progress_budget &&
+      total - std::min(total, launch.progress.load(std::memory_order_relaxed)) > o.progress_budget) {
     used = decimal(o.progress_budget) + " warp instructions since a warp last ended or passed a __syncthreads()";
   } else if (total > o.instruction_budget) {
     used = decimal(o.instruction_budget) + " warp instructions";
@@ -140,9 +153,13 @@ bool over_budget(LaunchState& launch, WarpState& state, std::uint64_t total) {
   // Without the numbers of this launch, so that other sizes give the same finding.
   std::string message = "the kernel does not end";
   if (loop) message += ": a warp of it goes round this loop" + purpose(launch, trail.looks(*loop));
-  launch.report("hang", "budget", pc, message + "; if it is right and only long, raise the limit: grader simulate --budget, or sim_instructions of the assignment");
+  launch.report("hang", "budget", pc,
+                message +
+                    "; if it is right and only long, raise the limit: grader simulate --budget, or sim_instructions of "
+                    "the assignment");
   const auto warp = loop ? " by warp " + std::to_string(watched->warp.number) + " of " + name_block(block) : "";
-  launch.fail(Fault::launch_timeout, "the kernel does not end: " + used + ", at last in " + launch.where(pc) + warp, true);
+  launch.fail(Fault::launch_timeout, "the kernel does not end: " + used + ", at last in " + launch.where(pc) + warp,
+              true);
   return true;
 }
 

@@ -15,8 +15,27 @@ namespace sim {
 // Where %tid and its like lie: entries of 128 bytes in the warp's and the launch's banks.
 enum class WarpSpecial : std::uint32_t { tid_x, tid_y, tid_z, warp, ctaid_x, ctaid_y, ctaid_z, count };
 enum class LaunchSpecial : std::uint32_t {
-  lane, lanemask_eq, lanemask_le, lanemask_lt, lanemask_ge, lanemask_gt, ntid_x, ntid_y, ntid_z, nctaid_x, nctaid_y,
-  nctaid_z, warps, zero, one, dynamic_shared, total_shared, reserved_shared, workspace_high, workspace_low, count
+  lane,
+  lanemask_eq,
+  lanemask_le,
+  lanemask_lt,
+  lanemask_ge,
+  lanemask_gt,
+  ntid_x,
+  ntid_y,
+  ntid_z,
+  nctaid_x,
+  nctaid_y,
+  nctaid_z,
+  warps,
+  zero,
+  one,
+  dynamic_shared,
+  total_shared,
+  reserved_shared,
+  workspace_high,
+  workspace_low,
+  count
 };
 inline constexpr std::uint32_t special_bytes = 128;
 inline constexpr std::uint32_t frame_header = 128;  // its first word: where this call's local variables begin
@@ -40,7 +59,8 @@ struct FunctionCode {
 enum class Builtin : std::uint8_t { none, vprintf, assertfail, malloc, free };
 
 struct CallSite {
-  std::int32_t function = -1;  // index into KernelCode::functions; -1: builtin, or through a register (Instruction::o[0])
+  std::int32_t function =
+      -1;  // index into KernelCode::functions; -1: builtin, or through a register (Instruction::o[0])
   Builtin builtin = Builtin::none;
   std::vector<Area> arguments, results;
 };

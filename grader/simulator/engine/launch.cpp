@@ -14,11 +14,14 @@ namespace sim {
 namespace {
 
 constexpr std::uint64_t long_slice = 1 << 19;   // instructions of a block
-constexpr std::uint64_t short_slice = 1 << 12;  // of one that seems to wait for others: the less it runs in vain, the better
+constexpr std::uint64_t short_slice =
+    1 << 12;  // of one that seems to wait for others: the less it runs in vain, the better
 constexpr unsigned patience = 64;                   // slices of a block that does not look as if it waited
-constexpr unsigned haste = 16, resignation = 2048;  // slices of waiting, between which a worker leaves its processor to others
+constexpr unsigned haste = 16,
+                   resignation = 2048;  // slices of waiting, between which a worker leaves its processor to others
 constexpr std::chrono::microseconds rest{50};
-constexpr std::uint64_t most_at_once = 16;          // blocks that a worker takes: neighbours write to the same lines of the cache
+constexpr std::uint64_t most_at_once =
+    16;          // blocks that a worker takes: neighbours write to the same lines of the cache
 constexpr std::size_t resident_bytes = 1ull << 30;  // for blocks that wait for others
 
 std::byte* align_up(std::vector<std::byte>& storage, std::size_t bytes) {
@@ -42,7 +45,9 @@ std::uint64_t ordered(std::uint64_t n, std::uint64_t count, const Options& optio
 
 void fill_launch_bank(LaunchState& s, Address workspace) {
   std::byte* bank = s.bank_start = align_up(s.bank, s.program.launch_bank_bytes);
-  const auto put = [&](LaunchSpecial which, std::uint32_t value) { broadcast(bank + static_cast<std::uint32_t>(which) * special_bytes, value); };
+  const auto put = [&](LaunchSpecial which, std::uint32_t value) {
+    broadcast(bank + static_cast<std::uint32_t>(which) * special_bytes, value);
+  };
   const auto each = [&](LaunchSpecial which, auto f) {
     for (std::uint32_t l = 0; l < lane_count; ++l) {
       const std::uint32_t value = f(l);
@@ -72,7 +77,8 @@ void fill_launch_bank(LaunchState& s, Address workspace) {
   put(L::workspace_high, static_cast<std::uint32_t>(workspace >> 32));
   put(L::workspace_low, static_cast<std::uint32_t>(workspace));
   for (const auto& p : s.program.parameter_slots) {
-    for (unsigned l = 0; l < lane_count; ++l) std::memcpy(bank + p.slot_offset + l * p.bytes, parameters.data() + p.offset, p.bytes);
+    for (unsigned l = 0; l < lane_count; ++l)
+      std::memcpy(bank + p.slot_offset + l * p.bytes, parameters.data() + p.offset, p.bytes);
   }
 }
 
@@ -88,7 +94,8 @@ void fill_specials(Warp& w, std::byte* bank, const LaunchState& s) {
   }
 }
 
-void collect_counts(const LaunchState& s, const std::vector<std::unique_ptr<Worker>>& workers, std::vector<LineCount>& into) {
+void collect_counts(const LaunchState& s, const std::vector<std::unique_ptr<Worker>>& workers,
+                    std::vector<LineCount>& into) {
   std::map<std::pair<std::string_view, unsigned>, LineCount> lines;
   for (const auto& w : workers) {
     std::int64_t starts = 0, lanes = 0;
@@ -151,18 +158,21 @@ bool LaunchState::seen(const char* kind, std::uint32_t pc, std::uint64_t count) 
   return findings.again(kind, program.kernel, p.file, p.line, count);
 }
 
-void LaunchState::report(const char* tool, const char* kind, std::uint32_t pc, const std::string& message, std::uint64_t count) {
+void LaunchState::report(const char* tool, const char* kind, std::uint32_t pc, const std::string& message,
+                         std::uint64_t count) {
   const auto& p = place(pc);
   findings.add({tool, kind, std::string(program.kernel), std::string(p.file), p.line, message, count});
 }
 
 std::string name_block(const Block& b) {
-  return "block (" + std::to_string(b.index.x) + "," + std::to_string(b.index.y) + "," + std::to_string(b.index.z) + ")";
+  return "block (" + std::to_string(b.index.x) + "," + std::to_string(b.index.y) + "," + std::to_string(b.index.z) +
+         ")";
 }
 std::string name_thread(const LaunchState& s, const Block& b, std::uint32_t warp, std::uint32_t lane) {
   const Dim3 d = s.launch.block;
   const std::uint32_t t = warp * lane_count + lane;
-  return "thread (" + std::to_string(t % d.x) + "," + std::to_string(t / d.x % d.y) + "," + std::to_string(t / d.x / d.y) + ") of " + name_block(b);
+  return "thread (" + std::to_string(t % d.x) + "," + std::to_string(t / d.x % d.y) + "," +
+         std::to_string(t / d.x / d.y) + ") of " + name_block(b);
 }
 
 Worker::Worker(LaunchState& l) : launch(l), regions(l.program.code.size()) {
@@ -184,7 +194,8 @@ std::unique_ptr<Block> Worker::start(std::uint64_t number) {
       w.warp.number = n;
       w.warp.worker = this;
       w.warp.block = block.get();
-      w.warp.bank[warp_bank] = align_up(w.special_storage, static_cast<std::uint32_t>(WarpSpecial::count) * special_bytes);
+      w.warp.bank[warp_bank] =
+          align_up(w.special_storage, static_cast<std::uint32_t>(WarpSpecial::count) * special_bytes);
       fill_specials(w.warp, w.warp.bank[warp_bank], launch);
       w.warp.local_stride = (launch.program.local_bytes + 15) / 16 * 16;
       w.local_storage = std::make_unique_for_overwrite<std::byte[]>(std::size_t{w.warp.local_stride} * lane_count);
@@ -222,7 +233,9 @@ std::unique_ptr<Block> Worker::start(std::uint64_t number) {
     warp.lists = launch.program.lists.data();
     warp.parameter_size = static_cast<std::uint32_t>(launch.launch.parameters.size());
     warp.watched = o.initcheck || o.racecheck || o.counters;
-    const auto ctaid = [&](WarpSpecial s, std::uint32_t v) { broadcast(warp.bank[warp_bank] + static_cast<std::uint32_t>(s) * special_bytes, v); };
+    const auto ctaid = [&](WarpSpecial s, std::uint32_t v) {
+      broadcast(warp.bank[warp_bank] + static_cast<std::uint32_t>(s) * special_bytes, v);
+    };
     ctaid(WarpSpecial::ctaid_x, block->index.x);
     ctaid(WarpSpecial::ctaid_y, block->index.y);
     ctaid(WarpSpecial::ctaid_z, block->index.z);
@@ -248,18 +261,19 @@ bool Worker::stalled() const {
 }
 
 void Worker::run() {
-  // Blocks that wait for others, in the order in which they started, walked to and fro. Where each waits for its neighbour,
-  // one of the two ways ends them all, while in a queue each round would end one.
+  // Blocks that wait for others, in the order in which they started, walked to and fro. Where each waits for its
+  // neighbour, one of the two ways ends them all, while in a queue each round would end one.
   std::vector<std::unique_ptr<Block>> waiting;
   std::size_t at = 0;  // where the walk is
   bool back = true;
   const bool alone = launch.options.threads == 1;
   std::uint64_t turn = 0;
   const std::size_t warps = (launch.threads_per_block + 31) / 32;
-  const std::size_t block_bytes = warps * (launch.program.functions[0].frame_bytes + 4096) + 8 * std::size_t{launch.shared_size};
+  const std::size_t block_bytes =
+      warps * (launch.program.functions[0].frame_bytes + 4096) + 8 * std::size_t{launch.shared_size};
   const std::size_t most_resident = std::max<std::size_t>(resident_bytes / block_bytes, 64);
-  // Whoever waits for blocks of smaller numbers, as CUB's scans do, must not keep those from starting: of more blocks than
-  // can wait at a time, the first ones come first in any order.
+  // Whoever waits for blocks of smaller numbers, as CUB's scans do, must not keep those from starting: of more blocks
+  // than can wait at a time, the first ones come first in any order.
   const auto in_order = [&](std::uint64_t n) {
     const std::uint64_t first = n / most_resident * most_resident;
     return first + ordered(n - first, std::min<std::uint64_t>(most_resident, launch.blocks - first), launch.options);
@@ -325,7 +339,8 @@ Ran run_launch(LaunchState& s, Crew& crew, std::vector<LineCount>& counts) {
   for (const auto& w : workers) s.executed += w->unreported;
   if (s.options.counters) collect_counts(s, workers, counts);
   if (workspace) s.memory.release(workspace);
-  s.result.nanoseconds = static_cast<std::uint64_t>(std::chrono::nanoseconds(std::chrono::steady_clock::now() - began).count());
+  s.result.nanoseconds =
+      static_cast<std::uint64_t>(std::chrono::nanoseconds(std::chrono::steady_clock::now() - began).count());
   return s.result;
 }
 

@@ -13,9 +13,11 @@ constexpr int poison = 0xff;  // NaN as a float, -1 as an integer
 constexpr std::size_t granule = 512;
 
 void* map(Address where, std::size_t bytes, int fd) {
-  const int flags = (where ? MAP_FIXED_NOREPLACE : 0) | (fd >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS) | MAP_NORESERVE;
+  const int flags =
+      (where ? MAP_FIXED_NOREPLACE : 0) | (fd >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS) | MAP_NORESERVE;
   void* at = mmap(reinterpret_cast<void*>(where), bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
-  if (at == MAP_FAILED) throw std::system_error(errno, std::generic_category(), "cannot map the simulator's device memory");
+  if (at == MAP_FAILED)
+    throw std::system_error(errno, std::generic_category(), "cannot map the simulator's device memory");
   if (fd < 0) madvise(at, bytes, MADV_HUGEPAGE);  // kernels stream through it
   return at;
 }
@@ -48,7 +50,8 @@ Address Memory::place(Arena& arena, std::size_t bytes) {
     return at;
   }
   // The arena is full: freed allocations are forgotten, and the first gap between live ones is taken.
-  std::erase_if(allocations_, [&](const auto& entry) { return !entry.second.live && entry.first - arena.base < arena.size; });
+  std::erase_if(allocations_,
+                [&](const auto& entry) { return !entry.second.live && entry.first - arena.base < arena.size; });
   Address at = arena.base + red_zone;
   for (const auto& [base, allocation] : allocations_) {
     if (base - arena.base >= arena.size) continue;
@@ -84,7 +87,8 @@ void Memory::make_ready(Address address) {
 void Memory::discard(const Allocation& a) {
   // Pages that belong to this allocation alone go back to the system.
   const Address first = (a.base + 4095) & ~Address{4095}, last = (a.base + a.size) & ~Address{4095};
-  if (first < last) madvise(reinterpret_cast<void*>(first), last - first, a.space == Space::device ? MADV_DONTNEED : MADV_REMOVE);
+  if (first < last)
+    madvise(reinterpret_cast<void*>(first), last - first, a.space == Space::device ? MADV_DONTNEED : MADV_REMOVE);
 }
 
 bool Memory::release(Address address) {

@@ -22,7 +22,12 @@ Mask& predicate_at(const Warp& w, Slot s) { return *lanes_at<Mask>(w, s); }
 class Runner {
  public:
   Runner(WarpState& state, std::uint64_t slice)
-      : state_(state), w_(state.warp), worker_(*w_.worker), launch_(worker_.launch), code_(launch_.program.code.data()), left_(static_cast<std::int64_t>(slice)) {}
+      : state_(state),
+        w_(state.warp),
+        worker_(*w_.worker),
+        launch_(worker_.launch),
+        code_(launch_.program.code.data()),
+        left_(static_cast<std::int64_t>(slice)) {}
 
   Stop run() {
     while (!state_.splits.empty()) {
@@ -54,7 +59,9 @@ class Runner {
         splits.erase(splits.begin() + static_cast<std::ptrdiff_t>(n--));
         continue;
       }
-      const bool better = rotate_ ? s.turn < b.turn : s.frame->depth != b.frame->depth ? s.frame->depth > b.frame->depth : s.pc < b.pc;
+      const bool better = rotate_                            ? s.turn < b.turn
+                          : s.frame->depth != b.frame->depth ? s.frame->depth > b.frame->depth
+                                                             : s.pc < b.pc;
       if (better) best = static_cast<int>(n);
     }
     if (best >= 0 && splits.size() > 1) {
@@ -135,7 +142,8 @@ class Runner {
           break;
         case Flow::branch:
           account(start, pc + 1, mask);
-          if (m && worker_.trail) [[unlikely]] worker_.trail->jumped(w_, pc, i.target, frame->depth);
+          if (m && worker_.trail) [[unlikely]]
+            worker_.trail->jumped(w_, pc, i.target, frame->depth);
           if (m == 0) {
             start = ++pc;
           } else if (m == mask) {
@@ -242,7 +250,8 @@ class Runner {
       }
       left &= ~group;
       if (group & ~value) outside_own_mask(w_, i, group & ~value, value);
-      groups.push_back({.state = Split::State::collective, .pc = pc, .mask = group, .frame = frame, .members = value | group});
+      groups.push_back(
+          {.state = Split::State::collective, .pc = pc, .mask = group, .frame = frame, .members = value | group});
     }
     erase_keeping_frame(number);
     for (const Split& g : groups) {
@@ -258,16 +267,16 @@ class Runner {
     drop_frame(state_, frame);
     settle_collectives(state_);
   }
-  void erase_keeping_frame(std::size_t number) { state_.splits.erase(state_.splits.begin() + static_cast<std::ptrdiff_t>(number)); }
+  void erase_keeping_frame(std::size_t number) {
+    state_.splits.erase(state_.splits.begin() + static_cast<std::ptrdiff_t>(number));
+  }
 
   void control(std::size_t number, const Instruction& i, std::uint32_t pc, Mask m) {
     switch (i.flow) {
       case Flow::table: return branch_table(number, i, m);
       case Flow::call: return call(number, i, pc, m);
       case Flow::ret: return ret(number);
-      case Flow::exit:
-        save(number, pc, 0);
-        return leave(number, m, pc);
+      case Flow::exit: save(number, pc, 0); return leave(number, m, pc);
       case Flow::barrier: {
         Split& s = state_.splits[number];
         s.state = Split::State::barrier;
@@ -282,7 +291,10 @@ class Runner {
       }
       case Flow::collective: return collective(number, i, pc, m);
       default:
-        launch_.fail(Fault::launch_failure, "trap in " + launch_.where(pc) + " by " + name_thread(launch_, *w_.block, w_.number, static_cast<std::uint32_t>(std::countr_zero(m))), true);
+        launch_.fail(Fault::launch_failure,
+                     "trap in " + launch_.where(pc) + " by " +
+                         name_thread(launch_, *w_.block, w_.number, static_cast<std::uint32_t>(std::countr_zero(m))),
+                     true);
         state_.splits.clear();
     }
   }
@@ -334,7 +346,8 @@ class Runner {
       const auto& numbers = launch_.program.function_by_number;
       const auto found = numbers.find(static_cast<std::uint32_t>((target - function_window) / 16));
       if (target < function_window || found == numbers.end()) {
-        launch_.fail(Fault::illegal_instruction, "call through a pointer that is no function in " + launch_.where(pc), true);
+        launch_.fail(Fault::illegal_instruction, "call through a pointer that is no function in " + launch_.where(pc),
+                     true);
         state_.splits.clear();
         return;
       }
@@ -346,13 +359,16 @@ class Runner {
     }
     const FunctionCode& code = launch_.program.functions[function];
     if (caller->depth >= max_depth) {
-      launch_.fail(Fault::illegal_address, "the stack overflows: calls are " + std::to_string(max_depth) + " deep in " + launch_.where(pc), true);
+      launch_.fail(Fault::illegal_address,
+                   "the stack overflows: calls are " + std::to_string(max_depth) + " deep in " + launch_.where(pc),
+                   true);
       state_.splits.clear();
       return;
     }
     Frame* const callee = push_frame(state_, function, caller);
     if (!callee) {
-      launch_.fail(Fault::illegal_address, "the stack overflows: local memory is used up by calls in " + launch_.where(pc), true);
+      launch_.fail(Fault::illegal_address,
+                   "the stack overflows: local memory is used up by calls in " + launch_.where(pc), true);
       state_.splits.clear();
       return;
     }
@@ -441,7 +457,8 @@ Frame* push_frame(WarpState& state, std::uint32_t function, Frame* parent) {
 void drop_frame(WarpState& state, Frame* frame) {
   while (frame && --frame->users == 0) {
     Frame* const parent = frame->parent;
-    const auto found = std::find_if(state.frames.begin(), state.frames.end(), [&](const auto& f) { return f.get() == frame; });
+    const auto found =
+        std::find_if(state.frames.begin(), state.frames.end(), [&](const auto& f) { return f.get() == frame; });
     state.free_frames.push_back(std::move(*found));
     state.frames.erase(found);
     frame = parent;
@@ -460,7 +477,9 @@ void settle_collectives(WarpState& state) {
     std::vector<Split*> parts{&s};
     if (i.offset == 0) {  // bar.warp.sync: the lanes may come from different places
       for (auto& other : state.splits) {
-        if (&other == &s || other.state != Split::State::collective || other.members != s.members || code[other.pc].offset != 0) continue;
+        if (&other == &s || other.state != Split::State::collective || other.members != s.members ||
+            code[other.pc].offset != 0)
+          continue;
         here |= other.mask;
         parts.push_back(&other);
       }

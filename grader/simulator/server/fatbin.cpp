@@ -68,7 +68,9 @@ struct Elf {
   std::span<const std::byte> file;
   Elf64_Ehdr header = field<Elf64_Ehdr>(file, 0);
 
-  bool valid() const { return std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 && header.e_ident[EI_CLASS] == ELFCLASS64; }
+  bool valid() const {
+    return std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 && header.e_ident[EI_CLASS] == ELFCLASS64;
+  }
   bool has_sections() const { return header.e_shentsize == sizeof(Elf64_Shdr) && header.e_shstrndx < header.e_shnum; }
   Elf64_Shdr section(std::uint64_t i) const { return field<Elf64_Shdr>(file, header.e_shoff + i * sizeof(Elf64_Shdr)); }
   std::span<const std::byte> content(const Elf64_Shdr& s) const { return part(file, s.sh_offset, s.sh_size); }
@@ -87,7 +89,8 @@ struct Elf {
   }
 };
 
-// What ptxas says of each kernel: attributes of 4 bytes, of which those of format 4 have as many more as their size says.
+// What ptxas says of each kernel: attributes of 4 bytes, of which those of format 4 have as many more as their size
+// says.
 void count_registers(const Elf& elf, DeviceCode& code) try {
   constexpr std::uint8_t sized = 4, register_count = 0x2f;
   if (!elf.valid() || !elf.has_sections()) return;
@@ -98,9 +101,11 @@ void count_registers(const Elf& elf, DeviceCode& code) try {
       const auto format = field<std::uint8_t>(all, at), attribute = field<std::uint8_t>(all, at + 1);
       const auto size = format == sized ? field<std::uint16_t>(all, at + 2) : 0u;
       if (format == sized && attribute == register_count) {
-        const auto symbol = field<Elf64_Sym>(elf.content(symbols), field<std::uint32_t>(all, at + 4) * sizeof(Elf64_Sym));
+        const auto symbol =
+            field<Elf64_Sym>(elf.content(symbols), field<std::uint32_t>(all, at + 4) * sizeof(Elf64_Sym));
         const auto count = field<std::uint32_t>(all, at + 8);
-        const auto [entry, fresh] = code.registers.try_emplace(std::string(elf.text(symbols.sh_link, symbol.st_name)), count);
+        const auto [entry, fresh] =
+            code.registers.try_emplace(std::string(elf.text(symbols.sh_link, symbol.st_name)), count);
         if (!fresh) entry->second = std::min(entry->second, count);
       }
       at += 4 + size;
@@ -112,7 +117,8 @@ void count_registers(const Elf& elf, DeviceCode& code) try {
 }  // namespace
 
 DeviceCode code_of(std::span<const std::byte> container) {
-  if (field<std::uint32_t>(container, 0) != magic) throw FatbinError("the CUDA code in this file is of an unknown format");
+  if (field<std::uint32_t>(container, 0) != magic)
+    throw FatbinError("the CUDA code in this file is of an unknown format");
   auto images = part(container, field<std::uint16_t>(container, 6), field<std::uint64_t>(container, 8));
   DeviceCode code;
   std::optional<Image> best;
@@ -121,8 +127,8 @@ DeviceCode code_of(std::span<const std::byte> container) {
     const auto header = field<std::uint32_t>(images, 4);
     const auto size = field<std::uint64_t>(images, 8);
     if (header < 48) throw FatbinError("the CUDA code in this file is damaged");
-    const Image image{field<std::uint32_t>(images, 28), field<std::uint64_t>(images, 40), header >= 64 ? field<std::uint64_t>(images, 56) : 0,
-                      part(images, header, size)};
+    const Image image{field<std::uint32_t>(images, 28), field<std::uint64_t>(images, 40),
+                      header >= 64 ? field<std::uint64_t>(images, 56) : 0, part(images, header, size)};
     if (kind == kind_ptx && (!best || better(image, *best))) best = image;
     if (kind == kind_elf && (image.flags & (flag_lz4 | flag_zstd)) == 0) count_registers(Elf{image.payload}, code);
     images = images.subspan(header + size);

@@ -18,8 +18,8 @@ struct FatbinError : std::runtime_error {
 };
 
 struct DeviceCode {
-  // For a device of compute capability 8.0: the highest target that such a device takes, else the lowest above. Empty for a
-  // container without images (nvcc's device-link stub) or with machine code only.
+  // For a device of compute capability 8.0: the highest target that such a device takes, else the lowest above. Empty
+  // for a container without images (nvcc's device-link stub) or with machine code only.
   std::string ptx;
   // Per thread of each kernel, where machine code stands beside the PTX; of several architectures the fewest.
   std::map<std::string, std::uint32_t, std::less<>> registers;

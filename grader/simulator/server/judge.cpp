@@ -72,8 +72,7 @@ void Judge::serve() {
       while (const auto frame = channel_.next()) command(*frame);
       if (!open) return;
     }
-  } catch (const Disconnected&) {
-  }
+  } catch (const Disconnected&) {}
 }
 
 void Judge::poll_programs(int timeout_ms, bool& judge_ready) {
@@ -123,9 +122,7 @@ void Judge::perform(Command command, Reader& in, Writer& result) {
       result.put(static_cast<std::uint32_t>(code_.size() - before));
       return;
     }
-    case Command::load_ptx:
-      code_.push_back({std::string(in.text()), {}});
-      return;
+    case Command::load_ptx: code_.push_back({std::string(in.text()), {}}); return;
     case Command::allocate: {
       const auto bytes = u64();
       const auto base = device_.allocate(bytes, static_cast<Space>(in.take<std::uint8_t>()));
@@ -156,8 +153,7 @@ void Judge::perform(Command command, Reader& in, Writer& result) {
       }
       return;
     }
-    case Command::launch:
-      return launch(in, result);
+    case Command::launch: return launch(in, result);
     case Command::synchronize:
       drain();
       for (auto& program : programs_) program.finish();
@@ -184,25 +180,21 @@ void Judge::perform(Command command, Reader& in, Writer& result) {
       }
       return;
     }
-    case Command::take_printed:
-      result.text(std::exchange(report_.printed, {}));
-      return;
-    case Command::take_unsupported:
-      return put_texts(result, std::exchange(report_.unsupported, {}));
-    case Command::take_tampering:
-      return put_texts(result, std::exchange(report_.tampering, {}));
+    case Command::take_printed: result.text(std::exchange(report_.printed, {})); return;
+    case Command::take_unsupported: return put_texts(result, std::exchange(report_.unsupported, {}));
+    case Command::take_tampering: return put_texts(result, std::exchange(report_.tampering, {}));
     case Command::take_errors: {
       const auto errors = std::exchange(report_.errors, {});
       result.put(static_cast<std::uint32_t>(errors.size()));
       for (const auto& [call, code] : errors) result.text(call).put(code);
       return;
     }
-    case Command::configure:
-      return configure(in);
+    case Command::configure: return configure(in);
     case Command::add_client: {
       const int socket = channel_.take_descriptor();
       if (socket < 0) throw Refused("no socket came with the question");
-      programs_.emplace_back(socket, World{device_, report_, policy_, code_, shared_descriptor_, device_bytes_, shared_bytes_});
+      programs_.emplace_back(socket,
+                             World{device_, report_, policy_, code_, shared_descriptor_, device_bytes_, shared_bytes_});
       return;
     }
     case Command::reset:
@@ -262,7 +254,8 @@ void Judge::launch(Reader& in, Writer& result) {
 
 void Judge::configure(Reader& in) {
   Options options;
-  for (auto* checker : {&options.memcheck, &options.initcheck, &options.racecheck, &options.synccheck, &options.counters}) {
+  for (auto* checker :
+       {&options.memcheck, &options.initcheck, &options.racecheck, &options.synccheck, &options.counters}) {
     *checker = in.take<std::uint8_t>() != 0;
   }
   options.instruction_budget = in.take<std::uint64_t>();

@@ -17,7 +17,10 @@
 int main(int argc, char** argv) {
   const std::string_view option = argc == 2 ? argv[1] : "";
   if (argc != 4 && option != "--simd" && option != "--instructions") {
-    std::fputs("usage: grader-sim JUDGE_SOCKET DEVICE_BYTES SHARED_BYTES (started by the grader), or grader-sim --simd | --instructions\n", stderr);
+    std::fputs(
+        "usage: grader-sim JUDGE_SOCKET DEVICE_BYTES SHARED_BYTES (started by the grader), or grader-sim --simd | "
+        "--instructions\n",
+        stderr);
     return 2;
   }
   prctl(PR_SET_DUMPABLE, 0);  // programs of the same user must not look inside

@@ -48,10 +48,8 @@ bool answered(Ask ask) {
     case Ask::launch:
     case Ask::host_function_done:
     case Ask::unsupported:
-    case Ask::host_access:
-      return false;
-    default:
-      return true;
+    case Ask::host_access: return false;
+    default: return true;
   }
 }
 
@@ -90,7 +88,8 @@ bool Program::serve() {
     return open;
   } catch (const Disconnected&) {
   } catch (const Malformed& what) {
-    world_.report.forged(std::string("the program sent the simulator something that no CUDA runtime sends: ") + what.what());
+    world_.report.forged(std::string("the program sent the simulator something that no CUDA runtime sends: ") +
+                         what.what());
   }
   return false;
 }
@@ -123,8 +122,7 @@ void Program::settle() {
 
 void Program::notify(Ask ask, std::string_view call, Reader& in) {
   switch (ask) {
-    case Ask::register_fatbin:
-      return register_fatbin(in);
+    case Ask::register_fatbin: return register_fatbin(in);
     case Ask::register_kernel:
     case Ask::register_variable: {
       auto& table = ask == Ask::register_kernel ? kernels_ : variables_;
@@ -134,19 +132,15 @@ void Program::notify(Ask ask, std::string_view call, Reader& in) {
       table[shadow] = {module, std::string(in.text())};
       return;
     }
-    case Ask::launch:
-      launch(call, in);
-      return;
-    case Ask::unsupported:
-      return world_.report.gap("runtime call " + std::string(call));
+    case Ask::launch: launch(call, in); return;
+    case Ask::unsupported: return world_.report.gap("runtime call " + std::string(call));
     case Ask::host_access: {
       const auto at = in.take<std::uint64_t>();
       return world_.report.finding("memcheck", "device_pointer_on_host", "",
                                    "host code " + printable(in.text()) + " accesses device memory at " + hex(at) +
                                        "; only kernels and cudaMemcpy may");
     }
-    default:
-      throw Malformed("an answer to nothing");
+    default: throw Malformed("an answer to nothing");
   }
 }
 
@@ -193,7 +187,8 @@ void Program::perform(Ask ask, std::string_view call, Reader& in, Writer& result
     case Ask::hello:
       if (in.take<std::uint32_t>() != protocol_version) throw Malformed("a CUDA runtime of another version");
       greeted_ = true;
-      channel_.send(Writer(success).put(world_.device_bytes).put(world_.shared_bytes).frame(), world_.shared_descriptor);
+      channel_.send(Writer(success).put(world_.device_bytes).put(world_.shared_bytes).frame(),
+                    world_.shared_descriptor);
       return;
     case Ask::kernel_info: {
       const auto function = u64();
@@ -218,8 +213,9 @@ void Program::perform(Ask ask, std::string_view call, Reader& in, Writer& result
       const auto [address, size] = symbol(variable);
       if (offset > size || bytes > size - offset) {
         world_.report.finding("apicheck", "memcpy_overflow", "",
-                              std::string(call) + " of " + std::to_string(bytes) + " bytes at offset " + std::to_string(offset) +
-                                  " of variable " + variables_.at(variable).name + " of " + std::to_string(size) + " bytes");
+                              std::string(call) + " of " + std::to_string(bytes) + " bytes at offset " +
+                                  std::to_string(offset) + " of variable " + variables_.at(variable).name + " of " +
+                                  std::to_string(size) + " bytes");
         throw Failed{invalid_value};
       }
       result.put(address + offset);
@@ -261,27 +257,19 @@ void Program::perform(Ask ask, std::string_view call, Reader& in, Writer& result
         }
       });
     }
-    case Ask::copy_in:
-      return copy_in(call, in);
-    case Ask::copy_out:
-      return copy_out(call, in, result);
-    case Ask::copy:
-      return copy(call, in);
-    case Ask::fill:
-      return fill(call, in);
+    case Ask::copy_in: return copy_in(call, in);
+    case Ask::copy_out: return copy_out(call, in, result);
+    case Ask::copy: return copy(call, in);
+    case Ask::fill: return fill(call, in);
     case Ask::launch_checked:
       if (const auto code = launch(call, in); code != success) {
         launch_error_ = {};  // the call itself returns it
         throw Failed{code};
       }
       return;
-    case Ask::stream_create:
-      result.put(timeline_.create_stream((in.take<std::uint32_t>() & 1) == 0));
-      return;
-    case Ask::stream_destroy:
-      return timeline_.destroy_stream(u64());
-    case Ask::stream_synchronize:
-      return timeline_.synchronize(u64());
+    case Ask::stream_create: result.put(timeline_.create_stream((in.take<std::uint32_t>() & 1) == 0)); return;
+    case Ask::stream_destroy: return timeline_.destroy_stream(u64());
+    case Ask::stream_synchronize: return timeline_.synchronize(u64());
     case Ask::stream_wait: {
       const auto stream = u64();
       return timeline_.wait(stream, u64());
@@ -293,14 +281,12 @@ void Program::perform(Ask ask, std::string_view call, Reader& in, Writer& result
       in.take<std::uint32_t>();
       result.put(timeline_.create_event());
       return;
-    case Ask::event_destroy:
-      return timeline_.destroy_event(u64());
+    case Ask::event_destroy: return timeline_.destroy_event(u64());
     case Ask::event_record: {
       const auto event = u64();
       return timeline_.record(event, u64());
     }
-    case Ask::event_synchronize:
-      return timeline_.synchronize_event(u64());
+    case Ask::event_synchronize: return timeline_.synchronize_event(u64());
     case Ask::event_elapsed: {
       const auto start = u64();
       const auto end = u64();
@@ -351,8 +337,7 @@ void Program::perform(Ask ask, std::string_view call, Reader& in, Writer& result
       result.put(live ? static_cast<std::uint8_t>(found->space) : std::uint8_t{0});
       return;
     }
-    case Ask::capture_begin:
-      return timeline_.begin_capture(u64());
+    case Ask::capture_begin: return timeline_.begin_capture(u64());
     case Ask::capture_end:
       graphs_[next_graph_ += 16] = timeline_.end_capture(u64());
       result.put(next_graph_);
@@ -379,10 +364,8 @@ void Program::perform(Ask ask, std::string_view call, Reader& in, Writer& result
     case Ask::graph_destroy:
       if (graphs_.erase(u64()) == 0) throw Failed{invalid_value};
       return;
-    case Ask::reset:
-      return reset();
-    default:
-      throw Malformed("a question that does not exist");
+    case Ask::reset: return reset();
+    default: throw Malformed("a question that does not exist");
   }
 }
 
@@ -402,7 +385,8 @@ void Program::register_fatbin(Reader& in) {
   const auto trusted = std::ranges::find(world_.trusted, module.code.ptx, &DeviceCode::ptx);
   if (trusted == world_.trusted.end()) {
     module = {};
-    world_.report.forged("the program registered device code that is not in the library that was built from its source");
+    world_.report.forged(
+        "the program registered device code that is not in the library that was built from its source");
   } else {
     module.code = *trusted;
   }
@@ -435,7 +419,8 @@ Program::Target Program::target(std::uint64_t host_function) {
   if (fresh) {
     info->second = world_.device.info(kernel);
     const auto& known = modules_.at(found->second.module).code.registers;
-    if (const auto registers = known.find(found->second.name); registers != known.end()) info->second.registers = registers->second;
+    if (const auto registers = known.find(found->second.name); registers != known.end())
+      info->second.registers = registers->second;
   }
   return {kernel, info->second};
 }
@@ -471,13 +456,13 @@ std::string Program::why_invalid(const Launch& launch, const KernelInfo& info, s
   }
   if (threads > limits::most_threads(info.registers)) {
     code = launch_out_of_resources;
-    return "a block of " + std::to_string(threads) + " threads with " + std::to_string(info.registers) + " registers each; a multiprocessor has " +
-           std::to_string(limits::registers) + " (__launch_bounds__(" + std::to_string(threads) + ") on the kernel lets nvcc take fewer)";
+    return "a block of " + std::to_string(threads) + " threads with " + std::to_string(info.registers) +
+           " registers each; a multiprocessor has " + std::to_string(limits::registers) + " (__launch_bounds__(" +
+           std::to_string(threads) + ") on the kernel lets nvcc take fewer)";
   }
   code = invalid_value;
-  const auto allowed = dynamic_limit != 0
-                           ? dynamic_limit
-                           : limits::shared_bytes - std::min(limits::shared_bytes, info.static_shared);
+  const auto allowed =
+      dynamic_limit != 0 ? dynamic_limit : limits::shared_bytes - std::min(limits::shared_bytes, info.static_shared);
   if (launch.dynamic_shared > allowed) {
     return std::to_string(launch.dynamic_shared) + " bytes of dynamic shared memory beside " +
            std::to_string(info.static_shared) + " static ones; " + std::to_string(allowed) +
@@ -541,7 +526,8 @@ void Program::run(const Launch& launch) {
     ++world_.report.launches;
     auto ran = world_.device.launch(launch);
     world_.report.kernel_nanoseconds += ran.nanoseconds;
-    if (timeline_.several_streams() && ran.fault == Fault::none) stream_races_.add(world_.report, timeline_, world_.device.footprint());
+    if (timeline_.several_streams() && ran.fault == Fault::none)
+      stream_races_.add(world_.report, timeline_, world_.device.footprint());
     if (world_.policy.open) {
       printed_ += ran.printed;
     } else {
@@ -569,7 +555,8 @@ void Program::call_host(std::uint64_t function, std::uint64_t argument) {
 // --- memory ---
 
 Address Program::allocate(std::uint64_t bytes, Space space, bool ready) {
-  if (bytes > std::max(world_.device_bytes, world_.shared_bytes) || allocations_.size() >= most_entries) throw Failed{memory_allocation};
+  if (bytes > std::max(world_.device_bytes, world_.shared_bytes) || allocations_.size() >= most_entries)
+    throw Failed{memory_allocation};
   const auto base = world_.device.allocate(bytes, space, ready);
   if (base == 0) throw Failed{memory_allocation};
   allocations_[base] = space;
@@ -597,9 +584,9 @@ void Program::check(std::string_view call, const Rows& rows, std::uint64_t exten
   if (found && found->live) {
     const auto offset = rows.at - found->base;
     if (extent <= found->size - std::min<std::uint64_t>(offset, found->size)) return;
-    world_.report.finding("apicheck", "memcpy_overflow", "",
-                          what + "offset " + std::to_string(offset) + " of an allocation of " +
-                              std::to_string(found->size) + " bytes");
+    world_.report.finding(
+        "apicheck", "memcpy_overflow", "",
+        what + "offset " + std::to_string(offset) + " of an allocation of " + std::to_string(found->size) + " bytes");
   } else {
     for (const auto& [shadow, variable] : variables_) {
       const auto module = modules_.find(variable.module);
@@ -645,7 +632,8 @@ void Program::copy_in(std::string_view call, Reader& in) {
         const std::span all(*held);
         for (std::uint64_t row = 0; row < to.height; ++row) {
           if (!world_.device.write(to.at + row * to.pitch, all.subspan(row * to.width, to.width))) {
-            return fail(illegal_address, "a copy to the device into memory that is freed before it runs, or allocated behind it");
+            return fail(illegal_address,
+                        "a copy to the device into memory that is freed before it runs, or allocated behind it");
           }
         }
         touched(call, to, true);
@@ -697,7 +685,8 @@ void Program::copy(std::string_view call, Reader& in) {
     const auto width = whole ? to.width * to.height : to.width;
     for (std::uint64_t row = 0; row < (whole ? 1 : to.height); ++row) {
       if (width != 0 && !world_.device.copy(to.at + row * to.pitch, from.at + row * from.pitch, width)) {
-        return fail(illegal_address, "a copy on the device of memory that is freed before it runs, or allocated behind it");
+        return fail(illegal_address,
+                    "a copy on the device of memory that is freed before it runs, or allocated behind it");
       }
     }
     touched(call, from, false);
@@ -730,7 +719,8 @@ void Program::touched(std::string_view call, const Rows& rows, bool writes) {
   if (rows.pitch == rows.width) {
     list.push_back({rows.at, rows.at + rows.width * rows.height, 0});
   } else {
-    for (std::uint64_t row = 0; row < std::min<std::uint64_t>(rows.height, most_entries); ++row) list.push_back({rows.at + row * rows.pitch, rows.at + row * rows.pitch + rows.width, 0});
+    for (std::uint64_t row = 0; row < std::min<std::uint64_t>(rows.height, most_entries); ++row)
+      list.push_back({rows.at + row * rows.pitch, rows.at + row * rows.pitch + rows.width, 0});
   }
   stream_races_.add(world_.report, timeline_, std::move(all));
 }
@@ -750,7 +740,8 @@ void Program::release(std::string_view call, Address base, bool host) {
     world_.report.finding("memcheck", "double_free", "",
                           prefix + (host ? ", which cudaFree must free" : ", which cudaFreeHost must free"));
   } else {
-    world_.report.finding("memcheck", "double_free", "", prefix + ", which is not the start of an allocation of this program");
+    world_.report.finding("memcheck", "double_free", "",
+                          prefix + ", which is not the start of an allocation of this program");
   }
   throw Failed{invalid_value};
 }
@@ -766,8 +757,9 @@ void Program::fail(std::uint32_t code, std::string_view message) {
 void Program::forget_launch_error() {
   if (!launch_error_.message.empty()) {
     const auto* text = error_text(launch_error_.code);
-    world_.report.finding("apicheck", "unchecked_error", "",
-                          launch_error_.message + "; no cudaGetLastError asked for " + (text != nullptr ? text->name : "it"));
+    world_.report.finding(
+        "apicheck", "unchecked_error", "",
+        launch_error_.message + "; no cudaGetLastError asked for " + (text != nullptr ? text->name : "it"));
   }
   launch_error_ = {};
 }

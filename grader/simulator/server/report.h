@@ -20,7 +20,8 @@ struct Failure {
 
 class Report {
  public:
-  void finding(std::string_view tool, std::string_view kind, std::string_view kernel, std::string message, std::string_view file = {}, unsigned line = 0) {
+  void finding(std::string_view tool, std::string_view kind, std::string_view kernel, std::string message,
+               std::string_view file = {}, unsigned line = 0) {
     for (auto& known : findings) {
       if (known.kind == kind && known.kernel == kernel && known.message == message) {
         ++known.count;
@@ -28,7 +29,8 @@ class Report {
       }
     }
     if (findings.size() < limit) {
-      findings.push_back({std::string(tool), std::string(kind), std::string(kernel), std::string(file), line, std::move(message), 1});
+      findings.push_back(
+          {std::string(tool), std::string(kind), std::string(kernel), std::string(file), line, std::move(message), 1});
     }
   }
   void failure(std::uint32_t code, std::string_view message) {
@@ -40,7 +42,9 @@ class Report {
     const std::pair<std::string, std::uint32_t> entry(call, code);
     if (errors.size() < limit && std::ranges::find(errors, entry) == errors.end()) errors.push_back(entry);
   }
-  void print(std::string_view text) { printed.append(text.substr(0, printed_limit - std::min(printed_limit, printed.size()))); }
+  void print(std::string_view text) {
+    printed.append(text.substr(0, printed_limit - std::min(printed_limit, printed.size())));
+  }
 
   std::vector<Finding> findings;
   std::vector<std::string> unsupported, tampering;

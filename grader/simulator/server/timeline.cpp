@@ -136,9 +136,9 @@ void Timeline::synchronize() {
 
 bool Timeline::comes_before_all_else(const Moment& m) const {
   return m.in(host_) && std::ranges::all_of(streams_, [&](const auto& entry) {
-    const auto& queue = entry.second.queue;
-    return queue.empty() || m.in(queue.front().moment.past);
-  });
+           const auto& queue = entry.second.queue;
+           return queue.empty() || m.in(queue.front().moment.past);
+         });
 }
 
 void Timeline::drain() {

@@ -38,7 +38,8 @@ Trouble look_global(const LaunchState& launch, Address address, std::uint32_t si
   t.kind = "global_oob";
   if (found && !found->live) {
     t.kind = "use_after_free";
-    t.text = "which lies " + bytes(address - found->base) + " into an allocation of " + bytes(found->size) + " that has been freed";
+    t.text = "which lies " + bytes(address - found->base) + " into an allocation of " + bytes(found->size) +
+             " that has been freed";
     return t;
   }
   if (found && !found->ready) {
@@ -51,7 +52,8 @@ Trouble look_global(const LaunchState& launch, Address address, std::uint32_t si
     if (address < near->base) {
       t.text = "which lies " + bytes(near->base - address) + " before " + what + bytes(near->size);
     } else if (address < end) {
-      t.text = "which begins " + bytes(address - near->base) + " into " + what + bytes(near->size) + " and reaches beyond its end";
+      t.text = "which begins " + bytes(address - near->base) + " into " + what + bytes(near->size) +
+               " and reaches beyond its end";
     } else {
       t.text = "which lies " + bytes(address - end) + " behind the end of " + what + bytes(near->size);
     }
@@ -78,7 +80,8 @@ Trouble look(const LaunchState& launch, const Warp& w, const Access& a, Address 
     const std::uint64_t limit = shared ? w.shared_size : w.local_top;
     if (address + a.size > limit || address + a.size < a.size) {
       t.kind = shared ? "shared_oob" : "local_oob";
-      t.text = std::string(shared ? "which is outside the block's " : "which is outside the thread's ") + bytes(limit) + (shared ? " of shared memory" : " of local memory");
+      t.text = std::string(shared ? "which is outside the block's " : "which is outside the thread's ") + bytes(limit) +
+               (shared ? " of shared memory" : " of local memory");
     }
   }
   if (!t.kind && address & (a.size - 1)) {
@@ -97,7 +100,8 @@ bool admit(Warp& w, const Instruction& i, Access& a) {
   for (Mask m = a.mask; m; m &= m - 1) {
     const auto l = static_cast<std::uint32_t>(std::countr_zero(m));
     const Address address = a.address[l];
-    const bool known = a.space == ptx::Space::global && address >= region.base && address + a.size <= region.end && !(address & (a.size - 1));
+    const bool known = a.space == ptx::Space::global && address >= region.base && address + a.size <= region.end &&
+                       !(address & (a.size - 1));
     if (known) continue;
     Trouble t = look(launch, w, a, address, region);
     if (!t.kind) continue;
@@ -108,10 +112,14 @@ bool admit(Warp& w, const Instruction& i, Access& a) {
   if (!bad) return true;
   const auto l = static_cast<std::uint32_t>(std::countr_zero(bad));
   const char* space = a.space == ptx::Space::global ? "global" : a.space == ptx::Space::shared ? "shared" : "local";
-  const std::string message = name_thread(launch, *w.block, w.number, l) + (a.atomic ? " updates " : a.write ? " writes " : " reads ") + bytes(a.size) + " of " + space +
-                              " memory at " + hex(a.address[l]) + ", " + first.text;
+  const std::string message = name_thread(launch, *w.block, w.number, l) +
+                              (a.atomic  ? " updates "
+                               : a.write ? " writes "
+                                         : " reads ") +
+                              bytes(a.size) + " of " + space + " memory at " + hex(a.address[l]) + ", " + first.text;
   const auto count = static_cast<std::uint64_t>(std::popcount(bad));
-  if (launch.options.memcheck && !launch.seen(first.kind, i.site, count)) launch.report("memcheck", first.kind, i.site, message, count);
+  if (launch.options.memcheck && !launch.seen(first.kind, i.site, count))
+    launch.report("memcheck", first.kind, i.site, message, count);
   launch.fail(first.fault, launch.where(i.site) + ": " + message, false);
   w.fallen |= bad;
   a.mask &= ~bad;

@@ -19,7 +19,9 @@ void outside_own_mask(Warp&, const Instruction&, Mask lanes, Mask members);
 void fence_global(Warp&);
 
 // Lanes that follow each other access what does: all of [low, high).
-inline bool in_a_row(const Access& a) { return a.shape == Access::Shape::contiguous && (a.mask & (a.mask + (a.mask & -a.mask))) == 0; }
+inline bool in_a_row(const Access& a) {
+  return a.shape == Access::Shape::contiguous && (a.mask & (a.mask + (a.mask & -a.mask))) == 0;
+}
 
 // Lanes that follow each other, from `first` on, access what does: all of [low, high).
 struct Row {

@@ -48,7 +48,8 @@ std::uint64_t wavefronts_of(const Access& a, Worker& worker) {
   const unsigned group = a.size <= 4 ? 32 : a.size == 8 ? 16 : 8;
   if (a.shape == Access::Shape::contiguous && a.size >= 4) {
     std::uint64_t groups = 0;
-    for (unsigned first = 0; first < lane_count; first += group) groups += (a.mask >> first & (group == 32 ? all_lanes : (1u << group) - 1)) != 0;
+    for (unsigned first = 0; first < lane_count; first += group)
+      groups += (a.mask >> first & (group == 32 ? all_lanes : (1u << group) - 1)) != 0;
     return groups;
   }
   auto& seen = worker.seen_words;
@@ -78,7 +79,8 @@ void count_global(Warp& w, const Instruction& i, const Access& a, const Rows& ro
   const auto bytes = std::uint64_t{count_lanes(a.mask)} * a.size;
   ++c.global_requests;
   c.global_sectors += sectors_of(a, rows);
-  c.minimal_sectors += a.shape == Access::Shape::uniform ? (a.size + sector - 1) / sector : (bytes + sector - 1) / sector;
+  c.minimal_sectors +=
+      a.shape == Access::Shape::uniform ? (a.size + sector - 1) / sector : (bytes + sector - 1) / sector;
   c.global_bytes += bytes;
 }
 

@@ -1,11 +1,12 @@
 // initcheck of global memory, and races between blocks.
 //
-// A word is of 4 bytes here, or of as few as the kernel ever stores. Per page of 1024 words it is kept what one block did
-// there, until another comes; then, per segment of 32 words, the block that wrote it and some blocks that read it, each with
-// its words; when that does not tell what happened to each word, records are kept per word. Two accesses are ordered if the first block has executed a fence since, for more than
-// itself, and the second block has since looked at what others publish (an atomic, volatile or acquiring access): coarser
-// than the memory model, so that a correct program is never accused. A volatile or relaxed store is as good as a fence to
-// what its block has read: CUB's scans tell others so how much they have taken in, who then write over it.
+// A word is of 4 bytes here, or of as few as the kernel ever stores. Per page of 1024 words it is kept what one block
+// did there, until another comes; then, per segment of 32 words, the block that wrote it and some blocks that read it,
+// each with its words; when that does not tell what happened to each word, records are kept per word. Two accesses are
+// ordered if the first block has executed a fence since, for more than itself, and the second block has since looked at
+// what others publish (an atomic, volatile or acquiring access): coarser than the memory model, so that a correct
+// program is never accused. A volatile or relaxed store is as good as a fence to what its block has read: CUB's scans
+// tell others so how much they have taken in, who then write over it.
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -58,8 +59,8 @@ struct alignas(64) Segment {
 };
 static_assert(sizeof(Segment) == 128);
 
-// What one block alone did to a page. Most blocks have their rows to themselves, and what is kept of them here is a seventh
-// of their bytes, in segments as many bytes again: a cache holds the one and not the other.
+// What one block alone did to a page. Most blocks have their rows to themselves, and what is kept of them here is a
+// seventh of their bytes, in segments as many bytes again: a cache holds the one and not the other.
 struct alignas(64) Page {
   struct Part {
     std::uint32_t read = 0, written = 0;  // words of a segment
@@ -83,7 +84,8 @@ template <class T> class Reserved {
   ~Reserved() { release(); }
   void resize(std::size_t count) {  // forgets what was there
     release();
-    void* at = mmap(nullptr, count * sizeof(T), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* at =
+        mmap(nullptr, count * sizeof(T), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (at == MAP_FAILED) throw std::bad_alloc();
     all_ = {static_cast<T*>(at), count};
   }
@@ -111,10 +113,10 @@ struct GlobalRaces {
   bool threads = false;
   std::atomic<std::uint32_t> time{1};
   std::vector<std::atomic<std::uint32_t>> fenced;  // per block
-  std::vector<std::atomic<std::uint32_t>> told;    // per block: its last fence or volatile store
+  std::vector<std::atomic<std::uint32_t>> told;  // per block: its last fence or volatile store
   std::vector<std::atomic<std::uint32_t>> exchanged;  // per block: its last fence, or what may have released a lock
-  std::mutex mutex;                               // of what follows
-  std::vector<std::uint64_t> touched;             // pages
+  std::mutex mutex;  // of what follows
+  std::vector<std::uint64_t> touched;  // pages
   std::deque<std::array<Detail, details_at_once>> details;  // kept from launch to launch
   std::size_t details_in_use = 0;
 
@@ -143,7 +145,8 @@ void begin_launch(GlobalRaces& r, const LaunchState& launch) {
 }
 
 void fence_global(Warp& w) {
-  if (GlobalRaces* r = w.worker->launch.races) r->exchanged[w.block->number] = r->told[w.block->number] = r->fenced[w.block->number] = ++r->time;
+  if (GlobalRaces* r = w.worker->launch.races)
+    r->exchanged[w.block->number] = r->told[w.block->number] = r->fenced[w.block->number] = ++r->time;
 }
 
 bool silent(const Access& a, unsigned lane) {
@@ -165,8 +168,11 @@ bool store_alike(const Access& a, unsigned lane, unsigned other) {
 std::string describe(const Warp& w, const Instruction& i, const Access& a, unsigned lane) {
   const LaunchState& launch = w.worker->launch;
   const auto found = launch.memory.find(a.address[lane]);
-  const std::string where = found ? "byte " + std::to_string(a.address[lane] - found->base) + " of an allocation of " + std::to_string(found->size) + " bytes" : "global memory";
-  return name_thread(launch, *w.block, w.number, lane) + (a.write ? " writes " : " reads ") + where + " (line " + std::to_string(launch.place(i.site).line) + ")";
+  const std::string where = found ? "byte " + std::to_string(a.address[lane] - found->base) + " of an allocation of " +
+                                        std::to_string(found->size) + " bytes"
+                                  : "global memory";
+  return name_thread(launch, *w.block, w.number, lane) + (a.write ? " writes " : " reads ") + where + " (line " +
+         std::to_string(launch.place(i.site).line) + ")";
 }
 
 namespace {
@@ -182,32 +188,43 @@ template <unsigned word_shift> struct Checker {
 
   using Times = std::vector<std::atomic<std::uint32_t>>;
   // Whether its block has done since what these are the times of, each of which moves the time for all.
-  bool has_since(const Times& times, const Touch& touch) const { return touch.time != me.time && times[touch.block - 1] > touch.time; }
+  bool has_since(const Times& times, const Touch& touch) const {
+    return touch.time != me.time && times[touch.block - 1] > touch.time;
+  }
   bool conflicts(const Touch& other, const Times& published, unsigned lane) const {
     if (other.block == 0 || other.block == me.block || (other.atomic && me.atomic)) return false;
     if (has_since(published, other) && w.block->looked > other.time) return false;
     return !silent(a, lane);
   }
-  // Volatile stores of two blocks. Who has read something volatile since may have waited for the other, but to compute the
-  // new value from the old one takes a lock.
+  // Volatile stores of two blocks. Who has read something volatile since may have waited for the other, but to compute
+  // the new value from the old one takes a lock.
   bool update_lost(const Touch& other, unsigned lane) const {
-    if (!a.write || !me.only_volatile || !other.only_volatile || other.block == 0 || other.block == me.block) return false;
-    if (i.revises ? has_since(r.exchanged, other) && w.block->looked > other.time : w.block->heard >= other.time) return false;
+    if (!a.write || !me.only_volatile || !other.only_volatile || other.block == 0 || other.block == me.block)
+      return false;
+    if (i.revises ? has_since(r.exchanged, other) && w.block->looked > other.time : w.block->heard >= other.time)
+      return false;
     return !silent(a, lane);
   }
-  std::string line(std::uint32_t site) const { return " (line " + std::to_string(w.worker->launch.place(site).line) + ")"; }
+  std::string line(std::uint32_t site) const {
+    return " (line " + std::to_string(w.worker->launch.place(site).line) + ")";
+  }
 
   void report_stale(std::uint32_t written, unsigned lane) const {
     LaunchState& launch = w.worker->launch;
     if (launch.faulted || launch.seen("stale_read", i.site)) return;
-    launch.report("racecheck", "stale_read", i.site,
-                  describe(w, i, a, lane) + " through the read-only cache (__ldg, or a const __restrict__ pointer), and the same launch has written there" + line(written) +
-                      ": that cache may still hold what was there before; read it through a plain pointer, or in another launch");
+    launch.report(
+        "racecheck", "stale_read", i.site,
+        describe(w, i, a, lane) +
+            " through the read-only cache (__ldg, or a const __restrict__ pointer), and the same launch has written "
+            "there" +
+            line(written) +
+            ": that cache may still hold what was there before; read it through a plain pointer, or in another launch");
   }
   // Of a read of words, of which some may have been written.
   void check_stale(std::uint64_t segment, std::uint32_t words, std::uint32_t written) const {
     if (!i.read_only || words == 0) return;
-    const Address word = r.memory.device_base() + (segment << segment_shift) + word_bytes * static_cast<unsigned>(std::countr_zero(words));
+    const Address word = r.memory.device_base() + (segment << segment_shift) +
+                         word_bytes * static_cast<unsigned>(std::countr_zero(words));
     Mask m = a.mask;
     while (word - a.address[std::countr_zero(m)] / word_bytes * word_bytes >= std::max(a.size, word_bytes)) m &= m - 1;
     report_stale(written, static_cast<unsigned>(std::countr_zero(m)));
@@ -217,10 +234,13 @@ template <unsigned word_shift> struct Checker {
     if (launch.faulted || launch.seen("race_global", i.site)) return;
     const auto n = other.block - 1;
     const Dim3 g = launch.launch.grid;
-    const std::string other_block = "block (" + std::to_string(n % g.x) + "," + std::to_string(n / g.x % g.y) + "," + std::to_string(n / g.x / g.y) + ")";
+    const std::string other_block = "block (" + std::to_string(n % g.x) + "," + std::to_string(n / g.x % g.y) + "," +
+                                    std::to_string(n / g.x / g.y) + ")";
     launch.report("racecheck", "race_global", i.site,
-                  describe(w, i, a, lane) + " that " + other_block + (other_writes ? " has written" : " has read") + line(other.site) +
-                      ", and nothing orders the two: blocks run in any order; use an atomic, another launch or a fence and a flag" +
+                  describe(w, i, a, lane) + " that " + other_block + (other_writes ? " has written" : " has read") +
+                      line(other.site) +
+                      ", and nothing orders the two: blocks run in any order; use an atomic, another launch or a fence "
+                      "and a flag" +
                       (me.only_volatile && other.only_volatile ? " (volatile makes no access atomic)" : ""));
   }
 
@@ -248,7 +268,9 @@ template <unsigned word_shift> struct Checker {
   // One record has one time and one kind of access for all its words: it may take another access only if nothing that
   // it says of its words becomes wrong.
   bool absorbs(const Touch& record, std::uint32_t recorded, std::uint32_t words) const {
-    return (record.atomic == me.atomic && record.only_volatile == me.only_volatile && r.told[me.block - 1] <= record.time) || (recorded & ~words) == 0;
+    return (record.atomic == me.atomic && record.only_volatile == me.only_volatile &&
+            r.told[me.block - 1] <= record.time) ||
+           (recorded & ~words) == 0;
   }
   bool extend(Record& record, std::uint32_t words) const {
     if (!absorbs(record.touch, record.words, words)) return false;
@@ -256,8 +278,11 @@ template <unsigned word_shift> struct Checker {
     record.words |= words;
     return true;
   }
-  static std::span<Record> readers(Segment& s) { return {s.readers.data(), s.reader_count.load(std::memory_order_acquire)}; }
-  // Words that have two readers who have told nobody since: that suffices, as every writer is another block than one of them.
+  static std::span<Record> readers(Segment& s) {
+    return {s.readers.data(), s.reader_count.load(std::memory_order_acquire)};
+  }
+  // Words that have two readers who have told nobody since: that suffices, as every writer is another block than one of
+  // them.
   std::uint32_t read_twice(Segment& s) const {
     std::uint32_t once = 0, twice = 0;
     for (const Record& record : readers(s)) {
@@ -281,7 +306,9 @@ template <unsigned word_shift> struct Checker {
   // Whether a read says nothing new, asked without the lock: all blocks read the same weights, and would wait for each
   // other at every one. A writer that comes between finds the readers that stand here.
   bool known(Segment& s, std::uint32_t words) const {
-    if (s.launch.load(std::memory_order_acquire) != r.launch || s.detail.load(std::memory_order_acquire) || s.writer.touch.block) return false;
+    if (s.launch.load(std::memory_order_acquire) != r.launch || s.detail.load(std::memory_order_acquire) ||
+        s.writer.touch.block)
+      return false;
     for (const Record& record : readers(s)) {
       if (record.touch.block != me.block) continue;
       return record.touch.time == me.time && record.touch.atomic == me.atomic && (words & ~record.words) == 0;
@@ -296,7 +323,8 @@ template <unsigned word_shift> struct Checker {
       s.detail.store(nullptr, std::memory_order_relaxed);
       s.launch.store(r.launch, std::memory_order_release);
     }
-    if (s.detail.load(std::memory_order_relaxed) || (s.writer.touch.block && s.writer.touch.block != me.block)) return false;
+    if (s.detail.load(std::memory_order_relaxed) || (s.writer.touch.block && s.writer.touch.block != me.block))
+      return false;
     if (!a.write) {
       check_stale(static_cast<std::uint64_t>(&s - r.segments.data()), s.writer.words & words, s.writer.touch.site);
       return read_quickly(s, words);
@@ -313,8 +341,8 @@ template <unsigned word_shift> struct Checker {
       on_word(detail[n], lanes[n]);
     }
   }
-  // f(), with nobody else at what `busy` guards. If it says that the access to bytes [low, high) is noted, who finds that
-  // finds the values, too.
+  // f(), with nobody else at what `busy` guards. If it says that the access to bytes [low, high) is noted, who finds
+  // that finds the values, too.
   template <class F> bool locked(std::atomic_flag& busy, std::uint64_t low, std::uint64_t high, F f) const {
     if (!r.threads) return f();
     while (busy.test_and_set(std::memory_order_acquire)) std::this_thread::yield();
@@ -332,10 +360,12 @@ template <unsigned word_shift> struct Checker {
       return true;
     });
   }
-  // Whether nobody but this block has touched the page with bytes [low, high), which then has noted the access by mark(part).
+  // Whether nobody but this block has touched the page with bytes [low, high), which then has noted the access by
+  // mark(part).
   template <class F> bool alone(std::uint64_t low, std::uint64_t high, F mark) const {
     Page& page = r.pages[low >> page_shift];
-    if (page.launch.load(std::memory_order_acquire) == r.launch && page.shared.load(std::memory_order_acquire)) return false;
+    if (page.launch.load(std::memory_order_acquire) == r.launch && page.shared.load(std::memory_order_acquire))
+      return false;
     return locked(page.busy, low, high, [&] {
       if (!own(page, low >> page_shift)) return false;
       for (std::uint64_t n = low >> segment_shift; n <= (high - 1) >> segment_shift; ++n) {
@@ -401,7 +431,8 @@ template <unsigned word_shift> struct Checker {
       if (at >= high && a.shape == Access::Shape::contiguous) break;
       if (at >= high) continue;
       auto* memory = reinterpret_cast<std::byte*>(a.address[l]);
-      for (std::uint32_t n = 0; n < a.size / a.element; ++n) std::memcpy(memory + n * a.element, a.value[n] + l * a.element, a.element);
+      for (std::uint32_t n = 0; n < a.size / a.element; ++n)
+        std::memcpy(memory + n * a.element, a.value[n] + l * a.element, a.element);
     }
   }
   void split(Segment& s) {
@@ -429,7 +460,8 @@ template <unsigned word_shift> struct Checker {
       const std::uint64_t from = std::max(low, page << page_shift), to = std::min(high, (page + 1) << page_shift);
       const auto words = [&](std::uint64_t segment) {
         const std::uint64_t start = segment << segment_shift;
-        const std::uint64_t first = (std::max(from, start) - start) >> word_shift, last = (std::min(to, start + (1u << segment_shift)) - 1 - start) >> word_shift;
+        const std::uint64_t first = (std::max(from, start) - start) >> word_shift,
+                            last = (std::min(to, start + (1u << segment_shift)) - 1 - start) >> word_shift;
         return (~0u << first) & (~0u >> (31 - last));
       };
       if (alone(from, to, words)) continue;
@@ -443,7 +475,8 @@ template <unsigned word_shift> struct Checker {
       const Address start = r.memory.device_base() + (segment << segment_shift);
       for (Mask m = words; m; m &= m - 1) {
         const auto word = static_cast<unsigned>(std::countr_zero(m));
-        lanes[word] = static_cast<std::uint8_t>(row.first + (std::max(start + word_bytes * word, row.low) - row.low) / a.size);
+        lanes[word] =
+            static_cast<std::uint8_t>(row.first + (std::max(start + word_bytes * word, row.low) - row.low) / a.size);
       }
       if (a.shape == Access::Shape::uniform) lanes.fill(static_cast<std::uint8_t>(row.first));
       on_segment(s, words, lanes);
@@ -458,7 +491,8 @@ template <unsigned word_shift> struct Checker {
     std::uint32_t words = 0;
     std::array<std::uint8_t, words_per_segment> lanes{};
     const auto flush = [&] {
-      if (!words || alone(current << segment_shift, (current + 1) << segment_shift, [&](std::uint64_t) { return words; })) {
+      if (!words ||
+          alone(current << segment_shift, (current + 1) << segment_shift, [&](std::uint64_t) { return words; })) {
         words = 0;
         return;
       }
@@ -558,11 +592,13 @@ void check_written(Warp& w, const Instruction& i, const Access& a, const Rows& r
   for (Mask m = a.mask; m; m &= m - 1) {
     const auto l = static_cast<std::uint32_t>(std::countr_zero(m));
     const std::size_t first = memory.bit_of(a.address[l]);
-    if (reads && !lane_written(bits, first, a.size) && !written_but_padding(bits, first, a) && !launch.faulted && !launch.seen("uninit_global", i.site)) {
+    if (reads && !lane_written(bits, first, a.size) && !written_but_padding(bits, first, a) && !launch.faulted &&
+        !launch.seen("uninit_global", i.site)) {
       const auto found = memory.find(a.address[l]);
       launch.report("initcheck", "uninit_global", i.site,
-                    name_thread(launch, *w.block, w.number, l) + " reads " + std::to_string(a.size) + " bytes at byte " +
-                        std::to_string(found ? a.address[l] - found->base : 0) + " of an allocation of " + std::to_string(found ? found->size : 0) +
+                    name_thread(launch, *w.block, w.number, l) + " reads " + std::to_string(a.size) +
+                        " bytes at byte " + std::to_string(found ? a.address[l] - found->base : 0) +
+                        " of an allocation of " + std::to_string(found ? found->size : 0) +
                         " bytes that nothing has written");
     }
     if (a.write) set_written(bits, first, a.size);
@@ -577,7 +613,8 @@ class Pieces {
     while (words) {
       const auto first = static_cast<unsigned>(std::countr_zero(words));
       const auto count = static_cast<unsigned>(std::countr_one(words >> first));
-      const Address low = segment + (Address{first} << races_.word_shift), high = low + (Address{count} << races_.word_shift);
+      const Address low = segment + (Address{first} << races_.word_shift),
+                    high = low + (Address{count} << races_.word_shift);
       if (!list_.empty() && list_.back().high == low) {
         list_.back().high = high;
       } else if (list_.size() < most_pieces) {
@@ -636,7 +673,8 @@ Footprint footprint(const GlobalRaces& r) {
     }
   }
   // Of smaller loads it is only known which words they are in.
-  const Address unsure = (Address{1} << r.word_shift) - std::min<Address>(r.program->smallest_load, Address{1} << r.word_shift);
+  const Address unsure =
+      (Address{1} << r.word_shift) - std::min<Address>(r.program->smallest_load, Address{1} << r.word_shift);
   for (auto& piece : all.reads) {
     piece.low += unsure;
     piece.high = std::max(piece.low, piece.high - unsure);
@@ -654,7 +692,8 @@ void check_global(Warp& w, const Instruction& i, const Access& a, const Rows& ro
     const Page& page = r->pages[segment / segments_per_page];
     __builtin_prefetch(&page, 1);
     __builtin_prefetch(&page.parts[segment % segments_per_page], 1);
-    if (r->word_shift < 2) __builtin_prefetch(&r->segments[segment], 1);  // small values lie close together: blocks share pages
+    if (r->word_shift < 2)
+      __builtin_prefetch(&r->segments[segment], 1);  // small values lie close together: blocks share pages
   }
   if (launch.options.initcheck) check_written(w, i, a, rows);
   if (!r) return;
@@ -665,9 +704,12 @@ void check_global(Warp& w, const Instruction& i, const Access& a, const Rows& ro
   const bool hears = i.is_volatile && (!a.write || a.atomic);
   if (hears || w.block->hearing) w.block->heard = r->time.load();
   w.block->hearing = hears;
-  if (i.is_volatile && a.write && i.target == 1) r->exchanged[block] = r->told[block] = r->fenced[block] = ++r->time;
-  else if (i.is_volatile && a.write && !a.atomic) r->told[block] = ++r->time;
-  else if (a.atomic && i.may_spin) r->exchanged[block] = ++r->time;
+  if (i.is_volatile && a.write && i.target == 1)
+    r->exchanged[block] = r->told[block] = r->fenced[block] = ++r->time;
+  else if (i.is_volatile && a.write && !a.atomic)
+    r->told[block] = ++r->time;
+  else if (a.atomic && i.may_spin)
+    r->exchanged[block] = ++r->time;
   Touch me;
   me.block = block + 1;
   me.time = r->time.load(std::memory_order_relaxed);

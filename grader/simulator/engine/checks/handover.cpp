@@ -1,5 +1,6 @@
 // racecheck of shared memory handed over without a barrier of the block: by a fence and a flag, by an mbarrier, and by
-// asynchronous copies. Clocks are kept per warp: coarser than the memory model, so that a correct program is never accused.
+// asynchronous copies. Clocks are kept per warp: coarser than the memory model, so that a correct program is never
+// accused.
 #include <algorithm>
 #include <bit>
 

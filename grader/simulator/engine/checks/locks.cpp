@@ -1,6 +1,7 @@
-// Locks in global memory without a fence. They are told by what they do: a thread exchanges a word, or compares and swaps
-// it, then touches other memory, and then stores in the word what was there before it came. Without a fence behind the
-// first and before the last, what the lock guards may be touched before it is taken or after it is given back.
+// Locks in global memory without a fence. They are told by what they do: a thread exchanges a word, or compares and
+// swaps it, then touches other memory, and then stores in the word what was there before it came. Without a fence
+// behind the first and before the last, what the lock guards may be touched before it is taken or after it is given
+// back.
 #include <bit>
 #include <cstring>
 
@@ -25,9 +26,12 @@ std::uint64_t new_value(const Warp& w, const Instruction& i, const Access& a, un
 void report(const Warp& w, const Instruction& i, const Access& a, unsigned lane, const SharedRaces::Lock& lock) {
   LaunchState& launch = w.worker->launch;
   if (launch.faulted || launch.seen("unfenced_lock", i.site)) return;
-  const char* where = lock.used_early && lock.used_late ? "behind taking it and before giving it back" : lock.used_early ? "behind taking it" : "before giving it back";
+  const char* where = lock.used_early && lock.used_late ? "behind taking it and before giving it back"
+                      : lock.used_early                 ? "behind taking it"
+                                                        : "before giving it back";
   launch.report("racecheck", "unfenced_lock", i.site,
-                describe(w, i, a, lane) + ", a lock that it has taken (line " + std::to_string(launch.place(lock.site).line) +
+                describe(w, i, a, lane) + ", a lock that it has taken (line " +
+                    std::to_string(launch.place(lock.site).line) +
                     "), and what it guards is not kept within: a __threadfence() " + where + " is missing");
 }
 

@@ -1,9 +1,9 @@
 // initcheck and racecheck of shared memory.
 //
-// Every granule (4 bytes; 1 if the kernel accesses less) remembers its last writer and two of its last readers as stamps
-// of clock and thread. The clock of a block moves at every barrier and warp-wide operation. An access is ordered after an
-// earlier one if the two threads have met since: at a barrier, or, in one warp, in a warp-wide operation. A write that
-// stores what is there already harms nobody.
+// Every granule (4 bytes; 1 if the kernel accesses less) remembers its last writer and two of its last readers as
+// stamps of clock and thread. The clock of a block moves at every barrier and warp-wide operation. An access is ordered
+// after an earlier one if the two threads have met since: at a barrier, or, in one warp, in a warp-wide operation. A
+// write that stores what is there already harms nobody.
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -32,7 +32,8 @@ bool silent(const Warp& w, const Access& a, unsigned lane, std::uint64_t granule
   return true;
 }
 
-void report_race(Warp& w, const Instruction& i, const Access& a, unsigned lane, std::uint32_t stamp, std::uint32_t site, bool other_writes, std::uint64_t granule) {
+void report_race(Warp& w, const Instruction& i, const Access& a, unsigned lane, std::uint32_t stamp, std::uint32_t site,
+                 bool other_writes, std::uint64_t granule) {
   LaunchState& launch = w.worker->launch;
   const std::uint32_t other = thread_of(stamp);
   const bool same_warp = other / lane_count == w.number;
@@ -42,9 +43,12 @@ void report_race(Warp& w, const Instruction& i, const Access& a, unsigned lane, 
   const auto& there = launch.place(site);
   const std::string remedy = same_warp ? "a __syncwarp()" : "a __syncthreads()";
   launch.report("racecheck", kind, i.site,
-                name_thread(launch, *w.block, w.number, lane) + (a.write ? " writes" : " reads") + " shared memory at byte " + std::to_string(granule << w.block->races->shift) +
-                    " (line " + std::to_string(here.line) + ") that " + name_thread(launch, *w.block, other / lane_count, other % lane_count) +
-                    (other_writes ? " has written" : " has read") + " (line " + std::to_string(there.line) + "), and nothing orders the two: " + remedy + " between them is missing");
+                name_thread(launch, *w.block, w.number, lane) + (a.write ? " writes" : " reads") +
+                    " shared memory at byte " + std::to_string(granule << w.block->races->shift) + " (line " +
+                    std::to_string(here.line) + ") that " +
+                    name_thread(launch, *w.block, other / lane_count, other % lane_count) +
+                    (other_writes ? " has written" : " has read") + " (line " + std::to_string(there.line) +
+                    "), and nothing orders the two: " + remedy + " between them is missing");
 }
 
 void report_copy(Warp& w, const Instruction& i, const Access& a, unsigned lane, std::uint64_t granule) {
@@ -52,10 +56,13 @@ void report_copy(Warp& w, const Instruction& i, const Access& a, unsigned lane, 
   const SharedRaces& r = *w.block->races;
   if (launch.seen("race_shared", i.site)) return;
   const std::uint32_t other = r.filling[granule] - 1u;
-  launch.report("racecheck", "race_shared", i.site,
-                name_thread(launch, *w.block, w.number, lane) + (a.write ? " writes" : " reads") + " shared memory at byte " + std::to_string(granule << r.shift) + " (line " +
-                    std::to_string(launch.place(i.site).line) + ") that an asynchronous copy of " + name_thread(launch, *w.block, other / lane_count, other % lane_count) + " (line " +
-                    std::to_string(launch.place(r.filling_site[granule]).line) + ") may still be filling: the copying thread must wait for its copies first, and then a __syncthreads()");
+  launch.report(
+      "racecheck", "race_shared", i.site,
+      name_thread(launch, *w.block, w.number, lane) + (a.write ? " writes" : " reads") + " shared memory at byte " +
+          std::to_string(granule << r.shift) + " (line " + std::to_string(launch.place(i.site).line) +
+          ") that an asynchronous copy of " + name_thread(launch, *w.block, other / lane_count, other % lane_count) +
+          " (line " + std::to_string(launch.place(r.filling_site[granule]).line) +
+          ") may still be filling: the copying thread must wait for its copies first, and then a __syncthreads()");
 }
 
 // What a release and an acquire through this place order.
@@ -65,10 +72,14 @@ void synchronise_through(Warp& w, const Instruction& i, const Access& a, SharedR
   std::uint64_t heard = ~std::uint64_t{0};
   for (Mask m = a.mask; m; m &= m - 1) {
     const std::uint64_t address = a.address[std::countr_zero(m)];
-    if ((!a.write || a.atomic) && address != heard) acquired(w, address);  // once, if all lanes of a warp look at one flag
+    if ((!a.write || a.atomic) && address != heard)
+      acquired(w, address);  // once, if all lanes of a warp look at one flag
     heard = address;
     if (!publishes) continue;
-    if (i.target == 1) released(w, address); else publish(r, address >> r.shift, r.fenced[w.number]);
+    if (i.target == 1)
+      released(w, address);
+    else
+      publish(r, address >> r.shift, r.fenced[w.number]);
   }
 }
 
@@ -81,7 +92,9 @@ struct Checker {
   // Reads what others may be writing, as it should.
   bool polls() const { return !a.write && (i.is_volatile || a.atomic); }
   std::uint32_t site_of_read() const { return i.site | (polls() ? polled : 0); }
-  std::uint32_t stamp_of(unsigned lane) const { return r.clock << SharedRaces::thread_bits | (w.number * lane_count + lane); }
+  std::uint32_t stamp_of(unsigned lane) const {
+    return r.clock << SharedRaces::thread_bits | (w.number * lane_count + lane);
+  }
   // Stamps below are ordered before every lane of the warp.
   std::uint32_t floor() const { return r.floor[w.number] << SharedRaces::thread_bits; }
 
@@ -118,17 +131,21 @@ struct Checker {
     for (unsigned l = 0; l < period; ++l) {
       for (std::uint64_t g = a.address[l] >> r.shift; g <= (a.address[l] + a.size - 1) >> r.shift; ++g) {
         const std::uint32_t reader = thread_of(r.reader[g]);
-        if (r.writer[g] >= floor || (reader / lane_count == w.number && reader % lane_count >= 2 * period)) return false;
+        if (r.writer[g] >= floor || (reader / lane_count == w.number && reader % lane_count >= 2 * period))
+          return false;
       }
     }
     return true;
   }
 
-  // The two turns' reads of one granule. After nothing that is not ordered, both are kept; after one of another warp, that
-  // and the first.
+  // The two turns' reads of one granule. After nothing that is not ordered, both are kept; after one of another warp,
+  // that and the first.
   void two_turns(unsigned lane, unsigned period, std::uint64_t g) {
-    const std::uint32_t floor = this->floor(), reader = r.reader[g], other = r.other_reader[g], stamp = stamp_of(lane), site = site_of_read();
-    const auto of_this_warp = [&](std::uint32_t earlier) { return earlier >= floor && thread_of(earlier) / lane_count == w.number; };
+    const std::uint32_t floor = this->floor(), reader = r.reader[g], other = r.other_reader[g], stamp = stamp_of(lane),
+                        site = site_of_read();
+    const auto of_this_warp = [&](std::uint32_t earlier) {
+      return earlier >= floor && thread_of(earlier) / lane_count == w.number;
+    };
     if (reader < floor && other < floor) {
       r.other_reader[g] = stamp;
       r.other_site[g] = site;
@@ -148,7 +165,9 @@ struct Checker {
   // The store of another lane in this very instruction, of the same value.
   bool same_as_lane(std::uint32_t stamp, std::uint32_t site, unsigned lane) const {
     const std::uint32_t other = thread_of(stamp) % lane_count;
-    if (a.atomic || clock_of(stamp) != r.clock || (site & ~polled) != i.site || thread_of(stamp) / lane_count != w.number || !(a.mask >> other & 1)) return false;
+    if (a.atomic || clock_of(stamp) != r.clock || (site & ~polled) != i.site ||
+        thread_of(stamp) / lane_count != w.number || !(a.mask >> other & 1))
+      return false;
     return a.address[other] == a.address[lane] && store_alike(a, lane, other);
   }
 
@@ -160,7 +179,9 @@ struct Checker {
   [[gnu::noinline]] void compare(unsigned lane, std::uint64_t g, std::uint32_t stamp) {
     const std::uint32_t writer = r.writer[g];
     const std::uint32_t updater = r.updater[g];
-    const auto quiet = [&] { return a.write && (silent(w, a, lane, g, r.shift) || same_as_lane(writer, r.writer_site[g], lane)); };
+    const auto quiet = [&] {
+      return a.write && (silent(w, a, lane, g, r.shift) || same_as_lane(writer, r.writer_site[g], lane));
+    };
     if (writer && !ordered(r, writer, w.number, lane) && !both_strong(writer, r.writer_site[g]) && !quiet()) {
       report_race(w, i, a, lane, writer, r.writer_site[g] & ~polled, true, g);
     } else if (updater && !a.atomic && !polls() && !ordered(r, updater, w.number, lane) && !quiet()) {
@@ -168,19 +189,25 @@ struct Checker {
     }
     if (a.write) {
       const auto against = [&](std::uint32_t reader, std::uint32_t site) {
-        if (!reader || (a.atomic && site & polled) || both_strong(reader, site) || ordered(r, reader, w.number, lane) || quiet()) return false;
+        if (!reader || (a.atomic && site & polled) || both_strong(reader, site) || ordered(r, reader, w.number, lane) ||
+            quiet())
+          return false;
         report_race(w, i, a, lane, reader, site & ~polled, false, g);
         return true;
       };
       if (!against(r.reader[g], r.reader_site[g])) against(r.other_reader[g], r.other_site[g]);
       (a.atomic ? r.updater : r.writer)[g] = stamp;
-      if (a.atomic) r.updater_site[g] = i.site; else r.writer_site[g] = i.site | (i.is_volatile ? polled : 0);
+      if (a.atomic)
+        r.updater_site[g] = i.site;
+      else
+        r.writer_site[g] = i.site | (i.is_volatile ? polled : 0);
       r.updates |= a.atomic;
     } else {
       std::uint32_t& reader = r.reader[g];
       if (reader && thread_of(reader) != thread_of(stamp) && !ordered(r, reader, w.number, lane)) {
         // Of two readers at the same time both count; those of different warps say more.
-        if (thread_of(reader) / lane_count != w.number || r.other_reader[g] == 0 || ordered(r, r.other_reader[g], w.number, lane)) {
+        if (thread_of(reader) / lane_count != w.number || r.other_reader[g] == 0 ||
+            ordered(r, r.other_reader[g], w.number, lane)) {
           r.other_reader[g] = reader;
           r.other_site[g] = r.reader_site[g];
         }
@@ -250,7 +277,8 @@ void check_written(Warp& w, const Instruction& i, const Access& a, unsigned peri
       if (a.size == 4 ? four == 0x01010101 : !std::memchr(at, 0, a.size)) continue;
       if (!launch.faulted && !launch.place(i.site).reads_ahead && !launch.seen("uninit_shared", i.site)) {
         launch.report("initcheck", "uninit_shared", i.site,
-                      name_thread(launch, *w.block, w.number, l) + " reads " + std::to_string(a.size) + " bytes of shared memory at byte " + std::to_string(a.address[l]) +
+                      name_thread(launch, *w.block, w.number, l) + " reads " + std::to_string(a.size) +
+                          " bytes of shared memory at byte " + std::to_string(a.address[l]) +
                           " that no thread of the block has written");
       }
     }
@@ -282,7 +310,8 @@ void check_shared(Warp& w, const Instruction& i, const Access& a) {
     // Two lanes stand for all that read the same.
     const Mask first = a.mask & -a.mask, rest = a.mask & ~first, second = rest & -rest;
     for (Mask m = first | second; m; m &= m - 1) {
-      for (std::uint64_t g = a.low >> r.shift; g <= (a.high - 1) >> r.shift; ++g) checker.one(static_cast<unsigned>(std::countr_zero(m)), g);
+      for (std::uint64_t g = a.low >> r.shift; g <= (a.high - 1) >> r.shift; ++g)
+        checker.one(static_cast<unsigned>(std::countr_zero(m)), g);
     }
     return;
   }
@@ -290,7 +319,10 @@ void check_shared(Warp& w, const Instruction& i, const Access& a) {
   for (Mask m = turns ? (1u << period) - 1 : a.mask; m; m &= m - 1) {
     const auto l = static_cast<unsigned>(std::countr_zero(m));
     for (std::uint64_t g = a.address[l] >> r.shift; g <= (a.address[l] + a.size - 1) >> r.shift; ++g) {
-      if (turns) checker.two_turns(l, period, g); else checker.one(l, g);
+      if (turns)
+        checker.two_turns(l, period, g);
+      else
+        checker.one(l, g);
     }
   }
 }
@@ -350,7 +382,8 @@ void begin_block(Block& block, Worker& worker) {
   const std::uint32_t size = worker.launch.shared_size, own = size - worker.launch.program.reserved_shared;
   if (o.initcheck) {
     block.written.assign(size + 64, 0);
-    std::fill(block.written.begin() + own, block.written.begin() + size, std::uint8_t{1});  // its users clear their bits
+    std::fill(block.written.begin() + own, block.written.begin() + size,
+              std::uint8_t{1});  // its users clear their bits
   }
   if (!o.racecheck) return;
   if (!block.races) {
@@ -358,7 +391,9 @@ void begin_block(Block& block, Worker& worker) {
     block.races->shift = worker.launch.program.shared_granule == 1 ? 0 : 2;
     const std::size_t count = (size >> block.races->shift) + 64;
     SharedRaces& r = *block.races;
-    for (auto* list : {&r.writer, &r.updater, &r.reader, &r.other_reader, &r.writer_site, &r.updater_site, &r.reader_site, &r.other_site}) list->assign(count, 0);
+    for (auto* list : {&r.writer, &r.updater, &r.reader, &r.other_reader, &r.writer_site, &r.updater_site,
+                       &r.reader_site, &r.other_site})
+      list->assign(count, 0);
   }
   SharedRaces& r = *block.races;
   r.updates = r.exchanged = false;
@@ -380,7 +415,8 @@ void outside_own_mask(Warp& w, const Instruction& i, Mask lanes, Mask members) {
   char mask[16];
   std::snprintf(mask, sizeof mask, "0x%08x", members);
   launch.report("synccheck", "missing_lanes", i.site,
-                name_thread(launch, *w.block, w.number, static_cast<std::uint32_t>(std::countr_zero(lanes))) + " takes part in a warp-wide operation whose mask " + mask +
+                name_thread(launch, *w.block, w.number, static_cast<std::uint32_t>(std::countr_zero(lanes))) +
+                    " takes part in a warp-wide operation whose mask " + mask +
                     " does not name it; the result is undefined");
 }
 
@@ -390,8 +426,10 @@ void needs_whole_warp(Warp& w, const Instruction& i, Mask lanes) {
   const auto missing = static_cast<std::uint32_t>(std::countr_one(lanes));
   const bool started = w.started >> missing & 1;
   launch.report("synccheck", "exited_lanes", i.site,
-                "a matrix instruction needs all 32 lanes of warp " + std::to_string(w.number) + " of " + name_block(*w.block) + ", and lane " + std::to_string(missing) +
-                    (started ? " has exited" : " does not exist: the block has too few threads") + "; the result is undefined");
+                "a matrix instruction needs all 32 lanes of warp " + std::to_string(w.number) + " of " +
+                    name_block(*w.block) + ", and lane " + std::to_string(missing) +
+                    (started ? " has exited" : " does not exist: the block has too few threads") +
+                    "; the result is undefined");
 }
 
 void read_from_exited(Warp& w, const Instruction& i, std::uint32_t lane, std::uint32_t source) {

@@ -6,7 +6,8 @@ namespace sim {
 
 void watch(Warp& w, const Instruction& i, const Access& a) {
   const LaunchState& launch = w.worker->launch;
-  if (w.worker->trail) [[unlikely]] w.worker->trail->accessed(w, i, a);
+  if (w.worker->trail) [[unlikely]]
+    w.worker->trail->accessed(w, i, a);
   if (a.space == ptx::Space::shared) {
     if (launch.options.racecheck || launch.options.initcheck) check_shared(w, i, a);
     if (launch.options.counters) count_shared(w, i, a);

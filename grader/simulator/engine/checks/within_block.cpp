@@ -1,9 +1,10 @@
 // Races between threads of one block in global memory, by the clocks of racecheck for shared memory.
 //
-// What a warp does in a piece of 512 bytes is mostly a row of its threads: told in so few words, it takes one comparison
-// to see that the same threads come again. Of reads all over the place the last ones are kept as they are, for a write that
-// meets them. Only plain accesses are looked at, and volatile ones that revise a value; a fence, whatever follows it, orders
-// what its warp did before and what that warp had met others after. So a race may be missed, but a correct program is never accused.
+// What a warp does in a piece of 512 bytes is mostly a row of its threads: told in so few words, it takes one
+// comparison to see that the same threads come again. Of reads all over the place the last ones are kept as they are,
+// for a write that meets them. Only plain accesses are looked at, and volatile ones that revise a value; a fence,
+// whatever follows it, orders what its warp did before and what that warp had met others after. So a race may be
+// missed, but a correct program is never accused.
 #include <algorithm>
 #include <bit>
 
@@ -20,7 +21,9 @@ constexpr unsigned piece_shift = 9;
 // The lanes of an access by the places of their own that they touch.
 class Places {
  public:
-  explicit Places(const Access& a) : a_(a), shift_(static_cast<unsigned>(std::countr_zero(a.size))) { entries_.fill(none); }
+  explicit Places(const Access& a) : a_(a), shift_(static_cast<unsigned>(std::countr_zero(a.size))) {
+    entries_.fill(none);
+  }
   // The lane that has been here; if there is none, `lane` is.
   unsigned put(unsigned lane) {
     std::uint8_t& entry = *find(a_.address[lane] >> shift_);
@@ -73,27 +76,36 @@ struct Checker {
     if (launch.faulted || launch.seen("race_global", i.site)) return;
     const bool same_warp = other / lane_count == w.number;
     launch.report("racecheck", "race_global", i.site,
-                  describe(w, i, a, lane) + " that " + name_thread(launch, *w.block, other / lane_count, other % lane_count) + (other_writes ? " has written" : " has read") +
-                      " (line " + std::to_string(launch.place(touch.site).line) + "), and nothing orders the two: a " + (same_warp ? "__syncwarp()" : "__syncthreads()") +
-                      " between them is missing");
+                  describe(w, i, a, lane) + " that " +
+                      name_thread(launch, *w.block, other / lane_count, other % lane_count) +
+                      (other_writes ? " has written" : " has read") + " (line " +
+                      std::to_string(launch.place(touch.site).line) + "), and nothing orders the two: a " +
+                      (same_warp ? "__syncwarp()" : "__syncthreads()") + " between them is missing");
   }
 
   void report_lanes(unsigned lane, unsigned other) const {
     LaunchState& launch = w.worker->launch;
     if (launch.faulted || launch.seen("race_global", i.site)) return;
-    launch.report("racecheck", "race_global", i.site,
-                  describe(w, i, a, lane) + (i.revises ? ", a value computed from what it has read there," : "") + " where " + name_thread(launch, *w.block, w.number, other) +
-                      (i.revises ? " does the same in the same instruction: one of the two updates is lost; use an atomic"
-                                 : " writes another value in the same instruction: which of them stays is left to chance; let one thread write, or use an atomic"));
+    launch.report(
+        "racecheck", "race_global", i.site,
+        describe(w, i, a, lane) + (i.revises ? ", a value computed from what it has read there," : "") + " where " +
+            name_thread(launch, *w.block, w.number, other) +
+            (i.revises ? " does the same in the same instruction: one of the two updates is lost; use an atomic"
+                       : " writes another value in the same instruction: which of them stays is left to chance; let "
+                         "one thread write, or use an atomic"));
   }
-  // Lanes that store different values to one place at once. Volatile is no excuse, as it is for stores one after the other.
+  // Lanes that store different values to one place at once. Volatile is no excuse, as it is for stores one after the
+  // other.
   void against_each_other() const {
-    if (!a.write || a.atomic || a.shape == Access::Shape::contiguous || (i.is_volatile && !i.only_volatile) || ascending(a)) return;
+    if (!a.write || a.atomic || a.shape == Access::Shape::contiguous || (i.is_volatile && !i.only_volatile) ||
+        ascending(a))
+      return;
     Places places(a);
     for (Mask m = a.mask; m; m &= m - 1) {
       const auto lane = static_cast<unsigned>(std::countr_zero(m));
       const unsigned other = places.put(lane);
-      if (other != lane && (!store_alike(a, lane, other) || (i.revises && !silent(a, lane)))) return report_lanes(lane, other);
+      if (other != lane && (!store_alike(a, lane, other) || (i.revises && !silent(a, lane))))
+        return report_lanes(lane, other);
     }
   }
 
@@ -117,7 +129,8 @@ struct Checker {
     std::copy(a.address, a.address + lane_count, g.address.begin());
   }
   void against_gathers() const {
-    if (r.last_gather < r.floor[w.number] || a.low >= r.gathered_high || r.gathered_low >= a.high || r.gathers.empty()) return;
+    if (r.last_gather < r.floor[w.number] || a.low >= r.gathered_high || r.gathered_low >= a.high || r.gathers.empty())
+      return;
     Places places(a);
     for (Mask m = a.mask; m; m &= m - 1) places.put(static_cast<unsigned>(std::countr_zero(m)));
     for (const auto& g : r.gathers) {
@@ -129,7 +142,8 @@ struct Checker {
         const auto reader = static_cast<unsigned>(std::countr_zero(m));
         const unsigned lane = places.at(g.address[reader], g.address[reader] + g.size);
         const std::uint32_t other = g.warp * lane_count + reader;
-        if (lane < lane_count && conflicts(touch, other, lane) && !silent(a, lane)) return report(touch, false, other, lane);
+        if (lane < lane_count && conflicts(touch, other, lane) && !silent(a, lane))
+          return report(touch, false, other, lane);
       }
     }
   }
@@ -147,7 +161,8 @@ struct Checker {
       std::uint32_t other = together ? touch.first : static_cast<std::uint32_t>((at - touch.origin) >> touch.shift);
       if (together && !conflicts(touch, other, lane)) other = touch.second;
       if (!conflicts(touch, other, lane)) continue;
-      if (a.write && (silent(a, lane) || (touch.site == i.site && touch.clock == r.clock && other / lane_count == w.number))) {
+      if (a.write &&
+          (silent(a, lane) || (touch.site == i.site && touch.clock == r.clock && other / lane_count == w.number))) {
         same = true;
       } else {
         report(touch, other_writes, other, lane);
@@ -169,7 +184,9 @@ struct Checker {
       me.shift = static_cast<std::uint8_t>(std::countr_zero(a.size));
       me.origin = low - (Address{thread(first)} << me.shift);
     }
-    const auto lane_of = [&](Address at) { return together ? first : first + static_cast<unsigned>((at - low) >> me.shift); };
+    const auto lane_of = [&](Address at) {
+      return together ? first : first + static_cast<unsigned>((at - low) >> me.shift);
+    };
     const std::uint32_t floor = r.floor[w.number];
     const bool after_writes = r.last_global_write >= floor, after_reads = a.write && r.last_global_read >= floor;
     for (Address from = low, to; from < high; from = to) {
@@ -188,7 +205,8 @@ struct Checker {
     const bool meets = last.low <= me.low + me.bytes && me.low <= last.low + last.bytes;
     if (shared) {
       if (meets) last = {};
-    } else if (meets && last.clock == me.clock && last.site == me.site && last.alike(me)) {  // the next warp's part of a row
+    } else if (meets && last.clock == me.clock && last.site == me.site &&
+               last.alike(me)) {  // the next warp's part of a row
       const Address end = std::max(last.low + last.bytes, me.low + me.bytes);
       last.low = std::min(last.low, me.low);
       last.bytes = static_cast<std::uint16_t>(end - last.low);

@@ -20,7 +20,8 @@ void Decoder::copy_async(const Words& words) {
   const auto size = operand(2).bits;
   const Address to = address(operand(0)), from = address(operand(1));
   if (from.narrow || from.offset != static_cast<std::int32_t>(from.offset)) refuse("the address of");
-  const std::size_t given = statement->operands.size() - (has(words, "L2::cache_hint") ? 1 : 0);  // the policy comes last
+  const std::size_t given =
+      statement->operands.size() - (has(words, "L2::cache_hint") ? 1 : 0);  // the policy comes last
   Slot bytes = constant(size, 4);
   if (given > 3 && operand(3).kind == Operand::Kind::reg && width(operand(3).reg) == 0) {  // ignore-src
     const Slot all = bytes, ignored = source(operand(3), predicate_type);
@@ -37,8 +38,9 @@ void Decoder::copy_async(const Words& words) {
 // mbarrier. o: result, address, count or what to wait for.
 void Decoder::phase_barrier(const Words& words) {
   static const std::map<std::string_view, std::string_view> modifiers{
-      {"release", ""}, {"acquire", ""}, {"relaxed", ""}, {"cta", ""}, {"shared", ""}, {"shared::cta", ""}, {"b64", ""},
-      {"noComplete", ".noComplete"}, {"parity", ".parity"}, {"noinc", ".noinc"}};
+      {"release", ""},       {"acquire", ""},     {"relaxed", ""}, {"cta", ""},
+      {"shared", ""},        {"shared::cta", ""}, {"b64", ""},     {"noComplete", ".noComplete"},
+      {"parity", ".parity"}, {"noinc", ".noinc"}};
   const bool copies = words[0] == "cp";
   std::string name = copies ? "cp.async.mbarrier.arrive" : "mbarrier." + std::string(words.size() > 1 ? words[1] : "");
   if (name == "mbarrier.try_wait") name = "mbarrier.test_wait";
@@ -57,7 +59,8 @@ void Decoder::phase_barrier(const Words& words) {
   const Slot result = waits ? destination(operand(0), predicate_type) : arrives ? destination(operand(0), word64) : 0;
   const Address a = address(operand(at));
   Slot value = constant(1, 4);
-  if (statement->operands.size() > at + 1) value = source(operand(at + 1), waits && !has(words, "parity") ? word64 : word32);
+  if (statement->operands.size() > at + 1)
+    value = source(operand(at + 1), waits && !has(words, "parity") ? word64 : word32);
   auto& i = emit(found, {result, a.base, value});
   finish_access(i, a, space_in(words) == Space::shared ? Space::shared : Space::generic, 8);
   i.may_spin = i.waits = waits;

@@ -27,7 +27,9 @@ void Decoder::branch(const Words& words) {
   fixups.push_back({program.code.size() - 1, label(operand(0))});
 }
 
-void Decoder::leave(const Words& words) { emit(nullptr, {}).flow = words[0] == "exit" || is_kernel ? Flow::exit : Flow::ret; }
+void Decoder::leave(const Words& words) {
+  emit(nullptr, {}).flow = words[0] == "exit" || is_kernel ? Flow::exit : Flow::ret;
+}
 
 void Decoder::trap(const Words&) { emit(nullptr, {}).flow = Flow::trap; }
 
@@ -49,8 +51,10 @@ Area Decoder::area_of(const Operand& o) const {
 }
 
 void Decoder::call(const Words&) {
-  static const std::unordered_map<std::string_view, Builtin> builtins{
-      {"vprintf", Builtin::vprintf}, {"__assertfail", Builtin::assertfail}, {"malloc", Builtin::malloc}, {"free", Builtin::free}};
+  static const std::unordered_map<std::string_view, Builtin> builtins{{"vprintf", Builtin::vprintf},
+                                                                      {"__assertfail", Builtin::assertfail},
+                                                                      {"malloc", Builtin::malloc},
+                                                                      {"free", Builtin::free}};
   std::size_t n = 0;
   CallSite site;
   if (operand(0).kind == Operand::Kind::vector) {
@@ -70,7 +74,8 @@ void Decoder::call(const Words&) {
     site.builtin = builtin->second;
   } else {
     const auto found = module.by_name.find(callee.name);
-    if (found == module.by_name.end() || !module.functions[found->second].defined) refuse("the function " + std::string(callee.name) + " in");
+    if (found == module.by_name.end() || !module.functions[found->second].defined)
+      refuse("the function " + std::string(callee.name) + " in");
     site.function = static_cast<std::int32_t>(want(found->second));
   }
   auto& i = emit(nullptr, {through});
@@ -80,9 +85,11 @@ void Decoder::call(const Words&) {
 }
 
 std::uint32_t Decoder::want(std::uint32_t number) {
-  const auto [at, fresh] = program.function_by_number.try_emplace(number, static_cast<std::uint32_t>(program.functions.size()));
+  const auto [at, fresh] =
+      program.function_by_number.try_emplace(number, static_cast<std::uint32_t>(program.functions.size()));
   if (fresh) {
-    program.functions.push_back({.number = number, .name = module.functions[number].name, .parameters = {}, .results = {}});
+    program.functions.push_back(
+        {.number = number, .name = module.functions[number].name, .parameters = {}, .results = {}});
     pending.push_back(number);
   }
   return at->second;
@@ -131,21 +138,24 @@ void Decoder::vote(const Words& words) {
   const bool ballot = has(words, "ballot");
   Words ordered = words;  // CUB writes vote.ballot.sync, which ptxas takes for vote.sync.ballot
   std::stable_partition(ordered.begin() + 1, ordered.end(), [](std::string_view word) { return word == "sync"; });
-  auto& i = emit(handler(join(ordered)), {destination(operand(0), ballot ? word32 : predicate_type), source(operand(1), predicate_type), source(operand(2), word32)});
+  auto& i = emit(handler(join(ordered)), {destination(operand(0), ballot ? word32 : predicate_type),
+                                          source(operand(1), predicate_type), source(operand(2), word32)});
   i.flow = Flow::collective;
   i.offset = 2;
 }
 
 void Decoder::match(const Words& words) {
   const std::int32_t second = operand(0).second;
-  auto& i = emit(handler(join(words)), {destination(operand(0), word32), second == -1 ? 0 : predicate_at(second), source(operand(1), type_of(words)), source(operand(2), word32)});
+  auto& i = emit(handler(join(words)), {destination(operand(0), word32), second == -1 ? 0 : predicate_at(second),
+                                        source(operand(1), type_of(words)), source(operand(2), word32)});
   i.flow = Flow::collective;
   i.offset = 3;
   i.target = second != -1;
 }
 
 void Decoder::reduce(const Words& words) {
-  auto& i = emit(handler(join(words)), {destination(operand(0), word32), source(operand(1), word32), source(operand(2), word32)});
+  auto& i = emit(handler(join(words)),
+                 {destination(operand(0), word32), source(operand(1), word32), source(operand(2), word32)});
   i.flow = Flow::collective;
   i.offset = 2;
 }

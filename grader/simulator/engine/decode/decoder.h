@@ -30,11 +30,14 @@ inline std::string join(const Words& words) {
   }
   return result;
 }
-inline bool has(const Words& words, std::string_view word) { return std::find(words.begin(), words.end(), word) != words.end(); }
+inline bool has(const Words& words, std::string_view word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
 inline void drop(Words& words, std::string_view word) { std::erase(words, word); }
 inline std::string bits_name(unsigned bytes) { return ".b" + std::to_string(8 * bytes); }
 
-inline const Type word32{"u32", 4, false, false}, word64{"u64", 8, false, false}, predicate_type{"pred", 0, false, false};
+inline const Type word32{"u32", 4, false, false}, word64{"u64", 8, false, false},
+    predicate_type{"pred", 0, false, false};
 
 struct Decoder : OperandDecoder {
   using OperandDecoder::OperandDecoder;
@@ -62,7 +65,8 @@ struct Decoder : OperandDecoder {
   void load(const Words& words);
   void store(const Words& words);
   std::vector<const Operand*> vector_of(const Operand& o, const Words& words) const;
-  void memory(const Words& words, const char* kind, Space space, const Type& type, std::vector<Slot> slots, const Operand& at);
+  void memory(const Words& words, const char* kind, Space space, const Type& type, std::vector<Slot> slots,
+              const Operand& at);
   static void finish_access(Instruction& i, const Address& a, Space space, unsigned size);
   void load_parameter(const Words& words, const Type& type);
   Slot kernel_parameter(const Area& area, const Type& type, std::uint64_t offset);
@@ -80,7 +84,8 @@ struct Decoder : OperandDecoder {
   // --- matrix.cpp
   void matrix(const Words& words);
   void meet();
-  void fragment(const Operand& o, std::uint32_t matrix, const std::array<std::uint32_t, 3>& mnk, std::string_view element, bool written, std::size_t copies);
+  void fragment(const Operand& o, std::uint32_t matrix, const std::array<std::uint32_t, 3>& mnk,
+                std::string_view element, bool written, std::size_t copies);
   void multiply_matrices(const Words& words);
   void move_matrix(const Words& words);
   void load_matrices(const Words& words);

@@ -13,18 +13,47 @@ const Type& Decoder::type_of(const Words& words) const {
 }
 
 void Decoder::one_statement() {
-  static const std::unordered_map<std::string_view, Method> methods{
-      {"mov", &Decoder::move}, {"cvt", &Decoder::convert}, {"setp", &Decoder::compare}, {"set", &Decoder::compare},
-      {"slct", &Decoder::select}, {"ld", &Decoder::load}, {"ldu", &Decoder::load}, {"st", &Decoder::store},
-      {"atom", &Decoder::atomic}, {"red", &Decoder::atomic}, {"cvta", &Decoder::to_address}, {"isspacep", &Decoder::is_space},
-      {"bra", &Decoder::branch}, {"brx", &Decoder::branch}, {"ret", &Decoder::leave}, {"exit", &Decoder::leave},
-      {"trap", &Decoder::trap}, {"brkpt", &Decoder::trap}, {"nanosleep", &Decoder::sleep}, {"membar", &Decoder::fence_},
-      {"fence", &Decoder::fence_}, {"call", &Decoder::call}, {"bar", &Decoder::barrier}, {"barrier", &Decoder::barrier},
-      {"shfl", &Decoder::shuffle}, {"vote", &Decoder::vote}, {"match", &Decoder::match}, {"redux", &Decoder::reduce},
-      {"activemask", &Decoder::active_mask}, {"prefetch", &Decoder::nothing}, {"prefetchu", &Decoder::nothing},
-      {"mma", &Decoder::matrix}, {"wmma", &Decoder::matrix}, {"ldmatrix", &Decoder::matrix}, {"cp", &Decoder::copy_async},
-      {"mbarrier", &Decoder::phase_barrier}, {"pmevent", &Decoder::nothing}, {"discard", &Decoder::nothing}, {"applypriority", &Decoder::nothing},
-      {"createpolicy", &Decoder::cache_policy}, {"griddepcontrol", &Decoder::depend}};
+  static const std::unordered_map<std::string_view, Method> methods{{"mov", &Decoder::move},
+                                                                    {"cvt", &Decoder::convert},
+                                                                    {"setp", &Decoder::compare},
+                                                                    {"set", &Decoder::compare},
+                                                                    {"slct", &Decoder::select},
+                                                                    {"ld", &Decoder::load},
+                                                                    {"ldu", &Decoder::load},
+                                                                    {"st", &Decoder::store},
+                                                                    {"atom", &Decoder::atomic},
+                                                                    {"red", &Decoder::atomic},
+                                                                    {"cvta", &Decoder::to_address},
+                                                                    {"isspacep", &Decoder::is_space},
+                                                                    {"bra", &Decoder::branch},
+                                                                    {"brx", &Decoder::branch},
+                                                                    {"ret", &Decoder::leave},
+                                                                    {"exit", &Decoder::leave},
+                                                                    {"trap", &Decoder::trap},
+                                                                    {"brkpt", &Decoder::trap},
+                                                                    {"nanosleep", &Decoder::sleep},
+                                                                    {"membar", &Decoder::fence_},
+                                                                    {"fence", &Decoder::fence_},
+                                                                    {"call", &Decoder::call},
+                                                                    {"bar", &Decoder::barrier},
+                                                                    {"barrier", &Decoder::barrier},
+                                                                    {"shfl", &Decoder::shuffle},
+                                                                    {"vote", &Decoder::vote},
+                                                                    {"match", &Decoder::match},
+                                                                    {"redux", &Decoder::reduce},
+                                                                    {"activemask", &Decoder::active_mask},
+                                                                    {"prefetch", &Decoder::nothing},
+                                                                    {"prefetchu", &Decoder::nothing},
+                                                                    {"mma", &Decoder::matrix},
+                                                                    {"wmma", &Decoder::matrix},
+                                                                    {"ldmatrix", &Decoder::matrix},
+                                                                    {"cp", &Decoder::copy_async},
+                                                                    {"mbarrier", &Decoder::phase_barrier},
+                                                                    {"pmevent", &Decoder::nothing},
+                                                                    {"discard", &Decoder::nothing},
+                                                                    {"applypriority", &Decoder::nothing},
+                                                                    {"createpolicy", &Decoder::cache_policy},
+                                                                    {"griddepcontrol", &Decoder::depend}};
   Words words = split(statement->opcode);
   drop(words, "uni");
   if (words[0] == "vote" && statement->opcode.find(".uni") != statement->opcode.npos) words = split(statement->opcode);
@@ -42,7 +71,8 @@ void Decoder::lay_out_areas(FunctionCode& code) {
   areas.clear();
   formal.clear();
   if (is_kernel) {
-    for (std::size_t n = 0; n < function->parameters.size(); ++n) formal[function->parameters[n].name] = kernel_parameters[n];
+    for (std::size_t n = 0; n < function->parameters.size(); ++n)
+      formal[function->parameters[n].name] = kernel_parameters[n];
   } else {
     for (const auto& v : function->parameters) code.parameters.push_back(formal[v.name] = area(v));
     for (const auto& v : function->results) code.results.push_back(formal[v.name] = area(v));
@@ -69,7 +99,10 @@ void Decoder::find_lines() {
   }
   known = 0;
   for (auto n = statement_line.size(); n-- > 0;) {
-    if (statement_line[n]) known = statement_line[n]; else statement_line[n] = known;
+    if (statement_line[n])
+      known = statement_line[n];
+    else
+      statement_line[n] = known;
   }
 }
 
@@ -136,9 +169,11 @@ void Decoder::mark_expectations(std::uint32_t from) {
   for (int pass = 0; pass < 2; ++pass) {
     for (auto n = from; n < program.code.size(); ++n) {
       auto& i = program.code[n];
-      if (pass == 0 && i.run == copy && i.o[0] != i.o[1] && original(i.o[1]) != i.o[0]) copies.try_emplace(i.o[0], i.o[1]);
+      if (pass == 0 && i.run == copy && i.o[0] != i.o[1] && original(i.o[1]) != i.o[0])
+        copies.try_emplace(i.o[0], i.o[1]);
       if (pass == 0 && compares_and_swaps.contains(n)) swapped.insert({original(i.o[1]), i.offset});
-      if (pass == 1 && plain_loads.contains(n) && swapped.contains({original(i.o[plain_loads.at(n)]), i.offset})) i.is_volatile = true;
+      if (pass == 1 && plain_loads.contains(n) && swapped.contains({original(i.o[plain_loads.at(n)]), i.offset}))
+        i.is_volatile = true;
     }
   }
   mark_revisions(from, original);
@@ -165,7 +200,9 @@ void Decoder::mark_revisions(std::uint32_t from, const std::function<Slot(Slot)>
     if (computed.empty() || std::ranges::all_of(accesses, &Volatile::load)) continue;
     for (auto n = from; n < program.code.size(); ++n) {
       const auto& i = program.code[n];
-      if (i.flow == Flow::plain && std::any_of(i.o + 1, std::end(i.o), [&](Slot s) { return s && computed.contains(s); })) computed.insert(i.o[0]);
+      if (i.flow == Flow::plain &&
+          std::any_of(i.o + 1, std::end(i.o), [&](Slot s) { return s && computed.contains(s); }))
+        computed.insert(i.o[0]);
     }
     for (const auto* v : accesses) {
       auto& i = program.code[v->instruction];
@@ -213,7 +250,8 @@ void Decoder::lay_out_shared(std::uint32_t kernel) {
   for (const auto* v : variables) {
     at = align(at, static_cast<std::uint32_t>(v->alignment));
     shared[v->name] = at;
-    if (v->size > (1u << 24) || at + v->size > (1u << 24)) throw Refusal("the kernel asks for more shared memory than any device has");
+    if (v->size > (1u << 24) || at + v->size > (1u << 24))
+      throw Refusal("the kernel asks for more shared memory than any device has");
     at += static_cast<std::uint32_t>(v->size);
   }
   for (const auto* v : open) at = align(at, static_cast<std::uint32_t>(v->alignment));

@@ -24,13 +24,18 @@ constexpr MatrixShape shapes[] = {
     {"m16n16k8", 16, 16, 8, {"tf32", ""}, false, true}};
 
 std::uint32_t element_bytes(std::string_view type) {
-  return type == "f64" ? 8 : type == "f32" || type == "tf32" || type == "s32" ? 4 : type == "s8" || type == "u8" ? 1 : 2;
+  return type == "f64"                                      ? 8
+         : type == "f32" || type == "tf32" || type == "s32" ? 4
+         : type == "s8" || type == "u8"                     ? 1
+                                                            : 2;
 }
 
 // The shape of that name; if a type is given, one that has it.
 const MatrixShape* find_shape(const Words& words, std::string_view type, bool wmma) {
   for (const auto& shape : shapes) {
-    if ((wmma ? shape.wmma : shape.mma) && has(words, shape.name) && (type.empty() || shape.types[0] == type || shape.types[1] == type)) return &shape;
+    if ((wmma ? shape.wmma : shape.mma) && has(words, shape.name) &&
+        (type.empty() || shape.types[0] == type || shape.types[1] == type))
+      return &shape;
   }
   return nullptr;
 }
@@ -46,7 +51,8 @@ void Decoder::meet() {
 }
 
 // Appends matrix 0 (a), 1 (b) or 2 (c, d) to the lists.
-void Decoder::fragment(const Operand& o, std::uint32_t matrix, const std::array<std::uint32_t, 3>& mnk, std::string_view element, bool written, std::size_t copies) {
+void Decoder::fragment(const Operand& o, std::uint32_t matrix, const std::array<std::uint32_t, 3>& mnk,
+                       std::string_view element, bool written, std::size_t copies) {
   const std::uint32_t bytes = element_bytes(element);
   const auto [m, n, k] = mnk;
   const std::uint32_t elements = (matrix == 0 ? m * k : matrix == 1 ? k * n : m * n) / lane_count;
@@ -74,10 +80,12 @@ void Decoder::multiply_matrices(const Words& words) {  // mma.sync, wmma.mma.syn
   const MatrixShape* shape = find_shape(words, types[1], wmma);
   if (!shape) refuse("the shape and type of");
   for (const auto word : words) {
-    const bool known = find_type(word) || word == shape->name || word == "mma" || word == "wmma" || word == "sync" || word == "aligned" || word == "row" || word == "col" || word == "satfinite" || word == "rn";
+    const bool known = find_type(word) || word == shape->name || word == "mma" || word == "wmma" || word == "sync" ||
+                       word == "aligned" || word == "row" || word == "col" || word == "satfinite" || word == "rn";
     if (!known) refuse("the modifier ." + std::string(word) + " of");
   }
-  const Handler found = handler("mma." + std::string(types[0]) + "." + std::string(types[1]) + "." + std::string(types[2]) + "." + std::string(types[3]));
+  const Handler found = handler("mma." + std::string(types[0]) + "." + std::string(types[1]) + "." +
+                                std::string(types[2]) + "." + std::string(types[3]));
   meet();
   const std::array<std::uint32_t, 3> mnk{shape->m, shape->n, shape->k};
   const std::size_t copies = wmma && types[1] == "f16" ? 8 : 0;
@@ -97,17 +105,24 @@ void Decoder::move_matrix(const Words& words) {  // wmma.load, wmma.store
   const std::string_view type = type_of(words).name;
   const MatrixShape* shape = find_shape(words, sums ? std::string_view{} : type, true);
   const Space space = space_in(words);
-  if (!shape || (sums && !(type == "f32" || type == "f16" || type == "s32" || type == "f64"))) refuse("the shape and type of");
+  if (!shape || (sums && !(type == "f32" || type == "f16" || type == "s32" || type == "f64")))
+    refuse("the shape and type of");
   const Address a = address(operand(store ? 0 : 1));
   const bool by_row = has(words, "row");
   const std::uint32_t matrix = words[2] == "a" ? 0 : words[2] == "b" ? 1 : 2;
-  const std::uint32_t lead = matrix == 0 ? (by_row ? shape->k : shape->m) : matrix == 1 ? (by_row ? shape->n : shape->k) : by_row ? shape->n : shape->m;
+  const std::uint32_t lead = matrix == 0   ? (by_row ? shape->k : shape->m)
+                             : matrix == 1 ? (by_row ? shape->n : shape->k)
+                             : by_row      ? shape->n
+                                           : shape->m;
   const Slot stride = statement->operands.size() > 2 ? source(operand(2), word32) : constant(lead, 4);
   meet();
   const auto list = static_cast<std::uint32_t>(program.lists.size());
-  fragment(operand(store ? 1 : 0), matrix, {shape->m, shape->n, shape->k}, type, !store, matrix != 2 && type == "f16" ? 8 : 0);
+  fragment(operand(store ? 1 : 0), matrix, {shape->m, shape->n, shape->k}, type, !store,
+           matrix != 2 && type == "f16" ? 8 : 0);
   const std::uint32_t bytes = element_bytes(type);
-  auto& i = emit(handler(std::string(store ? "wmma.store." : "wmma.load.") + space_name(space) + ".b" + std::to_string(8 * bytes)), {a.base, stride});
+  auto& i = emit(
+      handler(std::string(store ? "wmma.store." : "wmma.load.") + space_name(space) + ".b" + std::to_string(8 * bytes)),
+      {a.base, stride});
   finish_access(i, a, space, by_row);
   i.target = list;
   if (space != Space::global && bytes < 4) program.shared_granule = 1;
@@ -125,7 +140,8 @@ void Decoder::load_matrices(const Words& words) {  // ldmatrix
   const Address a = address(operand(1));
   meet();
   std::vector<Slot> slots(5, 0);
-  for (std::size_t n = 0; n < given; ++n) slots[n] = destination(to.kind == Operand::Kind::vector ? to.parts[n] : to, word32);
+  for (std::size_t n = 0; n < given; ++n)
+    slots[n] = destination(to.kind == Operand::Kind::vector ? to.parts[n] : to, word32);
   slots[4] = a.base;
   auto& i = emit(handler(std::string("ldmatrix.") + space_name(space)), slots);
   finish_access(i, a, space, has(words, "trans"));

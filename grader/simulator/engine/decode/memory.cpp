@@ -7,15 +7,18 @@ namespace sim {
 namespace {
 
 constexpr std::string_view cache_words[] = {
-    "weak", "volatile", "relaxed", "acquire", "release", "acq_rel", "cta", "cluster", "gpu", "sys", "ca", "cg", "cs",
-    "lu", "cv", "wb", "wt", "nc", "global", "shared", "local", "const", "param", "shared::cta", "param::entry",
-    "param::func", "v2", "v4", "mmio", "noftz", "unified"};
+    "weak",         "volatile",    "relaxed", "acquire", "release", "acq_rel", "cta",    "cluster",
+    "gpu",          "sys",         "ca",      "cg",      "cs",      "lu",      "cv",     "wb",
+    "wt",           "nc",          "global",  "shared",  "local",   "const",   "param",  "shared::cta",
+    "param::entry", "param::func", "v2",      "v4",      "mmio",    "noftz",   "unified"};
 
 }  // namespace
 
 ptx::Space Decoder::space_in(const Words& words) const {
-  static const std::unordered_map<std::string_view, Space> table{{"global", Space::global}, {"shared", Space::shared},
-      {"shared::cta", Space::shared}, {"local", Space::local}, {"const", Space::constant}, {"param", Space::parameter},
+  static const std::unordered_map<std::string_view, Space> table{
+      {"global", Space::global},          {"shared", Space::shared},
+      {"shared::cta", Space::shared},     {"local", Space::local},
+      {"const", Space::constant},         {"param", Space::parameter},
       {"param::entry", Space::parameter}, {"param::func", Space::parameter}};
   for (const auto word : words) {
     if (const auto found = table.find(word); found != table.end()) return found->second;
@@ -25,7 +28,8 @@ ptx::Space Decoder::space_in(const Words& words) const {
 
 const char* Decoder::space_name(Space space) {
   switch (space) {
-    case Space::global: case Space::constant: return "global";
+    case Space::global:
+    case Space::constant: return "global";
     case Space::shared: return "shared";
     case Space::local: return "local";
     default: return "generic";
@@ -91,7 +95,8 @@ std::vector<const Operand*> Decoder::vector_of(const Operand& o, const Words& wo
   return result;
 }
 
-void Decoder::memory(const Words& words, const char* kind, Space space, const Type& type, std::vector<Slot> slots, const Operand& at) {
+void Decoder::memory(const Words& words, const char* kind, Space space, const Type& type, std::vector<Slot> slots,
+                     const Operand& at) {
   const auto count = slots.size();
   const Address a = address(at);
   slots.push_back(a.base);
@@ -105,7 +110,8 @@ void Decoder::memory(const Words& words, const char* kind, Space space, const Ty
   i.may_spin = i.is_volatile && kind[0] == 'l';
   i.read_only = has(words, "nc");
   i.target = has(words, "release");
-  if (space == Space::shared || space == Space::generic) program.shared_granule = std::min(program.shared_granule, type.bytes < 4 ? 1u : 4u);
+  if (space == Space::shared || space == Space::generic)
+    program.shared_granule = std::min(program.shared_granule, type.bytes < 4 ? 1u : 4u);
   if (space == Space::global || space == Space::generic) {
     std::uint32_t& smallest = kind[0] == 's' ? program.global_granule : program.smallest_load;
     smallest = std::min<std::uint32_t>(smallest, i.size);
@@ -127,8 +133,8 @@ void Decoder::load_parameter(const Words& words, const Type& type) {
   std::uint64_t offset = at.bits;
   for (const auto* o : elements) {
     const bool fixed = is_kernel && at.reg < 0 && formal.contains(at.name) && !in_scope(areas, at);
-    if (fixed && o->kind == Operand::Kind::reg && width(o->reg) == type.bytes && is_written_once(o->reg) && statement->guard < 0 &&
-        !mentioned[static_cast<std::size_t>(o->reg)]) {
+    if (fixed && o->kind == Operand::Kind::reg && width(o->reg) == type.bytes && is_written_once(o->reg) &&
+        statement->guard < 0 && !mentioned[static_cast<std::size_t>(o->reg)]) {
       alias(*o, kernel_parameter(formal.at(at.name), type, offset));
       offset += type.bytes;
       continue;
@@ -188,7 +194,8 @@ void Decoder::store_parameter(const Words& words, const Type& type) {
 }
 
 void Decoder::atomic(const Words& words) {
-  static const std::array<std::string_view, 11> operations{"add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec", "sub"};
+  static const std::array<std::string_view, 11> operations{"add",  "min", "max", "and", "or", "xor",
+                                                           "exch", "cas", "inc", "dec", "sub"};
   const Type& type = type_of(words);
   const Space space = space_in(words);
   const bool result = words[0] == "atom" && operand(0).kind != Operand::Kind::sink;
@@ -198,7 +205,8 @@ void Decoder::atomic(const Words& words) {
   }
   if (has(words, "v2") || has(words, "v4") || has(words, "v8")) refuse("the vector of");
   std::string suffix = "." + std::string(type.name);
-  const bool bitwise = operation == ".exch" || operation == ".cas" || operation == ".and" || operation == ".or" || operation == ".xor";
+  const bool bitwise =
+      operation == ".exch" || operation == ".cas" || operation == ".and" || operation == ".or" || operation == ".xor";
   if (bitwise) suffix = bits_name(type.bytes);
   const bool half = type.name.find("f16") != type.name.npos;
   std::size_t n = words[0] == "atom" ? 1 : 0;
@@ -209,13 +217,15 @@ void Decoder::atomic(const Words& words) {
   slots.push_back(source(operand(++n), type));
   const Slot value = slots.back();
   if (operation == ".cas") slots.push_back(source(operand(++n), type));
-  const std::string name = std::string(result ? "atom." : "red.") + space_name(space) + operation + (half ? ".noftz" : "") + suffix;
+  const std::string name =
+      std::string(result ? "atom." : "red.") + space_name(space) + operation + (half ? ".noftz" : "") + suffix;
   auto& i = emit(handler(name), slots);
   finish_access(i, a, space, type.bytes);
   i.is_volatile = true;
   i.may_spin = operation == ".cas" || operation == ".exch";
   const bool zero_is_neutral = operation == ".add" || operation == ".sub" || operation == ".or" || operation == ".xor";
-  i.polls = result && (operation == ".cas" ? slots.back() == value : zero_is_neutral && value == constant(0, type.bytes));
+  i.polls =
+      result && (operation == ".cas" ? slots.back() == value : zero_is_neutral && value == constant(0, type.bytes));
   if (operation == ".cas" && result) compares_and_swaps.insert(i.site);
   if (has(words, "acq_rel") || has(words, "acquire") || has(words, "release")) i.target = 1;
   if (space != Space::global && type.bytes < 4) program.shared_granule = 1;
@@ -223,7 +233,8 @@ void Decoder::atomic(const Words& words) {
 }
 
 void Decoder::to_address(const Words& words) {  // cvta
-  static const std::unordered_map<std::string_view, sim::Address> windows{{"shared", shared_window}, {"shared::cta", shared_window}, {"local", local_window}};
+  static const std::unordered_map<std::string_view, sim::Address> windows{
+      {"shared", shared_window}, {"shared::cta", shared_window}, {"local", local_window}};
   const Type& type = type_of(words);
   const auto found = windows.find(words[words.size() - 2]);
   if (found == windows.end() && alias(operand(0), operand(1), type)) return;

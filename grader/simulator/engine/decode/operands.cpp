@@ -3,24 +3,42 @@
 namespace sim {
 
 const std::unordered_map<std::string_view, Slot>& special_registers() {
-  static const auto of_warp = [](WarpSpecial s) { return slot(warp_bank, static_cast<std::uint32_t>(s) * special_bytes); };
-  static const auto of_launch = [](LaunchSpecial s) { return slot(launch_bank, static_cast<std::uint32_t>(s) * special_bytes); };
+  static const auto of_warp = [](WarpSpecial s) {
+    return slot(warp_bank, static_cast<std::uint32_t>(s) * special_bytes);
+  };
+  static const auto of_launch = [](LaunchSpecial s) {
+    return slot(launch_bank, static_cast<std::uint32_t>(s) * special_bytes);
+  };
   using W = WarpSpecial;
   using L = LaunchSpecial;
   static const std::unordered_map<std::string_view, Slot> table{
-      {"%tid.x", of_warp(W::tid_x)},           {"%tid.y", of_warp(W::tid_y)},
-      {"%tid.z", of_warp(W::tid_z)},           {"%warpid", of_warp(W::warp)},
-      {"%ctaid.x", of_warp(W::ctaid_x)},       {"%ctaid.y", of_warp(W::ctaid_y)},
-      {"%ctaid.z", of_warp(W::ctaid_z)},       {"%laneid", of_launch(L::lane)},
-      {"%lanemask_eq", of_launch(L::lanemask_eq)}, {"%lanemask_le", of_launch(L::lanemask_le)},
-      {"%lanemask_lt", of_launch(L::lanemask_lt)}, {"%lanemask_ge", of_launch(L::lanemask_ge)},
-      {"%lanemask_gt", of_launch(L::lanemask_gt)}, {"%ntid.x", of_launch(L::ntid_x)},
-      {"%ntid.y", of_launch(L::ntid_y)},       {"%ntid.z", of_launch(L::ntid_z)},
-      {"%nctaid.x", of_launch(L::nctaid_x)},   {"%nctaid.y", of_launch(L::nctaid_y)},
-      {"%nctaid.z", of_launch(L::nctaid_z)},   {"%nwarpid", of_launch(L::warps)},
-      {"%smid", of_launch(L::zero)},           {"%nsmid", of_launch(L::one)},
-      {"%gridid", of_launch(L::zero)},         {"%dynamic_smem_size", of_launch(L::dynamic_shared)},
-      {"%total_smem_size", of_launch(L::total_shared)}, {"%reserved_smem_offset_1", of_launch(L::reserved_shared)}, {"%envreg1", of_launch(L::workspace_high)},
+      {"%tid.x", of_warp(W::tid_x)},
+      {"%tid.y", of_warp(W::tid_y)},
+      {"%tid.z", of_warp(W::tid_z)},
+      {"%warpid", of_warp(W::warp)},
+      {"%ctaid.x", of_warp(W::ctaid_x)},
+      {"%ctaid.y", of_warp(W::ctaid_y)},
+      {"%ctaid.z", of_warp(W::ctaid_z)},
+      {"%laneid", of_launch(L::lane)},
+      {"%lanemask_eq", of_launch(L::lanemask_eq)},
+      {"%lanemask_le", of_launch(L::lanemask_le)},
+      {"%lanemask_lt", of_launch(L::lanemask_lt)},
+      {"%lanemask_ge", of_launch(L::lanemask_ge)},
+      {"%lanemask_gt", of_launch(L::lanemask_gt)},
+      {"%ntid.x", of_launch(L::ntid_x)},
+      {"%ntid.y", of_launch(L::ntid_y)},
+      {"%ntid.z", of_launch(L::ntid_z)},
+      {"%nctaid.x", of_launch(L::nctaid_x)},
+      {"%nctaid.y", of_launch(L::nctaid_y)},
+      {"%nctaid.z", of_launch(L::nctaid_z)},
+      {"%nwarpid", of_launch(L::warps)},
+      {"%smid", of_launch(L::zero)},
+      {"%nsmid", of_launch(L::one)},
+      {"%gridid", of_launch(L::zero)},
+      {"%dynamic_smem_size", of_launch(L::dynamic_shared)},
+      {"%total_smem_size", of_launch(L::total_shared)},
+      {"%reserved_smem_offset_1", of_launch(L::reserved_shared)},
+      {"%envreg1", of_launch(L::workspace_high)},
       {"%envreg2", of_launch(L::workspace_low)}};
   return table;
 }
@@ -30,7 +48,8 @@ void OperandDecoder::refuse(std::string_view what) const {
   message += what;
   if (statement) {
     message += " '" + std::string(statement->text.substr(0, 200)) + "'";
-    const ptx::Place place = module.places[statement_line[static_cast<std::size_t>(statement - function->statements.data())]];
+    const ptx::Place place =
+        module.places[statement_line[static_cast<std::size_t>(statement - function->statements.data())]];
     if (place.line) message += " (" + std::string(place.file) + ":" + std::to_string(place.line) + ")";
   }
   message += " in " + std::string(function->name);
@@ -75,13 +94,16 @@ Slot OperandDecoder::register_slot(std::int32_t reg) {
 }
 
 bool OperandDecoder::alias(const Operand& to, const Operand& from, const Type& type) {
-  if (to.kind != Operand::Kind::reg || statement->guard >= 0 || width(to.reg) != type.bytes || type.bytes == 0) return false;
+  if (to.kind != Operand::Kind::reg || statement->guard >= 0 || width(to.reg) != type.bytes || type.bytes == 0)
+    return false;
   if (!is_written_once(to.reg) || mentioned[static_cast<std::size_t>(to.reg)]) return false;
   if (from.kind == Operand::Kind::reg) {
-    const bool settled = is_written_once(from.reg) && mentioned[static_cast<std::size_t>(from.reg)] && width(from.reg) == type.bytes;
+    const bool settled =
+        is_written_once(from.reg) && mentioned[static_cast<std::size_t>(from.reg)] && width(from.reg) == type.bytes;
     if (!settled || from.negated) return false;
   } else if (from.kind == Operand::Kind::symbol) {
-    const bool fixed = special_registers().contains(from.name) ? type.bytes == 4 : !from.name.starts_with('%') && !in_scope(locals, from);
+    const bool fixed = special_registers().contains(from.name) ? type.bytes == 4
+                                                               : !from.name.starts_with('%') && !in_scope(locals, from);
     if (!fixed) return false;
   } else if (from.kind != Operand::Kind::immediate) {
     return false;
@@ -111,7 +133,9 @@ void OperandDecoder::count_definitions() {
 std::uint64_t OperandDecoder::immediate(const Operand& o, const Type& type) const {
   if (type.real && o.float_width && type.bytes * 8u != o.float_width) {
     if (type.bytes == 4) return std::bit_cast<std::uint32_t>(static_cast<float>(std::bit_cast<double>(o.bits)));
-    if (type.bytes == 8) return std::bit_cast<std::uint64_t>(static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(o.bits))));
+    if (type.bytes == 8)
+      return std::bit_cast<std::uint64_t>(
+          static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(o.bits))));
   }
   return o.bits;
 }
@@ -143,7 +167,8 @@ Slot OperandDecoder::from_register(const Operand& o, const Type& type) {
 }
 
 Slot OperandDecoder::from_symbol(const Operand& o, const Type& type) {
-  if (const auto found = special_registers().find(o.name); found != special_registers().end()) return from_special(found->second, type);
+  if (const auto found = special_registers().find(o.name); found != special_registers().end())
+    return from_special(found->second, type);
   if (o.name == "WARP_SZ") return constant(lane_count, type.bytes);
   if (o.name.starts_with("%clock") || o.name.starts_with("%globaltimer")) {
     const Slot value = temporary(type.bytes);
@@ -170,11 +195,14 @@ Slot OperandDecoder::address_of(const Operand& o, const Type& type) {
   if (type.bytes != 4 && type.bytes != 8) refuse("the symbol " + std::string(o.name) + " in");
   if (const auto* offset = in_scope(locals, o)) {
     const Slot address = temporary(type.bytes);
-    hidden(type.bytes == 8 ? "local_address.b64" : "local_address.b32", {address}).offset = static_cast<std::int64_t>(*offset + o.bits);
+    hidden(type.bytes == 8 ? "local_address.b64" : "local_address.b32", {address}).offset =
+        static_cast<std::int64_t>(*offset + o.bits);
     return address;
   }
-  if (const auto found = shared.find(o.name); found != shared.end()) return constant(found->second + o.bits, type.bytes);
-  if (const auto found = layout.globals.find(o.name); found != layout.globals.end()) return constant(found->second + o.bits, type.bytes);
+  if (const auto found = shared.find(o.name); found != shared.end())
+    return constant(found->second + o.bits, type.bytes);
+  if (const auto found = layout.globals.find(o.name); found != layout.globals.end())
+    return constant(found->second + o.bits, type.bytes);
   if (const auto found = module.by_name.find(o.name); found != module.by_name.end()) {
     return constant(function_window + 16ull * found->second, type.bytes);
   }
@@ -203,7 +231,9 @@ Slot OperandDecoder::destination(const Operand& o, const Type& type) {
   if (bytes == 0 || type.bytes == 0 || bytes < type.bytes) refuse("a destination of this width in");
   const Slot narrow = temporary(type.bytes);
   const char* sign = type.is_signed ? "s" : "u";
-  extensions.push_back({at, narrow, std::string("cvt.") + sign + std::to_string(8 * bytes) + "." + sign + std::to_string(8 * type.bytes)});
+  extensions.push_back(
+      {at, narrow,
+       std::string("cvt.") + sign + std::to_string(8 * bytes) + "." + sign + std::to_string(8 * type.bytes)});
   return narrow;
 }
 

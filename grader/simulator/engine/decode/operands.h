@@ -77,7 +77,8 @@ struct OperandDecoder {
 
   unsigned width(std::int32_t reg) const { return function->registers[static_cast<std::size_t>(reg)].bytes; }
 
-  template <class T> const T* in_scope(const std::map<std::pair<std::uint32_t, std::string_view>, T>& of, const Operand& o) const {
+  template <class T> const T* in_scope(const std::map<std::pair<std::uint32_t, std::string_view>, T>& of,
+                                       const Operand& o) const {
     for (auto scope = o.scope;;) {
       if (const auto found = of.find({scope, o.name}); found != of.end()) return &found->second;
       if (function->scope_parents[scope] == scope) return nullptr;

@@ -79,7 +79,8 @@ void Decoder::compare(const Words& words) {  // setp and set
   }
   if (how) drop(name, combinations[static_cast<std::size_t>(how)]);
   // lo, ls, hi, hs are the unsigned comparisons under other names.
-  static const std::unordered_map<std::string_view, std::string_view> aliases{{"lo", "lt"}, {"ls", "le"}, {"hi", "gt"}, {"hs", "ge"}};
+  static const std::unordered_map<std::string_view, std::string_view> aliases{
+      {"lo", "lt"}, {"ls", "le"}, {"hi", "gt"}, {"hs", "ge"}};
   if (const auto alias = aliases.find(name.size() > 1 ? name[1] : ""); alias != aliases.end()) name[1] = alias->second;
   const bool set = words[0] == "set";
   const Type& from = *find_type(words.back());
@@ -97,7 +98,8 @@ void Decoder::compare(const Words& words) {  // setp and set
 void Decoder::select(const Words& words) {  // slct
   const Type& condition = *find_type(words.back());
   const Type& type = type_of(Words(words.begin(), words.end() - 1));
-  emit(handler(join(words)), {destination(operand(0), type), source(operand(1), type), source(operand(2), type), source(operand(3), condition)});
+  emit(handler(join(words)), {destination(operand(0), type), source(operand(1), type), source(operand(2), type),
+                              source(operand(3), condition)});
 }
 
 }  // namespace sim

@@ -1,6 +1,6 @@
 // The approximate functions. Each is computed more accurately than the PTX ISA asks (2 ulp for ex2, rcp, rsqrt and
-// div.full, 2^-22 for lg2, 2^-20.5 for sin and cos, 2^-11 for tanh), and in double precision with a fixed order of plain
-// operations, so that every build of the handlers gives the same bits. sim: multiversion
+// div.full, 2^-22 for lg2, 2^-20.5 for sin and cos, 2^-11 for tanh), and in double precision with a fixed order of
+// plain operations, so that every build of the handlers gives the same bits. sim: multiversion
 #include "engine/isa/real_lanes.h"
 
 namespace sim::SIM_TARGET {
@@ -92,9 +92,15 @@ struct Tanh {
   }
 };
 
-struct Rcp { static SIM_INLINE f32 of(f32 a) { return canonical(1.0f / a); } };
-struct Sqrt { static SIM_INLINE f32 of(f32 a) { return canonical(std::sqrt(a)); } };
-struct Rsqrt { static SIM_INLINE f32 of(f32 a) { return canonical(1.0f / std::sqrt(a)); } };
+struct Rcp {
+  static SIM_INLINE f32 of(f32 a) { return canonical(1.0f / a); }
+};
+struct Sqrt {
+  static SIM_INLINE f32 of(f32 a) { return canonical(std::sqrt(a)); }
+};
+struct Rsqrt {
+  static SIM_INLINE f32 of(f32 a) { return canonical(1.0f / std::sqrt(a)); }
+};
 
 // A denominator above 2^126 gives 0, or NaN for an infinite numerator.
 struct Divide {
@@ -104,7 +110,9 @@ struct Divide {
     return canonical(a * (huge ? real_of<f32>(bits_of(b) & BitsOf<f32>::sign) : 1.0f) / (huge ? 1.0f : b));
   }
 };
-struct DivideFull { static SIM_INLINE f32 of(f32 a, f32 b) { return canonical(a / b); } };
+struct DivideFull {
+  static SIM_INLINE f32 of(f32 a, f32 b) { return canonical(a / b); }
+};
 
 template <class F, bool Ftz> void one(Warp& w, const Instruction& i, Mask mask) {
   const f32* a = at<f32>(w, i.o[1]);
@@ -126,8 +134,12 @@ template <class F> void upper(Warp& w, const Instruction& i, Mask mask) {
     return std::bit_cast<u64>(flush<true>(r)) & 0xffffffff00000000ull;
   });
 }
-struct Rcp64 { static SIM_INLINE f64 of(f64 a) { return 1.0 / a; } };
-struct Rsqrt64 { static SIM_INLINE f64 of(f64 a) { return 1.0 / std::sqrt(a); } };
+struct Rcp64 {
+  static SIM_INLINE f64 of(f64 a) { return 1.0 / a; }
+};
+struct Rsqrt64 {
+  static SIM_INLINE f64 of(f64 a) { return 1.0 / std::sqrt(a); }
+};
 
 template <class F> void add_both(Table& t, const std::string& name) {
   t.add(name + ".approx.f32", one<F, false>);

@@ -1,5 +1,5 @@
-// atom and red: lane after lane. Global memory may be shared with other threads of ours, so there the operation is atomic
-// for the host too. Operands: result (unless red), address, b, c.
+// atom and red: lane after lane. Global memory may be shared with other threads of ours, so there the operation is
+// atomic for the host too. Operands: result (unless red), address, b, c.
 #include <atomic>
 
 #include "engine/isa/access.h"
@@ -10,18 +10,47 @@ namespace {
 
 using ptx::Space;
 
-struct Add { template <class T> static T of(T a, T b, T) { if constexpr (std::is_integral_v<T>) return static_cast<T>(std::make_unsigned_t<T>(a) + std::make_unsigned_t<T>(b)); else return canonical(a + b); } };
-struct AddFlushed { template <class T> static T of(T a, T b, T) { return flush<true>(canonical(flush<true>(a) + flush<true>(b))); } };
-struct Min { template <class T> static T of(T a, T b, T) { return b < a ? b : a; } };
-struct Max { template <class T> static T of(T a, T b, T) { return b > a ? b : a; } };
-struct And { template <class T> static T of(T a, T b, T) { return a & b; } };
-struct Or { template <class T> static T of(T a, T b, T) { return a | b; } };
-struct Xor { template <class T> static T of(T a, T b, T) { return a ^ b; } };
-struct Exchange { template <class T> static T of(T, T b, T) { return b; } };
-struct Swap { template <class T> static T of(T a, T b, T c) { return a == b ? c : a; } };  // compare and swap
-struct Increment { template <class T> static T of(T a, T b, T) { return a >= b ? T{0} : static_cast<T>(a + 1); } };
-struct Decrement { template <class T> static T of(T a, T b, T) { return a == 0 || a > b ? b : static_cast<T>(a - 1); } };
-template <class H> struct AddHalf { static u16 of(u16 a, u16 b, u16) { return H::template narrow<>(to_odd(sum_to_odd(H::widen(a), H::widen(b)))); } };
+struct Add {
+  template <class T> static T of(T a, T b, T) {
+    if constexpr (std::is_integral_v<T>)
+      return static_cast<T>(std::make_unsigned_t<T>(a) + std::make_unsigned_t<T>(b));
+    else
+      return canonical(a + b);
+  }
+};
+struct AddFlushed {
+  template <class T> static T of(T a, T b, T) { return flush<true>(canonical(flush<true>(a) + flush<true>(b))); }
+};
+struct Min {
+  template <class T> static T of(T a, T b, T) { return b < a ? b : a; }
+};
+struct Max {
+  template <class T> static T of(T a, T b, T) { return b > a ? b : a; }
+};
+struct And {
+  template <class T> static T of(T a, T b, T) { return a & b; }
+};
+struct Or {
+  template <class T> static T of(T a, T b, T) { return a | b; }
+};
+struct Xor {
+  template <class T> static T of(T a, T b, T) { return a ^ b; }
+};
+struct Exchange {
+  template <class T> static T of(T, T b, T) { return b; }
+};
+struct Swap {
+  template <class T> static T of(T a, T b, T c) { return a == b ? c : a; }
+};  // compare and swap
+struct Increment {
+  template <class T> static T of(T a, T b, T) { return a >= b ? T{0} : static_cast<T>(a + 1); }
+};
+struct Decrement {
+  template <class T> static T of(T a, T b, T) { return a == 0 || a > b ? b : static_cast<T>(a - 1); }
+};
+template <class H> struct AddHalf {
+  static u16 of(u16 a, u16 b, u16) { return H::template narrow<>(to_odd(sum_to_odd(H::widen(a), H::widen(b)))); }
+};
 template <class H> struct AddPair {
   static u32 of(u32 a, u32 b, u32) {
     return AddHalf<H>::of(static_cast<u16>(a), static_cast<u16>(b), 0) |
@@ -37,8 +66,7 @@ template <class Op, class T, Space S> SIM_INLINE T apply(std::byte* where, T b, 
     std::atomic_ref<T> shared(cell);
     T old = shared.load(std::memory_order_relaxed);
     if constexpr (std::is_same_v<Op, Add> && std::is_integral_v<T>) return shared.fetch_add(b);
-    while (!shared.compare_exchange_weak(old, Applied::of(old, b, c))) {
-    }
+    while (!shared.compare_exchange_weak(old, Applied::of(old, b, c))) {}
     return old;
   } else {
     const T old = cell;

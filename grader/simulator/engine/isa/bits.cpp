@@ -13,7 +13,9 @@ template <class T> constexpr auto is_zero = [](T a) { return static_cast<T>(a ==
 // Shifts by the width and more are defined: zeros, or the sign.
 template <class T> constexpr auto shift_left = [](T a, u32 n) {
   constexpr u32 width = 8 * sizeof(T);
-  return static_cast<T>(n < width ? static_cast<T>(static_cast<std::conditional_t<sizeof(T) < 4, u32, T>>(a) << (n & (width - 1))) : T{0});
+  return static_cast<T>(
+      n < width ? static_cast<T>(static_cast<std::conditional_t<sizeof(T) < 4, u32, T>>(a) << (n & (width - 1)))
+                : T{0});
 };
 template <class T> constexpr auto shift_right = [](T a, u32 n) {
   constexpr u32 width = 8 * sizeof(T);

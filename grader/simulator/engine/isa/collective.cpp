@@ -10,7 +10,7 @@ namespace sim {
 // A lane reads from one that has exited.
 void read_from_exited(Warp&, const Instruction&, std::uint32_t lane, std::uint32_t source);
 void count_undefined_lane(Warp&, const Instruction&);
-}
+}  // namespace sim
 
 namespace sim::SIM_TARGET {
 namespace {
@@ -46,10 +46,22 @@ template <Shuffle S> void shuffle(Warp& w, const Instruction& i, Mask mask) {
     s32 j;
     bool in;
     switch (S) {
-      case Shuffle::up: j = lane - by; in = j >= last; break;
-      case Shuffle::down: j = lane + by; in = j <= last; break;
-      case Shuffle::bfly: j = lane ^ by; in = j <= last; break;
-      default: j = first | (by & ~segment); in = j <= last; break;
+      case Shuffle::up:
+        j = lane - by;
+        in = j >= last;
+        break;
+      case Shuffle::down:
+        j = lane + by;
+        in = j <= last;
+        break;
+      case Shuffle::bfly:
+        j = lane ^ by;
+        in = j <= last;
+        break;
+      default:
+        j = first | (by & ~segment);
+        in = j <= last;
+        break;
     }
     source[l] = static_cast<u32>(in ? j : lane) & 31;
     inside |= in ? lane_bit[l] : 0;
@@ -75,8 +87,12 @@ template <Shuffle S> void shuffle(Warp& w, const Instruction& i, Mask mask) {
 }
 
 // o: d, a, members.
-void vote_all(Warp& w, const Instruction& i, Mask mask) { set_predicate(w, i.o[0], (predicate(w, i.o[1]) & mask) == mask ? mask : 0, mask); }
-void vote_any(Warp& w, const Instruction& i, Mask mask) { set_predicate(w, i.o[0], predicate(w, i.o[1]) & mask ? mask : 0, mask); }
+void vote_all(Warp& w, const Instruction& i, Mask mask) {
+  set_predicate(w, i.o[0], (predicate(w, i.o[1]) & mask) == mask ? mask : 0, mask);
+}
+void vote_any(Warp& w, const Instruction& i, Mask mask) {
+  set_predicate(w, i.o[0], predicate(w, i.o[1]) & mask ? mask : 0, mask);
+}
 void vote_uniform(Warp& w, const Instruction& i, Mask mask) {
   const Mask p = predicate(w, i.o[1]) & mask;
   set_predicate(w, i.o[0], p == 0 || p == mask ? mask : 0, mask);

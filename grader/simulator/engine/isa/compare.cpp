@@ -4,21 +4,63 @@
 namespace sim::SIM_TARGET {
 namespace {
 
-struct Eq { static constexpr const char* name = "eq"; template <class T> static SIM_INLINE bool of(T a, T b) { return a == b; } };
-struct Ne { static constexpr const char* name = "ne"; template <class T> static SIM_INLINE bool of(T a, T b) { return (a < b) | (a > b); } };
-struct Lt { static constexpr const char* name = "lt"; template <class T> static SIM_INLINE bool of(T a, T b) { return a < b; } };
-struct Le { static constexpr const char* name = "le"; template <class T> static SIM_INLINE bool of(T a, T b) { return a <= b; } };
-struct Gt { static constexpr const char* name = "gt"; template <class T> static SIM_INLINE bool of(T a, T b) { return a > b; } };
-struct Ge { static constexpr const char* name = "ge"; template <class T> static SIM_INLINE bool of(T a, T b) { return a >= b; } };
+struct Eq {
+  static constexpr const char* name = "eq";
+  template <class T> static SIM_INLINE bool of(T a, T b) { return a == b; }
+};
+struct Ne {
+  static constexpr const char* name = "ne";
+  template <class T> static SIM_INLINE bool of(T a, T b) { return (a < b) | (a > b); }
+};
+struct Lt {
+  static constexpr const char* name = "lt";
+  template <class T> static SIM_INLINE bool of(T a, T b) { return a < b; }
+};
+struct Le {
+  static constexpr const char* name = "le";
+  template <class T> static SIM_INLINE bool of(T a, T b) { return a <= b; }
+};
+struct Gt {
+  static constexpr const char* name = "gt";
+  template <class T> static SIM_INLINE bool of(T a, T b) { return a > b; }
+};
+struct Ge {
+  static constexpr const char* name = "ge";
+  template <class T> static SIM_INLINE bool of(T a, T b) { return a >= b; }
+};
 // Unordered: true if an operand is NaN.
-struct Equ { static constexpr const char* name = "equ"; template <class T> static SIM_INLINE bool of(T a, T b) { return !((a < b) | (a > b)); } };
-struct Neu { static constexpr const char* name = "neu"; template <class T> static SIM_INLINE bool of(T a, T b) { return !(a == b); } };
-struct Ltu { static constexpr const char* name = "ltu"; template <class T> static SIM_INLINE bool of(T a, T b) { return !(a >= b); } };
-struct Leu { static constexpr const char* name = "leu"; template <class T> static SIM_INLINE bool of(T a, T b) { return !(a > b); } };
-struct Gtu { static constexpr const char* name = "gtu"; template <class T> static SIM_INLINE bool of(T a, T b) { return !(a <= b); } };
-struct Geu { static constexpr const char* name = "geu"; template <class T> static SIM_INLINE bool of(T a, T b) { return !(a < b); } };
-struct Num { static constexpr const char* name = "num"; template <class T> static SIM_INLINE bool of(T a, T b) { return (a == a) & (b == b); } };
-struct Nan { static constexpr const char* name = "nan"; template <class T> static SIM_INLINE bool of(T a, T b) { return (a != a) | (b != b); } };
+struct Equ {
+  static constexpr const char* name = "equ";
+  template <class T> static SIM_INLINE bool of(T a, T b) { return !((a < b) | (a > b)); }
+};
+struct Neu {
+  static constexpr const char* name = "neu";
+  template <class T> static SIM_INLINE bool of(T a, T b) { return !(a == b); }
+};
+struct Ltu {
+  static constexpr const char* name = "ltu";
+  template <class T> static SIM_INLINE bool of(T a, T b) { return !(a >= b); }
+};
+struct Leu {
+  static constexpr const char* name = "leu";
+  template <class T> static SIM_INLINE bool of(T a, T b) { return !(a > b); }
+};
+struct Gtu {
+  static constexpr const char* name = "gtu";
+  template <class T> static SIM_INLINE bool of(T a, T b) { return !(a <= b); }
+};
+struct Geu {
+  static constexpr const char* name = "geu";
+  template <class T> static SIM_INLINE bool of(T a, T b) { return !(a < b); }
+};
+struct Num {
+  static constexpr const char* name = "num";
+  template <class T> static SIM_INLINE bool of(T a, T b) { return (a == a) & (b == b); }
+};
+struct Nan {
+  static constexpr const char* name = "nan";
+  template <class T> static SIM_INLINE bool of(T a, T b) { return (a != a) | (b != b); }
+};
 
 template <class C, class T, bool Ftz> SIM_INLINE Mask compare(Warp& w, const Instruction& i, unsigned first) {
   const T *a = at<T>(w, i.o[first]), *b = at<T>(w, i.o[first + 1]);
@@ -30,7 +72,8 @@ template <class C, class T, bool Ftz> SIM_INLINE Mask compare(Warp& w, const Ins
 }
 
 // Of halves, or of those of pairs that begin at a bit.
-template <class C, class H, bool Ftz, class T> SIM_INLINE Mask compare_half(Warp& w, const Instruction& i, u32 shift = 0) {
+template <class C, class H, bool Ftz, class T> SIM_INLINE Mask compare_half(Warp& w, const Instruction& i,
+                                                                            u32 shift = 0) {
   const T *a = at<T>(w, i.o[2]), *b = at<T>(w, i.o[3]);
   const auto value = [=](T register_) {
     const u16 h = static_cast<u16>(register_ >> shift);
@@ -39,7 +82,8 @@ template <class C, class H, bool Ftz, class T> SIM_INLINE Mask compare_half(Warp
   return collect([=](u32 l) { return C::of(value(a[l]), value(b[l])); });
 }
 
-// With c: the comparison and the other predicate, combined as `offset` says: 0 none, 1 and, 2 or, 3 xor. o: p, q, a, b, c.
+// With c: the comparison and the other predicate, combined as `offset` says: 0 none, 1 and, 2 or, 3 xor. o: p, q, a, b,
+// c.
 enum class Combine : std::int64_t { none, conjunction, disjunction, exclusive };
 SIM_INLINE Mask combine(Combine how, Mask result, Mask c) {
   switch (how) {
@@ -83,9 +127,11 @@ template <class C, class D, class T, bool Ftz> void set(Warp& w, const Instructi
   each(at<D>(w, i.o[0]), mask, [=](u32 l) { return result & lane_bit[l] ? yes : D{0}; });
 }
 template <class C, class H, bool Wide> void set_pair(Warp& w, const Instruction& i, Mask mask) {
-  const Mask low = combined(w, i, compare_half<C, H, false, u32>(w, i)), high = combined(w, i, compare_half<C, H, false, u32>(w, i, 16));
+  const Mask low = combined(w, i, compare_half<C, H, false, u32>(w, i)),
+             high = combined(w, i, compare_half<C, H, false, u32>(w, i, 16));
   constexpr u32 yes = Wide ? 0xffff : H::one;
-  each(at<u32>(w, i.o[0]), mask, [=](u32 l) { return (low & lane_bit[l] ? yes : 0) | (high & lane_bit[l] ? yes << 16 : 0); });
+  each(at<u32>(w, i.o[0]), mask,
+       [=](u32 l) { return (low & lane_bit[l] ? yes : 0) | (high & lane_bit[l] ? yes << 16 : 0); });
 }
 template <class C, class H, class D, u64 Yes> void set_half(Warp& w, const Instruction& i, Mask mask) {
   const Mask result = combined(w, i, compare_half<C, H, false, u16>(w, i));
@@ -101,8 +147,10 @@ template <class T, class C, bool Ftz> void slct(Warp& w, const Instruction& i, M
   const T *a = at<T>(w, i.o[1]), *b = at<T>(w, i.o[2]);
   const C* c = at<C>(w, i.o[3]);
   each(at<T>(w, i.o[0]), mask, [=](u32 l) {
-    if constexpr (Ftz) return flush<true>(c[l]) >= C{0} ? a[l] : b[l];
-    else return c[l] >= C{0} ? a[l] : b[l];
+    if constexpr (Ftz)
+      return flush<true>(c[l]) >= C{0} ? a[l] : b[l];
+    else
+      return c[l] >= C{0} ? a[l] : b[l];
   });
 }
 

@@ -55,7 +55,9 @@ template <class D, class H, Round R> void half_to_int(Warp& w, const Instruction
 template <class D, class S, Round R, bool Sat> void int_to_float(Warp& w, const Instruction& i, Mask mask) {
   const S* a = at<S>(w, i.o[1]);
   const Rounding<R> rounding;
-  each(at<D>(w, i.o[0]), mask, [=](u32 l) { return saturate<Sat>(static_cast<D>(static_cast<std::conditional_t<sizeof(S) < 4, s32, S>>(a[l]))); });
+  each(at<D>(w, i.o[0]), mask, [=](u32 l) {
+    return saturate<Sat>(static_cast<D>(static_cast<std::conditional_t<sizeof(S) < 4, s32, S>>(a[l])));
+  });
 }
 // What a double holds of an integer, with all that decides later roundings: of 64 bits, the lowest 12 become one.
 template <class S> SIM_INLINE S shortened(S a) {
@@ -66,28 +68,28 @@ template <class S> SIM_INLINE S shortened(S a) {
 }
 template <class H, class S, Round R> void int_to_half(Warp& w, const Instruction& i, Mask mask) {
   const S* a = at<S>(w, i.o[1]);
-  each(at<u16>(w, i.o[0]), mask, [=](u32 l) {
-    return narrow_to<H, R>(to_odd(static_cast<f64>(shortened(a[l]))));
-  });
+  each(at<u16>(w, i.o[0]), mask, [=](u32 l) { return narrow_to<H, R>(to_odd(static_cast<f64>(shortened(a[l])))); });
 }
 
 template <class D, class S, Round R, bool Ftz, bool Sat> void float_to_float(Warp& w, const Instruction& i, Mask mask) {
   const S* a = at<S>(w, i.o[1]);
   const Rounding<R> rounding;
   each(at<D>(w, i.o[0]), mask, [=](u32 l) {
-    const S v = flush<Ftz && sizeof(S) == 4>(a[l]);
+    const S v = flush < Ftz && sizeof(S) == 4 > (a[l]);
     const D r = canonical(static_cast<D>(v));
     return saturate<Sat>(flush_if(Ftz && sizeof(D) == 4 && tiny_scaled(static_cast<f32>(v * S(0x1p64))), r));
   });
 }
 template <class T, Round R, bool Ftz, bool Sat> void to_whole(Warp& w, const Instruction& i, Mask mask) {
   const T* a = at<T>(w, i.o[1]);
-  each(at<T>(w, i.o[0]), mask, [=](u32 l) { return saturate<Sat>(flush<Ftz>(canonical(to_integral<R>(flush<Ftz>(a[l]))))); });
+  each(at<T>(w, i.o[0]), mask,
+       [=](u32 l) { return saturate<Sat>(flush<Ftz>(canonical(to_integral<R>(flush<Ftz>(a[l]))))); });
 }
 
 template <class H, class D, bool Ftz, bool Sat> void from_half(Warp& w, const Instruction& i, Mask mask) {
   const u16* a = at<u16>(w, i.o[1]);
-  each(at<D>(w, i.o[0]), mask, [=](u32 l) { return saturate<Sat>(flush<Ftz>(canonical(static_cast<D>(H::widen(a[l]))))); });
+  each(at<D>(w, i.o[0]), mask,
+       [=](u32 l) { return saturate<Sat>(flush<Ftz>(canonical(static_cast<D>(H::widen(a[l]))))); });
 }
 template <class H, bool Sat, bool Relu> SIM_INLINE u16 finish(u16 v) {
   const bool nan = (v & 0x7fff) > H::infinity;
@@ -95,7 +97,8 @@ template <class H, bool Sat, bool Relu> SIM_INLINE u16 finish(u16 v) {
   if (Relu) return !nan && v & H::sign ? u16{0} : v;
   return v;
 }
-template <class H, class S, Round R, bool Ftz, bool Sat, bool Relu> void to_half(Warp& w, const Instruction& i, Mask mask) {
+template <class H, class S, Round R, bool Ftz, bool Sat, bool Relu> void to_half(Warp& w, const Instruction& i,
+                                                                                 Mask mask) {
   const S* a = at<S>(w, i.o[1]);
   each(at<u16>(w, i.o[0]), mask, [=](u32 l) {
     const f32 v = sizeof(S) == 8 ? to_odd(static_cast<f64>(a[l])) : static_cast<f32>(a[l]);
@@ -123,7 +126,8 @@ void to_tf32(Warp& w, const Instruction& i, Mask mask) {
   const f32* a = at<f32>(w, i.o[1]);
   each(at<u32>(w, i.o[0]), mask, [=](u32 l) {
     const u32 b = bits_of(a[l]);
-    return a[l] == a[l] ? ((b & BitsOf<f32>::exponent) == BitsOf<f32>::exponent ? b : (b + 0x1000) & 0xffffe000) : 0x7fffffffu;
+    return a[l] == a[l] ? ((b & BitsOf<f32>::exponent) == BitsOf<f32>::exponent ? b : (b + 0x1000) & 0xffffe000)
+                        : 0x7fffffffu;
   });
 }
 

@@ -20,9 +20,21 @@ template <class H, bool Ftz> SIM_INLINE u16 rounded(f32 v) {
 
 // Single precision holds sum, difference, product and quotient of two halves closely enough that rounding twice is
 // rounding once; with bfloat16 the exponents may lie too far apart, so sums go through double.
-struct Add { template <class H, bool Ftz> static SIM_INLINE u16 of(u16 a, u16 b) { return rounded<H, Ftz>(to_odd(sum_to_odd(H::widen(a), H::widen(b)))); } };
-struct Sub { template <class H, bool Ftz> static SIM_INLINE u16 of(u16 a, u16 b) { return Add::of<H, Ftz>(a, static_cast<u16>((b & 0x7fff) > H::infinity ? b : b ^ H::sign)); } };
-struct Mul { template <class H, bool Ftz> static SIM_INLINE u16 of(u16 a, u16 b) { return rounded<H, Ftz>(to_odd(static_cast<f64>(H::widen(a)) * H::widen(b))); } };
+struct Add {
+  template <class H, bool Ftz> static SIM_INLINE u16 of(u16 a, u16 b) {
+    return rounded<H, Ftz>(to_odd(sum_to_odd(H::widen(a), H::widen(b))));
+  }
+};
+struct Sub {
+  template <class H, bool Ftz> static SIM_INLINE u16 of(u16 a, u16 b) {
+    return Add::of<H, Ftz>(a, static_cast<u16>((b & 0x7fff) > H::infinity ? b : b ^ H::sign));
+  }
+};
+struct Mul {
+  template <class H, bool Ftz> static SIM_INLINE u16 of(u16 a, u16 b) {
+    return rounded<H, Ftz>(to_odd(static_cast<f64>(H::widen(a)) * H::widen(b)));
+  }
+};
 struct Fma {
   template <class H, bool Ftz> static SIM_INLINE u16 of(u16 a, u16 b, u16 c) {
     return rounded<H, Ftz>(to_odd(sum_to_odd(static_cast<f64>(H::widen(a)) * H::widen(b), H::widen(c))));
@@ -45,10 +57,18 @@ template <bool Max, bool Nan, bool XorSign> struct Extremum {
   }
 };
 
-struct Neg { template <class H, bool> static SIM_INLINE u16 of(u16 a) { return a ^ H::sign; } };
-struct Abs { template <class H, bool> static SIM_INLINE u16 of(u16 a) { return a & 0x7fff; } };
-struct Exp2 { template <class H, bool Ftz> static SIM_INLINE u16 of(u16 a) { return rounded<H, Ftz>(std::exp2(H::widen(a))); } };
-struct Tanh { template <class H, bool> static SIM_INLINE u16 of(u16 a) { return H::template narrow<>(std::tanh(H::widen(a))); } };
+struct Neg {
+  template <class H, bool> static SIM_INLINE u16 of(u16 a) { return a ^ H::sign; }
+};
+struct Abs {
+  template <class H, bool> static SIM_INLINE u16 of(u16 a) { return a & 0x7fff; }
+};
+struct Exp2 {
+  template <class H, bool Ftz> static SIM_INLINE u16 of(u16 a) { return rounded<H, Ftz>(std::exp2(H::widen(a))); }
+};
+struct Tanh {
+  template <class H, bool> static SIM_INLINE u16 of(u16 a) { return H::template narrow<>(std::tanh(H::widen(a))); }
+};
 
 // Pairs: F for both halves of a register.
 template <class F, class... A> SIM_INLINE u32 both(F f, A... a) {
@@ -62,7 +82,9 @@ template <class H, bool Ftz, bool Sat, bool Relu> constexpr auto three = [](u16 
   const u16 r = clamped<H, Sat>(Fma::of<H, Ftz>(flushed<H, Ftz>(a), flushed<H, Ftz>(b), flushed<H, Ftz>(c)));
   return Relu && r & H::sign && (r & 0x7fff) <= H::infinity ? u16{0} : r;
 };
-template <class Op, class H, bool Ftz> constexpr auto one = [](u16 a) { return Op::template of<H, Ftz>(flushed<H, Ftz>(a)); };
+template <class Op, class H, bool Ftz> constexpr auto one = [](u16 a) {
+  return Op::template of<H, Ftz>(flushed<H, Ftz>(a));
+};
 
 template <auto F> constexpr auto pair2 = [](u32 a, u32 b) { return both(F, a, b); };
 template <auto F> constexpr auto pair3 = [](u32 a, u32 b, u32 c) { return both(F, a, b, c); };

@@ -44,7 +44,8 @@ struct Half {
     const u32 normal = (m - 0x38000000 + half) >> 13;
     const f32 scaled = real_of<f32>(m) * 0x1p24f;  // subnormal: an integer number of 2^-24
     const f32 shifter = 8388608.0f;
-    const u32 near = bits_of(scaled + shifter) & 0x7ff, cut = static_cast<u32>(static_cast<s32>(scaled < 2048.0f ? scaled : 0.0f));
+    const u32 near = bits_of(scaled + shifter) & 0x7ff,
+              cut = static_cast<u32>(static_cast<s32>(scaled < 2048.0f ? scaled : 0.0f));
     const u32 tiny = Zero ? cut : near;
     u32 r = m < 0x38800000 ? tiny : normal;
     r = m >= (Zero ? 0x47800000u : 0x477ff000u) ? (Zero && m < 0x7f800000 ? 0x7bffu : 0x7c00u) : r;

@@ -6,12 +6,24 @@ namespace {
 
 template <class T> using Unsigned = std::make_unsigned_t<T>;
 template <class T> struct WiderOf;
-template <> struct WiderOf<u16> { using type = u32; };
-template <> struct WiderOf<s16> { using type = s32; };
-template <> struct WiderOf<u32> { using type = u64; };
-template <> struct WiderOf<s32> { using type = s64; };
-template <> struct WiderOf<u64> { using type = unsigned __int128; };
-template <> struct WiderOf<s64> { using type = __int128; };
+template <> struct WiderOf<u16> {
+  using type = u32;
+};
+template <> struct WiderOf<s16> {
+  using type = s32;
+};
+template <> struct WiderOf<u32> {
+  using type = u64;
+};
+template <> struct WiderOf<s32> {
+  using type = s64;
+};
+template <> struct WiderOf<u64> {
+  using type = unsigned __int128;
+};
+template <> struct WiderOf<s64> {
+  using type = __int128;
+};
 template <class T> using Wider = typename WiderOf<T>::type;
 
 // Wrapping: computed unsigned, in at least 32 bits so that no promotion to int can overflow.
@@ -20,11 +32,17 @@ template <class T> using Wrap = std::conditional_t<sizeof(T) < 4, u32, Unsigned<
 template <class T> constexpr auto add = [](T a, T b) { return static_cast<T>(Wrap<T>(a) + Wrap<T>(b)); };
 template <class T> constexpr auto sub = [](T a, T b) { return static_cast<T>(Wrap<T>(a) - Wrap<T>(b)); };
 template <class T> constexpr auto mul_lo = [](T a, T b) { return static_cast<T>(Wrap<T>(a) * Wrap<T>(b)); };
-template <class T> constexpr auto mul_hi = [](T a, T b) { return static_cast<T>((Wider<T>(a) * Wider<T>(b)) >> (8 * sizeof(T))); };
+template <class T> constexpr auto mul_hi = [](T a, T b) {
+  return static_cast<T>((Wider<T>(a) * Wider<T>(b)) >> (8 * sizeof(T)));
+};
 template <class T> constexpr auto mul_wide = [](T a, T b) { return Wider<T>(a) * Wider<T>(b); };
-template <class T> constexpr auto mad_lo = [](T a, T b, T c) { return static_cast<T>(Wrap<T>(a) * Wrap<T>(b) + Wrap<T>(c)); };
+template <class T> constexpr auto mad_lo = [](T a, T b, T c) {
+  return static_cast<T>(Wrap<T>(a) * Wrap<T>(b) + Wrap<T>(c));
+};
 template <class T> constexpr auto mad_hi = [](T a, T b, T c) { return add<T>(mul_hi<T>(a, b), c); };
-template <class T> constexpr auto mad_wide = [](T a, T b, Wider<T> c) { return add<Wider<T>>(Wider<T>(a) * Wider<T>(b), c); };
+template <class T> constexpr auto mad_wide = [](T a, T b, Wider<T> c) {
+  return add<Wider<T>>(Wider<T>(a) * Wider<T>(b), c);
+};
 constexpr auto mul24_lo_s32 = [](s32 a, s32 b) { return static_cast<s32>((s64(a << 8 >> 8) * (b << 8 >> 8))); };
 constexpr auto mul24_lo_u32 = [](u32 a, u32 b) { return (a & 0xffffff) * (b & 0xffffff); };
 constexpr auto mul24_hi_s32 = [](s32 a, s32 b) { return static_cast<s32>((s64(a << 8 >> 8) * (b << 8 >> 8)) >> 16); };

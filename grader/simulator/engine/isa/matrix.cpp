@@ -21,7 +21,9 @@ enum Matrix : u32 { left, right, sum };
 struct Fragment {
   u32 matrix, m, n, k, element, registers;  // bytes of an element
   u32 per_register() const { return element == 8 ? 1 : 4 / element; }
-  u32 distinct() const { return (matrix == left ? m * k : matrix == right ? k * n : m * n) / lane_count / per_register(); }
+  u32 distinct() const {
+    return (matrix == left ? m * k : matrix == right ? k * n : m * n) / lane_count / per_register();
+  }
 };
 constexpr u32 fragment_words = sizeof(Fragment) / sizeof(u32);
 
@@ -42,16 +44,41 @@ SIM_INLINE Position position(const Fragment& f, u32 reg, u32 lane, u32 j) {
   return {row, f.matrix == sum ? column * 8 + 2 * within + element % 2 : column * 4 * per + within * per + j};
 }
 
-struct F64 { using Word = u64; using Number = f64; static SIM_INLINE f64 get(u64 w, u32) { return std::bit_cast<f64>(w); } static SIM_INLINE u64 put(f64 v, bool) { return std::bit_cast<u64>(v); } };
-struct F32 { using Word = u32; using Number = f64; static SIM_INLINE f64 get(u32 w, u32) { return real_of<f32>(w); } static SIM_INLINE u32 put(f64 v, bool) { return bits_of(canonical(static_cast<f32>(v))); } };
-struct Tf32 { using Word = u32; using Number = f64; static SIM_INLINE f64 get(u32 w, u32) { return real_of<f32>(w & 0xffffe000); } };
-template <class H> struct Short { using Word = u32; using Number = f64; static SIM_INLINE f64 get(u32 w, u32 j) { return H::widen(static_cast<u16>(w >> 16 * j)); } static SIM_INLINE u32 put(f64 v, bool) { return H::template narrow<>(to_odd(v)); } };
-template <class T> struct Byte { using Word = u32; using Number = s64; static SIM_INLINE s64 get(u32 w, u32 j) { return static_cast<T>(w >> 8 * j); } };
+struct F64 {
+  using Word = u64;
+  using Number = f64;
+  static SIM_INLINE f64 get(u64 w, u32) { return std::bit_cast<f64>(w); }
+  static SIM_INLINE u64 put(f64 v, bool) { return std::bit_cast<u64>(v); }
+};
+struct F32 {
+  using Word = u32;
+  using Number = f64;
+  static SIM_INLINE f64 get(u32 w, u32) { return real_of<f32>(w); }
+  static SIM_INLINE u32 put(f64 v, bool) { return bits_of(canonical(static_cast<f32>(v))); }
+};
+struct Tf32 {
+  using Word = u32;
+  using Number = f64;
+  static SIM_INLINE f64 get(u32 w, u32) { return real_of<f32>(w & 0xffffe000); }
+};
+template <class H> struct Short {
+  using Word = u32;
+  using Number = f64;
+  static SIM_INLINE f64 get(u32 w, u32 j) { return H::widen(static_cast<u16>(w >> 16 * j)); }
+  static SIM_INLINE u32 put(f64 v, bool) { return H::template narrow<>(to_odd(v)); }
+};
+template <class T> struct Byte {
+  using Word = u32;
+  using Number = s64;
+  static SIM_INLINE s64 get(u32 w, u32 j) { return static_cast<T>(w >> 8 * j); }
+};
 struct S32 {
   using Word = u32;
   using Number = s64;
   static SIM_INLINE s64 get(u32 w, u32) { return static_cast<s32>(w); }
-  static SIM_INLINE u32 put(s64 v, bool saturate) { return static_cast<u32>(!saturate ? v : v > INT32_MAX ? INT32_MAX : v < INT32_MIN ? INT32_MIN : v); }
+  static SIM_INLINE u32 put(s64 v, bool saturate) {
+    return static_cast<u32>(!saturate ? v : v > INT32_MAX ? INT32_MAX : v < INT32_MIN ? INT32_MIN : v);
+  }
 };
 
 constexpr u32 most = 32 * 32;  // elements of a matrix
@@ -107,7 +134,8 @@ template <class D, class A, class B, class C> void multiply(Warp& w, const Instr
 }
 
 // One access of T by each lane, `part` bytes into the lanes of a register.
-template <class T, Space S, bool Store> void piece(Warp& w, const Instruction& i, Access& a, std::byte* lanes, u32 stride) {
+template <class T, Space S, bool Store> void piece(Warp& w, const Instruction& i, Access& a, std::byte* lanes,
+                                                   u32 stride) {
   if (!allowed<S>(w, i, a)) return;
   alignas(64) T staged[lane_count];
   for (u32 l = 0; l < lane_count; ++l) std::memcpy(&staged[l], lanes + l * stride, sizeof(T));
@@ -119,10 +147,14 @@ template <class T, Space S, bool Store> void piece(Warp& w, const Instruction& i
   for (Mask m = a.mask; m; m &= m - 1) {
     const auto l = static_cast<u32>(std::countr_zero(m));
     std::byte* memory = place<S>(w, a.address[l], l);
-    if constexpr (Store) std::memcpy(memory, &staged[l], sizeof(T)); else std::memcpy(lanes + l * stride, memory, sizeof(T));
+    if constexpr (Store)
+      std::memcpy(memory, &staged[l], sizeof(T));
+    else
+      std::memcpy(lanes + l * stride, memory, sizeof(T));
   }
 }
-template <class T, Space S, bool Store> void pieces(Warp& w, const Instruction& i, const u64* address, Mask mask, std::byte* lanes, u32 stride) {
+template <class T, Space S, bool Store> void pieces(Warp& w, const Instruction& i, const u64* address, Mask mask,
+                                                    std::byte* lanes, u32 stride) {
   Access a;
   std::memcpy(a.address, address, sizeof a.address);
   a.size = sizeof(T);
@@ -138,7 +170,8 @@ template <class T, Space S, bool Store> void pieces(Warp& w, const Instruction& 
   }
 }
 
-// wmma.load and wmma.store. o: address, elements between two rows (or columns); size: whether rows lie one after another.
+// wmma.load and wmma.store. o: address, elements between two rows (or columns); size: whether rows lie one after
+// another.
 template <class T, class Word, Space S, bool Store> void fragment(Warp& w, const Instruction& i, Mask mask) {
   const u32* list = w.lists + i.target;
   Fragment f;
@@ -157,12 +190,16 @@ template <class T, class Word, Space S, bool Store> void fragment(Warp& w, const
     for (u32 j = 0; j < (whole ? 1 : f.per_register()); ++j) {
       for (u32 l = 0; l < lane_count; ++l) {
         const Position p = position(f, r, l, j);
-        address[l] = base[l] + (by_row ? u64{p.row} * stride[l] + p.column : u64{p.column} * stride[l] + p.row) * sizeof(T);
+        address[l] =
+            base[l] + (by_row ? u64{p.row} * stride[l] + p.column : u64{p.column} * stride[l] + p.row) * sizeof(T);
       }
       const Mask now = mask & ~w.fallen;
       if (!now) return;
       std::byte* lanes = reinterpret_cast<std::byte*>(words) + j * sizeof(T);
-      if (whole) pieces<Word, S, Store>(w, i, address, now, lanes, sizeof(Word)); else pieces<T, S, Store>(w, i, address, now, lanes, sizeof(Word));
+      if (whole)
+        pieces<Word, S, Store>(w, i, address, now, lanes, sizeof(Word));
+      else
+        pieces<T, S, Store>(w, i, address, now, lanes, sizeof(Word));
     }
     if (Store) continue;
     // Some fragments hold every element several times.
@@ -173,13 +210,15 @@ template <class T, class Word, Space S, bool Store> void fragment(Warp& w, const
   }
 }
 
-// ldmatrix: 8 lanes each give the addresses of 8 rows of 16 bytes; o: results, the address last; target: matrices; size:
-// whether they are transposed.
+// ldmatrix: 8 lanes each give the addresses of 8 rows of 16 bytes; o: results, the address last; target: matrices;
+// size: whether they are transposed.
 template <Space S> void load_matrices(Warp& w, const Instruction& i, Mask mask) {
   alignas(64) u64 address[lane_count];
   read_addresses(w, i, i.o[4], address);
   const u32 count = i.target;
-  struct Row { u16 element[8]; };
+  struct Row {
+    u16 element[8];
+  };
   alignas(64) Row rows[lane_count] = {};
   const Mask giving = mask & (count == 4 ? all_lanes : (1u << 8 * count) - 1);
   if (giving) pieces<Row, S, false>(w, i, address, giving, reinterpret_cast<std::byte*>(rows), sizeof(Row));
@@ -189,7 +228,8 @@ template <Space S> void load_matrices(Warp& w, const Instruction& i, Mask mask) 
       const auto l = static_cast<u32>(std::countr_zero(m));
       const Row* matrix = rows + 8 * n;
       const u32 x = l / 4, y = l % 4 * 2;
-      d[l] = i.size ? matrix[y].element[x] | static_cast<u32>(matrix[y + 1].element[x]) << 16 : matrix[x].element[y] | static_cast<u32>(matrix[x].element[y + 1]) << 16;
+      d[l] = i.size ? matrix[y].element[x] | static_cast<u32>(matrix[y + 1].element[x]) << 16
+                    : matrix[x].element[y] | static_cast<u32>(matrix[x].element[y + 1]) << 16;
     }
   }
 }
@@ -209,7 +249,9 @@ template <Space S> void add_space(Table& t, const std::string& space) {
   add_fragment<u32, u32, S>(t, space);
   add_fragment<u64, u64, S>(t, space);
 }
-template <class A, class B> void add_bytes(Table& t, const std::string& types) { t.add("mma.s32." + types + ".s32", multiply<S32, Byte<A>, Byte<B>, S32>); }
+template <class A, class B> void add_bytes(Table& t, const std::string& types) {
+  t.add("mma.s32." + types + ".s32", multiply<S32, Byte<A>, Byte<B>, S32>);
+}
 
 }  // namespace
 

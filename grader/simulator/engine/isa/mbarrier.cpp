@@ -1,5 +1,5 @@
-// mbarrier, and the arrivals of cp.async at one. A barrier is 64 bits of shared memory; a state, as arrive gives it, is such
-// a word, too. Copies are done at once, so an arrival that waits for them takes place at once.
+// mbarrier, and the arrivals of cp.async at one. A barrier is 64 bits of shared memory; a state, as arrive gives it, is
+// such a word, too. Copies are done at once, so an arrival that waits for them takes place at once.
 #include "engine/hooks.h"
 #include "engine/isa/access.h"
 
@@ -16,7 +16,9 @@ struct Phases {
   u64 pending() const { return word & count_mask; }
   u64 expected() const { return word >> count_bits & count_mask; }
   u64 parity() const { return word >> 63; }
-  static Phases of(u64 parity, u64 expected, u64 pending) { return {parity << 63 | (expected & count_mask) << count_bits | (pending & count_mask)}; }
+  static Phases of(u64 parity, u64 expected, u64 pending) {
+    return {parity << 63 | (expected & count_mask) << count_bits | (pending & count_mask)};
+  }
   // After so many arrivals, `leaving` of which are not expected again.
   Phases after(u64 arrivals, u64 leaving = 0) const {
     const u64 next = expected() - leaving;

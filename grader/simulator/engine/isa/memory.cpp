@@ -25,7 +25,8 @@ template <class T, int N> SIM_INLINE void interleave(T* to, const T* const (&s)[
 SIM_INLINE void fetch_ahead(const Access& a) {
   constexpr u64 page = 4096;
   constexpr u32 line = 64;
-  for (u32 l = 0; l < lane_count; l += line / a.size) __builtin_prefetch(reinterpret_cast<const void*>(a.address[l] + page));
+  for (u32 l = 0; l < lane_count; l += line / a.size)
+    __builtin_prefetch(reinterpret_cast<const void*>(a.address[l] + page));
 }
 
 template <class T, int N, Space S> SIM_INLINE void load_from(Warp& w, const Instruction& i, Access& a) {
@@ -84,11 +85,17 @@ template <class T, int N, Space S, bool Store> void transfer(Warp& w, const Inst
   a.mask = mask;
   a.write = Store;
   if constexpr (S != Space::generic) {
-    if constexpr (Store) store_to<T, N, S>(w, i, a); else load_from<T, N, S>(w, i, a);
+    if constexpr (Store)
+      store_to<T, N, S>(w, i, a);
+    else
+      load_from<T, N, S>(w, i, a);
   } else {
     by_space(a.address, mask, [&]<Space Found>(Mask part) {
       a.mask = part;
-      if constexpr (Store) store_to<T, N, Found>(w, i, a); else load_from<T, N, Found>(w, i, a);
+      if constexpr (Store)
+        store_to<T, N, Found>(w, i, a);
+      else
+        load_from<T, N, Found>(w, i, a);
     });
   }
 }

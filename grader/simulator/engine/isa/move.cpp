@@ -27,7 +27,8 @@ template <class D, class S> void unpack(Warp& w, const Instruction& i, Mask mask
   alignas(64) S a[lane_count];
   std::memcpy(a, at<S>(w, i.o[parts]), sizeof a);
   for (u32 n = 0; n < parts; ++n) {
-    if (i.target >> n & 1) each(at<D>(w, i.o[n]), mask, [&](u32 l) { return static_cast<D>(a[l] >> (8 * sizeof(D) * n)); });
+    if (i.target >> n & 1)
+      each(at<D>(w, i.o[n]), mask, [&](u32 l) { return static_cast<D>(a[l] >> (8 * sizeof(D) * n)); });
   }
 }
 

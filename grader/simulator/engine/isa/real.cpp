@@ -4,8 +4,12 @@
 namespace sim::SIM_TARGET {
 namespace {
 
-struct Add { template <class T> static SIM_INLINE T of(T a, T b) { return a + b; } };
-struct Sub { template <class T> static SIM_INLINE T of(T a, T b) { return a - b; } };
+struct Add {
+  template <class T> static SIM_INLINE T of(T a, T b) { return a + b; }
+};
+struct Sub {
+  template <class T> static SIM_INLINE T of(T a, T b) { return a - b; }
+};
 // Where an operand times 2^64 overflows, the result is not tiny. Sums have no such test: if tiny, they are exact.
 struct Mul {
   template <class T> static SIM_INLINE T of(T a, T b) { return a * b; }
@@ -23,7 +27,9 @@ struct Rcp {
   template <class T> static SIM_INLINE T of(T a) { return T{1} / a; }
   static SIM_INLINE bool tiny(f32 a) { return tiny_quotient(1, a); }
 };
-struct Sqrt { template <class T> static SIM_INLINE T of(T a) { return std::sqrt(a); } };
+struct Sqrt {
+  template <class T> static SIM_INLINE T of(T a) { return std::sqrt(a); }
+};
 
 template <class Op, bool Ftz, class... T> SIM_INLINE auto result(T... o) {
   const auto r = canonical(Op::of(o...));
@@ -47,7 +53,8 @@ template <class Op, class T, Round R, bool Ftz, bool Sat> void ternary_real(Warp
 
 // A NaN loses against a number; -0 is below +0.
 template <bool Max, class T> SIM_INLINE T choose(T a, T b) {
-  const T tied = real_of<T>(Max ? bits_of(a) & bits_of(b) : bits_of(a) | bits_of(b));  // equal: of zeros, the signs differ
+  const T tied =
+      real_of<T>(Max ? bits_of(a) & bits_of(b) : bits_of(a) | bits_of(b));  // equal: of zeros, the signs differ
   T r = (Max ? a > b : a < b) ? a : b;
   r = a == b ? tied : r;
   r = b != b ? a : r;

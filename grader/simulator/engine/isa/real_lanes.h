@@ -9,7 +9,10 @@ namespace sim {
 namespace {
 
 template <class T> struct BitsOf;
-template <> struct BitsOf<f32> { using type = u32; static constexpr u32 exponent = 0x7f800000, sign = 0x80000000, nan = 0x7fffffff; };
+template <> struct BitsOf<f32> {
+  using type = u32;
+  static constexpr u32 exponent = 0x7f800000, sign = 0x80000000, nan = 0x7fffffff;
+};
 template <> struct BitsOf<f64> {
   using type = u64;
   static constexpr u64 exponent = 0x7ff0000000000000, sign = 0x8000000000000000, nan = 0x7ff8000000000000;
@@ -24,8 +27,9 @@ template <bool Ftz, class T> SIM_INLINE T flush(T v) {
   const auto b = bits_of(v);
   return real_of<T>(b & BitsOf<T>::exponent ? b : b & BitsOf<T>::sign);
 }
-// A result is flushed by what it would be with no smallest exponent: just below the smallest normal number IEEE 754 rounds
-// up to it, and a GPU gives zero. Whoever computes such a result says whether it is tiny, mostly from the result times 2^64.
+// A result is flushed by what it would be with no smallest exponent: just below the smallest normal number IEEE 754
+// rounds up to it, and a GPU gives zero. Whoever computes such a result says whether it is tiny, mostly from the result
+// times 2^64.
 template <class T> SIM_INLINE T flush_if(bool tiny, T v) {
   const auto b = bits_of(v);
   return real_of<T>(tiny ? b & BitsOf<T>::sign : b);
@@ -50,8 +54,12 @@ constexpr const char* round_name(Round r) {
 
 // Sets the rounding mode while it lives. The loops in between read and write memory only, which the barriers order.
 template <Round R> struct Rounding {
-  SIM_INLINE Rounding() { if constexpr (R != Round::near) set(R); }
-  SIM_INLINE ~Rounding() { if constexpr (R != Round::near) set(Round::near); }
+  SIM_INLINE Rounding() {
+    if constexpr (R != Round::near) set(R);
+  }
+  SIM_INLINE ~Rounding() {
+    if constexpr (R != Round::near) set(Round::near);
+  }
   static SIM_INLINE void set(Round r) {
     asm volatile("" ::: "memory");
 #ifdef __SSE2__

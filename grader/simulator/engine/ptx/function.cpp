@@ -38,7 +38,8 @@ void Parser::tuning(Function& f) {
   if (token.is(".maxntid") || token.is(".reqntid")) {
     f.max_threads = small_number();
     while (accept(",")) f.max_threads *= small_number();
-  } else if (token.is(".minnctapersm") || token.is(".maxnreg") || token.is(".maxnctapersm") || token.is(".maxclusterrank")) {
+  } else if (token.is(".minnctapersm") || token.is(".maxnreg") || token.is(".maxnctapersm") ||
+             token.is(".maxclusterrank")) {
     number();
   } else if (token.is(".pragma")) {
     lexer_.take();
@@ -149,7 +150,8 @@ std::int32_t Parser::find_register(std::string_view name) const {
     if (const auto found = scope->names.find(name); found != scope->names.end()) return found->second;
     if (digits == name.size()) continue;
     const auto range = scope->ranges.find(name.substr(0, digits));
-    if (range != scope->ranges.end() && index < range->second.count) return range->second.first + static_cast<std::int32_t>(index);
+    if (range != scope->ranges.end() && index < range->second.count)
+      return range->second.first + static_cast<std::int32_t>(index);
   }
   return -1;
 }

@@ -1,7 +1,7 @@
 #include "engine/ptx/lexer.h"
 
-#include <charconv>
 #include <cctype>
+#include <charconv>
 #include <cstring>
 #include <string>
 
@@ -10,7 +10,9 @@
 namespace sim::ptx {
 namespace {
 
-bool starts_word(char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_' || c == '$' || c == '%' || c == '.'; }
+bool starts_word(char c) {
+  return std::isalpha(static_cast<unsigned char>(c)) || c == '_' || c == '$' || c == '%' || c == '.';
+}
 bool continues_word(char c) { return starts_word(c) || std::isdigit(static_cast<unsigned char>(c)); }
 
 }  // namespace
@@ -100,12 +102,16 @@ void Lexer::lex_number() {
   };
   const char kind = text_[at_] == '0' && at_ + 1 < text_.size() ? text_[at_ + 1] : ' ';
   switch (kind) {
-    case 'f': case 'F': next_.float_width = 32; return hex_from(begin + 2);
-    case 'd': case 'D': next_.float_width = 64; return hex_from(begin + 2);
-    case 'x': case 'X': hex_from(begin + 2); break;
+    case 'f':
+    case 'F': next_.float_width = 32; return hex_from(begin + 2);
+    case 'd':
+    case 'D': next_.float_width = 64; return hex_from(begin + 2);
+    case 'x':
+    case 'X': hex_from(begin + 2); break;
     default: {
       while (at_ < text_.size() && std::isdigit(static_cast<unsigned char>(text_[at_]))) ++at_;
-      const bool fraction = at_ + 1 < text_.size() && text_[at_] == '.' && std::isdigit(static_cast<unsigned char>(text_[at_ + 1]));
+      const bool fraction =
+          at_ + 1 < text_.size() && text_[at_] == '.' && std::isdigit(static_cast<unsigned char>(text_[at_ + 1]));
       if (fraction) {
         while (at_ < text_.size() && (std::isalnum(static_cast<unsigned char>(text_[at_])) || text_[at_] == '.')) ++at_;
         double value = 0;

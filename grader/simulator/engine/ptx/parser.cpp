@@ -7,16 +7,18 @@ namespace sim::ptx {
 
 std::optional<unsigned> bytes_of(std::string_view type) {
   static const std::unordered_map<std::string_view, unsigned> table{
-      {".pred", 0}, {".b8", 1},  {".u8", 1},  {".s8", 1},  {".b16", 2}, {".u16", 2},   {".s16", 2},   {".f16", 2},
-      {".bf16", 2}, {".b32", 4}, {".u32", 4}, {".s32", 4}, {".f32", 4}, {".f16x2", 4}, {".bf16x2", 4}, {".b64", 8},
-      {".u64", 8},  {".s64", 8}, {".f64", 8}, {".b128", 16}};
+      {".pred", 0},   {".b8", 1},   {".u8", 1},  {".s8", 1},  {".b16", 2}, {".u16", 2},  {".s16", 2},
+      {".f16", 2},    {".bf16", 2}, {".b32", 4}, {".u32", 4}, {".s32", 4}, {".f32", 4},  {".f16x2", 4},
+      {".bf16x2", 4}, {".b64", 8},  {".u64", 8}, {".s64", 8}, {".f64", 8}, {".b128", 16}};
   const auto found = table.find(type);
   return found == table.end() ? std::nullopt : std::optional(found->second);
 }
 
 std::optional<Space> space_of(std::string_view word) {
-  static const std::unordered_map<std::string_view, Space> table{{".global", Space::global}, {".const", Space::constant},
-                                                                 {".shared", Space::shared}, {".local", Space::local},
+  static const std::unordered_map<std::string_view, Space> table{{".global", Space::global},
+                                                                 {".const", Space::constant},
+                                                                 {".shared", Space::shared},
+                                                                 {".local", Space::local},
                                                                  {".param", Space::parameter}};
   const auto found = table.find(word);
   return found == table.end() ? std::nullopt : std::optional(found->second);
@@ -133,7 +135,9 @@ Variable Parser::variable(Space space) {
     } else if (token.is(".v4")) {
       vector = 4;
     } else if (token.is(".ptr")) {
-      while (lexer_.peek().is(".global") || lexer_.peek().is(".shared") || lexer_.peek().is(".const") || lexer_.peek().is(".local")) lexer_.take();
+      while (lexer_.peek().is(".global") || lexer_.peek().is(".shared") || lexer_.peek().is(".const") ||
+             lexer_.peek().is(".local"))
+        lexer_.take();
       if (accept(".align")) number();
     } else if (const auto bytes = bytes_of(token.text)) {
       element = *bytes;
@@ -159,7 +163,8 @@ Variable Parser::variable(Space space) {
       continue;
     }
     const auto n = number();
-    if (n > (std::size_t{1} << 40) || count * n > (std::size_t{1} << 40)) fail(lexer_.peek(), "an array that fits the memory");
+    if (n > (std::size_t{1} << 40) || count * n > (std::size_t{1} << 40))
+      fail(lexer_.peek(), "an array that fits the memory");
     count *= n;
     expect("]");
   }

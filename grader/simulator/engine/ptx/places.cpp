@@ -8,14 +8,15 @@ namespace {
 
 // Headers of the toolkit, wherever it is installed: a distribution's prefix or a wheel.
 bool of_toolkit(std::string_view path) {
-  static constexpr std::array<std::string_view, 6> marks{"/targets/", "/cuda/include/", "/nvidia/cu", "/cccl/", "/include/crt/",
-                                                         "/cuda-"};
+  static constexpr std::array<std::string_view, 6> marks{"/targets/", "/cuda/include/", "/nvidia/cu",
+                                                         "/cccl/",    "/include/crt/",  "/cuda-"};
   return std::any_of(marks.begin(), marks.end(), [&](auto mark) { return path.find(mark) != path.npos; });
 }
 
 // Merges of CUB and thrust load the key behind the last one and make nothing of it.
 bool of_a_merge(std::string_view path) {
-  return path.ends_with("/cub/block/block_merge_sort.cuh") || path.ends_with("/thrust/system/cuda/detail/set_operations.h");
+  return path.ends_with("/cub/block/block_merge_sort.cuh") ||
+         path.ends_with("/thrust/system/cuda/detail/set_operations.h");
 }
 
 }  // namespace
@@ -32,7 +33,8 @@ void Places::loc(std::uint32_t file, std::uint32_t line, std::uint32_t column, s
     // The caller's own .loc comes before: the latest one with that position is meant.
     for (auto i = frames_.size(); i-- > function_start_ && !parent;) {
       const Frame& f = frames_[i];
-      if (f.file == parent_file && f.line == parent_line && f.column == parent_column) parent = static_cast<std::uint32_t>(i);
+      if (f.file == parent_file && f.line == parent_line && f.column == parent_column)
+        parent = static_cast<std::uint32_t>(i);
     }
     if (!parent) {
       frames_.push_back({parent_file, parent_line, parent_column, 0});
