@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes.util
+import json
 import os
 import re
 import shutil
@@ -20,6 +21,7 @@ nox.options.default_venv_backend = "virtualenv"  # uv keeps a built package alth
 nox.options.error_on_missing_interpreters = True
 
 BUILD = Path(__file__).parent / ".nox" / "build"
+SIMULATOR = Path(__file__).parent / "grader" / "simulator"
 
 
 def has_nvcc() -> bool:
@@ -178,12 +180,35 @@ def overhead(session: nox.Session) -> None:
     session.run("python", "tests/attacks/overhead.py", *session.posargs, env={"PYTHONPATH": "tests"})
 
 
+def compile_commands(session: nox.Session) -> Path:
+    """Folder with the commands that compile the simulator, one for each file."""
+    folder = BUILD / "lint"
+    session.run(
+        "cmake",
+        "-S",
+        ".",
+        "-B",
+        str(folder),
+        "-G",
+        "Ninja",
+        "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON",
+        silent=True,
+    )
+    commands = folder / "compile_commands.json"
+    by_file = {command["file"]: command for command in reversed(json.loads(commands.read_text()))}
+    commands.write_text(json.dumps(list(by_file.values())))
+    return folder
+
+
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Check style and format."""
-    session.install("ruff==0.17.5")
+    """Check style and format, of Python and of the simulator's C++."""
+    session.install("ruff==0.17.5", "clang-format==23.1.5", "clang-tidy==23.1.4", "cmake>=3.22", "ninja")
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
+    sources = [str(path) for path in SIMULATOR.rglob("*") if path.suffix in {".cpp", ".h"}]
+    session.run("clang-format", "--dry-run", "-Werror", *sources)
+    session.run("run-clang-tidy.py", "-quiet", "-p", str(compile_commands(session)), silent=True)
 
 
 @nox.session

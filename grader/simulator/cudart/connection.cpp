@@ -64,7 +64,7 @@ class Connection {
           stderr);
       return;
     }
-    socket = std::atoi(variable);
+    socket = static_cast<int>(std::strtol(variable, nullptr, 10));
     fcntl(socket, F_SETFD, FD_CLOEXEC);
     Question hello(sim::Ask::hello, "cudaInitDevice");
     hello.put(sim::protocol_version);

@@ -186,7 +186,8 @@ CUDART_API void __cudaRegisterVar(void** handle, const void* variable, char*, co
 }
 CUDART_API void __cudaRegisterManagedVar(void** handle, void** pointer, char*, const char* name, int, std::size_t, int,
                                          int) {
-  announce(about_shadow(Ask::register_variable, "__cudaRegisterManagedVar", handle, pointer, name));
+  announce(about_shadow(Ask::register_variable, "__cudaRegisterManagedVar", handle, static_cast<const void*>(pointer),
+                        name));
   managed_variables().push_back({handle, pointer});
 }
 CUDART_API void __cudaRegisterHostVar(void**, const char*, char*, std::size_t) {}

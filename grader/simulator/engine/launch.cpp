@@ -334,6 +334,7 @@ Ran run_launch(LaunchState& s, Crew& crew, std::vector<LineCount>& counts) {
   std::memcpy(s.constants, s.program.constants.data(), s.program.constants.size());
   const auto threads = std::min<std::uint64_t>(std::max(1u, s.options.threads), s.blocks);
   std::vector<std::unique_ptr<Worker>> workers;
+  workers.reserve(threads);
   for (std::uint64_t n = 0; n < threads; ++n) workers.push_back(std::make_unique<Worker>(s));
   crew.run(threads, [&](std::size_t n) { workers[n]->run(); });
   for (const auto& w : workers) s.executed += w->unreported;

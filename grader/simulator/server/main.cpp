@@ -37,7 +37,8 @@ int main(int argc, char** argv) {
       std::puts("");
       return 0;
     }
-    sim::Judge judge(std::atoi(argv[1]), std::strtoull(argv[2], nullptr, 10), std::strtoull(argv[3], nullptr, 10));
+    const auto socket = static_cast<int>(std::strtol(argv[1], nullptr, 10));
+    sim::Judge judge(socket, std::strtoull(argv[2], nullptr, 10), std::strtoull(argv[3], nullptr, 10));
     judge.serve();
   } catch (const std::exception& error) {
     std::fprintf(stderr, "grader-sim: %s\n", error.what());

@@ -17,7 +17,8 @@ using Pieces = std::vector<Touched>;
 // The first piece from here on that does not end before this address. Mostly it is the next.
 Pieces::const_iterator skip(Pieces::const_iterator from, Pieces::const_iterator end, Address low) {
   const auto before = [&](const Touched& piece) { return piece.high <= low; };
-  return ++from == end || !before(*from) ? from : std::partition_point(from, end, before);
+  ++from;
+  return from == end || !before(*from) ? from : std::partition_point(from, end, before);
 }
 
 // The first bytes that are in both.

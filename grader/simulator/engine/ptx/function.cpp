@@ -261,9 +261,7 @@ void Parser::address(Operand& result) {
     result.bits = number();
   }
   while (!accept("]")) {
-    if (accept("+")) {
-      result.bits += number();
-    } else if (lexer_.peek().is("-")) {
+    if (accept("+") || lexer_.peek().is("-")) {
       result.bits += number();
     } else if (lexer_.peek().is(",")) {  // [texture, {coordinates}]
       result.kind = Operand::Kind::none;
