@@ -134,6 +134,9 @@ struct Footprint {
   std::vector<Touched> reads, writes, updates;  // updates: atomic or volatile writes
 };
 
+// Ends the launch that runs and, at once, all that come: for a signal handler, before the process ends.
+void end_launches() noexcept;
+
 class Device {
  public:
   // shared_fd: a memfd that backs the shared arena, or -1 for none.

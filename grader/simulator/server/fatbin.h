@@ -23,6 +23,7 @@ struct DeviceCode {
   std::string ptx;
   // Per thread of each kernel, where machine code stands beside the PTX; of several architectures the fewest.
   std::map<std::string, std::uint32_t, std::less<>> registers;
+  bool relocatable = false;  // nothing in the container: its code lies elsewhere, for a device linker
 };
 
 // The code of one container.

@@ -206,6 +206,8 @@ void Judge::perform(Command command, Reader& in, Writer& result) {
       return;
     case Command::statistics:
       result.put(report_.launches).put(report_.kernel_nanoseconds).put(report_.copies).put(report_.copied_bytes);
+      result.put(static_cast<std::uint32_t>(report_.launched.size()));
+      for (const auto& [kernel, times] : report_.launched) result.text(kernel).put(times);
       return;
   }
   throw Refused("a question that does not exist");
@@ -246,6 +248,7 @@ void Judge::launch(Reader& in, Writer& result) {
     std::memcpy(launch.parameters.data() + parameter.offset, argument.data(), argument.size());
   }
   ++report_.launches;
+  ++report_.launched[name];
   const auto ran = device_.launch(launch);
   report_.kernel_nanoseconds += ran.nanoseconds;
   put_failure(result, {static_cast<std::uint32_t>(ran.fault), ran.message});

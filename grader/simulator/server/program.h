@@ -80,7 +80,7 @@ class Program {
   void send(Writer& result);
   void settle();
 
-  ModuleId load(std::uint32_t module);
+  ModuleId load(std::uint32_t module, const std::string& user);  // a kernel or variable of it
   Target target(std::uint64_t host_function);
   Symbol symbol(std::uint64_t host_variable);
   void register_fatbin(Reader&);

@@ -1,5 +1,11 @@
 #include "engine/decode/operands.h"
 
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+#include <utility>
+
 namespace sim {
 
 const std::unordered_map<std::string_view, Slot>& special_registers() {
@@ -43,8 +49,37 @@ const std::unordered_map<std::string_view, Slot>& special_registers() {
   return table;
 }
 
+namespace {
+
+// What people call the family of an instruction that is not known, with a colon; empty of others.
+std::string feature_of(std::string_view instruction) {
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 16> features{{
+      {"tex.", "textures"},
+      {"tld4.", "textures"},
+      {"txq.", "textures"},
+      {"istypep.", "textures"},
+      {"suld.", "surfaces"},
+      {"sust.", "surfaces"},
+      {"sured.", "surfaces"},
+      {"suq.", "surfaces"},
+      {"wgmma.", "wgmma"},
+      {"tcgen05.", "tcgen05"},
+      {"cp.async.bulk", "TMA"},
+      {"cp.reduce.async.bulk", "TMA"},
+      {"tensormap.", "TMA"},
+      {"barrier.cluster", "thread block clusters"},
+      {"mapa.", "thread block clusters"},
+      {"getctarank.", "thread block clusters"},
+  }};
+  const auto found = std::ranges::find_if(features, [&](const auto& f) { return instruction.starts_with(f.first); });
+  return found == features.end() ? "" : std::string(found->second) + ": ";
+}
+
+}  // namespace
+
 void OperandDecoder::refuse(std::string_view what) const {
   std::string message = "the simulator does not know ";
+  if (statement) message += feature_of(statement->text);
   message += what;
   if (statement) {
     message += " '" + std::string(statement->text.substr(0, 200)) + "'";
