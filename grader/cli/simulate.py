@@ -24,8 +24,20 @@ if TYPE_CHECKING:
     metavar="N",
     help="Warp instructions that one kernel may run before it counts as hung; 1,000,000,000 if not given.",
 )
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="N",
+    help="End the program after N seconds and tell what was found; exit code 124. Never if not given.",
+)
 @click.argument("program", nargs=-1, required=True, type=click.UNPROCESSED)
-def simulate(program: tuple[str, ...], json_path: Path | None, leak_check: bool, budget: int | None) -> int:
+def simulate(
+    program: tuple[str, ...],
+    json_path: Path | None,
+    leak_check: bool,
+    budget: int | None,
+    seconds: float | None,
+) -> int:
     """Run a PROGRAM built by nvcc with -cudart shared on the simulator and print what its checks find."""
     with importing():
         from grader.records.errors import DeviceError  # noqa: PLC0415
@@ -33,6 +45,6 @@ def simulate(program: tuple[str, ...], json_path: Path | None, leak_check: bool,
 
     check_folders(json_path)
     try:
-        return run(program, json_path=json_path, leak_check=leak_check, budget=budget)
+        return run(program, json_path=json_path, leak_check=leak_check, budget=budget, seconds=seconds)
     except DeviceError as error:
         raise FaultError(str(error), ExitCode.MACHINE_FAULT) from error

@@ -25,7 +25,9 @@ inline constexpr Address shared_arena = 0x3000'0000'0000;
 
 enum class Space : std::uint8_t { device, managed, pinned };
 
-struct Dim3 { std::uint32_t x = 1, y = 1, z = 1; };
+struct Dim3 {
+  std::uint32_t x = 1, y = 1, z = 1;
+};
 
 // Codes of the CUDA runtime's cudaError_t.
 enum class Fault : int {
@@ -44,7 +46,9 @@ enum class Fault : int {
 };
 
 // The PTX holds something that the engine does not know. Names the instruction or directive and the source line.
-struct Refusal : std::runtime_error { using std::runtime_error::runtime_error; };
+struct Refusal : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
 
 struct Finding {
   std::string tool, kind, kernel, file;
@@ -70,14 +74,16 @@ struct Options {
   bool memcheck = true, initcheck = true, racecheck = true, synccheck = true, counters = true;
   // In warp instructions; 0 of the last two: none.
   std::uint64_t instruction_budget = 2'000'000'000;  // of a launch
-  std::uint64_t total_budget = 0;                    // of all launches since `configure`
+  std::uint64_t total_budget = 0;  // of all launches since `configure`
   std::uint64_t progress_budget = 0;  // since a warp of the launch ended or passed a barrier of its block
   Order order = Order::program;
   std::uint64_t seed = 0;
   unsigned threads = 1;
 };
 
-struct Parameter { std::uint32_t offset, size; };
+struct Parameter {
+  std::uint32_t offset, size;
+};
 
 struct KernelInfo {
   std::string name;
@@ -106,15 +112,15 @@ struct Launch {
   Dim3 grid, block;
   std::uint32_t dynamic_shared = 0;
   std::vector<std::byte> parameters;  // laid out as KernelInfo says
-  std::uint64_t stream = 0;           // for messages and cross-stream races
+  std::uint64_t stream = 0;  // for messages and cross-stream races
   bool cooperative = false;
   bool early = false;  // it may begin before the launch ahead of it in its stream has ended
 };
 
 struct Ran {
   Fault fault = Fault::none;
-  std::string message;            // kernel, file:line and what happened, for people
-  std::string printed;            // device printf and assert text
+  std::string message;  // kernel, file:line and what happened, for people
+  std::string printed;  // device printf and assert text
   std::uint64_t nanoseconds = 0;  // of wall time, for benchmarks; no program gets to know it
 };
 
@@ -124,9 +130,12 @@ struct Touched {
   unsigned line;
 };
 struct Footprint {
-  std::string kernel, file;                     // the latter: of the lines
+  std::string kernel, file;  // the latter: of the lines
   std::vector<Touched> reads, writes, updates;  // updates: atomic or volatile writes
 };
+
+// Ends the launch that runs and, at once, all that come: for a signal handler, before the process ends.
+void end_launches() noexcept;
 
 class Device {
  public:
@@ -147,8 +156,8 @@ class Device {
 
   // 0 if there is no room; content is poison, uninitialised for initcheck. Nothing may touch it before it is ready.
   Address allocate(std::size_t bytes, Space, bool ready = true);
-  void make_ready(Address);                       // anew if it has been freed
-  bool release(Address);                          // false if it is not the base of a live allocation
+  void make_ready(Address);  // anew if it has been freed
+  bool release(Address);  // false if it is not the base of a live allocation
   std::optional<Allocation> find(Address) const;  // the live (or just freed) allocation around an address
 
   // Copies from outside count as initialising writes. False if the range is not inside one live allocation.
@@ -158,7 +167,7 @@ class Device {
   bool copy(Address to, Address from, std::size_t bytes);  // initialisedness travels along
 
   Footprint footprint() const;  // of the last launch; empty without racecheck
-  Ran launch(const Launch&);    // throws Refusal for a kernel that needs what the engine does not know
+  Ran launch(const Launch&);  // throws Refusal for a kernel that needs what the engine does not know
 
   std::vector<Finding> take_findings();  // since the last call of it
   std::vector<LineCount> take_counts();

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import socket
 import struct
 import subprocess
@@ -22,7 +23,7 @@ from grader.records.errors import DeviceError
 from grader.records.findings import Finding, LineCount
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from types import TracebackType
 
 LIBRARIES = Path(__file__).parent / "lib"
@@ -121,6 +122,7 @@ class Statistics:
     kernel_seconds: float  # of wall time in the launches
     copies: int
     copied_bytes: int
+    kernels: Mapping[str, int]  # launches of each
 
 
 class RefusedError(Exception):
@@ -183,6 +185,10 @@ class Simulator:
         """End the device at once, whatever it is doing."""
         self._process.kill()
         self._process.wait()
+
+    def end_launches(self) -> None:
+        """End the launch that runs, and all that come; what was found until then can be asked for."""
+        self._process.send_signal(signal.SIGUSR1)
 
     @property
     def alive(self) -> bool:
@@ -304,7 +310,9 @@ class Simulator:
     def statistics(self) -> Statistics:
         """What ran so far."""
         reader = _Reader(self._ask(_Command.STATISTICS))
-        return Statistics(reader.u64(), reader.u64() / 1e9, reader.u64(), reader.u64())
+        launches, nanoseconds, copies, copied_bytes = (reader.u64() for _ in range(4))
+        kernels = {reader.text(): reader.u64() for _ in range(reader.u32())}
+        return Statistics(launches, nanoseconds / 1e9, copies, copied_bytes, kernels)
 
     def configure(self, options: Options) -> None:
         """Change how later launches are checked and scheduled."""

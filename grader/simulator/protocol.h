@@ -30,50 +30,49 @@ inline constexpr std::uint64_t default_stream = 0, legacy_stream = 1, per_thread
 // marked "no reply"; all others are answered by a code of cudaError_t, with sticky_error set if it stays, and the
 // result.
 enum class Ask : std::uint32_t {
-  hello = 1,           // u32 version -> u64 device bytes, u64 shared bytes, and the shared arena as a descriptor
-  register_fatbin,     // no reply: u32 id, bytes
-  register_kernel,     // no reply: u32 fatbin, u64 host function, text name
-  register_variable,   // no reply: u32 fatbin, u64 host variable, text name
-  kernel_info,         // u64 host function -> u32 bytes, n, n x (u32 offset, size), u64 static shared, local,
-                       // u32 threads, registers, dynamic shared
-  symbol,              // u64 host variable -> u64 address, u64 size
-  part_of_symbol,      // u64 host variable, offset, bytes -> u64 address of a part that is to be copied
-  allocate,            // u64 bytes, u8 space -> u64 address
-  allocate_async,      // u64 bytes, u64 stream -> u64 address
-  release,             // u64 address, u8 of host memory
-  release_async,       // u64 address, u64 stream
-  copy_in,             // u64 stream, to, pitch, width, height, extent, u8 wait, bytes
-  copy_out,            // u64 stream, from, pitch, width, height, extent -> bytes
-  copy,                // u64 stream, to, to pitch, from, from pitch, width, height, u8 wait
-  fill,                // u64 stream, to, pitch, width, height, u8 value
-  launch,              // no reply: u64 host function, u32 grid[3], block[3], u64 shared, stream, u8 cooperative, early,
-                       // bytes
-  launch_checked,      // the same with a reply that comes before the kernel runs
-  stream_create,       // u32 flags -> u64 stream
-  stream_destroy,      // u64 stream
+  hello = 1,            // u32 version -> u64 device bytes, u64 shared bytes, and the shared arena as a descriptor
+  register_fatbin,      // no reply: u32 id, bytes
+  register_kernel,      // no reply: u32 fatbin, u64 host function, text name
+  register_variable,    // no reply: u32 fatbin, u64 host variable, text name
+  kernel_info,  // u64 host function -> u32 bytes, n, n x (u32 offset, size), u64 static shared, local, u32 threads,
+                // registers, dynamic shared
+  symbol,  // u64 host variable -> u64 address, u64 size
+  part_of_symbol,  // u64 host variable, offset, bytes -> u64 address of a part that is to be copied
+  allocate,  // u64 bytes, u8 space -> u64 address
+  allocate_async,  // u64 bytes, u64 stream -> u64 address
+  release,  // u64 address, u8 of host memory
+  release_async,  // u64 address, u64 stream
+  copy_in,  // u64 stream, to, pitch, width, height, extent, u8 wait, bytes
+  copy_out,  // u64 stream, from, pitch, width, height, extent -> bytes
+  copy,  // u64 stream, to, to pitch, from, from pitch, width, height, u8 wait
+  fill,  // u64 stream, to, pitch, width, height, u8 value
+  launch,  // no reply: u64 host function, u32 grid[3], block[3], u64 shared, stream, u8 cooperative, early, bytes
+  launch_checked,  // the same with a reply that comes before the kernel runs
+  stream_create,  // u32 flags -> u64 stream
+  stream_destroy,  // u64 stream
   stream_synchronize,  // u64 stream
-  stream_wait,         // u64 stream, u64 event
+  stream_wait,  // u64 stream, u64 event
   device_synchronize,  //
-  event_create,        // u32 flags -> u64 event
-  event_destroy,       // u64 event
-  event_record,        // u64 event, u64 stream
-  event_synchronize,   // u64 event
-  event_elapsed,       // u64 start, u64 end -> f32 milliseconds
-  host_function,       // u64 stream, u64 function, u64 argument
+  event_create,  // u32 flags -> u64 event
+  event_destroy,  // u64 event
+  event_record,  // u64 event, u64 stream
+  event_synchronize,  // u64 event
+  event_elapsed,  // u64 start, u64 end -> f32 milliseconds
+  host_function,  // u64 stream, u64 function, u64 argument
   host_function_done,  // no reply: the answer to host_call
-  last_error,          // u8 keep it -> u32 error of an earlier launch
-  kernel_attribute,    // u64 host function, u32 attribute, u32 value
-  memory_info,         // -> u64 free, u64 total
-  pointer,             // u64 address -> u64 base, u64 size, u8 space; base 0 if unknown
-  unsupported,         // no reply: the call's name says it all
-  host_access,         // no reply: u64 device address that host code touched, text where
-  capture_begin,       // u64 stream
-  capture_end,         // u64 stream -> u64 graph
-  capture_status,      // u64 stream -> u32 status, u64 id
-  graph_instantiate,   // u64 graph -> u64 executable graph
-  graph_launch,        // u64 executable graph, u64 stream
-  graph_destroy,       // u64 graph or executable graph
-  reset,               //
+  last_error,  // u8 keep it -> u32 error of an earlier launch
+  kernel_attribute,  // u64 host function, u32 attribute, u32 value
+  memory_info,  // -> u64 free, u64 total
+  pointer,  // u64 address -> u64 base, u64 size, u8 space; base 0 if unknown
+  unsupported,  // no reply: the call's name says it all
+  host_access,  // no reply: u64 device address that host code touched, text where
+  capture_begin,  // u64 stream
+  capture_end,  // u64 stream -> u64 graph
+  capture_status,  // u64 stream -> u32 status, u64 id
+  graph_instantiate,  // u64 graph -> u64 executable graph
+  graph_launch,  // u64 executable graph, u64 stream
+  graph_destroy,  // u64 graph or executable graph
+  reset,  //
 };
 
 inline constexpr std::uint32_t sticky_error = 0x8000'0000;
@@ -83,31 +82,33 @@ inline constexpr std::uint32_t host_call = 0xFFFF'FFFF, printed_text = 0xFFFF'FF
 
 // What the judge asks; driver.py holds the same numbers. Answered by u32 0 and the result, or u32 1 and a text.
 enum class Command : std::uint32_t {
-  load = 1,          // text path -> u32 number of PTX images
-  load_ptx,          // text PTX
-  allocate,          // u64 bytes, u8 space -> u64 address
-  release,           // u64 address
-  write,             // u64 address, bytes
-  read,              // u64 address, u64 bytes -> bytes
-  fill,              // u64 address, u64 bytes, u8 value
-  launch,            // text kernel, u32 grid[3], block[3], u64 shared, u8 cooperative, u32 n, n x bytes
-                     // -> as synchronize, text printed
-  synchronize,       // -> u32 code of cudaError_t, text name, text message
-  take_findings,     // -> u32 n, n x (text tool, kind, kernel, file, u32 line, text message, u64 count)
-  take_counts,       // -> u32 n, n x (text kernel, file, u32 line, 10 x u64 in the order of LineCount)
-  take_printed,      // -> text
+  load = 1,  // text path -> u32 number of PTX images
+  load_ptx,  // text PTX
+  allocate,  // u64 bytes, u8 space -> u64 address
+  release,  // u64 address
+  write,  // u64 address, bytes
+  read,  // u64 address, u64 bytes -> bytes
+  fill,  // u64 address, u64 bytes, u8 value
+  launch,  // text kernel, u32 grid[3], block[3], u64 shared, u8 cooperative, u32 n, n x bytes
+           // -> as synchronize, text printed
+  synchronize,  // -> u32 code of cudaError_t, text name, text message
+  take_findings,  // -> u32 n, n x (text tool, kind, kernel, file, u32 line, text message, u64 count)
+  take_counts,  // -> u32 n, n x (text kernel, file, u32 line, 10 x u64 in the order of LineCount)
+  take_printed,  // -> text
   take_unsupported,  // -> u32 n, n x text
-  take_tampering,    // -> u32 n, n x text
-  take_errors,       // -> u32 n, n x (text call, u32 code)
-  configure,         // u8 memcheck, initcheck, racecheck, synccheck, counters, u64 budget of a launch, of all launches,
-                     // of a launch without progress, u8 order, u64 seed,
-                     // u32 threads, u8 late streams, u8 open, u8 leak check
-  add_client,        // and its socket as a descriptor
-  reset,             //
-  statistics,        // -> u64 launches, nanoseconds in them, copies, bytes copied
+  take_tampering,  // -> u32 n, n x text
+  take_errors,  // -> u32 n, n x (text call, u32 code)
+  configure,  // u8 memcheck, initcheck, racecheck, synccheck, counters, u64 budget of a launch, of all launches,
+              // of a launch without progress, u8 order, u64 seed,
+              // u32 threads, u8 late streams, u8 open, u8 leak check
+  add_client,  // and its socket as a descriptor
+  reset,  //
+  statistics,  // -> u64 launches, nanoseconds in them, copies, bytes copied, u32 n, n x (text kernel, u64 launches)
 };
 
-struct Malformed : std::runtime_error { using std::runtime_error::runtime_error; };
+struct Malformed : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
 
 class Writer {
  public:

@@ -28,11 +28,18 @@ BUDGET = 1_000_000_000  # warp instructions of one kernel: some 10 to 30 s
 WITHOUT_PROGRESS = 5  # times less of them until one of its warps ends or passes a barrier
 _EXIT_USAGE = 2
 _EXIT_MACHINE = 3
+_EXIT_TIME_UP = 124  # as timeout(1)
 _EXIT_INTERRUPTED = 130
+_PATIENCE_SECONDS = 1.0
 
 
 def simulate(
-    argv: Sequence[str], *, json_path: Path | None, leak_check: bool, budget: int | None = None
+    argv: Sequence[str],
+    *,
+    json_path: Path | None,
+    leak_check: bool,
+    budget: int | None = None,
+    seconds: float | None = None,
 ) -> int:
     """Run ``argv`` on the sim and print what the checkers saw to stderr.
 
@@ -42,10 +49,12 @@ def simulate(
         leak_check: also report what the program did not free.
         budget: warp instructions after which a kernel counts as hung, ``BUDGET`` if None; a fifth of them if
             none of its warps ends or passes a barrier meanwhile.
+        seconds: of wall time, after which the program is ended; never if None.
 
     Returns:
         The program's exit code (128 + n for signal n), or 86 if it is 0 and there are findings, 2 if the
-        program cannot run here, 3 if the simulator failed or lacks what the program needs.
+        program cannot run here, 3 if the simulator failed or lacks what the program needs, 124 if its time
+        was up, 130 if it was interrupted. After the last two, what was found until then is told, too.
     """
     program = shutil.which(argv[0])
     reason = _not_found(argv[0]) if program is None else why_not(Path(program))
@@ -60,21 +69,23 @@ def simulate(
     )
     try:
         with Simulator(options) as simulator:
-            code = _run([program, *argv[1:]], simulator)
-            simulator.synchronize()
+            code, ended = _run([program, *argv[1:]], simulator, seconds)
             findings, gaps = simulator.take_findings(), simulator.unsupported()
             gaps += simulator.tampering()
+            kernels = simulator.statistics().kernels
     except DeviceError as error:
         return _complain(str(error), _EXIT_MACHINE)
-    except KeyboardInterrupt:
-        return _EXIT_INTERRUPTED
 
     sys.stderr.write(describe(findings, gaps))
+    if ended:
+        sys.stderr.write(f"grader: {ended}\n")
     exit_code = code or (_EXIT_MACHINE if gaps else EXIT_FINDINGS if findings else 0)
     if json_path is not None:
         record = {
             "program": list(argv),
             "exit_code": exit_code,
+            "ended": ended,  # by us, and why
+            "launches": dict(kernels),
             "findings": [asdict(finding) for finding in findings],
             "unsupported": list(gaps),
         }
@@ -125,8 +136,8 @@ def describe(findings: Sequence[Finding], gaps: Sequence[str]) -> str:
     return "".join(f"grader: {line}\n" for line in lines)
 
 
-def _run(argv: list[str], simulator: Simulator) -> int:
-    """Run the program to its end; its exit code as a shell would give it."""
+def _run(argv: list[str], simulator: Simulator, seconds: float | None) -> tuple[int, str]:
+    """Run the program to its end: its exit code as a shell would give it, and why we ended it, if we did."""
     with simulator.client_socket() as channel:
         # PyTorch comes with a runtime and finds that first, unless there is one already.
         first = {"LD_LIBRARY_PATH": str(LIBRARIES), "LD_PRELOAD": str(RUNTIME)}
@@ -136,11 +147,26 @@ def _run(argv: list[str], simulator: Simulator) -> int:
         environment = {**os.environ, **paths, **ON_THE_CPU, SOCKET_VARIABLE: str(channel.fileno())}
         process = subprocess.Popen(argv, env=environment, pass_fds=[channel.fileno()])
     try:
-        code = process.wait()
+        code = process.wait(seconds)
+        simulator.synchronize()
+    except subprocess.TimeoutExpired:
+        _end(process, simulator)
+        return _EXIT_TIME_UP, f"the program was ended after {seconds:g} s, as --seconds asks"
     except KeyboardInterrupt:
-        process.wait()  # the terminal has interrupted it, too
-        raise
-    return 128 - code if code < 0 else code
+        _end(process, simulator)
+        return _EXIT_INTERRUPTED, "the program was interrupted"
+    return 128 - code if code < 0 else code, ""
+
+
+def _end(process: subprocess.Popen[bytes], simulator: Simulator) -> None:
+    """End the program, first as the terminal would, and then what it left running on the device."""
+    process.terminate()
+    try:
+        process.wait(_PATIENCE_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    simulator.end_launches()
 
 
 def _complain(message: str, code: int) -> int:

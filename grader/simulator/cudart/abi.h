@@ -6,15 +6,21 @@
 
 namespace cudart {
 
-struct Dim3 { unsigned x, y, z; };
+struct Dim3 {
+  unsigned x, y, z;
+};
 
 using Stream = void*;
 using Event = void*;
 
 enum MemcpyKind : int { host_to_host, host_to_device, device_to_host, device_to_device, by_address };
 
-struct Position { std::size_t x, y, z; };
-struct Extent { std::size_t width, height, depth; };
+struct Position {
+  std::size_t x, y, z;
+};
+struct Extent {
+  std::size_t width, height, depth;
+};
 struct PitchedPointer {
   void* pointer;
   std::size_t pitch, xsize, ysize;
@@ -56,7 +62,9 @@ struct PointerAttributes {
   long reserved[8];
 };
 
-struct MemLocation { int type, id; };
+struct MemLocation {
+  int type, id;
+};
 
 struct DeviceProperties {
   char name[256];

@@ -14,22 +14,56 @@ namespace {
 
 namespace limits = sim::limits;
 
-struct Attribute { int id, value; };
+struct Attribute {
+  int id, value;
+};
 
 // Those of cudaDeviceAttr that say something; all others are 0.
-// clang-format off: a table
 constexpr Attribute attributes[] = {
-    {1, limits::block_threads}, {2, limits::block[0]}, {3, limits::block[1]}, {4, limits::block[2]},
-    {5, limits::grid[0]}, {6, limits::grid[1]}, {7, limits::grid[2]}, {8, limits::shared_bytes},
-    {9, 65536}, {10, limits::warp}, {11, 0x7FFF'FFFF}, {12, limits::registers}, {13, 1'000'000},
-    {14, 512}, {15, 1}, {16, limits::multiprocessors}, {19, 1}, {31, 1}, {36, 1'000'000}, {37, 256},
-    {38, limits::l2_bytes}, {39, limits::threads_per_sm}, {40, 1}, {41, 1}, {45, 32},
-    {75, limits::major}, {76, limits::minor}, {78, 1}, {79, 1}, {80, 1},
-    {81, limits::shared_per_sm}, {82, limits::registers}, {83, 1}, {87, 2}, {89, 1}, {95, 1},
-    {97, limits::shared_optin_bytes}, {99, 1}, {106, limits::blocks_per_sm}, {108, limits::l2_bytes / 2},
-    {109, limits::l2_bytes}, {111, 1024}, {115, 1},
+    {1, limits::block_threads},
+    {2, limits::block[0]},
+    {3, limits::block[1]},
+    {4, limits::block[2]},
+    {5, limits::grid[0]},
+    {6, limits::grid[1]},
+    {7, limits::grid[2]},
+    {8, limits::shared_bytes},
+    {9, 65536},
+    {10, limits::warp},
+    {11, 0x7FFF'FFFF},
+    {12, limits::registers},
+    {13, 1'000'000},
+    {14, 512},
+    {15, 1},
+    {16, limits::multiprocessors},
+    {19, 1},
+    {31, 1},
+    {36, 1'000'000},
+    {37, 256},
+    {38, limits::l2_bytes},
+    {39, limits::threads_per_sm},
+    {40, 1},
+    {41, 1},
+    {45, 32},
+    {75, limits::major},
+    {76, limits::minor},
+    {78, 1},
+    {79, 1},
+    {80, 1},
+    {81, limits::shared_per_sm},
+    {82, limits::registers},
+    {83, 1},
+    {87, 2},
+    {89, 1},
+    {95, 1},
+    {97, limits::shared_optin_bytes},
+    {99, 1},
+    {106, limits::blocks_per_sm},
+    {108, limits::l2_bytes / 2},
+    {109, limits::l2_bytes},
+    {111, 1024},
+    {115, 1},
 };
-// clang-format on
 
 // cudaLimit: stack, printf buffer, malloc heap, nesting depth, pending launches, L2 fetch granularity, persisting L2.
 std::array<std::size_t, 7> device_limits = {1024, 1 << 20, 8 << 20, 2, 2048, 64, 0};

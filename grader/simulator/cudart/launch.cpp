@@ -63,7 +63,9 @@ std::vector<std::byte> pack(const char* call, const void* function, void** argum
   return packed;
 }
 
-struct Manner { bool cooperative = false, early = false; };
+struct Manner {
+  bool cooperative = false, early = false;
+};
 
 Question launch_question(Ask what, const char* call, const void* function, Dim3 grid, Dim3 block, void** arguments,
                          std::size_t shared, Stream stream, Manner manner) {
@@ -124,7 +126,9 @@ struct FatbinWrapper {
   void* rest;
 };
 
-struct Registered { std::uint32_t number; };
+struct Registered {
+  std::uint32_t number;
+};
 
 Question about_shadow(Ask what, const char* call, void** handle, const void* shadow, const char* name) {
   Question question(what, call);

@@ -2,7 +2,7 @@
 
 #include "connection.h"
 
-// clang-format off: a table
+// clang-format off: it moves a list in a macro to the right, line by line
 #define UNSUPPORTED_CALLS(X)                                                                                       \
   X(__cudaGetProcAddress) X(__cudaRegisterUnifiedTable) X(cudaArrayGetInfo) X(cudaArrayGetMemoryRequirements)     \
   X(cudaArrayGetPlane) X(cudaArrayGetSparseProperties) X(cudaCreateChannelDesc) X(cudaCreateSurfaceObject)        \

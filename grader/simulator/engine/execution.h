@@ -85,7 +85,7 @@ struct SiteCount {
   std::uint64_t barriers = 0, undefined_lanes = 0;
 };
 
-struct Counts {                                      // per instruction
+struct Counts {  // per instruction
   std::vector<std::int64_t> starts, lanes, skipped;  // starts and lanes: differences, to be summed up
   std::vector<SiteCount> memory;
 };
@@ -120,7 +120,7 @@ struct LaunchState {
   alignas(128) std::atomic<std::uint64_t> next_block{0};
   alignas(128) std::atomic<std::uint64_t> executed{0};
   std::atomic<std::uint64_t> progress{0};  // `executed` when a warp last ended or passed a barrier of its block
-  alignas(128) std::mutex mutex;           // of what follows
+  alignas(128) std::mutex mutex;  // of what follows
   Ran result;
 
   LaunchState(const KernelCode& p, const ptx::Module& m, const Launch& l, const Options& o, Memory& memory_,
@@ -147,9 +147,9 @@ struct alignas(128) Worker {
   std::uint32_t seen_tick = 0;
   std::uint64_t clock = 0;
   std::uint64_t unreported = 0;  // of it: not in LaunchState::executed yet
-  std::uint64_t spins = 0;       // accesses that may be part of a spin loop
-  bool progressed = false;       // a warp ended, or passed a barrier of its block
-  Trail* trail = nullptr;        // of a warp that is watched
+  std::uint64_t spins = 0;  // accesses that may be part of a spin loop
+  bool progressed = false;  // a warp ended, or passed a barrier of its block
+  Trail* trail = nullptr;   // of a warp that is watched
 
   explicit Worker(LaunchState&);
   void run();  // takes blocks until there are none

@@ -1,8 +1,7 @@
 #include "engine/hang.h"
 
-#include <cxxabi.h>
-
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cstdlib>
 #include <cstring>
@@ -10,13 +9,18 @@
 #include <string>
 #include <string_view>
 
+#include <cxxabi.h>
+
 #include "engine/execution.h"
 
 namespace sim {
 namespace {
 
-constexpr unsigned rounds = 256;          // of all warps of the block, while one of them is watched
-constexpr std::uint64_t slice = 1 << 14;  // instructions of a warp in each of them
+constexpr unsigned rounds = 256;            // of all warps of the block, while one of them is watched
+constexpr std::uint64_t slice = 1 << 14;    // instructions of a warp in each of them
+
+std::atomic<bool> ended_from_outside{false};  // a signal handler reaches nothing else
+static_assert(std::atomic<bool>::is_always_lock_free);
 
 std::string decimal(std::uint64_t number) {
   std::string text = std::to_string(number);
@@ -121,7 +125,13 @@ std::vector<Trail::Look> Trail::looks(const Loop& loop) const {
   return found;
 }
 
+void end_launches() noexcept { ended_from_outside = true; }
+
 bool over_budget(LaunchState& launch, WarpState& state, std::uint64_t total) {
+  if (ended_from_outside.load(std::memory_order_relaxed)) {
+    launch.fail(Fault::launch_timeout, "ended from outside, " + launch.where(0), true);
+    return true;
+  }
   const auto& o = launch.options;
   std::string used;
   if (o.progress_budget &&

@@ -45,8 +45,7 @@ class Trail {
 };
 
 // Whether the launch has used up a budget, after `total` warp instructions of it. If so, it is ended, with a finding
-// that
-// names the loop which `state`, or another warp of its block, is in.
+// that names the loop which `state`, or another warp of its block, is in.
 bool over_budget(LaunchState&, WarpState& state, std::uint64_t total);
 
 }  // namespace sim

@@ -14,12 +14,29 @@ namespace sim {
 
 // Where %tid and its like lie: entries of 128 bytes in the warp's and the launch's banks.
 enum class WarpSpecial : std::uint32_t { tid_x, tid_y, tid_z, warp, ctaid_x, ctaid_y, ctaid_z, count };
-// clang-format off: a table
 enum class LaunchSpecial : std::uint32_t {
-  lane, lanemask_eq, lanemask_le, lanemask_lt, lanemask_ge, lanemask_gt, ntid_x, ntid_y, ntid_z, nctaid_x, nctaid_y,
-  nctaid_z, warps, zero, one, dynamic_shared, total_shared, reserved_shared, workspace_high, workspace_low, count
+  lane,
+  lanemask_eq,
+  lanemask_le,
+  lanemask_lt,
+  lanemask_ge,
+  lanemask_gt,
+  ntid_x,
+  ntid_y,
+  ntid_z,
+  nctaid_x,
+  nctaid_y,
+  nctaid_z,
+  warps,
+  zero,
+  one,
+  dynamic_shared,
+  total_shared,
+  reserved_shared,
+  workspace_high,
+  workspace_low,
+  count
 };
-// clang-format on
 inline constexpr std::uint32_t special_bytes = 128;
 inline constexpr std::uint32_t frame_header = 128;  // its first word: where this call's local variables begin
 inline constexpr std::uint32_t carry_offset = 64;   // the carry flag
@@ -28,7 +45,9 @@ inline constexpr std::uint32_t local_gap = 64;          // between the local var
 inline constexpr std::uint32_t call_stack = 64 * 1024;  // per thread, for recursion
 
 // Values that a call hands over: lane after lane, `size` bytes each, at `offset` of a frame.
-struct Area { std::uint32_t offset = 0, size = 0; };
+struct Area {
+  std::uint32_t offset = 0, size = 0;
+};
 
 struct FunctionCode {
   std::uint32_t number = 0;  // in the module
@@ -40,14 +59,16 @@ struct FunctionCode {
 enum class Builtin : std::uint8_t { none, vprintf, assertfail, malloc, free };
 
 struct CallSite {
-  // Index into KernelCode::functions; -1: builtin, or through a register (Instruction::o[0]).
-  std::int32_t function = -1;
+  std::int32_t function =
+      -1;  // index into KernelCode::functions; -1: builtin, or through a register (Instruction::o[0])
   Builtin builtin = Builtin::none;
   std::vector<Area> arguments, results;
 };
 
 // A parameter as ld.param wants it: broadcast into the launch's bank.
-struct ParameterSlot { std::uint32_t offset, bytes, slot_offset; };
+struct ParameterSlot {
+  std::uint32_t offset, bytes, slot_offset;
+};
 
 struct KernelCode {
   std::string_view kernel;
@@ -61,10 +82,10 @@ struct KernelCode {
   std::vector<ptx::Place> places;  // per instruction
   std::vector<ParameterSlot> parameter_slots;
   std::uint32_t launch_bank_bytes = 0, static_shared = 0, shared_granule = 4;
-  std::uint32_t global_granule = 4;   // bytes: what it stores in global memory are multiples of these
-  std::uint32_t smallest_load = 4;    // bytes, of those from global memory that are no multiples of 4
+  std::uint32_t global_granule = 4;     // bytes: what it stores in global memory are multiples of these
+  std::uint32_t smallest_load = 4;      // bytes, of those from global memory that are no multiples of 4
   std::uint32_t reserved_shared = 0;  // behind the block's own, where groups of several warps meet
-  std::uint32_t local_bytes = 0;      // per thread, all calls together
+  std::uint32_t local_bytes = 0;  // per thread, all calls together
   std::unordered_map<std::uint32_t, std::uint32_t> function_by_number;
   bool waits_for_launch_ahead = false;  // somewhere
 };

@@ -13,15 +13,15 @@
 namespace sim {
 namespace {
 
-constexpr std::uint64_t long_slice = 1 << 19;  // instructions of a block
+constexpr std::uint64_t long_slice = 1 << 19;   // instructions of a block
 constexpr std::uint64_t short_slice =
-    1 << 12;                       // of one that seems to wait for others: the less it runs in vain, the better
-constexpr unsigned patience = 64;  // slices of a block that does not look as if it waited
+    1 << 12;  // of one that seems to wait for others: the less it runs in vain, the better
+constexpr unsigned patience = 64;                   // slices of a block that does not look as if it waited
 constexpr unsigned haste = 16,
                    resignation = 2048;  // slices of waiting, between which a worker leaves its processor to others
 constexpr std::chrono::microseconds rest{50};
 constexpr std::uint64_t most_at_once =
-    16;  // blocks that a worker takes: neighbours write to the same lines of the cache
+    16;          // blocks that a worker takes: neighbours write to the same lines of the cache
 constexpr std::size_t resident_bytes = 1ull << 30;  // for blocks that wait for others
 
 std::byte* align_up(std::vector<std::byte>& storage, std::size_t bytes) {
@@ -262,8 +262,7 @@ bool Worker::stalled() const {
 
 void Worker::run() {
   // Blocks that wait for others, in the order in which they started, walked to and fro. Where each waits for its
-  // neighbour,
-  // one of the two ways ends them all, while in a queue each round would end one.
+  // neighbour, one of the two ways ends them all, while in a queue each round would end one.
   std::vector<std::unique_ptr<Block>> waiting;
   std::size_t at = 0;  // where the walk is
   bool back = true;
@@ -274,13 +273,12 @@ void Worker::run() {
       warps * (launch.program.functions[0].frame_bytes + 4096) + 8 * std::size_t{launch.shared_size};
   const std::size_t most_resident = std::max<std::size_t>(resident_bytes / block_bytes, 64);
   // Whoever waits for blocks of smaller numbers, as CUB's scans do, must not keep those from starting: of more blocks
-  // than
-  // can wait at a time, the first ones come first in any order.
+  // than can wait at a time, the first ones come first in any order.
   const auto in_order = [&](std::uint64_t n) {
     const std::uint64_t first = n / most_resident * most_resident;
     return first + ordered(n - first, std::min<std::uint64_t>(most_resident, launch.blocks - first), launch.options);
   };
-  unsigned waited = 0;              // slices, one after the other
+  unsigned waited = 0;  // slices, one after the other
   std::uint64_t next = 0, end = 0;  // of the blocks that are this worker's to start
   while (!launch.stop) {
     std::unique_ptr<Block> block;

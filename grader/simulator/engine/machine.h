@@ -19,10 +19,10 @@ inline constexpr Mask all_lanes = ~Mask{0};
 
 using Slot = std::uint32_t;
 enum Bank : std::uint32_t {
-  frame_bank = 0,     // registers of the function that runs
+  frame_bank = 0,  // registers of the function that runs
   constant_bank = 1,  // immediates, broadcast
-  warp_bank = 2,      // special registers that differ between warps
-  launch_bank = 3,    // special registers and parameters that are the same in the whole grid
+  warp_bank = 2,  // special registers that differ between warps
+  launch_bank = 3,  // special registers and parameters that are the same in the whole grid
 };
 inline constexpr std::uint32_t bank_shift = 30;
 
@@ -39,15 +39,15 @@ using Handler = void (*)(Warp&, const Instruction&, Mask);
 
 // How the run loop goes on after an instruction.
 enum class Flow : std::uint8_t {
-  plain,   // next instruction
+  plain,  // next instruction
   memory,  // the same, but lanes may have faulted
   branch,  // to `target` for the lanes of the guard
-  table,   // brx: target found through the handler's table
+  table,  // brx: target found through the handler's table
   call,
   ret,
   exit,
-  barrier,     // bar.sync, bar.red
-  arrive,      // bar.arrive: does not wait
+  barrier,  // bar.sync, bar.red
+  arrive,  // bar.arrive: does not wait
   collective,  // waits for the lanes of a member mask, then runs the handler
   trap,
   yield,  // nanosleep, and loads in what may be a spin loop
@@ -56,28 +56,30 @@ enum class Flow : std::uint8_t {
 
 struct alignas(64) Instruction {
   Handler run = nullptr;
-  Slot o[6]{};     // operands in PTX order, vectors spread out
+  Slot o[6]{};  // operands in PTX order, vectors spread out
   Slot guard = 0;  // 0: none
   bool guard_negated = false;
   Flow flow = Flow::plain;
   ptx::Space space = ptx::Space::generic;
-  std::uint8_t size = 0;     // bytes that a lane accesses
+  std::uint8_t size = 0;  // bytes that a lane accesses
   std::uint32_t target = 0;  // of branch and call; number of another table for others
   std::uint32_t place = 0;
   std::int64_t offset = 0;  // of an address; of others an immediate
-  std::uint32_t site = 0;   // its own index
+  std::uint32_t site = 0;  // its own index
   bool narrow_address = false;
-  bool hidden : 1 = false;         // made by the decoder: not counted
-  bool read_only : 1 = false;      // ld.global.nc, through a cache that does not see what the launch writes
-  bool is_volatile = false;        // volatile, relaxed, acquire, release or an atomic
+  bool hidden : 1 = false;  // made by the decoder: not counted
+  bool read_only : 1 = false;  // ld.global.nc, through a cache that does not see what the launch writes
+  bool is_volatile = false;  // volatile, relaxed, acquire, release or an atomic
   bool only_volatile : 1 = false;  // of these, a load or store that is no stronger than that
-  bool revises : 1 = false;        // of these, a store of what is computed from a load of the same place
-  bool may_spin : 1 = false;       // of these, what a loop that waits for another thread would use
-  bool waits : 1 = false;          // of these, what asks an mbarrier, and would rather sleep
+  bool revises : 1 = false;  // of these, a store of what is computed from a load of the same place
+  bool may_spin : 1 = false;  // of these, what a loop that waits for another thread would use
+  bool waits : 1 = false;  // of these, what asks an mbarrier, and would rather sleep
   bool polls : 1 = false;  // an atomic that changes nothing, as atomicAdd(p, 0): a loop that waits may read with it
 };
 
-struct Region { Address base = 1, end = 0; };
+struct Region {
+  Address base = 1, end = 0;
+};
 
 struct Worker;
 struct Block;
@@ -90,10 +92,10 @@ struct Warp {
   const std::byte* parameters = nullptr;
   const std::uint32_t* lists = nullptr;  // operands of instructions that have many
   std::uint32_t shared_size = 0, local_stride = 0, local_top = 0, parameter_size = 0;
-  bool watched = false;        // a checker or counter looks at memory accesses
-  Mask fallen = 0;             // lanes that a fault has just ended
+  bool watched = false;  // a checker or counter looks at memory accesses
+  Mask fallen = 0;  // lanes that a fault has just ended
   Mask live = 0, started = 0;  // lanes that have not exited; lanes that the launch has
-  std::uint32_t number = 0;    // in the block
+  std::uint32_t number = 0;  // in the block
   Worker* worker = nullptr;
   Block* block = nullptr;
 };
@@ -113,7 +115,7 @@ struct Access {
   Address low = 0, high = 0;  // over all active lanes, high exclusive
   alignas(64) Address address[lane_count];
   const std::byte* value[4] = {};  // of a store: the lanes of each element
-  std::uint32_t element = 0;       // bytes of an element, not of atomics
+  std::uint32_t element = 0;  // bytes of an element, not of atomics
 };
 
 // Out of the ordinary: bounds or alignment do not hold for the region at hand. Looks at each lane, reports and ends the

@@ -30,9 +30,9 @@ class Memory {
   Address allocate(std::size_t bytes, Space, bool ready = true);
   void make_ready(Address);
   bool release(Address);
-  std::optional<Allocation> find(Address) const;     // the allocation around an address, live or freed
-  std::optional<Allocation> nearest(Address) const;  // or the closest one below or above within a red zone
-  bool inside(Address, std::size_t bytes) const;     // within one live allocation that is ready
+  std::optional<Allocation> find(Address) const;         // the allocation around an address, live or freed
+  std::optional<Allocation> nearest(Address) const;      // or the closest one below or above within a red zone
+  bool inside(Address, std::size_t bytes) const;         // within one live allocation that is ready
   void reset();
 
   bool has_shadow(Address a) const { return a - device_.base < device_.size; }

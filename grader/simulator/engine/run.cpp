@@ -12,10 +12,10 @@
 namespace sim {
 namespace {
 
-constexpr std::uint64_t quantum = 4096;    // instructions of one split while others are ready
-constexpr std::uint64_t spin_cost = 1024;  // what a volatile load takes of a slice: it may be a spin loop
-constexpr std::uint64_t nap = 1 << 14;     // what nanosleep takes of it, and a wait for an mbarrier
-constexpr std::uint32_t max_depth = 2048;  // calls inside each other
+constexpr std::uint64_t quantum = 4096;      // instructions of one split while others are ready
+constexpr std::uint64_t spin_cost = 1024;    // what a volatile load takes of a slice: it may be a spin loop
+constexpr std::uint64_t nap = 1 << 14;       // what nanosleep takes of it, and a wait for an mbarrier
+constexpr std::uint32_t max_depth = 2048;    // calls inside each other
 
 Mask& predicate_at(const Warp& w, Slot s) { return *lanes_at<Mask>(w, s); }
 

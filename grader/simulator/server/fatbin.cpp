@@ -121,6 +121,7 @@ DeviceCode code_of(std::span<const std::byte> container) {
     throw FatbinError("the CUDA code in this file is of an unknown format");
   auto images = part(container, field<std::uint16_t>(container, 6), field<std::uint64_t>(container, 8));
   DeviceCode code;
+  code.relocatable = images.empty();
   std::optional<Image> best;
   while (!images.empty()) {
     const auto kind = field<std::uint16_t>(images, 0);
@@ -133,7 +134,7 @@ DeviceCode code_of(std::span<const std::byte> container) {
     if (kind == kind_elf && (image.flags & (flag_lz4 | flag_zstd)) == 0) count_registers(Elf{image.payload}, code);
     images = images.subspan(header + size);
   }
-  if (!best) return {};
+  if (!best) return {.ptx = {}, .registers = {}, .relocatable = code.relocatable};
   if ((best->flags & (flag_lz4 | flag_zstd)) != 0) {
     code.ptx = inflate(*best);
   } else {

@@ -13,15 +13,17 @@
 namespace sim {
 
 // No PTX that we can read. Says what to change in the nvcc command.
-struct FatbinError : std::runtime_error { using std::runtime_error::runtime_error; };
+struct FatbinError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
 
 struct DeviceCode {
   // For a device of compute capability 8.0: the highest target that such a device takes, else the lowest above. Empty
-  // for a
-  // container without images (nvcc's device-link stub) or with machine code only.
+  // for a container without images (nvcc's device-link stub) or with machine code only.
   std::string ptx;
   // Per thread of each kernel, where machine code stands beside the PTX; of several architectures the fewest.
   std::map<std::string, std::uint32_t, std::less<>> registers;
+  bool relocatable = false;  // nothing in the container: its code lies elsewhere, for a device linker
 };
 
 // The code of one container.

@@ -44,7 +44,9 @@ void put_finding(Writer& result, const Finding& finding) {
 }
 
 // A question that cannot be answered; the text goes to the judge.
-struct Refused : std::runtime_error { using std::runtime_error::runtime_error; };
+struct Refused : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
 
 }  // namespace
 
@@ -70,8 +72,7 @@ void Judge::serve() {
       while (const auto frame = channel_.next()) command(*frame);
       if (!open) return;
     }
-  } catch (const Disconnected&) {
-  }
+  } catch (const Disconnected&) {}
 }
 
 void Judge::poll_programs(int timeout_ms, bool& judge_ready) {
@@ -205,6 +206,8 @@ void Judge::perform(Command command, Reader& in, Writer& result) {
       return;
     case Command::statistics:
       result.put(report_.launches).put(report_.kernel_nanoseconds).put(report_.copies).put(report_.copied_bytes);
+      result.put(static_cast<std::uint32_t>(report_.launched.size()));
+      for (const auto& [kernel, times] : report_.launched) result.text(kernel).put(times);
       return;
   }
   throw Refused("a question that does not exist");
@@ -245,6 +248,7 @@ void Judge::launch(Reader& in, Writer& result) {
     std::memcpy(launch.parameters.data() + parameter.offset, argument.data(), argument.size());
   }
   ++report_.launches;
+  ++report_.launched[name];
   const auto ran = device_.launch(launch);
   report_.kernel_nanoseconds += ran.nanoseconds;
   put_failure(result, {static_cast<std::uint32_t>(ran.fault), ran.message});

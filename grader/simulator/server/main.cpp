@@ -23,7 +23,8 @@ int main(int argc, char** argv) {
         stderr);
     return 2;
   }
-  prctl(PR_SET_DUMPABLE, 0);     // programs of the same user must not look inside
+  prctl(PR_SET_DUMPABLE, 0);  // programs of the same user must not look inside
+  std::signal(SIGUSR1, [](int) { sim::end_launches(); });
   std::signal(SIGINT, SIG_IGN);  // the judge decides when it ends
   try {
     const sim::Simd simd = sim::simd();
@@ -37,8 +38,8 @@ int main(int argc, char** argv) {
       std::puts("");
       return 0;
     }
-    sim::Judge judge(static_cast<int>(std::strtol(argv[1], nullptr, 10)), std::strtoull(argv[2], nullptr, 10),
-                     std::strtoull(argv[3], nullptr, 10));
+    const auto socket = static_cast<int>(std::strtol(argv[1], nullptr, 10));
+    sim::Judge judge(socket, std::strtoull(argv[2], nullptr, 10), std::strtoull(argv[3], nullptr, 10));
     judge.serve();
   } catch (const std::exception& error) {
     std::fprintf(stderr, "grader-sim: %s\n", error.what());

@@ -392,11 +392,15 @@ void Program::register_fatbin(Reader& in) {
   }
 }
 
-ModuleId Program::load(std::uint32_t number) {
+ModuleId Program::load(std::uint32_t number, const std::string& user) {
   auto& module = modules_.at(number);
   if (module.id) return *module.id;
   if (module.problem.empty() && module.code.ptx.empty()) {
-    module.problem = "no PTX for this kernel; compile it with -gencode arch=compute_80,code=compute_80";
+    module.problem = (module.code.relocatable
+                          ? "the simulator does not know relocatable device code (nvcc -rdc=true), which kernels that "
+                            "launch kernels need, too; compile without it: "
+                          : "no PTX for this kernel; compile it with -gencode arch=compute_80,code=compute_80: ") +
+                     user;
   }
   if (module.problem.empty()) {
     try {
@@ -413,7 +417,7 @@ ModuleId Program::load(std::uint32_t number) {
 Program::Target Program::target(std::uint64_t host_function) {
   const auto found = kernels_.find(host_function);
   if (found == kernels_.end()) throw Failed{invalid_device_function};
-  const auto* kernel = world_.device.kernel(load(found->second.module), found->second.name);
+  const auto* kernel = world_.device.kernel(load(found->second.module, found->second.name), found->second.name);
   if (kernel == nullptr) throw Failed{invalid_device_function};
   auto [info, fresh] = infos_.try_emplace(kernel);
   if (fresh) {
@@ -428,7 +432,7 @@ Program::Target Program::target(std::uint64_t host_function) {
 Symbol Program::symbol(std::uint64_t host_variable) {
   const auto found = variables_.find(host_variable);
   if (found == variables_.end()) throw Failed{invalid_symbol};
-  const auto place = world_.device.symbol(load(found->second.module), found->second.name);
+  const auto place = world_.device.symbol(load(found->second.module, found->second.name), found->second.name);
   if (!place) throw Failed{invalid_symbol};
   return *place;
 }
@@ -524,6 +528,7 @@ void Program::run(const Launch& launch) {
   if (fault_.code != success) return;
   try {
     ++world_.report.launches;
+    ++world_.report.launched[world_.device.info(launch.kernel).name];
     auto ran = world_.device.launch(launch);
     world_.report.kernel_nanoseconds += ran.nanoseconds;
     if (timeline_.several_streams() && ran.fault == Fault::none)

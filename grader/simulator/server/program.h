@@ -69,7 +69,9 @@ class Program {
     std::uint64_t pitch, width, height;
   };
   // A call ends early with this code.
-  struct Failed { std::uint32_t code; };
+  struct Failed {
+    std::uint32_t code;
+  };
 
   void handle(std::span<const std::byte> frame);
   void notify(Ask, std::string_view call, Reader&);
@@ -78,7 +80,7 @@ class Program {
   void send(Writer& result);
   void settle();
 
-  ModuleId load(std::uint32_t module);
+  ModuleId load(std::uint32_t module, const std::string& user);  // a kernel or variable of it
   Target target(std::uint64_t host_function);
   Symbol symbol(std::uint64_t host_variable);
   void register_fatbin(Reader&);

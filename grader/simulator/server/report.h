@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -51,6 +53,7 @@ class Report {
   std::vector<std::pair<std::string, std::uint32_t>> errors;  // runtime call, code that it returned
   std::string printed;
   Failure first_failure;  // of a kernel or its launch, since the judge last asked
+  std::map<std::string, std::uint64_t, std::less<>> launched;  // how often each kernel
   std::uint64_t launches = 0, kernel_nanoseconds = 0, copies = 0, copied_bytes = 0;
 
  private:

@@ -17,16 +17,21 @@ using Pieces = std::vector<Touched>;
 // The first piece from here on that does not end before this address. Mostly it is the next.
 Pieces::const_iterator skip(Pieces::const_iterator from, Pieces::const_iterator end, Address low) {
   const auto before = [&](const Touched& piece) { return piece.high <= low; };
-  return ++from == end || !before(*from) ? from : std::partition_point(from, end, before);
+  ++from;
+  return from == end || !before(*from) ? from : std::partition_point(from, end, before);
 }
 
 // The first bytes that are in both.
-struct Overlap { Touched one, other; };
+struct Overlap {
+  Touched one, other;
+};
 std::optional<Overlap> meet(const Pieces& some, const Pieces& others) {
   for (auto a = some.begin(), b = others.begin(); a != some.end() && b != others.end();) {
     if (std::max(a->low, b->low) < std::min(a->high, b->high)) return Overlap{*a, *b};
-    if (a->high <= b->low) a = skip(a, some.end(), b->low);
-    else b = skip(b, others.end(), a->low);
+    if (a->high <= b->low)
+      a = skip(a, some.end(), b->low);
+    else
+      b = skip(b, others.end(), a->low);
   }
   return {};
 }

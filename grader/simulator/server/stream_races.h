@@ -1,6 +1,5 @@
 // Races between streams: kernels and copies that touch the same bytes, that no stream, event or wait of the host
-// orders,
-// and of which one writes. What each has touched is kept until the host has waited for it.
+// orders, and of which one writes. What each has touched is kept until the host has waited for it.
 #pragma once
 
 #include <deque>

@@ -9,7 +9,7 @@ namespace sim {
 namespace {
 
 constexpr std::size_t most_bytes = std::size_t{256} << 20, most_entries = 100'000, most_handles = 100'000;
-constexpr std::size_t most_slots = 64;      // further streams share theirs, and are taken to be ordered
+constexpr std::size_t most_slots = 64;  // further streams share theirs, and are taken to be ordered
 constexpr std::uint64_t first_id = 0x1000;  // a handle is a pointer to the program, and not a null one
 
 StreamId canonical(StreamId id) { return id == default_stream ? legacy_stream : id; }

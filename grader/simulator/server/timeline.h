@@ -1,8 +1,7 @@
 // Streams and events of one program: which work waits for which, and when it runs.
 //
 // Work is queued with the dependences that CUDA guarantees and no others. Who runs it decides how late: after every
-// call
-// (program order), or only when something waits for it, the last issued first, so that work which relies on an
+// call (program order), or only when something waits for it, the last issued first, so that work which relies on an
 // order that nobody promised meets the other one.
 #pragma once
 

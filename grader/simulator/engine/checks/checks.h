@@ -72,7 +72,7 @@ std::string describe(const Warp&, const Instruction&, const Access&, unsigned la
 void check_shared(Warp&, const Instruction&, const Access&);
 void check_global(Warp&, const Instruction&, const Access&, const Rows&);
 void check_within_block(Warp&, const Instruction&, const Access&, const Rows&);  // a part of check_global()
-void check_lock(Warp&, const Instruction&, const Access&, SharedRaces&);         // a part of that
+void check_lock(Warp&, const Instruction&, const Access&, SharedRaces&);          // a part of that
 void count_global(Warp&, const Instruction&, const Access&, const Rows&);
 void count_shared(Warp&, const Instruction&, const Access&);
 

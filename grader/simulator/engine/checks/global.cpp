@@ -38,7 +38,9 @@ struct Touch {
   std::uint32_t site : 30 = 0, atomic : 1 = 0, only_volatile : 1 = 0;
 };
 // The last plain write, the last atomic one, and of the readers the last one and the last of another block.
-struct Word { Touch writer, updater, reader, other_reader; };
+struct Word {
+  Touch writer, updater, reader, other_reader;
+};
 using Detail = std::array<Word, words_per_segment>;
 
 // What one block did to words of a segment.
@@ -58,8 +60,7 @@ struct alignas(64) Segment {
 static_assert(sizeof(Segment) == 128);
 
 // What one block alone did to a page. Most blocks have their rows to themselves, and what is kept of them here is a
-// seventh
-// of their bytes, in segments as many bytes again: a cache holds the one and not the other.
+// seventh of their bytes, in segments as many bytes again: a cache holds the one and not the other.
 struct alignas(64) Page {
   struct Part {
     std::uint32_t read = 0, written = 0;  // words of a segment
@@ -111,11 +112,11 @@ struct GlobalRaces {
   const KernelCode* program = nullptr;
   bool threads = false;
   std::atomic<std::uint32_t> time{1};
-  std::vector<std::atomic<std::uint32_t>> fenced;     // per block
-  std::vector<std::atomic<std::uint32_t>> told;       // per block: its last fence or volatile store
+  std::vector<std::atomic<std::uint32_t>> fenced;  // per block
+  std::vector<std::atomic<std::uint32_t>> told;  // per block: its last fence or volatile store
   std::vector<std::atomic<std::uint32_t>> exchanged;  // per block: its last fence, or what may have released a lock
-  std::mutex mutex;                                   // of what follows
-  std::vector<std::uint64_t> touched;                 // pages
+  std::mutex mutex;  // of what follows
+  std::vector<std::uint64_t> touched;  // pages
   std::deque<std::array<Detail, details_at_once>> details;  // kept from launch to launch
   std::size_t details_in_use = 0;
 
@@ -196,8 +197,7 @@ template <unsigned word_shift> struct Checker {
     return !silent(a, lane);
   }
   // Volatile stores of two blocks. Who has read something volatile since may have waited for the other, but to compute
-  // the
-  // new value from the old one takes a lock.
+  // the new value from the old one takes a lock.
   bool update_lost(const Touch& other, unsigned lane) const {
     if (!a.write || !me.only_volatile || !other.only_volatile || other.block == 0 || other.block == me.block)
       return false;
@@ -342,8 +342,7 @@ template <unsigned word_shift> struct Checker {
     }
   }
   // f(), with nobody else at what `busy` guards. If it says that the access to bytes [low, high) is noted, who finds
-  // that
-  // finds the values, too.
+  // that finds the values, too.
   template <class F> bool locked(std::atomic_flag& busy, std::uint64_t low, std::uint64_t high, F f) const {
     if (!r.threads) return f();
     while (busy.test_and_set(std::memory_order_acquire)) std::this_thread::yield();
@@ -693,8 +692,8 @@ void check_global(Warp& w, const Instruction& i, const Access& a, const Rows& ro
     const Page& page = r->pages[segment / segments_per_page];
     __builtin_prefetch(&page, 1);
     __builtin_prefetch(&page.parts[segment % segments_per_page], 1);
-    // Small values lie close together: blocks share pages.
-    if (r->word_shift < 2) __builtin_prefetch(&r->segments[segment], 1);
+    if (r->word_shift < 2)
+      __builtin_prefetch(&r->segments[segment], 1);  // small values lie close together: blocks share pages
   }
   if (launch.options.initcheck) check_written(w, i, a, rows);
   if (!r) return;
@@ -705,9 +704,12 @@ void check_global(Warp& w, const Instruction& i, const Access& a, const Rows& ro
   const bool hears = i.is_volatile && (!a.write || a.atomic);
   if (hears || w.block->hearing) w.block->heard = r->time.load();
   w.block->hearing = hears;
-  if (i.is_volatile && a.write && i.target == 1) r->exchanged[block] = r->told[block] = r->fenced[block] = ++r->time;
-  else if (i.is_volatile && a.write && !a.atomic) r->told[block] = ++r->time;
-  else if (a.atomic && i.may_spin) r->exchanged[block] = ++r->time;
+  if (i.is_volatile && a.write && i.target == 1)
+    r->exchanged[block] = r->told[block] = r->fenced[block] = ++r->time;
+  else if (i.is_volatile && a.write && !a.atomic)
+    r->told[block] = ++r->time;
+  else if (a.atomic && i.may_spin)
+    r->exchanged[block] = ++r->time;
   Touch me;
   me.block = block + 1;
   me.time = r->time.load(std::memory_order_relaxed);

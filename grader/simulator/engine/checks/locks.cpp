@@ -1,7 +1,7 @@
 // Locks in global memory without a fence. They are told by what they do: a thread exchanges a word, or compares and
-// swaps
-// it, then touches other memory, and then stores in the word what was there before it came. Without a fence behind the
-// first and before the last, what the lock guards may be touched before it is taken or after it is given back.
+// swaps it, then touches other memory, and then stores in the word what was there before it came. Without a fence
+// behind the first and before the last, what the lock guards may be touched before it is taken or after it is given
+// back.
 #include <bit>
 #include <cstring>
 

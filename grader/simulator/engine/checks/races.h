@@ -16,18 +16,17 @@ struct SharedRaces {
   static constexpr unsigned thread_bits = 10;
   static constexpr std::uint32_t last_clock = (1u << (32 - thread_bits)) - 64;
   std::uint32_t clock = 1;
-  // [me][other warp]: its accesses before are ordered.
-  std::array<std::array<std::uint32_t, lane_count>, lane_count> known{};
-  // [warp][lane]: its last meeting with some other lanes.
-  std::array<std::array<std::uint32_t, lane_count>, lane_count> synced{};
-  std::array<std::uint32_t, lane_count> met{};    // [warp]: the last meeting of all its lanes
+  std::array<std::array<std::uint32_t, lane_count>, lane_count>
+      known{};   // [me][other warp]: its accesses before are ordered
+  std::array<std::array<std::uint32_t, lane_count>, lane_count>
+      synced{};  // [warp][lane]: its last meeting with some other lanes
+  std::array<std::uint32_t, lane_count> met{};  // [warp]: the last meeting of all its lanes
   std::array<std::uint32_t, lane_count> floor{};  // [me]: the smallest of known[me]
   // Per granule: the last plain write, the last atomic one, and two reads; and where they stand in the code. The top
-  // bit of
-  // a place: volatile.
+  // bit of a place: volatile.
   std::vector<std::uint32_t> writer, updater, reader, other_reader, writer_site, updater_site, reader_site, other_site;
   bool updates = false;  // an atomic has been seen since the block began
-  unsigned shift = 2;    // log2 of the bytes that share a stamp
+  unsigned shift = 2;  // log2 of the bytes that share a stamp
 
   // What a warp knew at its last fence, and what those knew who have then written atomically to a granule, or have
   // arrived at an mbarrier there: who reads it from there knows it, too.
@@ -42,8 +41,8 @@ struct SharedRaces {
     std::uint32_t group, site;
   };
   std::vector<std::vector<Copy>> copies;  // per thread
-  std::vector<std::uint32_t> groups;      // per thread: how many it has committed
-  std::vector<std::uint16_t> filling;     // per granule: the copying thread + 1; empty before the first copy
+  std::vector<std::uint32_t> groups;  // per thread: how many it has committed
+  std::vector<std::uint16_t> filling;  // per granule: the copying thread + 1; empty before the first copy
   std::vector<std::uint32_t> filling_site;
   std::uint64_t in_flight = 0;  // copies
 
@@ -52,8 +51,8 @@ struct SharedRaces {
   struct Touch {
     Address low = 0, origin = 0;  // thread t touched the bytes from origin + (t << shift) on
     std::uint32_t clock = 0, site = 0;
-    // If `shift` is same_place: two threads, of all that touched all of it.
-    std::uint16_t bytes = 0, first = 0, second = 0;
+    std::uint16_t bytes = 0, first = 0,
+                  second = 0;  // if `shift` is same_place: two threads, of all that touched all of it
     std::uint8_t shift = 0;
     bool alike(const Touch& t) const {
       return origin == t.origin && shift == t.shift && first == t.first && second == t.second;
@@ -73,10 +72,10 @@ struct SharedRaces {
   static constexpr std::size_t gathers_kept = 32;
   std::vector<Gather> gathers;  // a ring, empty before the first one
   std::size_t next_gather = 0;
-  Address gathered_low = 0, gathered_high = 0;                // around those since a barrier
-  std::uint32_t last_gather = 0;                              // clock
+  Address gathered_low = 0, gathered_high = 0;  // around those since a barrier
+  std::uint32_t last_gather = 0;  // clock
   std::uint32_t last_global_write = 0, last_global_read = 0;  // clocks
-  Clocks released{};                                          // [warp]: what it did before is not held against it
+  Clocks released{};  // [warp]: what it did before is not held against it
   // What a warp may have taken as a lock, and whether it has touched other memory since then without a fence behind the
   // taking, or since its last fence.
   struct Lock {

@@ -1,11 +1,9 @@
 // initcheck and racecheck of shared memory.
 //
 // Every granule (4 bytes; 1 if the kernel accesses less) remembers its last writer and two of its last readers as
-// stamps
-// of clock and thread. The clock of a block moves at every barrier and warp-wide operation. An access is ordered after
-// an
-// earlier one if the two threads have met since: at a barrier, or, in one warp, in a warp-wide operation. A write that
-// stores what is there already harms nobody.
+// stamps of clock and thread. The clock of a block moves at every barrier and warp-wide operation. An access is ordered
+// after an earlier one if the two threads have met since: at a barrier, or, in one warp, in a warp-wide operation. A
+// write that stores what is there already harms nobody.
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -74,12 +72,14 @@ void synchronise_through(Warp& w, const Instruction& i, const Access& a, SharedR
   std::uint64_t heard = ~std::uint64_t{0};
   for (Mask m = a.mask; m; m &= m - 1) {
     const std::uint64_t address = a.address[std::countr_zero(m)];
-    // Once, if all lanes of a warp look at one flag.
-    if ((!a.write || a.atomic) && address != heard) acquired(w, address);
+    if ((!a.write || a.atomic) && address != heard)
+      acquired(w, address);  // once, if all lanes of a warp look at one flag
     heard = address;
     if (!publishes) continue;
-    if (i.target == 1) released(w, address);
-    else publish(r, address >> r.shift, r.fenced[w.number]);
+    if (i.target == 1)
+      released(w, address);
+    else
+      publish(r, address >> r.shift, r.fenced[w.number]);
   }
 }
 
@@ -139,8 +139,7 @@ struct Checker {
   }
 
   // The two turns' reads of one granule. After nothing that is not ordered, both are kept; after one of another warp,
-  // that
-  // and the first.
+  // that and the first.
   void two_turns(unsigned lane, unsigned period, std::uint64_t g) {
     const std::uint32_t floor = this->floor(), reader = r.reader[g], other = r.other_reader[g], stamp = stamp_of(lane),
                         site = site_of_read();
@@ -198,8 +197,10 @@ struct Checker {
       };
       if (!against(r.reader[g], r.reader_site[g])) against(r.other_reader[g], r.other_site[g]);
       (a.atomic ? r.updater : r.writer)[g] = stamp;
-      if (a.atomic) r.updater_site[g] = i.site;
-      else r.writer_site[g] = i.site | (i.is_volatile ? polled : 0);
+      if (a.atomic)
+        r.updater_site[g] = i.site;
+      else
+        r.writer_site[g] = i.site | (i.is_volatile ? polled : 0);
       r.updates |= a.atomic;
     } else {
       std::uint32_t& reader = r.reader[g];
@@ -318,8 +319,10 @@ void check_shared(Warp& w, const Instruction& i, const Access& a) {
   for (Mask m = turns ? (1u << period) - 1 : a.mask; m; m &= m - 1) {
     const auto l = static_cast<unsigned>(std::countr_zero(m));
     for (std::uint64_t g = a.address[l] >> r.shift; g <= (a.address[l] + a.size - 1) >> r.shift; ++g) {
-      if (turns) checker.two_turns(l, period, g);
-      else checker.one(l, g);
+      if (turns)
+        checker.two_turns(l, period, g);
+      else
+        checker.one(l, g);
     }
   }
 }
@@ -379,8 +382,8 @@ void begin_block(Block& block, Worker& worker) {
   const std::uint32_t size = worker.launch.shared_size, own = size - worker.launch.program.reserved_shared;
   if (o.initcheck) {
     block.written.assign(size + 64, 0);
-    // Its users clear their bits.
-    std::fill(block.written.begin() + own, block.written.begin() + size, std::uint8_t{1});
+    std::fill(block.written.begin() + own, block.written.begin() + size,
+              std::uint8_t{1});  // its users clear their bits
   }
   if (!o.racecheck) return;
   if (!block.races) {

@@ -1,13 +1,10 @@
 // Races between threads of one block in global memory, by the clocks of racecheck for shared memory.
 //
 // What a warp does in a piece of 512 bytes is mostly a row of its threads: told in so few words, it takes one
-// comparison
-// to see that the same threads come again. Of reads all over the place the last ones are kept as they are, for a write
-// that
-// meets them. Only plain accesses are looked at, and volatile ones that revise a value; a fence, whatever follows it,
-// orders
-// what its warp did before and what that warp had met others after. So a race may be missed, but a correct program is
-// never accused.
+// comparison to see that the same threads come again. Of reads all over the place the last ones are kept as they are,
+// for a write that meets them. Only plain accesses are looked at, and volatile ones that revise a value; a fence,
+// whatever follows it, orders what its warp did before and what that warp had met others after. So a race may be
+// missed, but a correct program is never accused.
 #include <algorithm>
 #include <bit>
 

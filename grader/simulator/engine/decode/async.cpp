@@ -20,8 +20,8 @@ void Decoder::copy_async(const Words& words) {
   const auto size = operand(2).bits;
   const Address to = address(operand(0)), from = address(operand(1));
   if (from.narrow || from.offset != static_cast<std::int32_t>(from.offset)) refuse("the address of");
-  // The policy comes last.
-  const std::size_t given = statement->operands.size() - (has(words, "L2::cache_hint") ? 1 : 0);
+  const std::size_t given =
+      statement->operands.size() - (has(words, "L2::cache_hint") ? 1 : 0);  // the policy comes last
   Slot bytes = constant(size, 4);
   if (given > 3 && operand(3).kind == Operand::Kind::reg && width(operand(3).reg) == 0) {  // ignore-src
     const Slot all = bytes, ignored = source(operand(3), predicate_type);

@@ -120,7 +120,7 @@ struct Decoder : OperandDecoder {
   void mark_revisions(std::uint32_t from, const std::function<Slot(Slot)>& original);
   void lay_out_shared(std::uint32_t kernel);
   void run(std::uint32_t kernel);
-  std::set<std::uint32_t> compares_and_swaps;  // instructions
+  std::set<std::uint32_t> compares_and_swaps;          // instructions
   struct Volatile {
     std::uint32_t instruction, address;  // the latter: which operand
     bool load;

@@ -99,8 +99,10 @@ void Decoder::find_lines() {
   }
   known = 0;
   for (auto n = statement_line.size(); n-- > 0;) {
-    if (statement_line[n]) known = statement_line[n];
-    else statement_line[n] = known;
+    if (statement_line[n])
+      known = statement_line[n];
+    else
+      statement_line[n] = known;
   }
 }
 

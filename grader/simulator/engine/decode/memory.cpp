@@ -67,7 +67,7 @@ void Decoder::load(const Words& words) {
   if (space == Space::parameter) return load_parameter(words, type);
   const auto elements = vector_of(operand(0), words);
   std::vector<Slot> slots;
-  slots.reserve(elements.size());
+  slots.reserve(elements.size() + 1);
   for (const auto* o : elements) slots.push_back(destination(*o, type));
   memory(words, "ld.", space, type, slots, operand(1));
 }
@@ -80,7 +80,7 @@ void Decoder::store(const Words& words) {
   if (space == Space::parameter) return store_parameter(words, type);
   const auto elements = vector_of(operand(1), words);
   std::vector<Slot> slots;
-  slots.reserve(elements.size());
+  slots.reserve(elements.size() + 1);
   for (const auto* o : elements) slots.push_back(source(*o, type));
   memory(words, "st.", space, type, slots, operand(0));
 }

@@ -1,5 +1,11 @@
 #include "engine/decode/operands.h"
 
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+#include <utility>
+
 namespace sim {
 
 const std::unordered_map<std::string_view, Slot>& special_registers() {
@@ -11,29 +17,69 @@ const std::unordered_map<std::string_view, Slot>& special_registers() {
   };
   using W = WarpSpecial;
   using L = LaunchSpecial;
-  // clang-format off: a table
   static const std::unordered_map<std::string_view, Slot> table{
-      {"%tid.x", of_warp(W::tid_x)},           {"%tid.y", of_warp(W::tid_y)},
-      {"%tid.z", of_warp(W::tid_z)},           {"%warpid", of_warp(W::warp)},
-      {"%ctaid.x", of_warp(W::ctaid_x)},       {"%ctaid.y", of_warp(W::ctaid_y)},
-      {"%ctaid.z", of_warp(W::ctaid_z)},       {"%laneid", of_launch(L::lane)},
-      {"%lanemask_eq", of_launch(L::lanemask_eq)}, {"%lanemask_le", of_launch(L::lanemask_le)},
-      {"%lanemask_lt", of_launch(L::lanemask_lt)}, {"%lanemask_ge", of_launch(L::lanemask_ge)},
-      {"%lanemask_gt", of_launch(L::lanemask_gt)}, {"%ntid.x", of_launch(L::ntid_x)},
-      {"%ntid.y", of_launch(L::ntid_y)},       {"%ntid.z", of_launch(L::ntid_z)},
-      {"%nctaid.x", of_launch(L::nctaid_x)},   {"%nctaid.y", of_launch(L::nctaid_y)},
-      {"%nctaid.z", of_launch(L::nctaid_z)},   {"%nwarpid", of_launch(L::warps)},
-      {"%smid", of_launch(L::zero)},           {"%nsmid", of_launch(L::one)},
-      {"%gridid", of_launch(L::zero)},         {"%dynamic_smem_size", of_launch(L::dynamic_shared)},
+      {"%tid.x", of_warp(W::tid_x)},
+      {"%tid.y", of_warp(W::tid_y)},
+      {"%tid.z", of_warp(W::tid_z)},
+      {"%warpid", of_warp(W::warp)},
+      {"%ctaid.x", of_warp(W::ctaid_x)},
+      {"%ctaid.y", of_warp(W::ctaid_y)},
+      {"%ctaid.z", of_warp(W::ctaid_z)},
+      {"%laneid", of_launch(L::lane)},
+      {"%lanemask_eq", of_launch(L::lanemask_eq)},
+      {"%lanemask_le", of_launch(L::lanemask_le)},
+      {"%lanemask_lt", of_launch(L::lanemask_lt)},
+      {"%lanemask_ge", of_launch(L::lanemask_ge)},
+      {"%lanemask_gt", of_launch(L::lanemask_gt)},
+      {"%ntid.x", of_launch(L::ntid_x)},
+      {"%ntid.y", of_launch(L::ntid_y)},
+      {"%ntid.z", of_launch(L::ntid_z)},
+      {"%nctaid.x", of_launch(L::nctaid_x)},
+      {"%nctaid.y", of_launch(L::nctaid_y)},
+      {"%nctaid.z", of_launch(L::nctaid_z)},
+      {"%nwarpid", of_launch(L::warps)},
+      {"%smid", of_launch(L::zero)},
+      {"%nsmid", of_launch(L::one)},
+      {"%gridid", of_launch(L::zero)},
+      {"%dynamic_smem_size", of_launch(L::dynamic_shared)},
       {"%total_smem_size", of_launch(L::total_shared)},
-      {"%reserved_smem_offset_1", of_launch(L::reserved_shared)}, {"%envreg1", of_launch(L::workspace_high)},
+      {"%reserved_smem_offset_1", of_launch(L::reserved_shared)},
+      {"%envreg1", of_launch(L::workspace_high)},
       {"%envreg2", of_launch(L::workspace_low)}};
-  // clang-format on
   return table;
 }
 
+namespace {
+
+// What people call the family of an instruction that is not known, with a colon; empty of others.
+std::string feature_of(std::string_view instruction) {
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 16> features{{
+      {"tex.", "textures"},
+      {"tld4.", "textures"},
+      {"txq.", "textures"},
+      {"istypep.", "textures"},
+      {"suld.", "surfaces"},
+      {"sust.", "surfaces"},
+      {"sured.", "surfaces"},
+      {"suq.", "surfaces"},
+      {"wgmma.", "wgmma"},
+      {"tcgen05.", "tcgen05"},
+      {"cp.async.bulk", "TMA"},
+      {"cp.reduce.async.bulk", "TMA"},
+      {"tensormap.", "TMA"},
+      {"barrier.cluster", "thread block clusters"},
+      {"mapa.", "thread block clusters"},
+      {"getctarank.", "thread block clusters"},
+  }};
+  const auto found = std::ranges::find_if(features, [&](const auto& f) { return instruction.starts_with(f.first); });
+  return found == features.end() ? "" : std::string(found->second) + ": ";
+}
+
+}  // namespace
+
 void OperandDecoder::refuse(std::string_view what) const {
   std::string message = "the simulator does not know ";
+  if (statement) message += feature_of(statement->text);
   message += what;
   if (statement) {
     message += " '" + std::string(statement->text.substr(0, 200)) + "'";

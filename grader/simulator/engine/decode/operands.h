@@ -34,8 +34,8 @@ struct OperandDecoder {
   const Statement* statement = nullptr;
   std::uint32_t frame_bytes = 0;
   std::vector<Slot> registers;
-  std::vector<std::uint32_t> definitions;                            // per register: how many statements write it
-  std::vector<bool> mentioned;                                       // per register: met in a statement so far
+  std::vector<std::uint32_t> definitions;  // per register: how many statements write it
+  std::vector<bool> mentioned;             // per register: met in a statement so far
   std::map<std::pair<std::uint32_t, std::string_view>, Area> areas;  // .param variables of the body
   std::map<std::string_view, Area> formal;                           // parameters and results
   std::map<std::pair<std::uint32_t, std::string_view>, std::uint32_t> locals;

@@ -1,7 +1,6 @@
 // The approximate functions. Each is computed more accurately than the PTX ISA asks (2 ulp for ex2, rcp, rsqrt and
 // div.full, 2^-22 for lg2, 2^-20.5 for sin and cos, 2^-11 for tanh), and in double precision with a fixed order of
-// plain
-// operations, so that every build of the handlers gives the same bits. sim: multiversion
+// plain operations, so that every build of the handlers gives the same bits. sim: multiversion
 #include "engine/isa/real_lanes.h"
 
 namespace sim::SIM_TARGET {

@@ -1,6 +1,5 @@
 // atom and red: lane after lane. Global memory may be shared with other threads of ours, so there the operation is
-// atomic
-// for the host too. Operands: result (unless red), address, b, c.
+// atomic for the host too. Operands: result (unless red), address, b, c.
 #include <atomic>
 
 #include "engine/isa/access.h"
@@ -13,8 +12,10 @@ using ptx::Space;
 
 struct Add {
   template <class T> static T of(T a, T b, T) {
-    if constexpr (std::is_integral_v<T>) return static_cast<T>(std::make_unsigned_t<T>(a) + std::make_unsigned_t<T>(b));
-    else return canonical(a + b);
+    if constexpr (std::is_integral_v<T>)
+      return static_cast<T>(std::make_unsigned_t<T>(a) + std::make_unsigned_t<T>(b));
+    else
+      return canonical(a + b);
   }
 };
 struct AddFlushed {
@@ -38,10 +39,9 @@ struct Xor {
 struct Exchange {
   template <class T> static T of(T, T b, T) { return b; }
 };
-// Compare and swap.
 struct Swap {
   template <class T> static T of(T a, T b, T c) { return a == b ? c : a; }
-};
+};  // compare and swap
 struct Increment {
   template <class T> static T of(T a, T b, T) { return a >= b ? T{0} : static_cast<T>(a + 1); }
 };
@@ -66,8 +66,7 @@ template <class Op, class T, Space S> SIM_INLINE T apply(std::byte* where, T b, 
     std::atomic_ref<T> shared(cell);
     T old = shared.load(std::memory_order_relaxed);
     if constexpr (std::is_same_v<Op, Add> && std::is_integral_v<T>) return shared.fetch_add(b);
-    while (!shared.compare_exchange_weak(old, Applied::of(old, b, c))) {
-    }
+    while (!shared.compare_exchange_weak(old, Applied::of(old, b, c))) {}
     return old;
   } else {
     const T old = cell;

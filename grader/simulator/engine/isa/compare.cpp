@@ -147,8 +147,10 @@ template <class T, class C, bool Ftz> void slct(Warp& w, const Instruction& i, M
   const T *a = at<T>(w, i.o[1]), *b = at<T>(w, i.o[2]);
   const C* c = at<C>(w, i.o[3]);
   each(at<T>(w, i.o[0]), mask, [=](u32 l) {
-    if constexpr (Ftz) return flush<true>(c[l]) >= C{0} ? a[l] : b[l];
-    else return c[l] >= C{0} ? a[l] : b[l];
+    if constexpr (Ftz)
+      return flush<true>(c[l]) >= C{0} ? a[l] : b[l];
+    else
+      return c[l] >= C{0} ? a[l] : b[l];
   });
 }
 

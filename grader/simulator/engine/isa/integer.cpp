@@ -6,12 +6,24 @@ namespace {
 
 template <class T> using Unsigned = std::make_unsigned_t<T>;
 template <class T> struct WiderOf;
-template <> struct WiderOf<u16> { using type = u32; };
-template <> struct WiderOf<s16> { using type = s32; };
-template <> struct WiderOf<u32> { using type = u64; };
-template <> struct WiderOf<s32> { using type = s64; };
-template <> struct WiderOf<u64> { using type = unsigned __int128; };
-template <> struct WiderOf<s64> { using type = __int128; };
+template <> struct WiderOf<u16> {
+  using type = u32;
+};
+template <> struct WiderOf<s16> {
+  using type = s32;
+};
+template <> struct WiderOf<u32> {
+  using type = u64;
+};
+template <> struct WiderOf<s32> {
+  using type = s64;
+};
+template <> struct WiderOf<u64> {
+  using type = unsigned __int128;
+};
+template <> struct WiderOf<s64> {
+  using type = __int128;
+};
 template <class T> using Wider = typename WiderOf<T>::type;
 
 // Wrapping: computed unsigned, in at least 32 bits so that no promotion to int can overflow.

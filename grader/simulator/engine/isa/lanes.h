@@ -1,6 +1,5 @@
 // Loops over 32 lanes. Everything here has internal linkage: it is compiled for several instruction sets, and the
-// linker
-// must not mix them.
+// linker must not mix them.
 #pragma once
 
 #include <bit>

@@ -27,7 +27,9 @@ struct Fragment {
 };
 constexpr u32 fragment_words = sizeof(Fragment) / sizeof(u32);
 
-struct Position { u32 row, column; };
+struct Position {
+  u32 row, column;
+};
 // Of element j of a register: blocks of 8 rows, two of them above each other before the next to the right.
 SIM_INLINE Position position(const Fragment& f, u32 reg, u32 lane, u32 j) {
   const u32 group = lane >> 2, within = lane & 3, per = f.per_register();
@@ -145,8 +147,10 @@ template <class T, Space S, bool Store> void piece(Warp& w, const Instruction& i
   for (Mask m = a.mask; m; m &= m - 1) {
     const auto l = static_cast<u32>(std::countr_zero(m));
     std::byte* memory = place<S>(w, a.address[l], l);
-    if constexpr (Store) std::memcpy(memory, &staged[l], sizeof(T));
-    else std::memcpy(lanes + l * stride, memory, sizeof(T));
+    if constexpr (Store)
+      std::memcpy(memory, &staged[l], sizeof(T));
+    else
+      std::memcpy(lanes + l * stride, memory, sizeof(T));
   }
 }
 template <class T, Space S, bool Store> void pieces(Warp& w, const Instruction& i, const u64* address, Mask mask,
@@ -192,8 +196,10 @@ template <class T, class Word, Space S, bool Store> void fragment(Warp& w, const
       const Mask now = mask & ~w.fallen;
       if (!now) return;
       std::byte* lanes = reinterpret_cast<std::byte*>(words) + j * sizeof(T);
-      if (whole) pieces<Word, S, Store>(w, i, address, now, lanes, sizeof(Word));
-      else pieces<T, S, Store>(w, i, address, now, lanes, sizeof(Word));
+      if (whole)
+        pieces<Word, S, Store>(w, i, address, now, lanes, sizeof(Word));
+      else
+        pieces<T, S, Store>(w, i, address, now, lanes, sizeof(Word));
     }
     if (Store) continue;
     // Some fragments hold every element several times.
@@ -205,13 +211,14 @@ template <class T, class Word, Space S, bool Store> void fragment(Warp& w, const
 }
 
 // ldmatrix: 8 lanes each give the addresses of 8 rows of 16 bytes; o: results, the address last; target: matrices;
-// size:
-// whether they are transposed.
+// size: whether they are transposed.
 template <Space S> void load_matrices(Warp& w, const Instruction& i, Mask mask) {
   alignas(64) u64 address[lane_count];
   read_addresses(w, i, i.o[4], address);
   const u32 count = i.target;
-  struct Row { u16 element[8]; };
+  struct Row {
+    u16 element[8];
+  };
   alignas(64) Row rows[lane_count] = {};
   const Mask giving = mask & (count == 4 ? all_lanes : (1u << 8 * count) - 1);
   if (giving) pieces<Row, S, false>(w, i, address, giving, reinterpret_cast<std::byte*>(rows), sizeof(Row));

@@ -1,6 +1,5 @@
 // mbarrier, and the arrivals of cp.async at one. A barrier is 64 bits of shared memory; a state, as arrive gives it, is
-// such
-// a word, too. Copies are done at once, so an arrival that waits for them takes place at once.
+// such a word, too. Copies are done at once, so an arrival that waits for them takes place at once.
 #include "engine/hooks.h"
 #include "engine/isa/access.h"
 

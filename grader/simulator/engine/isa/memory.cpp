@@ -85,13 +85,17 @@ template <class T, int N, Space S, bool Store> void transfer(Warp& w, const Inst
   a.mask = mask;
   a.write = Store;
   if constexpr (S != Space::generic) {
-    if constexpr (Store) store_to<T, N, S>(w, i, a);
-    else load_from<T, N, S>(w, i, a);
+    if constexpr (Store)
+      store_to<T, N, S>(w, i, a);
+    else
+      load_from<T, N, S>(w, i, a);
   } else {
     by_space(a.address, mask, [&]<Space Found>(Mask part) {
       a.mask = part;
-      if constexpr (Store) store_to<T, N, Found>(w, i, a);
-      else load_from<T, N, Found>(w, i, a);
+      if constexpr (Store)
+        store_to<T, N, Found>(w, i, a);
+      else
+        load_from<T, N, Found>(w, i, a);
     });
   }
 }

@@ -53,8 +53,8 @@ template <class Op, class T, Round R, bool Ftz, bool Sat> void ternary_real(Warp
 
 // A NaN loses against a number; -0 is below +0.
 template <bool Max, class T> SIM_INLINE T choose(T a, T b) {
-  // Equal: of zeros, the signs differ.
-  const T tied = real_of<T>(Max ? bits_of(a) & bits_of(b) : bits_of(a) | bits_of(b));
+  const T tied =
+      real_of<T>(Max ? bits_of(a) & bits_of(b) : bits_of(a) | bits_of(b));  // equal: of zeros, the signs differ
   T r = (Max ? a > b : a < b) ? a : b;
   r = a == b ? tied : r;
   r = b != b ? a : r;

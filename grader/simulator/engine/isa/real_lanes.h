@@ -28,9 +28,8 @@ template <bool Ftz, class T> SIM_INLINE T flush(T v) {
   return real_of<T>(b & BitsOf<T>::exponent ? b : b & BitsOf<T>::sign);
 }
 // A result is flushed by what it would be with no smallest exponent: just below the smallest normal number IEEE 754
-// rounds
-// up to it, and a GPU gives zero. Whoever computes such a result says whether it is tiny, mostly from the result times
-// 2^64.
+// rounds up to it, and a GPU gives zero. Whoever computes such a result says whether it is tiny, mostly from the result
+// times 2^64.
 template <class T> SIM_INLINE T flush_if(bool tiny, T v) {
   const auto b = bits_of(v);
   return real_of<T>(tiny ? b & BitsOf<T>::sign : b);

@@ -44,6 +44,8 @@ void Parser::tuning(Function& f) {
   } else if (token.is(".pragma")) {
     lexer_.take();
     expect(";");
+  } else if (token.is(".explicitcluster") || token.is(".reqnctapercluster") || token.is(".blocksareclusters")) {
+    throw Refusal("the simulator does not know thread block clusters: " + std::string(f.name));
   } else if (!token.is(".noreturn")) {
     fail(token, "a performance directive or '{'");
   }

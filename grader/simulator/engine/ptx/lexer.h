@@ -11,7 +11,7 @@ enum class Kind : std::uint8_t { word, number, string, punctuation, end };
 struct Token {
   Kind kind = Kind::end;
   std::string_view text;
-  std::uint64_t bits = 0;        // of a number: its value, or the pattern of a float
+  std::uint64_t bits = 0;  // of a number: its value, or the pattern of a float
   std::uint8_t float_width = 0;  // 32 for 0f…, 64 for 0d… and decimal fractions, 0 for integers
   unsigned line = 0;             // of the PTX text
 

@@ -24,8 +24,8 @@ struct Variable {
   Space space = Space::global;
   std::size_t alignment = 1, size = 0;
   std::uint32_t scope = 0;  // braces of the function that it stands in
-  bool managed = false;     // the host sees it, too
-  bool external = false;    // of a size that the launch decides (.extern .shared), or of another module
+  bool managed = false;  // the host sees it, too
+  bool external = false;  // of a size that the launch decides (.extern .shared), or of another module
   std::vector<Initialiser> values;
 };
 
@@ -78,7 +78,7 @@ struct Module {
   std::vector<Variable> variables;
   std::vector<Function> functions;
   std::unordered_map<std::string_view, std::uint32_t> by_name;  // of functions
-  std::vector<Place> places;                                    // resolved to the line of the user's source
+  std::vector<Place> places;  // resolved to the line of the user's source
 };
 
 // Throws Refusal if the text is not PTX. Unknown things inside a function are noted in Function::unknown.
