@@ -81,7 +81,7 @@ def test_a_whole_homework_in_an_archive_says_what_was_taken_and_what_is_waived(t
     assert (record.score.earned, record.score.decided, record.score.possible) == (48, 48, 80)
     assert record.exit_code == 0
     assert {problem.id: problem.performance.target for problem in record.problems} == {
-        entry.id: entry.with_host_pointers().target for entry in ASSIGNMENT.problems
+        entry.id: entry.with_host_pointers().target for entry in ASSIGNMENT.rules.problems
     }
     notes = "; ".join(record.submission.notes)
     assert "layernorm_kernel.cu and softmax_kernel.cu were taken from données/llmsys hw3/src/" in notes
