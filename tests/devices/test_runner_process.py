@@ -101,7 +101,7 @@ def test_untouched_outputs_are_nan_that_changes_from_call_to_call(runner: Runner
 
 
 def test_pointers_are_aligned_and_stay_while_sizes_do(runner: Runner) -> None:
-    places = [int(ask(runner, "address", output(n, "uint64")).arrays["out"][0]) for n in (5, 5)]
+    places = [int(ask(runner, "address", output(n, "int64")).arrays["out"][0]) for n in (5, 5)]
     assert places[0] == places[1]
     assert places[0] % 256 == 0
 
