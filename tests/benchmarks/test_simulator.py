@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from first_assignment import PROBLEMS
 
 from grader.devices.device import ArrayArgument, ScalarArgument, StreamArgument
 from grader.devices.layout import content, data_bytes
@@ -133,7 +134,7 @@ def test_speed_on_the_reference(
     kernel: str, benchmark: BenchmarkFixture, show: Callable[[str, dict[str, float]], None]
 ) -> None:
     name, sizes = KERNELS[kernel]
-    problem = KERNELS[name]
+    problem = PROBLEMS[name]
     case = Case(kernel, "benchmark", sizes, "normal", seed=1)
     given = arguments(problem, case, problem.inputs(case))
     wall, used = dict.fromkeys(VARIANTS, math.inf), dict.fromkeys(VARIANTS, math.inf)  # seconds

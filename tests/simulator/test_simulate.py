@@ -137,7 +137,8 @@ def test_an_interrupted_program_leaves_its_record(
     nvcc: Compile, tmp_path: Path, number: signal.Signals
 ) -> None:
     program, record = str(nvcc(MANY, "many", *FLAGS)), tmp_path / "record.json"
-    command = [sys.executable, "-m", "grader", "simulate", "--budget", str(10**15), "--json", str(record)]
+    options = ["--budget", str(10**15), "--json", str(record)]
+    command = [sys.executable, "-P", "-m", "grader", "simulate", *options]
     process = subprocess.Popen(
         [*command, "--", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
