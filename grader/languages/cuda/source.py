@@ -1,31 +1,43 @@
 """Reads CUDA C++ as far as the grader must: the functions that a file defines, their lines and parameters.
 
-It is no parser. Comments, literals and directives are blanked, of ``#if`` alternatives the first one counts,
-and what is left is cut into declarations where braces close. Whoever needs more asks the compiler.
+Tree-sitter's CUDA grammar parses the file twice. The first tree tells comments and literals from code, so
+that directives are known; of ``#if`` alternatives the first one counts. The second tree is that of what is
+left, without the bodies of functions and classes, so that no error in one of them costs another. No macro is
+expanded and no header is read: whoever needs more asks the compiler.
 
-Layer: standard library only.
+The parser is C code, and its Python binding has crashed where a query was given a callback, or a source as a
+memoryview. Here it parses bytes, and its nodes are walked; no query and no text is asked of them.
+
+Layer: imports the parser alone.
 """
 
 from __future__ import annotations
 
 import re
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+import tree_sitter_cuda
+from tree_sitter import Language, Parser
 
-_TOKEN = re.compile(
-    r"""//(?:\\\r?\n|[^\n])* | /\*.*?\*/ | R"(?P<end>[^(\s]*)\(.*?\)(?P=end)"
-    | "(?:\\.|[^"\\\n])*" | '(?:\\.|[^'\\\n])*'
-    | ^[ \t]*\#(?:\\\r?\n|[^\n])*""",
-    re.VERBOSE | re.DOTALL | re.MULTILINE,
-)
-_TRANSPARENT = re.compile(r'(?:extern\s*"\s*"|(?:inline\s+)?namespace(?:\s+[\w:]+)?)\s*')
-_NAME = re.compile(r"(?P<name>operator\s*\S+?|~?\w+)\s*(?P<special><[^()]*>)?\s*$")
-_TRAILER = re.compile(r"(?:const|noexcept|override|final|->[^()]*|\s)*$")
-_QUALIFIER = re.compile(r"\b(?:const|volatile|struct|restrict|__restrict__|__restrict)\b")
-_NO_FUNCTIONS = frozenset({"if", "for", "while", "switch", "return", "sizeof", "decltype"})
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from tree_sitter import Node, Tree
+
+_LANGUAGE = Language(tree_sitter_cuda.language())
+_QUIET = frozenset({"comment", "char_literal", "string_literal", "raw_string_literal"})
+_OUTSIDE = frozenset({"translation_unit", "namespace_definition", "declaration_list"})
+_PREFIXES = frozenset({"template_declaration", "linkage_specification"})
+_BODIES = frozenset({"compound_statement", "try_statement"})
+_PARAMETERS = frozenset({"parameter_declaration", "optional_parameter_declaration", "..."}) | {
+    "variadic_parameter_declaration"
+}
+_ARRAYS = frozenset({"array_declarator", "abstract_array_declarator"})
+_WITHOUT_FIELD = frozenset({"parenthesized_declarator", "reference_declarator", "variadic_declarator"})
+_UNIMPORTANT = frozenset({"type_qualifier", "attribute_declaration", "attribute_specifier", "struct", "="})
+_MOST_SECONDS = 1.0  # of processor time for a tree: 2,000 lines take a fiftieth of it
 
 
 @dataclass(frozen=True)
@@ -60,83 +72,108 @@ class Function:
 
 
 def functions(text: str) -> tuple[Function, ...]:
-    """The functions that ``text`` defines, in order; none where its braces do not match."""
-    code = blanked(text)
-    found: list[Function] = []
-    start = place = depth = 0
-    while True:
-        place = _next(code, place)
-        if place == len(code):
-            return tuple(found) if depth == 0 else ()
-        mark = code[place]
-        if mark == "{":
-            head = code[start:place]
-            if _TRANSPARENT.fullmatch(head.strip()):
-                depth += 1
-            else:
-                end = _closing(code, place)
-                if end is None:
-                    return ()
-                if (function := _function(code, start, place, end)) is not None:
-                    found.append(function)
-                else:
-                    end = _after_class(code, end)
-                place = end
-        elif mark == "}":
-            depth -= 1
-            if depth < 0:
-                return ()
-        place += 1
-        start = place
+    """The functions that ``text`` defines, in order.
+
+    Of a file with errors, those that can be read; none where its braces do not match, and none of a file that
+    takes the parser longer than any person's does.
+    """
+    quiet = _quiet(text)
+    code = _chosen(quiet) if quiet is not None else ""
+    heads = _heads(code)
+    tree = _parsed(heads) if heads is not None else None
+    if tree is None:
+        return ()
+    return tuple(
+        function
+        for first, definition in _definitions(tree.root_node)
+        if (function := _function(code, first, definition)) is not None
+    )
 
 
 def without(text: str, removed: Iterable[Function]) -> str:
-    """``text`` with spaces for some functions, so that all others keep their place.
+    """``text`` with spaces for some of its functions, so that all others keep their place.
 
     Directives stay: an ``#if`` may begin in one function and end behind it.
     """
-    directives = _directives(_quiet(text).split("\n"))
+    quiet = _quiet(text)
+    directives = _directives((text if quiet is None else quiet).split("\n"))
     for function in removed:
-        lines_of_it = text[function.begin : function.end].split("\n")
-        kept = zip(lines_of_it, directives[function.first - 1 : function.last], strict=True)
+        kept = zip(
+            text[function.begin : function.end].split("\n"),
+            directives[function.first - 1 : function.last],
+            strict=True,
+        )
         lines = (line if directive else " " * len(line) for line, directive in kept)
         text = text[: function.begin] + "\n".join(lines) + text[function.end :]
     return text
 
 
-def blanked(text: str) -> str:
-    """``text`` with spaces for comments, the inside of literals, and directives.
+def _parsed(text: str) -> Tree | None:
+    """The tree of ``text``, its places counted in characters; None if it took too long.
 
-    With the directives go all alternatives but the first of each ``#if``, and the whole of ``#if 0``.
+    Some repetitions take the parser a time that grows with the square of their length.
     """
-    lines = _quiet(text).split("\n")
-    taken: list[bool] = []  # of each #if that is open, whether its present alternative counts
+    content = _one_byte_each(text)
+    end = time.thread_time() + _MOST_SECONDS
+    try:
+        return Parser(_LANGUAGE).parse(
+            lambda place, _: content[place:],
+            progress_callback=lambda _place, _error: time.thread_time() > end,
+        )
+    except ValueError:  # what it raises when it is told to stop
+        return None
+
+
+def _one_byte_each(text: str) -> bytes:
+    """``text`` with a letter for each character that is not ASCII: but for literals, only names hold one."""
+    return re.sub(r"[^\x00-\x7f]", "_", text).encode()
+
+
+def _quiet(text: str) -> str | None:
+    """``text`` with spaces for comments and empty strings for literals; None if it cannot be parsed."""
+    tree = _parsed(text)
+    if tree is None:
+        return None
+    parts: list[str] = []
+    place = 0
+    pending = [tree.root_node]
+    while pending:
+        node = pending.pop()
+        if (kind := node.type) in _QUIET:
+            blank = _blank(text[node.start_byte : node.end_byte])
+            quotes = kind != "comment" and blank.startswith("  ")
+            parts += [text[place : node.start_byte], '""' + blank[2:] if quotes else blank]
+            place = node.end_byte
+        elif node.child_count:
+            pending += node.children[::-1]
+    return "".join(parts) + text[place:]
+
+
+def _chosen(quiet: str) -> str:
+    """Code with spaces for directives, all alternatives but the first of each ``#if``, and ``#if 0``."""
+    lines = quiet.split("\n")
+    outer: list[tuple[bool, bool]] = []  # of each #if that is open, ``counts`` and ``found`` around it
+    counts = True  # whether the lines here do
+    found = False  # whether an alternative of the innermost #if has counted
     for index, directive in enumerate(_directives(lines)):
-        match = re.match(r"\s*#\s*(?P<word>\w*)(?P<rest>.*)", lines[index]) if directive else None
-        word, rest = (match["word"], match["rest"]) if match is not None else ("", "")
-        if word.startswith("if"):
-            taken.append(not (word == "if" and rest.strip() in {"0", "false"}))
-        elif word in {"else", "elif"} and taken:
-            taken[-1] = not taken[-1] and word == "else"
-        elif word == "endif" and taken:
-            taken.pop()
-        if directive or not all(taken):
+        said = lines[index].lstrip()[1:].strip() if directive else ""
+        if said.startswith("if"):
+            outer.append((counts, found))
+            found = _may_hold(said)
+            counts = counts and found
+        elif said.startswith("el") and outer:
+            counts = outer[-1][0] and not found and _may_hold(said)
+            found = found or _may_hold(said)
+        elif said.startswith("endif") and outer:
+            counts, found = outer.pop()
+        if directive or not counts:
             lines[index] = " " * len(lines[index])
     return "\n".join(lines)
 
 
-def _quiet(text: str) -> str:
-    """``text`` with spaces for comments and the inside of literals."""
-
-    def quiet(match: re.Match[str]) -> str:
-        token = match[0]
-        if token.lstrip().startswith("#"):
-            return token  # a quote in it is no literal's
-        if token[0] in "\"'":
-            return token[0] + re.sub(r"[^\n]", " ", token[1:-1]) + token[-1]
-        return re.sub(r"[^\n]", " ", token)
-
-    return _TOKEN.sub(quiet, text)
+def _may_hold(directive: str) -> bool:
+    """Whether an ``#if``, ``#elif`` or ``#else`` says anything but that it never holds."""
+    return directive.removeprefix("el").removeprefix("if").strip(" \t()") not in {"0", "false"}
 
 
 def _directives(lines: list[str]) -> list[bool]:
@@ -148,100 +185,146 @@ def _directives(lines: list[str]) -> list[bool]:
     return found
 
 
-def _next(code: str, place: int) -> int:
-    """The next ``;``, ``{`` or ``}`` outside of parentheses; the end of the code if there is none."""
-    depth = 0
-    for index in range(place, len(code)):
-        mark = code[index]
-        if mark in "([":
-            depth += 1
-        elif mark in ")]":
-            depth -= 1
-        elif mark in ";{}" and depth <= 0:
-            return index
-    return len(code)
+def _heads(code: str) -> str | None:
+    """Code with spaces for what is in braces, but for namespaces; None if the braces do not match."""
+    parts: list[str] = []
+    place = start = inside = scopes = 0
+    for match in re.finditer(r"[{}]", code):
+        at = match.start()
+        if (
+            match[0] == "{"
+            and not inside
+            and _is_scope(code[max(start, code.rfind(";", start, at) + 1) : at])
+        ):
+            scopes += 1
+        elif match[0] == "{":
+            inside += 1
+            if inside == 1:
+                parts.append(code[place : at + 1])
+                place = at + 1
+        elif match[0] == "}" and inside:
+            inside -= 1
+            if inside == 0:
+                parts.append(_blank(code[place:at]))
+                place = at
+        elif match[0] == "}":
+            scopes -= 1
+            if scopes < 0:
+                return None
+        start = at + 1
+    return None if inside or scopes else "".join(parts) + code[place:]
 
 
-def _closing(code: str, place: int) -> int | None:
-    """Where the brace at ``place`` is closed."""
-    depth = 0
-    for match in re.compile(r"[{}]").finditer(code, place):
-        depth += 1 if match[0] == "{" else -1
-        if depth == 0:
-            return match.start()
-    return None
+def _is_scope(head: str) -> bool:
+    """Whether braces behind ``head`` hold functions: those of a namespace and of ``extern "C"``."""
+    words = head.replace('""', " ").split()
+    return "namespace" in words[:2] or words == ["extern"]
 
 
-def _after_class(code: str, place: int) -> int:
-    """The end of a class or an initialised variable whose braces end at ``place``: its semicolon."""
-    end = _next(code, place + 1)
-    return end if end < len(code) and code[end] == ";" else place
+def _blank(text: str) -> str:
+    return re.sub(r"[^\n]", " ", text)
 
 
-def _function(code: str, start: int, brace: int, end: int) -> Function | None:
-    """The function whose head begins at ``start``; None if it is something else with braces."""
-    whole = code[start:brace]
-    head = _TRAILER.sub("", _without_template(whole))
-    if not head.endswith(")"):
+def _definitions(root: Node) -> Iterator[tuple[Node, Node]]:
+    """The functions outside of classes, each behind the node that it begins with.
+
+    That is a template's head, ``extern "C"``, or a macro that the parser takes for an unfinished declaration.
+    """
+    pending = [(root, root)]
+    while pending:
+        first, node = pending.pop()
+        if node.type == "function_definition":
+            yield first, node
+        elif node.type in _PREFIXES:
+            pending += [(first, child) for child in reversed(node.children)]
+        elif node.type in _OUTSIDE or node.is_error:
+            firsts: list[Node] = []
+            for index, child in enumerate(node.children):
+                joined = index > 0 and _unfinished(node.children[index - 1])
+                firsts.append(firsts[-1] if joined else child)
+            pending += reversed(list(zip(firsts, node.children, strict=True)))
+
+
+def _unfinished(node: Node) -> bool:
+    """Whether the parser added the last token of a node itself."""
+    while node.has_error and node.children:
+        node = node.children[-1]
+    return node.is_missing
+
+
+def _function(code: str, first: Node, definition: Node) -> Function | None:
+    """The function of a definition; None if that has no body or no name."""
+    heads = [one for one in _declarators(definition) if one.type == "function_declarator"]
+    if not heads or not any(child.type in _BODIES for child in definition.children):
         return None
-    opening = _opening(head)
-    match = _NAME.search(head[:opening])
-    before = head[: match.start()] if match is not None else ""
-    if match is None or match["name"] in _NO_FUNCTIONS or "=" in before:
-        return None
-    begin = start + len(whole) - len(whole.lstrip())
+    head, named = heads[-1], heads[-1]
+    if (
+        len(heads) > 1 and heads[-2].child_by_field_name("declarator") == head
+    ):  # a macro's call: NAMED(f)(int n)
+        head = heads[-2]
+    name, parameters = _name(code, named), _parameters(code, head)
+    if head != named and len(arguments := _parameters(code, named)) == 1 and arguments[0].type.isidentifier():
+        name = arguments[0].type
     return Function(
-        name=match["name"],
-        parameters=tuple(map(_parameter, _split(head[opening + 1 : -1]))),
-        begin=begin,
-        end=end + 1,
-        first=code.count("\n", 0, begin) + 1,
-        last=code.count("\n", 0, end) + 1,
-        words=frozenset(re.findall(r"[A-Za-z_]\w*", code[start : end + 1])),
+        name=name,
+        parameters=tuple(parameters),
+        begin=first.start_byte,
+        end=definition.end_byte,
+        first=first.start_point.row + 1,
+        last=definition.end_point.row + 1,
+        words=frozenset(re.findall(r"[^\W\d]\w*", code[first.start_byte : definition.end_byte])),
     )
 
 
-def _without_template(head: str) -> str:
-    """A head without ``template <...>``."""
-    match = re.match(r"\s*template\s*<", head)
-    if match is None:
-        return head
-    depth = 1
-    for index in range(match.end(), len(head)):
-        depth += {"<": 1, ">": -1}.get(head[index], 0)
-        if depth == 0:
-            return _without_template(head[index + 1 :])
-    return head
+def _declarators(node: Node) -> Iterator[Node]:
+    """The declarators in a definition or a parameter, from the outermost to the name."""
+    inner = node.child_by_field_name("declarator")
+    while inner is not None:
+        yield inner
+        named = [child for child in inner.children if child.is_named] if inner.type in _WITHOUT_FIELD else []
+        inner = named[-1] if named else inner.child_by_field_name("declarator")
 
 
-def _opening(head: str) -> int:
-    """Where the parenthesis that ends ``head`` was opened; its end if nowhere."""
-    depth = 0
-    for index in range(len(head) - 1, -1, -1):
-        depth += {")": 1, "(": -1}.get(head[index], 0)
-        if depth == 0:
-            return index
-    return len(head)
+def _name(code: str, head: Node) -> str:
+    """The name that a function's declarator declares, without spaces."""
+    node = inner = head.child_by_field_name("declarator")
+    while inner is not None:
+        node, inner = inner, inner.child_by_field_name("name")
+    return "".join(code[node.start_byte : node.end_byte].split()) if node is not None else ""
 
 
-def _split(parameters: str) -> list[str]:
-    """A parameter list, cut at the commas outside of brackets."""
-    parts, depth, start = [], 0, 0
-    for index, mark in enumerate(parameters):
-        depth += (mark in "(<[{") - (mark in ")>]}")
-        if mark == "," and depth == 0:
-            parts.append(parameters[start:index])
-            start = index + 1
-    parts.append(parameters[start:])
-    return [part.strip() for part in parts if part.strip() not in {"", "void"}]
+def _parameters(code: str, head: Node) -> list[Parameter]:
+    """The parameters of a function's declarator."""
+    listed = head.child_by_field_name("parameters")
+    found: list[Parameter] = []
+    for child in listed.children if listed is not None else ():
+        if child.type in _PARAMETERS:
+            found.append(_parameter(code, child))
+        elif child.is_error and found and (name := code[child.start_byte : child.end_byte]).isidentifier():
+            found[-1] = Parameter(found[-1].type, name)  # what came before it was a macro: float* RESTRICT x
+    return [] if found == [Parameter("void", "")] else found
 
 
-def _parameter(text: str) -> Parameter:
-    declared = _QUALIFIER.sub(" ", text.partition("=")[0])
-    array = "*" if "[" in declared else ""
-    declared = declared.partition("[")[0]
-    match = re.fullmatch(r"\s*(?P<type>.*?[\s*&])\s*(?P<name>[A-Za-z_]\w*)\s*", declared, re.DOTALL)
-    words = {"unsigned", "int", "long", "short", "bool", "float", "double", "size_t"}
-    if match is None or match["name"] in words or not match["type"].strip():
-        return Parameter("".join(declared.split()) + array, "")
-    return Parameter(" ".join(match["type"].split()).replace(" *", "*") + array, match["name"])
+def _parameter(code: str, node: Node) -> Parameter:
+    *_, last = (None, *_declarators(node))
+    name = last if last is not None and last.type == "identifier" else None
+    default = node.child_by_field_name("default_value")
+    words: list[str] = []
+    pending: list[Node | str] = [node]
+    while pending:
+        one = pending.pop()
+        if isinstance(one, str):
+            words.append(one)
+        elif one.type in _ARRAYS:
+            inner = one.child_by_field_name("declarator")
+            pending += ["*", inner] if inner is not None else ["*"]
+        elif one.type in _UNIMPORTANT or one in (name, default):
+            continue
+        elif one.child_count:
+            pending += reversed(one.children)
+        else:
+            words.append(code[one.start_byte : one.end_byte])
+    text = " ".join(words)
+    return Parameter(
+        re.sub(r"(?<!\w) | (?!\w)", "", text), code[name.start_byte : name.end_byte] if name else ""
+    )
