@@ -69,7 +69,7 @@ class Entry:
 
     @property
     def memory(self) -> Memory:
-        """Which pointers the entry point takes, as the grader tells it from the source."""
+        """Which pointers the entry point takes: those of the host where it copies both ways."""
         text = self.files[KERNELS[self.problem].file]
         return Memory.HOST if all(word in text for word in _HOST_COPY) else Memory.DEVICE
 

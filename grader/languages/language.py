@@ -111,7 +111,7 @@ class Launcher:
 
     Attributes:
         problem: with the arguments that the launcher takes, in its order.
-        memory: which pointers it takes.
+        memory: which pointers it is given.
         notes: what differs from the assignment's text.
     """
 
@@ -163,19 +163,14 @@ class Language(Protocol):
     def explain(self, build: FileBuild, contents: Mapping[str, bytes]) -> str:
         """Why nothing of a file that did not compile can be graded."""
 
-    def launcher(
-        self, problem: KernelProblem, contents: Mapping[str, bytes], forced: Memory | None
-    ) -> Launcher:
+    def launcher(self, problem: KernelProblem, contents: Mapping[str, bytes], memory: Memory) -> Launcher:
         """How the launcher of ``problem`` in ``contents`` is to be called.
 
         Args:
             problem: what the assignment asks for.
             contents: the problem's file and what it includes.
-            forced: which pointers to pass; None to see whether the launcher copies from the host.
+            memory: which pointers to pass; the source does not tell which ones the launcher takes.
 
         Raises:
             LauncherError: its parameters fit no reading of the problem's.
         """
-
-    def copies(self, entry_point: str, contents: Mapping[str, bytes]) -> bool:
-        """Whether a launcher copies from the host by itself, so that it takes host pointers."""

@@ -86,7 +86,7 @@ class Prepared(Protocol):
 
 
 class Conduct(Protocol):
-    """What a measurement tells the judge of a problem."""
+    """What trials and measurements tell the judge of a problem."""
 
     material: Material
 
@@ -97,16 +97,16 @@ class Conduct(Protocol):
         """``session``, which an interrupt will close."""
 
 
-def prepare(material: Material, entry: ProblemPoints, problem: Problem) -> Prepared:
+def prepare(conduct: Conduct, entry: ProblemPoints, problem: Problem) -> Prepared:
     """What a submission has for a problem.
 
     Raises:
         NotJudgedError: nothing that can be called.
     """
     if isinstance(problem, ModelProblem):
-        return model.prepare(material, entry, problem)
+        return model.prepare(conduct, entry, problem)
     assert isinstance(problem, KernelProblem)
-    return kernel.prepare(material, entry, problem)
+    return kernel.prepare(conduct, entry, problem)
 
 
 def without_cases(
@@ -165,7 +165,7 @@ class ProblemJudge:
     def check(self) -> Callable[[], ProblemResult]:
         """Judge whether the problem is solved; what comes back measures the speed and gives the result."""
         try:
-            answer = prepare(self.material, self._entry, self._problem)
+            answer = prepare(self, self._entry, self._problem)
         except NotJudgedError as error:
             return partial(
                 without_cases,

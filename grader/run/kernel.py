@@ -11,6 +11,8 @@ from grader.judge.correctness.cases import beside
 from grader.judge.timing.measure import Measured, Timing, measure
 from grader.languages.language import LauncherError
 from grader.problems.problem import KernelProblem
+from grader.run import pointers
+from grader.run.pointers import Candidate
 from grader.run.preparation import NotJudgedError, check_files, inspected
 
 if TYPE_CHECKING:
@@ -74,12 +76,13 @@ class PreparedKernel:
         return replace(found, performance=others.beside(self.problem.id, found.performance))
 
 
-def prepare(material: Material, entry: ProblemPoints, problem: KernelProblem) -> PreparedKernel:
+def prepare(conduct: Conduct, entry: ProblemPoints, problem: KernelProblem) -> PreparedKernel:
     """The launcher of ``problem`` in a submission.
 
     Raises:
         NotJudgedError: there is none that can be called.
     """
+    material = conduct.material
     check_files(material, problem)
     file, notes = problem.file, []
     file_build = material.builds[file]
@@ -92,9 +95,9 @@ def prepare(material: Material, entry: ProblemPoints, problem: KernelProblem) ->
     if not found.symbol:
         raise NotJudgedError(found.note, result)
     notes += [found.note] if found.note else []
-    forced = None if material.memory == "auto" else Memory(material.memory)
+    candidate = Candidate(problem, material.submission.contents(file), library, found.symbol)
     try:
-        called = material.language.launcher(problem, material.submission.contents(file), forced)
+        called = pointers.called(conduct, candidate)
     except LauncherError as error:
         raise NotJudgedError(str(error), result) from error
     host = called.memory is Memory.HOST

@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING
 
 from grader.devices.device import Memory, ModelProgram
 from grader.judge.timing.training import Training, measure_training
+from grader.languages.language import LauncherError
+from grader.run import pointers
+from grader.run.pointers import Candidate
 from grader.run.preparation import NotJudgedError, check_files, inspected
 from grader.run.scoring import worst
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from grader.assignments.rules import ProblemPoints
@@ -22,7 +25,6 @@ if TYPE_CHECKING:
     from grader.problems.problem import ModelProblem
     from grader.records.record import BuildResult, CaseResult
     from grader.run.judging import Conduct
-    from grader.run.preparation import Material
 
 TRAINING_SECONDS = 120.0  # of one turn of training steps; the first loads PyTorch's libraries
 
@@ -75,27 +77,38 @@ class PreparedModel:
         return measure_training(training, self.entry.target)
 
 
-def prepare(material: Material, entry: ProblemPoints, problem: ModelProblem) -> PreparedModel:
+def prepare(conduct: Conduct, entry: ProblemPoints, problem: ModelProblem) -> PreparedModel:
     """The PyTorch file of ``problem`` in a submission, with the libraries of its kernels.
 
     Raises:
-        NotJudgedError: a file is missing, did not compile or lacks a launcher.
+        NotJudgedError: a file is missing, did not compile or lacks a launcher that can be called.
     """
+    material = conduct.material
     check_files(material, problem)
     libraries: dict[Path, tuple[str, ...]] = {}
+    needed = {
+        one.entry_point: one for case in problem.cases(material.seed) for one, *_ in problem.needs(case)
+    }
+    candidates: list[Candidate] = []
     for file, launchers in problem.launchers.items():
         build = material.builds[file].whole
         library, found, result = inspected(material, file, build, launchers, launchers)
         if unfit := [one.note for one in found if one.note]:
             raise NotJudgedError(unfit[0], result)
         libraries[library] = tuple(one.symbol for one in found)
+        contents = material.submission.contents(file)
+        candidates += [
+            Candidate(needed[name], contents, library, one.symbol)
+            for name, one in zip(launchers, found, strict=True)
+            if name in needed
+        ]
     template = material.assignment.template
     given = tuple(template / name for name in problem.given)
     program = ModelProgram(material.submission.files[problem.file], problem.harness, given)
     return PreparedModel(
         problem=problem,
         entry=entry,
-        memory=_memory(material, problem),
+        memory=_memory(conduct, candidates),
         program=program,
         unfused=replace(program, file=template / problem.file),
         libraries=libraries,
@@ -103,13 +116,16 @@ def prepare(material: Material, entry: ProblemPoints, problem: ModelProblem) -> 
     )
 
 
-def _memory(material: Material, problem: ModelProblem) -> Memory:
-    """The memory that the launchers work on: the host's if any of them copies."""
-    if material.memory != "auto":
-        return Memory(material.memory)
-    host = any(
-        material.language.copies(name, material.submission.contents(file))
-        for file, names in problem.launchers.items()
-        for name in names
-    )
+def _memory(conduct: Conduct, candidates: Iterable[Candidate]) -> Memory:
+    """The memory that the launchers work on: the host's if any of them copies.
+
+    Raises:
+        NotJudgedError: one cannot be called.
+    """
+    if conduct.material.memory != "auto":
+        return Memory(conduct.material.memory)
+    try:
+        host = any(pointers.called(conduct, one).memory is Memory.HOST for one in candidates)
+    except LauncherError as error:
+        raise NotJudgedError(str(error)) from error
     return Memory.HOST if host else Memory.DEVICE

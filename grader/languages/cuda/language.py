@@ -86,12 +86,6 @@ class Cuda:
             "graded"
         )
 
-    def launcher(
-        self, problem: KernelProblem, contents: Mapping[str, bytes], forced: Memory | None
-    ) -> Launcher:
+    def launcher(self, problem: KernelProblem, contents: Mapping[str, bytes], memory: Memory) -> Launcher:
         """How a launcher is to be called; see ``Language``."""
-        return launchers.launcher(problem, contents, forced)
-
-    def copies(self, entry_point: str, contents: Mapping[str, bytes]) -> bool:
-        """Whether a launcher copies from the host; see ``Language``."""
-        return launchers.launcher_copies(contents, entry_point)
+        return launchers.launcher(problem, contents, memory)

@@ -1,8 +1,8 @@
-"""How a submission's launcher is to be called, read from its source: its arguments and its memory.
+"""How a submission's launcher is to be called, read from its source: its arguments and their order.
 
-Launchers of other years differ from the assignment's: some lack an argument that no formula needs, take them
-in another order, or take host pointers and copy. Those are called as they are, and a note says so. What
-cannot be called without guessing is a ``LauncherError`` that names both signatures.
+Launchers of other years differ from the assignment's: some lack an argument that no formula needs, or take
+them in another order. Those are called as they are, and a note says so. What cannot be called without
+guessing is a ``LauncherError`` that names both signatures.
 
 Layer: imports the build's view of a source, devices' words and the problem's shape.
 """
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from grader.problems.problem import KernelProblem
     from grader.problems.problem import Parameter as Wanted
 
-HOST_COPY = "cudaMemcpyHostToDevice"
-COPY_BACK = "cudaMemcpyDeviceToHost"
 _CTYPES = {
     **dict.fromkeys(("int", "int32_t", "unsigned", "unsigned int", "uint32_t"), "int"),
     **dict.fromkeys(("long", "long long", "long int", "int64_t", "size_t", "std::size_t"), "long"),
@@ -41,58 +39,28 @@ _WHOLE = {"int", "long", "bool"}
 _STREAMS = {"cudaStream_t", "CUstream"}
 
 
-def launcher(problem: KernelProblem, contents: Mapping[str, bytes], forced: Memory | None) -> Launcher:
+def launcher(problem: KernelProblem, contents: Mapping[str, bytes], memory: Memory) -> Launcher:
     """The launcher of ``problem`` in ``contents``, its file and what that includes.
 
     Args:
         problem: what the assignment asks for.
         contents: sources by name; a launcher that is found in none of them is called as the assignment says.
-        forced: which pointers to pass; None to see whether the launcher copies from the host.
+        memory: which pointers to pass. A launcher may take no stream where these are the host's.
 
     Raises:
         LauncherError: its parameters fit no reading of the problem's.
     """
-    known = [(name, one) for name, content in contents.items() for one in _functions(content)]
-    host = _copies(problem.entry_point, [one for _, one in known])
-    memory = forced or (Memory.HOST if host else Memory.DEVICE)
-    notes = []
-    if forced is None and host:
-        notes.append(
-            f"{problem.entry_point} copies from the host itself, so it is given host pointers "
-            "(--memory device for device pointers)"
-        )
-    defined = [(name, one) for name, one in known if one.name == problem.entry_point]
-    if not defined:
-        return Launcher(problem, memory, tuple(notes))
-    file, found = defined[0]
-    adapted, note = _adapted(problem, found, memory, f"{file}:{found.first}")
-    return Launcher(adapted, memory, (*notes, *note))
-
-
-def launcher_copies(contents: Mapping[str, bytes], entry_point: str) -> bool:
-    """Whether ``entry_point``, somewhere in ``contents``, copies from the host, so takes host pointers."""
-    return _copies(entry_point, [one for content in contents.values() for one in _functions(content)])
+    known = ((name, one) for name, content in contents.items() for one in _functions(content))
+    file, found = next((pair for pair in known if pair[1].name == problem.entry_point), ("", None))
+    if found is None:
+        return Launcher(problem, memory, ())
+    adapted, notes = _adapted(problem, found, memory, f"{file}:{found.first}")
+    return Launcher(adapted, memory, notes)
 
 
 @lru_cache(maxsize=64)  # the problems of an assignment share files
 def _functions(content: bytes) -> tuple[Function, ...]:
     return functions(content.decode(errors="replace"))
-
-
-def _copies(entry_point: str, known: Sequence[Function]) -> bool:
-    """Whether ``entry_point``, or a function that it mentions, or one that those do, copies from the host.
-
-    And back, or it takes no stream: others copy no more than a few sizes or factors to the device, into
-    ``__constant__`` memory for instance.
-    """
-    reached = {entry_point}
-    pending = [one for one in known if one.name == entry_point]
-    streams = any(parameter.type in _STREAMS for one in pending for parameter in one.parameters)
-    while pending:
-        words = pending.pop().words
-        pending += [one for one in known if one.name in words - reached]
-        reached |= words
-    return HOST_COPY in reached and (COPY_BACK in reached or not streams)
 
 
 def _adapted(

@@ -22,14 +22,12 @@ NAMES = [parameter.name for parameter in BACKWARD.parameters]
 FLOATS = "float* gg, float* bg, float* ig, const float* og, const float* x, const float* g"
 
 
-def of(problem: Problem, code: str, forced: Memory | None = None) -> Launcher:
-    return launcher(
-        problem, {problem.file: code.encode(), "h.h": b"void copy() { cudaMemcpyHostToDevice; }"}, forced
-    )
+def of(problem: Problem, code: str, memory: Memory = Memory.DEVICE) -> Launcher:
+    return launcher(problem, {problem.file: code.encode(), "h.h": b"void other() {}"}, memory)
 
 
-def names(problem: Problem, code: str, forced: Memory | None = None) -> list[str]:
-    return [parameter.name for parameter in of(problem, code, forced).problem.parameters]
+def names(problem: Problem, code: str) -> list[str]:
+    return [parameter.name for parameter in of(problem, code).problem.parameters]
 
 
 def test_the_assignment_s_own_signature_needs_no_word() -> None:
@@ -52,17 +50,16 @@ def test_without_betta() -> None:
     assert of(BACKWARD, code).notes == ("launch_layernorm_bw takes no betta: it is called without",)
 
 
-def test_without_streams_where_the_launcher_copies() -> None:
-    code = f"void launch_layernorm_bw({FLOATS}, const float* v, const float* m, int b, int h) {{ copy(); }}"
-    found = of(BACKWARD, code)
+def test_without_streams_where_it_is_given_host_pointers() -> None:
+    code = f"void launch_layernorm_bw({FLOATS}, const float* v, const float* m, int b, int h) {{}}"
+    found = of(BACKWARD, code, Memory.HOST)
     assert found.memory is Memory.HOST
     assert [parameter.name for parameter in found.problem.parameters][-2:] == ["batch_size", "hidden_dim"]
-    assert "copies from the host itself" in found.notes[0]
-    assert found.notes[1] == (
-        "launch_layernorm_bw takes no betta and no stream_1 and no stream_2: it is called without"
+    assert found.notes == (
+        "launch_layernorm_bw takes no betta and no stream_1 and no stream_2: it is called without",
     )
     with pytest.raises(LauncherError, match="takes 10 arguments"):
-        of(BACKWARD, code, Memory.DEVICE)
+        of(BACKWARD, code)
 
 
 def test_another_order_is_passed_by_name() -> None:
@@ -109,29 +106,6 @@ def test_no_stream_on_device_memory_is_said() -> None:
     )
     with pytest.raises(LauncherError, match=r"takes no stream: work must go to the stream"):
         of(SOFTMAX, code)
-
-
-def test_each_launcher_of_a_file_has_its_own_memory() -> None:
-    code = (
-        "// cudaMemcpyHostToDevice\nvoid launch_attn_softmax() {}\n"
-        "static float* up(float* x) { cudaMemcpy(x, x, 1, cudaMemcpyHostToDevice); return x; }\n"
-        "void down(float* x) { cudaMemcpy(x, x, 1, cudaMemcpyDeviceToHost); }\n"
-        "void launch_attn_softmax_bw(float* g, float* s, int r, int n, cudaStream_t t) { up(g); down(g); }\n"
-        "int main() { launch_attn_softmax(); up(0); }\n"
-    )
-    backward = KERNELS["softmax_backward"]
-    assert of(backward, code).memory is Memory.HOST
-    assert of(backward, code, Memory.DEVICE).notes == ()
-    with pytest.raises(LauncherError, match="takes 0 arguments"):
-        of(SOFTMAX, code)
-
-
-def test_a_launcher_that_copies_its_sizes_alone_takes_device_pointers() -> None:
-    code = (
-        "void launch_attn_softmax(float* x, float* m, int b, int n, int f, int t, bool u, cudaStream_t s) "
-        "{ cudaMemcpyToSymbolAsync(sizes, &n, sizeof n, 0, cudaMemcpyHostToDevice, s); }"
-    )
-    assert of(SOFTMAX, code) == of(SOFTMAX, code, Memory.DEVICE)
 
 
 def test_a_launcher_that_is_not_in_the_text_is_called_as_asked() -> None:

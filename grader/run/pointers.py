@@ -1,0 +1,148 @@
+"""Which pointers a launcher takes, device or host: it is tried with each, in a small call on the simulator.
+
+No reading of sources can tell: what copies may be a class, a macro, a template or a library. The numbers and
+the checkers can: a copy from the host that gets a device pointer fails, and so does a kernel that gets a
+host pointer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+from grader.devices.device import Memory, Schedule
+from grader.judge.correctness.cases import judge
+from grader.languages.language import LauncherError
+from grader.records.verdict import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from grader.languages.language import Launcher
+    from grader.problems.problem import Case, KernelProblem
+    from grader.run.judging import Conduct
+
+_OF_THE_OTHER_KIND = frozenset({"host_pointer", "device_pointer_on_host"})
+"""Kinds of findings that a pointer of the wrong kind leads to."""
+
+
+class _Outcome(IntEnum):
+    """What a trial showed, the best first."""
+
+    RIGHT = 0
+    WRONG = 1
+    ENDED = 2  # by a crash, an exit, an error of CUDA's or a limit
+    MISTAKEN = 3  # it took the pointers for those of the other kind, whatever came of it
+
+
+_SAID = {
+    _Outcome.RIGHT: "right numbers",
+    _Outcome.WRONG: "wrong numbers",
+    _Outcome.ENDED: "no numbers",
+    _Outcome.MISTAKEN: "which it took for the other kind",
+}
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A launcher of which it is to be known which pointers it takes.
+
+    Attributes:
+        problem: what the assignment asks for.
+        contents: its file and what that includes.
+        library: that was built of them.
+        symbol: its name in there.
+    """
+
+    problem: KernelProblem
+    contents: Mapping[str, bytes]
+    library: Path
+    symbol: str
+
+
+def called(conduct: Conduct, candidate: Candidate) -> Launcher:
+    """How the launcher is to be called: with the pointers that the user asks for, or else those that work.
+
+    With device pointers where both work, or where they tell nothing apart. A launcher whose arguments fit
+    host pointers alone gets these unless it takes them for device pointers.
+
+    Raises:
+        LauncherError: its parameters fit no reading of the problem's.
+    """
+    material = conduct.material
+    language, problem = material.language, candidate.problem
+    if material.memory != "auto":
+        return language.launcher(problem, candidate.contents, Memory(material.memory))
+    known: dict[Memory, Launcher] = {}
+    refused: dict[Memory, LauncherError] = {}
+    for memory in Memory:
+        try:
+            known[memory] = language.launcher(problem, candidate.contents, memory)
+        except LauncherError as error:
+            refused[memory] = error
+    if not known:
+        raise refused[Memory.DEVICE]
+    tried = _tried(conduct, candidate, known)
+    best = min(tried, key=lambda memory: tried[memory])
+    if Memory.DEVICE in refused and tried[best] is _Outcome.MISTAKEN:
+        raise refused[Memory.DEVICE]
+    launcher = known[best]
+    notes = () if tried[best] is _Outcome.RIGHT and best is Memory.DEVICE else (_note(problem, tried, best),)
+    return replace(launcher, notes=(*notes, *launcher.notes))
+
+
+def _tried(
+    conduct: Conduct, candidate: Candidate, known: Mapping[Memory, Launcher]
+) -> Mapping[Memory, _Outcome]:
+    """What came of each way, device pointers first: of these alone where they work.
+
+    A second case is tried where the first one tells nothing apart: a launcher may refuse small sizes.
+    """
+    tried = dict.fromkeys(known, _Outcome.ENDED)
+    for case in _small(candidate.problem.cases(conduct.material.seed), candidate.problem):
+        tried = {}
+        for memory, launcher in known.items():
+            conduct.begin(f"{candidate.problem.id} on the sim, with {memory} pointers: {case.name}")
+            tried[memory] = _outcome(conduct, candidate, launcher, case)
+            if tried[memory] is _Outcome.RIGHT:
+                return tried
+        if len(set(tried.values())) > 1:
+            return tried
+    return tried
+
+
+def _small(cases: Sequence[Case], problem: KernelProblem) -> Sequence[Case]:
+    """The smallest case and one of medium size, of those that come through streams if there are such.
+
+    In these a launcher that copies device pointers on the default stream shows that it is none for them.
+    """
+    staged = [case for case in cases if case.staged]
+    ordered = sorted(staged or cases, key=problem.minimal_bytes)
+    return ordered[:: max(1, len(ordered) // 2)][:2]
+
+
+def _outcome(conduct: Conduct, candidate: Candidate, launcher: Launcher, case: Case) -> _Outcome:
+    material = conduct.material
+    sim = material.machine.checker
+    judged = judge(
+        replace(launcher.problem, entry_point=candidate.symbol),
+        (case,),
+        lambda: conduct.watch(sim.open(candidate.library, (candidate.symbol,))),
+        (Schedule.LATE_STREAMS,),
+        memory=launcher.memory,
+        seconds=material.assignment.rules.limits.run_seconds_sim,
+    )
+    (result,) = judged.cases
+    if any(finding.kind in _OF_THE_OTHER_KIND for finding in judged.findings):
+        return _Outcome.MISTAKEN
+    if result.verdict is Verdict.PASS:
+        return _Outcome.RIGHT
+    return _Outcome.WRONG if result.outputs else _Outcome.ENDED
+
+
+def _note(problem: KernelProblem, tried: Mapping[Memory, _Outcome], taken: Memory) -> str:
+    ways = " and with ".join(f"{memory} pointers ({_SAID[outcome]})" for memory, outcome in tried.items())
+    other = "".join(f" (--memory {memory} for {memory} pointers)" for memory in tried if memory is not taken)
+    return f"{problem.entry_point} was tried with {ways}: it is given {taken} pointers{other}"
