@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from grader.processes import leftovers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
 PATIENCE_SECONDS = 5.0  # for what is killed to go
 
@@ -123,14 +123,18 @@ def remove(groups: Iterable[Path]) -> None:
             group.rmdir()
 
 
+def clear(groups: Collection[Path]) -> None:
+    """Remove groups, and kill the processes that are left in them: their keeper did not end them."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while any([_kill(group) for group in groups]) and time.monotonic() < deadline:
+        time.sleep(0.001)
+    remove(groups)
+
+
 def sweep() -> None:
-    """Remove what killed graders have left, and end what still runs there: its keeper was killed as well."""
-    for place in places():
-        found = tuple(leftovers.orphans(place))
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while any(_kill(group) for group in found) and time.monotonic() < deadline:
-            time.sleep(0.001)
-        remove(found)
+    """Remove the groups of graders that were killed."""
+    for parent in places():
+        clear(leftovers.orphans(parent))
 
 
 def _kill(group: Path) -> bool:

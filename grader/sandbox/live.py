@@ -78,7 +78,7 @@ class Command:
     scratch: Path | None = None  # the folder to watch, where nothing else bounds what is written
     own_folders: tuple[str, ...] = ()  # whose bytes are bounded, but not the number of files in them
     rlimits: Mapping[str, int] = field(default_factory=dict)
-    groups: tuple[Path, ...] = ()  # control groups to run in, which the keeper removes
+    groups: tuple[Path, ...] = ()  # control groups to run in, which the keeper removes, or else the grader
 
 
 def rlimits(limits: Limits) -> dict[str, int]:
@@ -323,6 +323,7 @@ class Live:
         with self._lock:
             if self._outcome is None:
                 self._outcome = self._command.finish(self._report())
+                cgroup.clear(self._command.groups)
                 for fd in (self._lifeline, self._witness):
                     if fd >= 0:
                         os.close(fd)

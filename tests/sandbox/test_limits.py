@@ -226,6 +226,7 @@ def test_a_keeper_that_is_long_overdue_is_no_crash_of_the_job(monkeypatch: pytes
     assert outcome is not None
     assert outcome.ended is Ended.LOST
     assert running.kill() is outcome
+    assert not any(group.exists() for group in running._command.groups)
 
 
 @pytest.mark.parametrize(
