@@ -126,7 +126,7 @@ def remove(groups: Iterable[Path]) -> None:
 def clear(groups: Collection[Path]) -> None:
     """Remove groups, and kill the processes that are left in them: their keeper did not end them."""
     deadline = time.monotonic() + PATIENCE_SECONDS
-    while any([_kill(group) for group in groups]) and time.monotonic() < deadline:
+    while sum(_kill(group) for group in groups) and time.monotonic() < deadline:
         time.sleep(0.001)
     remove(groups)
 

@@ -47,6 +47,7 @@ _FILES = 20_000
 _OPEN_FILES = 4096  # of the keeper; the job has its own limit
 _KEEPER = Path(__file__).with_name("keeper.py").read_text(encoding="utf-8")
 _START_SECONDS = 60.0
+_EVENT_SECONDS = 5  # until the engine has told of a container's end
 _POLL_SECONDS = 0.5
 
 _INSTALL_SDK = "python -m pip install 'kernel-grader[docker]'"
@@ -191,7 +192,13 @@ class DockerSandbox:
         def launch(streams: Streams) -> _Container:
             handed = (*streams.all, *job.pass_fds, *results.values())
             with self._connected() as api:
-                return _Container(api, _creation(api, self._name, job, provided), content, handed)
+                return _Container(
+                    api,
+                    _creation(api, self._name, job, provided),
+                    content,
+                    handed,
+                    memory_bytes(job.limits) or 0,
+                )
 
         try:
             return Live(job, command, channel=channel, launch=launch)
@@ -222,7 +229,10 @@ class _Container:
         creation: Mapping[str, Any],
         content: bytes,
         handed: Sequence[int],
+        memory_bytes: int,
     ) -> None:
+        self._memory_bytes = memory_bytes
+        self._begin = int(time.time())
         with temporary_space():
             folder = Path(tempfile.mkdtemp(prefix=leftovers.prefix()))
         here = os.open(folder, os.O_PATH)
@@ -270,13 +280,20 @@ class _Container:
         self._connection.close()
         return True
 
-    def kill(self) -> str:
-        """See ``Keeper``."""
-        with suppress(*_failures()):
-            client = _docker().from_env().api
-            client.remove_container(self._id, force=True)
-            client.close()
-        return "the container of the job ended before it could report"
+    def kill(self) -> tuple[Ended, str]:
+        """See ``Keeper``.
+
+        Files in memory outlive by a moment the process that the kernel ended for them. Whoever asks for
+        memory in that moment is ended as well, and that may be the keeper.
+        """
+        with suppress(*_failures()), _Client(_docker().from_env().api) as api:
+            with suppress(*_failures()):
+                api.remove_container(self._id, force=True)
+            filters = {"container": self._id, "event": ["oom", "destroy"]}
+            events = api.events(self._begin, int(time.time()) + _EVENT_SECONDS, filters, decode=True)
+            if next((event["Action"] for event in events), "") == "oom":
+                return Ended.MEMORY, f"more than {self._memory_bytes >> 20} MiB of memory"
+        return Ended.LOST, "the container of the job ended before it could report"
 
 
 def knock(address: str) -> None:

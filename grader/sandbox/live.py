@@ -41,8 +41,8 @@ class Keeper(Protocol):
     def wait(self, seconds: float) -> bool:
         """Whether it ended within ``seconds``."""
 
-    def kill(self) -> str:
-        """End it, where it has not ended by itself, and with it the job; what is known of its end."""
+    def kill(self) -> tuple[Ended, str]:
+        """End it and its job, if it has not ended by itself; how the job ended that it did not report."""
 
 
 @dataclass(frozen=True)
@@ -208,10 +208,10 @@ class LocalKeeper:
                 os.close(ended)
         return self._process.poll() is not None
 
-    def kill(self) -> str:
+    def kill(self) -> tuple[Ended, str]:
         """See ``Keeper``."""
         self._process.kill()
-        return f"the keeper of the job ended with {self._process.wait()}"
+        return Ended.LOST, f"the keeper of the job ended with {self._process.wait()}"
 
 
 class Live:
@@ -344,8 +344,9 @@ class Live:
         else:
             seconds = time.monotonic() - self._begin
             used = self.usage().processor_seconds
-            report = {"ended": "lost", "code": 0, "seconds": seconds, "processor_seconds": used}
-            report["note"] = self._keeper.kill()
+            ended, note = self._keeper.kill()
+            report = {"ended": ended.value, "code": 0, "note": note}
+            report |= {"seconds": seconds, "processor_seconds": used}
         outcome = Outcome(
             ended=Ended(report["ended"]),
             code=report["code"],
