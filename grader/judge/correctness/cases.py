@@ -67,8 +67,8 @@ _QUEUED = (
     "read what the next call overwrites at once (a __constant__ or static variable, pinned memory)?"
 )
 _NOT_IN_MASK = (
-    "the shuffle at {}:{} takes values of threads that its mask does not name: they are undefined "
-    "(infinity here), and none may be used"
+    "the shuffle at {}:{} takes values of threads that its mask does not name: they are undefined, "
+    "and none may be used"
 )
 UNBEGUN = "is still to be written"
 """How the runner ends what it says of a NotImplementedError."""

@@ -202,7 +202,7 @@ std::unique_ptr<Block> Worker::start(std::uint64_t number) {
       w.warp.local = w.local_storage.get();
       block->order.push_back(static_cast<std::uint32_t>(ordered(n, count, launch.options)));
     }
-    block->shared = align_up(block->shared_storage, launch.shared_size + 64);
+    block->shared = align_up(block->shared_storage, launch.shared_size + shared_granularity);
   } else {
     block = std::move(idle.back());
     idle.pop_back();
@@ -217,6 +217,7 @@ std::unique_ptr<Block> Worker::start(std::uint64_t number) {
   block->looked = 0;
   block->looking = false;
   std::memset(block->shared, 0xff, launch.shared_size);
+  std::memset(block->shared + launch.shared_size, 0, shared_granularity);
   const auto& o = launch.options;
   for (auto& w : block->warps) {
     Warp& warp = w->warp;

@@ -632,6 +632,10 @@ class Pieces {
 
 }  // namespace
 
+void note_written(const Memory& memory, Address address, std::size_t bytes) {
+  if (memory.has_shadow(address)) set_written(memory.written(), memory.bit_of(address), bytes);
+}
+
 Footprint footprint(const GlobalRaces& r) {
   Footprint all;
   if (!r.program) return all;
