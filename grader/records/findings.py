@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 ONLY_REPORTED = frozenset({"leak", "unfenced_lock"})
-"""Kinds of findings that cost no points."""
+"""Kinds of findings that cost no points; neither do findings that are warnings."""
+
+
+class Severity(StrEnum):
+    """How bad it is."""
+
+    ERROR = "error"
+    WARNING = "warning"  # right on every GPU, and yet not as it should be
 
 
 @dataclass(frozen=True)
@@ -18,6 +26,12 @@ class Finding:
     file: str
     line: int  # 0 where no line is known
     message: str
+    severity: Severity = Severity.ERROR
+
+    @property
+    def counts(self) -> bool:
+        """Whether it costs points."""
+        return self.severity is Severity.ERROR and self.kind not in ONLY_REPORTED
 
 
 @dataclass(frozen=True)

@@ -176,6 +176,7 @@ class FindingRecord(_Part):
     """What a checker saw, once per place; one with a reason why it is ``waived`` costs nothing."""
 
     waived: str = ""
+    severity: Literal["error", "warning"] = "error"
     kind: str
     kernel: str
     file: str

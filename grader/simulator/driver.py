@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from grader.records.errors import DeviceError
-from grader.records.findings import Finding, LineCount
+from grader.records.findings import Finding, LineCount, Severity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -280,7 +280,8 @@ class Simulator:
             tool, kind, kernel, file = (reader.text() for _ in range(4))
             line, message = reader.u32(), reader.text()
             reader.u64()  # how often: a place is reported once
-            found.append(Finding(tool, kind, kernel, file, line, message))
+            severity = tuple(Severity)[reader.u32()]
+            found.append(Finding(tool, kind, kernel, file, line, message, severity))
         return tuple(found)
 
     def take_counts(self) -> tuple[LineCount, ...]:

@@ -44,12 +44,13 @@ void check_barrier(Block& block, std::uint32_t barrier, LaunchState& launch) {
                       std::to_string(p.line) + ", others at line " + std::to_string(q.line) +
                       "; all threads of a block must reach the same one");
   } else if (b.arrived < block.threads) {
-    if (launch.seen("divergent_barrier", first)) return;
+    if (launch.seen("divergent_barrier", first, 1, Severity::warning)) return;
     launch.report("synccheck", "divergent_barrier", first,
                   "only " + std::to_string(b.arrived) + " of " + std::to_string(block.threads) + " threads of " +
                       name_block(block) +
-                      " reach this __syncthreads(), the others have exited; move the barrier out of the condition, or "
-                      "let no thread return before it");
+                      " reach this __syncthreads(), the others have exited; a GPU does not wait for those, but what "
+                      "they would have done for the others is missing: better let no thread return before a barrier",
+                  1, Severity::warning);
   }
 }
 

@@ -133,8 +133,8 @@ struct LaunchState {
   std::string where(std::uint32_t pc) const;  // "kernel name, file:line"
   const ptx::Place& place(std::uint32_t pc) const { return program.places[pc]; }
   void report(const char* tool, const char* kind, std::uint32_t pc, const std::string& message,
-              std::uint64_t count = 1);
-  bool seen(const char* kind, std::uint32_t pc, std::uint64_t count = 1);
+              std::uint64_t count = 1, Severity = Severity::error);
+  bool seen(const char* kind, std::uint32_t pc, std::uint64_t count = 1, Severity = Severity::error);
 };
 
 struct alignas(128) Worker {

@@ -153,15 +153,15 @@ std::string LaunchState::where(std::uint32_t pc) const {
   return text;
 }
 
-bool LaunchState::seen(const char* kind, std::uint32_t pc, std::uint64_t count) {
+bool LaunchState::seen(const char* kind, std::uint32_t pc, std::uint64_t count, Severity severity) {
   const auto& p = place(pc);
-  return findings.again(kind, program.kernel, p.file, p.line, count);
+  return findings.again(kind, program.kernel, p.file, p.line, count, severity);
 }
 
 void LaunchState::report(const char* tool, const char* kind, std::uint32_t pc, const std::string& message,
-                         std::uint64_t count) {
+                         std::uint64_t count, Severity severity) {
   const auto& p = place(pc);
-  findings.add({tool, kind, std::string(program.kernel), std::string(p.file), p.line, message, count});
+  findings.add({tool, kind, std::string(program.kernel), std::string(p.file), p.line, message, count, severity});
 }
 
 std::string name_block(const Block& b) {
