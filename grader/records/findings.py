@@ -17,6 +17,21 @@ class Severity(StrEnum):
 
 
 @dataclass(frozen=True)
+class Line:
+    """A line of a source."""
+
+    file: str
+    line: int
+
+
+@dataclass(frozen=True)
+class Place(Line):
+    """Where an access or a barrier is that a finding is about, and the calls around it."""
+
+    calls: tuple[Line, ...] = ()  # that are inlined there, from the inside
+
+
+@dataclass(frozen=True)
 class Finding:
     """What a checker saw, once per place. Names of tools and kinds stand in ``docs/findings.md``."""
 
@@ -27,6 +42,7 @@ class Finding:
     line: int  # 0 where no line is known
     message: str
     severity: Severity = Severity.ERROR
+    places: tuple[Place, ...] = ()  # its own, and of a race the other access's; none where no line is known
 
     @property
     def counts(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeVar, get_args
 
@@ -22,6 +22,7 @@ from grader.records.record import (
     FindingRecord,
     HintRecord,
     PerformanceResult,
+    PlaceRecord,
     ProblemResult,
     Tool,
     TrustResult,
@@ -322,6 +323,7 @@ def _check(tool: Tool, checked: Judged, sources: Mapping[str, bytes]) -> CheckRe
                 file=finding.file,
                 line=finding.line,
                 message=finding.message,
+                places=[PlaceRecord.model_validate(asdict(place)) for place in finding.places],
                 source=excerpt(sources, finding.file, finding.line),
             )
             for finding in mine

@@ -31,7 +31,7 @@ from grader.problems.problem import (
     Role,
     StreamParameter,
 )
-from grader.records.findings import Finding, Severity, LineCount
+from grader.records.findings import Finding, LineCount, Severity
 from grader.records.verdict import Verdict
 
 if TYPE_CHECKING:

@@ -129,7 +129,7 @@ bool admit(Warp& w, const Instruction& i, Access& a) {
     const char* kind = trouble[lane].kind;
     const auto count = static_cast<std::uint64_t>(std::popcount(lanes));
     if (launch.options.memcheck && !launch.seen(kind, i.site, count))
-      launch.report("memcheck", kind, i.site, describe(w, a, lane, kind), count);
+      launch.report("memcheck", kind, i.site, describe(w, a, lane, kind), {.count = count});
   };
   const auto first = static_cast<std::uint32_t>(std::countr_zero(bad));
   tell(first, bad);
