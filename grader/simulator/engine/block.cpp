@@ -188,8 +188,7 @@ void report_deadlock(Block& block, Worker& worker) {
     message = "threads of " + name_block(block) + " wait at different barriers forever: some at line " +
               std::to_string(launch.place(barrier->pc).line) + launch.calls(pc) + ", others at line " +
               std::to_string(launch.place(other->pc).line) + launch.calls(other->pc);
-    if (launch.options.synccheck)
-      launch.report("synccheck", "divergent_barrier", pc, message, {.other = other->pc});
+    if (launch.options.synccheck) launch.report("synccheck", "divergent_barrier", pc, message, {.other = other->pc});
   } else if (barrier) {
     pc = barrier->pc;
     const Barrier& b = block.barriers[barrier->barrier];

@@ -15,8 +15,8 @@ bool Findings::again(std::string_view kind, std::string_view kernel, std::string
 
 void Findings::add(Finding finding) {
   const std::lock_guard lock(mutex_);
-  const auto [at, fresh] = index_.try_emplace(
-      {finding.kind, finding.kernel, finding.file, finding.line, finding.severity}, list_.size());
+  const auto [at, fresh] =
+      index_.try_emplace({finding.kind, finding.kernel, finding.file, finding.line, finding.severity}, list_.size());
   if (fresh) {
     list_.push_back(std::move(finding));
   } else {

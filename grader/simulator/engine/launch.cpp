@@ -224,8 +224,8 @@ std::string LaunchState::overlap(std::uint32_t pc, bool writes, std::uint32_t ot
 void LaunchState::report(const char* tool, const char* kind, std::uint32_t pc, const std::string& message,
                          const Aside& aside) {
   const auto& p = place(pc);
-  Finding finding{tool, kind, std::string(program.kernel), std::string(p.file), p.line, message, aside.count,
-                  aside.severity};
+  Finding finding{tool,        kind,          std::string(program.kernel), std::string(p.file), p.line, message,
+                  aside.count, aside.severity};
   const auto put_place = [&](std::uint32_t at) {
     auto& lines = finding.places.emplace_back();
     for (const auto* one : chain(at)) lines.push_back({std::string(one->file), one->line});

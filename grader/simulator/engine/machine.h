@@ -120,8 +120,8 @@ struct Access {
   std::uint32_t element = 0;  // bytes of an element, not of atomics
 };
 
-// Out of the ordinary: bounds or alignment do not hold for the region at hand. Looks at each lane, reports what is wrong,
-// ends the lanes that fault, and leaves the others in the mask. False if none is left.
+// Out of the ordinary: bounds or alignment do not hold for the region at hand. Looks at each lane, reports what is
+// wrong, ends the lanes that fault, and leaves the others in the mask. False if none is left.
 bool admit(Warp&, const Instruction&, Access&);
 // Lets the checkers and counters see an access, before it takes place.
 void watch(Warp&, const Instruction&, const Access&);

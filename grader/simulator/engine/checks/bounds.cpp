@@ -39,9 +39,9 @@ Trouble look_global(const LaunchState& launch, Address address, std::uint32_t si
     region = {found->base, found->base + found->size};
     return {};
   }
-  return {found && !found->live                            ? "use_after_free"
+  return {found && !found->live                        ? "use_after_free"
           : in_an_arena(address) || near_null(address) ? "global_oob"
-                                                           : "host_pointer",
+                                                       : "host_pointer",
           launch.memory.mapped(address, size) ? Fault::none : Fault::illegal_address};
 }
 
@@ -97,12 +97,15 @@ std::string describe(const Warp& w, const Access& a, std::uint32_t lane, std::st
          (a.atomic  ? " updates "
           : a.write ? " writes "
                     : " reads ") +
-         bytes(a.size) + " of " + (global ? "global" : shared ? "shared" : "local") + " memory at " +
-         hex(a.address[lane]) + ", " +
+         bytes(a.size) + " of " +
+         (global   ? "global"
+          : shared ? "shared"
+                   : "local") +
+         " memory at " + hex(a.address[lane]) + ", " +
          (kind == "misaligned" ? "which is not a multiple of " + std::to_string(a.size)
           : global             ? explain_global(launch, a.address[lane])
-                   : (shared ? "which is outside the block's " : "which is outside the thread's ") +
-                         bytes(limit_of(w, a.space)) + (shared ? " of shared memory" : " of local memory"));
+                               : (shared ? "which is outside the block's " : "which is outside the thread's ") +
+                                     bytes(limit_of(w, a.space)) + (shared ? " of shared memory" : " of local memory"));
 }
 
 }  // namespace

@@ -171,7 +171,8 @@ std::string describe(const Warp& w, const Instruction& i, const Access& a, unsig
   const std::string where = found ? "byte " + std::to_string(a.address[lane] - found->base) + " of an allocation of " +
                                         std::to_string(found->size) + " bytes"
                                   : "global memory";
-  return name_thread(launch, *w.block, w.number, lane) + (a.write ? " writes " : " reads ") + where + launch.line(i.site);
+  return name_thread(launch, *w.block, w.number, lane) + (a.write ? " writes " : " reads ") + where +
+         launch.line(i.site);
 }
 
 namespace {
@@ -204,9 +205,7 @@ template <unsigned word_shift> struct Checker {
       return false;
     return !silent(a, lane);
   }
-  std::string line(std::uint32_t site) const {
-    return w.worker->launch.line(site);
-  }
+  std::string line(std::uint32_t site) const { return w.worker->launch.line(site); }
 
   void report_stale(std::uint32_t written, unsigned lane) const {
     LaunchState& launch = w.worker->launch;

@@ -42,9 +42,8 @@ void report_race(Warp& w, const Instruction& i, const Access& a, unsigned lane, 
   const std::string remedy = same_warp ? "a __syncwarp()" : "a __syncthreads()";
   launch.report("racecheck", kind, i.site,
                 name_thread(launch, *w.block, w.number, lane) + (a.write ? " writes" : " reads") +
-                    " shared memory at byte " + std::to_string(granule << w.block->races->shift) +
-                    launch.line(i.site) + " that " +
-                    name_thread(launch, *w.block, other / lane_count, other % lane_count) +
+                    " shared memory at byte " + std::to_string(granule << w.block->races->shift) + launch.line(i.site) +
+                    " that " + name_thread(launch, *w.block, other / lane_count, other % lane_count) +
                     (other_writes ? " has written" : " has read") + launch.line(site) +
                     ", and nothing orders the two: " + remedy + " between them is missing" +
                     launch.overlap(i.site, a.write, site, other_writes),
@@ -59,9 +58,8 @@ void report_copy(Warp& w, const Instruction& i, const Access& a, unsigned lane, 
   launch.report(
       "racecheck", "race_shared", i.site,
       name_thread(launch, *w.block, w.number, lane) + (a.write ? " writes" : " reads") + " shared memory at byte " +
-          std::to_string(granule << r.shift) + launch.line(i.site) +
-          " that an asynchronous copy of " + name_thread(launch, *w.block, other / lane_count, other % lane_count) +
-          launch.line(r.filling_site[granule]) +
+          std::to_string(granule << r.shift) + launch.line(i.site) + " that an asynchronous copy of " +
+          name_thread(launch, *w.block, other / lane_count, other % lane_count) + launch.line(r.filling_site[granule]) +
           " may still be filling: the copying thread must wait for its copies first, and then a __syncthreads()",
       {.other = r.filling_site[granule]});
 }

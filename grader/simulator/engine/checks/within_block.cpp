@@ -79,9 +79,8 @@ struct Checker {
                   describe(w, i, a, lane) + " that " +
                       name_thread(launch, *w.block, other / lane_count, other % lane_count) +
                       (other_writes ? " has written" : " has read") + launch.line(touch.site) +
-                      ", and nothing orders the two: a " +
-                      (same_warp ? "__syncwarp()" : "__syncthreads()") + " between them is missing" +
-                      launch.overlap(i.site, a.write, touch.site, other_writes),
+                      ", and nothing orders the two: a " + (same_warp ? "__syncwarp()" : "__syncthreads()") +
+                      " between them is missing" + launch.overlap(i.site, a.write, touch.site, other_writes),
                   {.other = touch.site});
   }
 
