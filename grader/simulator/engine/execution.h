@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -130,6 +131,7 @@ struct LaunchState {
   std::atomic<std::uint64_t> progress{0};  // `executed` when a warp last ended or passed a barrier of its block
   alignas(128) std::mutex mutex;  // of what follows
   Ran result;
+  std::set<std::uint32_t> asserted;  // calls of assert that have failed
 
   LaunchState(const KernelCode& p, const ptx::Module& m, const Launch& l, const Options& o, Memory& memory_,
               Findings& f, const Layout& variables)
