@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from grader.devices.device import ArrayArgument, ModelProgram
+    from grader.records.findings import Place
     from grader.sandbox.sandbox import Limits, Sandbox
 
 _SCHEDULES = {  # every order asks the same of the memory system: it is counted once
@@ -180,7 +181,11 @@ class SimSession:
         answer = replace(
             answer,
             findings=tuple(
-                replace(finding, file=PurePath(finding.file).name)
+                replace(
+                    finding,
+                    file=PurePath(finding.file).name,
+                    places=tuple(_without_folders(place) for place in finding.places),
+                )
                 for finding in self._simulator.take_findings()
             ),
             counts=self._simulator.take_counts(),
@@ -277,3 +282,8 @@ class SimModelSession(SimSession):
         if call.entry_point in {name for names in self._libraries.values() for name in names}:
             return super()._call(runner, call)
         return models.run(runner, call)
+
+
+def _without_folders(place: Place) -> Place:
+    calls = tuple(replace(call, file=PurePath(call.file).name) for call in place.calls)
+    return replace(place, file=PurePath(place.file).name, calls=calls)
