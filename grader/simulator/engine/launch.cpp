@@ -138,7 +138,7 @@ std::string name(const ptx::Place& p) {
 
 // A function without its parameters, those of a template and what it returns.
 std::string plain_name(std::string_view mangled) {
-  const std::string text(mangled);
+  std::string text(mangled);
   int failed = 0;
   const std::unique_ptr<char, decltype(&std::free)> words(abi::__cxa_demangle(text.c_str(), nullptr, nullptr, &failed),
                                                           &std::free);
