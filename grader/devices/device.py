@@ -54,7 +54,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True)
 class ArrayArgument:
-    """An array passed by pointer; ``data`` is None for a null pointer and for an output, which is poisoned."""
+    """An array passed by pointer; ``data`` is None for a null pointer and for an output (poisoned memory)."""
 
     name: str
     dtype: str
