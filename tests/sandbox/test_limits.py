@@ -31,7 +31,7 @@ WORK = (
     "    while time.process_time() < end: pass\n"
 )
 GUARD = 300  # no test comes near it
-ASLEEP = "asleep for 0.5 s, waiting for something that does not come"
+ASLEEP = "asleep for 0.5 s, waiting for something that does not happen"
 
 
 def _job(sandbox: Sandbox, script: str, **limits: float) -> Job:
