@@ -71,7 +71,7 @@ BEFORE = (
     "__global__ void fails(int keys) { assert(keys < 1000); }\n"
     "__global__ void beyond(float* x, size_t count) { x[count + threadIdx.x] = 1.0f; }\n"
 )
-BUSY = "import os\nparent = os.getppid()\nwhile os.getppid() == parent:\n  for _ in range(10**5): pass"
+BUSY = "import os, sys\nwhile os.getppid() == int(sys.argv[1]):\n  for _ in range(10**5): pass"
 
 
 @dataclass(frozen=True)
@@ -184,7 +184,7 @@ def busy(count: int) -> Iterator[None]:
     """``count`` processes that use all the time they get; they end with this one, however it ends."""
     with ExitStack() as running:
         for _ in range(count):
-            process = subprocess.Popen([sys.executable, "-c", BUSY], start_new_session=True)
+            process = subprocess.Popen([sys.executable, "-c", BUSY, str(os.getpid())], start_new_session=True)
             running.enter_context(process)
             running.callback(process.kill)
         yield

@@ -1,1 +1,1 @@
-"""What a speedup is measured against: every formula as a chain of generic operations, one kernel each."""
+"""The baseline of every speedup: a formula as a chain of generic operations, with one kernel for each."""

@@ -1,9 +1,9 @@
 // The baseline's device code: generic map, zip and reduce kernels on strided tensors, as a small teaching framework
-// has them. One kernel per operation, every element finds its place by decomposing the output index, broadcasting is
-// stride 0. It is slow in the way that unfused code is slow, and it must stay as it is: targets are calibrated on it.
+// has them. Each operation is one kernel, each thread computes its offsets from the output index, and broadcasting is
+// a stride of 0. It is as slow as unfused code is, and it must not change, because targets are calibrated on it.
 //
-// Functions are numbered as in operations.py. Shapes and strides count elements. Each entry point enqueues one kernel on
-// the stream; whether that failed is for the caller to ask, as after a submission's launcher.
+// Functions are numbered as in operations.py. Shapes and strides count elements. Each entry point enqueues one kernel
+// on the stream; the caller has to check for errors, as after a submission's launcher.
 #include <cuda_runtime.h>
 
 constexpr int MOST_DIMS = 4;
@@ -71,7 +71,7 @@ __global__ void ker_generic_zip(int function, Layout layout, float* out, Strides
   out[to_offset(index, out_strides, layout.dims)] = y;
 }
 
-// A block per output element; `length` elements, `step` apart in memory, go into each.
+// One block per output element reduces `length` input elements, which are `step` elements apart in memory.
 __global__ void ker_generic_reduce(int function, Layout layout, float* out, Strides out_strides, const float* in,
                                    Strides in_strides, int length, int step) {
   __shared__ float cache[THREADS];
@@ -132,7 +132,7 @@ extern "C" void baseline_zip(int function, int dims, const int* shape, float* ou
       strides_of(right_strides, dims), count);
 }
 
-// `shape` is the output's, with 1 at the axis; `length` elements along the axis go into each of its elements.
+// `shape` is that of the output, with 1 at the axis; each output element reduces `length` elements along the axis.
 extern "C" void baseline_reduce(int function, int dims, const int* shape, float* out, const int* out_strides,
                                const float* in, const int* in_strides, int axis, int length, cudaStream_t stream) {
   const unsigned blocks = static_cast<unsigned>(count_of(shape, dims));

@@ -22,10 +22,10 @@ FUNCTIONS = {
 def build_baseline(
     toolchain: Toolchain, sandbox: Sandbox, cache: Cache, architecture: str
 ) -> dict[Path, tuple[str, ...]]:
-    """The functions that each library exports.
+    """The baseline's libraries with the functions that each exports.
 
     Raises:
-        BuildError: they do not compile here.
+        BuildError: a library does not compile here.
     """
     sources = {name: {name: Path(__file__).with_name(name).read_bytes()} for name in FUNCTIONS}
     builds = build_all(sources, toolchain, sandbox, compile_limits(), cache, architecture)

@@ -1,15 +1,15 @@
-// Puts the input sets of a sweep into place: all copies and fills in one launch. A launch for each would keep the host
-// busy for longer than the sweep takes, and by a time that varies by more than that.
+// Restores the arrays of a sweep: makes all copies and fills in one launch. One launch for each would keep the host
+// busy for longer than the sweep takes, and the variation of that time would be larger than the sweep's time.
 #include <cuda_runtime.h>
 
 #include <cstdint>
 
 struct Piece {
-  uint64_t to, from, bytes;  // fills with 0xFF where `from` is null
+  uint64_t to, from, bytes;  // if `from` is null, the memory is filled with 0xFF
 };
 
 constexpr int THREADS = 256, WORDS_PER_THREAD = 8, MOST_BLOCKS = 1024;
-constexpr long long LEAST_CYCLES = 200'000;  // 100 us: small sets are in place before the host has launched the sweep
+constexpr long long LEAST_CYCLES = 200'000;  // 100 us: the host launches the sweep before restoring ends
 
 template <typename Word>
 __device__ void put(const Piece& piece, Word fill) {
@@ -22,7 +22,7 @@ __device__ void put(const Piece& piece, Word fill) {
   }
 }
 
-// One row of blocks per piece, with the widest accesses that its alignment allows.
+// One row of blocks per piece, which uses the widest accesses that the piece's alignment allows.
 __global__ void __launch_bounds__(THREADS) ker_restore(const Piece* pieces) {
   const long long began = clock64();
   const Piece piece = pieces[blockIdx.y];
@@ -39,7 +39,7 @@ __global__ void __launch_bounds__(THREADS) ker_restore(const Piece* pieces) {
   }
 }
 
-// `longest`: bytes of the largest of the `count` pieces, which are in device memory.
+// Restores `count` pieces, whose table is in device memory; `longest` is the size of the largest one in bytes.
 extern "C" void launch_restore(const Piece* pieces, int count, long long longest, cudaStream_t stream) {
   const long long per_block = static_cast<long long>(sizeof(uint4)) * THREADS * WORDS_PER_THREAD;
   const long long blocks = (longest + per_block - 1) / per_block;

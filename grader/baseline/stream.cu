@@ -1,14 +1,14 @@
-// The ceiling that a kernel is measured against: a streaming kernel that moves the same bytes, with float4 accesses and
-// nothing in between. Every element of the target is the sum of as many elements of the source as it takes to read all.
-// A thread asks for all that it can before it adds: where a launch is short, each further trip to memory would show.
+// The bandwidth limit for a kernel: a streaming kernel that moves as many bytes, with float4 accesses and no other
+// work. Each element of the target is the sum of several elements of the source, so that the whole source is read. A
+// thread issues many loads before it adds, because each further memory latency would show in a short launch.
 #include <cuda_runtime.h>
 
 constexpr int STREAM_THREADS = 256;
-constexpr long long LARGE = 1 << 18;  // accesses of 16 bytes: below, more blocks are worth more than more loads in flight
+constexpr long long LARGE = 1 << 18;  // accesses of 16 bytes: below, more blocks beat more loads in flight
 
 __device__ float4 added(float4 a, float4 b) { return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w); }
 
-// IN_FLIGHT elements of the target per thread, PARTS of the source's for each of them at a time.
+// Each thread computes IN_FLIGHT elements of the target and loads PARTS elements of the source for each at a time.
 template <int IN_FLIGHT, int PARTS>
 __global__ void __launch_bounds__(STREAM_THREADS)
     ker_stream(const float4* source, long long reads, float4* target, long long writes) {
@@ -31,7 +31,7 @@ __global__ void __launch_bounds__(STREAM_THREADS)
   }
 }
 
-// Reads and writes this many bytes, multiples of 16.
+// Reads and writes these numbers of bytes, which must be multiples of 16.
 extern "C" void launch_stream(const float4* source, long long read_bytes, float4* target, long long write_bytes,
                              cudaStream_t stream) {
   const long long reads = read_bytes / 16, writes = write_bytes / 16;

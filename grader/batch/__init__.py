@@ -1,1 +1,1 @@
-"""Many submissions: found in a folder, graded in a process each, shown in one gradebook."""
+"""Grading of many submissions: finds them in a folder, grades them in parallel, makes one gradebook."""

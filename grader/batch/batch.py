@@ -1,8 +1,8 @@
-"""Grades every submission of a folder and keeps what is finished.
+"""Grades every submission in a folder and keeps finished results.
 
-Workers grade; see ``worker.py``. On the sim each builds what it grades, on all processors. On GPUs the
-processors build ahead, and each GPU has two workers that take turns at it: one has it while the other checks
-on the sim.
+Worker processes grade; see ``worker.py``. On the sim, there is a worker for each processor, which also builds
+the submissions. With GPUs, some workers build ahead on the processors, and each GPU has two workers that take
+turns: one uses it while the other checks on the sim.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ if TYPE_CHECKING:
     from grader.assignments.assignment import Assignment
 
 WORKERS_PER_GPU = 2
-PROCESSORS_PER_GPU = 2  # that its runner and its judge have to themselves
+PROCESSORS_PER_GPU = 2  # reserved for its runner and its judge
 SHOWN_NAMES = 5
 
 
 class FolderError(Exception):
-    """There is nothing to grade, or no place for the results; the message says what to name instead."""
+    """There is nothing to grade, or results cannot go there; the message says what to name instead."""
 
 
 @dataclass(frozen=True)
@@ -53,24 +53,26 @@ class Shard:
     count: int = 1
 
     def of(self, entries: Sequence[Entry]) -> tuple[Entry, ...]:
-        """The entries that belong to this part; each belongs to one."""
+        """The entries of this part; each entry is in exactly one part."""
         return tuple(entries[self.number - 1 :: self.count])
 
 
 @dataclass(frozen=True)
 class BatchRequest:
-    """What to grade and how, as the command line says it.
+    """What to grade and how, from the command line.
 
     Attributes:
-        folder: holds the submissions.
+        folder: the folder of the submissions.
         out: receives a folder for each submission, the gradebook and the page.
-        seed: of all gradings; None for the one that ``out`` holds, drawn by its first batch.
-        jobs: gradings at a time on the sim, builds at a time ahead of GPUs; None for all processors.
-        gpus: how many GPUs to use, where there are any.
-        since: finished submissions that were graded before are graded again; None keeps them.
+        assignment: the assignment of all submissions.
+        device: the option ``--device``; so are ``sandbox`` and ``memory``.
+        seed: seed of all gradings; None for the one kept in ``out``, which its first batch draws.
+        jobs: parallel gradings on the sim, or parallel builds with GPUs; None for all processors.
+        gpus: number of GPUs to use if there are any.
+        since: finished submissions that were graded earlier than this are graded again; None keeps them.
         only: names of submissions; all if empty.
         shard: the part to grade.
-        command: what runs a worker.
+        command: the command that starts a worker.
     """
 
     folder: Path
@@ -90,12 +92,12 @@ class BatchRequest:
 
 @dataclass(frozen=True)
 class BatchProgress:
-    """The progress of a batch: a line to show, and how many submissions are finished.
+    """The progress of a batch.
 
     Attributes:
-        line: what happened, empty if nothing new did.
-        done: submissions of this run that are finished.
-        todo: all submissions of this run.
+        line: a line to show about what happened; empty if nothing new did.
+        done: number of finished submissions of this run.
+        todo: number of all submissions of this run.
     """
 
     line: str
@@ -108,14 +110,14 @@ class BatchResult:
     """How a batch ended.
 
     Attributes:
-        graded: submissions with a result, from this run or kept from an earlier one.
-        kept: how many of them were kept.
-        faults: why the machine could not grade a submission, by its name.
-        missing: submissions that an interrupt left without a result.
-        interrupted: whether one did.
-        ignored: files in the folder that are no submission.
-        stopped: why the batch could not go on, empty if it could.
-        skipped: why something in the folder is none although it was probably meant as one.
+        graded: number of submissions with a result, from this run or kept from an earlier one.
+        kept: number of results that were kept from earlier runs.
+        faults: reasons why the machine could not grade a submission, by its name.
+        missing: number of submissions that have no result because the batch ended early.
+        interrupted: whether an interrupt ended the batch.
+        ignored: files in the folder that are not submissions.
+        stopped: reason why the batch could not go on; empty if it could.
+        skipped: reasons why files that were probably meant as submissions are not.
     """
 
     graded: int
@@ -129,7 +131,7 @@ class BatchResult:
 
     @property
     def exit_code(self) -> ExitCode:
-        """The exit code: lost points are no failure of a batch, an ungraded submission is."""
+        """The exit code; lost points are OK, but a submission that could not be graded is not."""
         if self.interrupted:
             return ExitCode.INTERRUPTED
         return ExitCode.MACHINE_FAULT if self.faults or self.stopped else ExitCode.OK
@@ -143,20 +145,20 @@ class _Run:
     records: Records
     seed: int
     todo: tuple[Entry, ...]
-    before: Mapping[str, str]  # scores of what is graded again
+    before: Mapping[str, str]  # earlier scores of submissions that are graded again
     kept: int
     progress: Callable[[BatchProgress], None]
     done: int = 0
-    broke: set[str] = field(default_factory=set)  # submissions after which a GPU works no more
+    broke: set[str] = field(default_factory=set)  # submissions after which a GPU stopped working
     stopped: str = ""
 
     def say(self, line: str) -> None:
         self.progress(BatchProgress(line, self.done, len(self.todo)))
 
     def keep(self, entry: Entry, record: Record) -> None:
-        """Write a record and say so."""
+        """Write a record and report it as progress."""
         self.records.keep(entry, record)
-        if self.request.shard.count == 1:  # else others know more
+        if self.request.shard.count == 1:  # with shards, other batches have records too
             self.records.show()
         self.done += 1
         was = f" (was {self.before[entry.name]})" if entry.name in self.before else ""
@@ -165,27 +167,27 @@ class _Run:
 
 
 def run(request: BatchRequest, progress: Callable[[BatchProgress], None] = lambda _step: None) -> BatchResult:
-    """Grade what is not graded yet; ``progress`` is told of each submission that is finished.
+    """Grade what is not graded yet; ``progress`` is called for each finished submission.
 
     Raises:
-        FolderError: no such folder, nothing in it, or results would become submissions.
+        FolderError: there is no such folder, nothing is in it, or results would become submissions.
         MachineError: this machine cannot grade.
-        StorageError: the disk is full or the folder of the results read-only.
+        StorageError: the disk is full, or the folder of the results is read-only.
     """
     _check_folders(request)
-    with _crews(request) as (builders, graders, device, wanted):
-        found = find(request.folder, wanted)
-        chosen = choose(found.entries, request.only, request.shard)
+    with _crews(request) as (builders, graders, device, files):
+        discovery = find(request.folder, files)
+        chosen = choose(discovery.entries, request.only, request.shard)
         records = Records(request.out.resolve())
         seed = class_seed(request.out) if request.seed is None else request.seed
         wish = Wish(request.assignment, device, request.sandbox, request.memory, request.seed)
-        stale = {entry.name for entry in chosen if not records.stands(entry, wish, wanted)}
+        stale = {entry.name for entry in chosen if not records.stands(entry, wish, files)}
         old = {
             entry.name for entry in chosen if request.since and not records.made_since(entry, request.since)
         }
         todo = tuple(entry for entry in chosen if entry.name in stale | old)
         before = {entry.name: _score(record) for entry in todo if (record := records[entry.name])}
-        records.expect(found.entries)
+        records.expect(discovery.entries)
         for entry in todo:
             if entry.name in stale:
                 records.forget(entry)
@@ -193,26 +195,28 @@ def run(request: BatchRequest, progress: Callable[[BatchProgress], None] = lambd
         interrupted = _grade_all(running, builders, graders)
     records.show_all(request.assignment.title)
     mine = {entry.name: records[entry.name] for entry in chosen}
-    return outcome(mine, running.kept, found, interrupted=interrupted, stopped=running.stopped)
+    return outcome(mine, running.kept, discovery, interrupted=interrupted, stopped=running.stopped)
 
 
 def outcome(
     results: Mapping[str, Record | None],
     kept: int,
-    found: Discovery,
+    discovery: Discovery,
     *,
     interrupted: bool = False,
     stopped: str = "",
 ) -> BatchResult:
-    """The result of a batch from the records of its submissions and from what was ``found`` in the folder."""
+    """The result of a batch, from the records of its submissions and the ``discovery`` in the folder."""
     faults = {name: fault(record) for name, record in results.items() if record and not finished(record)}
     missing = sum(record is None for record in results.values())
     graded = len(results) - len(faults) - missing
-    return BatchResult(graded, kept, faults, missing, interrupted, found.ignored, stopped, found.skipped)
+    return BatchResult(
+        graded, kept, faults, missing, interrupted, discovery.ignored, stopped, discovery.skipped
+    )
 
 
 def closing_lines(outcome: BatchResult) -> list[str]:
-    """The lines that are printed at the end of a batch; scripts may read the last one."""
+    """The last lines that a batch prints; scripts may read the last one of all."""
     lines = [f"{name}: machine fault: {plain(message)}" for name, message in outcome.faults.items()]
     if outcome.stopped:
         lines.append(plain(outcome.stopped))
@@ -227,34 +231,34 @@ def closing_lines(outcome: BatchResult) -> list[str]:
     return [*lines, last]
 
 
-def find(folder: Path, wanted: tuple[str, ...]) -> Discovery:
-    """The submissions in ``folder``.
+def find(folder: Path, files: tuple[str, ...]) -> Discovery:
+    """The submissions in ``folder``; ``files`` are the names of the files that are graded.
 
     Raises:
-        FolderError: there are none, or it cannot be read.
+        FolderError: there are no submissions, or the folder cannot be read.
     """
     try:
-        found = discover(folder.resolve(), wanted)
+        discovery = discover(folder.resolve(), files)
     except OSError as error:
         raise FolderError(f"{folder} cannot be read: {error.strerror}.") from error
-    if found.entries:
-        return found
-    if any((folder / name).is_file() for name in wanted):
+    if discovery.entries:
+        return discovery
+    if any((folder / name).is_file() for name in files):
         raise FolderError(
             f"{folder} is one submission, not a folder of them. Grade it with: grader grade {folder}"
         )
     raise FolderError(
-        "".join(f"{reason}.\n" for reason in found.skipped)
-        + f"{folder} holds no submission. One is a sub-folder, a .zip file, or files named as Canvas "
-        f"names them (doejane_1001_556677_{wanted[0] if wanted else 'kernel.cu'})."
+        "".join(f"{reason}.\n" for reason in discovery.skipped)
+        + f"{folder} holds no submission. A submission is a sub-folder, a .zip file, or files with names "
+        f"from Canvas (doejane_1001_556677_{files[0] if files else 'kernel.cu'})."
     )
 
 
 def choose(entries: Sequence[Entry], only: Sequence[str], shard: Shard) -> tuple[Entry, ...]:
-    """The entries called ``only``, all if there are none of these, that belong to ``shard``.
+    """The entries of ``shard`` whose names are in ``only``; all of the shard if ``only`` is empty.
 
     Raises:
-        FolderError: a name is not there.
+        FolderError: there is no submission with one of these names.
     """
     names = [entry.name for entry in entries]
     for name in only:
@@ -273,8 +277,8 @@ def _listed(names: Sequence[str]) -> str:
 def _check_folders(request: BatchRequest) -> None:
     folder, out = request.folder.resolve(), request.out.resolve()
     if not folder.is_dir():
-        what = "no folder: unpack it first" if folder.exists() else "not there"
-        raise FolderError(f"{request.folder} is {what}. Name a folder that holds the submissions.")
+        what = "is not a folder: unpack it first" if folder.exists() else "does not exist"
+        raise FolderError(f"{request.folder} {what}. Name a folder that holds the submissions.")
     if out.is_relative_to(folder):
         raise FolderError(
             f"--out {request.out} lies in {request.folder}, where results would become submissions. "
@@ -290,15 +294,15 @@ def _crews(request: BatchRequest) -> Iterator[tuple[Crew | None, Crew, DeviceKin
         graders = Crew([Station()] * (request.jobs or processors), request.command)
         builders: Crew | None = None
         try:
-            seen = _look(request, graders)
-            if seen["kind"] == "gpu":
+            machine = _look(request, graders)
+            if machine["kind"] == "gpu":
                 gpus = [Station(gpu, Path(turns, gpu)) for gpu in _gpus(request.gpus)]
                 graders.stop()
                 graders = Crew(gpus * WORKERS_PER_GPU, request.command)
                 spare = max(1, processors - PROCESSORS_PER_GPU * len(gpus))
                 builders = Crew([gpus[0]] * (request.jobs or spare), request.command)
-            device = DeviceKind(seen["kind"], seen["name"], seen["compiler"])
-            yield builders, graders, device, tuple(seen["files"])
+            device = DeviceKind(machine["kind"], machine["name"], machine["compiler"])
+            yield builders, graders, device, tuple(machine["files"])
         finally:
             graders.stop()
             if builders is not None:
@@ -308,27 +312,27 @@ def _crews(request: BatchRequest) -> Iterator[tuple[Crew | None, Crew, DeviceKin
 def _look(request: BatchRequest, crew: Crew) -> dict[str, Any]:
     try:
         with crew.worker() as worker:
-            seen = worker.ask(_asked("look", request, 0))
+            machine = worker.ask(_query("look", request, 0))
     except EndedError as error:
         raise MachineError(f"{error} at its start:\n{error.said}") from error
     except OSError as error:
         raise MachineError(f"A process cannot be started: {error.strerror}.") from error
-    if "error" in seen:
-        raise MachineError(seen["error"])
-    return seen
+    if "error" in machine:
+        raise MachineError(machine["error"])
+    return machine
 
 
 def _gpus(count: int) -> list[str]:
-    """The GPUs to use, as ``CUDA_VISIBLE_DEVICES`` names them."""
+    """The names of the GPUs to use, in the form of ``CUDA_VISIBLE_DEVICES``."""
     named = [name for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name]
     if named and count > len(named):
         raise MachineError(
-            f"--gpus {count}: CUDA_VISIBLE_DEVICES shows {len(named)}. Ask for fewer, or show more."
+            f"--gpus {count}: CUDA_VISIBLE_DEVICES names {len(named)}. Ask for fewer, or name more there."
         )
     return named[:count] or [str(number) for number in range(count)]
 
 
-def _asked(operation: str, request: BatchRequest, seed: int, **more: object) -> dict[str, Any]:
+def _query(operation: str, request: BatchRequest, seed: int, **more: object) -> dict[str, Any]:
     return {
         "operation": operation,
         "assignment": str(request.assignment.folder),
@@ -341,7 +345,7 @@ def _asked(operation: str, request: BatchRequest, seed: int, **more: object) -> 
 
 
 def _grade_all(running: _Run, builders: Crew | None, graders: Crew) -> bool:
-    """Grade all that is to do, twice where the machine failed; return whether an interrupt ended it early."""
+    """Grade all entries, those with a machine fault twice; return whether an interrupt ended it early."""
     faulty: dict[str, Record] = {}
 
     def first(entry: Entry, record: Record) -> None:
@@ -349,7 +353,7 @@ def _grade_all(running: _Run, builders: Crew | None, graders: Crew) -> bool:
             running.keep(entry, record)
         else:
             faulty[entry.name] = record
-            running.say(f"{entry.name}  {_summary(record)}, tried again at the end")
+            running.say(f"{entry.name}  {_summary(record)}, it is graded again at the end")
 
     def second(entry: Entry, record: Record) -> None:
         running.keep(entry, record)
@@ -375,12 +379,12 @@ def _grade_each(
     *,
     alone: bool = False,
 ) -> bool:
-    """Grade each entry and ``take`` its record as it comes; return whether an interrupt ended it early.
+    """Grade each entry and ``take`` its record when it is finished; return whether an interrupt ended this.
 
-    Each is graded ``alone``, one after the other, where the machine failed to grade several at a time.
+    With ``alone``, only one entry is graded at a time, because the machine failed to grade several.
     """
-    some_wait = 2 * (len(builders) if builders else 0)  # some build, some are built and wait
-    with ThreadPoolExecutor(1 if alone else max(1, len(graders) + some_wait)) as pool:
+    ahead = 2 * (len(builders) if builders else 0)  # entries that are being built, or wait for a GPU
+    with ThreadPoolExecutor(1 if alone else max(1, len(graders) + ahead)) as pool:
         futures = {pool.submit(_grade, running, entry, builders, graders): entry for entry in entries}
         waiting = dict(futures)
         try:
@@ -388,7 +392,7 @@ def _grade_each(
                 try:
                     take(futures[future], future.result())
                 except NoWorkerLeftError:
-                    running.stopped = "No GPU works any more. Mend that, then run the same command again."
+                    running.stopped = "No GPU works any more. Repair that, then run the same command again."
                 del waiting[future]
         except KeyboardInterrupt:
             pass
@@ -400,14 +404,14 @@ def _grade_each(
                 graders.stop()
                 if builders is not None:
                     builders.stop()
-    for future, entry in waiting.items():  # what was finished just before the interrupt
+    for future, entry in waiting.items():  # some were finished just before the interrupt
         if not future.cancelled() and not future.exception() and finished(future.result()):
             take(entry, future.result())
     return True
 
 
 def _grade(running: _Run, entry: Entry, builders: Crew | None, graders: Crew) -> Record:
-    """Grade one entry and return its record, which tells of the failure if the grading failed.
+    """Grade one entry and return its record, which describes the failure if the grading failed.
 
     Raises:
         StoppedError: the batch was interrupted.
@@ -420,29 +424,29 @@ def _grade(running: _Run, entry: Entry, builders: Crew | None, graders: Crew) ->
             built = None
             if builders is not None:
                 with builders.worker() as worker, suppress(EndedError):
-                    built = worker.ask(_asked("build", request, running.seed, path=path))["built"]
+                    built = worker.ask(_query("build", request, running.seed, path=path))["built"]
             with graders.worker() as worker:
-                asked = _asked("grade", request, running.seed, path=path, built=built)
-                record = _answered(running, worker, asked, entry, begun)
+                query = _query("grade", request, running.seed, path=path, built=built)
+                record = _answered(running, worker, query, entry, begun)
                 if worker.station.gpu and _may_have_broken_it(record):
                     return _checked(running, graders, worker, record, entry, begun)
                 return record
     except OSError as error:
-        place = f" ({error.filename})" if error.filename else ""
-        message = f"the machine failed: {error.strerror}{place}. Mend it and grade again."
+        file = f" ({error.filename})" if error.filename else ""
+        message = f"the machine failed: {error.strerror}{file}. Repair it and grade again."
         return _faulty(message, entry, running, begun)
 
 
 def _answered(
-    running: _Run, worker: Worker, asked: Mapping[str, Any], entry: Entry, begun: datetime
+    running: _Run, worker: Worker, query: Mapping[str, Any], entry: Entry, begun: datetime
 ) -> Record:
     try:
-        record = _filed(Record.model_validate(worker.ask(asked)["record"]), entry)
+        record = _filed(Record.model_validate(worker.ask(query)["record"]), entry)
     except EndedError as error:
-        message = f"{error} before it gave a record; what it said is in {entry.name}/{RECORD}"
+        message = f"{error} before it gave a record; its last output is in {entry.name}/{RECORD}"
         record = _faulty(f"{message}\n{error.said}".strip(), entry, running, begun)
     if not finished(record):
-        worker.end()  # a fresh one may do better
+        worker.end()  # the next request starts a new process
     return record
 
 
@@ -460,21 +464,21 @@ def _checked(
     """The record if the worker's GPU still works; else a machine fault, and the GPU is not used any more."""
     gpu = worker.station.gpu
     try:
-        seen = worker.ask(_asked("look", running.request, running.seed))
+        machine = worker.ask(_query("look", running.request, running.seed))
     except EndedError as error:
-        seen = {"error": str(error)}
-    if "error" not in seen:
+        machine = {"error": str(error)}
+    if "error" not in machine:
         running.say(f"GPU {gpu} works, checked after {entry.name}")
         return record
     graders.dismiss(gpu)
     running.broke.add(entry.name)
-    lost = f"GPU {gpu} works no more after this submission: {seen['error']}"
-    running.say(f"{entry.name}: {lost}")
-    return _faulty(lost, entry, running, begun)
+    message = f"GPU {gpu} stopped working after this submission: {machine['error']}"
+    running.say(f"{entry.name}: {message}")
+    return _faulty(message, entry, running, begun)
 
 
 def _filed(record: Record, entry: Entry) -> Record:
-    """The record under the submission's name in the batch, with the notes of the search for submissions."""
+    """The record with the submission's name in the batch, and with the notes from finding it."""
     submission = record.submission.model_copy(
         update={"name": entry.name, "notes": [*entry.notes, *record.submission.notes]}
     )
@@ -482,7 +486,7 @@ def _filed(record: Record, entry: Entry) -> Record:
 
 
 def _faulty(error: str, entry: Entry, running: _Run, begun: datetime) -> Record:
-    """The record of a grading that ended without one."""
+    """A record for a grading that ended without one."""
     assignment = running.request.assignment
     problems = [
         without_cases(assignment, problem.id, Verdict.INFRA_ERROR, error.partition("\n")[0])

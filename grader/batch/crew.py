@@ -1,4 +1,4 @@
-"""The worker processes of a batch: started when needed, lent to threads, replaced and ended."""
+"""The worker processes of a batch: starts them when needed, lends them to threads, replaces and ends them."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from grader.processes import leftovers
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-GRACE_SECONDS = 10.0  # for a worker to end its sandboxes
-MOST_GROWTH_BYTES = 1 << 30  # above what a worker held after its first answers; more is a leak
+GRACE_SECONDS = 10.0  # time-out for a worker to end its sandboxes
+MOST_GROWTH_BYTES = 1 << 30  # a worker that grows by more than this after its first answers has a leak
 SETTLED_ANSWERS = 3
-SAID_LINES = 20  # of a worker that ended; a traceback's end
-_ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # there is a worker per processor
+SAID_LINES = 20  # last lines of a worker that ended, enough for the end of a traceback
+_ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # there is a worker for each processor
 WORKER = (sys.executable, "-m", "grader.batch.worker")
 
 
@@ -33,11 +33,11 @@ class StoppedError(Exception):
 
 
 class NoWorkerLeftError(Exception):
-    """No worker is left: every one was dismissed."""
+    """No worker is left, because all were dismissed."""
 
 
 class EndedError(Exception):
-    """A worker ended instead of answering; the message says how, ``said`` what it printed last."""
+    """A worker ended instead of answering; the message says how, and ``said`` is what it printed last."""
 
     def __init__(self, code: int, said: str) -> None:
         super().__init__(_ended(code))
@@ -49,8 +49,8 @@ class Station:
     """The part of the machine that a worker uses.
 
     Attributes:
-        gpu: the GPU that it uses, as ``CUDA_VISIBLE_DEVICES`` names it; empty for none.
-        turn: the file that is locked while that GPU works for one of its workers.
+        gpu: the GPU that it uses, in the form of ``CUDA_VISIBLE_DEVICES``; empty for none.
+        turn: the file that is locked while one of the GPU's workers uses it.
     """
 
     gpu: str = ""
@@ -59,7 +59,7 @@ class Station:
 
 @dataclass(eq=False)
 class Worker:
-    """A worker process, which is started by the first request, and again after it has ended."""
+    """A worker process. The first request starts it, and after its end the next request starts it again."""
 
     station: Station
     command: Sequence[str] = WORKER
@@ -77,8 +77,8 @@ class Worker:
 
         Raises:
             EndedError: the process ended.
-            StoppedError: ``end`` was called for good.
-            OSError: it cannot be started.
+            StoppedError: ``end`` was called with ``for_good``.
+            OSError: the process cannot be started.
         """
         with self._lock:
             if self._stopped:
@@ -99,7 +99,7 @@ class Worker:
         return answer
 
     def _exchanged(self, process: subprocess.Popen[bytes], request: Mapping[str, Any]) -> bytes:
-        """The line of the answer; incomplete or empty if the process ended."""
+        """The answer as a line; incomplete or empty if the process ended."""
         assert process.stdin is not None
         assert process.stdout is not None
         os.truncate(self._said, 0)
@@ -115,7 +115,7 @@ class Worker:
         return "\n".join(self._said.read_text(encoding="utf-8", errors="replace").splitlines()[-SAID_LINES:])
 
     def end(self, *, for_good: bool = False) -> None:
-        """End the process and its children; kill what still runs after a while."""
+        """End the process and its children; kill it if it still runs after ``GRACE_SECONDS``."""
         with self._lock:
             self._stopped |= for_good
             process, self._process = self._process, None
@@ -124,7 +124,7 @@ class Worker:
             os.close(self._lifeline)
         assert process.stdin is not None
         assert process.stdout is not None
-        with contextlib.suppress(BrokenPipeError):  # what it never read
+        with contextlib.suppress(BrokenPipeError):  # it did not read everything
             process.stdin.close()
         try:
             process.wait(GRACE_SECONDS)
@@ -136,7 +136,7 @@ class Worker:
         leftovers.remove(self._said.parent)
 
     def _start(self) -> subprocess.Popen[bytes]:
-        """Start the process in a process group of its own: Ctrl-C reaches only the batch, which ends it."""
+        """Start the process in a separate process group, so that Ctrl-C reaches only the batch."""
         lifeline, self._lifeline = os.pipe()
         self._said = Path(tempfile.mkdtemp(prefix=leftovers.prefix()), "said")
         try:
@@ -175,7 +175,7 @@ class Worker:
 
 
 class Crew:
-    """Workers that threads borrow, one thread each at a time."""
+    """A pool of workers; each is lent to one thread at a time."""
 
     def __init__(self, stations: Sequence[Station], command: Sequence[str] = WORKER) -> None:
         self._workers = [Worker(station, command) for station in stations]
@@ -193,7 +193,7 @@ class Crew:
 
         Raises:
             StoppedError: ``stop`` was called.
-            NoWorkerLeftError: all were dismissed.
+            NoWorkerLeftError: all workers were dismissed.
         """
         with self._change:
             self._change.wait_for(lambda: self._free or self._stopped or self._no_worker_left())
@@ -207,11 +207,11 @@ class Crew:
         finally:
             with self._change:
                 if worker.station.gpu not in self._dismissed:
-                    self._free.appendleft(worker)  # a warm one first
+                    self._free.appendleft(worker)  # running workers are lent first
                 self._change.notify()
 
     def dismiss(self, gpu: str) -> None:
-        """Do not lend workers of that GPU any more."""
+        """Stop lending the workers of this GPU."""
         with self._change:
             self._dismissed.add(gpu)
             self._free = deque(worker for worker in self._free if worker.station.gpu != gpu)
@@ -221,7 +221,7 @@ class Crew:
         return all(worker.station.gpu in self._dismissed for worker in self._workers)
 
     def stop(self) -> None:
-        """End all workers at once, and lend none any more."""
+        """End all workers in parallel, and stop lending them."""
         with self._change:
             self._stopped = True
             self._change.notify_all()
@@ -248,6 +248,6 @@ def _resident_bytes(pid: int) -> int:
 
 
 def _same_imports() -> dict[str, str]:
-    """The environment that makes a child process import the same modules in any working folder."""
-    places = (place or os.getcwd() for place in sys.path)  # noqa: PTH109 - a string among strings
-    return {"PYTHONPATH": os.pathsep.join(places), "PYTHONSAFEPATH": "1"}
+    """The environment variables with which a child process imports the same modules in any working folder."""
+    folders = (folder or os.getcwd() for folder in sys.path)  # noqa: PTH109 - a string among strings
+    return {"PYTHONPATH": os.pathsep.join(folders), "PYTHONSAFEPATH": "1"}

@@ -1,4 +1,4 @@
-"""The progress bar of a batch on a terminal, with a line for each finished submission above it."""
+"""Shows a progress bar for a batch on a terminal, and above it a line for each finished submission."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from grader.batch.batch import BatchProgress
 
-RECENT_SECONDS = 600.0  # that the rate is taken from
+RECENT_SECONDS = 600.0  # period over which the rate is computed
 
 
 class _Rate(ProgressColumn):
@@ -24,7 +24,7 @@ class _Rate(ProgressColumn):
 
 @contextmanager
 def shown(stream: TextIO) -> Iterator[Callable[[BatchProgress], None]]:
-    """A function that shows progress on ``stream``; it shows nothing if that is no terminal."""
+    """A function that shows progress on ``stream``; it shows nothing if ``stream`` is not a terminal."""
     if not stream.isatty():
         yield lambda _step: None
         return

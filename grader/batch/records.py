@@ -1,8 +1,8 @@
-"""The records of a batch in their folder: which of them are still valid, and the tables made from all.
+"""The records of a batch in their folder: decides which are still valid, and makes the tables of all.
 
-A record stands if the same grader would judge the same files under the same assignment on the same kind of
-device again, and if it answers what is asked for now; then its submission is not graded again. Lost points
-are a result like any other; a fault of the machine is none.
+A record is still valid if the same grader would judge the same files with the same assignment on the same
+kind of device, and if it matches the current request. Then its submission is not graded again. Lost points
+are a valid result, but a fault of the machine is not.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ if TYPE_CHECKING:
 _SEED = ".seed"
 _LOCK = ".lock"
 _UNFINISHED = re.compile(rf"\.({'|'.join(map(re.escape, (RECORD, REPORT, GRADEBOOK, INDEX)))})\.\w{{8}}")
-_UNFINISHED_SECONDS = 3600.0  # writing takes far less, also of another machine whose clock differs
+_UNFINISHED_SECONDS = 3600.0  # much longer than writing takes, even if another machine's clock differs
 
 
 class StorageError(Exception):
-    """Results cannot be written; what was finished before is kept."""
+    """Results cannot be written; earlier results are kept."""
 
 
 @dataclass(frozen=True)
 class DeviceKind:
-    """The kind of device that a batch grades on, so that its records compare with each other."""
+    """The kind of device of a batch; records are comparable only if it is the same."""
 
     kind: str
     name: str
@@ -57,8 +57,11 @@ class Wish:
     """What a record must match to be still valid.
 
     Attributes:
-        device: where a submission would be graded now.
-        sandbox: the option, ``auto`` for any; so are ``memory`` and a ``seed`` of None.
+        assignment: the assignment of the batch.
+        device: the device on which a submission would be graded now.
+        sandbox: the option ``--sandbox``; ``auto`` matches any.
+        memory: the option ``--memory``; ``auto`` matches any.
+        seed: the option ``--seed``; None matches any.
     """
 
     assignment: Assignment
@@ -88,13 +91,13 @@ class Wish:
 
 
 class Records:
-    """The records below ``folder``, by submission; None for one without a result."""
+    """The records below ``folder`` by submission; None for a submission without a result."""
 
     def __init__(self, folder: Path) -> None:
-        """Read the existing records; one of another version counts as a missing result.
+        """Read the existing records; a record of another version counts as a missing result.
 
         Raises:
-            StorageError: the folder cannot be made.
+            StorageError: the folder cannot be created.
         """
         self._folder = folder
         with storing(folder):
@@ -106,15 +109,15 @@ class Records:
     def __getitem__(self, name: str) -> Record | None:
         return self._all.get(name)
 
-    def stands(self, entry: Entry, wish: Wish, wanted: Collection[str]) -> bool:
-        """Whether the record of ``entry`` is still valid; ``wanted`` are the files that are graded."""
+    def stands(self, entry: Entry, wish: Wish, files: Collection[str]) -> bool:
+        """Whether the record of ``entry`` is still valid; ``files`` are the files that are graded."""
         record = self._all.get(entry.name)
         if record is None or not wish.met(record):
             return False
-        return _content(entry, wanted) == (record.submission.sha256, record.submission.error)
+        return _content(entry, files) == (record.submission.sha256, record.submission.error)
 
     def made_since(self, entry: Entry, moment: datetime) -> bool:
-        """Whether the grading of ``entry`` began then or later, to the second."""
+        """Whether the grading of ``entry`` began at ``moment`` or later, rounded to seconds."""
         record = self._all.get(entry.name)
         return record is not None and record.started >= moment.isoformat(timespec="seconds")
 
@@ -132,14 +135,14 @@ class Records:
         """Write the record of ``entry`` atomically.
 
         Raises:
-            StorageError: the disk is full or the folder read-only.
+            StorageError: the disk is full, or the folder is read-only.
         """
         self._all[entry.name] = record
         self._forgotten.discard(entry.name)
-        place = self._folder / entry.name
-        with storing(place):
-            place.mkdir(exist_ok=True)
-            write(record, place / RECORD)
+        folder = self._folder / entry.name
+        with storing(folder):
+            folder.mkdir(exist_ok=True)
+            write(record, folder / RECORD)
 
     def show(self) -> None:
         """Write the gradebook of the records that this batch knows.
@@ -151,7 +154,7 @@ class Records:
             write_text(gradebook(self._all), self._folder / GRADEBOOK)
 
     def show_all(self, title: str) -> None:
-        """Write all pages and the gradebook, with what other batches have written to the folder meanwhile.
+        """Write all pages and the gradebook, including records that other batches have written meanwhile.
 
         Raises:
             StorageError: as for ``keep``.
@@ -164,12 +167,12 @@ class Records:
 
 
 def finished(record: Record) -> bool:
-    """Whether the submission was judged: neither the machine failed nor an interrupt ended the grading."""
+    """Whether the submission was judged, without a machine fault and without an interrupt."""
     return record.exit_code in {ExitCode.OK, ExitCode.POINTS_LOST}
 
 
 def fault(record: Record) -> str:
-    """Why the machine could not judge it, in one line."""
+    """The reason in one line why the machine could not judge the submission."""
     broken = [problem for problem in record.problems if problem.verdict is Verdict.INFRA_ERROR]
     cases = (case for problem in broken for case in problem.correctness.cases)
     reasons = [record.error or "", *(problem.message for problem in broken)]
@@ -178,10 +181,10 @@ def fault(record: Record) -> str:
 
 
 def class_seed(folder: Path) -> int:
-    """The seed of all gradings into ``folder``, drawn by the first: every student meets the same inputs.
+    """The seed of all gradings into ``folder``, which the first one draws, so that all get the same inputs.
 
     Raises:
-        StorageError: it cannot be kept.
+        StorageError: the seed cannot be stored or read.
     """
     path = folder / _SEED
     with storing(folder), _locked(folder / _LOCK):
@@ -191,28 +194,28 @@ def class_seed(folder: Path) -> int:
         try:
             return int(path.read_text(encoding="ascii"))
         except ValueError as error:
-            raise StorageError(f"{path} holds no number. Remove it and run this again.") from error
+            raise StorageError(f"{path} does not contain a number. Remove it and run this again.") from error
 
 
 @contextmanager
-def storing(place: Path) -> Iterator[None]:
-    """Turn errors of writing into a StorageError, which ends the batch."""
+def storing(path: Path) -> Iterator[None]:
+    """A context in which errors of writing become a StorageError, which ends the batch."""
     try:
         yield
     except OSError as error:
         raise StorageError(
-            f"{place}: cannot be written: {error.strerror}. Results before this are kept: mend it, "
+            f"{path} cannot be written: {error.strerror}. Earlier results are kept. Solve this problem, "
             "then run the same command again."
         ) from error
     except RecordError as error:
         raise StorageError(
-            f"{error} Results before this are kept: then run the same command again."
+            f"{error} Earlier results are kept. Solve this problem, then run the same command again."
         ) from error
 
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Hold the lock of the folder, which other batches may write to."""
+    """Hold the lock of a folder to which other batches may write too."""
     with path.open("ab") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
@@ -230,22 +233,22 @@ def _sweep(folder: Path) -> None:
 def _read_all(folder: Path) -> Iterator[tuple[str, Record | None]]:
     for path in sorted(folder.glob(f"*/{RECORD}")):
         if not path.parent.name.isprintable():
-            continue  # no batch made it
+            continue  # it does not come from a batch
         try:
             yield path.parent.name, read(path)
         except RecordError:
             yield path.parent.name, None
 
 
-def _content(entry: Entry, wanted: Collection[str]) -> tuple[str, str | None] | None:
-    """The hash of the files, or why they cannot be graded, as a record holds it; None if it is unknown."""
+def _content(entry: Entry, files: Collection[str]) -> tuple[str, str | None] | None:
+    """Hash of the files and the error why they cannot be graded, as in a record; None if unreadable."""
     try:
         with (
             tempfile.TemporaryDirectory(prefix=leftovers.prefix()) as scratch,
-            collect(entry.lay_out(Path(scratch)), wanted) as submission,
+            collect(entry.lay_out(Path(scratch)), files) as submission,
         ):
             return submission.sha256, None
     except SubmissionError as error:
         return "", str(error)
     except (OSError, UnreadableError):
-        return None  # grading it tells why
+        return None  # grading will report the reason

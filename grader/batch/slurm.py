@@ -1,8 +1,8 @@
-"""A batch on a Slurm cluster: a job array with one GPU per task and a shared folder for the records.
+"""Grades a batch on a Slurm cluster: a job array with one GPU per task and a shared folder for the records.
 
-A task is ``grader batch --shard I/N`` on its node. What it leaves is records and, once it has ended by
-itself, a file with its exit code; a shard without that file died with its node and is submitted again. Its
-records stand. Nothing else comes back: submitit's pickles are never read.
+A task is ``grader batch --shard I/N`` on its node. It writes records and, when it ends by itself, a file with
+its exit code. A shard without that file died with its node and is submitted again, but its records are kept.
+Nothing else is read from a task, in particular none of submitit's pickle files.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from grader.submissions.discovery import Entry
 
 INSTALL = "python -m pip install 'kernel-grader[slurm]'"
-SUBMISSIONS = 3  # of a shard that dies each time
+SUBMISSIONS = 3  # how often a shard that dies is submitted in all
 POLL_SECONDS = 2.0
 CANCEL_SECONDS = 60.0
 PROCESSORS = 4
@@ -42,10 +42,11 @@ class Cluster:
     """The options of the Slurm job array.
 
     Attributes:
-        tasks: how many shards; each asks for one GPU unless the batch is for the sim.
-        minutes: after which Slurm ends a task.
-        processors: of a task.
-        partition: of the cluster; None for its default, as for ``account``.
+        tasks: number of shards; each asks for one GPU unless the batch is for the sim.
+        minutes: time limit of a task.
+        processors: processors of a task.
+        partition: the Slurm partition; None for the default.
+        account: the Slurm account; None for the default.
         options: further options of sbatch by name, without dashes.
     """
 
@@ -62,12 +63,12 @@ def run(request: BatchRequest, cluster: Cluster, progress: Callable[[BatchProgre
 
     Raises:
         FolderError: as for ``batch.run``.
-        MachineError: there is no Slurm or no submitit here, it refuses, or an earlier array still runs.
-        StorageError: the shared folder cannot be written to.
+        MachineError: Slurm or submitit is missing, Slurm rejects the job, or an earlier array still runs.
+        StorageError: the shared folder cannot be written.
     """
     check()
-    found = find(request.folder, graded_files(request.assignment))
-    chosen = choose(found.entries, request.only, request.shard)
+    discovery = find(request.folder, graded_files(request.assignment))
+    chosen = choose(discovery.entries, request.only, request.shard)
     begun = datetime.now(UTC)
     home = request.out.resolve() / _FOLDER
     with storing(home):
@@ -93,7 +94,7 @@ def run(request: BatchRequest, cluster: Cluster, progress: Callable[[BatchProgre
         if interrupted or not shards:
             break
     records = Records(request.out.resolve())
-    records.expect(found.entries)
+    records.expect(discovery.entries)
     records.show_all(request.assignment.title)
     results = {entry.name: records[entry.name] for entry in chosen}
     old = (
@@ -102,14 +103,14 @@ def run(request: BatchRequest, cluster: Cluster, progress: Callable[[BatchProgre
     kept = sum(finished(record) for record in old)
     died = ", ".join(str(number) for number in shards)
     stopped = f"Shards that died {SUBMISSIONS} times: {died}; see {ends}." if died and not interrupted else ""
-    return outcome(results, kept, found, interrupted=interrupted, stopped=stopped)
+    return outcome(results, kept, discovery, interrupted=interrupted, stopped=stopped)
 
 
 def check() -> None:
     """Check that this machine can submit to a Slurm cluster.
 
     Raises:
-        MachineError: something is.
+        MachineError: sbatch or submitit is missing.
     """
     if shutil.which("sbatch") is None:
         raise MachineError("There is no sbatch here. Run this on a login node of the Slurm cluster.")
@@ -120,7 +121,7 @@ def check() -> None:
 
 
 def shard(command: Sequence[str], end: str) -> None:
-    """The work of one task: grade its part, then write its exit code to the file ``end``."""
+    """The work of one task: run ``command``, then write its exit code to the file ``end``."""
     code = subprocess.run(command, check=False).returncode
     if code >= 0:
         write_text(f"{code}\n", Path(end))
@@ -161,7 +162,7 @@ def _submit(request: BatchRequest, cluster: Cluster, shards: Sequence[int], ends
         partition=cluster.partition,
         account=cluster.account,
         array_parallelism=len(shards),
-        # A shard is submitted again only if it left no end, which Slurm cannot know.
+        # The grader itself submits a shard again, only if it left no file with its exit code.
         additional_parameters={"no-requeue": True, **cluster.options},
     )
     try:
@@ -171,12 +172,12 @@ def _submit(request: BatchRequest, cluster: Cluster, shards: Sequence[int], ends
             [str(ends / str(number)) for number in shards],
         )
     except FailedJobError as error:
-        raise MachineError(f"Slurm refuses the job: {error}") from error
+        raise MachineError(f"Slurm rejects the job: {error}") from error
     return str(jobs[0].job_id).partition("_")[0]
 
 
 def _wait(array: str, tick: Callable[[], None]) -> bool:
-    """Wait until no task of ``array`` is left; an interrupt cancels them, and True comes back."""
+    """Wait until all tasks of ``array`` have ended; return True if an interrupt cancelled them."""
     try:
         while _alive(array):
             tick()
@@ -184,7 +185,7 @@ def _wait(array: str, tick: Callable[[], None]) -> bool:
     except KeyboardInterrupt:
         subprocess.run(["scancel", array], check=False)  # noqa: S607 - Slurm's tools are where PATH says
         deadline = time.monotonic() + CANCEL_SECONDS
-        while _alive(array) and time.monotonic() < deadline:  # what they finish still counts
+        while _alive(array) and time.monotonic() < deadline:  # records that they finish now still count
             time.sleep(POLL_SECONDS)
         return True
     return False
@@ -192,15 +193,15 @@ def _wait(array: str, tick: Callable[[], None]) -> bool:
 
 def _alive(array: str) -> bool:
     """Whether a task of ``array`` waits or runs; True if the Slurm controller does not answer."""
-    asked = ["squeue", "--noheader", "--array", "--jobs", array, "--format", "%T"]
-    told = subprocess.run(asked, capture_output=True, text=True, check=False)
-    if told.returncode != 0:
-        return "Invalid job id" not in told.stderr
-    return bool(told.stdout.strip())
+    query = ["squeue", "--noheader", "--array", "--jobs", array, "--format", "%T"]
+    answer = subprocess.run(query, capture_output=True, text=True, check=False)
+    if answer.returncode != 0:
+        return "Invalid job id" not in answer.stderr
+    return bool(answer.stdout.strip())
 
 
 def _refuse_two(running: Path) -> None:
-    """Refuse to start while an earlier array still grades the same submissions."""
+    """Raise MachineError if an earlier array still grades into the same folder."""
     if running.exists() and _alive(array := running.read_text(encoding="ascii").strip()):
         raise MachineError(
             f"Array {array} still grades into {running.parent.parent}. Wait for it, or end it:\n"
@@ -209,7 +210,7 @@ def _refuse_two(running: Path) -> None:
 
 
 def _step(line: str, request: BatchRequest, chosen: Sequence[Entry], begun: datetime) -> BatchProgress:
-    """The progress of all tasks: how many records were written since the start."""
+    """The progress of all tasks, from the number of records written since the start."""
     paths = (request.out / entry.name / RECORD for entry in chosen)
     done = sum(_written(path) >= begun.timestamp() for path in paths)
     return BatchProgress(line, done, len(chosen))

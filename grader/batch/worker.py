@@ -1,9 +1,10 @@
-"""Builds and grades one submission after the other: ``python -m grader.batch.worker LIFELINE``.
+"""A worker that builds and grades one submission after the other: ``python -m grader.batch.worker LIFELINE``.
 
-It imports PyTorch, looks at the machine and computes the oracles once. Students' code never runs in it: each
-session has a runner and a simulator of its own. A line on stdin is a request and a line on stdout its answer,
-JSON objects both; ``LIFELINE`` is the number of a pipe whose end is the end of the worker, in the middle of a
-grading too. ``--turn FILE`` names what is locked while the device works, as several workers share a GPU.
+It imports PyTorch, examines the machine and computes the oracles only once. Students' code never runs in it,
+because each session has its own runner and simulator. Each line on stdin is a request and each line on stdout
+its answer, both as JSON objects. ``LIFELINE`` is the descriptor of a pipe; when it closes, the worker ends,
+even during a grading. ``--turn FILE`` is a file that is locked while the GPU is used, because workers share
+it.
 """
 
 from __future__ import annotations
@@ -33,8 +34,9 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 UNWALLED = (
-    "Neither docker nor bubblewrap works here, and without them a submission can read your files and what "
-    "others handed in. grader doctor says what is missing. For a class that you trust: --sandbox process."
+    "Neither docker nor bubblewrap works here, and without them a submission can read your files and the "
+    "submissions of others. grader doctor says what is missing. For a class that you trust, use --sandbox "
+    "process."
 )
 _BUILT = TypeAdapter(grading.Built)
 
@@ -63,10 +65,10 @@ def main() -> None:
     parser.add_argument("--turn", type=Path)
     options = parser.parse_args()
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # whatever prints does not answer
+    os.dup2(2, 1)  # printed text must not be taken for an answer
     signal.signal(signal.SIGTERM, _interrupted)
     threading.Thread(target=_watch, args=(options.lifeline,), daemon=True).start()
-    torch.set_num_threads(1)  # there is a worker per processor
+    torch.set_num_threads(1)  # there is a worker for each processor
     turn = Turn(options.turn) if options.turn else None
     bench = Bench(remembers=True, problems_at_once=1, turn=turn)
     try:
@@ -76,40 +78,40 @@ def main() -> None:
         sys.exit(ExitCode.INTERRUPTED)
 
 
-def answer(asked: dict[str, Any], bench: Bench) -> dict[str, Any]:
+def answer(query: dict[str, Any], bench: Bench) -> dict[str, Any]:
     """Answer one request; its operation is ``look``, ``build`` or ``grade``."""
-    if asked["operation"] == "look":
-        return _look(asked, bench)
-    assignment = load(asked["assignment"])
+    if query["operation"] == "look":
+        return _look(query, bench)
+    assignment = load(query["assignment"])
     request = grading.GradingRequest(
-        path=Path(asked["path"]),
+        path=Path(query["path"]),
         assignment=assignment,
         problems=tuple(entry.id for entry in assignment.rules.problems),
-        device=asked["device"],
-        sandbox=asked["sandbox"],
-        memory=asked["memory"],
-        seed=asked["seed"],
+        device=query["device"],
+        sandbox=query["sandbox"],
+        memory=query["memory"],
+        seed=query["seed"],
     )
-    return _build(request, bench) if asked["operation"] == "build" else _grade(request, bench, asked["built"])
+    return _build(request, bench) if query["operation"] == "build" else _grade(request, bench, query["built"])
 
 
-def _look(asked: dict[str, Any], bench: Bench) -> dict[str, Any]:
-    """The device as it is now, or the ``error`` why there is none; and the files that problems are in."""
-    assignment = load(asked["assignment"])
+def _look(query: dict[str, Any], bench: Bench) -> dict[str, Any]:
+    """The current device, or the ``error`` why there is none, and the files that are graded."""
+    assignment = load(query["assignment"])
     files = grading.graded_files(assignment)
     try:
         with bench.turn:
-            machine = bench.machine(asked["device"], asked["sandbox"], assignment.rules.limits, again=True)
+            machine = bench.machine(query["device"], query["sandbox"], assignment.rules.limits, again=True)
     except MachineError as error:
         return {"files": files, "error": str(error)}
-    if asked["sandbox"] == "auto" and machine.sandbox.name == ProcessSandbox.name:
+    if query["sandbox"] == "auto" and machine.sandbox.name == ProcessSandbox.name:
         return {"files": files, "error": UNWALLED}
     info = machine.device_info
     return {"files": files, "kind": info.kind, "name": info.name, "compiler": info.compiler}
 
 
 def _build(request: grading.GradingRequest, bench: Bench) -> dict[str, Any]:
-    """Build ahead; where that fails, grading will fail for the same reason and report it."""
+    """Build ahead; if that fails, grading fails for the same reason and reports it."""
     try:
         with bench.turn:
             bench.machine(request.device, request.sandbox, request.assignment.rules.limits)
@@ -120,7 +122,7 @@ def _build(request: grading.GradingRequest, bench: Bench) -> dict[str, Any]:
 
 
 def _grade(request: grading.GradingRequest, bench: Bench, built: object) -> dict[str, Any]:
-    """The ``record``."""
+    """Grade and return the ``record``."""
     ahead = None if built is None else _BUILT.validate_python(built)
     record = grading.grade(request, bench=bench, built=ahead)
     if record.exit_code == ExitCode.INTERRUPTED:
@@ -129,7 +131,7 @@ def _grade(request: grading.GradingRequest, bench: Bench, built: object) -> dict
 
 
 def _interrupted(_number: int, _frame: object) -> NoReturn:
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once is enough: the way out is not interrupted
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second signal must not interrupt the clean-up
     raise KeyboardInterrupt
 
 

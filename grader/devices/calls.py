@@ -1,4 +1,4 @@
-"""A call on memory that the runner holds: its own memory, or a GPU's."""
+"""Runs a call on memory that the runner holds: its own memory, or a GPU's."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 
 def arrays(call: Call) -> list[ArrayArgument]:
-    """The arrays that exist, in order; an array that is passed as null does not."""
-    given = (argument for argument in call.arguments if isinstance(argument, ArrayArgument))
-    return [argument for argument in given if not argument.null]
+    """The arrays of the call in order, without those that are passed as null."""
+    pointers = (argument for argument in call.arguments if isinstance(argument, ArrayArgument))
+    return [argument for argument in pointers if not argument.null]
 
 
 def request(call: Call, pointers: Mapping[str, int] | None = None) -> dict[str, Any]:
-    """What the runner is asked; arrays lie at ``pointers``, or where the runner places them."""
+    """The request to the runner; arrays are at the addresses ``pointers``, or where the runner puts them."""
     streams = [argument.index + 1 for argument in call.arguments if isinstance(argument, StreamArgument)]
     return {
         "operation": "call",
@@ -41,39 +41,39 @@ def request(call: Call, pointers: Mapping[str, int] | None = None) -> dict[str, 
 def _arguments(
     call: Call, pointers: Mapping[str, int] | None, changed: Mapping[str, int]
 ) -> list[tuple[str, int | bool | float | None]]:
-    """Kind and value of each argument, some scalars ``changed``."""
-    placed = {argument.name: index for index, argument in enumerate(arrays(call))}
-    made: list[tuple[str, int | bool | float | None]] = []
+    """Kind and value of each argument, with the scalars in ``changed`` replaced."""
+    indices = {argument.name: index for index, argument in enumerate(arrays(call))}
+    encoded: list[tuple[str, int | bool | float | None]] = []
     for argument in call.arguments:
         match argument:
             case ArrayArgument(null=True):
-                made.append(("pointer", None))
+                encoded.append(("pointer", None))
             case ArrayArgument():
-                in_runner = ("array", placed[argument.name])
-                made.append(in_runner if pointers is None else ("pointer", pointers[argument.name]))
+                in_runner = ("array", indices[argument.name])
+                encoded.append(in_runner if pointers is None else ("pointer", pointers[argument.name]))
             case ScalarArgument():
-                made.append((argument.ctype, changed.get(argument.name, argument.value)))
+                encoded.append((argument.ctype, changed.get(argument.name, argument.value)))
             case StreamArgument():
-                made.append(("stream", argument.index))
-    return made
+                encoded.append(("stream", argument.index))
+    return encoded
 
 
 def _staged(call: Call, pointers: Mapping[str, int] | None) -> list[tuple[int, int, bool]]:
-    """Place or address, size, and whether it is read, of each array that travels through the streams."""
+    """Index or address, size, and whether it is read, of each array that is copied through the streams."""
     if not call.staged or call.memory is Memory.HOST:
         return []
     return [
         (
-            place if pointers is None else pointers[argument.name],
+            index if pointers is None else pointers[argument.name],
             layout.data_bytes(argument),
             argument.data is not None,
         )
-        for place, argument in enumerate(arrays(call))
+        for index, argument in enumerate(arrays(call))
     ]
 
 
 def run(runner: Runner, call: Call) -> Answer:
-    """Send the arrays, call, and take them back; never raises for what the student's code does."""
+    """Send the arrays, make the call and read them back; never raises for what the student's code does."""
     before = [layout.image(argument) for argument in arrays(call)]
     size = sum(image.nbytes for image in before)
     try:

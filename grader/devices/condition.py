@@ -1,4 +1,4 @@
-"""The condition of the GPU as nvidia-smi tells: clocks, heat, what holds it back, who else uses it."""
+"""The condition of the GPU from nvidia-smi: clocks, temperature, reasons of slow clocks, other processes."""
 
 from __future__ import annotations
 
@@ -30,27 +30,27 @@ SLOWDOWNS = {
     0x20: "thermal slowdown by the driver",
     0x40: "thermal slowdown by the hardware",
     0x80: "power brake",
-    0x2: "clocks set by somebody",
+    0x2: "clocks set by a user",
 }
-"""Bits of the reasons that say why clocks are lower than they could be; idleness is none."""
+"""Bits of nvidia-smi's mask of reasons why the clocks are low; that of an idle GPU is left out."""
 DOUBTFUL = ("hardware slowdown", SLOWDOWNS[0x20], SLOWDOWNS[0x40], SLOWDOWNS[0x80])
 
 
 @dataclass(frozen=True)
 class Condition:
-    """One look at the GPU; None where nvidia-smi does not say.
+    """The state of the GPU at one moment; a value is None where nvidia-smi gives none.
 
     Attributes:
-        moment: when that was.
+        moment: a text that names the moment.
         sm_mhz: clock of the multiprocessors.
-        most_sm_mhz: the highest that the GPU can run at.
+        most_sm_mhz: highest clock of the multiprocessors.
         memory_mhz: clock of the memory.
         celsius: temperature.
         watts: power draw.
-        busy_percent: of the last moments, in which a kernel ran.
+        busy_percent: share of the last sampling period in which a kernel ran.
         persistent: whether the driver stays loaded while nobody uses the GPU.
-        slowdowns: why the clocks are lower than they could be.
-        others: processes that use the GPU.
+        slowdowns: reasons why the clocks are low.
+        others: number of processes that use the GPU.
     """
 
     moment: str
@@ -66,7 +66,7 @@ class Condition:
 
 
 def ask(command: Sequence[str]) -> str:
-    """What ``command`` prints; "" if it cannot."""
+    """The output of ``command``; "" if it cannot run or fails."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=TELL_SECONDS, check=False)
     except (OSError, subprocess.TimeoutExpired):
@@ -75,7 +75,7 @@ def ask(command: Sequence[str]) -> str:
 
 
 def look(moment: str, tell: Tell = ask) -> Condition | None:
-    """The condition of the GPU that jobs get; None where nvidia-smi cannot say."""
+    """The condition of the GPU that jobs get; None if nvidia-smi gives no answer."""
     lent = lent_gpu()
     for reasons in _REASONS:
         query = ",".join((*_FIELDS, reasons))
@@ -103,20 +103,20 @@ def look(moment: str, tell: Tell = ask) -> Condition | None:
 
 
 def doubts(before: Condition, during: Sequence[Condition]) -> tuple[str, ...]:
-    """Why the times may be longer than the kernels deserve: sentences for a report; empty if nothing does.
+    """Reasons why the measured times may be too long, as sentences for a report; empty if there are none.
 
     Args:
-        before: a look while nothing of the grader ran on the GPU.
-        during: looks while something did.
+        before: the condition while nothing of the grader ran on the GPU.
+        during: the conditions while something of it did.
     """
-    found = []
+    reasons = []
     if before.others:
-        found.append(f"{before.others} other process(es) had the GPU open before timing began")
+        reasons.append(f"{before.others} other process(es) had the GPU open before timing began")
     slow = dict.fromkeys(name for look in during for name in look.slowdowns if name in DOUBTFUL)
     hottest = max((look.celsius for look in during if look.celsius is not None), default=None)
     heat = f", at {hottest:g} degrees" if hottest is not None else ""
-    found += [f"the GPU held its clocks back: {name}{heat}" for name in slow]
-    return tuple(found)
+    reasons += [f"the GPU lowered its clocks: {name}{heat}" for name in slow]
+    return tuple(reasons)
 
 
 def _number(text: str) -> float | None:

@@ -1,7 +1,7 @@
-"""What the judge asks of a device, the same for ``gpu`` and ``sim``.
+"""The interface between the judge and a device, the same for ``gpu`` and ``sim``.
 
 The judge hands over a call with fresh inputs and gets back everything that it may look at afterwards.
-Where the memory lives, how the untrusted runner is started and what is poisoned is the device's business.
+The device decides where the memory is, how the untrusted runner is started and what is poisoned.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Schedule(StrEnum):
-    """In which of the orders that CUDA allows the sim executes; a GPU has its own, and calls again."""
+    """An execution order that CUDA allows; the sim follows it, and a GPU only repeats the call."""
 
     PROGRAM = "program order"
     AGAIN = "a later call with other content"
@@ -48,15 +48,13 @@ class Status(StrEnum):
     TIMEOUT = "timeout"
     LIMIT = "limit"  # memory, output or processes; the message names the limit
     UNTRUSTED = "untrusted"  # forged channel or tampering
-    UNSUPPORTED = (
-        "unsupported"  # the sim does not know an instruction or runtime call: our gap, not a student's fault
-    )
+    UNSUPPORTED = "unsupported"  # the sim lacks an instruction or a runtime call; the student is not at fault
     LOST = "lost"  # the machine failed
 
 
 @dataclass(frozen=True)
 class ArrayArgument:
-    """An array passed by pointer: ``data`` is None for an output, which holds poison, and for a null one."""
+    """An array passed by pointer; ``data`` is None for a null pointer and for an output (poisoned memory)."""
 
     name: str
     dtype: str
@@ -89,10 +87,17 @@ Argument = ArrayArgument | ScalarArgument | StreamArgument
 class Call:
     """One call of an entry point.
 
-    ``seconds`` is what it may use: processor time of the host code, on a GPU device time. ``staged`` arrays
-    reach the call through its streams and leave through them, so that work on other streams shows. ``queued``
-    scalars, by name, make a second such call on the same arrays, behind the first and before anything waits:
-    its results are not used, but it must not change what the first has yet to do.
+    Attributes:
+        entry_point: name of the function.
+        arguments: what it is called with, in order.
+        seconds: time limit: processor time of the host code, on a GPU device time.
+        memory: kind of the pointers.
+        schedule: execution order on the sim.
+        staged: whether arrays are copied in and out through the call's streams, so that work that the
+            submission does on other streams gives wrong results.
+        queued: scalars by name for a second call on the same arrays, made behind the first and before
+            anything waits. Its results are not used, but it must not disturb what the first has yet to do.
+        needs: for a model: the calls that it must make, and how often at least.
     """
 
     entry_point: str
@@ -102,17 +107,17 @@ class Call:
     schedule: Schedule = Schedule.PROGRAM
     staged: bool = False
     queued: Mapping[str, int] = field(default_factory=dict)
-    needs: tuple[tuple[Call, int], ...] = ()  # of a model: which calls it must make, and how often at least
+    needs: tuple[tuple[Call, int], ...] = ()
 
 
 @dataclass(frozen=True)
 class ModelProgram:
-    """A PyTorch file of a submission, and what the runner calls it with.
+    """A PyTorch file of a submission and the files with which the runner calls it.
 
     Attributes:
-        file: the student's.
-        harness: the assignment's, which calls it; see ``grader/runner/model.py``.
-        given: modules that the file imports, as the template has them.
+        file: the student's file.
+        harness: the assignment's file that calls it; see ``grader/runner/model.py``.
+        given: modules that the student's file imports, taken from the template.
     """
 
     file: Path
@@ -122,7 +127,7 @@ class ModelProgram:
 
 @dataclass(frozen=True)
 class Hint:
-    """What the sim counted at one line and why it would be slow; never a speed."""
+    """What the sim counted at one line and why that line would be slow; it never states a speed."""
 
     kernel: str
     file: str
@@ -132,7 +137,7 @@ class Hint:
 
 @dataclass(frozen=True)
 class Answer:
-    """What the device holds after a call: every array, and where guard zones changed."""
+    """The result of a call: how it ended, every array, and where guard zones changed."""
 
     status: Status
     message: str = ""
@@ -141,7 +146,7 @@ class Answer:
     findings: tuple[Finding, ...] = ()
     counts: tuple[LineCount, ...] = ()
     printed: str = ""  # what the student's code printed, capped
-    faults: tuple[str, ...] = ()  # what it did, beside its results, that it must not do
+    faults: tuple[str, ...] = ()  # forbidden things that the code did beside computing its results
 
     @property
     def usable(self) -> bool:
@@ -175,14 +180,14 @@ class Device(Protocol):
 
     kind: Literal["gpu", "sim"]
     name: str
-    architecture: str  # of the machine code to build, such as "sm_90"
-    schedules: tuple[Schedule, ...]  # the orders that each case runs under
+    architecture: str  # target of the machine code to build, such as "sm_90"
+    schedules: tuple[Schedule, ...]  # the execution orders under which each case runs
 
     def open(self, library: Path, entry_points: tuple[str, ...]) -> Session:
         """Start a runner and load ``library``, an object linked against the shared CUDA runtime.
 
         Raises:
-            LoadError: the library cannot be loaded or lacks an entry point: a fault of the submission.
+            LoadError: the library cannot be loaded or lacks an entry point; the submission is at fault.
             DeviceError: the machine failed.
         """
 
@@ -194,7 +199,7 @@ class Device(Protocol):
         A call then names a function of the program's harness and holds its arrays and scalars.
 
         Raises:
-            LoadError: a library cannot be loaded or lacks an entry point: a fault of the submission.
+            LoadError: a library cannot be loaded or lacks an entry point; the submission is at fault.
             DeviceError: the machine failed.
         """
 

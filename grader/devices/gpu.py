@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from grader.sandbox.sandbox import Limits, Sandbox
 
 PROBE_SECONDS = 90.0
-DRIVER_BYTES = 6 << 30  # of the host: driver, CuPy, arrays on their way; the address space stays open
-LARGEST_FILE = 1 << 30  # that the driver makes
+DRIVER_BYTES = 6 << 30  # host memory for the driver, CuPy and arrays in transfer
+LARGEST_FILE = 1 << 30  # size of the largest file that the driver writes
 PACKAGES = ("cupy", "cupyx", "cupy_backends", "fastrlock", "cuda", "numpy", "numpy.libs")
 INSTALL = "python -m pip install 'kernel-grader[gpu]'"
 
@@ -54,7 +54,7 @@ print(json.dumps({"works": works, "name": name, "architecture": architecture, "l
 
 @dataclass(frozen=True)
 class GpuProbe:
-    """Whether a GPU works here; ``reason`` says what is missing and, where known, how to mend it."""
+    """Whether a GPU works here; ``reason`` says what is missing and, where known, how to install it."""
 
     usable: bool
     name: str = ""
@@ -63,8 +63,8 @@ class GpuProbe:
     reason: str = ""
 
 
-def probe(runtime: Path | None) -> GpuProbe:  # noqa: PLR0911 - a reason each
-    """Run a kernel on the GPU in a process of its own, so that this one never holds a context."""
+def probe(runtime: Path | None) -> GpuProbe:  # noqa: PLR0911 - each returns another reason
+    """Run a kernel on the GPU in a separate process, so that this one never holds a CUDA context."""
     if shutil.which("nvidia-smi") is None and not Path("/dev/nvidiactl").exists():
         return GpuProbe(usable=False, reason="no NVIDIA driver on this machine")
     if importlib.util.find_spec("cupy") is None:
@@ -93,9 +93,9 @@ def probe(runtime: Path | None) -> GpuProbe:  # noqa: PLR0911 - a reason each
 
 
 def packages() -> tuple[Path, ...]:
-    """The folders of CuPy and what it needs: all of the environment that a runner may read."""
-    found = (importlib.util.find_spec(name) for name in ("cupy", "numpy"))
-    sites = {Path(spec.origin).parents[1] for spec in found if spec is not None and spec.origin}
+    """The folders of CuPy and its dependencies, the only packages here that a runner may read."""
+    specs = (importlib.util.find_spec(name) for name in ("cupy", "numpy"))
+    sites = {Path(spec.origin).parents[1] for spec in specs if spec is not None and spec.origin}
     return tuple(path for site in sorted(sites) for name in PACKAGES if (path := site / name).exists())
 
 
@@ -103,7 +103,7 @@ class Gpu:
     """One GPU; see ``Device``."""
 
     kind: Literal["gpu", "sim"] = "gpu"
-    # As many as the sim has: what passes on some contents only must not pass here and fail there.
+    # As many as the sim has: a kernel that is right on some contents only must not pass here and fail there.
     schedules: tuple[Schedule, ...] = (Schedule.PROGRAM, Schedule.AGAIN, Schedule.AGAIN)
 
     def __init__(self, sandbox: Sandbox, runtime: Path, found: GpuProbe, limits: Limits = LIMITS) -> None:
@@ -119,7 +119,7 @@ class Gpu:
         )
 
     def open(self, library: Path, entry_points: tuple[str, ...]) -> GpuSession:
-        """Start a runner with a context of its own, and load ``library``."""
+        """Start a runner, which creates a CUDA context, and load ``library``."""
         return GpuSession(self._start(library, entry_points), self._sandbox)
 
     def open_model(
@@ -148,13 +148,13 @@ class Gpu:
         return TimedSession(Runner(self._sandbox, start))
 
     def profiled(self, library: Path, call: Call) -> list[str]:
-        """A line on each kernel of a call, from Nsight Compute, in a runner of its own.
+        """A line on each kernel of a call, from Nsight Compute, in a separate runner.
 
-        In the sandbox ``process`` that one stands outside of Landlock's walls, within which no program that
-        another has started finds the driver, and ncu not its files.
+        In the sandbox ``process``, this runner is not confined by Landlock, because inside it a child process
+        finds no driver and ncu does not find its files.
 
         Raises:
-            ProfileError: there is none; the text says why.
+            ProfileError: there is no profile; the text says why.
         """
         if self._sandbox.image is not None:
             raise profile.ProfileError(profile.NO_IMAGE)
@@ -194,19 +194,19 @@ class Gpu:
 
 
 def runtime_library(folder: Path) -> Path:
-    """The libcudart in ``folder``, the newest by name.
+    """The libcudart in ``folder`` with the shortest name, such as ``libcudart.so.13``.
 
     Raises:
         DeviceError: there is none.
     """
-    found = sorted(folder.glob("libcudart.so.[0-9]*"), key=lambda path: len(path.name))
-    if not found:
+    libraries = sorted(folder.glob("libcudart.so.[0-9]*"), key=lambda path: len(path.name))
+    if not libraries:
         raise DeviceError(f"no libcudart.so in {folder}")
-    return found[0]
+    return libraries[0]
 
 
 class GpuSession:
-    """One runner with its context and the library loaded; see ``Session``."""
+    """One runner with a CUDA context and the library loaded; see ``Session``."""
 
     def __init__(self, start: Start, sandbox: Sandbox) -> None:
         self._failed: Answer | None = None
@@ -245,7 +245,7 @@ class GpuSession:
 class GpuModelSession(GpuSession):
     """A runner in which a PyTorch file calls the libraries; see ``Session``.
 
-    What it launched is the runner's own count here. On the sim, where the same cases run, the device counts.
+    The launches are counted by the runner here. On the sim, where the same cases run, the device counts them.
     """
 
     def _answer(self, runner: Runner, call: Call) -> Answer:

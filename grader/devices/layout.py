@@ -1,6 +1,6 @@
-"""How an array lies in memory: guard zone, data, guard zone. Everything that is not an input is poisoned.
+"""The layout of an array in memory: guard zone, data, guard zone. All bytes but those of inputs are poison.
 
-The poison of each element type stands in ``grader.problems.dtypes``; it changes from call to call.
+``grader.problems.dtypes`` defines the poison of each element type; it changes from call to call.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from grader.devices.device import ArrayArgument
 
-GUARD = 4096  # bytes before the data and, with what fills up to ALIGNMENT, at least as many behind it
+GUARD = 4096  # bytes before the data, and at least as many behind it and its padding to ALIGNMENT
 ALIGNMENT = 256
 
 
@@ -39,21 +39,21 @@ def content(argument: ArrayArgument) -> NDArray[np.uint8]:
 
 
 def image(argument: ArrayArgument) -> NDArray[np.uint8]:
-    """The array between its guard zones, as it is before the call."""
-    whole = poison(image_bytes(argument), DTYPES[argument.dtype].storage.itemsize)
+    """The bytes of the array and its guard zones before the call."""
+    memory = poison(image_bytes(argument), DTYPES[argument.dtype].storage.itemsize)
     if argument.data is not None:
-        whole[GUARD : GUARD + data_bytes(argument)] = content(argument)
-    return whole
+        memory[GUARD : GUARD + data_bytes(argument)] = content(argument)
+    return memory
 
 
 def array(argument: ArrayArgument, data: NDArray[np.uint8]) -> NDArray[np.generic]:
-    """The bytes of an array as what they mean."""
+    """The bytes of an array, viewed with its element type and shape."""
     typed: NDArray[np.generic] = data.view(DTYPES[argument.dtype].storage).reshape(argument.shape)
     return typed
 
 
 def overrun(argument: ArrayArgument, before: NDArray[np.uint8], after: NDArray[np.uint8]) -> str:
-    """Where the guard zones of an image changed, for people; "" if they did not."""
+    """A readable text on where the guard zones of an image changed; "" if they did not."""
     end = GUARD + data_bytes(argument)
     changed = np.flatnonzero(before != after)
     front, back = changed[changed < GUARD], changed[changed >= end]

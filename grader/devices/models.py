@@ -1,4 +1,4 @@
-"""A call of a PyTorch file's function, and whether it launched what it had to."""
+"""Calls a function of a PyTorch file, and checks that it launched the kernels that it has to launch."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 
 
 def packages() -> tuple[Path, ...]:
-    """The folders of PyTorch and NumPy. What they need lies beside them, and a runner may read that too."""
-    found = (importlib.util.find_spec(name) for name in ("torch", "numpy"))
-    return tuple(Path(spec.origin).parent for spec in found if spec is not None and spec.origin)
+    """The folders of PyTorch and NumPy; a runner may also read their dependencies, which are beside them."""
+    specs = (importlib.util.find_spec(name) for name in ("torch", "numpy"))
+    return tuple(Path(spec.origin).parent for spec in specs if spec is not None and spec.origin)
 
 
 def key(call: Call) -> str:
-    """The same for calls of one entry point with the same sizes, which launch the same kernels."""
+    """A text that is equal for calls of one entry point with equal sizes, which launch the same kernels."""
     sizes = (argument.value for argument in call.arguments if isinstance(argument, ScalarArgument))
     return f"{call.entry_point}({', '.join(map(str, sizes))})"
 
 
 def run(runner: Runner, call: Call) -> Answer:
-    """Send arrays and scalars, run the function, take its outputs; never raises for what the file does."""
+    """Send arrays and scalars, run the function and read its outputs; never raises for what the file does."""
     arrays = calls.arrays(call)
     inputs = [array for array in arrays if array.data is not None]
     outputs = [array for array in arrays if array.data is None]
@@ -76,25 +76,25 @@ def run(runner: Runner, call: Call) -> Answer:
 
 
 def checked(answer: Answer, least: int, seen: int) -> Answer:
-    """The answer, with a fault if the device has seen fewer launches than the calls that it needs make."""
+    """The answer, with a fault if the device saw fewer than the ``least`` launches of the required calls."""
     if seen >= least or answer.faults:
         return answer
-    fault = f"the device saw {seen} kernel launches, and the calls that the model has to make launch {least}"
+    fault = f"the device saw {seen} kernel launches, but the calls that the model has to make launch {least}"
     return replace(answer, faults=(fault,))
 
 
-def _texts(found: object) -> tuple[str, ...]:
-    return tuple(encodable(str(text)[:500]) for text in found[:20]) if isinstance(found, list) else ()
+def _texts(texts: object) -> tuple[str, ...]:
+    return tuple(encodable(str(text)[:500]) for text in texts[:20]) if isinstance(texts, list) else ()
 
 
 def _missing(call: Call, counted: object) -> tuple[str, ...]:
-    """Which launchers were called less often than needed, by the runner's count."""
+    """A text for each launcher that was called less often than needed, by the runner's count."""
     counts = counted if isinstance(counted, dict) else {}
-    wanted: dict[str, int] = {}
+    required: dict[str, int] = {}
     for needed, times in call.needs:
-        wanted[needed.entry_point] = wanted.get(needed.entry_point, 0) + times
+        required[needed.entry_point] = required.get(needed.entry_point, 0) + times
     return tuple(
-        f"{name} was called {counts.get(name, 0)} times, {times} are needed: does PyTorch do the work?"
-        for name, times in wanted.items()
+        f"{name} was called {counts.get(name, 0)} times, but {times} are needed: does PyTorch do the work?"
+        for name, times in required.items()
         if not isinstance(counts.get(name, 0), int) or counts.get(name, 0) < times
     )

@@ -1,9 +1,8 @@
-"""How long the judge waits for a runner: by the time that its processes use, not by wall time.
+"""The time-outs of a runner, which measure the time that its processes use, not wall time.
 
-A busy machine makes everything take longer and must not change a verdict. So what counts against a submission
-is the processor time that its host code uses, and the time that it sleeps while nothing works for it. Time in
-which the machine gave it no processor counts for nothing; when far too much of that has passed, the machine
-is at fault.
+A busy machine makes everything take longer and must not change a verdict. So a submission is charged for the
+processor time of its host code, and for the time that it sleeps while nothing works for it. It is not charged
+for time in which the machine gave it no processor. If too much of such time passes, the machine is at fault.
 """
 
 from __future__ import annotations
@@ -20,18 +19,18 @@ if TYPE_CHECKING:
     from grader.sandbox.sandbox import Usage
 
 ASLEEP_SECONDS = 5.0
-BUSY_SECONDS = 1800.0  # of wall time for one answer, which only a machine without free processors takes
+BUSY_SECONDS = 1800.0  # wall time for one answer, which is reached only if the processors are busy
 _TICK_SECONDS = 0.05
 
 
 @dataclass(frozen=True)
 class Allowance:
-    """What a runner may use until it answers.
+    """The time that a runner may use until it answers.
 
     Attributes:
-        seconds: of processor time, of all its processes together.
-        on_gpu: whether its kernels run on a GPU. CUDA waits for them asleep or in a busy loop, so there the
-            two count together: ``seconds`` is the device time of the call.
+        seconds: processor time of all its processes together.
+        on_gpu: whether its kernels run on a GPU. CUDA waits for them asleep or in a busy loop, so sleep and
+            processor time are added there, and ``seconds`` is the device time of the call.
     """
 
     seconds: float
@@ -39,12 +38,12 @@ class Allowance:
 
 
 class Patience:
-    """Waits for one answer of a runner; ``over`` says when it has used what it may.
+    """Waits for one answer of a runner; ``over`` says when the runner has used its allowance.
 
     Args:
-        usage: what the runner's processes have used since they were started.
-        allowance: what they may use until the answer.
-        working: whether the simulator works for them now, so that they sleep for a good reason.
+        usage: returns the time that the runner's processes have used since they were started.
+        allowance: the time that they may use until the answer.
+        working: returns whether the simulator works for them now, so that they may sleep.
     """
 
     def __init__(
@@ -61,10 +60,10 @@ class Patience:
         self._slept = 0.0
         self.status: Status | None = None
         self.message = ""
-        self.asleep = False  # what took too long was sleep
+        self.asleep = False  # whether the code slept for too long
 
     def over(self) -> bool:
-        """Whether to wait no longer; ``status`` and ``message`` then say why."""
+        """Whether to stop waiting; ``status`` and ``message`` then say why."""
         now = time.monotonic()
         if self.status is None and now - self._looked >= _TICK_SECONDS:
             self._looked = now
@@ -95,13 +94,13 @@ class Patience:
             self._end(
                 Status.TIMEOUT,
                 f"the host code slept for {ASLEEP_SECONDS:g} s while no kernel ran: it waits for something "
-                "that does not come",
+                "that does not happen",
             )
         if self.status is None and passed > BUSY_SECONDS:
             self._end(
                 Status.LOST,
-                f"the machine was too busy: {passed:.0f} s passed, in which this call got {worked:.0f} s of "
-                "processor time. Grade again when it is less busy.",
+                f"the machine was too busy: {passed:.0f} s passed, but this call got only {worked:.0f} s of "
+                "processor time. Grade again when the machine is less busy.",
             )
 
     def _end(self, status: Status, message: str) -> None:

@@ -1,7 +1,7 @@
-"""What Nsight Compute counts while a submission runs: bandwidth, occupancy, what warps wait for. Hints only.
+"""Profiles a submission with Nsight Compute: bandwidth, occupancy and stall reasons of its kernels, as hints.
 
-The runner is started by ``ncu`` in the same sandbox as ever. Its table comes through stderr, where a
-submission can print too: nothing that counts may be made of it.
+``ncu`` starts the runner in the usual sandbox and writes its table to stderr, where the submission can print
+too. So the profile must never change points or a verdict.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-CALL_SECONDS = 60.0  # for a call whose kernels run again for every few counters
-END_SECONDS = 60.0  # until the table is written
+CALL_SECONDS = 60.0  # time limit of a call, whose kernels run once for every few counters
+END_SECONDS = 60.0  # time limit for writing the table
 PLACES = ("/usr/local/cuda/bin/ncu", "/usr/local/cuda-*/bin/ncu", "/opt/nvidia/nsight-compute/*/ncu")
-PARTS = ("/usr/local/cuda*", "/opt/nvidia/nsight-compute")  # ncu is a script that starts what lies elsewhere
+PARTS = ("/usr/local/cuda*", "/opt/nvidia/nsight-compute")  # ncu is a script that starts programs in these
 ABSENT = (
     "ncu (Nsight Compute) is neither in PATH nor below /usr/local/cuda or /opt/nvidia; it comes with the "
     "CUDA toolkit"
 )
 NO_IMAGE = "ncu (Nsight Compute) is not in the image of the sandbox; use another one (--sandbox)"
 NO_KERNEL = "ncu saw no kernel"
-WALLS = " (sandboxes may keep counters and sockets from ncu: for code that you trust, use --sandbox process)"
+WALLS = " (a sandbox may hide counters and sockets from ncu: for code that you trust, use --sandbox process)"
 SHOWN_KERNELS = 8
-SHOWN_NAME = 80  # characters of a kernel's
+SHOWN_NAME = 80  # characters of a kernel's name
 SHOWN_STALLS = 3
-LEAST_STALL = 0.05  # of all waiting: less is not worth a word
+LEAST_STALL = 0.05  # a stall reason with a smaller share of all waiting is not shown
 _BANDWIDTH, _SHARE = "dram__bytes.sum.per_second", "dram__throughput.avg.pct_of_peak_sustained_elapsed"
 _OCCUPANCY = "sm__warps_active.avg.pct_of_peak_sustained_active"
 _ERROR = "==ERROR=="
@@ -58,14 +58,14 @@ class ProfileError(Exception):
 
 @dataclass(frozen=True)
 class KernelProfile:
-    """One launch.
+    """The profile of one launch.
 
     Attributes:
-        kernel: its name.
+        kernel: name of the kernel.
         bandwidth: bytes per second between the device's memory and its L2.
-        share: of the most that the memory can do, in percent.
-        occupancy: warps that were resident, in percent of those that could be.
-        stalls: how often warps waited, by ``STALLS``.
+        share: bandwidth in percent of the memory's peak.
+        occupancy: resident warps, in percent of the most that can be resident.
+        stalls: how often warps waited, by the names in ``STALLS``.
     """
 
     kernel: str
@@ -92,63 +92,63 @@ class KernelProfile:
 
 
 def find() -> Path:
-    """The ncu of this machine.
+    """The path of ncu on this machine.
 
     Raises:
         ProfileError: there is none.
     """
-    if found := shutil.which("ncu"):
-        return Path(found).resolve()
-    for place in PLACES:
-        if installed := sorted(Path("/").glob(place[1:])):
+    if in_path := shutil.which("ncu"):
+        return Path(in_path).resolve()
+    for pattern in PLACES:
+        if installed := sorted(Path("/").glob(pattern[1:])):
             return installed[-1].resolve()
     raise ProfileError(ABSENT)
 
 
 def folders(ncu: Path) -> tuple[Path, ...]:
-    """What a sandbox must show for it."""
+    """The folders that a sandbox must show to ``ncu``."""
     parts = (part for pattern in PARTS for part in sorted(Path("/").glob(pattern[1:])))
     return (ncu.parent, *dict.fromkeys(part.resolve() for part in parts))
 
 
 def command(ncu: Path) -> tuple[str, ...]:
-    """What to put before a program; the clocks stay as they are."""
+    """The start of a command line that profiles a program; ncu does not change the clocks."""
     metrics = (_BANDWIDTH, _SHARE, _OCCUPANCY, *(_STALL.format(name) for name in STALLS))
     options = ("--csv", "--page", "raw", "--print-units", "base", "--log-file", "stderr")
     return (str(ncu), "--clock-control", "none", *options, "--metrics", ",".join(metrics))
 
 
 def read(text: str) -> list[KernelProfile]:
-    """The launches in what ncu wrote, which other lines may surround; the first of each kernel counts."""
+    """The first launch of each kernel in ncu's output, which may contain other lines too."""
     lines = text.splitlines()
     start = next((number for number, line in enumerate(lines) if line.startswith('"ID"')), len(lines))
     try:
         rows = list(csv.DictReader(io.StringIO("\n".join(lines[start:]))))
-    except csv.Error:  # what a submission prints may be in it
+    except csv.Error:  # the submission may have printed into it
         return []
-    found: dict[str, KernelProfile] = {}
+    profiles: dict[str, KernelProfile] = {}
     for row in rows[1:]:  # the first one holds units
         name = (row.get("Kernel Name") or "").partition("(")[0]
-        if name and name not in found and row.get(_BANDWIDTH):
-            found[name] = KernelProfile(
+        if name and name not in profiles and row.get(_BANDWIDTH):
+            profiles[name] = KernelProfile(
                 kernel=name[:SHOWN_NAME],
                 bandwidth=_number(row, _BANDWIDTH),
                 share=_number(row, _SHARE),
                 occupancy=_number(row, _OCCUPANCY),
                 stalls={stall: _number(row, _STALL.format(stall)) for stall in STALLS},
             )
-    return list(found.values())
+    return list(profiles.values())
 
 
 def lines(text: str) -> list[str]:
-    """What a report says of what ncu wrote."""
+    """The lines for a report from ncu's output."""
     return [profile.line for profile in read(text)[:SHOWN_KERNELS]]
 
 
 def reason(text: str) -> str:
-    """Why ncu failed, in its own words; empty if it does not say."""
-    said = (line for line in text.splitlines() if line.startswith(_ERROR))
-    return next(said, "").removeprefix(_ERROR).strip()
+    """The first error message of ncu; empty if there is none."""
+    errors = (line for line in text.splitlines() if line.startswith(_ERROR))
+    return next(errors, "").removeprefix(_ERROR).strip()
 
 
 def _number(row: Mapping[str, str | None], name: str) -> float:

@@ -1,4 +1,4 @@
-"""A runner as the judge sees it: start it in a sandbox, send requests, and report how it ended."""
+"""The judge's side of a runner: starts it in a sandbox, sends requests, and reports how it ended."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ if TYPE_CHECKING:
     from grader.devices.device import ModelProgram
     from grader.sandbox.sandbox import Image, Outcome, Sandbox
 
-START_SECONDS = 60.0  # of processor time until the library is loaded; importing PyTorch or CuPy takes longest
-GONE_SECONDS = 60.0  # of wall time between the end of the channel and that of the process
-WITNESS_SECONDS = 2.0  # of wall time, for a runner that is to be ended to say where its code is
-SESSION_SECONDS = 24 * 3600.0  # of wall time, a bound for the sandbox; each call has its own limits
+START_SECONDS = 60.0  # processor time for loading the library; importing PyTorch or CuPy takes longest
+GONE_SECONDS = 60.0  # wall time between the end of the channel and the end of the process
+WITNESS_SECONDS = 2.0  # wall time for a runner, before it is killed, to write where its code is
+SESSION_SECONDS = 24 * 3600.0  # wall time, a bound for the sandbox; each call has its own limits
 PRINTED_CAP = 64 << 10
 NO_MEMORY = (
-    "the GPU has too little free memory for the grader's own arrays: end other programs that use it, and see "
-    "whether the submission allocates without freeing"
+    "the GPU has too little free memory for the grader's own arrays: end other programs that use it, and "
+    "check whether the submission frees the memory that it allocates"
 )
 
 LIMITS = Limits(wall_seconds=SESSION_SECONDS, data_bytes=2 << 30)
-"""Of a session, where an assignment says nothing else."""
+"""The limits of a session unless the assignment sets others."""
 
 
 def flooded(limit: int) -> str:
-    """What is said of a call that prints more than ``limit`` bytes."""
+    """The message about a call that prints more than ``limit`` bytes."""
     return f"more than {limit / 2**20:g} MiB of printed output"
 
 
@@ -55,7 +55,7 @@ class RunnerError(Exception):
 
     @property
     def answer(self) -> Answer:
-        """What the call gets that met it."""
+        """The answer to the call during which this error occurred."""
         return Answer(self.status, str(self), printed=self.printed)
 
 
@@ -64,17 +64,18 @@ class Start:
     """How to start a runner.
 
     Attributes:
-        library: the student's object.
-        entry_points: what it must export.
+        library: the student's shared library.
+        entry_points: functions that it must export.
         runtime: path of the libcudart that it is loaded with.
         gpu: whether the runner imports CuPy, found in ``packages``.
-        limits: of the whole session.
+        packages: folders of Python packages that the runner may import.
+        limits: limits of the whole session.
         inputs: further files and folders that the runner may read.
-        environment: further variables.
-        pass_fds: descriptors for the library's runtime.
-        further: more objects and their entry points.
-        program: what calls them from PyTorch, which is then found in ``packages``.
-        memory: which pointers the entry points take from that file.
+        environment: further environment variables.
+        pass_fds: file descriptors for the library's CUDA runtime.
+        further: further shared libraries with their entry points.
+        program: a PyTorch program that calls them; PyTorch is then found in ``packages``.
+        memory: kind of the pointers that this program passes to the entry points.
         through: a program, with its options, that starts the runner.
     """
 
@@ -94,13 +95,13 @@ class Start:
 
     @property
     def libraries(self) -> Mapping[Path, tuple[str, ...]]:
-        """All objects and their entry points."""
+        """All shared libraries with their entry points."""
         return {self.library: self.entry_points, **self.further}
 
 
 @cache
 def packed(program: ModelProgram | None = None) -> bytes:
-    """The runner as one archive: what it needs of the grader and of a program's assignment, and no more."""
+    """The runner as a zip archive: only the files that it needs from the grader and from the assignment."""
     folder = Path(__file__).parents[1] / "runner"
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w") as files:
@@ -116,13 +117,13 @@ def packed(program: ModelProgram | None = None) -> bytes:
 
 
 def python() -> tuple[Path, tuple[Path, ...]]:
-    """The interpreter without the packages of an environment, and the folder that it needs."""
+    """The base interpreter, outside of any virtual environment, and the folders that it needs."""
     prefix = Path(sys.base_prefix)
     return prefix / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}", (prefix,)
 
 
 def _python_in(image: Image, start: Start) -> tuple[Path, tuple[Path, ...]]:
-    """The image's interpreter, or ours where it must load packages of ours that the image's cannot."""
+    """The image's interpreter, or ours if the runner needs our packages and the image's cannot load them."""
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     if not start.packages or image.python_version == version:
         return image.python, ()
@@ -130,7 +131,7 @@ def _python_in(image: Image, start: Start) -> tuple[Path, tuple[Path, ...]]:
     if interpreter.is_relative_to("/usr"):
         raise DeviceError(
             f"The image has Python {image.python_version}, but the packages here are for Python {version}.\n"
-            f"Build the image on a base with Python {version}, or take --sandbox bubblewrap."
+            f"Build the image on a base with Python {version}, or use --sandbox bubblewrap."
         )
     return interpreter, folders
 
@@ -139,17 +140,18 @@ class Runner:
     """A live runner with its library loaded."""
 
     def __init__(self, sandbox: Sandbox, start: Start, working: Callable[[], bool] = lambda: False) -> None:
-        """Start it and load the library.
+        """Start the runner and load the library.
 
         Args:
-            sandbox: what confines it.
-            start: what it is to load.
-            working: whether a simulator works for it, which it then waits for.
+            sandbox: confines the runner.
+            start: describes what the runner loads.
+            working: returns whether the runner is waiting for a simulator that works for it.
 
         Raises:
             LoadError: the library cannot be loaded or lacks an entry point.
-            DeviceError: the machine cannot start it.
-            RunnerError: it ended while loading; UNSUPPORTED if the runtime lacks what the library calls.
+            DeviceError: the machine cannot start the runner.
+            RunnerError: the runner ended while loading; UNSUPPORTED if the CUDA runtime lacks a function that
+                the library calls.
         """
         interpreter, folders = python() if sandbox.image is None else _python_in(sandbox.image, start)
         memory = os.memfd_create("witness")
@@ -192,7 +194,7 @@ class Runner:
             "operation": "load",
             "libraries": {str(path): names for path, names in start.libraries.items()},
             "runtime": str(start.runtime),
-            "gpu": start.gpu and start.program is None,  # else PyTorch has the context
+            "gpu": start.gpu and start.program is None,  # PyTorch creates the context for a program
             "model": str(start.program.file) if start.program else None,
             "memory": start.memory.value,
             "packages": [str(path) for path in start.packages],
@@ -212,12 +214,12 @@ class Runner:
     def ask(
         self, request: Mapping[str, Any], payload: Sequence[Bytes], reply_bytes: int, seconds: float
     ) -> Frame:
-        """Ask and take the answer, whose payload is empty or of exactly ``reply_bytes``.
+        """Send a request and return the answer, whose payload is empty or has exactly ``reply_bytes`` bytes.
 
-        The runner may use so many ``seconds`` of processor time, on a GPU of device time.
+        The runner may use ``seconds`` of processor time, or on a GPU of device time.
 
         Raises:
-            RunnerError: it ended, does not answer, or says what no honest runner says.
+            RunnerError: the runner ended, does not answer, or gives an answer that is not valid.
         """
         if self._ended is not None:
             raise self._ended
@@ -225,9 +227,9 @@ class Runner:
         try:
             frame = self._channel.exchange(request, payload, reply_bytes, patience.over)
             if len(frame.payload) not in (0, reply_bytes):
-                raise MalformedError("the answer has another size than asked for")  # noqa: TRY301
+                raise MalformedError("the answer has the wrong size")  # noqa: TRY301
             header = _checked(frame.header)
-            self._ended = self._told(header)
+            self._ended = self._ending(header)
             if self._ended is None:
                 return replace(frame, header=header)
             self._end()
@@ -240,26 +242,26 @@ class Runner:
         raise self._ended
 
     def patience(self, seconds: float) -> Patience:
-        """How long to wait for what may take ``seconds`` of processor time, on a GPU of device time."""
+        """The time-out of a call that may take ``seconds`` of processor time, or on a GPU of device time."""
         return Patience(self._running.usage, Allowance(seconds, on_gpu=self._start.gpu), self._working)
 
     def expired(self, patience: Patience) -> RunnerError:
-        """End a runner whose time is over; return why, and where its code was."""
+        """End the runner after a time-out; return the reason, and where its code was."""
         assert patience.status is not None
-        place = self._place(patience) if patience.status is Status.TIMEOUT else ""
-        message = f"{patience.message} ({place})" if place else patience.message
+        position = self._position(patience) if patience.status is Status.TIMEOUT else ""
+        message = f"{patience.message} ({position})" if position else patience.message
         return RunnerError(patience.status, message, _printed(self._end()))
 
-    def _place(self, patience: Patience) -> str:
-        """Where the host code is, which takes too long."""
+    def _position(self, patience: Patience) -> str:
+        """Where the host code is that takes too long."""
         start = self._start
         entry_points = [name for names in start.libraries.values() for name in names]
-        told = self._running.witness(WITNESS_SECONDS)
+        trace = self._running.witness(WITNESS_SECONDS)
         model = None if start.program is None else start.program.file
-        return where(told, start.libraries, entry_points, asleep=patience.asleep, model=model)
+        return where(trace, start.libraries, entry_points, asleep=patience.asleep, model=model)
 
-    def _told(self, header: Header) -> RunnerError | None:
-        """Why an answer with this header is the last, if it is."""
+    def _ending(self, header: Header) -> RunnerError | None:
+        """The error if an answer with this header ends the session, otherwise None."""
         message, printed = header["message"], header["printed"]
         if header["status"] == "no memory":
             return RunnerError(Status.LOST, f"{NO_MEMORY} ({message})", printed)
@@ -270,7 +272,7 @@ class Runner:
         return None
 
     def finish(self, seconds: float) -> str:
-        """Let the runner end by itself, and return what it and who started it wrote to stderr.
+        """Let the runner end by itself, and return what it and the program that started it wrote to stderr.
 
         Raises:
             RunnerError: they did not end within ``seconds``.
@@ -293,7 +295,7 @@ class Runner:
 
 
 def ended(outcome: Outcome) -> RunnerError:
-    """What the end of the runner, in the middle of a question, means."""
+    """The error for a runner that ended before it answered."""
     printed = _printed(outcome)
     if outcome.ended is Ended.EXITED:
         message = f"the code ended its process with exit code {outcome.code} instead of returning"
@@ -322,13 +324,13 @@ def _checked(header: Header) -> Header:
     texts = {key: header.get(key, "") for key in ("status", "message", "printed")}
     for key, text in texts.items():
         if not isinstance(text, str):
-            raise MalformedError(f"{key} is no text")
-    known = ("loaded", "unloadable", "unsupported", "returned", "raised", "cuda error", "no memory")
-    if texts["status"] not in known:
+            raise MalformedError(f"{key} is not a text")
+    statuses = ("loaded", "unloadable", "unsupported", "returned", "raised", "cuda error", "no memory")
+    if texts["status"] not in statuses:
         raise MalformedError("an unknown status")
     return {**header, **{key: encodable(text)[:PRINTED_CAP] for key, text in texts.items()}}
 
 
 def encodable(text: str) -> str:
-    """``text`` as UTF-8 can hold it: JSON may bring lone surrogates, which no record can be written with."""
+    """``text`` without the lone surrogates that JSON may contain, because a record could not be written."""
     return text.encode(errors="replace").decode()

@@ -1,4 +1,4 @@
-"""Chooses the device: a GPU that works, or else the sim; and says which and why."""
+"""Chooses the device: a GPU if one works, otherwise the sim; and says which and why."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Choice:
-    """A device and, for the header, the reason why it was taken."""
+    """A device and, for the header of a report, the reason why it was chosen."""
 
     device: Device
     reason: str
@@ -30,14 +30,14 @@ class Choice:
 def select(
     kind: str, sandbox: Sandbox, runtime: Path | None, limits: Limits = LIMITS, budget: Budget = BUDGET
 ) -> Choice:
-    """The device ``kind``: ``gpu``, ``sim``, or ``auto`` for a GPU that works and else the sim.
+    """The device for ``kind``.
 
     Args:
-        kind: what was asked for.
-        sandbox: what confines the runner.
+        kind: ``gpu``, ``sim``, or ``auto`` for a GPU if one works and otherwise the sim.
+        sandbox: confines the runner.
         runtime: the folder of the real libcudart, None if this machine has none.
-        limits: of each runner.
-        budget: of each call on the sim.
+        limits: limits of each runner.
+        budget: instruction budget of each call on the sim.
 
     Raises:
         DeviceError: a GPU was asked for and none works, or the simulator is not built; the message says what
@@ -45,13 +45,13 @@ def select(
     """
     if kind == "sim":
         return _sim(sandbox, limits, budget, "asked for")
-    found = probe(runtime)
-    if found.usable and runtime is not None:
-        device = Gpu(sandbox, runtime, found, limits)
+    gpu = probe(runtime)
+    if gpu.usable and runtime is not None:
+        device = Gpu(sandbox, runtime, gpu, limits)
         return Choice(device, "asked for" if kind == "gpu" else "it works")
     if kind == "gpu":
-        raise DeviceError(f"no GPU works here: {found.reason}")
-    return _sim(sandbox, limits, budget, f"no GPU: {found.reason}")
+        raise DeviceError(f"no GPU works here: {gpu.reason}")
+    return _sim(sandbox, limits, budget, f"no GPU: {gpu.reason}")
 
 
 def _sim(sandbox: Sandbox, limits: Limits, budget: Budget, reason: str) -> Choice:

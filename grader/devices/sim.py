@@ -1,8 +1,8 @@
-"""The device ``sim``: a simulator that the judge owns, beside a runner that only launches.
+"""The device ``sim``: a simulator that the judge owns, and a runner that only launches kernels.
 
-Device memory belongs to the simulator. The judge allocates, writes and reads there; the runner is told
-addresses. So outputs, findings and counts never pass through the student's process, and an access outside an
-array is a finding of memcheck with its line.
+Device memory belongs to the simulator. The judge allocates, writes and reads it, and the runner gets only
+addresses. So outputs, findings and counts never pass through the student's process, and memcheck reports an
+access outside an array with its line.
 """
 
 from __future__ import annotations
@@ -35,9 +35,10 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from grader.devices.device import ArrayArgument, ModelProgram
+    from grader.records.findings import Place
     from grader.sandbox.sandbox import Limits, Sandbox
 
-_SCHEDULES = {  # every order asks the same of the memory system: it is counted once
+_SCHEDULES = {  # memory traffic is the same in every order, so it is counted only once
     Schedule.PROGRAM: Options(),
     Schedule.AGAIN: Options(counters=False),
     Schedule.REVERSED: Options(order=Order.REVERSED, counters=False),
@@ -50,7 +51,7 @@ class Sim:
 
     kind: Literal["gpu", "sim"] = "sim"
     name = "simulator of this package, executing PTX on the CPU"
-    architecture = "sm_80"  # machine code that is not executed: the sim executes the PTX beside it
+    architecture = "sm_80"  # the library's machine code is not executed: the sim executes its PTX
     schedules: tuple[Schedule, ...] = (Schedule.PROGRAM, Schedule.REVERSED, Schedule.LATE_STREAMS)
 
     def __init__(self, sandbox: Sandbox, limits: Limits = LIMITS, budget: Budget = BUDGET) -> None:
@@ -132,7 +133,7 @@ class SimSession:
     def _call(self, runner: Runner, call: Call) -> Answer:
         if call.memory is Memory.HOST:
             return calls.run(runner, call)
-        pointers = {argument.name: self._place(argument) for argument in calls.arrays(call)}
+        pointers = {argument.name: self._address(argument) for argument in calls.arrays(call)}
         try:
             header = runner.ask(calls.request(call, pointers), (), 0, call.seconds).header
         except RunnerError as error:
@@ -140,15 +141,15 @@ class SimSession:
         if header["status"] != "returned":
             return Answer(Status.CUDA_ERROR, header["message"], printed=header["printed"])
         if failure := self._synchronized(runner, call.seconds, header["printed"]):
-            return failure  # of kernels on streams that the launcher did not wait for
+            return failure  # in kernels on streams that the launcher did not wait for
         arrays = {}
         for argument in calls.arrays(call):
             data = self._simulator.read(pointers[argument.name], layout.data_bytes(argument))
             arrays[argument.name] = layout.array(argument, np.frombuffer(data, np.uint8))
         return Answer(Status.RETURNED, arrays=arrays, printed=header["printed"])
 
-    def _place(self, argument: ArrayArgument) -> int:
-        """Where the array lies now: inputs stay in place while their sizes do, outputs were never written."""
+    def _address(self, argument: ArrayArgument) -> int:
+        """The address of the array; an input of unchanged size keeps its memory, outputs get new memory."""
         address, size = self._held.get(argument.name, (0, -1))
         needed = layout.data_bytes(argument)
         if address and (size != needed or argument.data is None):
@@ -161,7 +162,7 @@ class SimSession:
         return address
 
     def _synchronized(self, runner: Runner, seconds: float, printed: str) -> Answer | None:
-        """Run what is left to run; the answer if that fails, else None."""
+        """Run all pending work; return the answer if that fails, otherwise None."""
         patience = runner.patience(seconds)
         outcome = self._simulator.synchronize(patience.over)
         if outcome.timed_out:
@@ -171,8 +172,8 @@ class SimSession:
         return None
 
     def _judged(self, answer: Answer, runner: Runner, seconds: float) -> Answer:
-        """The answer with what the simulator knows, which outranks what the runner said."""
-        if answer.status is not Status.TIMEOUT:  # else the runner has been ended
+        """The answer with the simulator's facts, which override what the runner said."""
+        if answer.status is not Status.TIMEOUT:  # after a time-out there is no runner any more
             answer = self._synchronized(runner, seconds, answer.printed) or answer
         if not self._simulator.alive:
             return answer
@@ -180,7 +181,11 @@ class SimSession:
         answer = replace(
             answer,
             findings=tuple(
-                replace(finding, file=PurePath(finding.file).name)
+                replace(
+                    finding,
+                    file=PurePath(finding.file).name,
+                    places=tuple(_without_folders(place) for place in finding.places),
+                )
                 for finding in self._simulator.take_findings()
             ),
             counts=self._simulator.take_counts(),
@@ -215,9 +220,9 @@ class SimSession:
 class SimModelSession(SimSession):
     """A simulator and a runner in which a PyTorch file calls the libraries; see ``Session``.
 
-    PyTorch works on the CPU, and the given module carries each launcher's tensors to the simulated device and
-    back. How often the launchers were called is what the simulator saw, not what the runner says: each call
-    of ``Call.needs`` is made once by the judge, before the file is first loaded, to know what it launches.
+    PyTorch works on the CPU, and a given module copies each launcher's tensors to the simulated device and
+    back. The simulator counts the launches, because the runner's count may be forged. The judge makes each
+    call of ``Call.needs`` once, before the file is first loaded, to know how many kernels it launches.
     """
 
     def __init__(
@@ -232,7 +237,7 @@ class SimModelSession(SimSession):
         self._program = program
         self._libraries = libraries
         self._memory = memory
-        self._launches: dict[str, int] = {}  # of needed calls, by their key
+        self._launches: dict[str, int] = {}  # launches of each needed call, by its key
         super().__init__(sandbox, limits, budget, *next(iter(libraries.items())))
 
     def _start(self, sandbox: Sandbox, library: Path, entry_points: tuple[str, ...]) -> None:
@@ -251,7 +256,7 @@ class SimModelSession(SimSession):
         self._start_runner(sandbox, start)
 
     def run(self, call: Call) -> Answer:
-        """Make the calls that ``call`` needs, if they are new, and then ``call`` itself."""
+        """Make those calls that ``call`` needs and that were not made yet, then ``call`` itself."""
         least = 0
         for needed, times in call.needs:
             if models.key(needed) not in self._launches:
@@ -266,7 +271,7 @@ class SimModelSession(SimSession):
         return models.checked(answer, least, launches) if answer.usable else answer
 
     def _counted(self, call: Call) -> tuple[Answer, int]:
-        """The answer to a call, and how many kernels it launched."""
+        """The answer to a call, and the number of kernels that it launched."""
         if self._failed is not None:
             return super().run(call), 0
         before = self._simulator.statistics().launches
@@ -277,3 +282,8 @@ class SimModelSession(SimSession):
         if call.entry_point in {name for names in self._libraries.values() for name in names}:
             return super()._call(runner, call)
         return models.run(runner, call)
+
+
+def _without_folders(place: Place) -> Place:
+    calls = tuple(replace(call, file=PurePath(call.file).name) for call in place.calls)
+    return replace(place, file=PurePath(place.file).name, calls=calls)

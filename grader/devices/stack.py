@@ -1,7 +1,7 @@
-"""Where in its native code a submission was, in words, from what its runner told of itself.
+"""Describes where in its native code a submission was, from the stack trace that its runner wrote.
 
-The addresses are the runner's, which a submission may forge: the words explain, and prove nothing. The names
-are those of the library as it was built.
+A submission may forge the addresses in the trace, so the text explains a time-out but proves nothing. The
+names of functions come from the library as it was built.
 """
 
 from __future__ import annotations
@@ -28,28 +28,28 @@ _NATIVE = re.compile(r"(?P<path>/.*)\+0x(?P<offset>[0-9a-f]{1,16}) (?P<symbol>\w
 _PYTHON = re.compile(r' *File "(?P<path>.*)", line (?P<line>\d{1,7}) in (?P<function>[\w<>.]{1,100})')
 _JUMP = re.compile(r"(?:b|b\..*|cbn?z|tbn?z|j\w+|loop\w*)")
 _TARGET = re.compile(r"(?:.*, *)?#?0x(?P<target>[0-9a-f]+)")
-_MOST = 100  # characters of a name
+_MOST = 100  # longest name, in characters
 
 
 @dataclass(frozen=True)
 class _Function:
-    """A piece of a library's code."""
+    """The machine code of one function."""
 
-    name: str  # as it is written
+    name: str  # demangled
     begin: int
     code: bytes
     machine: str
 
     def loops_at(self, address: int) -> bool:
-        """Whether a jump back leads around ``address``."""
+        """Whether a backward jump makes a loop around ``address``."""
         if self.machine not in MACHINES:
             return False
-        for place, _, name, operand in Cs(*MACHINES[self.machine]).disasm_lite(self.code, self.begin):
+        for position, _, name, operand in Cs(*MACHINES[self.machine]).disasm_lite(self.code, self.begin):
             target = _TARGET.fullmatch(operand)
             if (
                 target
                 and _JUMP.fullmatch(name)
-                and self.begin <= int(target["target"], 16) <= address <= place
+                and self.begin <= int(target["target"], 16) <= address <= position
             ):
                 return True
         return False
@@ -63,51 +63,53 @@ def where(
     asleep: bool,
     model: Path | None = None,
 ) -> str:
-    """What the host was at, such as "in wait_long, called by launch, asleep in nanosleep"; or "".
+    """Where the host code was, such as "in wait_long, called by launch, asleep in nanosleep"; "" if unknown.
 
     Args:
-        text: what ``Running.witness`` returned.
-        libraries: the submission's, as they were built, which the runner loaded by these paths.
+        text: the stack trace that ``Running.witness`` returned.
+        libraries: the submission's libraries as they were built, which the runner loaded by these paths.
         entry_points: the functions that the runner calls.
-        asleep: whether it was the sleep that was too long, and not the work.
-        model: a PyTorch file of the submission, named where none of its libraries was at work.
+        asleep: whether the code slept for too long, rather than worked for too long.
+        model: a PyTorch file of the submission, used if none of its libraries is in the trace.
     """
-    frames = [found for line in text.splitlines() if (found := _NATIVE.fullmatch(line))]
+    frames = [match for line in text.splitlines() if (match := _NATIVE.fullmatch(line))]
     trusted = {str(path): path for path in libraries}
-    first = next((place for place, frame in enumerate(frames) if frame["path"] in trusted), None)
+    first = next((index for index, frame in enumerate(frames) if frame["path"] in trusted), None)
     if first is None:
         return _in_model(text, model)
     called: list[str] = []
     loops = False
-    for place, frame in enumerate(frames[first:], first):
+    for index, frame in enumerate(frames[first:], first):
         if frame["path"] in trusted:
-            # Others than the innermost say where the call returns to, which may be the next function.
-            address = int(frame["offset"], 16) - (place > 0)
+            # All but the innermost frame hold a return address, which may already be in the next function.
+            address = int(frame["offset"], 16) - (index > 0)
             function = _function(trusted[frame["path"]], address)
             if function is not None:
                 called.append(function.name)
-                loops |= place == 0 and function.loops_at(address)
+                loops |= index == 0 and function.loops_at(address)
     entry = next((name for name in reversed(called) if name in entry_points), "")
     inner = called[0] if called else ""
     if not inner:
         return ""
-    way = f"{inner}, called by {entry}" if entry and entry != inner else inner
+    function_name = f"{inner}, called by {entry}" if entry and entry != inner else inner
     callee = next((name for frame in reversed(frames[:first]) if (name := _readable(frame["symbol"]))), "")
     if callee:
-        return f"in {way}, {'asleep' if asleep else 'working'} in {callee}"
-    return f"asleep in {way}" if asleep else f"in the loop of {way}" if loops else f"in {way}"
+        return f"in {function_name}, {'asleep' if asleep else 'working'} in {callee}"
+    if asleep:
+        return f"asleep in {function_name}"
+    return f"in the loop of {function_name}" if loops else f"in {function_name}"
 
 
 def _in_model(text: str, model: Path | None) -> str:
     for line in text.splitlines():
-        found = _PYTHON.fullmatch(line)
-        if found and model is not None and found["path"] == str(model):
-            return f"in {found['function']}, line {found['line']} of {model.name}"
+        frame = _PYTHON.fullmatch(line)
+        if frame and model is not None and frame["path"] == str(model):
+            return f"in {frame['function']}, line {frame['line']} of {model.name}"
     return ""
 
 
 def _function(library: Path, address: int) -> _Function | None:
-    """The function that holds ``address``, also a static one; None if the library has no name for it."""
+    """The function that contains ``address``, which may be static; None if the library has no name for it."""
     try:
         with library.open("rb") as file:
             elf = ELFFile(file)
@@ -122,11 +124,11 @@ def _function(library: Path, address: int) -> _Function | None:
                         code = section.data()[start : start + size]
                         return _Function(_readable(symbol.name), begin, code, elf["e_machine"])
     except (ELFError, OSError, UnicodeDecodeError, AssertionError, KeyError, ValueError, TypeError):
-        return None  # an explanation less
+        return None  # the message then lacks this function
     return None
 
 
 def _readable(symbol: str) -> str:
-    """A name as a person writes it, without what compilers and the C library add."""
+    """The demangled name of ``symbol``, without the affixes that compilers and the C library add."""
     name = demangled(symbol.partition(".")[0]).replace("_GLOBAL__N_1::", "")
     return (name if symbol.startswith("_Z") else name.lstrip("_"))[:_MOST]

@@ -1,4 +1,4 @@
-"""Timed sweeps on a GPU as the judge sees them; ``runner.timing`` executes them."""
+"""The judge's side of timed sweeps on a GPU; ``runner.timing`` executes them."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ if TYPE_CHECKING:
 
     Arrays = Mapping[str, NDArray[np.generic]]
 
-STEP_SECONDS = 120.0  # for one request; a sweep takes milliseconds
+STEP_SECONDS = 120.0  # time-out of one request; a sweep takes milliseconds
 
 
 class Content(NamedTuple):
-    """What a slot holds: a base by its number, its turning arrays rotated forward by ``turn`` rows."""
+    """The content of a slot: a base by number, with its turning arrays rotated forward by ``turn`` rows."""
 
     base: int
     turn: int
 
 
 class Piece(NamedTuple):
-    """``elements`` of an array that is written, from element ``first`` on."""
+    """A range of a written array in a slot: ``elements`` elements from element ``first`` on."""
 
     slot: int
     array: str
@@ -54,16 +54,16 @@ class Step:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is timed.
+    """The description of what is timed.
 
     Attributes:
-        call: the entry point; its input arrays give shapes, their content does not matter.
+        call: the call of the entry point; only the shapes of its arrays matter, not their content.
         written: names of the arrays that the entry point writes.
         method: ``graph``, ``events`` or ``host``.
-        slots: sets of live arrays.
-        turns: how many rows the arrays have that turn, by name; see ``Problem.turning``.
+        slots: number of rotating buffer sets.
+        turns: number of rows of each turning array, by name; see ``KernelProblem.turning``.
         libraries: the baseline's functions by library.
-        steps: the baseline; arrays are numbered as in the call, temporaries behind them.
+        steps: the baseline's kernels; arrays are numbered as in the call, then come the temporaries.
         scratch: bytes of each temporary.
         reads: bytes that the streaming kernel reads per call.
         writes: bytes that it writes.
@@ -82,18 +82,18 @@ class Plan:
 
 
 class NotCapturedError(Exception):
-    """The launcher cannot be recorded as a graph; CUDA says why."""
+    """The launcher cannot be captured as a CUDA graph; the message is CUDA's."""
 
 
 class TimedSession:
-    """One runner that holds a prepared case; RunnerError from any method means that it is of no more use."""
+    """One runner with a prepared case; after a RunnerError from any method it cannot be used any more."""
 
     def __init__(self, runner: Runner) -> None:
         self._runner = runner
         self._plan: Plan | None = None
 
     def prepare(self, plan: Plan, bases: Sequence[Arrays]) -> None:
-        """Allocate, send the bases, capture.
+        """Allocate memory, send the bases and capture the graphs.
 
         Raises:
             NotCapturedError: with the method ``graph``; the session must be closed.
@@ -136,9 +136,9 @@ class TimedSession:
         self._ask({"step": "renew", "bases": len(bases)}, self._bytes(bases))
 
     def sweep(self, arm: str, contents: Sequence[Content], calls: int | None = None) -> float:
-        """Seconds by the runner's clock, whatever it says; NaN if that is nothing that a request can take.
+        """The untrusted seconds of one sweep by the runner's clock; NaN if a request cannot take as long.
 
-        All slots hold their contents; after so many ``calls``, if that is said, the sweep ends.
+        All slots are filled with their contents first. With ``calls``, the sweep ends after that many calls.
         """
         request = {"step": "sweep", "arm": arm, "contents": list(contents), "calls": calls}
         seconds = self._ask(request).get("seconds")
@@ -147,24 +147,24 @@ class TimedSession:
         return float(seconds)
 
     def batch(self, arm: str, contents: Sequence[Sequence[Content]]) -> float:
-        """Seconds of several sweeps by this process's clock, restoring and the round trip included."""
+        """Seconds of several sweeps by this process's clock, including restoring and the round trip."""
         start = time.perf_counter()
-        self._ask({"step": "batch", "arm": arm, "contents": [list(one) for one in contents]})
+        self._ask({"step": "batch", "arm": arm, "contents": [list(sweep) for sweep in contents]})
         return time.perf_counter() - start
 
     def read(self, pieces: Sequence[Piece]) -> NDArray[np.generic]:
-        """Pieces of one array, one after the other, as the last sweep left them."""
+        """The elements of ``pieces``, all of one array, one after the other, as the last sweep left them."""
         assert self._plan is not None
         arrays = calls.arrays(self._plan.call)
         (name,) = {piece.array for piece in pieces}
-        place = [array.name for array in arrays].index(name)
-        dtype = np.dtype(arrays[place].dtype)
-        wanted = [
-            (piece.slot, place, piece.first * dtype.itemsize, piece.elements * dtype.itemsize)
+        index = [array.name for array in arrays].index(name)
+        dtype = np.dtype(arrays[index].dtype)
+        ranges = [
+            (piece.slot, index, piece.first * dtype.itemsize, piece.elements * dtype.itemsize)
             for piece in pieces
         ]
-        size = sum(count for *_, count in wanted)
-        request = {"operation": "time", "step": "read", "pieces": wanted}
+        size = sum(count for *_, count in ranges)
+        request = {"operation": "time", "step": "read", "pieces": ranges}
         frame = self._runner.ask(request, (), size, STEP_SECONDS)
         if len(frame.payload) != size:
             raise RunnerError(Status.UNTRUSTED, "forged channel: the answer holds no arrays")

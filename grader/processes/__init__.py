@@ -1,1 +1,1 @@
-"""What concerns the grader's own processes: temporary folders with an owner, signals while modules load."""
+"""The grader's own processes: clean-up of their temporary folders, and signals while modules are imported."""

@@ -1,6 +1,6 @@
-"""What Ctrl-C, SIGTERM and a lost terminal do while modules are imported.
+"""Handles Ctrl-C, SIGTERM and SIGHUP while modules are imported.
 
-Layer: standard library only.
+Layer: the standard library and the records.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @contextmanager
 def importing() -> Iterator[None]:
-    """Within it they end the process at once, as there is nothing to keep yet.
+    """A context in which these signals end the process at once, because there are no results to keep yet.
 
-    A KeyboardInterrupt would not: some libraries lose it while they load, or make an ImportError of it.
+    A KeyboardInterrupt would not do: some libraries lose it while they load, or turn it into an ImportError.
     """
-    heeded = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
-    before = {number: signal.signal(number, _leave) for number in heeded}
+    handled = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, _leave) for number in handled}
     try:
         yield
     finally:

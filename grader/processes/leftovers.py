@@ -1,4 +1,4 @@
-"""Clean-up after a grader that was killed: the name of every temporary folder holds its process.
+"""Clean-up after a grader that was killed: the name of each temporary folder names the process that owns it.
 
 Layer: imports nothing of the grader.
 """
@@ -17,13 +17,13 @@ _OWNER = re.compile(r"grader-(\d+-\d+-\d+)-")
 
 @cache
 def _of(pid: int) -> str:
-    """A unique name of a process of this machine."""
+    """A name that is unique among the processes of this machine."""
     namespace = os.stat("/proc/self/ns/pid").st_ino  # noqa: PTH116
     return f"{namespace}-{pid}-{_started(pid)}"
 
 
 def _started(pid: int) -> str:
-    """When ``pid`` started, in ticks since the machine did; "" if there is no such process."""
+    """The start of process ``pid``, in ticks since the machine started; "" if there is no such process."""
     try:
         return (
             Path(f"/proc/{pid}/stat")
@@ -41,7 +41,7 @@ def owner() -> str:
 
 
 def orphaned(name: str) -> bool:
-    """Whether the owner called ``name`` is gone; one in another container cannot be looked for."""
+    """Whether the owner called ``name`` has ended; False for one in another container, which is invisible."""
     namespace, pid, started = name.split("-")
     return namespace == owner().split("-")[0] and _started(int(pid)) != started
 
@@ -52,7 +52,7 @@ def prefix() -> str:
 
 
 def sweep(folder: Path | None = None) -> None:
-    """Remove the folders of graders that are gone from ``folder``, by default that for temporary files."""
+    """Remove the folders of graders that have ended from ``folder``, by default the temporary folder."""
     for path in orphans(folder or Path(tempfile.gettempdir())):
         remove(path)
 
@@ -60,11 +60,11 @@ def sweep(folder: Path | None = None) -> None:
 def orphans(folder: Path) -> list[Path]:
     """The temporary folders in ``folder`` whose grader has ended."""
     owners = ((path, _OWNER.match(path.name)) for path in folder.glob("grader-*"))
-    return [path for path, found in owners if found is not None and orphaned(found[1])]
+    return [path for path, match in owners if match is not None and orphaned(match[1])]
 
 
 def remove(folder: Path) -> None:
-    """Remove a folder, which may hold folders without permissions."""
+    """Remove a folder, which may contain folders without permissions."""
     for parent, folders, _ in os.walk(folder):
         for name in folders:
             path = Path(parent, name)

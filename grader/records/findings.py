@@ -3,9 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 ONLY_REPORTED = frozenset({"leak", "unfenced_lock"})
-"""Kinds of findings that cost no points."""
+"""Kinds of findings that cost no points; neither do findings that are warnings."""
+
+
+class Severity(StrEnum):
+    """How bad it is."""
+
+    ERROR = "error"
+    WARNING = "warning"  # right on every GPU, and yet not as it should be
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of a source."""
+
+    file: str
+    line: int
+
+
+@dataclass(frozen=True)
+class Place(Line):
+    """Where an access or a barrier is that a finding is about, and the calls around it."""
+
+    calls: tuple[Line, ...] = ()  # that are inlined there, from the inside
 
 
 @dataclass(frozen=True)
@@ -18,6 +41,13 @@ class Finding:
     file: str
     line: int  # 0 where no line is known
     message: str
+    severity: Severity = Severity.ERROR
+    places: tuple[Place, ...] = ()  # its own, and of a race the other access's; none where no line is known
+
+    @property
+    def counts(self) -> bool:
+        """Whether it costs points."""
+        return self.severity is Severity.ERROR and self.kind not in ONLY_REPORTED
 
 
 @dataclass(frozen=True)

@@ -172,15 +172,30 @@ class SourceLines(_Part):
     lines: list[str]
 
 
+class LineRecord(_Part):
+    """A line of a source."""
+
+    file: str
+    line: int
+
+
+class PlaceRecord(LineRecord):
+    """Where an access or a barrier is that a finding is about."""
+
+    calls: list[LineRecord] = Field(default=[], description="that are inlined around it, from the inside")
+
+
 class FindingRecord(_Part):
     """What a checker saw, once per place; one with a reason why it is ``waived`` costs nothing."""
 
     waived: str = ""
+    severity: Literal["error", "warning"] = "error"
     kind: str
     kernel: str
     file: str
     line: int
     message: str
+    places: list[PlaceRecord] = Field(default=[], description="its own, then the other access's of a race")
     source: SourceLines | None = Field(default=None, description="around the line, if it is the student's")
 
 

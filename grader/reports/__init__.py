@@ -1,1 +1,1 @@
-"""Renderers of the record: each reads ``result.json`` and runs nothing."""
+"""Reports, each of which is made only from ``result.json`` and runs nothing."""

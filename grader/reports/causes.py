@@ -1,4 +1,4 @@
-"""Why points were lost, and what the checkers saw, once per source line."""
+"""The causes of lost points, and the checkers' findings, once for each source line."""
 
 from __future__ import annotations
 
@@ -20,46 +20,46 @@ COMPILE_ERROR = re.compile(
     r"(?:fatal |catastrophic )?error\b:?\s*(?P<message>.*)$",
     re.MULTILINE,
 )
-"""An error of nvcc, or of the host's preprocessor and compiler."""
+"""Matches an error of nvcc, or of the host's preprocessor and compiler."""
 _PLACE = re.compile(r" at \S+$")
 _NUMBER = re.compile(r"\d[\d,.]*(?:e[+-]?\d+)?")
 
 
 @dataclass(frozen=True)
 class Sighting:
-    """What a checker saw at one line, in however many kernels."""
+    """What a checker found at one line, in one or more kernels."""
 
     tool: str
     kind: str
     file: str
     line: int
-    message: str  # of the first
+    message: str  # of the first finding
     source: SourceLines | None
     kernels: tuple[str, ...]
     times: int
-    waived: str = ""  # why it costs nothing, if so
+    waived: str = ""  # the reason why it costs no points; empty if it does
 
     @property
     def title(self) -> str:
-        """The kind in words, and who saw it."""
+        """The kind in words, and the checker."""
         return f"{self.kind.replace('_', ' ')} ({self.tool})"
 
     @property
     def where(self) -> str:
-        """File and line, or the kernel where no line is known."""
-        place = f"{self.file}:{self.line}" if self.line else ", ".join(self.kernels)
-        return line(place) or "the host's code"
+        """File and line, or the kernels if no line is known."""
+        position = f"{self.file}:{self.line}" if self.line else ", ".join(self.kernels)
+        return line(position) or "the host's code"
 
 
 def sightings(problem: ProblemResult) -> tuple[Sighting, ...]:
-    """The findings of all checkers; the instances of a template, and its kernels, are one at each line."""
-    found: dict[tuple[str, str, str, int, str], Sighting] = {}
+    """The findings of all checkers; those of several kernels or template instances at a line are merged."""
+    merged: dict[tuple[str, str, str, int, str], Sighting] = {}
     for check in problem.checks:
         for finding in check.findings:
             key = (check.tool, finding.kind, finding.file, finding.line, finding.waived)
-            before = found.get(key)
+            before = merged.get(key)
             kernel = _kernel(finding.kernel)
-            found[key] = Sighting(
+            merged[key] = Sighting(
                 *key[:4],
                 waived=finding.waived,
                 message=before.message if before else finding.message,
@@ -67,11 +67,11 @@ def sightings(problem: ProblemResult) -> tuple[Sighting, ...]:
                 kernels=tuple(dict.fromkeys((*(before.kernels if before else ()), *filter(None, [kernel])))),
                 times=1 + (before.times if before else 0),
             )
-    return tuple(found.values())
+    return tuple(merged.values())
 
 
 def hints(problem: ProblemResult) -> tuple[Sighting, ...]:
-    """The hints on speed, one per source line."""
+    """The hints on speed, one for each source line."""
     return tuple(
         Sighting("sim", "hint", hint.file, hint.line, hint.message, hint.source, (_kernel(hint.kernel),), 1)
         for hint in problem.hints
@@ -79,19 +79,19 @@ def hints(problem: ProblemResult) -> tuple[Sighting, ...]:
 
 
 def _kernel(name: str) -> str:
-    """A kernel without its template's arguments."""
+    """The name of a kernel without template arguments."""
     return own_names_in(name).partition("<")[0]
 
 
 def wrong(problem: ProblemResult) -> tuple[CaseResult, ...]:
-    """The cases that did not pass and count, in order."""
+    """The cases that count and did not pass, in order."""
     return tuple(
         case for case in problem.correctness.cases if case.verdict is not Verdict.PASS and not case.waived
     )
 
 
 def case_cause(case: CaseResult) -> str:
-    """Why a case did not pass, in one line; empty if it did."""
+    """The reason in one line why a case did not pass; empty if it did."""
     if case.verdict is Verdict.PASS:
         return ""
     bad = next((f"{out.name}: {out.bad:,} of {out.total:,} wrong" for out in case.outputs if out.bad), "")
@@ -100,33 +100,33 @@ def case_cause(case: CaseResult) -> str:
 
 @dataclass(frozen=True)
 class Alike:
-    """A case that did not pass, and the names of others of which there is nothing else to tell."""
+    """A case that did not pass, and the names of other cases with the same reason and no numbers."""
 
     case: CaseResult
     others: tuple[str, ...]
 
 
 def alike(cases: Iterable[CaseResult]) -> tuple[Alike, ...]:
-    """The cases without numbers to show, together where they say the same; the others one by one."""
-    found: dict[tuple[str, ...], list[CaseResult]] = {}
+    """Cases without wrong numbers to show, merged if their reasons are equal; the others separately."""
+    groups: dict[tuple[str, ...], list[CaseResult]] = {}
     for case in cases:
         key = (case.name,) if any(output.bad for output in case.outputs) else (case.verdict, case_cause(case))
-        found.setdefault(key, []).append(case)
-    return tuple(Alike(same[0], tuple(case.name for case in same[1:])) for same in found.values())
+        groups.setdefault(key, []).append(case)
+    return tuple(Alike(same[0], tuple(case.name for case in same[1:])) for same in groups.values())
 
 
 def causes(problem: ProblemResult) -> tuple[str, ...]:
-    """Why the problem lost points, one line for each thing to mend, the first one first."""
+    """The reasons why the problem lost points, one line for each thing to correct, the first one first."""
     return tuple(dict.fromkeys(_causes(problem)))
 
 
 def theme(cause: str) -> str:
-    """A cause without its numbers: the same for everybody who made the same mistake."""
+    """A cause without its numbers, so that it is equal for all who made the same mistake."""
     return _NUMBER.sub("N", cause)
 
 
 def without_place(cause: str) -> str:
-    """A cause without the file and line where it was seen."""
+    """A cause without its file and line."""
     return _PLACE.sub("", cause)
 
 
@@ -141,10 +141,10 @@ def _causes(problem: ProblemResult) -> Iterator[str]:
         yield line(problem.correctness.summary)
         return
     failing = wrong(problem)
-    found = [place for place in sightings(problem) if not place.waived]
-    if failing and (failing[0].diagnosis or failing[0].outputs or not found):
+    counted = [sighting for sighting in sightings(problem) if not sighting.waived]
+    if failing and (failing[0].diagnosis or failing[0].outputs or not counted):
         yield case_cause(failing[0])
-    yield from (f"{place.title} at {place.where}" for place in found)
+    yield from (f"{sighting.title} at {sighting.where}" for sighting in counted)
     performance = problem.performance
     if performance.verdict is Verdict.FAIL and performance.speedup is not None:
         yield "too slow"

@@ -1,7 +1,7 @@
 """The coordinates of charts, which the templates draw as SVG.
 
-Lengths along a chart are percent of its width, so that it fills a phone and a desktop alike with letters
-of one size; heights are pixels.
+Horizontal lengths are in percent of a chart's width, so that it fits every screen while letters keep their
+size. Heights are in pixels.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
     from grader.records.record import PerformanceResult, TimedCase
 
-ROW = 44  # pixels of a bar with its label
-PLOT = 190  # pixels of the roofline's inner height
+ROW = 44  # height of a bar with its label, in pixels
+PLOT = 190  # inner height of the roofline chart, in pixels
 _NICE = (1, 2, 2.5, 5, 10)
 
 
 @dataclass(frozen=True)
 class Bar:
-    """A shape: its speedup and interval."""
+    """The speedup of a shape, with its interval."""
 
     label: str
     value: str
@@ -36,7 +36,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Speedups:
-    """Bars below each other, and the target as a line through them."""
+    """Bars, one below the other, and the target as a vertical line."""
 
     bars: tuple[Bar, ...]
     target: float  # percent
@@ -55,7 +55,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Roofline:
-    """Bandwidth over the bytes of a shape: the kernel, the baseline, and the device's own as a roof."""
+    """Bandwidth over the bytes of a shape, for the kernel and the baseline; the device's is the roof."""
 
     yours: tuple[Mark, ...]
     baseline: tuple[Mark, ...]
@@ -78,7 +78,7 @@ class Bin:
 
 
 def speedups(performance: PerformanceResult) -> Speedups | None:
-    """The chart of all timed shapes; None if none was timed."""
+    """The speedup chart of all timed shapes; None if no shape was timed."""
     timed = [case for case in performance.cases if case.speedup is not None]
     if not timed:
         return None
@@ -87,14 +87,14 @@ def speedups(performance: PerformanceResult) -> Speedups | None:
     )
     scale = 100 / (1.08 * most)
     bars = []
-    for place, case in enumerate(timed):
+    for index, case in enumerate(timed):
         speed = case.speedup or 0.0
         low, high = case.interval or (speed, speed)
         bars.append(
             Bar(
                 label=case.name,
                 value=f"{speed:.2f}x",
-                top=ROW * place + 24,
+                top=ROW * index + 24,
                 width=speed * scale,
                 low=low * scale,
                 high=high * scale,
@@ -105,7 +105,7 @@ def speedups(performance: PerformanceResult) -> Speedups | None:
 
 
 def roofline(performance: PerformanceResult) -> Roofline | None:
-    """The chart of all shapes whose bytes are known; None if there are none."""
+    """The roofline chart of all shapes whose bytes are known; None if there are none."""
     timed = sorted(
         (
             case
@@ -137,15 +137,15 @@ def roofline(performance: PerformanceResult) -> Roofline | None:
         roof=tuple(mark(case, _roof(case)) for case in timed),
         across=tuple(Mark(across(size), PLOT + 28, _bytes(size)) for size in sizes),
         up=tuple(
-            Mark(0, 10 + PLOT * (1 - step * place / top), f"{step * place:g}")
-            for place in range(round(top / step) + 1)
+            Mark(0, 10 + PLOT * (1 - step * index / top), f"{step * index:g}")
+            for index in range(round(top / step) + 1)
         ),
         height=PLOT + 36,
     )
 
 
 def distribution(points: Sequence[float], possible: float, bins: int = 8) -> tuple[Bin, ...]:
-    """How many got how many of ``possible`` points, full marks in a column of their own."""
+    """The histogram of ``points`` out of ``possible``, with a separate column for full marks."""
     if not possible:
         return ()
     width = possible / bins
@@ -154,17 +154,17 @@ def distribution(points: Sequence[float], possible: float, bins: int = 8) -> tup
         counts[bins if earned >= possible else max(0, int(earned / width))] += 1
     most, share = max(1, *counts), 100 / (bins + 1)
     columns = []
-    for place, count in enumerate(counts):
+    for index, count in enumerate(counts):
         height = 96 * count / most
-        label = f"{width * place:.3g}" if place < bins else f"{possible:g}"
-        columns.append(Bin(label, count, place * share + 0.6, share - 1.2, 116 - height, height))
+        label = f"{width * index:.3g}" if index < bins else f"{possible:g}"
+        columns.append(Bin(label, count, index * share + 0.6, share - 1.2, 116 - height, height))
     return tuple(columns)
 
 
 def outliers(values: Iterable[float], limit: float = 3.5) -> tuple[float, ...]:
-    """The values far from the others: modified z-score ``0.6745 |x - median| / MAD`` above ``limit``.
+    """The values with a modified z-score ``0.6745 |x - median| / MAD`` above ``limit``.
 
-    Where more than half of the values are the same nothing can be said, and nothing is.
+    If at least half of the values equal the median, the MAD is 0 and there are no outliers.
     """
     listed = list(values)
     if len(listed) < 5:
@@ -175,7 +175,7 @@ def outliers(values: Iterable[float], limit: float = 3.5) -> tuple[float, ...]:
 
 
 def _rate(case: TimedCase) -> float:
-    """GB/s that the kernel reaches on the bytes that any implementation must move."""
+    """GB/s of the kernel, counting only the bytes that any implementation must move."""
     return (case.minimal_bytes or 0) / (case.yours_us or 1) / 1e3
 
 

@@ -1,4 +1,4 @@
-"""What a class did as a whole: distributions, speed boards, common failures, and what to look at."""
+"""The results of a whole class: distributions, speed boards, common failures and submissions to check."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SHOWN_FAILURES = 25
 
 @dataclass(frozen=True)
 class Classroom:
-    """All records by submission, None for one without a result; aliases, and where the pages are."""
+    """All records by submission, None for one without a result; aliases; and links to the pages."""
 
     results: Mapping[str, Record | None]
     aliases: Mapping[str, str]
@@ -32,7 +32,7 @@ class Classroom:
 
     @cached_property
     def records(self) -> dict[str, Record]:
-        """The submissions that have one."""
+        """The existing records by submission."""
         return {name: record for name, record in sorted(self.results.items()) if record}
 
     @cached_property
@@ -42,11 +42,11 @@ class Classroom:
 
     @property
     def summary(self) -> str:
-        """How many there are and how they did, in one line."""
+        """The number of submissions and their median score, in one line."""
         scores = [float(score) for record in self.records.values() if (score := totals(record)[0])]
         noun = "submission" if len(self.results) == 1 else "submissions"
-        said = f"{len(self.results)} {noun}, {len(scores)} with a score"
-        return f"{said}; median {median(scores):.2f}" if scores else said
+        numbers = f"{len(self.results)} {noun}, {len(scores)} with a score"
+        return f"{numbers}; median {median(scores):.2f}" if scores else numbers
 
     def problem(self, problem_id: str) -> dict[str, ProblemResult]:
         """The results of one problem by submission."""
@@ -60,7 +60,7 @@ class Classroom:
 
 @dataclass(frozen=True)
 class Overview:
-    """How the class did in one problem."""
+    """The results of the class in one problem."""
 
     title: str
     bins: tuple[Bin, ...]
@@ -70,7 +70,7 @@ class Overview:
 
 @dataclass(frozen=True)
 class Failure:
-    """A mistake that several made: ``text`` is what the first of them was told."""
+    """A mistake in several submissions; ``text`` is the cause of the first of them."""
 
     problem: str
     text: str
@@ -87,7 +87,7 @@ class Ranking:
 
 @dataclass(frozen=True)
 class Board:
-    """Speedups of one problem, the fastest first, and the targets: host pointers have their own."""
+    """Speedups of one problem, the fastest first, and its targets; host pointers have a separate target."""
 
     title: str
     targets: tuple[float, ...]
@@ -96,7 +96,7 @@ class Board:
 
 @dataclass(frozen=True)
 class Item:
-    """A submission to look at, and why."""
+    """A submission to check, and the reason."""
 
     name: str
     text: str
@@ -105,21 +105,21 @@ class Item:
 
 @dataclass(frozen=True)
 class Attention:
-    """Submissions to look at for one reason."""
+    """Submissions to check for one kind of reason."""
 
     title: str
     entries: tuple[Item, ...]
 
 
 def overview(classroom: Classroom) -> tuple[Overview, ...]:
-    """Distribution and verdicts of each problem, over what was decided."""
-    found = []
+    """Distribution of decided points and verdicts of each problem."""
+    overviews = []
     for problem_id, title in classroom.titles.items():
         results = classroom.problem(problem_id).values()
         points = [float(text) for problem in results if (text := earned(problem))]
         most = max((problem.points.decided for problem in results), default=0.0)
         counts = Counter(problem.verdict for problem in results)
-        found.append(
+        overviews.append(
             Overview(
                 title=title,
                 bins=distribution(points, most) if points else (),
@@ -127,11 +127,11 @@ def overview(classroom: Classroom) -> tuple[Overview, ...]:
                 median=f"{median(points):.2f} of {most:.2f}" if points else "",
             )
         )
-    return tuple(found)
+    return tuple(overviews)
 
 
 def failures(classroom: Classroom, *, fewest: int = 1) -> tuple[Failure, ...]:
-    """What went wrong with at least ``fewest``, most often first: causes that differ in numbers are one."""
+    """Causes of failure in at least ``fewest`` submissions, most frequent first; numbers may differ."""
     groups: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
     for problem_id, title in classroom.titles.items():
         for name, problem in classroom.problem(problem_id).items():
@@ -141,17 +141,17 @@ def failures(classroom: Classroom, *, fewest: int = 1) -> tuple[Failure, ...]:
                 theme(cause): cause for cause in map(without_place, causes(problem))
             }.items():
                 groups[title, common].append((name, cause))
-    found = [
+    common_failures = [
         Failure(title, members[0][1], tuple(name for name, _ in members))
         for (title, _), members in groups.items()
         if len(members) >= fewest
     ]
-    return tuple(sorted(found, key=lambda failure: -len(failure.names))[:SHOWN_FAILURES])
+    return tuple(sorted(common_failures, key=lambda failure: -len(failure.names))[:SHOWN_FAILURES])
 
 
 def boards(classroom: Classroom, *, everybody: bool) -> tuple[Board, ...]:
-    """The speed board of each problem that was timed; without ``everybody``, of those with an alias."""
-    found = []
+    """The speed board of each timed problem; without ``everybody``, it shows only those with an alias."""
+    listed = []
     for problem_id, title in classroom.titles.items():
         timed = _timed(classroom, problem_id)
         rows = [
@@ -162,26 +162,26 @@ def boards(classroom: Classroom, *, everybody: bool) -> tuple[Board, ...]:
         if rows:
             results = classroom.problem(problem_id)
             targets = {results[name].performance.target for name in timed}
-            found.append(Board(title, tuple(sorted(targets)), tuple(rows)))
-    return tuple(found)
+            listed.append(Board(title, tuple(sorted(targets)), tuple(rows)))
+    return tuple(listed)
 
 
 def attention(classroom: Classroom) -> tuple[Attention, ...]:
-    """The submissions that staff should look at before grades are published."""
+    """The submissions that staff should check before grades are published."""
 
-    def kind(title: str, entries: Iterator[tuple[str, str]]) -> Attention:
+    def for_reason(title: str, entries: Iterator[tuple[str, str]]) -> Attention:
         return Attention(
             title, tuple(Item(name, text, classroom.links.get(name, "")) for name, text in entries)
         )
 
     kinds = (
-        kind("Not trusted: no points until somebody has looked", _untrusted(classroom)),
-        kind("Faults of the machine, and what is not graded yet", _ungraded(classroom)),
-        kind("Too close to call: counted for the student", _ambiguous(classroom)),
-        kind("Far from the others", _outliers(classroom)),
-        kind("The same files under several names", _twins(classroom)),
+        for_reason("Not trusted: no points until staff have checked it", _untrusted(classroom)),
+        for_reason("Machine faults, and submissions that are not graded yet", _ungraded(classroom)),
+        for_reason("Too close to call: counted in the student's favour", _ambiguous(classroom)),
+        for_reason("Far from the others", _outliers(classroom)),
+        for_reason("The same files under several names", _twins(classroom)),
     )
-    return tuple(found for found in kinds if found.entries)
+    return tuple(kind for kind in kinds if kind.entries)
 
 
 def _timed(classroom: Classroom, problem_id: str) -> dict[str, float]:
@@ -236,7 +236,7 @@ def _outliers(classroom: Classroom) -> Iterator[tuple[str, str]]:
 def _twins(classroom: Classroom) -> Iterator[tuple[str, str]]:
     same: dict[str, list[str]] = defaultdict(list)
     for name, record in classroom.records.items():
-        if record.submission.files:  # all that hold none of the wanted ones have the hash of nothing
+        if record.submission.files:  # submissions without graded files all have the same hash
             same[record.submission.sha256].append(name)
     for names in same.values():
         for name in names[1:]:

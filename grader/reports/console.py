@@ -1,4 +1,4 @@
-"""The record as text for a terminal: a header, a table per problem, and the score as the last line."""
+"""Shows a record as text for a terminal: a header, a table for each problem, and the score as last line."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def show(record: Record, to: TextIO) -> None:
 
 
 def details(record: Record, to: TextIO) -> None:
-    """Write all of it but the last line."""
+    """Write ``record`` without the last line."""
     console = Console(
         file=to, width=None if to.isatty() else WIDTH, highlight=False, markup=False, emoji=False
     )
@@ -64,12 +64,12 @@ def details(record: Record, to: TextIO) -> None:
 
 
 def last_line(score: Points) -> str:
-    """The line that scripts read, always the last of ``grader grade``."""
+    """The last line of ``grader grade``, which scripts read."""
     return f"Score: {score.earned:.1f}/{score.decided:.1f} ({score.possible:.1f} possible)"
 
 
 def header(record: Record) -> RenderableType:
-    """Who judged what, where, and everything that went wrong for the run as a whole."""
+    """Submission, grader version, device, sandbox, seed, and the errors of the whole run."""
     lines = [
         Text(f"Results for {plain(record.submission.name)} by grader {record.grader.version}", style="bold")
     ]
@@ -196,10 +196,10 @@ def _number(number: float | str) -> str:
 
 
 def _findings(problem: ProblemResult) -> Iterator[Text]:
-    """A line per place; what costs nothing comes last."""
-    for place in sorted(sightings(problem), key=lambda place: bool(place.waived)):
-        waived = f" (waived: {place.waived})" if place.waived else ""
-        yield Text(f"{place.tool} {place.kind}  {place.where}  {plain(place.message)}{waived}")
+    """One line for each sighting; waived ones come last."""
+    for sighting in sorted(sightings(problem), key=lambda sighting: bool(sighting.waived)):
+        waived = f" (waived: {sighting.waived})" if sighting.waived else ""
+        yield Text(f"{sighting.tool} {sighting.kind}  {sighting.where}  {plain(sighting.message)}{waived}")
 
 
 def _performance(problem: ProblemResult) -> Iterator[RenderableType]:

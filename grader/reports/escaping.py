@@ -1,7 +1,7 @@
 """Escapes text of students for terminals, pages, tables and CI services.
 
-Names, file names, compiler output and printed text may hold anything: escape sequences for a terminal,
-markup, formulas for a spreadsheet, commands for a CI service, marks that turn the direction of a line.
+Names, file names, compiler output and printed text may contain anything: escape sequences for a terminal,
+markup, formulas for a spreadsheet, commands for a CI service, or marks that change the text direction.
 """
 
 from __future__ import annotations
@@ -10,31 +10,31 @@ import re
 
 _SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?)")
 _UNSEEN = re.compile(
-    "[^\n\t\x20-\x7e\xa0-\U0010ffff]"  # control characters of both tables
-    "|[\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]"  # line ends, and what turns directions
-    "|[\ud800-\udfff\ufffe\uffff]"  # no characters; XML and UTF-8 refuse them
+    "[^\n\t\x20-\x7e\xa0-\U0010ffff]"  # ASCII and C1 control characters
+    "|[\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]"  # line ends and direction marks
+    "|[\ud800-\udfff\ufffe\uffff]"  # not characters, so XML or UTF-8 cannot encode them
 )
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 _FOLDERS = re.compile(r"(?<![\w.<>:/])/(?:[\w.+@-]+/)+(?=[\w.+@-])")
 
 
 def plain(text: str) -> str:
-    """The text without escape sequences, control characters, and marks that turn the direction of a line."""
+    """The text without escape sequences, control characters and direction marks."""
     return _UNSEEN.sub("", _SEQUENCE.sub("", text))
 
 
 def line(text: str) -> str:
-    """The text in one line, every run of white space a blank."""
+    """The text in one line, with each run of white space replaced by one blank."""
     return " ".join(plain(text).split())
 
 
 def cell(text: str) -> str:
-    """The text as a cell of a table; a spreadsheet would execute one that begins like a formula."""
+    """The text as a cell of a table, quoted if a spreadsheet would execute it as a formula."""
     return f"'{text}" if text.startswith(_FORMULA) else text
 
 
 def without_folders(text: str) -> str:
-    """The text with absolute paths cut to the names of their files: folders are the grading machine's own."""
+    """The text with absolute paths cut to file names, because folders of the grading machine are private."""
     return _FOLDERS.sub("", text)
 
 

@@ -1,9 +1,9 @@
-"""The records of a folder, and the reports that lie beside them.
+"""Reads the records of a folder and writes the reports beside them.
 
 DIR/NAME/result.json   the record of a submission
 DIR/NAME/report.html   its page, for the student
-DIR/gradebook.csv      all of them as a table
-DIR/index.html         the class, for staff
+DIR/gradebook.csv      all results as a table
+DIR/index.html         the page of the class, for staff
 """
 
 from __future__ import annotations
@@ -29,30 +29,30 @@ INDEX = "index.html"
 
 
 def read_records(path: Path) -> tuple[dict[str, Record], dict[str, str]]:
-    """The records of ``path``, a record or a folder of them, and why others cannot be read, by submission.
+    """The records of ``path``, a record or a folder of records, and the errors of unreadable ones, by name.
 
     Raises:
-        RecordError: none can be read, or one is of a newer major version, which an update helps all of.
+        RecordError: no record can be read, or one is of a newer major version, so the grader needs an update.
     """
     if path.is_file():
         record = read(path)
         return {record.submission.name: record}, {}
-    places = (folder / RECORD for folder in sorted(path.glob("*")) if folder.is_dir())
-    # A folder that may not be entered may hold one: to read it tells why it is left out.
-    found = [place for place in places if not os.access(place.parent, os.X_OK) or place.exists()]
-    if not found:
+    possible = (folder / RECORD for folder in sorted(path.glob("*")) if folder.is_dir())
+    # A closed folder may contain a record: reading it gives the error to report.
+    files = [file for file in possible if not os.access(file.parent, os.X_OK) or file.exists()]
+    if not files:
         raise RecordError(
             f"{path} holds no record. Name the folder that grader batch --out wrote, or the file of "
             "grader grade --json."
         )
     records, damaged = {}, {}
-    for place in found:
+    for file in files:
         try:
-            records[place.parent.name] = read(place)
+            records[file.parent.name] = read(file)
         except NewerError:
             raise
         except RecordError as error:
-            damaged[place.parent.name] = str(error)
+            damaged[file.parent.name] = str(error)
     if not records:
         raise RecordError("\n".join(damaged.values()))
     return records, damaged
@@ -67,18 +67,18 @@ def write_pages(
     staff: bool = False,
     aliases: Mapping[str, str] | None = None,
 ) -> None:
-    """Write the page of each submission, the page of the class and, with names, the gradebook.
+    """Write the page of each submission, the page of the class and, with ``names``, the gradebook.
 
     Args:
-        folder: is made, with a folder for each submission.
+        folder: the folder to write, which is created, with a folder for each submission.
         results: the records by submission, None for one without a result.
-        title: the assignment's.
-        names: whether the page of the class is for staff, who see everybody's.
+        title: title of the assignment.
+        names: whether the page of the class is for staff and shows all names.
         staff: whether the pages of submissions are for staff.
-        aliases: what a submission is called on the speed board.
+        aliases: names of submissions on the speed board.
 
     Raises:
-        OSError: a folder cannot be made.
+        OSError: a folder cannot be created.
         RecordError: a page cannot be written.
     """
     for name, record in results.items():

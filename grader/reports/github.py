@@ -1,7 +1,7 @@
-"""The record in GitHub Actions: a job summary, annotations at source lines, and an escaped log.
+"""Shows a record in GitHub Actions: a job summary, annotations at source lines, and an escaped log.
 
-A line of a log that begins with ``::`` is a command to the runner. So what a student wrote is printed between
-``stop-commands`` and a token that nobody can guess, and the parts of our own commands are escaped.
+A line of a log that begins with ``::`` is a workflow command. So a student's text is printed between
+``stop-commands`` and a random token, and the parts of our own commands are escaped.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from grader.records.record import ProblemResult, Record
     from grader.reports.views import View
 
-MOST = 10  # annotations of a kind that GitHub shows of one step
-SUMMARY_BYTES = 256 << 10  # GitHub refuses more than 1 MiB for a step
+MOST = 10  # GitHub shows at most this many annotations of a kind for one step
+SUMMARY_BYTES = 256 << 10  # GitHub rejects more than 1 MiB for a step
 
 
 def is_running(environment: Mapping[str, str]) -> bool:
@@ -36,12 +36,12 @@ def is_running(environment: Mapping[str, str]) -> bool:
 
 
 def show(record: Record, shown: View, path: Path, to: TextIO, environment: Mapping[str, str]) -> None:
-    """Print the record of ``path`` folded, and annotations; add to the job's summary."""
+    """Print the record of the submission at ``path`` folded, and annotations; add to the job's summary."""
     print("::group::Details", file=to)
     with commands_stopped(to):
         console.details(record, to)
     print("::endgroup::", file=to)
-    for command in commands(shown, _places(path)):
+    for command in commands(shown, _paths(path)):
         print(command, file=to)
     if file := environment.get("GITHUB_STEP_SUMMARY"):
         with contextlib.suppress(OSError), Path(file).open("a", encoding="utf-8") as summaries:
@@ -50,7 +50,7 @@ def show(record: Record, shown: View, path: Path, to: TextIO, environment: Mappi
 
 @contextlib.contextmanager
 def commands_stopped(to: TextIO) -> Iterator[None]:
-    """Stop GitHub from reading workflow commands in what is printed."""
+    """A context in which GitHub does not read workflow commands from the printed text."""
     token = secrets.token_hex(16)
     print(f"::stop-commands::{token}", file=to, flush=True)
     try:
@@ -60,11 +60,11 @@ def commands_stopped(to: TextIO) -> Iterator[None]:
 
 
 def commands(view: View, paths: Mapping[str, str]) -> tuple[str, ...]:
-    """Workflow commands: errors of the compiler and findings of the checkers, then hints.
+    """Workflow commands for errors of the compiler, findings of the checkers, and hints.
 
     Args:
-        view: what of the record may be shown.
-        paths: where each file of the submission lies in the repository, by name.
+        view: the record as it may be shown.
+        paths: the path of each file of the submission in the repository, by name.
     """
     errors, notices = [], []
     for problem in view.record.problems:
@@ -79,7 +79,7 @@ def commands(view: View, paths: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def summary(view: View) -> str:
-    """Markdown for the job; a student's words are in ``code``, where nothing has a meaning."""
+    """The job's summary in Markdown; a student's text is in ``code`` elements, where markup has no effect."""
     record = view.record
     score, decided, possible = totals(record)
     shown = f"{score} of {decided} points decided here" if score else "no score"
@@ -107,18 +107,18 @@ def summary(view: View) -> str:
     return "\n".join([*lines[:2], "The table is too long for a summary: see the record."]) + "\n"
 
 
-def _places(path: Path) -> dict[str, str]:
-    """Where the sources lie in the repository, by name, as far as that is clear."""
-    found: dict[str, list[str]] = {}
-    for place in sorted(path.rglob("*")) if path.is_dir() else ():
-        if place.suffix in SOURCES:
-            found.setdefault(place.name, []).append(os.path.relpath(place))
-    return {name: places[0] for name, places in found.items() if len(places) == 1}
+def _paths(path: Path) -> dict[str, str]:
+    """The paths of the sources in the repository, by those names that occur only once."""
+    by_name: dict[str, list[str]] = {}
+    for file in sorted(path.rglob("*")) if path.is_dir() else ():
+        if file.suffix in SOURCES:
+            by_name.setdefault(file.name, []).append(os.path.relpath(file))
+    return {name: paths[0] for name, paths in by_name.items() if len(paths) == 1}
 
 
 def _reasons(problem: ProblemResult) -> list[str]:
-    found = causes(problem)
-    return [*found[:MOST], "..."] if len(found) > MOST else list(found)
+    reasons = causes(problem)
+    return [*reasons[:MOST], "..."] if len(reasons) > MOST else list(reasons)
 
 
 def _errors(problem: ProblemResult, paths: Mapping[str, str]) -> Iterator[str]:
@@ -128,18 +128,18 @@ def _errors(problem: ProblemResult, paths: Mapping[str, str]) -> Iterator[str]:
             yield _command(
                 "error", paths.get(file, file), int(error["line"] or error["row"]), "nvcc", error["message"]
             )
-    for place in (place for place in sightings(problem) if not place.waived):
-        title = f"{problem.title}: {place.tool} {place.kind}"
-        yield _command("error", paths.get(place.file, place.file), place.line, title, place.message)
+    for seen in (sighting for sighting in sightings(problem) if not sighting.waived):
+        title = f"{problem.title}: {seen.tool} {seen.kind}"
+        yield _command("error", paths.get(seen.file, seen.file), seen.line, title, seen.message)
 
 
 def _command(level: str, file: str, number: int, title: str, message: str) -> str:
-    place = f"file={workflow_property(line(file))},line={number}," if file and number > 0 else ""
-    return f"::{level} {place}title={workflow_property(line(title))}::{workflow_message(message)}"
+    position = f"file={workflow_property(line(file))},line={number}," if file and number > 0 else ""
+    return f"::{level} {position}title={workflow_property(line(title))}::{workflow_message(message)}"
 
 
 def _limited(commands: Sequence[str], level: str) -> list[str]:
-    """Unique annotations, as many as GitHub shows; it silently drops the rest."""
+    """Unique annotations, at most as many as GitHub shows, because it drops others silently."""
     distinct = list(dict.fromkeys(commands))
     if len(distinct) <= MOST:
         return distinct

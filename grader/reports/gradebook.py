@@ -1,4 +1,4 @@
-"""All results as one table for a spreadsheet: a row per submission; blank, never 0, where none is known."""
+"""All results as one table for a spreadsheet, with a row for each submission; unknown points are blank."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def problem_ids(results: Mapping[str, Record | None]) -> tuple[str, ...]:
 
 
 def totals(record: Record | None) -> tuple[str, str, str]:
-    """Points earned, decided and possible; blank where the machine failed, as the sum would be too small."""
+    """Points earned, decided and possible; blank if the machine failed, as the sum would be too small."""
     if record is None:
         return "", "", ""
     known = record.error is None and all(
@@ -64,14 +64,14 @@ def totals(record: Record | None) -> tuple[str, str, str]:
 
 
 def earned(problem: ProblemResult | None) -> str:
-    """The points earned in a problem; blank if none were decided or the machine failed."""
+    """The points earned in a problem; blank if no points were decided or the machine failed."""
     if problem is None or problem.verdict is Verdict.INFRA_ERROR or not problem.points.decided:
         return ""
     return _number(problem.points.earned)
 
 
 def note(record: Record | None) -> str:
-    """What a person should know beside the numbers, in one line."""
+    """Remarks beside the numbers, in one line."""
     return "; ".join(dict.fromkeys(_notes(record)))
 
 

@@ -1,7 +1,7 @@
-"""The record as Gradescope reads it: ``results.json`` with a test for each case group, and one for the speed.
+"""Writes ``results.json`` for Gradescope: a test for each case group, and one for the speed.
 
-What was not measured has no test, so that nobody loses points on a machine without a GPU. A fault of the
-machine gives no points either way: the file then holds that alone, and the submission is to be run again.
+What was not measured has no test, so that nobody loses points on a machine without a GPU. After a machine
+fault, the file contains only this fault, and the submission has to be run again.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _overview(record: Record) -> Iterator[str]:
     if undecided > 0:
         yield (
             f"{record.score.decided:g} of {record.score.possible:g} points are decided here; the other "
-            f"{undecided:g} are for what this machine cannot measure, and are not lost."
+            f"{undecided:g} points are for what this machine cannot measure, and are not lost."
         )
     if record.device:
         yield f"Ran on {line(record.device.name)}."
@@ -76,35 +76,35 @@ def _tests(number: int, problem: ProblemResult) -> Iterator[Json]:
         return
     title = line(problem.title)
     build = problem.build
-    said = [plain(problem.message), *map(plain, problem.trust.reasons)]
+    texts = [plain(problem.message), *map(plain, problem.trust.reasons)]
     if build and not build.ok:
-        said += [line(build.command), *_capped(plain(build.log))]
+        texts += [line(build.command), *_capped(plain(build.log))]
     yield {
         "number": f"{number}.0",
         "name": f"{title}: build",
         "status": "passed" if build and build.ok and not problem.trust.reasons else "failed",
-        "output": "\n".join(filter(None, said)),
+        "output": "\n".join(filter(None, texts)),
     }
     groups = [group for group in problem.correctness.groups if group.verdict.decided]
     speed, rest = _speed_points(problem, groups)
     passed = all(group.earned == group.possible for group in groups)
-    for place, group in enumerate(groups, 1):
-        extra = rest if place == len(groups) else 0.0
+    for index, group in enumerate(groups, 1):
+        extra = rest if index == len(groups) else 0.0
         earns = group.earned == group.possible
         yield {
-            "number": f"{number}.{place}",
+            "number": f"{number}.{index}",
             "name": f"{title}: {line(group.name)}",
             "score": round(group.earned + extra * earns, 2),
             "max_score": round(group.possible + extra, 2),
             "status": "passed" if earns else "failed",
             "output": "\n".join(_group(problem, group)),
         }
-    if found := sightings(problem):
+    if seen := sightings(problem):
         yield {
             "number": f"{number}.{len(groups) + 1}",
             "name": f"{title}: what the checkers found",
-            "status": "passed" if all(place.waived for place in found) else "failed",
-            "output": "\n".join(map(_found, found)),
+            "status": "passed" if all(sighting.waived for sighting in seen) else "failed",
+            "output": "\n".join(map(_sighting, seen)),
         }
     if speed > 0:
         earned = problem.points.earned - rest - sum(group.earned for group in groups)
@@ -118,10 +118,10 @@ def _tests(number: int, problem: ProblemResult) -> Iterator[Json]:
 
 
 def _speed_points(problem: ProblemResult, groups: list[GroupResult]) -> tuple[float, float]:
-    """The points that were decided beside those of ``groups``, and what rounding took from the groups.
+    """The decided points that are not in ``groups``, and the rounding error of the groups' points.
 
-    Shares of groups are rounded to cents, so that their sum may miss the whole by half a cent each. Points of
-    an assignment are quarters: what is that close to one, is one.
+    The points of groups are rounded to 0.01, so their sum may be wrong by 0.005 for each group. Points of an
+    assignment are multiples of 0.25, so a value that is close enough to such a multiple is rounded to it.
     """
     left = problem.points.decided - sum(group.possible for group in groups)
     whole = round(4 * left) / 4
@@ -129,9 +129,9 @@ def _speed_points(problem: ProblemResult, groups: list[GroupResult]) -> tuple[fl
     return round(speed, 2), round(left - speed, 2)
 
 
-def _found(place: Sighting) -> str:
-    waived = f" (costs nothing: {place.waived})" if place.waived else ""
-    return line(f"{place.where}  {place.title}  {place.message}{waived}")
+def _sighting(sighting: Sighting) -> str:
+    waived = f" (costs no points: {sighting.waived})" if sighting.waived else ""
+    return line(f"{sighting.where}  {sighting.title}  {sighting.message}{waived}")
 
 
 def _group(problem: ProblemResult, group: GroupResult) -> Iterator[str]:
@@ -157,7 +157,7 @@ def _speed(problem: ProblemResult) -> Iterator[str]:
             f"target {performance.target:g}x: {performance.verdict}"
         )
     if performance.verdict is Verdict.AMBIGUOUS:
-        yield "too close to call, counted for you"
+        yield "too close to call, counted in your favour"
     for case in performance.cases:
         if case.speedup is not None:
             yield f"{line(case.name)}: {case.speedup:.2f}x"

@@ -1,4 +1,4 @@
-"""The record as JUnit XML: a suite for a problem; a test for its build, its speed, each case and checker."""
+"""Writes records as JUnit XML: a suite for each problem, with tests for build, speed, cases and checkers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NOT_BUILT = "not run: the file was not built"
 
 
 def junit(views: Iterable[View]) -> str:
-    """All records as one document; a suite is ``problem``, or ``submission/problem`` if there are several."""
+    """All records as one document; a suite is ``problem``, or ``submission/problem`` for several records."""
     listed = list(views)
     root = ET.Element("testsuites")
     for shown in listed:
@@ -98,8 +98,8 @@ def _performance(problem: ProblemResult) -> ET.Element:
     if performance.speedup is not None and performance.interval is not None:
         low, high = performance.interval
         speed = f"{performance.speedup:.3f}x ({low:.3f} to {high:.3f}), target {performance.target:g}x"
-    never = performance.verdict is Verdict.NOT_MEASURED and not performance.message
-    message = speed or performance.message or (_NOT_BUILT if never else "")
+    not_run = performance.verdict is Verdict.NOT_MEASURED and not performance.message
+    message = speed or performance.message or (_NOT_BUILT if not_run else "")
     _outcome(test, performance.verdict, message, performance.message)
     if speed and performance.verdict in {Verdict.PASS, Verdict.AMBIGUOUS}:
         ET.SubElement(test, "system-out").text = _legal(f"{performance.verdict}: {speed}")
@@ -107,7 +107,7 @@ def _performance(problem: ProblemResult) -> ET.Element:
 
 
 def _outcome(test: ET.Element, verdict: Verdict, message: str, text: str) -> None:
-    """What a verdict is in the words of JUnit; nothing where it passed, which includes AMBIGUOUS."""
+    """Add JUnit's element for a verdict; PASS and AMBIGUOUS have none, because the test passed."""
     if verdict in {Verdict.PASS, Verdict.AMBIGUOUS}:
         return
     tag = {Verdict.INFRA_ERROR: "error", Verdict.NOT_MEASURED: "skipped"}.get(verdict, "failure")
@@ -118,5 +118,5 @@ def _outcome(test: ET.Element, verdict: Verdict, message: str, text: str) -> Non
 
 
 def _legal(text: str) -> str:
-    """What XML 1.0 can hold of what a student wrote."""
+    """The text without characters that XML 1.0 forbids."""
     return _ILLEGAL.sub("", plain(text))

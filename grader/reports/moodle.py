@@ -1,7 +1,7 @@
 """Grades for Moodle's CSV import: one row for each submission that has a score.
 
-One unknown user, or one grade above the item's maximum, aborts a whole import of Moodle. So rows are made
-only for users of the roster, an export of the instructor, where there is one.
+One unknown user, or one grade above the item's maximum, aborts a whole import in Moodle. So with a roster,
+which the instructor exports from Moodle, only its users get rows.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from grader.records.record import Record
 
-MAXIMUM = 100.0  # of a site that does not allow unlimited grades
+MAXIMUM = 100.0  # largest grade on a site that does not allow unlimited grades
 _FOLDER = re.compile(r"(?P<name>.+?)_(?P<participant>\d+)_assignsubmission_\w+")
 _HEADERS = {
     "username": "username",
@@ -42,12 +42,12 @@ _HEADERS = {
 
 
 class RosterError(Exception):
-    """The roster has no column that tells users apart."""
+    """The roster has no column that identifies users."""
 
 
 @dataclass(frozen=True)
 class Grades:
-    """The file for Moodle, and what a person should know of it."""
+    """The text of the file for Moodle, and notices for the instructor."""
 
     text: str
     notices: tuple[str, ...]
@@ -66,12 +66,12 @@ def grades(results: Mapping[str, Record | None], item: str, roster: str | None =
 
     Args:
         results: the records by submission, None for one without a result.
-        item: what the grade item is called.
-        roster: the text of an export of Moodle (participants, grades, or the grading worksheet); without one
-            each submission's name is taken for a username.
+        item: name of the grade item.
+        roster: the text of an export from Moodle (participants, grades, or the grading worksheet); without
+            it, each submission's name is used as a username.
 
     Raises:
-        RosterError: no column of the roster is known.
+        RosterError: the roster has no known column.
     """
     users = None if roster is None else _users(roster)
     text = io.StringIO(newline="")
@@ -79,25 +79,25 @@ def grades(results: Mapping[str, Record | None], item: str, roster: str | None =
     writer.writerow(["username", "email", "idnumber", cell(item), "feedback"])
     without, unknown, written = [], [], 0
     for name, record in sorted(results.items()):
-        found = [_User(username=name)] if users is None else _matching(name, users)
+        matches = [_User(username=name)] if users is None else _matching(name, users)
         score, *_ = totals(record)
         if record is None or not score:
             without.append(name)
-        elif len(found) != 1:
+        elif len(matches) != 1:
             unknown.append(name)
         else:
-            user, scale = found[0], min(1.0, MAXIMUM / record.score.possible)
+            user, scale = matches[0], min(1.0, MAXIMUM / record.score.possible)
             cells = [user.username, user.email, user.idnumber]
             cells += [f"{float(score) * scale:.2f}", "; ".join(_feedback(record))]
             writer.writerow([cell(part) for part in cells])
             written += 1
     notices = [f"{item}: wrote {written} grades"]
     if users is None and written:
-        notices.append("without --roster, the name of each submission is taken for a username of Moodle")
+        notices.append("without --roster, the name of each submission is used as a username of Moodle")
     if without:
         notices.append(f"no score yet, so left out: {'; '.join(map(line, without))}")
     if unknown:
-        notices.append(f"not one user of the roster, so left out: {'; '.join(map(line, unknown))}")
+        notices.append(f"not exactly one user of the roster, so left out: {'; '.join(map(line, unknown))}")
     return Grades(text.getvalue(), tuple(notices))
 
 
@@ -125,9 +125,9 @@ def _user(row: Mapping[str, str]) -> _User:
 
 
 def _matching(submission: str, users: list[_User]) -> list[_User]:
-    if found := _FOLDER.fullmatch(submission):
-        by_number = [user for user in users if f"#{found['participant']}" in user.keys]
-        return by_number or [user for user in users if _folded(found["name"]) in user.keys]
+    if match := _FOLDER.fullmatch(submission):
+        by_number = [user for user in users if f"#{match['participant']}" in user.keys]
+        return by_number or [user for user in users if _folded(match["name"]) in user.keys]
     return [user for user in users if _folded(submission) in user.keys]
 
 

@@ -1,7 +1,7 @@
-"""The pages for a browser: one for each submission, and one for the class.
+"""The HTML pages: one for each submission, and one for the class.
 
-A page stands alone: it loads nothing, and its policy lets nothing run or style it but what the grader wrote,
-told apart by hash. Everything that a student wrote is text in it.
+A page loads no other files. Its content security policy allows only the grader's own script and style, by
+their hashes. Everything that a student wrote is escaped text.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from grader.records.record import BuildResult, ProblemResult, Record, Value
     from grader.reports.views import View
 
-SHOWN = 6  # of the cases that are not right, and of the places of findings; the rest is folded away
-COMMON = 2  # submissions that fail alike, to be told to all; fewer would tell of one
+SHOWN = 6  # wrong cases, and places of findings, that are shown; the rest is folded
+COMMON = 2  # all students see a failure of this many submissions; with fewer, it would identify one
 GLYPHS = {
     Verdict.PASS: "\u2713",
     Verdict.FAIL: "\u2717",
@@ -50,7 +50,7 @@ WORDS = {
 
 
 def submission_page(view: View, title: str) -> str:
-    """The page of one record; ``title`` is the assignment's."""
+    """The page of one record; ``title`` is the title of the assignment."""
     record = view.record
     score, decided, _ = totals(record)
     undecided = record.score.possible - record.score.decided
@@ -78,17 +78,17 @@ def class_page(
     aliases: Mapping[str, str] | None = None,
     links: Mapping[str, str] | None = None,
 ) -> str:
-    """The page of all records by submission, None for one without a result.
+    """The page of the whole class.
 
-    Staff see names, notes and what to look at. Students see how the class did, and on the speed board only
-    those who chose an alias.
+    Staff see names, notes and submissions to check. Students see the results of the class as a whole, and on
+    the speed board only those who chose an alias.
 
     Args:
-        results: the records.
-        title: the assignment's.
-        staff: whose view.
-        aliases: what a submission is called on the speed board.
-        links: where the page of a submission lies, relative to this one.
+        results: the records by submission, None for one without a result.
+        title: title of the assignment.
+        staff: whether the page is for staff.
+        aliases: names of submissions on the speed board.
+        links: paths of the submissions' pages, relative to this one.
     """
     classroom = Classroom(results, aliases or {}, {name: quote(path) for name, path in (links or {}).items()})
     return _ENVIRONMENT.get_template("class.html").render(
@@ -203,7 +203,7 @@ def _environment() -> Environment:
     environment.filters |= {
         "plain": plain,
         "line": line,
-        "told": lambda text: line(own_names_in(text)),
+        "readable": lambda text: line(own_names_in(text)),
         "two": lambda number: f"{number:.2f}",
         "short": lambda number: f"{number:g}",
         "count": lambda number: f"{number:,}",

@@ -1,4 +1,4 @@
-"""Makes the reports that a command line asks for, from records alone."""
+"""Makes the reports that a command line requests, only from records."""
 
 from __future__ import annotations
 
@@ -24,34 +24,34 @@ if TYPE_CHECKING:
     from grader.records.record import Record
 
 CANVAS = "canvas.csv"
-ALIASES_TITLE = "submission"  # of the first column, where the file has titles
+ALIASES_TITLE = "submission"  # title of the first column, if the file has titles
 _SERVES = {"column": "canvas", "roster": "moodle", "submissions": "jplag"}
-"""Options that say more of a report, and the one that asks for it."""
+"""Options that need another option, and that other option."""
 
 
 class RequestError(Exception):
-    """What is asked for cannot be made; the message says what to name instead."""
+    """The requested report cannot be made; the message says what to name instead."""
 
 
 @dataclass(frozen=True)
 class ReportRequest:
-    """Which reports to make of which records.
+    """Which reports to make from which records.
 
     Attributes:
-        records: by submission.
-        place: the folder that they lie in, or a single one of them.
-        title: the assignment's.
+        records: the records by submission.
+        place: the folder of the records, or the file of a single record.
+        title: title of the assignment.
         damaged: submissions whose record cannot be read; tables show them without a result.
-        staff: whose view the pages show.
-        html: a folder for the pages.
-        junit: a file.
-        gradescope: a file; for one record.
-        canvas: the instructor's export; the filled one is written to the records' folder.
-        column: the assignment in the export.
-        moodle: a file.
-        roster: an export of Moodle with its users.
+        staff: whether the pages are for staff.
+        html: folder for the pages.
+        junit: file to write.
+        gradescope: file to write, for one record only.
+        canvas: the instructor's export from Canvas; the filled one is written to the records' folder.
+        column: the assignment in that export.
+        moodle: file to write.
+        roster: an export from Moodle with its users.
         aliases: a file with a submission and an alias on each line.
-        jplag: a folder for the sources, which are taken from ``submissions``.
+        jplag: folder for the sources, which are taken from ``submissions``.
         submissions: the folder that was graded.
     """
 
@@ -78,18 +78,18 @@ class ReportRequest:
 
     @property
     def names_none(self) -> bool:
-        """Whether no report is asked for by name."""
+        """Whether no report is requested by name."""
         return not (self.html or self.junit or self.gradescope or self.canvas or self.moodle or self.jplag)
 
 
 def run(request: ReportRequest) -> Iterator[str]:
-    """Make the reports; yields what was written and what a person should know of it.
+    """Make the reports; yield lines on what was written, and notices.
 
-    Without any named one, the pages and the gradebook of the records' own folder are made anew. A single
-    record has its own page alone.
+    If no report is requested by name, the pages and the gradebook in the records' folder are made again. For
+    a single record, only its page is made.
 
     Raises:
-        RequestError: an input is missing, or is not what it should be.
+        RequestError: an input is missing or not valid.
         RecordError: a report cannot be written.
     """
     _check(request)
@@ -126,12 +126,12 @@ def run(request: ReportRequest) -> Iterator[str]:
 
 
 def _check(request: ReportRequest) -> None:
-    """Refuse an option that would do nothing, or show students what is for staff."""
+    """Reject an option that would have no effect, or would show students what only staff may see."""
     for option, report in _SERVES.items():
         if getattr(request, option) and not getattr(request, report):
-            raise RequestError(f"--{option} does nothing without --{report}. Name that, too.")
+            raise RequestError(f"--{option} does nothing without --{report}. Add that option, too.")
     if request.aliases and not (request.html or request.names_none):
-        raise RequestError("--aliases does nothing without --html. Name that, too.")
+        raise RequestError("--aliases does nothing without --html. Add that option, too.")
     if request.staff and request.names_none:
         raise RequestError(
             f"--staff needs --html DIR: the pages in {request.folder} are for students. Name another folder."
@@ -151,7 +151,7 @@ def _pages(request: ReportRequest, folder: Path, *, in_place: bool) -> Iterator[
         else:
             folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise RequestError(f"{error.filename} cannot be made: {error.strerror}.") from error
+        raise RequestError(f"{error.filename} cannot be created: {error.strerror}.") from error
     if request.place.is_dir():
         yield f"wrote {len(records)} pages and {folder / INDEX}"
         return
@@ -161,20 +161,20 @@ def _pages(request: ReportRequest, folder: Path, *, in_place: bool) -> Iterator[
 
 def _similarity(request: ReportRequest, out: Path) -> Iterator[str]:
     if request.submissions is None:
-        raise RequestError("--jplag needs --submissions FOLDER, as records hold no sources.")
+        raise RequestError("--jplag needs --submissions FOLDER, because records contain no sources.")
     if out.exists() and any(out.iterdir()):
-        raise RequestError(f"{out} is not empty. Name a folder that is new.")
-    wanted = sorted({file for record in request.records.values() for file in record.submission.files})
+        raise RequestError(f"{out} is not empty. Name a new folder.")
+    files = sorted({file for record in request.records.values() for file in record.submission.files})
     try:
-        found = discover(request.submissions, wanted)
+        discovery = discover(request.submissions, files)
         out.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=leftovers.prefix()) as scratch:
-            left = similarity.export(found.entries, wanted, out, Path(scratch))
+            left_out = similarity.export(discovery.entries, files, out, Path(scratch))
     except OSError as error:
         raise RequestError(f"{error.filename}: {error.strerror}.") from error
-    yield from (f"left out: {reason}" for reason in found.skipped)
-    yield from (f"left out {name}: {reason}" for name, reason in left.items())
-    yield f"wrote {len(found.entries) - len(left)} submissions to {out}"
+    yield from (f"left out: {reason}" for reason in discovery.skipped)
+    yield from (f"left out {name}: {reason}" for name, reason in left_out.items())
+    yield f"wrote {len(discovery.entries) - len(left_out)} submissions to {out}"
 
 
 def _aliases(path: Path) -> dict[str, str]:
@@ -187,7 +187,7 @@ def _aliases(path: Path) -> dict[str, str]:
 
 
 def _read(path: Path, *, exactly: bool = False) -> str:
-    """The text of a file; ``exactly`` as it stands, with its line ends."""
+    """The text of a file, with ``exactly`` including its byte order mark."""
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -196,7 +196,7 @@ def _read(path: Path, *, exactly: bool = False) -> str:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
         raise RequestError(
-            f"{path} is not in UTF-8, as an export is; a spreadsheet may have saved it anew. Export it again."
+            f"{path} is not in UTF-8, as exports are. Perhaps a spreadsheet has saved it. Export it again."
         ) from error
     return text if exactly else text.removeprefix("\ufeff")
 

@@ -1,6 +1,6 @@
-"""A folder of submissions for JPlag, with CUDA spelt so that its C++ front end can parse it.
+"""Writes a folder of submissions for JPlag, with CUDA rewritten so that JPlag's C++ parser can read it.
 
-Line numbers stay as they are: what JPlag marks is found again in what was handed in.
+Line numbers do not change, so that JPlag's matches are at the same lines of the original files.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ _SUFFIXES = {".cu": ".cpp", ".cuh": ".hpp", ".inl": ".hpp", ".inc": ".hpp"}
 
 
 def export(entries: Iterable[Entry], wanted: Iterable[str], out: Path, scratch: Path) -> dict[str, str]:
-    """Write ``out/NAME/FILE`` for each submission; return why some are left out, by their names.
+    """Write ``out/NAME/FILE`` for each submission; return the reasons why some are left out, by name.
 
     Args:
         entries: the submissions.
         wanted: the files that are graded; the headers and sources beside them are compared too.
-        out: a folder that is not there, or is empty.
-        scratch: an empty folder for loose files to be put together in.
+        out: a folder that does not exist or is empty.
+        scratch: an empty folder in which loose files of a submission are collected.
 
     Raises:
-        OSError: ``out`` cannot be written to.
+        OSError: ``out`` cannot be written.
     """
-    names, left = tuple(wanted), {}
+    names, left_out = tuple(wanted), {}
     for entry in entries:
         try:
             contents = dict(_contents(entry, names, scratch))
@@ -44,30 +44,30 @@ def export(entries: Iterable[Entry], wanted: Iterable[str], out: Path, scratch: 
                 text = as_cpp(content.decode("utf-8", errors="replace"))
                 write(out / entry.name, path + _SUFFIXES.get(PurePath(path).suffix, ""), text.encode())
         except (SubmissionError, UnreadableError) as error:
-            left[entry.name] = str(error)
+            left_out[entry.name] = str(error)
         else:
             if not contents:
-                left[entry.name] = "nothing to compare"
-    return left
+                left_out[entry.name] = "nothing to compare"
+    return left_out
 
 
 def _contents(entry: Entry, wanted: tuple[str, ...], scratch: Path) -> Iterator[tuple[str, bytes]]:
-    """What is compared of a submission, by path."""
+    """The files of a submission that are compared, by path."""
     try:
         path = entry.lay_out(scratch)
     except OSError as error:
         raise SubmissionError(f"cannot read {error.filename}: {error.strerror}") from error
     with collect(path, wanted) as submission:
         for name in submission.files:
-            for place, content in submission.contents(name).items():
-                if PurePath(place).suffix != ".py":
-                    yield place, content
+            for file, content in submission.contents(name).items():
+                if PurePath(file).suffix != ".py":
+                    yield file, content
 
 
 def as_cpp(text: str) -> str:
-    """CUDA C++ without what is no C++: launches become calls of calls, and words like ``__global__`` go."""
+    """CUDA C++ as C++: launches become calls, and keywords such as ``__global__`` are removed."""
     return _LAUNCH.sub(r"(\1)", _SPACES.sub("", _BOUNDS.sub(_line_ends, text)))
 
 
-def _line_ends(found: re.Match[str]) -> str:
-    return "\n" * found[0].count("\n")
+def _line_ends(match: re.Match[str]) -> str:
+    return "\n" * match[0].count("\n")

@@ -1,6 +1,6 @@
-"""The two views of a record: staff see all of it; students no seed, no staff's reasons, no machine's paths.
+"""The two views of a record. Students do not see the seed, reasons meant for staff, or paths of the machine.
 
-Hiding happens here and nowhere else: a renderer shows the record that it is given.
+Only this module hides anything: each report shows the whole record that it gets.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ if TYPE_CHECKING:
     from grader.records.record import CaseResult, ProblemResult, Record
 
 MACHINE = (
-    "The grading machine failed. That is no fault of this submission and costs no points: it will be graded "
-    "again."
+    "The grading machine failed. This is not the fault of this submission and costs no points: it will be "
+    "graded again."
 )
 DOUBTED = (
-    "The facts about this problem contradict each other, so it got no points yet. That is no accusation: ask "
-    "your instructor, who has the measurements."
+    "The facts about this problem contradict each other, so it got no points yet. Nobody accuses you of "
+    "anything: ask your instructor, who has the measurements."
 )
 
 
 @dataclass(frozen=True)
 class View:
-    """A record as its readers may see it."""
+    """A record as its reader may see it."""
 
     record: Record
     staff: bool
 
 
 def view(record: Record, *, staff: bool) -> View:
-    """The record for staff, or what of it students may see."""
+    """The whole record for staff, or the part of it that students may see."""
     if staff:
         return View(record, staff=True)
     shown = record.model_copy(
@@ -81,7 +81,7 @@ def _problem(problem: ProblemResult) -> ProblemResult:
             ],
             "performance": performance.model_copy(
                 update={
-                    "message": _said(performance.verdict, without_folders(performance.message)),
+                    "message": _shown(performance.verdict, without_folders(performance.message)),
                     "cases": timed,
                 }
             ),
@@ -91,16 +91,19 @@ def _problem(problem: ProblemResult) -> ProblemResult:
 
 
 def _case(case: CaseResult) -> CaseResult:
-    return case.model_copy(update={"message": _said(case.verdict, without_folders(case.message))})
+    return case.model_copy(update={"message": _shown(case.verdict, without_folders(case.message))})
 
 
-def _said(verdict: Verdict, message: str) -> str:
-    """What a student reads in place of ``message``, which may tell staff's reasons or a machine's faults."""
+def _shown(verdict: Verdict, message: str) -> str:
+    """The text for students instead of ``message``, which may have reasons for staff or machine faults."""
     return {Verdict.UNTRUSTED: DOUBTED, Verdict.INFRA_ERROR: MACHINE}.get(verdict, message) if message else ""
 
 
 def _reasons(problem: ProblemResult) -> list[str]:
-    """What a file uses and may not is for its author to mend; how a running kernel was caught is not told."""
+    """The reasons for students: forbidden code in a file is named, so that they can correct it.
+
+    How a running kernel was caught is not shown.
+    """
     if not problem.trust.reasons or (not problem.correctness.cases and problem.build is not None):
         return problem.trust.reasons
     return [DOUBTED]

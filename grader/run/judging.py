@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeVar, get_args
 
@@ -14,7 +14,7 @@ from grader.judge.correctness.calls import arguments
 from grader.judge.correctness.cases import Excuse, Judged, judge
 from grader.judge.timing.measure import Measured
 from grader.problems.problem import KernelProblem, ModelProblem
-from grader.records.findings import ONLY_REPORTED
+from grader.records.findings import Severity
 from grader.records.record import (
     BuildResult,
     CheckResult,
@@ -22,6 +22,7 @@ from grader.records.record import (
     FindingRecord,
     HintRecord,
     PerformanceResult,
+    PlaceRecord,
     ProblemResult,
     Tool,
     TrustResult,
@@ -49,6 +50,7 @@ NO_GPU = "not measured: no GPU here. Grade on a GPU machine, or leave it to your
 NO_CASES = "not measured: this problem has no cases to time."
 NOT_RIGHT = "not measured: a kernel earns points for speed once all of its cases are right."
 PRINTED_CHARACTERS = 4000
+_WARNING = "it is only a warning"
 AnySession = TypeVar("AnySession", "Session", "TimedSession")
 
 
@@ -197,7 +199,7 @@ class ProblemJudge:
             self.material.assignment.rules.group_points,
             problem.groups,
             judged.cases,
-            memory_verdict((finding.kind for finding in checked.findings), checked.cases),
+            memory_verdict((finding.kind for finding in checked.findings if finding.counts), checked.cases),
             measured.performance,
         )
         return ProblemResult(
@@ -308,20 +310,20 @@ def _no_speed(verdict: Verdict, target: float, message: str) -> PerformanceResul
 
 def _check(tool: Tool, checked: Judged, sources: Mapping[str, bytes]) -> CheckResult:
     mine = [finding for finding in (*checked.findings, *checked.waived) if finding.tool == tool]
-    counting = [
-        finding for finding in mine if finding.kind not in ONLY_REPORTED and finding not in checked.waived
-    ]
+    counting = [finding for finding in mine if finding.counts and finding not in checked.waived]
     return CheckResult(
         tool=tool,
         verdict=Verdict.FAIL if counting else Verdict.PASS,
         findings=[
             FindingRecord(
-                waived=checked.waived.get(finding, ""),
+                waived=checked.waived.get(finding, _WARNING if finding.severity is Severity.WARNING else ""),
+                severity="warning" if finding.severity is Severity.WARNING else "error",
                 kind=finding.kind,
                 kernel=finding.kernel,
                 file=finding.file,
                 line=finding.line,
                 message=finding.message,
+                places=[PlaceRecord.model_validate(asdict(place)) for place in finding.places],
                 source=excerpt(sources, finding.file, finding.line),
             )
             for finding in mine

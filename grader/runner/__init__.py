@@ -1,4 +1,4 @@
-"""The untrusted process: it loads a student's library. The judge trusts none of its answers.
+"""The untrusted process, which loads a student's library. The judge trusts none of its answers.
 
-Layer: imports the standard library, and CuPy on a GPU; nothing else of the grader.
+Layer: imports the standard library, CuPy on a GPU and PyTorch for models, but nothing else of the grader.
 """

@@ -1,4 +1,4 @@
-"""Memory, streams and timing on a GPU, through CuPy. Imported only there."""
+"""Memory and streams on a GPU, through CuPy. This module is imported only where there is a GPU."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Returned = TypeVar("Returned")
 
 
 def checked(function: Callable[Given, Returned]) -> Callable[Given, Returned]:
-    """``function`` with the errors of CuPy as CudaError or NoMemoryError."""
+    """``function``, with CuPy's errors raised as CudaError or NoMemoryError."""
 
     @wraps(function)
     def wrapped(*args: Given.args, **kwargs: Given.kwargs) -> Returned:
@@ -43,7 +43,7 @@ def checked(function: Callable[Given, Returned]) -> Callable[Given, Returned]:
 
 
 class DeviceMemory:
-    """Images (guard zone, data, guard zone) on the device that stay in place while the sizes do."""
+    """Images (guard zone, data, guard zone) on the device, at the same addresses while sizes are equal."""
 
     def __init__(self) -> None:
         self._sizes: list[int] = []
@@ -51,9 +51,9 @@ class DeviceMemory:
 
     @checked
     def place(self, sizes: Sequence[int], payload: memoryview) -> list[int]:
-        """Copy the images, which follow each other in ``payload``, into place and return their addresses."""
+        """Copy the images, which follow each other in ``payload``, to the device; return their addresses."""
         if list(sizes) != self._sizes:
-            self._blocks = []  # before the new ones: both may not fit
+            self._blocks = []  # free these first, because old and new ones together may not fit
             self._blocks = [cupy.cuda.alloc(size) for size in sizes]
             self._sizes = list(sizes)
         offset = 0
@@ -100,7 +100,7 @@ class Gpu:
 
     @checked
     def soil(self) -> None:
-        """Leave garbage in memory that the next allocation may get, as a long-running machine would."""
+        """Leave garbage in memory that the next allocation may get, as earlier programs would."""
         free, _ = cupy.cuda.runtime.memGetInfo()
         size = min(GARBAGE_BYTES, free // 2)
         address = cupy.cuda.runtime.malloc(size)
@@ -109,7 +109,7 @@ class Gpu:
 
     @checked
     def delay(self, stream: int) -> None:
-        """Keep ``stream`` busy for some milliseconds, longer than it takes to load and start a kernel."""
+        """Keep ``stream`` busy for several milliseconds, longer than loading and starting a kernel takes."""
         self._ballast = self._ballast or cupy.cuda.alloc(GARBAGE_BYTES)
         for _ in range(DELAYS):
             cupy.cuda.runtime.memsetAsync(self._ballast.ptr, 0xFF, GARBAGE_BYTES, stream)
@@ -127,7 +127,7 @@ class Gpu:
 
     @checked
     def cold_cache_policy(self) -> None:
-        """No part of the L2 may be set aside for data that persists from call to call."""
+        """Forbid persisting L2 accesses, which would keep data in the cache from call to call."""
         if cupy.cuda.Device(0).attributes.get("MaxPersistingL2CacheSize", 0):
             cupy.cuda.runtime.deviceSetLimit(PERSISTING_L2, 0)
             self.runtime.call("cudaCtxResetPersistingL2Cache")

@@ -11,19 +11,19 @@ if TYPE_CHECKING:
 
 
 def host_address(data: memoryview | mmap.mmap) -> int:
-    """Where writable bytes lie."""
+    """The address of writable bytes."""
     return ctypes.addressof(ctypes.c_char.from_buffer(data))
 
 
 class HostMemory:
-    """Images (guard zone, data, guard zone) in page-aligned memory that stays in place while the sizes do."""
+    """Images (guard zone, data, guard zone) in page-aligned memory, which is kept while sizes are equal."""
 
     def __init__(self) -> None:
         self._sizes: list[int] = []
         self._maps: list[mmap.mmap] = []
 
     def place(self, sizes: Sequence[int], payload: memoryview) -> list[int]:
-        """Copy the images, which follow each other in ``payload``, into place and return their addresses."""
+        """Copy the images, which follow each other in ``payload``, to this memory; return their addresses."""
         if list(sizes) != self._sizes:
             self._sizes = list(sizes)
             self._maps = [mmap.mmap(-1, size) for size in sizes]

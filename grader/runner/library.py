@@ -1,4 +1,4 @@
-"""The student's library, and the CUDA runtime that it is linked against, seen through ctypes."""
+"""Calls the student's library, and the CUDA runtime that it is linked against, through ctypes."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ DRIVER = "libcuda.so.1"
 
 @dataclass(frozen=True)
 class UnloadableError(Exception):
-    """The dynamic linker refuses the library; ``symbol`` is what it misses, "" if that is not the reason."""
+    """The dynamic linker cannot load the library; ``symbol`` is the missing symbol, "" if none is missing."""
 
     text: str
     symbol: str = ""
 
 
 class CudaError(Exception):
-    """A runtime call failed; the text holds CUDA's name, its explanation and where it was seen."""
+    """A runtime call failed; the text has CUDA's name and explanation of the error, and the call."""
 
 
 class NoMemoryError(Exception):
-    """The device has too little memory left for the runner's own arrays; the text is what CUDA says."""
+    """The device has too little free memory for the runner's own arrays; the text is CUDA's message."""
 
 
 class UnsupportedError(Exception):
-    """The machine lacks what the runner itself needs; the text says what."""
+    """The machine lacks something that the runner itself needs; the text names it."""
 
 
 class Runtime:
-    """The calls of libcudart that the runner itself needs and, where there is a GPU, of its driver."""
+    """The calls of libcudart, and on a GPU of the driver, that the runner itself needs."""
 
     def __init__(self, name: str) -> None:
         self._library = ctypes.CDLL(name, mode=os.RTLD_NOW | os.RTLD_GLOBAL)
@@ -59,13 +59,14 @@ class Runtime:
         self.check(getattr(self._library, name)(*arguments), name)
 
     def drive(self, name: str, *arguments: Any) -> None:  # noqa: ANN401 - whatever ctypes passes on
-        """Call ``name`` of the driver, whose errors are the runtime's; raise CudaError if it fails.
+        """Call ``name`` of the driver, whose error codes are those of the runtime.
 
         Raises:
-            UnsupportedError: the driver is too old to have it.
+            CudaError: the call failed.
+            UnsupportedError: the driver is too old to have this function.
         """
         if not hasattr(self._driver, name):
-            raise UnsupportedError(f"the driver has no {name}: install that of CUDA 12.5 or newer")
+            raise UnsupportedError(f"the driver has no {name}: install the driver of CUDA 12.5 or newer")
         self.check(getattr(self._driver, name)(*arguments), name)
 
     @cached_property
@@ -73,7 +74,7 @@ class Runtime:
         return ctypes.CDLL(DRIVER)
 
     def settle(self) -> None:
-        """Wait for all work of the device and raise what went wrong since the last time."""
+        """Wait for all work of the device, and raise CudaError for an error since the last call."""
         self.check(self._library.cudaGetLastError(), "when the launcher returned")
         self.check(self._library.cudaDeviceSynchronize(), "while its kernels ran")
         self.check(self._library.cudaGetLastError(), "after its kernels ran")
@@ -89,7 +90,7 @@ def load(path: str, entry_points: list[str]) -> dict[str, Any]:
     """The entry points of the library at ``path``.
 
     Raises:
-        UnloadableError: it cannot be loaded, or lacks one of them.
+        UnloadableError: the library cannot be loaded, or lacks an entry point.
     """
     try:
         library = ctypes.CDLL(path, mode=os.RTLD_NOW)
@@ -108,7 +109,7 @@ def load(path: str, entry_points: list[str]) -> dict[str, Any]:
 
 
 def argument(kind: str, value: Any, pointers: list[int], streams: list[int]) -> Any:  # noqa: ANN401
-    """What ctypes passes for ``[kind, value]`` of a request."""
+    """The ctypes value for an argument ``[kind, value]`` of a request."""
     if kind == "pointer":
         return ctypes.c_void_p(value)
     if kind == "array":

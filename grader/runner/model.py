@@ -1,11 +1,11 @@
-"""A student's PyTorch file in the runner: calls it, counts its launches and watches what it does.
+"""Runs a student's PyTorch file in the runner: calls it, counts its launches and watches what it does.
 
-What is called is the assignment's to say: its harness, a module in this archive, has ``FUNCTIONS`` by name,
-each from the arrays and scalars of a call to its outputs, and ``KERNELS``, the given module that hands
-tensors to the launchers. Every launch goes through ``Launches``, which counts and, where the judge wants to
-see that a result is used, marks: the outputs of a launcher are scaled by factors that only the judge knows.
+The assignment decides what is called. Its harness, a module in this archive, has ``FUNCTIONS`` by name, which
+compute outputs from the arrays and scalars of a call, and ``KERNELS``, the given module that passes tensors
+to the launchers. Every launch goes through ``Launches``, which counts it. To check that a result is used, the
+judge lets ``Launches`` scale the outputs of a launcher by factors that only the judge knows.
 
-Layer: imports PyTorch, as nothing else of the runner does.
+Layer: the only module of the runner that imports PyTorch.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ if TYPE_CHECKING:
 
     from grader.runner.protocol import Header
 
-DENSE, EVERY_OTHER, TRANSPOSED, EXPANDED = range(4)  # how a tensor lies in memory
+DENSE, EVERY_OTHER, TRANSPOSED, EXPANDED = range(4)  # layouts of a tensor in memory
 WAITING = frozenset({"item", "tolist", "numpy", "cpu", "__bool__", "__float__", "__int__", "__index__"})
-MARK = "mark "  # a scalar "mark LAUNCHER.PARAMETER" is the factor of that output
+MARK = "mark "  # a scalar "mark LAUNCHER.PARAMETER" is the factor for that output
 
 Tensors = dict[str, Tensor]
 if TYPE_CHECKING:
     Function = Callable[["Model", Tensors, Header, Sequence[Tensor]], tuple[Tensors, list[str]]]
-    """From arrays, scalars and the masks of dropout to the outputs and what was seen that must not be."""
+    """Takes arrays, scalars and the masks of dropout; returns the outputs and texts on forbidden actions."""
 
 
 class FaultError(Exception):
-    """The code ran, and did what it must not do; the text is for its author."""
+    """The code ran, but did something forbidden; the text is for its author."""
 
 
 class Launches:
-    """Stands where the given module's ``launch`` stood: counts the calls, and scales by ``marks``."""
+    """Replaces ``launch`` of the given module: counts the calls, and scales outputs by ``marks``."""
 
     def __init__(self, kernels: ModuleType) -> None:
         self._launch = kernels.launch
@@ -64,7 +64,7 @@ class Launches:
 
 
 class Watch(TorchFunctionMode):
-    """Notes where the file makes the host wait, and lets the judge's masks decide what dropout drops."""
+    """Records where the file makes the host wait, and applies the judge's masks instead of dropout."""
 
     def __init__(self, path: str, given: str | None, masks: Iterator[Tensor] | None) -> None:
         super().__init__()
@@ -95,12 +95,12 @@ class Watch(TorchFunctionMode):
         mask = next(self._masks, None) if self._masks else None
         if mask is None:
             raise FaultError(
-                f"dropout is applied a {self.drops}th time, once more than the model has places for it"
+                f"dropout is applied {self.drops} times, but the model has only {self.drops - 1} dropouts"
             )
         if mask.shape != inp.shape:
             raise FaultError(
-                f"dropout {self.drops} is applied to a tensor of shape {tuple(inp.shape)}; the model drops "
-                f"elements of shape {tuple(mask.shape)} there"
+                f"dropout {self.drops} is applied to a tensor of shape {tuple(inp.shape)}, but the model "
+                f"applies it to a tensor of shape {tuple(mask.shape)}"
             )
         return inp * mask / (1 - p)
 
@@ -120,15 +120,15 @@ class Model:
     """Answers the judge's requests about one file.
 
     Attributes:
-        device: where tensors live.
-        kept: what one function of the harness leaves for the next.
+        device: the PyTorch device of the tensors.
+        kept: data that one function of the harness keeps for the next.
     """
 
     def __init__(self, path: str, harness: ModuleType) -> None:
         torch.set_num_threads(1)
         kernels = harness.KERNELS
         self.device: str = kernels.DEVICE
-        if self.device == "cuda":  # the context and cuBLAS load now, and not on the time of a case
+        if self.device == "cuda":  # load the context and cuBLAS now, not during a case
             square = torch.ones(64, 64, device=self.device)
             (square @ square).sum().item()
         self._path = path
@@ -140,10 +140,10 @@ class Model:
         kernels.launch = self._launches
 
     def answer(self, header: Header, payload: memoryview) -> tuple[Header, list[Any]]:
-        """Run ``header["function"]`` on arrays and scalars; the harness says what they hold.
+        """Run ``header["function"]`` of the harness on arrays and scalars.
 
         ``arrays`` and ``outputs`` are lists of name, dtype and shape; the arrays follow each other in
-        ``payload``, the outputs in the answer.
+        ``payload``, and the outputs follow each other in the answer.
         """
         scalars = header["scalars"]
         marks = {name.removeprefix(MARK): value for name, value in scalars.items() if name.startswith(MARK)}
@@ -156,13 +156,13 @@ class Model:
             content = [_content(outputs, *described) for described in header["outputs"]]
         except FaultError as error:
             return {"status": "raised", "message": str(error)}, []
-        except Exception as error:  # noqa: BLE001 - whatever the student's code raises is its author's to read
+        except Exception as error:  # noqa: BLE001 - the author reads whatever the student's code raises
             return {"status": "raised", "message": self._described(error)}, []
         return {"status": "returned", "calls": dict(self._launches.calls), "seen": list(seen)}, content
 
     @property
     def module(self) -> ModuleType:
-        """The student's file, imported when it is first needed."""
+        """The student's file, which is imported when it is first needed."""
         if self._module is None:
             name = os.path.splitext(os.path.basename(self._path))[0]  # noqa: PTH119, PTH122
             spec = importlib.util.spec_from_file_location(name, self._path)
@@ -175,27 +175,29 @@ class Model:
         return self._module
 
     def watch(self, drops: Sequence[Tensor] = ()) -> Watch:
-        """A watch for one pass through the model."""
+        """A ``Watch`` for one pass through the model."""
         return Watch(self._path, self._given, iter(drops))
 
     def _described(self, error: Exception) -> str:
-        """The error in a line, with the last place of the student's file that it passed."""
-        mine = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == self._path]
-        place = f"{os.path.basename(self._path)}:{mine[-1].lineno}: " if mine else ""  # noqa: PTH119
-        if isinstance(error, NotImplementedError) and mine:
-            return f"{place}{mine[-1].name} is still to be written"
-        return f"{place}{type(error).__name__}: {error}"
+        """The error in one line, with the innermost line of the student's file in its traceback."""
+        frames = [
+            frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == self._path
+        ]
+        position = f"{os.path.basename(self._path)}:{frames[-1].lineno}: " if frames else ""  # noqa: PTH119
+        if isinstance(error, NotImplementedError) and frames:
+            return f"{position}{frames[-1].name} is still to be written"
+        return f"{position}{type(error).__name__}: {error}"
 
 
 def _arrays(described: Sequence[tuple[str, str, Sequence[int]]], payload: memoryview, device: str) -> Tensors:
-    found, offset = {}, 0
+    arrays, offset = {}, 0
     for name, dtype, shape in described:
         kind = getattr(torch, dtype)
         count = torch.Size(shape).numel()
         tensor = torch.frombuffer(payload, dtype=kind, count=count, offset=offset).clone()
         offset += tensor.nbytes
-        found[name] = tensor.view(shape).to(device)
-    return found
+        arrays[name] = tensor.view(shape).to(device)
+    return arrays
 
 
 def _content(outputs: Tensors, name: str, dtype: str, shape: Sequence[int]) -> memoryview:
@@ -207,7 +209,7 @@ def _content(outputs: Tensors, name: str, dtype: str, shape: Sequence[int]) -> m
 
 
 def arranged(tensor: Tensor, layout: int) -> Tensor:
-    """The same values in another place: dense, every second element, transposed, or one value for all."""
+    """The same values in another layout: dense, strided by two, transposed, or one value expanded to all."""
     if layout == EVERY_OTHER:
         return torch.stack((tensor, tensor), -1)[..., 0]
     if layout == TRANSPOSED:
@@ -220,7 +222,7 @@ def arranged(tensor: Tensor, layout: int) -> Tensor:
 def differentiated(
     model: Model, call: Callable[[Tensor], Tensor], leaves: Tensors, arrays: Tensors, scalars: Header
 ) -> tuple[Tensors, list[str]]:
-    """Forward, and backward twice, as it must be possible; ``leaves`` are what gradients are wanted of."""
+    """Run forward once and backward twice; gradients are computed for ``leaves``."""
     inp = arranged(leaves["inp"], scalars["layout"])
     upstream = arranged(arrays["upstream"], scalars["upstream layout"])
     before, upstream_before = inp.detach().clone(), upstream.clone()
@@ -233,10 +235,10 @@ def differentiated(
     seen = list(watch.seen)
     if output is not inp and not torch.equal(inp.detach(), before):
         seen.append(
-            "the forward overwrites its input, which others may read: clone it, or use ctx.mark_dirty"
+            "the forward overwrites its input, which other code may read: clone it, or use ctx.mark_dirty"
         )
     if not torch.equal(upstream, upstream_before):
-        seen.append("the backward overwrites the gradient that it is given, which others may read: clone it")
+        seen.append("the backward overwrites the gradient that it gets, which other code may read: clone it")
     outputs = {"output": output}
     for name, first, second in zip(leaves, once, again, strict=True):
         outputs |= {f"gradient of {name}": first, f"gradient of {name}, backward again": second}
@@ -244,7 +246,11 @@ def differentiated(
 
 
 def load_weights(module: torch.nn.Module, weights: Tensors) -> None:
-    """Give ``module`` its weights."""
+    """Load ``weights`` into ``module``.
+
+    Raises:
+        FaultError: the module does not have the template's parameters.
+    """
     own = {name for name, _ in module.named_parameters()}
     if own != set(weights):
         wrong = ", ".join(sorted(own ^ set(weights)))
@@ -255,14 +261,14 @@ def load_weights(module: torch.nn.Module, weights: Tensors) -> None:
 
 
 def gradient(name: str, tensor: Tensor) -> Tensor:
-    """The gradient that has arrived at ``tensor``, which its author knows as ``name``."""
+    """The gradient of ``tensor``; ``name`` is its name in messages."""
     if tensor.grad is None:
         raise FaultError(f"no gradient arrives at {name}")
     return tensor.grad
 
 
 def gradients(module: torch.nn.Module, path: str) -> Tensors:
-    """The gradients of all parameters, by names that end in ``path``."""
+    """The gradients of all parameters, under names that end in ``path``."""
     return {
         f"gradient of {name}, {path}": gradient(name, parameter)
         for name, parameter in module.named_parameters()

@@ -1,8 +1,8 @@
-"""Calls that are made one after the other, whatever streams and launch attributes they use.
+"""Keeps calls from overlapping on the GPU, whatever streams and launch attributes they use.
 
-Within a call a launcher may order its work as it likes. Where it may not is across calls: one that takes the
-streams in turn, or lets its launches begin before the launch ahead has ended, would have several at work at
-once, and the time of all, shared out, is no call's time.
+Within a call, a launcher may order its work freely. But calls must not overlap: a launcher that uses the
+streams in turn, or programmatic dependent launches, could run several calls at once, and their total time
+divided by their number would not be the time of a call.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ cuda: Any = cupy.cuda
 
 
 class Part:
-    """One call, recorded as a graph of its own."""
+    """One call, captured as a separate graph."""
 
     def __init__(self, streams: Sequence[Any], call: Callable[[], None]) -> None:
         cuda.runtime.streamBeginCapture(streams[0].ptr, cuda.runtime.streamCaptureModeThreadLocal)
@@ -32,13 +32,13 @@ class Part:
 
 
 class Graph:
-    """A graph in which each call is a graph of its own behind the one before: no edge crosses calls."""
+    """A graph whose nodes are the graphs of the calls, one behind the other, so that calls cannot overlap."""
 
     def __init__(self, runtime: Runtime, stream: Any, parts: Sequence[Part]) -> None:  # noqa: ANN401
         self._runtime, self._stream, self._parts = runtime, stream, parts
         whole, last = ctypes.c_void_p(), ctypes.c_void_p()
         runtime.call("cudaGraphCreate", ctypes.byref(whole), 0)
-        for number, part in enumerate(parts):  # the node has a copy of it
+        for number, part in enumerate(parts):  # the node copies the graph of the part
             ahead = ctypes.byref(ctypes.c_void_p(last.value)), ctypes.c_size_t(number > 0)
             runtime.call(
                 "cudaGraphAddChildGraphNode", ctypes.byref(last), whole, *ahead, ctypes.c_void_p(part.graph)
@@ -49,19 +49,18 @@ class Graph:
         cuda.runtime.graphUpload(self._instance, stream.ptr)
 
     def first(self, calls: int) -> Graph:
-        """The same calls, but no more than the first ones."""
+        """A graph of only the first ``calls`` calls."""
         return self if calls >= len(self._parts) else Graph(self._runtime, self._stream, self._parts[:calls])
 
     def launch(self) -> None:
-        """Replay it."""
+        """Replay the graph."""
         cuda.runtime.graphLaunch(self._instance, self._stream.ptr)
 
 
 class Fence:
-    """Nothing that is asked for behind it begins before all that was asked for ahead of it has ended.
+    """A barrier across all streams of the context: later work begins only when all earlier work has ended.
 
-    That holds for all streams of the context, those that a launcher keeps to itself, too. It takes the GPU
-    about 1 us.
+    It also covers streams that a launcher creates itself. It takes the GPU about 1 us.
     """
 
     def __init__(self, runtime: Runtime) -> None:
@@ -70,18 +69,18 @@ class Fence:
         self._operands = ctypes.c_void_p(cuda.driver.ctxGetCurrent()), ctypes.c_void_p(self._event.ptr)
 
     def put(self) -> None:
-        """Put it behind what has been asked for until now."""
+        """Put the barrier behind all work that was enqueued until now."""
         self._runtime.drive("cuCtxRecordEvent", *self._operands)
         self._runtime.drive("cuCtxWaitEvent", *self._operands)
 
 
 def _finally(owner: object, destroy: Callable[[int], None], handle: int) -> None:
-    """Destroy what ``owner`` holds when it goes, but not as the process ends: CUDA may be gone by then."""
+    """Destroy ``handle`` together with ``owner``, but not when the process ends: CUDA may be unloaded."""
     weakref.finalize(owner, destroy, handle).atexit = False  # type: ignore[misc]  # a property
 
 
 def joined(streams: Sequence[Any], call: Callable[[], None]) -> Callable[[], None]:
-    """The call, with its other streams forked from the first and joined to it."""
+    """The call, with the other streams forked from the first one and joined to it."""
     first, *others = streams
     if not others:
         return call

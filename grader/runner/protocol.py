@@ -1,8 +1,8 @@
-"""The frames between judge and runner, the same module on both sides.
+"""The frames that judge and runner exchange; both sides use this module.
 
 A frame is the magic, the length of its header (u32), the length of its payload (u64), a JSON header and raw
-bytes. Every request carries a fresh nonce, and its answer repeats it. Nothing is unpickled or evaluated;
-whatever is not exactly a frame within its caps is ``MalformedError``, and the peer is not read any further.
+bytes. Every request carries a fresh nonce, and its answer repeats it. Nothing is unpickled or evaluated.
+Anything but a valid frame within the size limits raises ``MalformedError``, and nothing more is read then.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ MAGIC = b"KGR1"
 PREFIX = struct.Struct(">4sIQ")
 HEADER_CAP = 8 << 20
 CHUNK = 1 << 20
-TICK_SECONDS = 0.05  # between two looks at whether to wait on
+TICK_SECONDS = 0.05  # time between two checks of the time-out
 
 Header = dict[str, Any]
 Bytes = bytes | bytearray | memoryview
 
 
 class MalformedError(Exception):
-    """What came is no frame, or not the answer to what was asked."""
+    """The received bytes are not a frame, or not the answer to the request."""
 
 
 class ClosedError(Exception):
-    """The other side is gone."""
+    """The other side has closed the channel."""
 
 
 class ExpiredError(Exception):
-    """The other side did not answer before the caller's patience ended."""
+    """The other side did not answer before the caller's time-out."""
 
 
 @dataclass(frozen=True)
@@ -48,10 +48,10 @@ class Frame:
 
 
 class Channel:
-    """Frames over two descriptors.
+    """Frames over two file descriptors.
 
-    A caller may give ``expired``, which is asked at least every ``TICK_SECONDS`` whether to give up; None
-    waits for ever.
+    A caller may pass ``expired``, which is called at least every ``TICK_SECONDS`` and returns whether to give
+    up. With None, the channel waits for ever.
     """
 
     def __init__(self, reading: int, writing: int) -> None:
@@ -69,8 +69,8 @@ class Channel:
         """Write one frame; the pieces of ``payload`` follow each other.
 
         Raises:
-            ClosedError: the other side is gone.
-            ExpiredError: it did not read the frame before ``expired``.
+            ClosedError: the other side has closed the channel.
+            ExpiredError: the other side did not read the frame before ``expired``.
         """
         pieces = [memoryview(piece).cast("B") for piece in payload if len(piece)]
         text = json.dumps(header, separators=(",", ":")).encode()
@@ -79,16 +79,16 @@ class Channel:
             self._write(piece, expired)
 
     def receive(self, payload_cap: int, expired: Callable[[], bool] | None = None) -> Frame:
-        """Read one frame whose payload holds at most ``payload_cap`` bytes.
+        """Read one frame whose payload has at most ``payload_cap`` bytes.
 
         Raises:
-            MalformedError: what came is no such frame.
-            ClosedError: the other side ended before the frame did.
+            MalformedError: the received bytes are not such a frame.
+            ClosedError: the other side closed the channel before the frame was complete.
             ExpiredError: the frame was not complete before ``expired``.
         """
         magic, header_bytes, payload_bytes = PREFIX.unpack(self._read(PREFIX.size, expired))
         if magic != MAGIC or header_bytes > HEADER_CAP or payload_bytes > payload_cap:
-            raise MalformedError("not a frame, or one beyond its caps")
+            raise MalformedError("not a frame, or larger than allowed")
         header = parse(bytes(self._read(header_bytes, expired)))
         return Frame(header, self._read(payload_bytes, expired))
 
@@ -99,21 +99,21 @@ class Channel:
         payload_cap: int,
         expired: Callable[[], bool],
     ) -> Frame:
-        """Ask and take the answer, which must repeat a fresh nonce.
+        """Send a request with a fresh nonce and return the answer, which must repeat the nonce.
 
         Raises:
-            MalformedError: something was said unasked, or the answer is not one to this question.
-            ClosedError: the other side is gone.
-            ExpiredError: there was no whole answer before ``expired``.
+            MalformedError: the runner wrote before it was asked, or its answer belongs to another request.
+            ClosedError: the other side has closed the channel.
+            ExpiredError: there was no complete answer before ``expired``.
         """
         if self._ready(self._reading, 0.0):
             self._read(1, expired)
-            raise MalformedError("the runner spoke unasked")
+            raise MalformedError("the runner wrote before it was asked")
         nonce = os.urandom(16).hex()
         self.send({**header, "nonce": nonce}, payload, expired)
         frame = self.receive(payload_cap, expired)
         if frame.header.pop("nonce", None) != nonce:
-            raise MalformedError("the answer belongs to no question")
+            raise MalformedError("the answer does not belong to the request")
         return frame
 
     def _write(self, data: memoryview, expired: Callable[[], bool] | None) -> None:
@@ -145,14 +145,16 @@ class Channel:
     def _wait(self, descriptor: int, expired: Callable[[], bool] | None, *, writing: bool) -> None:
         seconds = None if expired is None else TICK_SECONDS
         while True:
-            if expired is not None and expired():  # also where there is always something to read
+            if (
+                expired is not None and expired()
+            ):  # checked first, because there may always be something to read
                 raise ExpiredError("no answer in time")
             if self._ready(descriptor, seconds, writing=writing):
                 return
 
     @staticmethod
     def _ready(descriptor: int, seconds: float | None, *, writing: bool = False) -> bool:
-        poll = select.poll()  # unlike select(), good for any descriptor number
+        poll = select.poll()  # unlike select(), it works with any descriptor number
         poll.register(descriptor, select.POLLOUT if writing else select.POLLIN)
         return bool(poll.poll(None if seconds is None else max(0.0, seconds) * 1000))
 
@@ -161,16 +163,16 @@ def parse(text: bytes) -> Header:
     """The header in ``text``.
 
     Raises:
-        MalformedError: it is no JSON object, or holds NaN, infinity or absurd nesting.
+        MalformedError: it is not a JSON object, or has NaN, infinity or too deep nesting.
     """
     try:
         header = json.loads(text, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
-        raise MalformedError("the header is no JSON object") from error
+        raise MalformedError("the header is not a JSON object") from error
     if not isinstance(header, dict):
-        raise MalformedError("the header is no JSON object")
+        raise MalformedError("the header is not a JSON object")
     return header
 
 
 def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is no JSON")
+    raise ValueError(f"{constant} is not JSON")

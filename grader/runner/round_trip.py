@@ -1,7 +1,8 @@
-"""One operation of the baseline as the original course ran it: host memory in, host memory out.
+"""One operation of the baseline on host memory, as in the original course.
 
-Each operation allocates, copies its operands to the device, runs, waits, copies its result back and frees, as
-the course's launchers do. A launcher that takes host pointers is timed against a chain of these.
+Each operation allocates device memory, copies its operands there, runs, waits, copies its result back and
+frees the memory, as the course's launchers do. A launcher that takes host pointers is timed against a chain
+of these.
 """
 
 from __future__ import annotations
@@ -20,18 +21,18 @@ class DeviceRuntime(Protocol):
     """The calls of ``cupy.cuda.runtime`` that a round trip makes."""
 
     def malloc(self, size: int) -> int:
-        """Device memory."""
+        """Allocate device memory and return its address."""
 
     def memcpy(self, to: int, source: int, size: int, kind: int) -> None:
-        """Copy and wait."""
+        """Copy memory and wait until it is copied."""
 
     def free(self, pointer: int) -> None:
-        """Give device memory back."""
+        """Free device memory."""
 
 
 @dataclass(frozen=True)
 class Operand:
-    """An array of an operation: the argument that is its device pointer, and where it lies on the host."""
+    """An array of an operation: the argument for its device pointer, its host address and its size."""
 
     pointer: ctypes.c_void_p
     host: int
@@ -40,7 +41,7 @@ class Operand:
 
 @dataclass(frozen=True)
 class RoundTrip:
-    """An operation with its arguments; ``result`` and ``operands`` are among them."""
+    """An operation with its arguments, which include the pointers of ``result`` and ``operands``."""
 
     function: Callable[..., Any]
     arguments: Sequence[Any]
@@ -48,7 +49,7 @@ class RoundTrip:
     operands: Sequence[Operand]
 
     def run(self, runtime: DeviceRuntime, wait: Callable[[], None]) -> None:
-        """Do all of it; ``wait`` returns once the operation has ended."""
+        """Run the operation with all its copies; ``wait`` returns once the operation has ended."""
         arrays = (self.result, *self.operands)
         for array in arrays:
             array.pointer.value = runtime.malloc(array.size)

@@ -1,4 +1,4 @@
-"""The runner's loop: takes its channel away from the student's code, gives up rights, answers requests."""
+"""The runner's main loop: hides its channel from the student's code, drops rights and answers requests."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PR_SET_NO_NEW_PRIVS = 38
 
 
 class Printed:
-    """What the student's code prints to stdout: a pipe that drops what does not fit."""
+    """The standard output of the student's code: a pipe that drops text that does not fit."""
 
     def __init__(self) -> None:
         self._reading, self._writing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
@@ -44,11 +44,11 @@ class Printed:
         self._libc = ctypes.CDLL(None)
 
     def hold(self, most: int) -> None:
-        """Make room for ``most`` bytes, of which pipes of unprivileged users hold a MiB."""
+        """Make room for ``most`` bytes; a pipe of an unprivileged user can have 1 MiB at most."""
         fcntl.fcntl(self._writing, fcntl.F_SETPIPE_SZ, most)
 
     def take(self) -> tuple[str, bool]:
-        """What was printed since the last time, its beginning if that is much; whether it filled the pipe."""
+        """The text printed since the last call, ``PRINTED_CAP`` bytes at most; whether it filled the pipe."""
         self._libc.fflush(None)
         room = select.poll()
         room.register(self._writing, select.POLLOUT)
@@ -66,31 +66,31 @@ class Printed:
 
 
 def take_channel() -> Channel:
-    """The channel on private descriptors; stdin becomes empty, and nothing else stays open."""
+    """The channel on private descriptors; stdin becomes empty, and other inherited descriptors are closed."""
     reading, writing = (fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, 10) for number in (0, 1))
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)
     os.dup2(2, 1)
-    known = (os.environ.get(variable) for variable in ("GRADER_SIM_FD", witness.VARIABLE))
-    kept = {0, 1, 2, reading, writing, *(int(number) for number in known if number)}
+    numbers = (os.environ.get(variable) for variable in ("GRADER_SIM_FD", witness.VARIABLE))
+    kept = {0, 1, 2, reading, writing, *(int(number) for number in numbers if number)}
     for name in os.listdir("/proc/self/fd"):  # noqa: PTH208
         if int(name) not in kept:
             try:
                 os.close(int(name))
-            except OSError:  # the listing's own descriptor
+            except OSError:  # the descriptor that listed this folder
                 continue
     return Channel(reading, writing)
 
 
 def drop_rights() -> None:
-    """No new privileges and no core files, before any foreign code runs (constructors run on loading)."""
+    """Forbid new privileges and core files before any untrusted code runs (constructors run on loading)."""
     ctypes.CDLL(None).prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 class Server:
-    """Answers one request after the other; a request is a method."""
+    """Answers one request after the other, each operation with its own method."""
 
     def __init__(self) -> None:
         self._printed = Printed()
@@ -138,9 +138,10 @@ class Server:
         return self._gpu.stream() if self._gpu else self._runtime.stream()
 
     def _handles(self, header: Header) -> list[int]:
-        """The streams of a call: new ones, or the default stream for a launcher that copies by itself.
+        """The streams of a call: separate ones, or the default stream for a launcher with host pointers.
 
-        It may copy back before it synchronises: right on the default stream, which its course gave it.
+        Such a launcher may copy results back before it synchronises. This is correct on the default stream,
+        which the original course passed to it.
         """
         if header["memory"] == "host":
             return [0] * header["streams"]
@@ -161,14 +162,14 @@ class Server:
             self._gpu.soil()
         self._runtime.settle()
         staged = [
-            (pointers[place] if place < len(pointers) else place, *rest) for place, *rest in header["staged"]
+            (pointers[array] if array < len(pointers) else array, *rest) for array, *rest in header["staged"]
         ]
         staging = Staging(self._runtime, staged, streams[: header["streams"]]) if staged else None
         if staging:
             staging.arrive(self._gpu.delay if self._gpu else lambda _stream: None)
         function = self._functions[header["entry_point"]]
         function(*arguments)
-        # Whoever passes host memory reads it once the call returns, and waits for nothing.
+        # A caller with host pointers reads its arrays when the call returns, without waiting for the device.
         content = memory.content() if header["memory"] == "host" else None
         if staging:
             staging.leave()
@@ -192,8 +193,8 @@ def main() -> None:
     """Serve until the judge closes the channel."""
     channel = take_channel()
     drop_rights()
-    told = os.environ.pop(witness.VARIABLE, "")
-    _witness = witness.Witness(int(told)) if told else None  # kept as long as anybody may ask
+    number = os.environ.pop(witness.VARIABLE, "")
+    _witness = witness.Witness(int(number)) if number else None  # must live as long as this loop
     server = Server()
     while True:
         try:

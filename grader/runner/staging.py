@@ -1,7 +1,7 @@
-"""Inputs that arrive through the streams of a call, and outputs that leave through them.
+"""Copies the inputs of a call in through its streams, and the outputs out through them.
 
-Work on any other stream then finds poison where its inputs are still on their way, and what it writes is not
-taken along: a launcher has to order its work behind and before that of the streams it was given.
+Work on any other stream then finds poison instead of inputs, and its outputs are not copied out. So this
+shows whether a launcher orders its work correctly on the streams that it is given.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ POISON = 0xFF
 
 
 class Staging:
-    """One call's arrays, each ``(address, bytes, whether it is read)``, and the streams that carry them."""
+    """The arrays of one call, each ``(address, bytes, whether it is read)``, and the streams that copy."""
 
     def __init__(
         self, runtime: Runtime, arrays: Sequence[tuple[int, int, bool]], streams: Sequence[int]
@@ -31,7 +31,7 @@ class Staging:
         self._held = [self._allocated(size) for _, size, _ in self._arrays]
 
     def arrive(self, delay: Callable[[int], None]) -> None:
-        """Hide the inputs, and enqueue their arrival on all streams behind a ``delay`` on the first."""
+        """Poison the inputs, and enqueue copies that restore them behind a ``delay`` on the first stream."""
         for (array, size, read), held in zip(self._arrays, self._held, strict=True):
             if read:
                 self._runtime.call("cudaMemcpy", held, array, ctypes.c_size_t(size), ON_DEVICE)
@@ -44,7 +44,7 @@ class Staging:
         self._fork()
 
     def leave(self) -> None:
-        """Enqueue the way out of every array, behind all streams and before what comes next on any."""
+        """Enqueue the copies of all arrays behind the work of all streams and before any later work."""
         for other in self._others:
             self._runtime.call("cudaStreamWaitEvent", self._first, self._event(other), 0)
         for (array, size, _), held in zip(self._arrays, self._held, strict=True):
@@ -52,13 +52,13 @@ class Staging:
         self._fork()
 
     def finish(self) -> None:
-        """Once everything has ended: put what came through the streams where the judge looks."""
+        """Copy the results that came through the streams back to the arrays, after all work has ended."""
         for (array, size, _), held in zip(self._arrays, self._held, strict=True):
             self._runtime.call("cudaMemcpy", array, held, ctypes.c_size_t(size), ON_DEVICE)
             self._runtime.call("cudaFree", held)
 
     def _fork(self) -> None:
-        """Let the other streams wait for the first."""
+        """Make the other streams wait for the first."""
         reached = self._event(self._first)
         for other in self._others:
             self._runtime.call("cudaStreamWaitEvent", other, reached, 0)

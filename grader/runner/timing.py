@@ -1,11 +1,11 @@
-"""Timed sweeps on a GPU: one arm over all input sets, with contents that the judge has just chosen.
+"""Timed sweeps on a GPU: runs one arm over rotating buffers, with contents that the judge has just chosen.
 
 An *arm* is what runs: the unfused baseline, the submission, a streaming kernel, or nothing. A *slot* is one
-set of live arrays; a *base* is what the judge sent for the inputs of a slot, and a *content* a base with
-its rows rotated by some places. A *sweep* restores every slot (inputs copied from a content, outputs
-poisoned) and then runs the arm once per slot, as one CUDA graph, of which there are several alike. All
-slots together are larger than the L2, so every call meets a cold cache. The runner only obeys: which arm
-comes next, with which contents, it learns sweep by sweep.
+set of arrays for a call. A *base* is a set of inputs that the judge sent, and a *content* is a base with its
+rows rotated. A *sweep* restores every slot (copies inputs from a content, poisons outputs) and then runs the
+arm once per slot, as one CUDA graph, of which there are several equal instances. All slots together are
+larger than the L2, so every call finds a cold cache. The runner learns the arm and the contents of each sweep
+only when the judge requests it.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ if TYPE_CHECKING:
     from grader.runner.protocol import Header
 
     Arm = Callable[[int], Callable[[], float]]
-    """Makes, for so many calls, what makes them and says how many seconds they took."""
+    """Takes a number of calls, and returns a function that makes them and returns the seconds they took."""
 
 cuda: Any = cupy.cuda
-PIECE_BYTES = 24  # of restore.cu
-INSTANCES = 8  # of an arm's graph: where one of them lies in memory is up to 0.5 % of its time
+PIECE_BYTES = 24  # size of Piece in restore.cu
+INSTANCES = 8  # of each arm's graph, because its position in memory changes its time by up to 0.5 %
 RANDOM = SystemRandom()
 
 
 class Slot:
-    """Live arrays of one call: addresses on the device and, for host launchers, in host memory."""
+    """The arrays of one call: addresses on the device and, for launchers with host pointers, on the host."""
 
     def __init__(self, sizes: list[int], *, host: bool) -> None:
         self._blocks = [cuda.alloc(size) for size in sizes]
@@ -53,7 +53,7 @@ class Slot:
 
 
 class Timer:
-    """Answers the judge's requests for times; see ``TimedCalls`` for what they hold."""
+    """Answers the judge's timing requests; see ``TimedCalls`` for their format."""
 
     def __init__(self, gpu: Gpu) -> None:
         self._gpu = gpu
@@ -67,7 +67,7 @@ class Timer:
         step = header["step"]
         returned: Header = {"status": "returned"}
         if step == "prepare":
-            self._case = None  # frees its memory before the next one needs it, or a launcher its own
+            self._case = None  # free its memory before the next case or a launcher allocates
             cupy.get_default_memory_pool().free_all_blocks()
             self._case = TimedCalls(self._gpu, header, payload, functions)
             return {**returned, "l2": cuda.Device(0).attributes["L2CacheSize"]}, []
@@ -86,13 +86,13 @@ class Timer:
 
 
 class TimedCalls:
-    """One case, prepared: slots, bases and arms.
+    """One prepared case: slots, bases and arms.
 
-    The header of ``prepare`` holds ``arrays`` (``bytes``, ``read``, ``written``, ``turns`` of each: the rows
-    that rotate, 1 if none do), the number of ``slots`` and of ``bases``, the ``method`` (graph, events or
-    host), the call (``entry_point``, ``arguments``, ``streams``), the baseline (``library``, ``steps`` of
-    ``function`` and ``arguments``, and ``scratch``: bytes of each temporary, numbered behind the arrays), and
-    ``reads`` and ``writes``: what the streaming kernel moves per call.
+    The header of ``prepare`` has ``arrays`` (for each ``bytes``, ``read``, ``written`` and ``turns``: the
+    number of rows that rotate, 1 if none do), the number of ``slots`` and of ``bases``, the ``method``
+    (graph, events or host), the call (``entry_point``, ``arguments``, ``streams``), the baseline
+    (``libraries``, ``steps`` of ``function`` and ``arguments``, and ``scratch``: bytes of each temporary,
+    numbered behind the arrays), and ``reads`` and ``writes``: bytes per call of the streaming kernel.
     """
 
     def __init__(self, gpu: Gpu, header: Header, payload: memoryview, functions: dict[str, Any]) -> None:
@@ -109,7 +109,9 @@ class TimedCalls:
         self._library: dict[str, Any] = {}
         for path, names in header["libraries"]:
             self._library |= load(path, names)
-        self._places = np.array([slot.host if self._host else slot.device for slot in self._slots], np.uint64)
+        self._addresses = np.array(
+            [slot.host if self._host else slot.device for slot in self._slots], np.uint64
+        )
         self._table = cuda.alloc(2 * PIECE_BYTES * len(self._slots) * len(sizes))
         self.renew(header["bases"], payload)
         self._restore([[0, 0]] * len(self._slots))
@@ -130,7 +132,7 @@ class TimedCalls:
                 replayed["submission"] = submission
             else:
                 self._arms["submission"] = self._by_events(submission)
-            graphs = [  # in either order, lest one arm's always lie behind the other's
+            graphs = [  # in random order, so that neither arm's graphs always come first in memory
                 {arm: self._graph(replayed[arm]) for arm in RANDOM.sample(list(replayed), len(replayed))}
                 for _ in range(INSTANCES)
             ]
@@ -138,7 +140,7 @@ class TimedCalls:
                 self._arms[arm] = self._by_graphs([instance[arm] for instance in graphs])
 
     def renew(self, bases: int, payload: memoryview) -> None:
-        """Take new bases in place of all: the bytes of every array that is read, base after base."""
+        """Replace all bases by ``payload``: the bytes of every array that is read, base after base."""
         offset = 0
         self._bases = [[] for _ in range(bases)]
         for base in self._bases:
@@ -153,12 +155,12 @@ class TimedCalls:
                 else:
                     base.append(cuda.alloc(len(data)))
                     to_device(base[-1].ptr, data)
-        self._sources = np.array([[address(one) for one in base] for base in self._bases], np.uint64)
+        self._sources = np.array([[address(source) for source in base] for base in self._bases], np.uint64)
 
     def sweep(self, arm: str, contents: list[list[int]], calls: int | None = None) -> float:
-        """Seconds of ``arm`` without restoring; slot i holds ``contents[i]``: base, turn.
+        """Seconds of one sweep of ``arm``, without restoring; slot i gets ``contents[i]``: base, turn.
 
-        It goes over all slots, or over the first ``calls`` of them.
+        The sweep covers all slots, or only the first ``calls`` of them.
         """
         timed = self._arms[arm](len(contents) if calls is None else calls)
         self._gpu.cold_cache_policy()
@@ -170,22 +172,22 @@ class TimedCalls:
         return seconds
 
     def read(self, pieces: list[list[int]]) -> bytearray:
-        """Pieces of the slots, one after the other: slot, place of the array, offset and bytes."""
-        found = bytearray(sum(count for *_, count in pieces))
-        target = host_address(memoryview(found))
-        for slot, place, offset, count in pieces:
+        """The bytes of ``pieces``, one after the other; each is slot, array number, offset and size."""
+        content = bytearray(sum(count for *_, count in pieces))
+        target = host_address(memoryview(content))
+        for slot, array, offset, count in pieces:
             if self._host:
-                ctypes.memmove(target, self._slots[slot].host[place] + offset, count)
+                ctypes.memmove(target, self._slots[slot].host[array] + offset, count)
             else:
-                cuda.runtime.memcpy(target, self._slots[slot].device[place] + offset, count, TO_HOST)
+                cuda.runtime.memcpy(target, self._slots[slot].device[array] + offset, count, TO_HOST)
             target += count
-        return found
+        return content
 
     def _cross_bus(self) -> None:
         """Copy the arrays to the device and back, as a call with host pointers must.
 
-        Restoring what has just crossed the bus takes up to half as long again as restoring what has not, and
-        the judge's clock would take that for time of the call's, as it comes after calls and not after none.
+        Restoring memory that has just crossed the bus takes up to 1.5 times as long. Without these copies,
+        only sweeps behind a call would be slower to restore, and the judge's clock would charge the call.
         """
         for slot in self._slots:
             for array, device, host in zip(self._arrays, slot.device, slot.host, strict=True):
@@ -195,7 +197,7 @@ class TimedCalls:
                     cuda.runtime.memcpy(host, device, array["bytes"], TO_HOST)
 
     def _restore(self, contents: list[list[int]]) -> None:
-        table = pieces(self._places, self._sources, self._arrays, contents)
+        table = pieces(self._addresses, self._sources, self._arrays, contents)
         if self._host:
             for to, source, size in table.tolist():
                 if source:
@@ -204,7 +206,7 @@ class TimedCalls:
                     ctypes.memset(to, 0xFF, size)
         else:
             to_device(self._table.ptr, table.data.cast("B"))
-            self._fence.put()  # what is copied to the device may still be on its way; so may the bases
+            self._fence.put()  # the table and the bases may still be in transfer
             self._library["launch_restore"](
                 ctypes.c_void_p(self._table.ptr),
                 ctypes.c_int(len(table)),
@@ -238,7 +240,7 @@ class TimedCalls:
         )
 
     def _round_trips(self, steps: list[Header], scratch: list[int]) -> list[Callable[[], None]]:
-        """The baseline on host memory, every operation with copies of its own; temporaries lie there, too."""
+        """The baseline on host memory, where its temporaries are too; every operation copies its operands."""
         temporaries = self._temporaries.place(scratch, memoryview(bytearray(sum(scratch))))
         sizes = [*(array["bytes"] for array in self._arrays), *scratch]
         handles = [self._streams[0].ptr]
@@ -261,7 +263,7 @@ class TimedCalls:
     def _streaming(self, reads: int, writes: int) -> list[Callable[[], None]]:
         """The streaming kernel over as many buffers as there are slots."""
         buffers = [(cuda.alloc(reads), cuda.alloc(writes)) for _ in self._slots]
-        self._streamed = buffers  # the graph writes there as long as the case lives
+        self._streamed = buffers  # they must live as long as the graph that writes to them
         for source, _ in buffers:
             cuda.runtime.memset(source.ptr, 0, reads)
         stream = ctypes.c_void_p(self._streams[0].ptr)
@@ -281,7 +283,7 @@ class TimedCalls:
         parts = [Part(self._streams, call) for call in calls]
         return Graph(self._gpu.runtime, self._streams[0], parts)
 
-    # What these return must not refer to the case, which would then stay in memory beside the next one.
+    # The functions that these return must not refer to the case: it would stay in memory beside the next one.
 
     def _by_graphs(self, graphs: list[Graph]) -> Arm:
         """Time a replay of one of the graphs, chosen at random."""
@@ -289,7 +291,7 @@ class TimedCalls:
         return lambda count: partial(between, RANDOM.choice(graphs).first(count).launch)
 
     def _by_events(self, calls: list[Callable[[], None]]) -> Arm:
-        """Call anew each time: what the launcher does on the host counts where the device waits for it."""
+        """Time new calls of the launcher; its work on the host counts as far as the device waits for it."""
         prepared = [_in_turn([joined(self._streams, call), self._fence.put]) for call in calls]
         between = self._between_events()
         return lambda count: partial(between, _in_turn(prepared[:count]))
@@ -301,7 +303,7 @@ class TimedCalls:
         def timed(launch: Callable[[], None]) -> float:
             start.record(stream)
             launch()
-            fence.put()  # a launcher's own streams may still be at work
+            fence.put()  # streams that the launcher created may still be busy
             end.record(stream)
             end.synchronize()
             return float(cuda.get_elapsed_time(start, end)) / 1000
@@ -321,7 +323,7 @@ class TimedCalls:
 
 
 def address(source: Any) -> int:  # noqa: ANN401 - memory of the device, of the host, or none
-    """Where a base's array lies; 0 for one that is only written."""
+    """The address of a base's array; 0 for an array that is only written."""
     if source is None:
         return 0
     return int(source.ptr) if hasattr(source, "ptr") else ctypes.addressof(source)
@@ -333,10 +335,10 @@ def pieces(
     arrays: list[Header],
     contents: list[list[int]],
 ) -> npt.NDArray[np.uint64]:
-    """What to copy so that slot i holds ``contents[i]``: [n, 3] addresses to and from, and bytes.
+    """The copies that put ``contents[i]`` into slot i: [n, 3] target address, source address and bytes.
 
-    Slots and bases are addresses of their arrays, a row for each. An array begins ``turn`` of its rows later
-    than in its base; one whose base is 0 is to be filled.
+    ``slots`` and ``bases`` are the addresses of their arrays, with one row for each slot or base. In a slot,
+    an array begins ``turn`` rows later than in its base. An array whose source is 0 is filled with poison.
     """
     chosen, turn = np.array(contents, np.uint64).T
     sizes = np.array([array["bytes"] for array in arrays], np.uint64)

@@ -1,1 +1,1 @@
-"""Confining untrusted code: ``docker``, ``bubblewrap`` and ``process`` behind one protocol."""
+"""Sandboxes for untrusted code: ``docker``, ``bubblewrap`` and ``process`` behind one protocol."""

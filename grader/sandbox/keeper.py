@@ -1,14 +1,14 @@
 """Supervises one job for the grader, as a separate process that needs only the standard library.
 
-It starts the job, watches what it works, sleeps, holds and writes, and ends the job with all its
-descendants, daemons included, because it is the subreaper of everything below it. It does so too when the
-grader dies: the grader holds the other end of the *lifeline*, a pipe, by which it also asks where the job
-is. It has one thread, because a parent-death signal follows the thread that forked.
+It starts the job and watches its processor time, sleep, memory and files. It ends the job with all its
+descendants, including daemons, because it is their subreaper. It does so too when the grader dies: the grader
+has the other end of the *lifeline*, a pipe through which it also asks where the job is. The keeper has one
+thread, because a parent-death signal depends on the thread that forked.
 
-Called as ``keeper.py CONFIG`` with a JSON object; writes ``{"ended", "code", "seconds", "processor_seconds",
-"note"}`` to ``status_fd``, and, while the job runs, what it has used to the memory ``usage_fd``. As the first
-process of a container, whose end is the end of everything in it, it is called as ``keeper.py SOCKET``, from
-where it gets the same and the job's descriptors.
+It is called as ``keeper.py CONFIG`` with a JSON object. It writes ``{"ended", "code", "seconds",
+"processor_seconds", "note"}`` to ``status_fd`` and, while the job runs, the used time to the memory
+``usage_fd``. As the first process of a container, it is called as ``keeper.py SOCKET``. It then gets the
+configuration and the job's file descriptors from this socket, and the container ends together with it.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ if TYPE_CHECKING:
 
 PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 4, 36, 38
 LANDLOCK_CREATE_RULESET, LANDLOCK_ADD_RULE, LANDLOCK_RESTRICT_SELF = 444, 445, 446
-READ, WRITE_FILE, TRUNCATE, IOCTL = 0b1101, 0b10, 1 << 14, 1 << 15  # read: to list and to execute, too
-OF_FILES = 0b111 | TRUNCATE | IOCTL  # what there is to do with a file
+READ, WRITE_FILE, TRUNCATE, IOCTL = 0b1101, 0b10, 1 << 14, 1 << 15  # READ includes listing and executing
+OF_FILES = 0b111 | TRUNCATE | IOCTL  # the rights that apply to a file that is not a folder
 TCP, SCOPES = 0b11, 0b11  # bind and connect; abstract sockets and signals
 TICK_SECONDS = 0.05
-SCRATCH_TICKS = 5  # walking files costs more than reading /proc
+SCRATCH_TICKS = 5  # listing files is slower than reading /proc, so it is done less often
 MOST_FILES = 20_000
 OF_CONTAINER = ("/sys/fs/cgroup", "/sys/fs/cgroup/memory")
-MOST_DESCRIPTORS = 250  # that one message can carry
-ABOVE = 1024  # the numbers that a job may know its descriptors by
+MOST_DESCRIPTORS = 250  # limit of one message
+ABOVE = 1024  # larger than the numbers of the job's own descriptors
 ASLEEP, GONE = "STt", "ZX"  # states of tasks: waiting or stopped; ended
-NEAR_BYTES = 1 << 20  # what the kernel charges at once
-PATIENCE_SECONDS = 10.0  # for killed processes to go: one inside the GPU driver takes its time
+NEAR_BYTES = 1 << 20  # the kernel charges memory in steps of this size
+PATIENCE_SECONDS = 10.0  # time-out for killed processes to end, which may be slow inside the GPU driver
 
 
 def _read(path: str) -> str:
@@ -74,14 +74,14 @@ def descendants() -> list[int]:
     """All living processes below this one, parents before children."""
     own = os.getpid()
     children_of = _children if os.path.exists(f"/proc/{own}/task/{own}/children") else _children_by_scan  # noqa: PTH110
-    found = children_of(own)
-    for pid in found:
-        found.extend(child for child in children_of(pid) if child not in found)
-    return found
+    pids = children_of(own)
+    for pid in pids:
+        pids.extend(child for child in children_of(pid) if child not in pids)
+    return pids
 
 
 def usage(pids: list[int]) -> tuple[int, int]:
-    """Tasks (threads count, as for RLIMIT_NPROC) and bytes of memory that ``pids`` hold together."""
+    """Number of tasks (with threads, as for RLIMIT_NPROC) and bytes of memory of ``pids`` together."""
     tasks, kilobytes = 0, 0
     for pid in pids:
         for line in _read(f"/proc/{pid}/status").splitlines():
@@ -93,13 +93,13 @@ def usage(pids: list[int]) -> tuple[int, int]:
 
 
 def _fields(path: str) -> list[str]:
-    """What a ``stat`` file of /proc says, from the state on; nothing of a task that is gone."""
+    """The fields of a ``stat`` file in /proc from the state on; empty for a task that has ended."""
     return _read(path).rpartition(")")[2].split()
 
 
 def all_asleep(pids: list[int]) -> bool:
     """Whether ``pids`` have tasks, and all of these wait for something or are stopped."""
-    found = False
+    any_task = False
     for pid in pids:
         tasks: list[str] = []
         with contextlib.suppress(OSError):
@@ -109,49 +109,52 @@ def all_asleep(pids: list[int]) -> bool:
             if state and state not in GONE:
                 if state not in ASLEEP:
                     return False
-                found = True
-    return found
+                any_task = True
+    return any_task
 
 
 class Meter:
-    """What the job has used so far, in seconds, written to a page of memory that the grader sees.
+    """The time that the job has used so far, in seconds, in a page of memory that the grader can read.
 
-    Neither number grows because the machine is busy: ``worked`` is processor time, and a job that waits for a
-    processor is not asleep. Both are lower bounds. ``napped`` is sleep between two samples with work.
+    A busy machine does not increase these times: ``worked`` is processor time, and a job that waits for a
+    processor is not asleep. All are lower bounds. ``slept`` is sleep between two samples without any work,
+    and ``napped`` is sleep between two samples with some work.
     """
 
     def __init__(self, page: int, *groups: str) -> None:
-        """``groups``: the control groups that hold the job; those of a container hold this process, too."""
+        """``groups``: the control groups of the job; those of a container also contain this process."""
         self._page = memoryview(mmap.mmap(page, 16)).cast("d")
         self._groups = groups
         self._before = self._of_groups()
         self._own: dict[tuple[int, str], int] = {}  # clock ticks by process and its start
-        self._gone = 0  # those of ended processes
+        self._gone = 0  # clock ticks of ended processes
         self._sampled = time.monotonic()
         self._seen = self.worked = self.slept = self.napped = 0.0
 
     def _of_groups(self) -> float:
-        told = "\n".join(_read(f"{group}/cpu.stat") for group in self._groups)
-        used = [int(line.split()[1]) for line in told.splitlines() if line.startswith("usage_usec ")]
+        lines = "\n".join(_read(f"{group}/cpu.stat") for group in self._groups).splitlines()
+        used = [int(line.split()[1]) for line in lines if line.startswith("usage_usec ")]
         return max(used, default=0) / 1e6 - (time.process_time() if OF_CONTAINER[0] in self._groups else 0.0)
 
     def _of_processes(self, pids: list[int]) -> float:
-        """What ``pids`` and their children have used.
+        """The processor seconds of ``pids`` and their children.
 
-        Two sums, of which neither counts anything twice. The first lacks children for which nobody waited,
-        the second those that no sample has met.
+        This is the larger of two sums, neither of which counts anything twice. The first lacks children that
+        were not waited for. The second lacks children that ended between two samples.
         """
         reaped = resource.getrusage(resource.RUSAGE_CHILDREN)
         with_children = 0
         own: dict[tuple[int, str], int] = {}
-        for pid in pids:  # parents first: else a child could be counted once more, in its parent
+        for pid in pids:  # parents first, or a child could be counted again in its parent
             if fields := _fields(f"/proc/{pid}/stat"):
                 times = [int(field) for field in fields[11:15]]
                 with_children += sum(times)
                 own[pid, fields[19]] = sum(times[:2])
         for (pid, start), ticks in self._own.items():
             if (pid, start) not in own:
-                if _fields(f"/proc/{pid}/stat")[19:20] == [start]:  # missed, as its parent changed meanwhile
+                if _fields(f"/proc/{pid}/stat")[19:20] == [
+                    start
+                ]:  # not in pids, because its parent changed meanwhile
                     own[pid, start] = ticks
                 else:
                     self._gone += ticks
@@ -161,29 +164,29 @@ class Meter:
         return max(waited_for, (self._gone + sum(own.values())) / second)
 
     def sample(self, pids: list[int]) -> None:
-        """Look at the job, which is ``pids``."""
+        """Add what ``pids``, the processes of the job, have used since the last sample."""
         now = time.monotonic()
-        gap = min(TICK_SECONDS, now - self._sampled)  # no more, where this process itself had to wait
+        gap = min(TICK_SECONDS, now - self._sampled)  # limited, because this process itself may have waited
         seen = self._of_processes(pids)
         used = abs(seen - self._seen)
         rest = max(0.0, gap - used) if all_asleep(pids) else 0.0
         self.slept += rest if used == 0 else 0.0
         self.napped += rest if used > 0 else 0.0
         self._sampled, self._seen = now, seen
-        self._tell(seen)
+        self._publish(seen)
 
     def end(self) -> None:
-        """Count what has ended since the last sample: all of the job, and it is reaped."""
+        """Count the time since the last sample, after the whole job has ended and was reaped."""
         reaped = resource.getrusage(resource.RUSAGE_CHILDREN)
-        self._tell(reaped.ru_utime + reaped.ru_stime)
+        self._publish(reaped.ru_utime + reaped.ru_stime)
 
-    def _tell(self, seen: float) -> None:
+    def _publish(self, seen: float) -> None:
         self.worked = max(self.worked, seen, self._of_groups() - self._before)
         self._page[0], self._page[1] = self.worked, self.slept
 
 
 def written(folder: str) -> tuple[int, int]:
-    """Files below ``folder`` and the bytes they take; links are not followed."""
+    """The number of files below ``folder`` and their size in bytes; links are not followed."""
     files, size = 0, 0
     pending = [folder]
     while pending and files <= MOST_FILES:
@@ -198,7 +201,7 @@ def written(folder: str) -> tuple[int, int]:
 
 
 def files_of(pid: int, folder: str) -> int:
-    """Files in the file system that ``pid`` sees at ``folder``; 0 if this process sees the same one there."""
+    """The number of files in the file system that ``pid`` sees at ``folder``; 0 if it is also ours."""
     with contextlib.suppress(OSError):
         seen = f"/proc/{pid}/root{folder}"
         if os.stat(seen).st_dev != os.stat(folder).st_dev:  # noqa: PTH116
@@ -208,7 +211,7 @@ def files_of(pid: int, folder: str) -> int:
 
 
 def ask_witnesses() -> None:
-    """Send SIGPROF to those of the job that catch it, but not to their children; others would die of it."""
+    """Send SIGPROF to the job's processes that catch it, but not to their children; it would kill others."""
     asked: set[str] = set()
     for pid in descendants():
         status = dict(line.split(":", 1) for line in _read(f"/proc/{pid}/status").splitlines())
@@ -226,7 +229,7 @@ def _signal_all(number: int) -> None:
 
 
 def end_all() -> bool:
-    """Kill and reap everything below, stopped first so that no fork outruns it; False if one survives."""
+    """Stop, kill and reap all descendants; stopping prevents new forks. Return False if one survives."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while time.monotonic() < deadline:
         _signal_all(signal.SIGSTOP)
@@ -234,7 +237,7 @@ def end_all() -> bool:
         try:
             while os.waitpid(-1, os.WNOHANG)[0]:
                 pass
-        except ChildProcessError:  # whoever lost a parent below became a child of this process
+        except ChildProcessError:  # orphaned descendants became children of this process, so none is left
             return True
         time.sleep(0.001)
     return False
@@ -245,7 +248,7 @@ def _too_long(config: dict[str, Any], meter: Meter) -> tuple[str, str] | None:
     if most is not None and meter.worked > most:
         return "timeout", f"more than {most:g} s of processor time"
     if longest is not None and meter.slept > longest:
-        return "timeout", f"asleep for {longest:g} s, waiting for something that does not come"
+        return "timeout", f"asleep for {longest:g} s, waiting for something that does not happen"
     return None
 
 
@@ -267,9 +270,10 @@ def _too_much(config: dict[str, Any], pids: list[int], ticks: int) -> tuple[str,
 
 
 def at_the_guard(config: dict[str, Any], meter: Meter) -> tuple[str, str]:
-    """What it means that the time on the wall is over: the job's fault where it worked or slept most of it.
+    """The ending of a job whose wall time is over: "timeout" if it worked or slept for half of that time.
 
-    Else it waited for a processor. Where nothing but that time is bounded, it is as it is said.
+    Otherwise it mostly waited for a processor, which is "busy". If only the wall time is limited, the ending
+    is always "timeout".
     """
     wall = config["wall_seconds"]
     counted = config["processor_seconds"] is not None or config["asleep_seconds"] is not None
@@ -277,12 +281,12 @@ def at_the_guard(config: dict[str, Any], meter: Meter) -> tuple[str, str]:
     if counted and meter.worked + asleep < wall / 2:
         got = f"of which the job got {meter.worked:.3g} s of processor time"
         return "busy", f"the machine was too busy: {wall:g} s passed, {got}"
-    told = f", for {asleep:.3g} s of which it was asleep" if counted and asleep > meter.worked else ""
-    return "timeout", f"more than {wall:g} s of time{told}"
+    sleep = f", for {asleep:.3g} s of which it was asleep" if counted and asleep > meter.worked else ""
+    return "timeout", f"more than {wall:g} s of time{sleep}"
 
 
 def _watch(job: subprocess.Popen[bytes], config: dict[str, Any], meter: Meter) -> tuple[str, str]:
-    """Wait until the job ends or must be ended: how, and which limit."""
+    """Wait until the job ends or must be ended; return how it ended, and a note on the limit."""
     deadline = time.monotonic() + config["wall_seconds"]
     ended = os.pidfd_open(job.pid)
     events = select.poll()
@@ -309,14 +313,14 @@ def _watch(job: subprocess.Popen[bytes], config: dict[str, Any], meter: Meter) -
 
 
 def landlock_version() -> int:
-    """What this kernel's Landlock knows; 0 without it."""
+    """The version of this kernel's Landlock; 0 without it."""
     return max(0, int(ctypes.CDLL(None).syscall(LANDLOCK_CREATE_RULESET, None, 0, 1)))
 
 
 def close_off(readable: list[str], writable: list[str]) -> None:
-    """Deny this process all files except those below the given paths, and all else that Landlock can deny.
+    """Deny this process all files except those below the given paths, and everything else that Landlock can.
 
-    That is TCP, from version 4, and signals and abstract sockets of processes outside, from version 6.
+    These are TCP, from version 4, and signals and abstract sockets of outside processes, from version 6.
     """
     version, libc = landlock_version(), ctypes.CDLL(None)
     rights = (1 << (13 + (version >= 2) + (version >= 3) + (version >= 5))) - 1
@@ -329,16 +333,16 @@ def close_off(readable: list[str], writable: list[str]) -> None:
         ("/dev", devices),
         ("/proc/self/task", READ | WRITE_FILE | TRUNCATE),  # NVIDIA's driver fails unless it can name threads
     ]
-    for path, wanted in allowed:
+    for path, access in allowed:
         with contextlib.suppress(FileNotFoundError):
             beneath = os.open(path, os.O_PATH | os.O_CLOEXEC)
             if not stat.S_ISDIR(os.fstat(beneath).st_mode):
-                wanted &= OF_FILES  # noqa: PLW2901
-            libc.syscall(LANDLOCK_ADD_RULE, ruleset, 1, struct.pack("<Qi", wanted & rights, beneath), 0)
+                access &= OF_FILES  # noqa: PLW2901
+            libc.syscall(LANDLOCK_ADD_RULE, ruleset, 1, struct.pack("<Qi", access & rights, beneath), 0)
             os.close(beneath)
     libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     if libc.syscall(LANDLOCK_RESTRICT_SELF, ruleset, 0):
-        raise OSError("Landlock refuses")
+        raise OSError("Landlock cannot restrict this process")
     os.close(ruleset)
 
 
@@ -347,8 +351,8 @@ def _start(config: dict[str, Any]) -> subprocess.Popen[bytes]:
         for group in config["groups"]:
             with open(f"{group}/cgroup.procs", "w", encoding="ascii") as members:  # noqa: PTH123
                 members.write("0")
-        # Where memory ends, the kernel shall end the job before its keeper or the grader.
-        ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)  # else /proc/self is root's
+        # If the machine runs out of memory, the kernel should kill the job before its keeper or the grader.
+        ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)  # otherwise root would own /proc/self
         with open("/proc/self/oom_score_adj", "w", encoding="ascii") as score:  # noqa: PTH123
             score.write("1000")
         if config["readable"] is not None:
@@ -365,22 +369,22 @@ def _start(config: dict[str, Any]) -> subprocess.Popen[bytes]:
         env=config["environment"],
         pass_fds=config["pass_fds"],
         start_new_session=True,
-        preexec_fn=confine,  # noqa: PLW1509  one thread here
+        preexec_fn=confine,  # noqa: PLW1509  this process has one thread
     )
 
 
 def out_of_memory(groups: Sequence[str]) -> str:
-    """Whether the kernel ended a process of ``groups``, of cgroup v2 or v1, for want of memory.
+    """Whether the kernel killed a process of ``groups``, of cgroup version 1 or 2, because memory ran out.
 
     Returns:
-        "memory" for that of the group, "lost" for that of the machine, else "".
+        "memory" if the group reached its limit, "lost" if the machine ran out of memory, otherwise "".
     """
     events: dict[str, int] = {}
     for group in groups:
         for line in (_read(f"{group}/memory.events") + _read(f"{group}/memory.oom_control")).splitlines():
             name, count = line.split()
             events[name] = events.get(name, 0) + int(count)
-        # Version 1 does not count how often the bound was met.
+        # Version 1 does not count how often the limit was reached.
         most, bound = (_read(f"{group}/memory.{name}_in_bytes") for name in ("max_usage", "limit"))
         events["oom"] = events.get("oom", 0) + bool(most and bound and int(most) + NEAR_BYTES >= int(bound))
     if not events.get("oom_kill"):
@@ -392,7 +396,7 @@ def keep(config: dict[str, Any], *, contained: bool) -> dict[str, Any]:
     """Supervise one job until it ends; return how it ended."""
     libc = ctypes.CDLL(None)
     libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)  # its descriptors and memory are not for the job's user
+    libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)  # hides its descriptors and memory from the job's user
     begin = time.monotonic()
     groups = OF_CONTAINER if contained else config["groups"]
     meter = Meter(config["usage_fd"], *groups)
@@ -406,39 +410,40 @@ def keep(config: dict[str, Any], *, contained: bool) -> dict[str, Any]:
             "seconds": 0.0,
             "processor_seconds": 0.0,
         }
-    # The job alone holds its pipes: their ends must be seen when it ends.
+    # Only the job may have its pipes open, so that they close when it ends.
     nothing = os.open(os.devnull, os.O_RDWR)
     for fd in (0, 1, 2):
         os.dup2(nothing, fd)
     for fd in config["pass_fds"]:
         os.close(fd)
-    how, note = _watch(job, config, meter)
-    code = job.wait() if how == "exited" else -signal.SIGKILL
+    ending, note = _watch(job, config, meter)
+    code = job.wait() if ending == "exited" else -signal.SIGKILL
     status = {
-        "ended": how if code >= 0 or how != "exited" else "signalled",
+        "ended": ending if code >= 0 or ending != "exited" else "signalled",
         "code": abs(code),
         "note": note,
     }
     if not end_all():
         status |= {"ended": "lost", "note": "a process of the job could not be killed"}
-    elif how in ("exited", "signalled") and (whose := out_of_memory(groups)):
-        own = f"more than {(config['memory_bytes'] or 0) >> 20} MiB of memory"
-        status |= {"ended": whose, "note": own if whose == "memory" else "this machine ran out of memory"}
+    elif ending in ("exited", "signalled") and (shortage := out_of_memory(groups)):
+        limit = f"more than {(config['memory_bytes'] or 0) >> 20} MiB of memory"
+        note = limit if shortage == "memory" else "this machine ran out of memory"
+        status |= {"ended": shortage, "note": note}
     meter.end()
     return {**status, "seconds": time.monotonic() - begin, "processor_seconds": meter.worked}
 
 
 def received(path: str) -> tuple[dict[str, Any], dict[str, int], int]:
-    """Fetch the job that the grader hands over at ``path``.
+    """Receive the job from the grader through the socket at ``path``.
 
     Returns:
-        The configuration, with descriptors of this process; where each output goes; and the connection, which
-        tells the grader of this process's end.
+        The configuration with descriptors of this process, the descriptor for each output, and the
+        connection, which shows the grader when this process ends.
     """
     connection = socket.socket(socket.AF_UNIX)
     connection.connect(path)
     _, fds, _, _ = socket.recv_fds(connection, 1, MOST_DESCRIPTORS)
-    # Out of the way of the numbers that the job knows its own by.
+    # These numbers must not collide with those of the job's own descriptors.
     connected, content, *others = (
         fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, ABOVE) for fd in (connection.fileno(), *fds)
     )
@@ -461,7 +466,7 @@ def received(path: str) -> tuple[dict[str, Any], dict[str, int], int]:
 
 
 def copy_results(folder: str, outputs: dict[str, int], most: int) -> None:
-    """Copy what the job left, as data: regular files of at most ``most`` bytes, through no link."""
+    """Copy the job's results: only regular files of at most ``most`` bytes, without following links."""
     for name, target in outputs.items():
         with contextlib.suppress(OSError):
             fd = os.open(os.path.join(folder, name), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)  # noqa: PTH118
@@ -483,7 +488,7 @@ def main() -> None:
         status = keep(config, contained=True)
         copy_results(config["folder"], outputs, config["file_bytes"])
     os.write(config["status_fd"], json.dumps(status).encode())
-    os._exit(0)  # the grader waits for this end, and an interpreter takes 5 ms to clear itself away
+    os._exit(0)  # the grader waits for this process, and finalising the interpreter would take 5 ms
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The grader's side of a running job: starts a keeper, drains what the job prints, and tells how it ended."""
+"""The grader's side of a running job: starts a keeper, drains the job's output, and reports how it ended."""
 
 from __future__ import annotations
 
@@ -30,26 +30,30 @@ if TYPE_CHECKING:
 UNMAPPED = "memory in files that no process maps"
 _USAGE_BYTES = 16
 _POLL_SECONDS = 0.005
-_OWN_PROCESSES = 4  # what bwrap and a shell for the results take beside a job
-_GRACE_SECONDS = 15.0  # above the keeper's own patience
-_LATE_SECONDS = 60.0  # what a keeper may be late on a busy machine
+_OWN_PROCESSES = 4  # processes of bwrap and of a shell for the results, beside the job
+_GRACE_SECONDS = 15.0  # longer than the keeper waits for killed processes
+_LATE_SECONDS = 60.0  # how late a keeper may be on a busy machine
 
 
 class Keeper(Protocol):
-    """The process between the grader and a job: ``keeper.py``, wherever it runs."""
+    """The process between the grader and a job: ``keeper.py``, on this machine or in a container."""
 
     def wait(self, seconds: float) -> bool:
-        """Whether it ended within ``seconds``."""
+        """Whether the keeper ended within ``seconds``."""
 
-    def kill(self) -> str:
-        """End it, where it has not ended by itself, and with it the job; what is known of its end."""
+    def kill(self) -> tuple[Ended, str]:
+        """Kill the keeper and its job if they still run.
+
+        Returns:
+            How the job ended if the keeper did not report it, and a note on how the keeper ended.
+        """
 
 
 @dataclass(frozen=True)
 class Streams:
-    """The keeper's ends of a job's pipes, to be closed once it has them. It ends when the lifeline does.
+    """The keeper's ends of a job's pipes, to be closed once it has them. It ends when the lifeline closes.
 
-    ``usage`` is memory of two doubles, in which it tells what the job has used.
+    ``usage`` is a memory file of two doubles, to which it writes the time that the job has used.
     """
 
     stdin: int
@@ -61,44 +65,44 @@ class Streams:
 
     @property
     def all(self) -> tuple[int, ...]:
-        """Every one."""
+        """All descriptors."""
         return (self.stdin, self.stdout, self.stderr, self.status, self.lifeline, self.usage)
 
 
 @dataclass(frozen=True)
 class Command:
-    """What a backend made of a job."""
+    """The command that a back-end made from a job."""
 
     argv: tuple[str, ...]
-    folder: Path  # where it starts
+    folder: Path  # the working folder
     environment: Mapping[str, str]
     finish: Callable[[Outcome], Outcome]  # called once, after the end: adds the artefacts and cleans up
     pass_fds: tuple[int, ...] = ()
-    readable: tuple[Path, ...] | None = None  # all that it may read, where nothing else keeps it from more
-    scratch: Path | None = None  # the folder to watch, where nothing else bounds what is written
-    own_folders: tuple[str, ...] = ()  # whose bytes are bounded, but not the number of files in them
+    readable: tuple[Path, ...] | None = None  # paths that it may read, for Landlock; None without Landlock
+    scratch: Path | None = None  # a folder whose size is watched, unless a file system limits it
+    own_folders: tuple[str, ...] = ()  # folders of limited size in which the number of files is watched
     rlimits: Mapping[str, int] = field(default_factory=dict)
-    groups: tuple[Path, ...] = ()  # control groups to run in, which the keeper removes
+    groups: tuple[Path, ...] = ()  # control groups to run in, which the keeper removes, or else the grader
 
 
 def rlimits(limits: Limits) -> dict[str, int]:
-    """The limits that the kernel holds per process, by the names of the ``resource`` module."""
-    wanted = {
+    """The limits that the kernel enforces per process, by the names of the ``resource`` module."""
+    values = {
         "RLIMIT_AS": limits.address_space_bytes,
         "RLIMIT_DATA": limits.data_bytes,
         "RLIMIT_FSIZE": limits.file_bytes,
         "RLIMIT_NOFILE": limits.open_files,
         "RLIMIT_CORE": 0,
     }
-    return {name: value for name, value in wanted.items() if value is not None}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 @contextmanager
 def temporary_space() -> Iterator[None]:
-    """Tell what to do when temporary files cannot be written.
+    """A context in which an OSError becomes a message on what to do about temporary files.
 
     Raises:
-        SandboxError: instead of OSError.
+        SandboxError: a temporary file cannot be written.
     """
     try:
         yield
@@ -121,7 +125,7 @@ class Drain(threading.Thread):
         self.start()
 
     def run(self) -> None:
-        """Drain until the last writer is gone."""
+        """Drain until the last writer has closed the pipe."""
         while chunk := os.read(self._fd, 1 << 16):
             room = self._most - len(self._kept)
             self._kept += chunk[:room]
@@ -129,13 +133,13 @@ class Drain(threading.Thread):
         os.close(self._fd)
 
     def content(self) -> bytes:
-        """What was kept, once the pipe has ended."""
+        """Wait for the end of the pipe and return the bytes that were kept."""
         self.join(_GRACE_SECONDS)
         return bytes(self._kept)
 
 
 def config(job: Job, command: Command) -> dict[str, object]:
-    """What a keeper is told; the numbers of its descriptors come on top."""
+    """The configuration of a keeper, still without the numbers of its descriptors."""
     limits = job.limits
     return {
         "argv": command.argv,
@@ -157,11 +161,11 @@ def config(job: Job, command: Command) -> dict[str, object]:
 
 
 def groups(limits: Limits, also_bytes: int) -> tuple[Path, ...]:
-    """Control groups for a job of these limits, where they can be made.
+    """Control groups for a job with these limits; empty where none can be created.
 
     Args:
-        limits: of the job.
-        also_bytes: what its files in memory may take.
+        limits: limits of the job.
+        also_bytes: further memory for the job's files in memory.
     """
     memory = memory_bytes(limits)
     most = None if memory is None else memory + also_bytes
@@ -169,7 +173,7 @@ def groups(limits: Limits, also_bytes: int) -> tuple[Path, ...]:
 
 
 def bounds() -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """How the memory and the number of all processes of a local job are bounded, and what is not."""
+    """Texts on how memory and number of a local job's processes are limited, and on what is not limited."""
     if cgroup.available():
         return ("memory of each process, and of all together", "number of processes"), ()
     held = ("memory of each process, and of all together as sampled", "number of processes, as sampled")
@@ -177,30 +181,30 @@ def bounds() -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def memory_bytes(limits: Limits) -> int | None:
-    """What all processes of a job may hold together."""
+    """The memory limit for all processes of a job together."""
     return limits.data_bytes if limits.data_bytes is not None else limits.address_space_bytes
 
 
 class LocalKeeper:
     """A keeper that is a process of this machine."""
 
-    def __init__(self, told: Mapping[str, object], streams: Streams, pass_fds: Sequence[int]) -> None:
+    def __init__(self, settings: Mapping[str, object], streams: Streams, pass_fds: Sequence[int]) -> None:
         program = str(Path(__file__).with_name("keeper.py"))
         numbers = {"lifeline_fd": streams.lifeline, "status_fd": streams.status, "usage_fd": streams.usage}
         self._process = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-B", program, json.dumps({**told, **numbers})],
+            [sys.executable, "-I", "-S", "-B", program, json.dumps({**settings, **numbers})],
             stdin=streams.stdin,
             stdout=streams.stdout,
             stderr=streams.stderr,
             pass_fds=(*numbers.values(), *pass_fds),
-            start_new_session=True,  # Ctrl-C is for the grader, which then ends its jobs
+            start_new_session=True,  # only the grader gets Ctrl-C, and it then ends its jobs
             env={"PATH": "/usr/bin:/bin"},
         )
 
     def wait(self, seconds: float) -> bool:
-        """See ``Keeper``; ``Popen.wait`` would look every 50 ms only."""
+        """See ``Keeper``; ``Popen.wait`` would only look every 50 ms."""
         if self._process.poll() is None:
-            with contextlib.suppress(ProcessLookupError):  # another thread saw it end
+            with contextlib.suppress(ProcessLookupError):  # another thread has reaped it
                 ended = os.pidfd_open(self._process.pid)
                 poll = select.poll()
                 poll.register(ended, select.POLLIN)
@@ -208,10 +212,10 @@ class LocalKeeper:
                 os.close(ended)
         return self._process.poll() is not None
 
-    def kill(self) -> str:
+    def kill(self) -> tuple[Ended, str]:
         """See ``Keeper``."""
         self._process.kill()
-        return f"the keeper of the job ended with {self._process.wait()}"
+        return Ended.LOST, f"the keeper of the job ended with {self._process.wait()}"
 
 
 class Live:
@@ -260,15 +264,15 @@ class Live:
 
     @property
     def flooded(self) -> bool:
-        """Whether it has printed more than is kept, so far."""
+        """Whether the job has printed more than is kept, so far."""
         return self._stderr.truncated or (self._output is not None and self._output.truncated)
 
     def usage(self) -> Usage:
-        """What the job has used so far, or in all once it has ended; waits for nothing."""
+        """The time that the job has used so far; returns at once."""
         return Usage(self._usage[0], self._usage[1])
 
     def witness(self, seconds: float) -> str:
-        """Where the job says that it is; see ``Running``."""
+        """The stack trace that the job writes; see ``Running``."""
         deadline = time.monotonic() + seconds
         with self._lock:
             if self._witness < 0 or self._lifeline < 0:
@@ -277,20 +281,20 @@ class Live:
             os.lseek(self._witness, 0, os.SEEK_SET)
             with contextlib.suppress(BrokenPipeError):  # its keeper has just ended
                 os.write(self._lifeline, b"w")
-        text = self._told()
+        text = self._trace()
         while not text.endswith(witness.END) and time.monotonic() < deadline:
             if self._keeper.wait(_POLL_SECONDS):
                 break
-            text = self._told()
+            text = self._trace()
         shown = text.decode("ascii", errors="replace")
         return "".join(letter for letter in shown if letter.isprintable() or letter == "\n")
 
-    def _told(self) -> bytes:
-        """What the witness wrote: two parts, of a bounded size each."""
+    def _trace(self) -> bytes:
+        """The two parts that the witness wrote, each of a limited size."""
         with self._lock:
             if self._witness < 0:
                 return b""
-            parts = [os.pread(self._witness, witness.HALF, place) for place in (0, witness.HALF)]
+            parts = [os.pread(self._witness, witness.HALF, offset) for offset in (0, witness.HALF)]
         return b"".join(part.strip(b"\0") for part in parts)
 
     def wait(self, seconds: float) -> Outcome | None:
@@ -301,7 +305,7 @@ class Live:
         return self._late() if left < seconds else None
 
     def _late(self) -> Outcome:
-        """The end of a job whose keeper is long overdue: nothing that the job did."""
+        """Kill a job whose keeper is long overdue, which is not the job's fault."""
         outcome = self.kill()
         with self._lock:
             if outcome.ended is Ended.SIGNALLED:
@@ -323,12 +327,13 @@ class Live:
         with self._lock:
             if self._outcome is None:
                 self._outcome = self._command.finish(self._report())
+                cgroup.clear(self._command.groups)
                 for fd in (self._lifeline, self._witness):
                     if fd >= 0:
                         os.close(fd)
                 self._lifeline = self._witness = -1
                 if self._output is None:
-                    with contextlib.suppress(BrokenPipeError):  # what the job never read
+                    with contextlib.suppress(BrokenPipeError):  # the job did not read all of it
                         self.stdin.close()
                     self.stdout.close()
             return self._outcome
@@ -343,8 +348,9 @@ class Live:
         else:
             seconds = time.monotonic() - self._begin
             used = self.usage().processor_seconds
-            report = {"ended": "lost", "code": 0, "seconds": seconds, "processor_seconds": used}
-            report["note"] = self._keeper.kill()
+            ended, note = self._keeper.kill()
+            report = {"ended": ended.value, "code": 0, "note": note}
+            report |= {"seconds": seconds, "processor_seconds": used}
         outcome = Outcome(
             ended=Ended(report["ended"]),
             code=report["code"],
@@ -360,7 +366,7 @@ class Live:
 
 
 def name_limit(outcome: Outcome) -> Outcome:
-    """The kernel ends a process that writes too large a file by SIGXFSZ, or a shell says so: name it."""
+    """Name the limit if SIGXFSZ, or a shell that reports it, ended the job: it wrote too large a file."""
     number = outcome.code - (128 if outcome.ended is Ended.EXITED else 0)
     if outcome.ended in (Ended.EXITED, Ended.SIGNALLED) and number == signal.SIGXFSZ:
         return replace(outcome, ended=Ended.OUTPUT, note="a file larger than the limit")
@@ -368,7 +374,7 @@ def name_limit(outcome: Outcome) -> Outcome:
 
 
 def finish(live: Live) -> Outcome:
-    """Wait for the end of a job that its keeper bounds in time; whatever interrupts the wait ends the job."""
+    """Wait for the end of a job, for which its keeper has a time-out; an interrupted wait ends the job."""
     try:
         while (outcome := live.wait(3600)) is None:
             pass

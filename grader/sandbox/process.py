@@ -1,4 +1,4 @@
-"""The sandbox ``process``: limits, and Landlock where the kernel has it. For code that you trust."""
+"""The sandbox ``process`` for code that you trust: limits, and Landlock where the kernel has it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _ENFORCED = (
     "clean environment, no inherited descriptors",
 )
 _WALLS = (
-    # The version of Landlock that holds it, what then is held, and what is not without.
+    # The first version of Landlock that blocks it, the text if it is blocked, and the text if it is not.
     (
         1,
         "reading and writing files but the inputs, the system and the working folder",
@@ -56,11 +56,11 @@ class ProcessSandbox:
     image = None
 
     def __init__(self, *, walled: bool = True) -> None:
-        """``walled``: whether to use Landlock; without it the job can do whatever the user can."""
+        """``walled``: whether to use Landlock; without it, the job can do everything that the user can do."""
         self._walls = landlock_version() if walled else 0
 
     def probe(self) -> Probe:
-        """Usable on any Linux; says what it does not stop."""
+        """Usable on any Linux since 5.3; says what is not enforced."""
         usable = hasattr(os, "pidfd_open")
         remedy = "" if usable else "Linux 5.3 or newer"
         (bounded, unbounded), (walled, open_) = bounds(), walls(self._walls)
@@ -84,15 +84,15 @@ class ProcessSandbox:
                 path.write_bytes(content)
 
         def finished(outcome: Outcome) -> Outcome:
-            found = collect(folder, job.outputs, job.limits.file_bytes)
+            artefacts = collect(folder, job.outputs, job.limits.file_bytes)
             leftovers.remove(folder)
-            return replace(outcome, artefacts=found)
+            return replace(outcome, artefacts=artefacts)
 
-        places = {"HOME": str(folder), "TMPDIR": str(folder)}
+        folders = {"HOME": str(folder), "TMPDIR": str(folder)}
         return Command(
             argv=job.argv,
             folder=folder,
-            environment=clean_environment(job) | places | dict(job.environment),
+            environment=clean_environment(job) | folders | dict(job.environment),
             finish=finished,
             pass_fds=job.pass_fds,
             readable=(*map(Path, _SYSTEM), *job.inputs) if self._walls else None,
@@ -103,17 +103,16 @@ class ProcessSandbox:
 
 
 def walls(landlock: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """What this version of Landlock denies a job, and what stays possible."""
-    held = tuple(wall for since, wall, _ in _WALLS if landlock >= since)
-    return held, (*(lacking for since, _, lacking in _WALLS if landlock < since), *_NOT_ENFORCED)
+    """Texts on what this version of Landlock denies a job, and on what the job can still do."""
+    denied = tuple(wall for since, wall, _ in _WALLS if landlock >= since)
+    return denied, (*(lacking for since, _, lacking in _WALLS if landlock < since), *_NOT_ENFORCED)
 
 
 def clean_environment(job: Job) -> dict[str, str]:
-    """What every job sees: nothing of the user's, except which GPU is lent.
+    """The environment of every job: nothing of the user's, except which GPU it may use.
 
-    That is one of them: nobody would wait for what a launcher does on another.
-
-    PyTorch asks for the user's name, and the number of the job's user may have none.
+    It may use only one GPU, because the grader would not wait for work of a launcher on another one. The user
+    name is set because PyTorch asks for it, and the job's user id may have no name.
     """
     environment = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "USER": "nobody"}
     if job.gpu:
@@ -122,8 +121,8 @@ def clean_environment(job: Job) -> dict[str, str]:
 
 
 def collect(folder: Path, names: tuple[str, ...], most: int) -> Mapping[str, bytes]:
-    """The results as data: regular files of at most ``most`` bytes, through no link; others are left out."""
-    found: dict[str, bytes] = {}
+    """The contents of regular result files of at most ``most`` bytes; links and others are left out."""
+    contents: dict[str, bytes] = {}
     for name in names:
         try:
             fd = os.open(folder / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -135,5 +134,5 @@ def collect(folder: Path, names: tuple[str, ...], most: int) -> Mapping[str, byt
         with open(fd, "rb") as file:  # noqa: PTH123
             content = file.read(most + 1)
         if len(content) <= most:
-            found[name] = content
-    return found
+            contents[name] = content
+    return contents

@@ -1,7 +1,8 @@
-"""What confines compiling and running: one protocol, a backend per module.
+"""The protocol of sandboxes, which confine compiling and running; each back-end is a module.
 
-A job is plain data. ``run`` waits for it and returns an outcome; ``start`` gives a live process whose stdin
-and stdout are a channel (the runner). Compiling and running are two jobs: only the built object crosses.
+A job is plain data. ``run`` waits for its end and returns an outcome. ``start`` returns a live process whose
+stdin and stdout are a channel (the runner). Compiling and running are two jobs, and only the built library is
+passed from the first to the second.
 """
 
 from __future__ import annotations
@@ -19,19 +20,19 @@ if TYPE_CHECKING:
 
 
 def lent_gpu() -> str:
-    """The one GPU that a job gets, as ``CUDA_VISIBLE_DEVICES`` names it: the first of several."""
+    """The one GPU that a job gets: the first in ``CUDA_VISIBLE_DEVICES``."""
     return os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0]
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a job may use; None is unlimited, where the job needs it (address space beside a GPU driver).
+    """The resources that a job may use; None means unlimited (such as address space with a GPU driver).
 
     Attributes:
-        wall_seconds: the guard against a machine that is too busy. A job that meets it, although its work or
-            its sleep is bounded and both fill less than half of it, is BUSY. Alone, it is a plain limit.
-        processor_seconds: that all processes of the job may use together.
-        asleep_seconds: in all, during which each of its threads waits for something other than a processor.
+        wall_seconds: protects against a machine that is too busy. If work or sleep is limited too, and both
+            together fill less than half of this time, the job ends as BUSY; otherwise as TIMEOUT.
+        processor_seconds: processor time of all processes of the job together.
+        asleep_seconds: total time in which all its threads wait for something other than a processor.
     """
 
     wall_seconds: float
@@ -41,22 +42,22 @@ class Limits:
     data_bytes: int | None = None
     processes: int = 64  # with their threads
     file_bytes: int = 256 << 20
-    output_bytes: int = 1 << 20  # of stderr (and stdout where it is no channel); more is dropped, and said
+    output_bytes: int = 1 << 20  # of stderr, and of stdout unless it is a channel; more is dropped
     scratch_bytes: int = 256 << 20
     open_files: int = 256
 
 
 @dataclass(frozen=True)
 class Job:
-    """One program to run: ``inputs`` are visible and read-only, nothing else of the user's is.
+    """One program to run. Of the user's files, only ``inputs`` are visible, and they are read-only.
 
-    ``witness`` is one of ``pass_fds``: a file in memory to which the program tells where it is, when asked.
+    ``witness`` is one of ``pass_fds``: a file in memory to which the program writes a stack trace when asked.
     """
 
     argv: tuple[str, ...]
     limits: Limits
-    inputs: tuple[Path, ...] = ()  # files and folders, seen under their own paths
-    outputs: tuple[str, ...] = ()  # names, relative to the working folder, collected afterwards as data
+    inputs: tuple[Path, ...] = ()  # files and folders, visible under their own paths
+    outputs: tuple[str, ...] = ()  # files, relative to the working folder, whose content is collected
     files: Mapping[str, bytes] = field(
         default_factory=dict
     )  # written into the working folder before the start
@@ -67,7 +68,7 @@ class Job:
 
 
 class Ended(StrEnum):
-    """How a job ended. BUSY, SETUP_ERROR and LOST are faults of the machine, never points lost."""
+    """How a job ended. BUSY, SETUP_ERROR and LOST are faults of the machine and never cost points."""
 
     EXITED = "exited"
     SIGNALLED = "signalled"
@@ -82,7 +83,7 @@ class Ended(StrEnum):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a job."""
+    """The result of a job."""
 
     ended: Ended
     code: int  # exit code, or the signal's number
@@ -97,7 +98,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Usage:
-    """What a job has used, its processes together; neither grows because the machine is busy."""
+    """The time that all processes of a job have used; a busy machine does not increase it."""
 
     processor_seconds: float
     asleep_seconds: float
@@ -105,7 +106,7 @@ class Usage:
 
 @dataclass(frozen=True)
 class Probe:
-    """What a backend can do on this machine."""
+    """What a back-end can do on this machine."""
 
     usable: bool
     version: str
@@ -116,7 +117,7 @@ class Probe:
 
 @dataclass(frozen=True)
 class Image:
-    """The programs that jobs see where a backend does not show them this machine's."""
+    """The programs that jobs use if a back-end does not show them those of this machine."""
 
     identity: str  # changes with its content
     python: Path
@@ -129,7 +130,7 @@ class Image:
 
     @property
     def folders(self) -> tuple[Path, ...]:
-        """What a job finds in the image although this machine may have other things there."""
+        """The folders that a job must see from the image, even if this machine has folders of these names."""
         runtime = () if self.runtime is None else (self.runtime,)
         return (self.nvcc.parent.parent, *runtime)
 
@@ -142,15 +143,15 @@ class Running(Protocol):
 
     @property
     def flooded(self) -> bool:
-        """Whether it has printed more than is kept, so far."""
+        """Whether the job has printed more than is kept, so far."""
 
     def usage(self) -> Usage:
-        """What it has used so far, as sampled, or in all once it has ended; waits for nothing."""
+        """The time that the job has used so far, as sampled, or in total after its end; returns at once."""
 
     def witness(self, seconds: float) -> str:
-        """Where the job says that it is, if it does so within ``seconds``, else what it told of that or "".
+        """The stack trace that the job writes within ``seconds``, which may be incomplete or "".
 
-        It may say what it likes. To be asked for once a call is to be ended, as that disturbs it.
+        The job can forge it. It must be asked for only before the job is ended, because it disturbs the job.
         """
 
     def wait(self, seconds: float) -> Outcome | None:
@@ -167,10 +168,10 @@ class Sandbox(Protocol):
 
     @property
     def image(self) -> Image | None:
-        """What jobs see instead of this machine's programs, None where they see those."""
+        """The programs that jobs use; None if they use those of this machine."""
 
     def probe(self) -> Probe:
-        """Whether this backend works on this machine; it is tried."""
+        """Whether this back-end works on this machine, which is tried out."""
 
     def run(self, job: Job) -> Outcome:
         """Run ``job`` to its end within its limits."""
@@ -180,4 +181,4 @@ class Sandbox(Protocol):
 
 
 class SandboxError(MachineError):
-    """The machine cannot confine the job; the message says what to install or which option to give."""
+    """The machine cannot confine the job; the message says what to install or which option to use."""

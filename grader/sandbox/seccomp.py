@@ -1,6 +1,6 @@
-"""The system calls that no job needs and that reach beyond a sandbox, as a program for the kernel.
+"""A seccomp filter for system calls that no job needs and that could reach outside of a sandbox.
 
-Needs the optional package ``pyseccomp``; without it the backends say that system calls are not filtered.
+It needs the optional package ``pyseccomp``. Without it, the back-ends say that system calls are not filtered.
 """
 
 from __future__ import annotations
@@ -89,14 +89,14 @@ def available() -> bool:
     """Whether the filter can be built here."""
     try:
         importlib.import_module("pyseccomp")
-    except (ImportError, RuntimeError):  # the latter without the C library
+    except (ImportError, RuntimeError):  # RuntimeError: the C library is missing
         return False
     return True
 
 
 @functools.cache
 def profile() -> str:
-    """The same filter as an engine of containers reads it."""
+    """The filter as JSON, for a container engine."""
     denied = {"action": "SCMP_ACT_ERRNO", "errnoRet": errno.EPERM}
     rules: list[dict[str, object]] = [
         {"names": list(_DENIED), **denied},
@@ -113,16 +113,16 @@ def profile() -> str:
 
 @functools.cache
 def program() -> bytes:
-    """The filter in the kernel's own form."""
+    """The filter as a BPF program, for the kernel."""
     seccomp = importlib.import_module("pyseccomp")
     denied = seccomp.ERRNO(errno.EPERM)
     rules = seccomp.SyscallFilter(seccomp.ALLOW)
     for name in _DENIED:
         try:
             rules.add_rule(denied, name)
-        except OSError:  # a call that this machine's library does not know
+        except OSError:  # this machine's library does not know the call
             continue
-    # Its flags lie in memory, where no filter can look; the C library then takes clone.
+    # The flags of clone3 are in memory, which a filter cannot read; the C library falls back to clone.
     rules.add_rule(seccomp.ERRNO(errno.ENOSYS), "clone3")
     for flag in _NEW_NAMESPACE:
         rules.add_rule(denied, "clone", seccomp.Arg(0, seccomp.MASKED_EQ, flag, flag))

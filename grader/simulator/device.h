@@ -50,11 +50,21 @@ struct Refusal : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+enum class Severity : std::uint8_t { error, warning };
+
+struct Line {
+  std::string file;
+  unsigned line = 0;
+};
+
 struct Finding {
   std::string tool, kind, kernel, file;
   unsigned line = 0;
   std::string message;
   std::uint64_t count = 1;  // how often at this place
+  Severity severity = Severity::error;
+  // What has met there: for each access or thread its line, then the calls that are inlined around it, from the inside.
+  std::vector<std::vector<Line>> places{};
 };
 
 // Per source line: what the memory system would have to do.

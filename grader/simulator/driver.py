@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from grader.records.errors import DeviceError
-from grader.records.findings import Finding, LineCount
+from grader.records.findings import Finding, Line, LineCount, Place, Severity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -280,7 +280,9 @@ class Simulator:
             tool, kind, kernel, file = (reader.text() for _ in range(4))
             line, message = reader.u32(), reader.text()
             reader.u64()  # how often: a place is reported once
-            found.append(Finding(tool, kind, kernel, file, line, message))
+            severity = tuple(Severity)[reader.u32()]
+            places = tuple(_place(reader) for _ in range(reader.u32()))
+            found.append(Finding(tool, kind, kernel, file, line, message, severity, places))
         return tuple(found)
 
     def take_counts(self) -> tuple[LineCount, ...]:
@@ -472,6 +474,11 @@ class _Activity:
                 worked += int(fields[10]) + int(fields[11])  # clock ticks for the user and for the kernel
         before, self._worked = self._worked, worked
         return worked != before or not states.isdisjoint(_BUSY_STATES)
+
+
+def _place(reader: _Reader) -> Place:
+    innermost, *calls = (Line(reader.text(), reader.u32()) for _ in range(reader.u32()))
+    return Place(innermost.file, innermost.line, tuple(calls))
 
 
 class _Reader:

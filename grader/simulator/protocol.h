@@ -92,7 +92,8 @@ enum class Command : std::uint32_t {
   launch,  // text kernel, u32 grid[3], block[3], u64 shared, u8 cooperative, u32 n, n x bytes
            // -> as synchronize, text printed
   synchronize,  // -> u32 code of cudaError_t, text name, text message
-  take_findings,  // -> u32 n, n x (text tool, kind, kernel, file, u32 line, text message, u64 count)
+  take_findings,  // -> u32 n, n x (text tool, kind, kernel, file, u32 line, text message, u64 count,
+                  // u32 severity, n, n x (u32 n, n x (text file, u32 line)))
   take_counts,  // -> u32 n, n x (text kernel, file, u32 line, 10 x u64 in the order of LineCount)
   take_printed,  // -> text
   take_unsupported,  // -> u32 n, n x text

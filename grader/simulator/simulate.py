@@ -16,6 +16,7 @@ from elftools.elf.dynamic import DynamicSection
 from elftools.elf.elffile import ELFFile
 
 from grader.records.errors import DeviceError
+from grader.records.findings import Severity
 from grader.simulator.driver import LIBRARIES, ON_THE_CPU, RUNTIME, SOCKET_VARIABLE, Options, Simulator
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def simulate(
         seconds: of wall time, after which the program is ended; never if None.
 
     Returns:
-        The program's exit code (128 + n for signal n), or 86 if it is 0 and there are findings, 2 if the
+        The program's exit code (128 + n for signal n), or 86 if it is 0 and there are errors found, 2 if the
         program cannot run here, 3 if the simulator failed or lacks what the program needs, 124 if its time
         was up, 130 if it was interrupted. After the last two, what was found until then is told, too.
     """
@@ -79,7 +80,8 @@ def simulate(
     sys.stderr.write(describe(findings, gaps))
     if ended:
         sys.stderr.write(f"grader: {ended}\n")
-    exit_code = code or (_EXIT_MACHINE if gaps else EXIT_FINDINGS if findings else 0)
+    found = any(finding.severity is Severity.ERROR for finding in findings)
+    exit_code = code or (_EXIT_MACHINE if gaps else EXIT_FINDINGS if found else 0)
     if json_path is not None:
         record = {
             "program": list(argv),
@@ -129,7 +131,8 @@ def describe(findings: Sequence[Finding], gaps: Sequence[str]) -> str:
     for finding in findings:
         place = f"{finding.file}:{finding.line}: " if finding.file else ""
         kernel = f" in {finding.kernel}" if finding.kernel else ""
-        lines.append(f"{place}{finding.tool}: {finding.kind}{kernel}: {finding.message}")
+        warning = "warning: " if finding.severity is Severity.WARNING else ""
+        lines.append(f"{place}{warning}{finding.tool}: {finding.kind}{kernel}: {finding.message}")
     lines += [f"not simulated: {gap}" for gap in gaps]
     if findings:
         lines.append(f"{len(findings)} finding{'s' if len(findings) > 1 else ''}")

@@ -99,7 +99,7 @@ class Tried:
             if not self.held:
                 wrong.append(f"managed {self.managed}, left {self.left}")
             if self.verdict not in attack.verdict.split(" or "):
-                wrong.append(f"{self.verdict} instead of {attack.verdict}")
+                wrong.append(f"{self.verdict} instead of {attack.verdict}: {self.said}")
             if attack.says not in self.said:
                 wrong.append(f"{attack.says!r} is not said, but {self.said!r}")
         if not self.next_passes:

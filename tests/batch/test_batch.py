@@ -193,7 +193,7 @@ def test_a_loose_file_that_may_not_be_read_is_named(
     outcome = run(request_)
     assert outcome.graded == 1
     assert outcome.faults == {
-        "doejane_1001": f"the machine failed: Permission denied ({loose}). Mend it and grade again."
+        "doejane_1001": f"the machine failed: Permission denied ({loose}). Repair it and grade again."
     }
 
 
@@ -294,7 +294,7 @@ def test_a_folder_without_submissions_says_what_one_is(request_: BatchRequest) -
 
 
 def test_a_folder_that_is_none_is_a_usage_error(request_: BatchRequest, tmp_path: Path) -> None:
-    with pytest.raises(FolderError, match="is not there"):
+    with pytest.raises(FolderError, match="does not exist"):
         run(request_)
     request_.folder.write_text("")
     with pytest.raises(FolderError, match="unpack it first"):
@@ -329,7 +329,7 @@ def test_a_place_that_cannot_be_written_is_named(request_: BatchRequest) -> None
     hand_in(request_.folder, a="right")
     request_.out.mkdir()
     (request_.out / "a").write_text("in the way")
-    with pytest.raises(StorageError, match="out/a: cannot be written: File exists"):
+    with pytest.raises(StorageError, match="out/a cannot be written: File exists"):
         run(request_)
 
 
@@ -341,7 +341,7 @@ def test_the_command_names_its_files_and_ends_with_its_code(tmp_path: Path) -> N
         check=False,
     )
     assert done.returncode == ExitCode.USAGE
-    assert "nowhere is not there. Name a folder that holds the submissions." in done.stderr
+    assert "nowhere does not exist. Name a folder that holds the submissions." in done.stderr
 
 
 def test_a_fault_of_the_machine_is_tried_again_once(
@@ -443,7 +443,7 @@ def test_a_gpu_that_broke_is_used_no_more_and_without_any_the_batch_stops(gpus: 
     lines: list[str] = []
     outcome = run(gpus, lambda step: lines.append(step.line))
     assert outcome.graded == 6
-    assert "works no more after this submission: fell off the bus" in outcome.faults["a"]
+    assert "stopped working after this submission: fell off the bus" in outcome.faults["a"]
     hand_in(gpus.folder, b="breaks", c="breaks", **{f"d{number}": "right" for number in range(6)})
     for path in gpus.folder.parent.glob("broken-*"):
         path.unlink()
@@ -455,5 +455,5 @@ def test_a_gpu_that_broke_is_used_no_more_and_without_any_the_batch_stops(gpus: 
 
 def test_more_gpus_than_shown_are_refused(gpus: BatchRequest) -> None:
     hand_in(gpus.folder, a="right")
-    with pytest.raises(MachineError, match="CUDA_VISIBLE_DEVICES shows 2"):
+    with pytest.raises(MachineError, match="CUDA_VISIBLE_DEVICES names 2"):
         run(replace(gpus, gpus=3))

@@ -73,5 +73,5 @@ def test_heat_and_neighbours_raise_doubts_in_words() -> None:
     found = doubts(replace(QUIET, others=2), [QUIET, hot, hot])
     assert found == (
         "2 other process(es) had the GPU open before timing began",
-        "the GPU held its clocks back: thermal slowdown by the driver, at 91 degrees",
+        "the GPU lowered its clocks: thermal slowdown by the driver, at 91 degrees",
     )

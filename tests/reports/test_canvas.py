@@ -86,7 +86,7 @@ def test_an_id_counts_only_with_its_name() -> None:
 def test_undecided_points_are_said_where_the_assignment_counts_them() -> None:
     counts_all = EXPORT.replace("10,24,(read", "10,40,(read")
     said = "\n".join(merge(counts_all, {"jdoe": samples.record()}, COLUMN).notices)
-    assert "counts 40 points in Canvas, and 24 points were decided here" in said
+    assert "has 40 points in Canvas, but 24 points were decided here" in said
     assert "counts" not in "\n".join(merge(EXPORT, {"jdoe": samples.record()}, COLUMN).notices)
 
 
@@ -122,10 +122,10 @@ def test_a_read_only_column_is_never_filled() -> None:
 
 @pytest.mark.parametrize("text", ["", "a,b\n1,2\n", "Student,ID,Section\n", "<html></html>\n"])
 def test_what_is_no_export_is_refused(text: str) -> None:
-    with pytest.raises(ExportError, match="no gradebook of Canvas"):
+    with pytest.raises(ExportError, match="not a gradebook of Canvas"):
         merge(text, RESULTS)
 
 
 def test_an_open_quotation_mark_is_refused_with_its_line() -> None:
-    with pytest.raises(ExportError, match="line 2 is no CSV"):
+    with pytest.raises(ExportError, match="line 2 is not CSV"):
         merge('Student,ID,Section,HW3 (1)\n"Doe, Jane,1,A,\n', RESULTS)

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 REFERENCE = ROOT / "reference"
 FOUR = ("softmax_forward", "softmax_backward", "layernorm_forward", "layernorm_backward")
+END_OF_FORWARD = "      store(y + column, value[c]);\n    }\n  }\n}\n\nconstexpr int PAIR_COLUMNS"
 
 
 def grade(path: Path, *problems: str) -> Record:
@@ -202,6 +203,38 @@ def test_a_finding_takes_the_memory_group_even_where_the_numbers_are_right(submi
     source = findings[0].source
     assert source is not None
     assert source.lines[findings[0].line - source.first].strip()
+
+
+def test_a_read_past_the_end_takes_the_memory_group_alone(submission: Path) -> None:
+    past = "  if (blockIdx.x == 0) *(volatile const float*)(inp + static_cast<size_t>(rows) * hidden);\n"
+    spoil(
+        submission / "layernorm_kernel.cu",
+        END_OF_FORWARD,
+        END_OF_FORWARD.replace("  }\n}\n", f"  }}\n{past}}}\n"),
+    )
+    result = grade(submission, "layernorm_forward").problems[0]
+    verdicts = {group.name: group.verdict for group in result.correctness.groups}
+    assert verdicts.pop(MEMORY_GROUP) is Verdict.FAIL
+    assert set(verdicts.values()) == {Verdict.PASS}
+    assert {place.kind for place in sightings(result)} == {"global_oob"}
+
+
+def test_threads_that_leave_before_a_barrier_cost_nothing(submission: Path) -> None:
+    late = "  if (threadIdx.x >= 64) return;\n  __syncthreads();\n"
+    spoil(
+        submission / "layernorm_kernel.cu",
+        END_OF_FORWARD,
+        END_OF_FORWARD.replace("  }\n}\n", f"  }}\n{late}}}\n"),
+    )
+    result = grade(submission, "layernorm_forward").problems[0]
+    assert {group.verdict for group in result.correctness.groups} == {Verdict.PASS}
+    assert {check.verdict for check in result.checks} == {Verdict.PASS}
+    (finding,) = {
+        (finding.kind, finding.severity, bool(finding.waived), finding.places[0].line == finding.line)
+        for check in result.checks
+        for finding in check.findings
+    }
+    assert finding == ("divergent_barrier", "warning", True, True)
 
 
 def test_a_launch_that_may_begin_too_early_takes_the_memory_group(submission: Path) -> None:

@@ -31,7 +31,7 @@ WORK = (
     "    while time.process_time() < end: pass\n"
 )
 GUARD = 300  # no test comes near it
-ASLEEP = "asleep for 0.5 s, waiting for something that does not come"
+ASLEEP = "asleep for 0.5 s, waiting for something that does not happen"
 
 
 def _job(sandbox: Sandbox, script: str, **limits: float) -> Job:
@@ -226,6 +226,7 @@ def test_a_keeper_that_is_long_overdue_is_no_crash_of_the_job(monkeypatch: pytes
     assert outcome is not None
     assert outcome.ended is Ended.LOST
     assert running.kill() is outcome
+    assert not any(group.exists() for group in running._command.groups)
 
 
 @pytest.mark.parametrize(

@@ -198,7 +198,7 @@ def test_lines_of_inlined_code_are_the_user_s() -> None:
     files = '.file 1 "kernel.cu"\n.file 2 "/opt/cuda/targets/x86_64-linux/include/cub/block.cuh"\n'
     with Simulator(Options(), device_bytes=1 << 28, shared_bytes=1 << 20) as device:
         device.load_ptx(HEADER + files + FRAME.format(name="k", body=body))
-        assert not device.launch("k", (1, 1, 1), (32, 1, 1), [struct.pack("<Q", device.allocate(128))])
+        assert device.launch("k", (1, 1, 1), (32, 1, 1), [struct.pack("<Q", device.allocate(128))])
         (finding,) = device.take_findings()
         assert (finding.kind, finding.file, finding.line) == ("global_oob", "kernel.cu", 7)
         assert "896 bytes behind the end of an allocation of 128 bytes" in finding.message
@@ -207,18 +207,18 @@ def test_lines_of_inlined_code_are_the_user_s() -> None:
 @pytest.mark.parametrize(
     ("access", "said"),
     [
-        ("ld.global.u32 %r, [%a+1024];", "reads 4 bytes of global memory"),
-        ("st.global.u32 [%a+1024], %t;", "writes 4 bytes of global memory"),
-        ("st.u32 [%a+1024], %t;", "writes 4 bytes of global memory"),
+        ("ld.global.u32 %r, [%b];", "reads 4 bytes of global memory"),
+        ("st.global.u32 [%b], %t;", "writes 4 bytes of global memory"),
+        ("st.u32 [%b], %t;", "writes 4 bytes of global memory"),
         ("st.shared.v2.u32 [%s+4096], {%t, %t};", "writes 8 bytes of shared memory"),
         ("cp.async.ca.shared.global [%s+4096], [%a], 4;", "writes 4 bytes of shared memory"),
-        ("cp.async.ca.shared.global [%s], [%a+1024], 4;", "reads 4 bytes of global memory"),
-        ("atom.global.add.u32 %r, [%a+1024], %t;", "updates 4 bytes of global memory"),
-        ("wmma.store.d.sync.aligned.row.m16n16k16.global.f16 [%a], {%t, %t, %t, %t};", "writes 4 bytes"),
+        ("cp.async.ca.shared.global [%s], [%b], 4;", "reads 4 bytes of global memory"),
+        ("atom.global.add.u32 %r, [%b], %t;", "updates 4 bytes of global memory"),
+        ("wmma.store.d.sync.aligned.row.m16n16k16.global.f16 [%b], {%t, %t, %t, %t};", "writes 4 bytes"),
     ],
 )
 def test_an_access_out_of_bounds_tells_a_read_from_a_write(access: str, said: str) -> None:
-    body = f"mov.u32 %r, 0; ld.param.u64 %a, [out]; mov.u32 %s, room;\n{access}"
+    body = f"mov.u32 %r, 0; ld.param.u64 %a, [out]; mov.u32 %s, room; add.u64 %b, %a, 33554432;\n{access}"
     with Simulator(Options(), device_bytes=1 << 28, shared_bytes=1 << 20) as device:
         device.load_ptx(HEADER + FRAME.format(name="k", body=body))
         outcome = device.launch("k", (1, 1, 1), (32, 1, 1), [struct.pack("<Q", device.allocate(128))])

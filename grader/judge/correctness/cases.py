@@ -24,7 +24,6 @@ from grader.judge.correctness.comparison import changed_elements, compare
 from grader.judge.correctness.diagnosis import NOTHING_WRITTEN, diagnose
 from grader.judge.correctness.endings import Endings, counting_kinds
 from grader.records.errors import DeviceError
-from grader.records.findings import ONLY_REPORTED
 from grader.records.record import BadElement, CaseResult, OutputResult, value
 from grader.records.verdict import Verdict
 
@@ -67,8 +66,8 @@ _QUEUED = (
     "read what the next call overwrites at once (a __constant__ or static variable, pinned memory)?"
 )
 _NOT_IN_MASK = (
-    "the shuffle at {}:{} takes values of threads that its mask does not name: they are undefined "
-    "(infinity here), and none may be used"
+    "the shuffle at {}:{} takes values of threads that its mask does not name: they are undefined, "
+    "and none may be used"
 )
 UNBEGUN = "is still to be written"
 """How the runner ends what it says of a NotImplementedError."""
@@ -212,7 +211,7 @@ class _Findings:
         """Add the findings of a case; returns its result, waived if nothing else than those made it fail."""
         excused = excuse is not None and excuse.explains(answers)
         for finding in (finding for answer in answers for finding in answer.findings):
-            if excuse is not None and excused and finding.kind not in ONLY_REPORTED:
+            if excuse is not None and excused and finding.counts:
                 self.waived[finding] = excuse.reason
             else:
                 self.counting[finding] = None

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from grader.devices.device import Status
-from grader.records.findings import ONLY_REPORTED
 from grader.records.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -74,7 +73,7 @@ class Endings:
 
 def counting_kinds(answer: Answer) -> frozenset[str]:
     """The kinds of findings that cost points; guard zones, where there are any, stand in for memcheck."""
-    seen = frozenset(finding.kind for finding in answer.findings) - ONLY_REPORTED
+    seen = frozenset(finding.kind for finding in answer.findings if finding.counts)
     return seen | {"global_oob"} if answer.overrun else seen
 
 

@@ -1,4 +1,4 @@
-"""What an appeal against a speed verdict looks at: the verdict again, from the record's raw times alone.
+"""Checks a recorded speed verdict for an appeal: computes it again from the raw times in the record.
 
 Layer: the judge's pure functions; nothing runs and nothing is measured.
 """
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Appeal:
-    """One problem's speed, as recorded and as its raw times say.
+    """The recorded speed of one problem, compared with what its raw times give.
 
     Attributes:
-        lines: what to tell, the problem first and then its cases.
-        upheld: whether verdict, speedup and interval are what the raw times say.
+        lines: the text to show: one line for the problem, then one for each case.
+        upheld: whether the raw times give the recorded verdict, speedup and interval.
     """
 
     lines: tuple[str, ...]
@@ -32,7 +32,7 @@ class Appeal:
 
 
 def appeals(record: Record) -> Iterator[Appeal]:
-    """The speed of every problem in ``record`` that was measured."""
+    """An appeal for every problem in ``record`` that was measured."""
     for problem in record.problems:
         recorded = problem.performance
         try:
@@ -41,11 +41,11 @@ def appeals(record: Record) -> Iterator[Appeal]:
         except NoSamplesError:
             continue
         except ValueError as error:
-            yield Appeal((f"{problem.id}: recorded {_told(recorded)}; {error}",), upheld=False)
+            yield Appeal((f"{problem.id}: recorded {_outcome(recorded)}; {error}",), upheld=False)
             continue
         upheld = _decisive(again) == _decisive(recorded)
-        said = "the same" if upheld else _told(again)
-        line = f"{problem.id}: recorded {_told(recorded)}; from the raw times: {said}"
+        outcome = "the same" if upheld else _outcome(again)
+        line = f"{problem.id}: recorded {_outcome(recorded)}; from the raw times: {outcome}"
         yield Appeal((line, *cases), upheld)
 
 
@@ -59,7 +59,7 @@ def _decisive(result: PerformanceResult) -> tuple[object, ...]:
     return result.verdict, result.speedup, result.interval, cases
 
 
-def _told(result: PerformanceResult) -> str:
+def _outcome(result: PerformanceResult) -> str:
     if result.speedup is None or result.interval is None:
         return str(result.verdict)
     low, high = result.interval
@@ -70,12 +70,12 @@ def _case(case: TimedCase) -> str:
     speedup = "no speedup" if case.speedup is None else f"{case.speedup:.3f}x"
     floor = "" if case.floor is None else f", differences under {case.floor:.2%} cannot be told apart"
     if case.method == steps.METHOD:
-        turns = steps.from_samples(case.name, case.samples)
-        blocks, count = sum(len(one.blocks) for one in turns), len(turns)
-        held = f"losses differ by {max(one.difference for one in turns):.2%} at most"
+        pairs = steps.from_samples(case.name, case.samples)
+        blocks, count = sum(len(turns.blocks) for turns in pairs), len(pairs)
+        check = f"losses differ by {max(turns.difference for turns in pairs):.2%} at most"
     else:
         processes = from_samples(case.name, case.method, case.samples)
-        blocks, count = sum(len(one.blocks) for one in processes), len(processes)
-        verified, wrong = sum(one.verified for one in processes), sum(one.wrong for one in processes)
-        held = f"{verified} outputs of timed calls compared, {wrong} wrong"
-    return f"  {case.name}: {speedup} by {case.method}, {blocks} blocks in {count} processes{floor}; {held}"
+        blocks, count = sum(len(times.blocks) for times in processes), len(processes)
+        verified, wrong = sum(times.verified for times in processes), sum(times.wrong for times in processes)
+        check = f"{verified} outputs of timed calls compared, {wrong} wrong"
+    return f"  {case.name}: {speedup} by {case.method}, {blocks} blocks in {count} processes{floor}; {check}"

@@ -1,9 +1,9 @@
 """Measures the speed of one problem on a GPU: drives timed sessions through the protocol of ``judge.timing``.
 
-Who runs next, on which contents, and how long a batch is, comes from the system's randomness and is told to
-the runner only when it is due. Bases come from the seed, so that a regrade meets the same ones. They are
-drawn while the runner starts, and outputs are compared between the phases of a case, so that nothing else
-keeps this machine busy while something is timed.
+The system's random numbers decide which arm runs next, on which contents, and how long a batch is. The runner
+learns each of these only when it is due. The bases come from the seed, so that a regrade uses the same ones.
+They are drawn while the runner starts, and outputs are compared between the phases of a case, so that nothing
+else keeps this machine busy while something is timed.
 """
 
 from __future__ import annotations
@@ -44,19 +44,19 @@ if TYPE_CHECKING:
     from grader.problems.problem import Case, Inputs, KernelProblem
 
 CACHES = 5  # all slots together exceed the L2 this many times
-MOST_SLOTS = 128  # more of them would cost more to restore than to run
-HOST_SLOTS = 2  # what comes from host memory is in no cache of the device
-MOST_HOST_BYTES = 16 << 20  # of a call by host pointers: the bus takes minutes for the baseline's larger ones
-HEAT_SECONDS = 1.0  # before the first case of a process
-WARM_SECONDS = 0.2  # before the others
-ATTEMPTS = 3  # at a call that is not slow; the first may load its code
-NOVEL_SWEEPS = 5  # at most: one of a hundred takes half as long again, with host pointers more of them
-STOPS = 6  # sweeps that end before their last call; half of them behind the first
-SLOW_SWEEP = 1.0  # seconds; a case takes some sixty sweeps of the submission
-SLOW_SPEEDUP = 0.01  # where a sweep takes as long
-FASTEST = 100.0  # times the baseline's speed; the reference has reached 55
+MOST_SLOTS = 128  # restoring more slots would take longer than running on them
+HOST_SLOTS = 2  # data from host memory is in no cache of the device
+MOST_HOST_BYTES = 16 << 20  # per call with host pointers: the baseline's larger calls take minutes on the bus
+HEAT_SECONDS = 1.0  # warm-up before the first case of a process
+WARM_SECONDS = 0.2  # warm-up before each other case
+ATTEMPTS = 3  # tries to see a call that is not slow; the first call may load its code
+NOVEL_SWEEPS = 5  # at most: one honest sweep in a hundred takes 1.5 times as long, with host pointers more
+STOPS = 6  # sweeps that end before their last call; half of them end after the first
+SLOW_SWEEP = 1.0  # seconds; a case takes about sixty sweeps of the submission
+SLOW_SPEEDUP = 0.01  # a speedup below this is too slow where a sweep takes longer than that
+FASTEST = 100.0  # assumed upper bound of the speedup in a case; the reference has reached 55
 BATCH_SECONDS = 0.5
-BATCH_SWEEPS = 2, 24  # fewer where these take longer than that
+BATCH_SWEEPS = 2, 24  # shortest and longest batch; shorter where it would exceed BATCH_SECONDS
 PAIRS = {"submission": 9, "baseline": 6}  # of nine, the second smallest difference still bounds the median
 
 _ENDED = {Status.CRASHED, Status.EXITED}
@@ -73,7 +73,7 @@ class _TooSlowError(Exception):
 
 @dataclass(frozen=True)
 class Measured:
-    """The verdict with its record, and why it cannot be believed, if so."""
+    """The record with its verdict, and the reasons why the times are not trusted, if there are any."""
 
     performance: PerformanceResult
     reasons: tuple[str, ...] = ()
@@ -84,15 +84,15 @@ class Timing:
     """What does not change between the processes of one measurement.
 
     Attributes:
-        problem: what is timed.
+        problem: the problem that is timed.
         l2_bytes: size of the device's L2.
         open: starts a fresh runner with the submission, which may also load the baseline's libraries.
         baseline: the baseline's functions by library.
-        seed: of the bases.
-        seconds: that a call may take.
-        progress: told what comes next; what it raises ends the measurement.
-        look: the condition of the device, told when; None where it does not show.
-        rival: what stands in for the unfused program of a case, for experiments with known truth.
+        seed: seed of the bases.
+        seconds: time-out of a call.
+        progress: called with a text on what comes next; an exception that it raises ends the measurement.
+        look: returns the condition of the device, given a name for the moment; None where it is unknown.
+        rival: replaces the unfused program of a case, for experiments with a known speedup.
     """
 
     problem: KernelProblem
@@ -121,7 +121,7 @@ def measure(timing: Timing, target: float, memory: Memory) -> Measured:
         except RunnerError as error:
             timing.progress(f"{timing.problem.id}: the runner ended")
             if method == "graph" and not processes and error.status in _ENDED:
-                method = "events"  # code that ends its process where it may not allocate
+                method = "events"  # the code may end its process where it may not allocate memory
                 continue
             return _unmeasured(_ENDS.get(error.status, Verdict.FAIL), target, str(error))
         except _TooSlowError as error:
@@ -136,7 +136,7 @@ def measure(timing: Timing, target: float, memory: Memory) -> Measured:
 
 
 def timed_cases(problem: KernelProblem, seed: int, method: str) -> list[Case]:
-    """The timing cases that ``method`` measures: with host pointers those of the size of the course's."""
+    """The timing cases that ``method`` measures: with host pointers only those as small as the course's."""
     cases = problem.timing_cases(seed)
     sizes = [problem.minimal_bytes(case) for case in cases]
     most = max(MOST_HOST_BYTES, min(sizes)) if method == "host" else math.inf
@@ -144,14 +144,14 @@ def timed_cases(problem: KernelProblem, seed: int, method: str) -> list[Case]:
 
 
 def _with_condition(result: PerformanceResult, looks: Sequence[Condition | None]) -> PerformanceResult:
-    """``result`` with what the device looked like, and with a word where that makes a verdict doubtful."""
+    """``result`` with the device's condition, and with a remark where that makes the verdict doubtful."""
     seen = [GpuCondition.model_validate(asdict(look)) for look in looks if look is not None]
     before, *during = looks
-    found = doubts(before, [look for look in during if look is not None]) if before is not None else ()
+    remarks = doubts(before, [look for look in during if look is not None]) if before is not None else ()
     message = result.message
-    if found and result.verdict is not Verdict.PASS:
-        message = "; ".join(filter(None, (message, "doubtful: " + ", ".join(found))))
-    return result.model_copy(update={"condition": seen, "message": message, "info": [*result.info, *found]})
+    if remarks and result.verdict is not Verdict.PASS:
+        message = "; ".join(filter(None, (message, "doubtful: " + ", ".join(remarks))))
+    return result.model_copy(update={"condition": seen, "message": message, "info": [*result.info, *remarks]})
 
 
 def _unmeasured(verdict: Verdict, target: float, message: str) -> Measured:
@@ -164,22 +164,22 @@ def _process(
 ) -> tuple[list[CaseTimes], Condition | None]:
     """All timing cases in one fresh runner, and the condition of the device after the last one.
 
-    A case in which the submission is too slow has to wait for the others: they may show that no time of its
-    own could make it reach its target.
+    A case in which the submission is slow is measured after the others, because they may show that the
+    submission cannot reach its target anyway.
 
     Raises:
-        _TooSlowError: they do.
+        _TooSlowError: the submission cannot reach its target.
     """
     problem = timing.problem
     cases = timed_cases(problem, timing.seed, method)
-    found: dict[str, CaseTimes] = {}
+    times: dict[str, CaseTimes] = {}
     slow: dict[str, float] = {}
     with threads() as pool:
         coming = [
             pool.submit(
-                _prepared, timing, case, method, Random(f"{timing.seed}/{problem.id}/{index}/{place}")
+                _prepared, timing, case, method, Random(f"{timing.seed}/{problem.id}/{index}/{number}")
             )
-            for place, case in enumerate(cases)
+            for number, case in enumerate(cases)
         ]
         with timing.open() as session:
             wait(coming)
@@ -189,21 +189,21 @@ def _process(
                 name = prepared.case.name
                 timing.progress(f"{problem.id}: timing {name}, process {index + 1}")
                 sweeps = _Sweeps(problem, session, prepared, pool)
-                sweeps.heat(WARM_SECONDS if found else HEAT_SECONDS)
+                sweeps.heat(WARM_SECONDS if times else HEAT_SECONDS)
                 if name not in slow and (speedup := sweeps.too_slow()) is not None:
                     slow[name] = speedup
                     _check_reachable(target, slow, len(cases))
                     coming.append(first)
                 else:
-                    found[name] = sweeps.times(BLOCKS[index])
-            return [found[case.name] for case in cases], timing.look(f"at the end of process {index + 1}")
+                    times[name] = sweeps.times(BLOCKS[index])
+            return [times[case.name] for case in cases], timing.look(f"at the end of process {index + 1}")
 
 
 def _check_reachable(target: float, slow: Mapping[str, float], cases: int) -> None:
-    """Check that a submission whose speedups in some of its cases are ``slow`` may reach its target.
+    """Check that a submission with the speedups ``slow`` in some of its cases can still reach its target.
 
     Raises:
-        _TooSlowError: it would not with ``FASTEST`` in all others.
+        _TooSlowError: it would miss the target even with the speedup ``FASTEST`` in all other cases.
     """
     most = (math.prod(slow.values()) * FASTEST ** (cases - len(slow))) ** (1 / cases)
     if most < target:
@@ -213,7 +213,7 @@ def _check_reachable(target: float, slow: Mapping[str, float], cases: int) -> No
 
 @dataclass(frozen=True)
 class _Prepared:
-    """A case with its plan, the usual bases, and novel ones, of which the next are drawn already."""
+    """A case with its plan, its usual bases and an iterator of novel bases, the first already drawn."""
 
     case: Case
     plan: Plan
@@ -231,7 +231,7 @@ def _prepared(timing: Timing, case: Case, method: str, source: Random) -> _Prepa
 
 
 class _Sweeps:
-    """One case in one process, on one set of bases after the other."""
+    """The sweeps of one case in one process, on several sets of bases, one after the other."""
 
     def __init__(
         self,
@@ -250,7 +250,7 @@ class _Sweeps:
         return self._bases.contents(self._plan.slots, self._random)
 
     def _sweep(self, arm: str, *, sampled: bool = False, whole: bool = False) -> float:
-        """One sweep; what is verified of it is chosen only afterwards."""
+        """The seconds of one sweep; which of its outputs are verified is chosen only afterwards."""
         contents = self._contents()
         seconds = self._session.sweep(arm, contents)
         if sampled:
@@ -258,21 +258,21 @@ class _Sweeps:
         return seconds
 
     def _block(self, arms: Mapping[str, str], whole: int | None = None) -> Block:
-        """Four sweeps; of the submission's number ``whole`` the outputs of one call are verified entirely."""
+        """Four sweeps; in the submission's sweep number ``whole``, one call is verified entirely."""
         order = self._random.choice(ORDERS)
         seconds, seen = [], 0
         for arm in order:
             submission = arms[arm] == "submission"
             seconds.append(self._sweep(arms[arm], sampled=submission, whole=submission and seen == whole))
             seen += submission
-        one, two, three, four = seconds
-        return Block(order, (one, two, three, four))
+        first, second, third, fourth = seconds
+        return Block(order, (first, second, third, fourth))
 
     def _stopped(self, most: int) -> tuple[int, float]:
-        """A sweep that ends after a random number of calls, at most so many: calls and seconds.
+        """The number of calls and the seconds of a sweep that ends after at most ``most`` calls, at random.
 
-        All inputs are there when a sweep begins. Were one call to work for all, the time of all, shared out,
-        would be no call's time; but then it does so in this sweep, too.
+        All inputs are in place when a sweep begins, so one call could do the work of all of them. It does so
+        in this sweep too, which therefore takes longer than its calls should.
         """
         contents = self._contents()
         calls = self._random.randint(1, most)
@@ -281,7 +281,7 @@ class _Sweeps:
         return calls, seconds
 
     def too_slow(self) -> float | None:
-        """The speedup of the best of three calls, if sweeps of none of them can be measured in a while."""
+        """The speedup of the best of ``ATTEMPTS`` calls if all of them are too slow to measure, else None."""
         slots = self._plan.slots
         baseline = self._sweep("baseline")
         seen: list[float] = []
@@ -293,32 +293,33 @@ class _Sweeps:
         return max(seen)
 
     def heat(self, seconds: float) -> None:
-        """Run the baseline until clocks are up."""
+        """Run the baseline as a warm-up, so that the GPU raises its clocks."""
         heated = 0.0
         while heated < seconds:
             heated += self._session.batch("baseline", [self._contents()])
 
     def _novel(self, bases: Bases, warm_up: float) -> float:
-        """One sweep of the submission on the first contents of ``bases``: as many of them stay as there were.
+        """The seconds of one sweep of the submission on the novel ``bases``, of which a few stay in use.
 
-        The oracle works for each base of a sweep, and a base for each slot is too much work for every sweep.
+        The oracle has to work for each base of a sweep. As many bases as slots would be too much work for
+        every sweep, so only as many are kept as there were before.
         """
         usual = len(self._bases.inputs)
         self._bases = bases
         self._session.renew(bases.arrays)
         self.heat(warm_up)
-        self._sweep("baseline")  # clocks have sunk meanwhile
+        self._sweep("baseline")  # the GPU has lowered its clocks meanwhile
         seconds = self._sweep("submission", sampled=True)
         self._bases = replace(bases, inputs=bases.inputs[:usual])
         return seconds
 
     def _novel_sweeps(self, usual: float) -> tuple[float, ...]:
-        """Sweeps on new contents until one takes as long as is ``usual``."""
+        """The seconds of sweeps on new contents, until one takes no longer than ``usual``."""
         seconds: list[float] = []
         for bases in islice(self._novel_bases, NOVEL_SWEEPS):
             if seconds:
-                self._verifier.settle()  # which lets go of the bases before
-            # Were clocks that sank while bases were drawn the reason, one sweep would not raise them.
+                self._verifier.settle()  # this releases the previous bases
+            # The clocks may have sunk while bases were drawn, and one sweep would not raise them.
             seconds.append(self._novel(bases, WARM_SECONDS if seconds else 0))
             if not trust.remembers(seconds, usual):
                 break
@@ -334,7 +335,7 @@ class _Sweeps:
         novel: tuple[float, ...] = ()
         due = [(self._random.randrange(blocks), arm) for arm, count in PAIRS.items() for _ in range(count)]
         half = self._plan.slots // 2
-        stops = [(self._random.randrange(blocks), 1 if one % 2 else half) for one in range(STOPS)]
+        stops = [(self._random.randrange(blocks), 1 if number % 2 else half) for number in range(STOPS)]
         stopped: list[tuple[int, float]] = []
         first: list[float] = []
         renewal = self._random.randrange(blocks // 4, blocks)
@@ -347,9 +348,9 @@ class _Sweeps:
             pairs.append(self._block({"A": "baseline", "B": "submission"}, whole))
             same.append(self._block({"A": "baseline", "B": "baseline"}))
             stream.append(self._sweep("stream"))
-            for arm in [arm for place, arm in due if place == index]:
+            for arm in [arm for position, arm in due if position == index]:
                 batches += self._batches(arm, pairs[-1])
-            for most in [most for place, most in stops if place == index]:
+            for most in [most for position, most in stops if position == index]:
                 first.append(self._session.sweep("stream", self._contents(), 1))
                 stopped.append(self._stopped(most))
         self._verifier.settle()
@@ -370,18 +371,18 @@ class _Sweeps:
         )
 
     def _batches(self, arm: str, block: Block) -> Iterator[tuple[str, int, float]]:
-        """A batch of ``arm`` and an empty one as long, in random order and of random length.
+        """A batch of ``arm`` and one of ``NOTHING``, of the same random length and in random order.
 
-        What the submission's last sweep left is verified, so that it has to work in all of them.
+        The outputs of the submission's last sweep are verified, so that it has to do its work in a batch too.
         """
         seconds = median(block.times("B" if arm == "submission" else "A"))
         least, most = BATCH_SWEEPS
         most = max(1, int(min(most, BATCH_SECONDS / seconds))) if 0 < seconds < math.inf else 1
         length = self._random.randint(min(least, most), most)
-        for one in self._random.sample((arm, NOTHING), 2):
+        for name in self._random.sample((arm, NOTHING), 2):
             contents = [self._contents() for _ in range(length)]
-            yield one, length, self._session.batch(one, contents)
-            if one == "submission":
+            yield name, length, self._session.batch(name, contents)
+            if name == "submission":
                 self._verifier.sample(self._session, self._bases, contents[-1])
 
 
@@ -398,7 +399,7 @@ def _plan(timing: Timing, case: Case, inputs: Inputs, method: str) -> Plan:
     scale = problem.minimal_bytes(case) / (read + wrote)
     program = () if timing.rival else problem.unfused(case)
     extra = temporaries(program, list(sizes))
-    places = {name: place for place, name in enumerate([*sizes, *extra])}
+    numbers = {name: number for number, name in enumerate([*sizes, *extra])}
     return Plan(
         call=call,
         written=written,
@@ -408,7 +409,7 @@ def _plan(timing: Timing, case: Case, inputs: Inputs, method: str) -> Plan:
         libraries=timing.baseline,
         steps=(timing.rival(call),)
         if timing.rival
-        else tuple(step(operation, places) for operation in program),
+        else tuple(step(operation, numbers) for operation in program),
         scratch=tuple(4 * elements for elements in extra.values()),
         reads=_multiple(read * scale),
         writes=_multiple(wrote * scale),
@@ -416,23 +417,23 @@ def _plan(timing: Timing, case: Case, inputs: Inputs, method: str) -> Plan:
 
 
 def slots(set_bytes: int, l2_bytes: int) -> int:
-    """How many sets of arrays make every call meet a cold cache."""
+    """The number of rotating buffer sets with which every call finds a cold cache."""
     return min(MOST_SLOTS, max(2, -(-CACHES * l2_bytes // set_bytes)))
 
 
-def step(operation: Operation, places: Mapping[str, int]) -> Step:
-    """``operation`` as a call of ``generic.cu``."""
+def step(operation: Operation, numbers: Mapping[str, int]) -> Step:
+    """``operation`` as a call of ``generic.cu``; ``numbers`` gives the number of each array by its name."""
     out = operation.output
 
     def operand(index: int) -> list[tuple[str, object]]:
         tensor = operation.inputs[index]
-        return [("array", places[tensor.name]), ("ints", tensor.strides)]
+        return [("array", numbers[tensor.name]), ("ints", tensor.strides)]
 
     head: list[tuple[str, object]] = [
         ("int", operation.code),
         ("int", len(out.shape)),
         ("ints", out.shape),
-        ("array", places[out.name]),
+        ("array", numbers[out.name]),
         ("ints", out.strides),
     ]
     stream = ("stream", 0)

@@ -1,6 +1,7 @@
-"""Whether measured times can be true: physics, the judge's own clock, and the outputs of the timed calls.
+"""Checks whether measured times can be true: by bandwidth, by the judge's own clock and by the outputs.
 
-Pure functions of what the record keeps. A reason is no accusation: it says which facts contradict each other.
+These are pure functions of the times in the record. Each reason names two facts that contradict each other.
+It does not accuse the student.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ if TYPE_CHECKING:
 
     from grader.judge.timing.statistics import CaseTimes
 
-PHYSICAL = 0.8  # of the streaming kernel's time on the same bytes; nothing honest is faster
-LAUNCH_SECONDS = 0.25e-6  # per call: a short one is mostly a launch, and bandwidth is not what bounds it
-CLOCK = 0.8  # of one clock's time by the other; the judge's contains launches and waits, too
-CLOCK_SECONDS = 50e-6  # per sweep: what these may take, or the host, which makes calls that are no graph
-FIRST_SECONDS = 15e-6  # of a graph's first call, whose code is in no cache
-NOVELTY = 1.25  # times longer on contents that were never seen
+PHYSICAL = 0.8  # share of the streaming kernel's time on the same bytes; no honest kernel is faster
+LAUNCH_SECONDS = 0.25e-6  # per call: launching takes most of a short call, so bandwidth does not bound it
+CLOCK = 0.8  # smallest ratio of the two clocks' times; the judge's also contains launches and waits
+CLOCK_SECONDS = 50e-6  # per sweep: for launches and waits, or for calls that the host makes without a graph
+FIRST_SECONDS = 15e-6  # extra time of a graph's first call, whose code is not in any cache yet
+NOVELTY = 1.25  # how many times longer a sweep may take on contents that were never seen
 
 
 def reasons(case: CaseTimes) -> tuple[str, ...]:
@@ -29,37 +30,41 @@ def reasons(case: CaseTimes) -> tuple[str, ...]:
     raw += [*case.first, *(seconds for _, seconds in case.stopped)]
     if not all(math.isfinite(time) and time > 0 for time in raw):
         return (f"{case.case}: a time is not a positive number",)
-    found = []
+    contradictions = []
     reported, ceiling = median(case.times("B")), median(case.stream)
     if case.wrong:
-        found.append(f"{case.wrong} of {case.verified} outputs of timed calls are wrong")
+        contradictions.append(f"{case.wrong} of {case.verified} outputs of timed calls are wrong")
     if case.method != "host" and reported < PHYSICAL * ceiling - case.slots * LAUNCH_SECONDS:
-        found.append(
+        contradictions.append(
             f"{_us(reported)} for what the device needs {_us(ceiling)} to read and write at full bandwidth"
         )
     clock = case.clock("submission")
     if reported < CLOCK * clock.low - CLOCK_SECONDS:
-        found.append(f"{_us(reported)} reported, but {_us(clock.estimate)} by the judge's clock")
+        contradictions.append(f"{_us(reported)} reported, but {_us(clock.estimate)} by the judge's clock")
     baseline, clock = median(case.times("A")), case.clock("baseline")
     if CLOCK * baseline > clock.high + CLOCK_SECONDS:
-        found.append(
+        contradictions.append(
             f"{_us(baseline)} reported for the baseline, but {_us(clock.estimate)} by the judge's clock"
         )
     if remembers(case.novel, reported):
-        found.append(f"{_us(min(case.novel))} on contents never seen before, {_us(reported)} on others")
+        contradictions.append(
+            f"{_us(min(case.novel))} on contents never seen before, {_us(reported)} on others"
+        )
     if case.early:
-        found.append(f"{case.early} outputs were written before their call")
+        contradictions.append(f"{case.early} outputs were written before their call")
     alone, call = [seconds for calls, seconds in case.stopped if calls == 1], reported / case.slots
-    if alone:  # records of before have none
-        apart = max(0.0, median(case.first) - ceiling / case.slots)  # what ending early costs any kernel
+    if alone:  # older records have none
+        overhead = max(0.0, median(case.first) - ceiling / case.slots)  # what ending early costs any kernel
         leeway = FIRST_SECONDS if case.method == "graph" else CLOCK_SECONDS
-        if min(alone) > NOVELTY * call + apart + leeway:
-            found.append(f"{_us(min(alone))} for a first call, but {_us(call)} for one of {case.slots}")
-    return tuple(f"{case.case}: {reason}" for reason in found)
+        if min(alone) > NOVELTY * call + overhead + leeway:
+            contradictions.append(
+                f"{_us(min(alone))} for a first call, but {_us(call)} for one of {case.slots}"
+            )
+    return tuple(f"{case.case}: {reason}" for reason in contradictions)
 
 
 def remembers(novel: Sequence[float], reported: float) -> bool:
-    """Whether sweeps on new contents take longer than others: all of them, if results are remembered."""
+    """Whether every sweep on new contents took longer than usual, as it does when results are memoised."""
     return min(novel) > NOVELTY * reported + CLOCK_SECONDS
 
 

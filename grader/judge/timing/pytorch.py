@@ -1,8 +1,9 @@
-"""How long PyTorch takes for the timing cases: information beside a speedup, never part of a verdict.
+"""Measures PyTorch on the timing cases. These times are shown beside a speedup and never decide a verdict.
 
-Two ways of PyTorch: the unfused program operation by operation, as eager code runs it, and the one operator
-that PyTorch has for the whole. Each is captured once over input sets that together exceed the L2 and
-replayed. A process of its own holds the CUDA context, so that the judge has none:
+PyTorch is timed in two ways: the unfused program operation by operation, as eager code runs it, and the one
+operator that PyTorch has for the whole problem. Each is captured once in a CUDA graph, with rotating buffers
+that together exceed the L2, and replayed. This runs in a separate process, so that the judge needs no CUDA
+context:
 
     echo | python -m grader.judge.timing.pytorch ASSIGNMENT SEED PROBLEM...
 """
@@ -46,7 +47,7 @@ REPLAYS = 15
 
 @dataclass(frozen=True)
 class Others:
-    """Microseconds by problem, case and implementation, or why there are none."""
+    """Microseconds by problem, case and implementation, or the reason why there are none."""
 
     name: str = ""
     absent: str = ""
@@ -55,7 +56,7 @@ class Others:
     def beside(self, problem: str, performance: PerformanceResult) -> PerformanceResult:
         """``performance`` with these times and a line on each implementation.
 
-        Not beside times of whole calls with host pointers, which PyTorch's do not compare with.
+        Whole calls with host pointers get none, because PyTorch's times cannot be compared with them.
         """
         measured = [case for case in performance.cases if case.yours_us and case.method != "host"]
         if not measured:
@@ -77,7 +78,7 @@ class Others:
 
 
 class Process:
-    """The process that measures, which starts at once and touches the GPU when asked for its result."""
+    """The process that measures. It starts at once, but uses the GPU only when asked for its result."""
 
     def __init__(self, assignment: Path, seed: int, problems: Sequence[str]) -> None:
         self._process = subprocess.Popen(
@@ -98,7 +99,7 @@ class Process:
         )
 
     def result(self) -> Others:
-        """What it found; waits for it."""
+        """Wait for the measured times and return them."""
         try:
             out, err = self._process.communicate("now\n", WAIT_SECONDS)
         except subprocess.TimeoutExpired:
@@ -169,10 +170,10 @@ def _applied(
 
 
 def microseconds(launches: Sequence[Launch], *, keep: bool) -> float:
-    """The median time of one launch: all of them in turn as one CUDA graph, replayed.
+    """The median time of one launch, measured by replaying one CUDA graph of all launches in turn.
 
-    What launches return lives in memory of its own if it is kept; else the next launch writes it again, in a
-    cache that is warm with it.
+    With ``keep``, each launch returns newly allocated memory. Without it, the next launch reuses that memory,
+    which is then in the cache.
     """
     side = cuda.Stream()
     with cuda.stream(side):
@@ -201,42 +202,42 @@ def microseconds(launches: Sequence[Launch], *, keep: bool) -> float:
     return median(replayed(times) for _ in range(REPLAYS)) / len(launches) * 1e6
 
 
-def tensors(given: Inputs, seed: int) -> Tensors:
-    """Arrays of the shapes of ``given`` on the GPU, filled with numbers from 0.5 to 1.5."""
+def tensors(inputs: Inputs, seed: int) -> Tensors:
+    """Arrays of the shapes of ``inputs`` on the GPU, filled with numbers from 0.5 to 1.5."""
     source = torch.Generator("cuda").manual_seed(seed)
-    shapes = {name: array.shape for name, array in given.arrays.items() if array is not None}
+    shapes = {name: array.shape for name, array in inputs.arrays.items() if array is not None}
     return {
         name: torch.rand(shape, generator=source, device="cuda") + 0.5
-        for name, shape in {**shapes, **given.outputs}.items()
+        for name, shape in {**shapes, **inputs.outputs}.items()
     }
 
 
 def sets(problem: KernelProblem, case: Case) -> list[tuple[Tensors, Inputs]]:
-    """As many input sets as exceed the L2."""
-    given = problem.inputs(case)
-    first = tensors(given, 0)
+    """Enough input sets to exceed the L2 together."""
+    inputs = problem.inputs(case)
+    first = tensors(inputs, 0)
     size = sum(tensor.numel() * tensor.element_size() for tensor in first.values())
     l2 = cuda.get_device_properties(0).L2_cache_size
-    return [(first, given), *((tensors(given, seed), given) for seed in range(1, slots(size, l2)))]
+    return [(first, inputs), *((tensors(inputs, seed), inputs) for seed in range(1, slots(size, l2)))]
 
 
 def _times(problem: KernelProblem, case: Case) -> dict[str, float]:
     rotating = sets(problem, case)
-    found = {}
+    times = {}
     if program := problem.unfused(case):
-        found[STEPWISE] = microseconds([stepwise(program, arrays) for arrays, _ in rotating], keep=False)
+        times[STEPWISE] = microseconds([stepwise(program, arrays) for arrays, _ in rotating], keep=False)
     if problem.fused is not None:
-        fused = [problem.fused(arrays, given.scalars) for arrays, given in rotating]
-        found[FUSED] = microseconds(fused, keep=True)
-    return found
+        fused = [problem.fused(arrays, inputs.scalars) for arrays, inputs in rotating]
+        times[FUSED] = microseconds(fused, keep=True)
+    return times
 
 
 def main(assignment: str, seed: int, problems: Sequence[str]) -> Others:
     """The times of the timing cases of these problems of an assignment."""
     if not cuda.is_available():
         return Others(absent=f"PyTorch was not timed: PyTorch {torch.__version__} has no CUDA here")
-    known = load(assignment).problems
-    kernels = [problem for name in problems if isinstance(problem := known[name], KernelProblem)]
+    loaded = load(assignment).problems
+    kernels = [problem for name in problems if isinstance(problem := loaded[name], KernelProblem)]
     times = {
         problem.id: {case.name: _times(problem, case) for case in problem.timing_cases(seed)}
         for problem in kernels

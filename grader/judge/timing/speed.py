@@ -1,6 +1,6 @@
-"""What the times of several processes say: the record of a speed verdict, and the verdict again from it.
+"""Makes the record of a speed verdict from the times of several processes, and recomputes it from a record.
 
-Pure functions: ``recomputed`` gives for a record's raw times what ``assessed`` gave for the measurement's.
+These are pure functions: from a record's raw times ``recomputed`` gives the result that ``assessed`` gave.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
 
 HOST_TIMES = (
-    "these are times of whole calls with host pointers, so mostly of allocating and copying, and little of "
+    "these are times of whole calls with host pointers: most of it is allocating and copying, little is "
     "the kernel; every operation of the baseline makes such a round trip, as in the original course"
 )
-"""What is to be known of speedups that the method ``host`` measured."""
+"""The remark on speedups that the method ``host`` measured."""
 
 
 class NoSamplesError(Exception):
@@ -44,12 +44,12 @@ class NoSamplesError(Exception):
 
 
 def doubts(process: Process) -> tuple[str, ...]:
-    """Why the times of ``process`` cannot be believed; empty if they can."""
+    """Why the times of ``process`` cannot be trusted; empty if they can."""
     return tuple(reason for case in process for reason in trust.reasons(case))
 
 
 def verdict(processes: Sequence[Process], target: float) -> Verdict | None:
-    """What the processes so far say together, None to measure again."""
+    """The verdict of all processes so far; None if another measurement is needed."""
     return conclude(
         [
             Verdict.UNTRUSTED if doubts(process) else verdict_of_process(process, target)
@@ -59,52 +59,52 @@ def verdict(processes: Sequence[Process], target: float) -> Verdict | None:
 
 
 def assessed(processes: Sequence[Process], target: float, sizes: Sequence[int | None]) -> PerformanceResult:
-    """The record: speedup and interval from the blocks of all processes that are believed.
+    """The record, with speedup and interval from the blocks of all trusted processes.
 
     Args:
-        processes: enough of them for a verdict.
+        processes: the times of enough processes for a verdict.
         target: the speedup to reach.
         sizes: minimal bytes of each case.
 
     Raises:
-        NoSamplesError: they are too few for a verdict.
+        NoSamplesError: there are too few processes for a verdict.
     """
     concluded = verdict(processes, target)
     if concluded is None:
         raise NoSamplesError(f"{len(processes)} process(es) are too few for a verdict")
-    believed = [process for process in processes if not doubts(process)]
+    trusted = [process for process in processes if not doubts(process)]
     cases = [
         _case(
-            [process[place] for process in processes],
-            [process[place] for process in believed],
+            [process[index] for process in processes],
+            [process[index] for process in trusted],
             target,
             size,
         )
-        for place, size in enumerate(sizes)
+        for index, size in enumerate(sizes)
     ]
     reasons = dict.fromkeys(reason for process in processes for reason in doubts(process))
-    if concluded is Verdict.UNTRUSTED or not believed:
+    if concluded is Verdict.UNTRUSTED or not trusted:
         return PerformanceResult(verdict=concluded, target=target, message="; ".join(reasons), cases=cases)
-    together = [pooled([process[place] for process in believed]) for place in range(len(sizes))]
-    whole, _ = combined(together)
+    together = [pooled([process[index] for process in trusted]) for index in range(len(sizes))]
+    overall, _ = combined(together)
     return PerformanceResult(
         verdict=concluded,
         target=target,
-        speedup=math.exp(whole.estimate),
-        interval=(math.exp(whole.low), math.exp(whole.high)),
+        speedup=math.exp(overall.estimate),
+        interval=(math.exp(overall.low), math.exp(overall.high)),
         bandwidth_fraction=math.exp(fmean(math.log(case.bandwidth_fraction) for case in together)),
         message=HOST_TIMES if together[0].method == "host" else "",
         cases=cases,
-        info=[f"a process was not believed and does not count: {reason}" for reason in reasons],
+        info=[f"a process was not trusted and does not count: {reason}" for reason in reasons],
     )
 
 
 def recomputed(record: PerformanceResult) -> PerformanceResult:
-    """Verdict, speedups and intervals from nothing but the raw times and the target in ``record``.
+    """Verdict, speedups and intervals, computed only from the raw times and the target in ``record``.
 
     Raises:
-        NoSamplesError: it holds no raw times.
-        ValueError: they are not what a measurement leaves: too few, or not numbers.
+        NoSamplesError: the record holds no raw times.
+        ValueError: no measurement leaves such times: they are too few, or are not numbers.
     """
     cases = [from_samples(case.name, case.method, case.samples) for case in record.cases]
     if not cases or not all(cases):
@@ -113,9 +113,9 @@ def recomputed(record: PerformanceResult) -> PerformanceResult:
     return assessed(processes, record.target, [case.minimal_bytes for case in record.cases])
 
 
-def _case(times: Process, believed: Process, target: float, minimal_bytes: int | None) -> TimedCase:
+def _case(times: Process, trusted: Process, target: float, minimal_bytes: int | None) -> TimedCase:
     samples = to_samples(times)
-    if not believed:
+    if not trusted:
         name, method = times[0].case, times[0].method
         return TimedCase(
             name=name,
@@ -124,7 +124,7 @@ def _case(times: Process, believed: Process, target: float, minimal_bytes: int |
             minimal_bytes=minimal_bytes,
             samples=samples,
         )
-    case = pooled(believed)
+    case = pooled(trusted)
     own, size = interval(case.values), case.floor.size
     return TimedCase(
         name=case.case,

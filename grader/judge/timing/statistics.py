@@ -1,8 +1,8 @@
-"""From raw times to a speed verdict: pure functions of what the record keeps, so that anyone can check them.
+"""Computes a speed verdict from raw times, by pure functions of the record that anyone can check.
 
-Baseline (A) and submission (B) run in blocks A B B A or B A A B. A block's value is the log of its speedup,
-an interval around the median of the values comes from order statistics, and the same procedure with the
-baseline against itself gives the floor: what this machine cannot tell apart.
+Baseline (A) and submission (B) run in blocks A B B A or B A A B. The value of a block is the log of its
+speedup. Order statistics give an interval around the median of the values. The same procedure with the
+baseline against itself gives the noise floor: the smallest difference that this machine can measure.
 
 Layer: standard library and the verdict.
 """
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 CONFIDENCE = 0.95
 ORDERS = ("ABBA", "BAAB")
-NOTHING = "nothing"  # an arm: sweeps that only restore
+NOTHING = "nothing"  # the arm whose sweeps only restore the arrays
 BATCH_ARMS = ("submission", NOTHING, "baseline")
-FEWEST_BLOCKS = 6  # fewer values have no interval of this confidence
-PROCESSES = 4  # fresh ones: two that must agree, and two more if they do not
+FEWEST_BLOCKS = 6  # with fewer values there is no interval of this confidence
+PROCESSES = 4  # at most: two that must agree, and two more if they do not
 BLOCKS = (20, 20, 40, 80)  # per process
-MARGIN = 0.01  # log ratio: what fresh processes may differ by although each of them is sure
+MARGIN = 0.01  # log ratio by which fresh processes may differ although the interval of each is narrow
 
 
 @dataclass(frozen=True)
@@ -50,14 +50,14 @@ class Block:
 
 @dataclass(frozen=True)
 class Interval:
-    """A median and its confidence interval: of log ratios, where nothing else is said."""
+    """A median and its confidence interval; these are log ratios unless stated otherwise."""
 
     estimate: float
     low: float
     high: float
 
     def widened(self, floor: float) -> Interval:
-        """The interval with what cannot be told apart on both sides."""
+        """The interval, made wider by ``floor`` on both sides."""
         return Interval(self.estimate, self.low - floor, self.high + floor)
 
 
@@ -82,7 +82,7 @@ def interval(values: Sequence[float]) -> Interval:
     """The median of ``values`` and its interval by order statistics: exact, whatever their distribution.
 
     Raises:
-        ValueError: too few values, or one that is not finite.
+        ValueError: there are too few values, or one is not finite.
     """
     if not all(map(math.isfinite, values)):
         raise ValueError("a value is not finite")
@@ -92,7 +92,7 @@ def interval(values: Sequence[float]) -> Interval:
 
 @dataclass(frozen=True)
 class Floor:
-    """What the baseline differs from itself, as a log ratio; unsound if 0 lies outside the interval."""
+    """How much the baseline differs from itself, as a log ratio; unsound if 0 lies outside the interval."""
 
     size: float
     sound: bool
@@ -123,19 +123,20 @@ class CaseTimes:
     """What one process measured on one case; all times are seconds of one sweep over ``slots`` calls.
 
     Attributes:
-        case: its name.
+        case: name of the case.
         method: ``graph``, ``events`` or ``host``.
         slots: calls per sweep.
         blocks: baseline against submission.
-        same: baseline against baseline, in the same places.
-        stream: the streaming kernel with the same bytes.
-        novel: the submission on contents that it had never seen, each time on others.
-        batches: arm, number of sweeps and seconds by the judge's own clock, in pairs of nothing and the
-            submission or the baseline, equally long and one after the other.
-        verified: calls whose outputs the judge compared, and how many of them were wrong.
-        stopped: calls and seconds of sweeps of the submission that ended after so many calls.
-        first: the streaming kernel's seconds of sweeps that ended after its first call.
-        early: calls that those left out and whose outputs were written all the same.
+        same: baseline against baseline; each of these blocks follows one of ``blocks``.
+        stream: times of the streaming kernel, which reads and writes as many bytes.
+        novel: times of the submission on contents that it had never seen, new ones for each sweep.
+        batches: arm, number of sweeps and seconds by the judge's own clock. They come in pairs of equal
+            length, one after the other: one is the submission or the baseline, the other only restores.
+        verified: number of calls whose outputs the judge compared.
+        wrong: number of those calls with wrong outputs.
+        stopped: number of calls and seconds of the submission's sweeps that ended early.
+        first: seconds of the streaming kernel's sweeps that ended after its first call.
+        early: number of calls that were left out by ending early, but whose outputs were written.
     """
 
     case: str
@@ -163,7 +164,7 @@ class CaseTimes:
 
     @property
     def floor(self) -> Floor:
-        """What this case cannot tell apart."""
+        """The noise floor of this case."""
         return floor([block.value for block in self.same])
 
     @property
@@ -172,38 +173,38 @@ class CaseTimes:
         return median(self.stream) / median(self.times("B"))
 
     def clock(self, arm: str) -> Interval:
-        """Seconds per sweep of ``arm`` by the judge's clock: its pairs' differences, per sweep.
+        """Seconds per sweep of ``arm`` by the judge's clock: the differences within its pairs.
 
-        Restoring and the round trip are in both and cancel out, but for what they vary by.
+        Both batches of a pair contain restoring and the round trip, so these cancel out but for their noise.
 
         Raises:
             ValueError: there are too few pairs.
         """
         differences = []
-        for (one, length, first), (other, _, second) in zip(
+        for (first_arm, length, first), (second_arm, _, second) in zip(
             self.batches[::2], self.batches[1::2], strict=True
         ):
-            seconds = {one: first, other: second}
+            seconds = {first_arm: first, second_arm: second}
             if arm in seconds:
                 differences.append((seconds[arm] - seconds[NOTHING]) / length)
         return interval(differences)
 
 
 def pooled(times: Sequence[CaseTimes]) -> CaseTimes:
-    """Several processes' times of one case as one."""
+    """The times of several processes on one case, as if one process had measured them."""
     return replace(
         times[0],
-        blocks=tuple(block for one in times for block in one.blocks),
-        same=tuple(block for one in times for block in one.same),
-        stream=tuple(seconds for one in times for seconds in one.stream),
+        blocks=tuple(block for process in times for block in process.blocks),
+        same=tuple(block for process in times for block in process.same),
+        stream=tuple(seconds for process in times for seconds in process.stream),
     )
 
 
 def to_samples(processes: Sequence[CaseTimes]) -> dict[str, list[float]]:
     """The raw times of one case as the record keeps them, in seconds.
 
-    An order is its place in ``ORDERS``, an arm that in ``BATCH_ARMS``; what is no number becomes 0, which no
-    clock shows either.
+    An order is written as its index in ``ORDERS`` and an arm as its index in ``BATCH_ARMS``. A value that is
+    not finite becomes 0, which no clock returns either.
     """
     return {
         f"process {number}: {name}": [value if math.isfinite(value) else 0.0 for value in values]
@@ -233,10 +234,10 @@ def _parts(times: CaseTimes) -> Mapping[str, Sequence[float]]:
 
 
 def from_samples(case: str, method: str, samples: Mapping[str, Sequence[float]]) -> list[CaseTimes]:
-    """What ``to_samples`` was made from, process by process; empty if nothing was.
+    """The times from which ``to_samples`` made ``samples``, one entry per process; the inverse of it.
 
     Raises:
-        ValueError: a piece is missing, or pieces do not fit each other.
+        ValueError: a part is missing, or the lengths of the parts do not match.
     """
     count = len({name.partition(":")[0] for name in samples})
     try:
@@ -271,7 +272,7 @@ def _process_of(case: str, method: str, part: Mapping[str, Sequence[float]]) -> 
         batches=tuple((BATCH_ARMS[int(arm)], int(length), seconds) for arm, length, seconds in batches),
         verified=int(verified),
         wrong=int(wrong),
-        # records of before have none
+        # older records have none
         stopped=tuple(
             (int(calls), seconds)
             for calls, seconds in zip(part.get("stopped calls", ()), part.get("stopped", ()), strict=True)
@@ -288,10 +289,10 @@ def combined(cases: Sequence[CaseTimes]) -> tuple[Interval, float]:
 
 
 def verdict_of_process(cases: Sequence[CaseTimes], target: float) -> Verdict:
-    """What one process says about the target.
+    """The verdict of one process.
 
-    A machine that tells the baseline from itself (an unsound floor) can still show a difference larger than
-    that floor; where it cannot, that is INFRA_ERROR.
+    Where the baseline differs from itself (an unsound floor), a difference larger than that floor still
+    counts. A smaller one gives INFRA_ERROR.
     """
     measured, floor_size = combined(cases)
     decided = decide(measured, floor_size, target)
@@ -301,10 +302,10 @@ def verdict_of_process(cases: Sequence[CaseTimes], target: float) -> Verdict:
 
 
 def conclude(verdicts: Sequence[Verdict]) -> Verdict | None:
-    """The verdict of several processes, None to measure again.
+    """The verdict of several processes; None if another measurement is needed.
 
-    The first clear verdict that two processes share counts. After ``PROCESSES`` of them it is AMBIGUOUS,
-    which counts for the student, unless one of them could not be believed or none was for the student.
+    The first clear verdict that two processes share counts. After ``PROCESSES`` processes the verdict is
+    AMBIGUOUS, which counts in the student's favour, unless one was UNTRUSTED or all were FAIL or INFRA_ERROR.
     """
     votes = Counter(verdicts)
     for clear in (Verdict.UNTRUSTED, Verdict.FAIL, Verdict.PASS):

@@ -1,6 +1,6 @@
-"""From the times of training steps to a speed verdict, and the verdict again from a record's raw times.
+"""Computes a speed verdict from the times of training steps, and recomputes it from a record's raw times.
 
-Pure functions of what the record keeps, as ``speed`` has them for kernels.
+These are pure functions of the times in the record, like those of ``speed`` for kernels.
 
 Layer: standard library, the record and the verdict.
 """
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 METHOD = "steps"
 AGREEMENT = (
-    0.02  # of the loss: rounding errors grow over many steps, but a path that skips work learns nothing
+    0.02  # share of the loss: rounding errors grow over many steps, but a path that skips work learns nothing
 )
 
 
@@ -38,12 +38,12 @@ class Turns:
         return [block.value for block in self.blocks]
 
     def same(self) -> list[float]:
-        """The baseline against itself: the two turns of each block."""
-        found = []
+        """Log ratios of the baseline against itself, from its two turns in each block."""
+        ratios = []
         for block in self.blocks:
             first, second = (s for arm, s in zip(block.order, block.seconds, strict=True) if arm == "A")
-            found.append(math.log(first / second))
-        return found
+            ratios.append(math.log(first / second))
+        return ratios
 
     def seconds(self, arm: str) -> list[float]:
         """Seconds per step of one arm."""
@@ -56,39 +56,39 @@ class Turns:
 
 
 def verdict(turns: Turns, target: float) -> Verdict:
-    """What one pair of runners says about the target."""
+    """The verdict of one pair of runners."""
     if turns.difference > AGREEMENT:
         return Verdict.FAIL
     return decide(interval(turns.values()), floor(turns.same()).size, target)
 
 
-def assessed(name: str, found: Sequence[Turns], target: float) -> PerformanceResult:
-    """The record of the case ``name``: speedup and interval from the blocks of all pairs.
+def assessed(name: str, pairs: Sequence[Turns], target: float) -> PerformanceResult:
+    """The record of the case ``name``, with speedup and interval from the blocks of all pairs.
 
     Args:
-        name: of the case.
-        found: enough pairs for a verdict, or all that are tried.
+        name: name of the case.
+        pairs: what each pair of runners measured; enough pairs for a verdict, or all that were tried.
         target: the speedup to reach.
     """
-    concluded = conclude([verdict(turns, target) for turns in found]) or Verdict.AMBIGUOUS
-    whole = interval([value for turns in found for value in turns.values()])
-    speedup, between = math.exp(whole.estimate), (math.exp(whole.low), math.exp(whole.high))
+    concluded = conclude([verdict(turns, target) for turns in pairs]) or Verdict.AMBIGUOUS
+    overall = interval([value for turns in pairs for value in turns.values()])
+    speedup, between = math.exp(overall.estimate), (math.exp(overall.low), math.exp(overall.high))
     timed = TimedCase(
         name=name,
         verdict=concluded,
         speedup=speedup,
         interval=between,
-        baseline_us=median(s for turns in found for s in turns.seconds("A")) * 1e6,
-        yours_us=median(s for turns in found for s in turns.seconds("B")) * 1e6,
-        floor=floor([value for turns in found for value in turns.same()]).size,
+        baseline_us=median(s for turns in pairs for s in turns.seconds("A")) * 1e6,
+        yours_us=median(s for turns in pairs for s in turns.seconds("B")) * 1e6,
+        floor=floor([value for turns in pairs for value in turns.same()]).size,
         method=METHOD,
-        samples=to_samples(found),
+        samples=to_samples(pairs),
     )
-    worst = max(turns.difference for turns in found)
+    worst = max(turns.difference for turns in pairs)
     if worst > AGREEMENT:
         message = (
-            f"the fused model does not learn as the unfused one does: its losses differ by {worst:.0%} from "
-            "the same weights on the same batches"
+            f"the fused model does not learn as the unfused one does: its losses differ by {worst:.0%}, "
+            "although both start from the same weights and see the same batches"
         )
         return PerformanceResult(verdict=concluded, target=target, message=message, cases=[timed])
     return PerformanceResult(
@@ -96,10 +96,10 @@ def assessed(name: str, found: Sequence[Turns], target: float) -> PerformanceRes
     )
 
 
-def to_samples(found: Sequence[Turns]) -> dict[str, list[float]]:
-    """Seconds per step of every turn, and the order of each block as its place in ``ORDERS``."""
+def to_samples(pairs: Sequence[Turns]) -> dict[str, list[float]]:
+    """Seconds per step of every turn, and the order of each block as its index in ``ORDERS``."""
     samples: dict[str, list[float]] = {}
-    for number, turns in enumerate(found, 1):
+    for number, turns in enumerate(pairs, 1):
         blocks = turns.blocks
         samples[f"process {number}: order"] = [ORDERS.index(block.order) for block in blocks]
         samples[f"process {number}: blocks"] = [seconds for block in blocks for seconds in block.seconds]
@@ -108,32 +108,32 @@ def to_samples(found: Sequence[Turns]) -> dict[str, list[float]]:
 
 
 def from_samples(case: str, samples: Mapping[str, Sequence[float]]) -> list[Turns]:
-    """What ``to_samples`` was made from; empty if nothing was.
+    """The pairs from which ``to_samples`` made ``samples``; the inverse of it.
 
     Raises:
-        ValueError: a piece is missing, or pieces do not fit each other.
+        ValueError: a part is missing, or the lengths of the parts do not match.
     """
-    found = []
+    pairs = []
     try:
         for number in range(1, len({name.partition(":")[0] for name in samples}) + 1):
             start = f"process {number}: "
             times = iter(samples[f"{start}blocks"])
             fours = zip(samples[f"{start}order"], zip(times, times, times, times, strict=True), strict=True)
             blocks = tuple(Block(ORDERS[int(order)], four) for order, four in fours)
-            found.append(Turns(blocks, samples[f"{start}losses differ by"][0]))
+            pairs.append(Turns(blocks, samples[f"{start}losses differ by"][0]))
     except (KeyError, IndexError) as error:
         raise ValueError(f"{case}: the raw times are incomplete: {error}") from error
-    return found
+    return pairs
 
 
 def recomputed(record: PerformanceResult) -> PerformanceResult:
-    """Verdict, speedup and interval from nothing but the raw times and the target in ``record``.
+    """Verdict, speedup and interval, computed only from the raw times and the target in ``record``.
 
     Raises:
-        NoSamplesError: it holds no raw times.
-        ValueError: they are not what a measurement leaves.
+        NoSamplesError: the record holds no raw times.
+        ValueError: no measurement leaves such times.
     """
-    found = [from_samples(case.name, case.samples) for case in record.cases]
-    if not found or not all(found):
+    cases = [from_samples(case.name, case.samples) for case in record.cases]
+    if not cases or not all(cases):
         raise NoSamplesError("the record holds no raw times")
-    return assessed(record.cases[0].name, found[0], record.target)
+    return assessed(record.cases[0].name, cases[0], record.target)

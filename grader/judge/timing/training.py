@@ -1,8 +1,9 @@
-"""Measures what the student's kernels are worth to the model: training steps against the given unfused model.
+"""Measures how much faster the model trains with the student's kernels than the given unfused model.
 
-The unfused model is the template's own, in a runner of its own where no line of the submission runs. The two
-runners train in turn (A B B A or B A A B) on the same batches from the same weights, some steps at a time,
-and the clock is the judge's: a turn ends when its losses have arrived. They must fall as the unfused ones do.
+The unfused model comes from the template and has its own runner, in which no line of the submission runs. The
+two runners train in turn (A B B A or B A A B) on the same batches from the same weights, some steps at a
+time. The judge's clock measures them: a turn ends when its losses have arrived. The losses of both models
+must agree.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 BLOCKS = 12  # per process
 TURN_SECONDS = 0.25
-MOST_STEPS = 50  # of a turn
+MOST_STEPS = 50  # per turn
 WARM_STEPS = 5
 
 _ENDS = {Status.UNTRUSTED: Verdict.UNTRUSTED, Status.LOST: Verdict.INFRA_ERROR}
@@ -47,15 +48,15 @@ class Training:
     """What does not change between the processes of one measurement.
 
     Attributes:
-        problem: whose only timing case is trained.
+        problem: the model problem, whose only timing case is trained.
         open: starts a fresh runner for a program, with the student's kernels.
-        fused: with the student's file.
-        unfused: with the template's.
+        fused: the program with the student's file.
+        unfused: the program with the template's file.
         memory: which pointers the kernels take.
-        seed: of weights and words.
-        seconds: after which a turn counts as hung.
-        progress: is told what happens.
-        blocks: of four turns, per process.
+        seed: seed of the weights and of the words.
+        seconds: time-out of a turn.
+        progress: called with a text on what happens next.
+        blocks: number of blocks per process, of four turns each.
     """
 
     problem: ModelProblem
@@ -70,7 +71,7 @@ class Training:
 
 
 class _EndedError(Exception):
-    """A runner gave no losses."""
+    """A runner ended, or returned no losses."""
 
     def __init__(self, answer: Answer) -> None:
         super().__init__(answer.message or str(answer.status))
@@ -78,20 +79,20 @@ class _EndedError(Exception):
 
 
 def measure_training(training: Training, target: float) -> Measured:
-    """Train both in fresh processes until two pairs of them agree."""
-    found: list[Turns] = []
+    """Train both models in fresh processes until two pairs of processes agree."""
+    pairs: list[Turns] = []
     verdicts: list[Verdict] = []
     while conclude(verdicts) is None:
-        training.progress(f"{training.problem.id}: training both ways, process {len(found) + 1}")
+        training.progress(f"{training.problem.id}: training both ways, process {len(pairs) + 1}")
         try:
-            found.append(_turns(training))
+            pairs.append(_turns(training))
         except _EndedError as error:
             return _unmeasured(error.verdict, target, str(error))
         except (DeviceError, LoadError) as error:
             return _unmeasured(Verdict.INFRA_ERROR, target, str(error))
-        verdicts.append(steps.verdict(found[-1], target))
+        verdicts.append(steps.verdict(pairs[-1], target))
     (case,) = training.problem.timing_cases(training.seed)
-    return Measured(steps.assessed(case.name, found, target))
+    return Measured(steps.assessed(case.name, pairs, target))
 
 
 def _unmeasured(verdict: Verdict, target: float, message: str) -> Measured:
@@ -106,8 +107,8 @@ class _Arm:
         self._training = training
         self._session = session
         (case,) = training.problem.timing_cases(training.seed)
-        given = named_arguments(training.problem.inputs(case))
-        begin = Call(case.function, (*given, ScalarArgument("fused", "bool", fused)), training.seconds)
+        inputs = named_arguments(training.problem.inputs(case))
+        begin = Call(case.function, (*inputs, ScalarArgument("fused", "bool", fused)), training.seconds)
         self._needs = needed_calls(training.problem, case, training.seconds, training.memory) if fused else ()
         self._asked(begin)
         self.losses: list[float] = []
@@ -154,7 +155,7 @@ def _turns(training: Training) -> Turns:
 
 
 def _difference(unfused: NDArray[np.float64], fused: NDArray[np.float64]) -> float:
-    """How far the losses are apart in the worst tenth of the steps, in shares of the first; 1 for NaN."""
+    """The largest difference of the losses in a tenth of the steps, relative to the first loss; 1 for NaN."""
     if not (np.isfinite(unfused).all() and np.isfinite(fused).all()):
         return 1.0
     parts = zip(np.array_split(unfused, 10), np.array_split(fused, 10), strict=True)

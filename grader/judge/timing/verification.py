@@ -1,11 +1,11 @@
-"""Whether timed calls computed what they were asked: fresh contents for them, and their outputs afterwards.
+"""Verifies that timed calls did their work: gives them fresh contents, and checks their outputs afterwards.
 
-A *base* is inputs drawn afresh. A *content* is a base whose arrays are rotated by some rows
-(``KernelProblem.turning``): a few bases give a content of its own to every call, at the price of a copy on
-the device, and the oracle of the base tells what is right for all of them.
+A *base* is a newly drawn set of inputs. A *content* is a base whose arrays are rotated by some rows
+(``KernelProblem.turning``). So a few bases give every call a different content for the price of a copy on the
+device, and the oracle of a base gives the expected outputs of all its contents.
 
-After each sweep of the submission a run of slices, drawn only then, is read from every slot; and twice per
-case all that one call wrote. They are compared when nothing is being timed.
+After each sweep of the submission, a range of slices is drawn and read from every slot. Twice per case, all
+outputs of one call are read. They are compared when nothing is being timed.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ if TYPE_CHECKING:
     Array = NDArray[np.generic]
     Mask = NDArray[np.bool_]
 
-CONTENTS = 8  # different ones at least, as far as there are slots
+CONTENTS = 8  # smallest number of different contents, unless there are fewer slots
 SAMPLED_INPUTS = 1 << 16  # elements per sweep that the oracle works through
 SAMPLED_OUTPUTS = 1 << 18  # elements per sweep that are read and compared
-CHUNK = 1 << 17  # elements of a slice run: all of the oracle's steps stay in a core's cache
+CHUNK = 1 << 17  # elements that are compared at a time, so that the oracle's arrays stay in a core's cache
 MOST_THREADS = 16
 
 
 def threads() -> ThreadPoolExecutor:
-    """The threads that draw, compute oracles and compare: NumPy leaves the interpreter to the others.
+    """The threads that draw inputs, run oracles and compare; NumPy releases the interpreter lock meanwhile.
 
-    Each of them is one thread, also within PyTorch, which would start as many again in each.
+    PyTorch may use only one thread in each of them, because it would otherwise start many more.
     """
     count = min(MOST_THREADS, os.cpu_count() or 1)
     return ThreadPoolExecutor(count, initializer=partial(torch.set_num_threads, 1))
@@ -55,7 +55,7 @@ def threads() -> ThreadPoolExecutor:
 
 @dataclass(frozen=True)
 class Bases:
-    """Fresh inputs of one case, and by how many places the turning arrays can be rotated."""
+    """Fresh inputs of one case, and the number of rows by which the turning arrays can be rotated."""
 
     inputs: tuple[Inputs, ...]
     turns: int
@@ -69,16 +69,16 @@ class Bases:
         ]
 
     def contents(self, slots: int, random: SystemRandom) -> list[Content]:
-        """A content for each slot, of every base as often as of any other, give or take one."""
+        """A content for each slot; all bases are used equally often, with a difference of one at most."""
         order = random.sample(range(len(self.inputs)), len(self.inputs))
         return [Content(order[slot % len(order)], random.randrange(self.turns)) for slot in range(slots)]
 
 
-def turns(problem: KernelProblem, given: Inputs) -> int:
-    """By how many places the arrays of ``given`` can be rotated; 1 if they cannot."""
+def turns(problem: KernelProblem, inputs: Inputs) -> int:
+    """The number of rows by which the arrays of ``inputs`` can be rotated; 1 if they cannot."""
     lengths = {
         array.shape[0]
-        for name, array in given.arrays.items()
+        for name, array in inputs.arrays.items()
         if name in problem.turning and array is not None
     }
     return lengths.pop() if lengths else 1
@@ -87,26 +87,26 @@ def turns(problem: KernelProblem, given: Inputs) -> int:
 def draw(
     problem: KernelProblem, case: Case, seeds: Iterator[int], slots: int, *, novel: bool = False
 ) -> Bases:
-    """As many bases as ``slots`` contents need, the first ones of ``seeds``.
+    """As many bases as ``slots`` contents need, drawn with the next of ``seeds``.
 
-    Where contents are to be ``novel``, each slot needs a base of its own: rotation moves rows, and whoever
-    remembers results by row, or a sum over all rows, has met them with the first content of a base.
+    With ``novel``, each slot gets a separate base. Rotation only moves rows, so a submission that memoised
+    results by row, or a sum over all rows, would already know them from the first content of a base.
     """
     first = problem.inputs(replace(case, seed=next(seeds)))
-    places = turns(problem, first)
-    count = slots if novel else -(-min(slots, CONTENTS) // places)
+    rotations = turns(problem, first)
+    count = slots if novel else -(-min(slots, CONTENTS) // rotations)
     others = (problem.inputs(replace(case, seed=next(seeds))) for _ in range(count - 1))
-    return Bases((first, *others), places)
+    return Bases((first, *others), rotations)
 
 
 @dataclass(frozen=True)
 class _Sample:
-    """Slices ``first`` to ``first + count`` of the bases, as the calls of a sweep left them.
+    """The outputs of a sweep in ``count`` slices of the bases from slice ``first`` on.
 
     Attributes:
         calls: numbers of the calls.
-        contents: what they were called with.
-        found: per output, what each of the calls wrote there: [calls, count, elements].
+        contents: the content of each call.
+        outputs: by name of the output, what each call wrote: [calls, count, elements].
     """
 
     slices: Slices
@@ -115,7 +115,7 @@ class _Sample:
     bases: Bases
     calls: tuple[int, ...]
     contents: tuple[Content, ...]
-    found: Mapping[str, Array]
+    outputs: Mapping[str, Array]
 
 
 class Verifier:
@@ -139,17 +139,17 @@ class Verifier:
 
     @property
     def verified(self) -> int:
-        """Calls of which anything was compared."""
+        """The number of calls with at least one compared output."""
         return len(self._calls)
 
     @property
     def wrong(self) -> int:
-        """Calls of which anything was wrong."""
+        """The number of calls with at least one wrong output."""
         return len(self._wrong)
 
     @property
     def early(self) -> int:
-        """Calls that were not made and whose outputs were written all the same."""
+        """The number of calls that were not made, but whose outputs were written."""
         return self._early
 
     def sample(
@@ -161,15 +161,15 @@ class Verifier:
         whole: bool = False,
         made: int | None = None,
     ) -> None:
-        """Read what the sweep that has just ended left in every slot, or all that one slot holds too.
+        """Read some outputs of the last sweep from every slot, and with ``whole`` all outputs of one slot.
 
-        Of one that ended after ``made`` calls, the slots behind must hold what restoring left there.
+        If the sweep ended after ``made`` calls, the remaining slots must hold what restoring left there.
         """
         calls = range(self._next, self._next + len(contents))
         self._next += len(contents)
         numbered = [(call, slot, contents[slot]) for slot, call in enumerate(calls)]
-        wanted = [self._run(slices, bases) for slices in self._slices]
-        for slices, run in zip(self._slices, wanted, strict=True):
+        runs = [self._run(slices, bases) for slices in self._slices]
+        for slices, run in zip(self._slices, runs, strict=True):
             if run is not None:
                 self._take(session, slices, run, bases, numbered[:made])
                 if made is not None:
@@ -181,7 +181,7 @@ class Verifier:
                 self._take(session, slices, everything, bases, [(calls[slot], slot, contents[slot])])
 
     def settle(self) -> None:
-        """Compare what was read since the last time."""
+        """Compare the outputs that were read since the last call of this method."""
         jobs = [job for sample in self._samples for job in self._jobs(sample)]
         for wrong in self._pool.map(lambda job: job(), jobs):
             self._wrong |= wrong
@@ -190,11 +190,11 @@ class Verifier:
         self._samples = []
 
     def _run(self, slices: Slices, bases: Bases) -> tuple[int, int] | None:
-        """A run of slices for all calls of a sweep; now and then none, where one slice is much work."""
+        """First and number of slices to read from each call of a sweep; sometimes None if they are large."""
         count = slices.count(self._case)
-        given = bases.inputs[0]
-        read = sum(array.size for array in given.arrays.values() if array is not None) / count
-        written = sum(math.prod(_shape(given, name)) for name in slices.outputs) / count
+        inputs = bases.inputs[0]
+        read = sum(array.size for array in inputs.arrays.values() if array is not None) / count
+        written = sum(math.prod(_shape(inputs, name)) for name in slices.outputs) / count
         length = min(count, SAMPLED_INPUTS / read, SAMPLED_OUTPUTS / (written * self._slots))
         if length < self._random.random():
             return None
@@ -209,9 +209,9 @@ class Verifier:
         bases: Bases,
         calls: Sequence[tuple[int, int, Content]],
     ) -> None:
-        found = self._read(session, slices, run, bases, calls)
+        outputs = self._read(session, slices, run, bases, calls)
         numbers, contents = tuple(call for call, *_ in calls), tuple(content for *_, content in calls)
-        self._samples.append(_Sample(slices, *run, bases, numbers, contents, found))
+        self._samples.append(_Sample(slices, *run, bases, numbers, contents, outputs))
 
     def _touched(
         self,
@@ -221,15 +221,15 @@ class Verifier:
         bases: Bases,
         calls: Sequence[tuple[int, int, Content]],
     ) -> int:
-        """How many of these calls, which were not made, have something else there than restoring left."""
+        """The number of these calls, which were not made, whose arrays differ from what restoring left."""
         (first, length), touched = run, np.zeros(len(calls), np.bool_)
-        for name, found in self._read(session, slices, run, bases, calls).items():
-            for place, (*_, content) in enumerate(calls):
-                given = bases.inputs[content.base].arrays.get(name)
-                left = b"\xff" * found[place].nbytes
-                if given is not None:
-                    left = given.reshape(slices.count(self._case), -1)[first : first + length].tobytes()
-                touched[place] |= found[place].tobytes() != left
+        for name, output in self._read(session, slices, run, bases, calls).items():
+            for index, (*_, content) in enumerate(calls):
+                array = bases.inputs[content.base].arrays.get(name)
+                restored = b"\xff" * output[index].nbytes
+                if array is not None:
+                    restored = array.reshape(slices.count(self._case), -1)[first : first + length].tobytes()
+                touched[index] |= output[index].tobytes() != restored
         return int(touched.sum())
 
     def _read(
@@ -240,71 +240,71 @@ class Verifier:
         bases: Bases,
         calls: Sequence[tuple[int, int, Content]],
     ) -> dict[str, Array]:
-        """Per output these slices of the contents, as they lie in the slots: [calls, slices, elements]."""
+        """These slices of each output, read from the slots of ``calls``: [calls, slices, elements]."""
         (first, length), count = run, slices.count(self._case)
-        found = {}
+        outputs = {}
         for name in slices.outputs:
             size = math.prod(_shape(bases.inputs[0], name)) // count
             step = count // bases.turns if name in self._problem.turning else 0
             pieces = [
-                Piece(slot, name, place * size, places * size)
+                Piece(slot, name, start * size, number * size)
                 for _, slot, content in calls
-                for place, places in _around((first + content.turn * step) % count, length, count)
+                for start, number in _around((first + content.turn * step) % count, length, count)
             ]
-            found[name] = session.read(pieces).reshape(len(calls), length, size)
-        return found
+            outputs[name] = session.read(pieces).reshape(len(calls), length, size)
+        return outputs
 
     def _jobs(self, sample: _Sample) -> Iterator[Callable[[], set[int]]]:
-        """The comparison of a sample in pieces that threads may share: the calls that are wrong."""
-        order = sorted(range(len(sample.calls)), key=lambda place: sample.contents[place].base)
+        """The comparison of a sample, split into jobs for threads; each job returns the wrong calls."""
+        order = sorted(range(len(sample.calls)), key=lambda index: sample.contents[index].base)
         count = sample.slices.count(self._case)
-        for base, group in groupby(order, key=lambda place: sample.contents[place].base):
-            places = list(group)
-            given = sample.bases.inputs[base]
-            read = sum(array.size for array in given.arrays.values() if array is not None) / count
+        for base, group in groupby(order, key=lambda index: sample.contents[index].base):
+            indices = list(group)
+            inputs = sample.bases.inputs[base]
+            read = sum(array.size for array in inputs.arrays.values() if array is not None) / count
             step = max(1, int(CHUNK / read))
             for start in range(0, sample.count, step):
-                yield partial(self._compare, sample, given, places, start, min(start + step, sample.count))
+                yield partial(self._compare, sample, inputs, indices, start, min(start + step, sample.count))
 
-    def _compare(self, sample: _Sample, given: Inputs, places: list[int], start: int, end: int) -> set[int]:
-        index = np.arange(sample.first + start, sample.first + end)
-        expected = self._problem.oracle(self._case, sample.slices.take(given, index))
-        bad = np.zeros(len(places), np.bool_)
+    def _compare(self, sample: _Sample, inputs: Inputs, indices: list[int], start: int, end: int) -> set[int]:
+        chosen = np.arange(sample.first + start, sample.first + end)
+        expected = self._problem.oracle(self._case, sample.slices.take(inputs, chosen))
+        bad = np.zeros(len(indices), np.bool_)
         for name in sample.slices.outputs:
-            wrong = _wrong(name, expected[name], sample.found[name][places, start:end])
-            bad |= wrong.reshape(len(places), -1).any(axis=1)
-        return {sample.calls[place] for place, one in zip(places, bad, strict=True) if one}
+            wrong = _wrong(name, expected[name], sample.outputs[name][indices, start:end])
+            bad |= wrong.reshape(len(indices), -1).any(axis=1)
+        return {sample.calls[index] for index, is_bad in zip(indices, bad, strict=True) if is_bad}
 
 
 def _wrong(name: str, expectation: Expectation, got: Array) -> Mask:
-    """Which elements are wrong of an output of several calls, all of which must be the same."""
+    """A mask of the wrong elements of one output in several calls, which all have the same expectation."""
     first = expectation.candidates[0]
     shape = len(got), *first.expected.shape
     with np.errstate(invalid="ignore", over="ignore"):
         near: Mask = np.abs(got.reshape(shape) - first.expected) <= first.allowed
-    if near.all():  # as it nearly always is: a tenth of the work of comparing with all that is right
+    if near.all():  # usually true, and ten times cheaper than a full comparison
         return ~near
     for_all = [
-        Candidate(np.broadcast_to(one.expected, shape), np.broadcast_to(one.allowed, shape))
-        for one in expectation.candidates
+        Candidate(np.broadcast_to(candidate.expected, shape), np.broadcast_to(candidate.allowed, shape))
+        for candidate in expectation.candidates
     ]
     return compare(name, Expectation(tuple(for_all), expectation.finite_only), got.reshape(shape)).wrong
 
 
 def _whole(problem: KernelProblem) -> Slices:
-    """All outputs as one slice, of problems that know no smaller ones."""
+    """All outputs as one slice, for problems that do not define smaller ones."""
     outputs = tuple(array.name for array in problem.arrays if array.role is not Role.INPUT)
-    return Slices(outputs, lambda _: 1, lambda given, _: given)
+    return Slices(outputs, lambda _: 1, lambda inputs, _: inputs)
 
 
-def _shape(given: Inputs, name: str) -> tuple[int, ...]:
-    array = given.arrays.get(name)
-    return given.outputs[name] if array is None else array.shape
+def _shape(inputs: Inputs, name: str) -> tuple[int, ...]:
+    array = inputs.arrays.get(name)
+    return inputs.outputs[name] if array is None else array.shape
 
 
-def _around(place: int, length: int, count: int) -> Iterator[tuple[int, int]]:
-    """``length`` of ``count`` places in a circle from ``place`` on, as stretches of a line."""
-    before_end = min(length, count - place)
-    yield place, before_end
+def _around(start: int, length: int, count: int) -> Iterator[tuple[int, int]]:
+    """Split ``length`` of ``count`` slices in a circle, from ``start`` on, into ranges (first, number)."""
+    before_end = min(length, count - start)
+    yield start, before_end
     if before_end < length:
         yield 0, length - before_end

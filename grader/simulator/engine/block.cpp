@@ -37,19 +37,21 @@ void check_barrier(Block& block, std::uint32_t barrier, LaunchState& launch) {
   if (!aligned) return;
   const auto& b = block.barriers[barrier];
   if (other != ~0u) {
-    const auto &p = launch.place(first), &q = launch.place(other);
     if (launch.seen("divergent_barrier", first)) return;
     launch.report("synccheck", "divergent_barrier", first,
                   "threads of " + name_block(block) + " wait at different __syncthreads(): some at line " +
-                      std::to_string(p.line) + ", others at line " + std::to_string(q.line) +
-                      "; all threads of a block must reach the same one");
+                      std::to_string(launch.place(first).line) + launch.calls(first) + ", others at line " +
+                      std::to_string(launch.place(other).line) + launch.calls(other) +
+                      "; all threads of a block must reach the same one",
+                  {.other = other});
   } else if (b.arrived < block.threads) {
-    if (launch.seen("divergent_barrier", first)) return;
+    if (launch.seen("divergent_barrier", first, 1, Severity::warning)) return;
     launch.report("synccheck", "divergent_barrier", first,
                   "only " + std::to_string(b.arrived) + " of " + std::to_string(block.threads) + " threads of " +
                       name_block(block) +
-                      " reach this __syncthreads(), the others have exited; move the barrier out of the condition, or "
-                      "let no thread return before it");
+                      " reach this __syncthreads(), the others have exited; a GPU does not wait for those, but what "
+                      "they would have done for the others is missing: better let no thread return before a barrier",
+                  {.severity = Severity::warning});
   }
 }
 
@@ -184,9 +186,9 @@ void report_deadlock(Block& block, Worker& worker) {
   } else if (barrier && other) {
     pc = barrier->pc;
     message = "threads of " + name_block(block) + " wait at different barriers forever: some at line " +
-              std::to_string(launch.place(barrier->pc).line) + ", others at line " +
-              std::to_string(launch.place(other->pc).line);
-    if (launch.options.synccheck) launch.report("synccheck", "divergent_barrier", pc, message);
+              std::to_string(launch.place(barrier->pc).line) + launch.calls(pc) + ", others at line " +
+              std::to_string(launch.place(other->pc).line) + launch.calls(other->pc);
+    if (launch.options.synccheck) launch.report("synccheck", "divergent_barrier", pc, message, {.other = other->pc});
   } else if (barrier) {
     pc = barrier->pc;
     const Barrier& b = block.barriers[barrier->barrier];

@@ -27,8 +27,13 @@ void print(LaunchState& launch, const std::string& text) {
   launch.result.printed += text;
 }
 
+// All threads tend to fail at the same one: the first of them speaks for all.
 void failed_assert(LaunchState& launch, const Warp& w, const CallSite& site, const Frame& frame, std::uint32_t lane,
                    std::uint32_t pc) {
+  {
+    const std::lock_guard lock(launch.mutex);
+    if (!launch.asserted.insert(pc).second) return;
+  }
   std::string condition, file, function;
   read_string(w, lane, argument(frame, site.arguments[0], lane, 8), condition);
   read_string(w, lane, argument(frame, site.arguments[1], lane, 8), file);

@@ -6,6 +6,8 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -98,6 +100,13 @@ constexpr std::uint32_t count_lanes(Mask m) {
   return m * 0x01010101 >> 24;
 }
 
+// What is known of a finding beside its message.
+struct Aside {
+  std::uint64_t count = 1;
+  Severity severity = Severity::error;
+  std::optional<std::uint32_t> other{};  // the instruction that its own one has met; the message names both lines
+};
+
 struct LaunchState {
   const KernelCode& program;
   const ptx::Module& module;
@@ -122,6 +131,7 @@ struct LaunchState {
   std::atomic<std::uint64_t> progress{0};  // `executed` when a warp last ended or passed a barrier of its block
   alignas(128) std::mutex mutex;  // of what follows
   Ran result;
+  std::set<std::uint32_t> asserted;  // calls of assert that have failed
 
   LaunchState(const KernelCode& p, const ptx::Module& m, const Launch& l, const Options& o, Memory& memory_,
               Findings& f, const Layout& variables)
@@ -132,9 +142,14 @@ struct LaunchState {
   void fail(Fault, const std::string& message, bool stopping);
   std::string where(std::uint32_t pc) const;  // "kernel name, file:line"
   const ptx::Place& place(std::uint32_t pc) const { return program.places[pc]; }
-  void report(const char* tool, const char* kind, std::uint32_t pc, const std::string& message,
-              std::uint64_t count = 1);
-  bool seen(const char* kind, std::uint32_t pc, std::uint64_t count = 1);
+  // A place, then where the function around it is inlined, and so on.
+  std::vector<const ptx::Place*> chain(std::uint32_t pc) const;
+  std::string calls(std::uint32_t pc) const;  // " called at file:line, at file:line", from the inside
+  std::string line(std::uint32_t pc) const { return " (line " + std::to_string(place(pc).line) + ")" + calls(pc); }
+  // Of two accesses that race in two calls of the same function: which call begins too early. Else empty.
+  std::string overlap(std::uint32_t pc, bool writes, std::uint32_t other, bool other_writes) const;
+  void report(const char* tool, const char* kind, std::uint32_t pc, const std::string& message, const Aside& = {});
+  bool seen(const char* kind, std::uint32_t pc, std::uint64_t count = 1, Severity = Severity::error);
 };
 
 struct alignas(128) Worker {

@@ -15,12 +15,12 @@ class Findings {
  public:
   // True if the place is new, so that a message is worth composing; else it is counted.
   bool again(std::string_view kind, std::string_view kernel, std::string_view file, unsigned line,
-             std::uint64_t count = 1);
+             std::uint64_t count = 1, Severity = Severity::error);
   void add(Finding);
   std::vector<Finding> take();
 
  private:
-  using Key = std::tuple<std::string, std::string, std::string, unsigned>;
+  using Key = std::tuple<std::string, std::string, std::string, unsigned, Severity>;
   std::mutex mutex_;
   std::map<Key, std::size_t> index_;
   std::vector<Finding> list_;

@@ -54,6 +54,7 @@ struct FunctionCode {
   std::string_view name;
   std::uint32_t entry = 0, frame_bytes = 0, local_bytes = 0;
   std::vector<Area> parameters, results;
+  std::vector<Slot> shuffled{};  // registers that shuffles read, also of lanes that never wrote them
 };
 
 enum class Builtin : std::uint8_t { none, vprintf, assertfail, malloc, free };

@@ -1,9 +1,14 @@
 #include "engine/launch.h"
 
+#include <cxxabi.h>
+
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <numeric>
+#include <ranges>
 #include <thread>
 #include <tuple>
 
@@ -127,6 +132,29 @@ void collect_counts(const LaunchState& s, const std::vector<std::unique_ptr<Work
   }
 }
 
+std::string name(const ptx::Place& p) {
+  return std::string(p.file.substr(p.file.rfind('/') + 1)) + ":" + std::to_string(p.line);
+}
+
+// A function without its parameters, those of a template and what it returns.
+std::string plain_name(std::string_view mangled) {
+  std::string text(mangled);
+  int failed = 0;
+  const std::unique_ptr<char, decltype(&std::free)> words(abi::__cxa_demangle(text.c_str(), nullptr, nullptr, &failed),
+                                                          &std::free);
+  if (failed) return text;
+  std::string plain;
+  int depth = 0;
+  for (const char c : std::string_view(words.get())) {
+    if (c == '(' && depth == 0) break;
+    depth -= c == '>';
+    if (depth == 0 && c != '>') plain += c;
+    depth += c == '<';
+    if (depth == 1 && c == '<') plain.pop_back();
+  }
+  return plain.substr(plain.rfind(' ') + 1);
+}
+
 }  // namespace
 
 void LaunchState::fail(Fault fault, const std::string& message, bool stopping) {
@@ -153,15 +181,61 @@ std::string LaunchState::where(std::uint32_t pc) const {
   return text;
 }
 
-bool LaunchState::seen(const char* kind, std::uint32_t pc, std::uint64_t count) {
+bool LaunchState::seen(const char* kind, std::uint32_t pc, std::uint64_t count, Severity severity) {
   const auto& p = place(pc);
-  return findings.again(kind, program.kernel, p.file, p.line, count);
+  return findings.again(kind, program.kernel, p.file, p.line, count, severity);
+}
+
+std::vector<const ptx::Place*> LaunchState::chain(std::uint32_t pc) const {
+  std::vector<const ptx::Place*> places{&place(pc)};
+  while (places.back()->caller) places.push_back(&module.places[places.back()->caller]);
+  return places;
+}
+
+std::string LaunchState::calls(std::uint32_t pc) const {
+  std::string text;
+  for (const auto* at : chain(pc) | std::views::drop(1)) text += (text.empty() ? " called at " : ", at ") + name(*at);
+  return text;
+}
+
+std::string LaunchState::overlap(std::uint32_t pc, bool writes, std::uint32_t other, bool other_writes) const {
+  // What one call has left to read the next one writes over; else the code is in the order of the calls.
+  const bool first = writes == other_writes ? pc < other : other_writes;
+  const auto chains = std::array{chain(first ? pc : other), chain(first ? other : pc)};
+  std::array at{chains[0].rbegin(), chains[1].rbegin()};
+  const auto is_call = [&](int n) { return at[n] != chains[n].rend() && std::next(at[n]) != chains[n].rend(); };
+  while (is_call(0) && is_call(1)) {
+    const ptx::Place &a = **at[0], &b = **at[1];
+    if (a.file != b.file || a.line != b.line || a.column != b.column) {
+      const auto function = (*std::next(at[0]))->function;
+      if (function.empty() || function != (*std::next(at[1]))->function) return {};
+      const auto what = plain_name(function);
+      if (a.file == b.file && b.line < a.line)  // in a loop around both
+        return "; " + what + " at " + name(b) + " begins again before all threads have left that at " + name(a);
+      return "; the second " + what + " at " + name(b) + " begins before all threads have left the first (" + name(a) +
+             ")";
+    }
+    ++at[0];
+    ++at[1];
+  }
+  return {};
 }
 
 void LaunchState::report(const char* tool, const char* kind, std::uint32_t pc, const std::string& message,
-                         std::uint64_t count) {
+                         const Aside& aside) {
   const auto& p = place(pc);
-  findings.add({tool, kind, std::string(program.kernel), std::string(p.file), p.line, message, count});
+  Finding finding{tool,        kind,          std::string(program.kernel), std::string(p.file), p.line, message,
+                  aside.count, aside.severity};
+  const auto put_place = [&](std::uint32_t at) {
+    auto& lines = finding.places.emplace_back();
+    for (const auto* one : chain(at)) lines.push_back({std::string(one->file), one->line});
+  };
+  if (p.line) put_place(pc);
+  if (aside.other)
+    put_place(*aside.other);
+  else if (const auto led = calls(pc); !led.empty())
+    finding.message += ";" + led;
+  findings.add(std::move(finding));
 }
 
 std::string name_block(const Block& b) {
@@ -202,7 +276,7 @@ std::unique_ptr<Block> Worker::start(std::uint64_t number) {
       w.warp.local = w.local_storage.get();
       block->order.push_back(static_cast<std::uint32_t>(ordered(n, count, launch.options)));
     }
-    block->shared = align_up(block->shared_storage, launch.shared_size + 64);
+    block->shared = align_up(block->shared_storage, launch.shared_size + shared_granularity);
   } else {
     block = std::move(idle.back());
     idle.pop_back();
@@ -217,6 +291,7 @@ std::unique_ptr<Block> Worker::start(std::uint64_t number) {
   block->looked = 0;
   block->looking = false;
   std::memset(block->shared, 0xff, launch.shared_size);
+  std::memset(block->shared + launch.shared_size, 0, shared_granularity);
   const auto& o = launch.options;
   for (auto& w : block->warps) {
     Warp& warp = w->warp;

@@ -32,6 +32,7 @@ inline constexpr Address shared_window = 0x1000'0000'0000;
 inline constexpr Address local_window = 0x1100'0000'0000;
 inline constexpr Address parameter_window = 0x1200'0000'0000;
 inline constexpr Address window_size = 0x0000'4000'0000;
+inline constexpr std::uint32_t shared_granularity = 128;  // bytes that a GPU rounds a block's shared memory up to
 
 struct Warp;
 struct Instruction;
@@ -112,14 +113,15 @@ struct Access {
   bool write = false, atomic = false;
   std::uint32_t size = 0;  // bytes per lane
   Mask mask = 0;
+  Mask outside = 0;  // of these, lanes outside of every allocation, which go on as on a GPU: no checker looks at them
   Address low = 0, high = 0;  // over all active lanes, high exclusive
   alignas(64) Address address[lane_count];
   const std::byte* value[4] = {};  // of a store: the lanes of each element
   std::uint32_t element = 0;  // bytes of an element, not of atomics
 };
 
-// Out of the ordinary: bounds or alignment do not hold for the region at hand. Looks at each lane, reports and ends the
-// ones that fault, and leaves the others in the mask. False if none is left.
+// Out of the ordinary: bounds or alignment do not hold for the region at hand. Looks at each lane, reports what is
+// wrong, ends the lanes that fault, and leaves the others in the mask. False if none is left.
 bool admit(Warp&, const Instruction&, Access&);
 // Lets the checkers and counters see an access, before it takes place.
 void watch(Warp&, const Instruction&, const Access&);

@@ -85,10 +85,13 @@ void Memory::make_ready(Address address) {
 }
 
 void Memory::discard(const Allocation& a) {
-  // Pages that belong to this allocation alone go back to the system.
-  const Address first = (a.base + 4095) & ~Address{4095}, last = (a.base + a.size) & ~Address{4095};
+  // Pages that belong to this allocation alone go back to the system, and come back as zeros like the rest of it.
+  const Address end = a.base + a.size;
+  const Address first = std::min((a.base + 4095) & ~Address{4095}, end), last = std::max(end & ~Address{4095}, first);
+  std::memset(reinterpret_cast<void*>(a.base), 0, first - a.base);
   if (first < last)
     madvise(reinterpret_cast<void*>(first), last - first, a.space == Space::device ? MADV_DONTNEED : MADV_REMOVE);
+  std::memset(reinterpret_cast<void*>(last), 0, end - last);
 }
 
 bool Memory::release(Address address) {
@@ -129,6 +132,22 @@ std::optional<Allocation> Memory::nearest(Address address) const {
 bool Memory::inside(Address address, std::size_t bytes) const {
   const auto a = find(address);
   return a && a->live && a->ready && bytes <= a->size - (address - a->base);
+}
+
+bool Memory::mapped(Address address, std::size_t bytes) const {
+  const auto in = [&](const Arena& arena) {
+    return address - arena.base < arena.size && bytes <= arena.size - (address - arena.base);
+  };
+  if (!in(device_) && !in(shared_)) return false;
+  const std::lock_guard lock(mutex_);
+  const auto holds_one = [&](Address page) {
+    const auto after = allocations_.lower_bound(page + gpu_page);
+    if (after == allocations_.begin()) return false;
+    const Allocation& last = std::prev(after)->second;
+    return last.base + std::max<std::size_t>(last.size, 1) > page;
+  };
+  const Address first = address / gpu_page * gpu_page, last = (address + bytes - 1) / gpu_page * gpu_page;
+  return holds_one(first) && (last == first || holds_one(last));
 }
 
 void Memory::mark(Address address, std::size_t bytes, bool value) {

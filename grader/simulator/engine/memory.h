@@ -13,6 +13,7 @@ namespace sim {
 
 // No overflow of less than this lands in another allocation.
 inline constexpr std::size_t red_zone = 64 * 1024;
+inline constexpr std::size_t gpu_page = std::size_t{2} << 20;  // of what cudaMalloc maps
 
 struct Arena {
   Address base = 0;
@@ -33,6 +34,9 @@ class Memory {
   std::optional<Allocation> find(Address) const;         // the allocation around an address, live or freed
   std::optional<Allocation> nearest(Address) const;      // or the closest one below or above within a red zone
   bool inside(Address, std::size_t bytes) const;         // within one live allocation that is ready
+  // Whether a GPU has memory there: all of each page that holds an allocation, even if that was freed. Between
+  // allocations lie zeros, until a kernel writes there.
+  bool mapped(Address, std::size_t bytes) const;
   void reset();
 
   bool has_shadow(Address a) const { return a - device_.base < device_.size; }

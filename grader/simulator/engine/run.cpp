@@ -449,6 +449,7 @@ Frame* push_frame(WarpState& state, std::uint32_t function, Frame* parent) {
   frame->local_top = base + code.local_bytes;
   frame->users = 1;
   std::memcpy(frame->registers, &base, sizeof base);
+  for (const Slot slot : code.shuffled) std::memset(frame->registers + slot, 0, 4 * lane_count);
   state.frames.push_back(std::move(frame));
   return state.frames.back().get();
 }

@@ -40,7 +40,12 @@ void put_texts(Writer& result, const std::vector<std::string>& texts) {
 
 void put_finding(Writer& result, const Finding& finding) {
   result.text(finding.tool).text(finding.kind).text(finding.kernel).text(finding.file).put(finding.line);
-  result.text(finding.message).put(finding.count);
+  result.text(finding.message).put(finding.count).put(static_cast<std::uint32_t>(finding.severity));
+  result.put(static_cast<std::uint32_t>(finding.places.size()));
+  for (const auto& lines : finding.places) {
+    result.put(static_cast<std::uint32_t>(lines.size()));
+    for (const auto& [file, line] : lines) result.text(file).put(line);
+  }
 }
 
 // A question that cannot be answered; the text goes to the judge.

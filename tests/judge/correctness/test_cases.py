@@ -31,7 +31,7 @@ from grader.problems.problem import (
     Role,
     StreamParameter,
 )
-from grader.records.findings import Finding, LineCount
+from grader.records.findings import Finding, LineCount, Severity
 from grader.records.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -469,6 +469,7 @@ def test_streams_are_distinct_unless_the_case_says_otherwise() -> None:
 PAST = Finding("memcheck", "global_oob", "ker", "k.cu", 7, "reads past the end")
 RACE = Finding("racecheck", "race_shared", "ker", "k.cu", 9, "races")
 LEAK = Finding("memcheck", "leak", "", "k.cu", 3, "never freed")
+LEFT = Finding("synccheck", "divergent_barrier", "ker", "k.cu", 4, "have exited", Severity.WARNING)
 EXCUSE = correctness.Excuse(frozenset({"global_oob"}), "the starter does")
 
 
@@ -488,10 +489,10 @@ def seen(*findings: Finding, dead: bool = True) -> Callable[[Call], Answer]:
 
 
 def test_an_excused_death_is_waived_and_ends_nothing() -> None:
-    judged, sessions = run(seen(PAST, LEAK), excuses={"case 1": EXCUSE})
+    judged, sessions = run(seen(PAST, LEAK, LEFT), excuses={"case 1": EXCUSE})
     assert [case.verdict for case in judged.cases] == [Verdict.PASS, Verdict.NOT_MEASURED, Verdict.PASS]
     assert [case.waived for case in judged.cases] == ["", "the starter does", ""]
-    assert (judged.findings, judged.waived) == ((LEAK,), {PAST: "the starter does"})
+    assert (judged.findings, judged.waived) == ((LEAK, LEFT), {PAST: "the starter does"})
     assert [session.closed for session in sessions] == [True, True]
 
 
@@ -516,7 +517,7 @@ def test_deaths_that_a_checker_explains_never_end_the_rest() -> None:
     def dies(*findings: Finding) -> Callable[[Call], Answer]:
         return lambda _: Answer(Status.CUDA_ERROR, "illegal address", findings=findings)
 
-    for findings, ran in (((RACE,), 5), ((replace(RACE, tool="hang", kind="budget"),), 3), ((LEAK,), 3)):
+    for findings, ran in (((RACE,), 5), ((replace(RACE, tool="hang", kind="budget"),), 3), ((LEAK, LEFT), 3)):
         judged, sessions = run(dies(*findings), cases=numbered(5))
         assert len(sessions) == ran
         assert sum((case.message or "").startswith("not run") for case in judged.cases) == 5 - ran

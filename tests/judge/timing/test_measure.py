@@ -493,7 +493,7 @@ def test_the_record_tells_the_condition_before_and_during() -> None:
 
 def test_a_hot_gpu_makes_a_failure_doubtful_and_only_informs_about_a_pass() -> None:
     hot = ("thermal slowdown by the driver",)
-    said = "the GPU held its clocks back: thermal slowdown by the driver, at 90 degrees"
+    said = "the GPU lowered its clocks: thermal slowdown by the driver, at 90 degrees"
     failed = run(FakeDevice(3, slowdowns=hot)).performance
     assert (failed.verdict, failed.message, failed.info) == (Verdict.FAIL, f"doubtful: {said}", [said])
     passed = run(FakeDevice(10, slowdowns=hot)).performance

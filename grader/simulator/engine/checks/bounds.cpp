@@ -1,4 +1,6 @@
-// memcheck: an access that the fast path did not let through. Enforced also with the checker off; then it only faults.
+// memcheck: an access that the fast path did not let through. Where a GPU has memory behind a wrong address, the access
+// is reported and takes place; elsewhere it ends the lane, also with the checker off.
+#include <array>
 #include <bit>
 #include <cinttypes>
 #include <cstdio>
@@ -15,10 +17,10 @@ ptx::Space space_of(Address a) {
 
 namespace {
 
+// What is wrong with a lane's access, and the fault that ends it; none where a GPU goes on.
 struct Trouble {
   const char* kind = nullptr;
   Fault fault = Fault::illegal_address;
-  std::string text;
 };
 
 std::string hex(Address a) {
@@ -28,47 +30,43 @@ std::string hex(Address a) {
 }
 std::string bytes(std::uint64_t n) { return std::to_string(n) + (n == 1 ? " byte" : " bytes"); }
 
+bool in_an_arena(Address a) { return a - device_arena < (1ull << 44) || a - shared_arena < (1ull << 44); }
+bool near_null(Address a) { return a < 1 << 16; }
+
 Trouble look_global(const LaunchState& launch, Address address, std::uint32_t size, Region& region) {
   const auto found = launch.memory.find(address);
   if (found && found->live && found->ready && size <= found->size - (address - found->base)) {
     region = {found->base, found->base + found->size};
     return {};
   }
-  Trouble t;
-  t.kind = "global_oob";
+  return {found && !found->live                        ? "use_after_free"
+          : in_an_arena(address) || near_null(address) ? "global_oob"
+                                                       : "host_pointer",
+          launch.memory.mapped(address, size) ? Fault::none : Fault::illegal_address};
+}
+
+std::string explain_global(const LaunchState& launch, Address address) {
+  const auto found = launch.memory.find(address);
   if (found && !found->live) {
-    t.kind = "use_after_free";
-    t.text = "which lies " + bytes(address - found->base) + " into an allocation of " + bytes(found->size) +
-             " that has been freed";
-    return t;
+    return "which lies " + bytes(address - found->base) + " into an allocation of " + bytes(found->size) +
+           " that has been freed";
   }
-  if (found && !found->ready) {
-    t.text = "which a cudaMallocAsync allocates in another stream, and nothing makes this kernel wait for it";
-    return t;
-  }
+  if (found && !found->ready)
+    return "which a cudaMallocAsync allocates in another stream, and nothing makes this kernel wait for it";
   if (const auto near = found ? found : launch.memory.nearest(address)) {
     const Address end = near->base + near->size;
-    const char* what = near->live ? "an allocation of " : "a freed allocation of ";
-    if (address < near->base) {
-      t.text = "which lies " + bytes(near->base - address) + " before " + what + bytes(near->size);
-    } else if (address < end) {
-      t.text = "which begins " + bytes(address - near->base) + " into " + what + bytes(near->size) +
-               " and reaches beyond its end";
-    } else {
-      t.text = "which lies " + bytes(address - end) + " behind the end of " + what + bytes(near->size);
-    }
-    return t;
+    const std::string what = (near->live ? "an allocation of " : "a freed allocation of ") + bytes(near->size);
+    if (address < near->base) return "which lies " + bytes(near->base - address) + " before " + what;
+    if (address >= end) return "which lies " + bytes(address - end) + " behind the end of " + what;
+    return "which begins " + bytes(address - near->base) + " into " + what + " and reaches beyond its end";
   }
-  const bool in_arena = address - device_arena < (1ull << 44) || address - shared_arena < (1ull << 44);
-  if (address < 1 << 16) {
-    t.text = "a null pointer or an offset from one";
-  } else if (in_arena) {
-    t.text = "which lies in no allocation";
-  } else {
-    t.kind = "host_pointer";
-    t.text = "which is no device address; is it a pointer to host memory that was never copied to the device?";
-  }
-  return t;
+  if (near_null(address)) return "a null pointer or an offset from one";
+  if (in_an_arena(address)) return "which lies in no allocation";
+  return "which is no device address; is it a pointer to host memory that was never copied to the device?";
+}
+
+std::uint64_t limit_of(const Warp& w, ptx::Space space) {
+  return space == ptx::Space::shared ? w.shared_size : w.local_top;
 }
 
 Trouble look(const LaunchState& launch, const Warp& w, const Access& a, Address address, Region& region) {
@@ -77,17 +75,37 @@ Trouble look(const LaunchState& launch, const Warp& w, const Access& a, Address 
     t = look_global(launch, address, a.size, region);
   } else {
     const bool shared = a.space == ptx::Space::shared;
-    const std::uint64_t limit = shared ? w.shared_size : w.local_top;
-    if (address + a.size > limit || address + a.size < a.size) {
+    const std::uint64_t limit = limit_of(w, a.space), end = address + a.size;
+    const bool overflows = end < a.size;
+    if (end > limit || overflows) {
       t.kind = shared ? "shared_oob" : "local_oob";
-      t.text = std::string(shared ? "which is outside the block's " : "which is outside the thread's ") + bytes(limit) +
-               (shared ? " of shared memory" : " of local memory");
+      const std::uint64_t window = (limit + shared_granularity - 1) / shared_granularity * shared_granularity;
+      if (shared && end <= window && !overflows) t.fault = Fault::none;
     }
   }
-  if (!t.kind && address & (a.size - 1)) {
-    t = {"misaligned", Fault::misaligned_address, "which is not a multiple of " + std::to_string(a.size)};
+  if (address & (a.size - 1)) {
+    if (!t.kind) t.kind = "misaligned";
+    if (t.fault == Fault::none || t.kind == std::string_view("misaligned")) t.fault = Fault::misaligned_address;
   }
   return t;
+}
+
+std::string describe(const Warp& w, const Access& a, std::uint32_t lane, std::string_view kind) {
+  const LaunchState& launch = w.worker->launch;
+  const bool global = a.space == ptx::Space::global, shared = a.space == ptx::Space::shared;
+  return name_thread(launch, *w.block, w.number, lane) +
+         (a.atomic  ? " updates "
+          : a.write ? " writes "
+                    : " reads ") +
+         bytes(a.size) + " of " +
+         (global   ? "global"
+          : shared ? "shared"
+                   : "local") +
+         " memory at " + hex(a.address[lane]) + ", " +
+         (kind == "misaligned" ? "which is not a multiple of " + std::to_string(a.size)
+          : global             ? explain_global(launch, a.address[lane])
+                               : (shared ? "which is outside the block's " : "which is outside the thread's ") +
+                                     bytes(limit_of(w, a.space)) + (shared ? " of shared memory" : " of local memory"));
 }
 
 }  // namespace
@@ -95,34 +113,40 @@ Trouble look(const LaunchState& launch, const Warp& w, const Access& a, Address 
 bool admit(Warp& w, const Instruction& i, Access& a) {
   LaunchState& launch = w.worker->launch;
   Region region;
-  Mask bad = 0;
-  Trouble first;
+  Mask bad = 0, ended = 0;
+  std::array<Trouble, lane_count> trouble;
   for (Mask m = a.mask; m; m &= m - 1) {
     const auto l = static_cast<std::uint32_t>(std::countr_zero(m));
     const Address address = a.address[l];
     const bool known = a.space == ptx::Space::global && address >= region.base && address + a.size <= region.end &&
                        !(address & (a.size - 1));
     if (known) continue;
-    Trouble t = look(launch, w, a, address, region);
-    if (!t.kind) continue;
-    if (!bad) first = std::move(t);
+    trouble[l] = look(launch, w, a, address, region);
+    if (!trouble[l].kind) continue;
     bad |= 1u << l;
+    if (trouble[l].fault != Fault::none) ended |= 1u << l;
   }
   if (region.end) w.regions[i.site] = region;
   if (!bad) return true;
-  const auto l = static_cast<std::uint32_t>(std::countr_zero(bad));
-  const char* space = a.space == ptx::Space::global ? "global" : a.space == ptx::Space::shared ? "shared" : "local";
-  const std::string message = name_thread(launch, *w.block, w.number, l) +
-                              (a.atomic  ? " updates "
-                               : a.write ? " writes "
-                                         : " reads ") +
-                              bytes(a.size) + " of " + space + " memory at " + hex(a.address[l]) + ", " + first.text;
-  const auto count = static_cast<std::uint64_t>(std::popcount(bad));
-  if (launch.options.memcheck && !launch.seen(first.kind, i.site, count))
-    launch.report("memcheck", first.kind, i.site, message, count);
-  launch.fail(first.fault, launch.where(i.site) + ": " + message, false);
-  w.fallen |= bad;
-  a.mask &= ~bad;
+  const auto tell = [&](std::uint32_t lane, Mask lanes) {
+    const char* kind = trouble[lane].kind;
+    const auto count = static_cast<std::uint64_t>(std::popcount(lanes));
+    if (launch.options.memcheck && !launch.seen(kind, i.site, count))
+      launch.report("memcheck", kind, i.site, describe(w, a, lane, kind), {.count = count});
+  };
+  const auto first = static_cast<std::uint32_t>(std::countr_zero(bad));
+  tell(first, bad);
+  if (ended) {
+    const auto l = static_cast<std::uint32_t>(std::countr_zero(ended));
+    if (l != first) tell(l, ended);
+    launch.fail(trouble[l].fault, launch.where(i.site) + ": " + describe(w, a, l, trouble[l].kind), false);
+  }
+  w.fallen |= ended;
+  a.mask &= ~ended;
+  a.outside = bad & ~ended;
+  if (a.write && a.space == ptx::Space::global) {
+    for (Mask m = a.outside; m; m &= m - 1) note_written(launch.memory, a.address[std::countr_zero(m)], a.size);
+  }
   return a.mask != 0;
 }
 

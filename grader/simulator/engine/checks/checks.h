@@ -61,6 +61,9 @@ struct Rows {
 // Clears what is known of a block's shared memory.
 void begin_block(Block&, Worker&);
 
+// For initcheck: these bytes have been written, by a store that watch() does not see.
+void note_written(const Memory&, Address, std::size_t bytes);
+
 // A store of what is there already harms nobody.
 bool silent(const Access&, unsigned lane);
 // Whether two lanes store the same.

@@ -171,8 +171,8 @@ std::string describe(const Warp& w, const Instruction& i, const Access& a, unsig
   const std::string where = found ? "byte " + std::to_string(a.address[lane] - found->base) + " of an allocation of " +
                                         std::to_string(found->size) + " bytes"
                                   : "global memory";
-  return name_thread(launch, *w.block, w.number, lane) + (a.write ? " writes " : " reads ") + where + " (line " +
-         std::to_string(launch.place(i.site).line) + ")";
+  return name_thread(launch, *w.block, w.number, lane) + (a.write ? " writes " : " reads ") + where +
+         launch.line(i.site);
 }
 
 namespace {
@@ -205,9 +205,7 @@ template <unsigned word_shift> struct Checker {
       return false;
     return !silent(a, lane);
   }
-  std::string line(std::uint32_t site) const {
-    return " (line " + std::to_string(w.worker->launch.place(site).line) + ")";
-  }
+  std::string line(std::uint32_t site) const { return w.worker->launch.line(site); }
 
   void report_stale(std::uint32_t written, unsigned lane) const {
     LaunchState& launch = w.worker->launch;
@@ -218,7 +216,8 @@ template <unsigned word_shift> struct Checker {
             " through the read-only cache (__ldg, or a const __restrict__ pointer), and the same launch has written "
             "there" +
             line(written) +
-            ": that cache may still hold what was there before; read it through a plain pointer, or in another launch");
+            ": that cache may still hold what was there before; read it through a plain pointer, or in another launch",
+        {.other = written});
   }
   // Of a read of words, of which some may have been written.
   void check_stale(std::uint64_t segment, std::uint32_t words, std::uint32_t written) const {
@@ -241,7 +240,8 @@ template <unsigned word_shift> struct Checker {
                       line(other.site) +
                       ", and nothing orders the two: blocks run in any order; use an atomic, another launch or a fence "
                       "and a flag" +
-                      (me.only_volatile && other.only_volatile ? " (volatile makes no access atomic)" : ""));
+                      (me.only_volatile && other.only_volatile ? " (volatile makes no access atomic)" : ""),
+                  {.other = other.site});
   }
 
   void on_word(Word& word, unsigned lane) {
@@ -631,6 +631,10 @@ class Pieces {
 };
 
 }  // namespace
+
+void note_written(const Memory& memory, Address address, std::size_t bytes) {
+  if (memory.has_shadow(address)) set_written(memory.written(), memory.bit_of(address), bytes);
+}
 
 Footprint footprint(const GlobalRaces& r) {
   Footprint all;

@@ -85,7 +85,7 @@ void copied(Warp& w, const Instruction& i, const Access& a) {
     r->copies.resize(w.block->threads);
     r->groups.assign(w.block->threads, 0);
   }
-  each_lane(a.mask, [&](std::uint32_t l) {
+  each_lane(a.mask & ~a.outside, [&](std::uint32_t l) {
     const std::uint32_t thread = w.number * lane_count + l;
     for (std::uint64_t g = a.address[l] >> r->shift; g <= (a.address[l] + a.size - 1) >> r->shift; ++g) {
       r->copies[thread].push_back({g, r->groups[thread], i.site});

@@ -30,9 +30,9 @@ void report(const Warp& w, const Instruction& i, const Access& a, unsigned lane,
                       : lock.used_early                 ? "behind taking it"
                                                         : "before giving it back";
   launch.report("racecheck", "unfenced_lock", i.site,
-                describe(w, i, a, lane) + ", a lock that it has taken (line " +
-                    std::to_string(launch.place(lock.site).line) +
-                    "), and what it guards is not kept within: a __threadfence() " + where + " is missing");
+                describe(w, i, a, lane) + ", a lock that it has taken" + launch.line(lock.site) +
+                    ", and what it guards is not kept within: a __threadfence() " + where + " is missing",
+                {.other = lock.site});
 }
 
 }  // namespace

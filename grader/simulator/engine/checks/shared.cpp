@@ -39,16 +39,15 @@ void report_race(Warp& w, const Instruction& i, const Access& a, unsigned lane, 
   const bool same_warp = other / lane_count == w.number;
   const char* kind = same_warp ? "race_warp" : "race_shared";
   if (launch.seen(kind, i.site)) return;
-  const auto& here = launch.place(i.site);
-  const auto& there = launch.place(site);
   const std::string remedy = same_warp ? "a __syncwarp()" : "a __syncthreads()";
   launch.report("racecheck", kind, i.site,
                 name_thread(launch, *w.block, w.number, lane) + (a.write ? " writes" : " reads") +
-                    " shared memory at byte " + std::to_string(granule << w.block->races->shift) + " (line " +
-                    std::to_string(here.line) + ") that " +
-                    name_thread(launch, *w.block, other / lane_count, other % lane_count) +
-                    (other_writes ? " has written" : " has read") + " (line " + std::to_string(there.line) +
-                    "), and nothing orders the two: " + remedy + " between them is missing");
+                    " shared memory at byte " + std::to_string(granule << w.block->races->shift) + launch.line(i.site) +
+                    " that " + name_thread(launch, *w.block, other / lane_count, other % lane_count) +
+                    (other_writes ? " has written" : " has read") + launch.line(site) +
+                    ", and nothing orders the two: " + remedy + " between them is missing" +
+                    launch.overlap(i.site, a.write, site, other_writes),
+                {.other = site});
 }
 
 void report_copy(Warp& w, const Instruction& i, const Access& a, unsigned lane, std::uint64_t granule) {
@@ -59,10 +58,10 @@ void report_copy(Warp& w, const Instruction& i, const Access& a, unsigned lane, 
   launch.report(
       "racecheck", "race_shared", i.site,
       name_thread(launch, *w.block, w.number, lane) + (a.write ? " writes" : " reads") + " shared memory at byte " +
-          std::to_string(granule << r.shift) + " (line " + std::to_string(launch.place(i.site).line) +
-          ") that an asynchronous copy of " + name_thread(launch, *w.block, other / lane_count, other % lane_count) +
-          " (line " + std::to_string(launch.place(r.filling_site[granule]).line) +
-          ") may still be filling: the copying thread must wait for its copies first, and then a __syncthreads()");
+          std::to_string(granule << r.shift) + launch.line(i.site) + " that an asynchronous copy of " +
+          name_thread(launch, *w.block, other / lane_count, other % lane_count) + launch.line(r.filling_site[granule]) +
+          " may still be filling: the copying thread must wait for its copies first, and then a __syncthreads()",
+      {.other = r.filling_site[granule]});
 }
 
 // What a release and an acquire through this place order.

@@ -1,10 +1,19 @@
 // Hands an access to the checkers that are on.
 #include "engine/checks/checks.h"
 #include "engine/hang.h"
+#include "engine/isa/access.h"
 
 namespace sim {
 
 void watch(Warp& w, const Instruction& i, const Access& a) {
+  if (a.outside) [[unlikely]] {
+    Access inside = a;
+    inside.mask &= ~a.outside;
+    inside.outside = 0;
+    if (!inside.mask) return;
+    classify(inside);
+    return watch(w, i, inside);
+  }
   const LaunchState& launch = w.worker->launch;
   if (w.worker->trail) [[unlikely]]
     w.worker->trail->accessed(w, i, a);

@@ -78,9 +78,10 @@ struct Checker {
     launch.report("racecheck", "race_global", i.site,
                   describe(w, i, a, lane) + " that " +
                       name_thread(launch, *w.block, other / lane_count, other % lane_count) +
-                      (other_writes ? " has written" : " has read") + " (line " +
-                      std::to_string(launch.place(touch.site).line) + "), and nothing orders the two: a " +
-                      (same_warp ? "__syncwarp()" : "__syncthreads()") + " between them is missing");
+                      (other_writes ? " has written" : " has read") + launch.line(touch.site) +
+                      ", and nothing orders the two: a " + (same_warp ? "__syncwarp()" : "__syncthreads()") +
+                      " between them is missing" + launch.overlap(i.site, a.write, touch.site, other_writes),
+                  {.other = touch.site});
   }
 
   void report_lanes(unsigned lane, unsigned other) const {

@@ -128,6 +128,7 @@ void Decoder::shuffle(const Words& words) {
   const std::int32_t second = operand(0).second;
   std::vector<Slot> slots{destination(operand(0), word32), second == -1 ? 0 : predicate_at(second)};
   for (std::size_t n = 1; n < 5; ++n) slots.push_back(source(operand(n), word32));
+  if (slots[2] >> bank_shift == frame_bank) shuffled.insert(slots[2]);
   auto& i = emit(handler(join(words)), slots);
   i.flow = Flow::collective;
   i.offset = 5;

@@ -121,6 +121,7 @@ struct Decoder : OperandDecoder {
   void lay_out_shared(std::uint32_t kernel);
   void run(std::uint32_t kernel);
   std::set<std::uint32_t> compares_and_swaps;          // instructions
+  std::set<Slot> shuffled;
   struct Volatile {
     std::uint32_t instruction, address;  // the latter: which operand
     bool load;

@@ -130,6 +130,7 @@ void Decoder::one_function(std::uint32_t number) {
   code.local_bytes = align(local, 16);
   code.entry = static_cast<std::uint32_t>(program.code.size());
   temporaries.clear();
+  shuffled.clear();
   fixups.clear();
   table_fixups.clear();
   statement_pc.clear();
@@ -153,6 +154,7 @@ void Decoder::one_function(std::uint32_t number) {
   }
   mark_expectations(code.entry);
   code.frame_bytes = align(frame_bytes, 64);
+  code.shuffled.assign(shuffled.begin(), shuffled.end());
   program.functions[program.function_by_number[number]] = std::move(code);
 }
 

@@ -30,9 +30,8 @@ SIM_INLINE void gather(u32* d, Mask mask, const u32* value, const u32* source) {
 
 enum class Shuffle { up, down, bfly, idx };
 
-// What a lane that takes no part seems to hold. Its value is undefined; an infinity gets through sums and maxima.
-constexpr u32 undefined = 0x7f800000;
-
+// What a lane gets from one that takes no part is undefined. Here it is what a lane that has exited last had in its
+// register, and for others what the reader itself holds.
 // o: d, p, a, b, c, members; target bit 0: p is wanted.
 template <Shuffle S> void shuffle(Warp& w, const Instruction& i, Mask mask) {
   alignas(64) u32 source[lane_count], value[lane_count];
@@ -77,9 +76,11 @@ template <Shuffle S> void shuffle(Warp& w, const Instruction& i, Mask mask) {
     }
   }
   if (mask != all_lanes) {
-    each(value, ~mask, [](u32) { return undefined; });
+    const Mask holding = mask | (w.started & ~w.live);
     for (Mask m = mask; m; m &= m - 1) {
-      if (!(mask & lane_bit[source[std::countr_zero(m)]])) count_undefined_lane(w, i);
+      const auto l = static_cast<u32>(std::countr_zero(m));
+      if (!(mask & lane_bit[source[l]])) count_undefined_lane(w, i);
+      if (!(holding & lane_bit[source[l]])) source[l] = l;
     }
   }
   gather(at<u32>(w, i.o[0]), mask, value, source);

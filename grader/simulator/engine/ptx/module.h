@@ -69,8 +69,10 @@ struct Function {
 
 struct Place {
   std::string_view file;
-  std::uint32_t line = 0;
+  std::uint32_t line = 0, column = 0;
   bool reads_ahead = false;  // what it reads beyond what is there, it does not use
+  std::uint32_t caller = 0;  // the place that its function is inlined at, of Module::places; 0: it is not
+  std::string_view function{};  // that is inlined there, mangled
 };
 
 struct Module {
@@ -78,6 +80,7 @@ struct Module {
   std::vector<Variable> variables;
   std::vector<Function> functions;
   std::unordered_map<std::string_view, std::uint32_t> by_name;  // of functions
+  std::unordered_map<std::string_view, std::string> texts;  // of the section with names of inlined functions, by label
   std::vector<Place> places;  // resolved to the line of the user's source
 };
 

@@ -26,7 +26,7 @@ std::optional<Space> space_of(std::string_view word) {
 
 void Parser::run() {
   while (lexer_.peek().kind != Kind::end) top_level();
-  module_.places = places_.resolve();
+  module_.places = places_.resolve(module_.texts);
 }
 
 void Parser::fail(const Token& at, std::string_view expected) const {
@@ -73,10 +73,7 @@ void Parser::top_level() {
   } else if (first.is(".loc")) {
     loc();
   } else if (first.is(".section")) {
-    while (!accept("{")) {
-      if (lexer_.take().kind == Kind::end) return;
-    }
-    lexer_.skip_braces();
+    section();
   } else if (first.is(".visible") || first.is(".weak") || first.is(".common")) {
     return;
   } else if (first.is(".extern")) {
@@ -105,10 +102,11 @@ void Parser::file() {
 
 void Parser::loc() {
   std::array<std::uint32_t, 6> n{};
+  std::string_view name;
   for (int i = 0; i < 3; ++i) n[i] = small_number();
   while (accept(",")) {
     if (accept("function_name")) {
-      word();
+      name = word();
       if (accept("+")) number();
     } else if (accept("inlined_at")) {
       for (int i = 3; i < 6; ++i) n[i] = small_number();
@@ -116,7 +114,25 @@ void Parser::loc() {
       fail(lexer_.peek(), "function_name or inlined_at");
     }
   }
-  places_.loc(n[0], n[1], n[2], n[3], n[4], n[5]);
+  places_.loc(n[0], n[1], n[2], n[3], n[4], n[5], name);
+}
+
+// Debugging information, of which the names of inlined functions count: labels, each with the bytes of a text.
+void Parser::section() {
+  const bool texts = accept(".debug_str");
+  while (!accept("{")) {
+    if (lexer_.take().kind == Kind::end) return;
+  }
+  if (!texts) return lexer_.skip_braces();
+  std::string* text = nullptr;
+  while (lexer_.peek().kind != Kind::end && !accept("}")) {
+    const Token token = lexer_.take();
+    if (token.kind == Kind::word && lexer_.peek().is(":")) {
+      text = &module_.texts[token.text];
+    } else if (token.kind == Kind::number && token.bits && text) {
+      *text += static_cast<char>(token.bits);
+    }
+  }
 }
 
 Variable Parser::variable(Space space) {

@@ -41,6 +41,7 @@ class Parser {
   void top_level();
   void file();
   void loc();
+  void section();
 
   // After the state space: [.align N] [.v2|.v4] .type name [dims] [= values]
   Variable variable(Space space);

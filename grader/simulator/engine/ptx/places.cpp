@@ -26,33 +26,39 @@ void Places::enter_function() {
   current_ = 0;
 }
 
+// The frame of a call that is inlined. Its own .loc comes before: the latest one with that position is meant, and of
+// those around it the innermost.
+std::uint32_t Places::caller_at(std::uint32_t file, std::uint32_t line, std::uint32_t column) {
+  for (auto i = current_; i; i = frames_[i].parent) {
+    if (frames_[i].is_at(file, line, column)) return i;
+  }
+  for (auto i = frames_.size(); i-- > function_start_;) {
+    if (frames_[i].is_at(file, line, column)) return static_cast<std::uint32_t>(i);
+  }
+  frames_.push_back({file, line, column, 0});
+  return static_cast<std::uint32_t>(frames_.size() - 1);
+}
+
 void Places::loc(std::uint32_t file, std::uint32_t line, std::uint32_t column, std::uint32_t parent_file,
-                 std::uint32_t parent_line, std::uint32_t parent_column) {
-  std::uint32_t parent = 0;
-  if (parent_file) {
-    // The caller's own .loc comes before: the latest one with that position is meant.
-    for (auto i = frames_.size(); i-- > function_start_ && !parent;) {
-      const Frame& f = frames_[i];
-      if (f.file == parent_file && f.line == parent_line && f.column == parent_column)
-        parent = static_cast<std::uint32_t>(i);
-    }
-    if (!parent) {
-      frames_.push_back({parent_file, parent_line, parent_column, 0});
-      parent = static_cast<std::uint32_t>(frames_.size() - 1);
-    }
+                 std::uint32_t parent_line, std::uint32_t parent_column, std::string_view function) {
+  const std::uint32_t parent = parent_file ? caller_at(parent_file, parent_line, parent_column) : 0;
+  // Where nvcc has merged code it forgets by whom it is called, but not all of it is merged.
+  for (auto i = frames_.size(); !parent && i-- > function_start_;) {
+    if (!frames_[i].is_at(file, line, column) || !frames_[i].parent) continue;
+    current_ = static_cast<std::uint32_t>(i);
+    return;
   }
   for (auto i = frames_.size(); i-- > function_start_ && frames_.size() - i < 64;) {
-    const Frame& f = frames_[i];
-    if (f.file == file && f.line == line && f.column == column && f.parent == parent) {
+    if (frames_[i].is_at(file, line, column) && frames_[i].parent == parent) {
       current_ = static_cast<std::uint32_t>(i);
       return;
     }
   }
-  frames_.push_back({file, line, column, parent});
+  frames_.push_back({file, line, column, parent, function});
   current_ = static_cast<std::uint32_t>(frames_.size() - 1);
 }
 
-std::vector<Place> Places::resolve() const {
+std::vector<Place> Places::resolve(const std::unordered_map<std::string_view, std::string>& names) const {
   std::vector<Place> result;
   result.reserve(frames_.size());
   for (const Frame& inner : frames_) {
@@ -62,7 +68,9 @@ std::vector<Place> Places::resolve() const {
     };
     const Frame* best = &inner;
     while (best->parent && of_toolkit(path(*best))) best = &frames_[best->parent];
-    result.push_back({path(*best), best->line, of_a_merge(path(inner))});
+    const auto name = names.find(best->function);
+    result.push_back({path(*best), best->line, best->column, of_a_merge(path(inner)), best->parent,
+                      name == names.end() ? std::string_view{} : name->second});
   }
   return result;
 }

@@ -21,7 +21,7 @@ __global__ void fill_all(float* data) {
 PROGRAM(fault_unseen) {
   float* data;
   if (cudaMalloc(&data, 1000 * sizeof(float)) != cudaSuccess) return false;
-  fill_all<<<4, 256>>>(data);  // BUG apicheck unchecked_error, in host code
+  fill_all<<<4, 256>>>(data + (1 << 24));  // BUG apicheck unchecked_error, in host code
   return true;
 }
 

@@ -8,7 +8,7 @@ __global__ void wide_stencil(int n, const float* in, float* out) {
   tile[t] = i < n ? in[i] : 0;  // BUG memcheck shared_oob
   if (threadIdx.x < 2) tile[threadIdx.x] = 0;
   __syncthreads();
-  if (i < n) out[i] = tile[t - 2] + tile[t - 1] + tile[t];
+  if (i < n) out[i] = tile[t - 2] + tile[t - 1] + tile[t];  // BUG memcheck shared_oob
 }
 PROGRAM(halo_too_small) {
   const int n = 1024;
