@@ -2,7 +2,8 @@
 
 Launchers of other years differ from the assignment's: some lack an argument that no formula needs, or take
 them in another order. Those are called as they are, and a note says so. What cannot be called without
-guessing is a ``LauncherError`` that names both signatures.
+guessing is a ``LauncherError`` that names both signatures: where a name or a ``const`` contradicts the order,
+results would go into inputs, and the findings would be those of a wrong call.
 
 Layer: imports the build's view of a source, devices' words and the problem's shape.
 """
@@ -18,7 +19,7 @@ from grader.devices.device import Memory
 from grader.languages.cuda.source import functions
 from grader.languages.language import Launcher, LauncherError
 from grader.problems.dtypes import DTYPES
-from grader.problems.problem import ArrayParameter, ScalarParameter, StreamParameter
+from grader.problems.problem import ArrayParameter, Role, ScalarParameter, StreamParameter
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -66,12 +67,20 @@ def _functions(content: bytes) -> tuple[Function, ...]:
 def _adapted(
     problem: KernelProblem, found: Function, memory: Memory, place: str
 ) -> tuple[KernelProblem, tuple[str, ...]]:
-    """``problem`` with the parameters of ``found``, and what is to be said of it."""
+    """``problem`` with the parameters of ``found``, and what is to be said of it.
+
+    Raises:
+        LauncherError: in no order do types, names and ``const`` of the parameters agree with the problem's.
+    """
     taken = [_kind(parameter) for parameter in found.parameters]
+    contradictions: list[str] = []
     for order in (_by_name(problem, found), *_by_place(problem, memory)):
         if order is None or len(order) != len(taken):
             continue
         if all(_fits(wanted, kind) for wanted, kind in zip(order, taken, strict=True)):
+            if unlike := [*_contradictions(problem, found, order)]:
+                contradictions += unlike
+                continue
             parameters = tuple(_as_taken(*pair) for pair in zip(order, taken, strict=True))
             streams = [one for one in order if isinstance(one, StreamParameter)]
             if memory is Memory.DEVICE and not streams:
@@ -79,23 +88,38 @@ def _adapted(
                     f"{found.name} ({place}) takes no stream: work must go to the stream that it is given."
                 )
             return replace(problem, parameters=parameters), tuple(_said(problem, found, order))
+    why = f" {contradictions[0]}." if contradictions else ""
     raise LauncherError(
         f"{found.name} ({place}) takes {len(found.parameters)} arguments ({_listed(found.parameters)}), the "
-        f"assignment's {len(problem.parameters)} ({_asked(problem.parameters)}). Give it those."
+        f"assignment's {len(problem.parameters)} ({_asked(problem.parameters)}).{why} Give it those."
     )
+
+
+def _contradictions(problem: KernelProblem, found: Function, order: Sequence[Wanted]) -> Iterator[str]:
+    """Which parameters of ``found`` cannot be those of ``order``, by their names or by their ``const``."""
+    meant = _meant(problem)
+    for parameter, wanted in zip(found.parameters, order, strict=True):
+        said = f"{_listed([parameter])} stands where the assignment has {_asked([wanted])}"
+        if meant.get(parameter.name, wanted) != wanted:
+            yield said
+        elif parameter.const and isinstance(wanted, ArrayParameter) and wanted.role is not Role.INPUT:
+            yield f"{said}, to which results are written"
+
+
+def _meant(problem: KernelProblem) -> dict[str, Wanted]:
+    """The parameters of ``problem`` by each of their names."""
+    names: dict[str, Wanted] = {parameter.name: parameter for parameter in problem.parameters}
+    return names | {other: array for array in problem.arrays for other in array.other_names}
 
 
 def _by_name(problem: KernelProblem, found: Function) -> list[Wanted] | None:
     """The problem's parameters in the order of ``found``, if all names of that are the problem's."""
-    wanted = {parameter.name: parameter for parameter in problem.parameters}
-    known = {other: array.name for array in problem.arrays for other in array.other_names}
-    names = [known.get(one.name, one.name) for one in found.parameters]
-    if len(set(names)) < len(names) or not set(names) <= wanted.keys():
+    meant = _meant(problem)
+    order = [meant[one.name] for one in found.parameters if one.name in meant]
+    if len(set(order)) < len(found.parameters):
         return None
-    missing = [one for name, one in wanted.items() if name not in names]
-    if not all(_may_lack(one) for one in missing):
-        return None
-    return [wanted[name] for name in names]
+    missing = [one for one in problem.parameters if one not in order]
+    return order if all(_may_lack(one) for one in missing) else None
 
 
 def _by_place(problem: KernelProblem, memory: Memory) -> Iterator[list[Wanted]]:
@@ -148,12 +172,15 @@ def _said(problem: KernelProblem, found: Function, order: Sequence[Wanted]) -> I
 
 
 def _listed(parameters: Iterable[Parameter]) -> str:
-    return ", ".join(f"{one.type} {one.name}".strip() for one in parameters)
+    return ", ".join(
+        f"{'const ' if one.const and '*' in one.type else ''}{one.type} {one.name}".strip()
+        for one in parameters
+    )
 
 
 def _asked(parameters: Iterable[Wanted]) -> str:
     return ", ".join(
-        f"{DTYPES[one.dtype].spellings[0]}* {one.name}"
+        f"{'const ' if one.role is Role.INPUT else ''}{DTYPES[one.dtype].spellings[0]}* {one.name}"
         if isinstance(one, ArrayParameter)
         else f"{one.ctype} {one.name}"
         if isinstance(one, ScalarParameter)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import tree_sitter_cuda
@@ -36,16 +36,24 @@ _PARAMETERS = frozenset({"parameter_declaration", "optional_parameter_declaratio
 }
 _ARRAYS = frozenset({"array_declarator", "abstract_array_declarator"})
 _WITHOUT_FIELD = frozenset({"parenthesized_declarator", "reference_declarator", "variadic_declarator"})
-_UNIMPORTANT = frozenset({"type_qualifier", "attribute_declaration", "attribute_specifier", "struct", "="})
+_QUALIFIER = "type_qualifier"
+_UNIMPORTANT = frozenset({_QUALIFIER, "attribute_declaration", "attribute_specifier", "struct", "="})
 _MOST_SECONDS = 1.0  # of processor time for a tree: 2,000 lines take a fiftieth of it
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter: its type without qualifiers and spaces, such as ``float*``, and its name, maybe ""."""
+    """One parameter of a function.
+
+    Attributes:
+        type: without qualifiers and spaces, such as ``float*``.
+        name: maybe "".
+        const: whether its base type is, so of ``const float*`` and ``float const*``, not of ``float* const``.
+    """
 
     type: str
     name: str
+    const: bool = False
 
 
 @dataclass(frozen=True)
@@ -301,7 +309,7 @@ def _parameters(code: str, head: Node) -> list[Parameter]:
         if child.type in _PARAMETERS:
             found.append(_parameter(code, child))
         elif child.is_error and found and (name := code[child.start_byte : child.end_byte]).isidentifier():
-            found[-1] = Parameter(found[-1].type, name)  # what came before it was a macro: float* RESTRICT x
+            found[-1] = replace(found[-1], name=name)  # what came before it was a macro: float* RESTRICT x
     return [] if found == [Parameter("void", "")] else found
 
 
@@ -324,7 +332,9 @@ def _parameter(code: str, node: Node) -> Parameter:
             pending += reversed(one.children)
         else:
             words.append(code[one.start_byte : one.end_byte])
-    text = " ".join(words)
+    qualifiers = [code[one.start_byte : one.end_byte] for one in node.children if one.type == _QUALIFIER]
     return Parameter(
-        re.sub(r"(?<!\w) | (?!\w)", "", text), code[name.start_byte : name.end_byte] if name else ""
+        type=re.sub(r"(?<!\w) | (?!\w)", "", " ".join(words)),
+        name=code[name.start_byte : name.end_byte] if name else "",
+        const="const" in qualifiers,
     )

@@ -70,7 +70,7 @@ def test_another_order_is_passed_by_name() -> None:
     assert names(FORWARD, code) == [
         *("inp", "scale", "bias", "ln_res", "means", "vars", "hidden_dim", "batch_size", "stream")
     ]
-    assert "in another order (float* inp, float* scale" in of(FORWARD, code).notes[0]
+    assert "in another order (const float* inp, const float* scale" in of(FORWARD, code).notes[0]
 
 
 def test_sizes_of_other_types() -> None:
@@ -96,7 +96,55 @@ def test_what_cannot_be_called_is_told_both_signatures(parameters: str) -> None:
         of(SOFTMAX, f"\n\nvoid launch_attn_softmax({parameters}) {{}}")
     message = str(told.value)
     assert "launch_attn_softmax (softmax_kernel.cu:3) takes" in message
-    assert "the assignment's 8 (float* inp, float* attn_mask, int batch_size" in message
+    assert "the assignment's 8 (float* inp, const float* attn_mask, int batch_size" in message
+
+
+TAIL = "int batch_size, int hidden_dim, cudaStream_t stream_1, cudaStream_t stream_2"
+READ = "const float* dy, const float* x, const float* w, const float* v, const float* m"
+CONTRADICTORY = {
+    "names": (
+        f"const float* out_grad, {READ[17:]}, float* dx, float* dw, float* db, {TAIL}",
+        "const float* out_grad stands where the assignment has float* gamma_grad. Give it those.",
+    ),
+    "const": (
+        f"{READ}, float* dx, float* dw, float* db, {TAIL}",
+        "const float* dy stands where the assignment has float* gamma_grad, to which results are written.",
+    ),
+    "one name": (
+        f"float* dx, float* gamma_grad, float* db, {READ}, {TAIL}",
+        "float* gamma_grad stands where the assignment has float* betta_grad. Give it those.",
+    ),
+    "a size": (
+        f"float* dw, float* db, float* dx, {READ}, int hidden_dim, int rows, cudaStream_t s, cudaStream_t t",
+        "int hidden_dim stands where the assignment has int batch_size. Give it those.",
+    ),
+    "const result": (
+        f"const float* gamma_grad, float* db, float* dx, {READ}, {TAIL}",
+        "const float* gamma_grad stands where the assignment has float* gamma_grad, to which results are",
+    ),
+}
+
+
+@pytest.mark.parametrize("contradictory", CONTRADICTORY)
+def test_an_order_that_names_or_const_contradict_is_refused(contradictory: str) -> None:
+    parameters, contradiction = CONTRADICTORY[contradictory]
+    with pytest.raises(LauncherError) as told:
+        of(BACKWARD, f"void launch_layernorm_bw({parameters}) {{}}")
+    message = str(told.value)
+    assert contradiction in message
+    assert parameters.split(", ")[1] in message
+    assert (
+        "the assignment's 13 (float* gamma_grad, float* betta_grad, float* inp_grad, const float* out"
+        in message
+    )
+
+
+def test_inputs_need_no_const_and_pointers_themselves_may_be_const() -> None:
+    code = (
+        f"void launch_layernorm_bw({FLOATS}, const float* v, const float* m, int b, int h, cudaStream_t s, "
+    )
+    code = code.replace("const ", "").replace("float* ", "float* const ") + "cudaStream_t t) {}"
+    assert names(BACKWARD, code) == [name for name in NAMES if name != "betta"]
 
 
 def test_no_stream_on_device_memory_is_said() -> None:

@@ -67,11 +67,11 @@ def test_parameters_without_what_changes_nothing() -> None:
     found = by_name(CODE)
     assert functions(CODE)[0].parameters == (
         Parameter("float*", "x"),
-        Parameter("float*", "y"),
+        Parameter("float*", "y", const=True),
         Parameter("int", "n"),
     )
     assert found["launch"].parameters == (
-        Parameter("float*", "inp"),
+        Parameter("float*", "inp", const=True),
         Parameter("unsigned int", "n"),
         Parameter("bool", ""),
         Parameter("cudaStream_t", "s"),
@@ -141,8 +141,26 @@ def test_the_launchers_of_every_kernel_of_ours_are_found() -> None:
 )  # fmt: skip
 def test_the_head_of_a_function(code: str, name: str, parameters: list[tuple[str, str]]) -> None:
     (found,) = functions(code)
-    assert (found.name, list(found.parameters)) == (name, [Parameter(*one) for one in parameters])
+    assert (found.name, [(one.type, one.name) for one in found.parameters]) == (name, parameters)
     assert (found.begin, found.end) == (0, len(code))
+
+
+@pytest.mark.parametrize(
+    ("parameter", "const"),
+    [
+        ("const float* x", True),
+        ("float const* __restrict__ x", True),
+        ("const float* RESTRICT x", True),
+        ("const float x[4]", True),
+        ("const float* const", True),
+        ("float* x", False),
+        ("float* const x", False),
+        ("volatile float* x", False),
+    ],
+)
+def test_what_a_pointer_points_to_is_const_or_not(parameter: str, const: bool) -> None:
+    (found,) = functions(f"void f({parameter}) {{}}")
+    assert found.parameters[0].const is const
 
 
 @pytest.mark.parametrize(
@@ -185,7 +203,7 @@ def test_what_makes_cuda_of_cpp_is_read() -> None:
     """
     found = by_name(code)
     assert list(found) == ["ker", "half", "launch"]
-    assert found["ker"].parameters == (Parameter("Sizes", "sizes"), Parameter("float*", "x"))
+    assert found["ker"].parameters == (Parameter("Sizes", "sizes", const=True), Parameter("float*", "x"))
     assert {"ker", "half", "stream", "x"} <= found["launch"].words
     assert code[found["launch"].begin :].startswith('extern "C" void launch')
 
