@@ -78,6 +78,11 @@ class ProblemPoints(_Table):
         description="target of a launcher that takes host pointers, whose time is mostly copies; the same if "
         "there is none",
     )
+    per_output: bool = Field(
+        default=False,
+        description="whether the outputs share the points of each case group, so that a right one keeps its "
+        "part where others are wrong",
+    )
     graded: bool = Field(
         default=True, description="false: not part of this release's grading, its points stay undecided"
     )
@@ -120,6 +125,11 @@ class Waiver(_Table):
         if not (self.not_multiple_of or self.above or self.contents):
             raise ValueError("no condition. Name some of: not_multiple_of, above, contents.")
         return self
+
+    @property
+    def excludes(self) -> bool:
+        """Whether the cases that it covers are not run."""
+        return not self.findings
 
     def covers(self, sizes: Mapping[str, int], content: str) -> bool:
         """Whether a case of the problem meets a condition.
@@ -187,6 +197,11 @@ class Rules(_Table):
                     f"correctness points of {problem.id!r}"
                 )
         return self
+
+    def waiver(self, problem_id: str, sizes: Mapping[str, int], content: str) -> Waiver | None:
+        """The first waiver that covers a case of a problem; see ``Waiver.covers``."""
+        fitting = (one for one in self.waivers if one.problem == problem_id and one.covers(sizes, content))
+        return next(fitting, None)
 
     def problem(self, problem_id: str) -> ProblemPoints:
         """The entry of one problem.

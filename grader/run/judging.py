@@ -199,7 +199,9 @@ class ProblemJudge:
             self.material.assignment.rules.group_points,
             problem.groups,
             judged.cases,
-            memory_verdict((finding.kind for finding in checked.findings if finding.counts), checked.cases),
+            memory_verdict(
+                entry, (finding.kind for finding in checked.findings if finding.counts), checked.cases
+            ),
             measured.performance,
         )
         return ProblemResult(
@@ -245,12 +247,12 @@ class ProblemJudge:
 
     def _excuses(self, cases: tuple[Case, ...]) -> dict[str, Excuse]:
         """The waivers of the assignment by the names of the cases that they cover."""
-        waivers = [waiver for waiver in self.material.assignment.rules.waivers if waiver.problem == self.id]
+        rules = self.material.assignment.rules
+        waivers = {case.name: rules.waiver(self.id, case.sizes, case.distribution) for case in cases}
         return {
-            case.name: Excuse(frozenset(waiver.findings), waiver.reason, waiver.numbers)
-            for waiver in reversed(waivers)
-            for case in cases
-            if waiver.covers(case.sizes, case.distribution)
+            name: Excuse(frozenset(waiver.findings), waiver.reason, waiver.numbers)
+            for name, waiver in waivers.items()
+            if waiver is not None
         }
 
     def _measured(self, answer: Prepared, judged: Judged) -> Measured:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from grader.languages.language import Launcher
     from grader.problems.problem import Case, KernelProblem
     from grader.run.judging import Conduct
+    from grader.run.preparation import Material
 
 _OF_THE_OTHER_KIND = frozenset({"host_pointer", "device_pointer_on_host"})
 """Kinds of findings that a pointer of the wrong kind leads to."""
@@ -101,7 +102,7 @@ def _tried(
     A second case is tried where the first one tells nothing apart: a launcher may refuse small sizes.
     """
     tried = dict.fromkeys(known, _Outcome.ENDED)
-    for case in _small(candidate.problem.cases(conduct.material.seed), candidate.problem):
+    for case in _small(conduct.material, candidate.problem):
         tried = {}
         for memory, launcher in known.items():
             conduct.begin(f"{candidate.problem.id} on the sim, with {memory} pointers: {case.name}")
@@ -113,11 +114,19 @@ def _tried(
     return tried
 
 
-def _small(cases: Sequence[Case], problem: KernelProblem) -> Sequence[Case]:
+def _small(material: Material, problem: KernelProblem) -> Sequence[Case]:
     """The smallest case and one of medium size, of those that come through streams if there are such.
+
+    Cases that the assignment excludes do not count.
 
     In these a launcher that copies device pointers on the default stream shows that it is none for them.
     """
+    rules = material.assignment.rules
+    waivers = (
+        (case, rules.waiver(problem.id, case.sizes, case.distribution))
+        for case in problem.cases(material.seed)
+    )
+    cases = [case for case, waiver in waivers if waiver is None or not waiver.excludes]
     staged = [case for case in cases if case.staged]
     ordered = sorted(staged or cases, key=problem.minimal_bytes)
     return ordered[:: max(1, len(ordered) // 2)][:2]

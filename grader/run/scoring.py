@@ -1,8 +1,10 @@
 """From verdicts to points: pure functions of what the cases, the checkers and the clock said.
 
 Case groups share the correctness points as the assignment says; a group earns its share if all its cases
-pass. Performance points are ``points x min(1, speedup / target)``, and none unless every group passed. What
-the machine could not tell (NOT_MEASURED, INFRA_ERROR) is undecided: neither earned nor lost.
+pass. Where the assignment says so, the outputs divide a group's share, and each earns its part if it is right
+in all cases of the group. Performance points are ``points x min(1, speedup / target)``, and none unless
+every group passed. What the machine could not tell (NOT_MEASURED, INFRA_ERROR) is undecided: neither earned
+nor lost.
 
 Layer: imports assignment, results and verdict.
 """
@@ -49,16 +51,18 @@ def worst(verdicts: Iterable[Verdict]) -> Verdict:
     return min(verdicts, key=_WORST_FIRST.index, default=Verdict.NOT_MEASURED)
 
 
-def memory_verdict(kinds: Iterable[str], cases: Sequence[CaseResult]) -> Verdict:
+def memory_verdict(entry: ProblemPoints, kinds: Iterable[str], cases: Sequence[CaseResult]) -> Verdict:
     """The verdict of the group that the checkers decide.
 
     Args:
+        entry: what the problem is worth.
         kinds: the kinds of all findings.
         cases: of the problem. Where none passed there is nothing that the checkers could have found in order.
     """
     if any(kind not in ONLY_REPORTED for kind in kinds):
         return Verdict.FAIL
-    if not any(case.verdict is Verdict.PASS for case in cases):
+    some_right = entry.per_output and _right_outputs([case for case in cases if not case.waived]) > 0
+    if not some_right and not any(case.verdict is Verdict.PASS for case in cases):
         return worst(case.verdict for case in cases if not case.waived)
     return Verdict.PASS
 
@@ -90,9 +94,29 @@ def score_problem(
         for name in groups
         if name in graded
     }
+    kept = {
+        name: _right_outputs([case for case in counted if case.group == name])
+        for name, verdict in verdicts.items()
+        if entry.per_output and verdict is Verdict.FAIL
+    }
     return _score(
-        entry, group_points, {**verdicts, MEMORY_GROUP: memory}, performance.verdict, performance.speedup
+        entry,
+        group_points,
+        {**verdicts, MEMORY_GROUP: memory},
+        performance.verdict,
+        performance.speedup,
+        kept,
     )
+
+
+def _right_outputs(cases: Sequence[CaseResult]) -> float:
+    """The share of outputs that are right in all ``cases``; 0 where one failed by more than its numbers."""
+    names = {output.name for case in cases for output in case.outputs}
+    wrong: set[str] = set()
+    for case in (case for case in cases if case.verdict is Verdict.FAIL):
+        bad = {output.name for output in case.outputs if output.bad}
+        wrong |= names if case.message or not bad else bad
+    return 1 - len(wrong) / len(names) if names else 0.0
 
 
 def score_without_cases(
@@ -130,13 +154,17 @@ def _score(
     verdicts: Mapping[str, Verdict],
     performance: Verdict,
     speedup: float | None,
+    kept: Mapping[str, float] | None = None,
 ) -> ProblemScore:
+    """The score from the verdicts of all groups; ``kept``: what share of its points a failed one keeps."""
     shares = _shares(entry.correctness, group_points, tuple(verdicts))
     correctness = worst(verdict for verdict in verdicts.values() if verdict is not Verdict.NOT_MEASURED)
     if Verdict.UNTRUSTED in {correctness, performance}:
         correctness = performance = Verdict.UNTRUSTED
         verdicts = dict.fromkeys(verdicts, Verdict.UNTRUSTED)
-    earned = sum(shares[name] for name, verdict in verdicts.items() if verdict in _EARNING)
+    parts = {name: 1.0 if verdict in _EARNING else 0.0 for name, verdict in verdicts.items()}
+    parts |= {name: part for name, part in (kept or {}).items() if verdicts[name] is Verdict.FAIL}
+    earned = sum(shares[name] * part for name, part in parts.items())
     decided = sum(shares[name] for name, verdict in verdicts.items() if verdict.decided)
     if performance.decided and correctness.decided:
         decided += entry.performance
@@ -150,7 +178,7 @@ def _score(
             GroupResult(
                 name=name,
                 verdict=verdict,
-                earned=_rounded(shares[name]) if verdict in _EARNING else 0.0,
+                earned=_rounded(shares[name] * parts[name]),
                 possible=_rounded(shares[name]),
             )
             for name, verdict in verdicts.items()

@@ -4,7 +4,7 @@ import pytest
 
 from grader.assignments.rules import ProblemPoints
 from grader.problems.problem import MEMORY_GROUP
-from grader.records.record import CaseResult, PerformanceResult, Points
+from grader.records.record import CaseResult, OutputResult, PerformanceResult, Points
 from grader.records.verdict import Verdict
 from grader.run.scoring import ProblemScore, memory_verdict, score_problem, score_without_cases, total
 
@@ -48,6 +48,42 @@ def test_waived_cases_do_not_count_and_a_group_of_them_leaves_its_points_to_the_
         "long rows": 4.5,
         MEMORY_GROUP: 3,
     }
+
+
+def output(name: str, *, bad: int = 0) -> OutputResult:
+    return OutputResult(name=name, max_error=0, allowed=1, bad=bad, total=4, first_bad=[])
+
+
+@pytest.mark.parametrize(
+    ("outputs", "message", "kept"),
+    [
+        ([[0, 1, 0]], "", 2),
+        ([[0, 1, 0], [1, 0, 0]], "", 1),
+        ([[0, 0, 0], [0, 1, 0]], "", 2),
+        ([[1, 1, 1]], "", 0),
+        ([[0, 1, 0]], "x must not change, but 3 of its elements did", 0),
+        ([[0, 1, 0], []], "the launcher ended with exit code 1", 0),
+        ([[]], "the launcher ended with exit code 1", 0),
+    ],
+)
+def test_outputs_that_are_right_keep_their_part_where_the_assignment_says_so(
+    outputs: list[list[int]], message: str, kept: int
+) -> None:
+    entry = ENTRY.model_copy(update={"per_output": True})
+    cases = [
+        case(GROUPS[0], Verdict.FAIL if any(bad) or not bad else Verdict.PASS).model_copy(
+            update={
+                "outputs": [output(name, bad=count) for name, count in zip("abc", bad, strict=bool(bad))],
+                "message": message,
+            }
+        )
+        for bad in outputs
+    ]
+    everything = [*cases, *ALL_RIGHT[1:]]
+    result = score_problem(entry, NAMED, GROUPS, everything, Verdict.PASS, NO_GPU)
+    assert (result.verdict, result.points) == (Verdict.FAIL, points(9 + kept, 12))
+    assert (result.groups[0].verdict, result.groups[0].earned) == (Verdict.FAIL, kept)
+    assert score(everything).points == points(9, 12), "all or nothing, if the assignment says nothing"
 
 
 def test_without_a_gpu_everything_right_is_full_marks_of_what_could_be_decided() -> None:
@@ -161,19 +197,29 @@ def test_shares_that_are_no_round_numbers_add_up() -> None:
 
 
 def test_a_leak_is_reported_and_costs_nothing_unless_asked() -> None:
-    assert memory_verdict(["leak"], ALL_RIGHT) is Verdict.PASS
+    assert memory_verdict(ENTRY, ["leak"], ALL_RIGHT) is Verdict.PASS
 
 
 def test_a_lock_without_a_fence_costs_nothing() -> None:
-    assert memory_verdict(["unfenced_lock"], ALL_RIGHT) is Verdict.PASS
-    assert memory_verdict(["unfenced_lock", "race_global"], ALL_RIGHT) is Verdict.FAIL
-    assert memory_verdict(["race_shared"], ALL_RIGHT) is Verdict.FAIL
+    assert memory_verdict(ENTRY, ["unfenced_lock"], ALL_RIGHT) is Verdict.PASS
+    assert memory_verdict(ENTRY, ["unfenced_lock", "race_global"], ALL_RIGHT) is Verdict.FAIL
+    assert memory_verdict(ENTRY, ["race_shared"], ALL_RIGHT) is Verdict.FAIL
 
 
 def test_code_that_does_nothing_earns_nothing_for_doing_it_without_a_race() -> None:
     wrong = [case(group, Verdict.FAIL) for group in GROUPS]
-    assert memory_verdict([], wrong) is Verdict.FAIL
-    assert score(wrong, memory_verdict([], wrong)).points == points(0, 12)
+    assert memory_verdict(ENTRY, [], wrong) is Verdict.FAIL
+    assert score(wrong, memory_verdict(ENTRY, [], wrong)).points == points(0, 12)
+
+
+def test_the_checkers_decide_where_an_output_is_right_and_outputs_share_the_points() -> None:
+    entry = ENTRY.model_copy(update={"per_output": True})
+    for bad, verdict in ((0, Verdict.PASS), (1, Verdict.FAIL)):
+        outputs = [output("means", bad=bad), output("vars", bad=1)]
+        wrong = [case(group, Verdict.FAIL).model_copy(update={"outputs": outputs}) for group in GROUPS]
+        assert memory_verdict(entry, [], wrong) is verdict
+        assert memory_verdict(entry, ["race_shared"], wrong) is Verdict.FAIL
+        assert memory_verdict(ENTRY, [], wrong) is Verdict.FAIL
 
 
 def test_the_score_of_a_run_is_the_sum_of_its_problems() -> None:

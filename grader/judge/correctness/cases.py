@@ -22,7 +22,7 @@ from grader.devices.hints import hints, summed
 from grader.judge.correctness.calls import case_call
 from grader.judge.correctness.comparison import changed_elements, compare
 from grader.judge.correctness.diagnosis import NOTHING_WRITTEN, diagnose
-from grader.judge.correctness.endings import Endings, counting_kinds
+from grader.judge.correctness.endings import OVERRUN, Endings, counting_kinds
 from grader.records.errors import DeviceError
 from grader.records.record import BadElement, CaseResult, OutputResult, value
 from grader.records.verdict import Verdict
@@ -91,6 +91,11 @@ class Excuse:
     kinds: frozenset[str]
     reason: str
     numbers: bool = False
+
+    @property
+    def overrun(self) -> bool:
+        """Whether guard zones may be written: the numbers are what is judged then."""
+        return OVERRUN in self.kinds
 
     def explains(self, answers: Sequence[Answer]) -> bool:
         """Whether all that went wrong in ``answers``, and something did, is excused."""
@@ -166,8 +171,9 @@ def judge(
                     results.append(opened)
                     continue
                 session, right_before = opened, False
+            overrun_counts = excuse is None or not excuse.overrun
             result, seen, began_right, wrong = _judge_case(
-                problem, case, session, schedules, memory, seconds, previous
+                problem, case, session, schedules, memory, seconds, previous, overrun_counts=overrun_counts
             )
             if wrong is not None and (right_before or began_right):
                 doubtful[len(results)] = wrong
@@ -262,6 +268,8 @@ def _judge_case(
     memory: Memory,
     seconds: float,
     previous: Mapping[str, NDArray[np.generic]] | None,
+    *,
+    overrun_counts: bool,
 ) -> tuple[CaseResult, list[Answer], bool, Case | None]:
     """The result of one case and the answers behind it; stops at the first schedule that goes wrong.
 
@@ -273,7 +281,9 @@ def _judge_case(
 
     def run(content: Case, schedule: Schedule) -> CaseResult:
         before = answers[-1].arrays if answers else previous
-        result, answer = _called(problem, content, session, schedule, memory, seconds, before)
+        result, answer = _called(
+            problem, content, session, schedule, memory, seconds, before, overrun_counts=overrun_counts
+        )
         answers.append(answer)
         return result
 
@@ -314,11 +324,14 @@ def _called(
     memory: Memory,
     seconds: float,
     previous: Mapping[str, NDArray[np.generic]] | None,
+    *,
+    overrun_counts: bool = True,
 ) -> tuple[CaseResult, Answer]:
     """The result of one call, and its answer."""
     inputs = problem.inputs(content)
     answer = session.run(case_call(problem, content, inputs, seconds, memory, schedule))
-    return _result(problem, content, inputs, problem.oracle(content, inputs), answer, previous), answer
+    judged = answer if overrun_counts else replace(answer, overrun={})
+    return _result(problem, content, inputs, problem.oracle(content, inputs), judged, previous), answer
 
 
 def _right_alone(

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from grader.devices.device import Answer
     from grader.records.record import CaseResult
 
+OVERRUN = "global_oob"
+"""The kind of finding that a write into a guard zone stands for."""
+
 _MOST = 3
 _FINAL = frozenset({Status.LOST, Status.UNTRUSTED})
 """After these no case is run: the machine does not work, or nothing that the runner says can be believed."""
@@ -74,7 +77,7 @@ class Endings:
 def counting_kinds(answer: Answer) -> frozenset[str]:
     """The kinds of findings that cost points; guard zones, where there are any, stand in for memcheck."""
     seen = frozenset(finding.kind for finding in answer.findings if finding.counts)
-    return seen | {"global_oob"} if answer.overrun else seen
+    return seen | {OVERRUN} if answer.overrun else seen
 
 
 def hung(answer: Answer) -> bool:

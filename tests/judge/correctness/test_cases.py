@@ -540,12 +540,23 @@ def test_wrong_numbers_are_never_excused() -> None:
     assert judged.cases[0].verdict is Verdict.FAIL
 
 
-def test_what_lies_behind_the_end_is_excused_where_guard_zones_show_it() -> None:
+@pytest.mark.parametrize(
+    ("findings", "excuse", "verdict"),
+    [
+        ((), EXCUSE, Verdict.PASS),
+        ((PAST,), EXCUSE, Verdict.PASS),
+        ((), replace(EXCUSE, kinds=frozenset({"invalid_launch"})), Verdict.FAIL),
+    ],
+)
+def test_numbers_decide_where_guard_zones_may_be_written(
+    findings: tuple[Finding, ...], excuse: correctness.Excuse, verdict: Verdict
+) -> None:
     def past(call: Call) -> Answer:
-        return replace(right(call), overrun={"y": "element 4 of 4"})
+        return replace(right(call), overrun={"y": "element 4 of 4"}, findings=findings)
 
-    judged, _ = run(past, excuses={"case 1": EXCUSE})
-    assert [case.verdict for case in judged.cases] == [Verdict.FAIL, Verdict.NOT_MEASURED, Verdict.FAIL]
+    judged, sessions = run(past, excuses={"case 1": excuse})
+    assert [case.verdict for case in judged.cases] == [Verdict.FAIL, verdict, Verdict.FAIL]
+    assert len(sessions) == 3, "what it hit may be what a later call depends on"
 
 
 def test_an_excluded_case_is_not_run() -> None:
