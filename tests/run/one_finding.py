@@ -77,6 +77,12 @@ DEFECTS = (
         "side<<<1, 33, 0, stream>>>(inp, 1);",
     ),
     Defect(
+        "own-array-past-the-end",
+        "local_oob",
+        'int own[8] = {}; int* at = own; asm volatile("" : "+l"(at) :: "memory"); '
+        "at[8 + t] = t; words[t] = at[8 + t] + at[t % 8];",
+    ),
+    Defect(
         "shuffle-from-a-thread-that-has-left",
         "exited_lanes",
         "if (t >= 16) return; words[t] = __shfl_down_sync(0xffffffff, t, 16);",

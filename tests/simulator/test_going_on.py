@@ -26,6 +26,14 @@ __global__ void beyond_shared(float* to, int at) {
   to[threadIdx.x] = slots[threadIdx.x] + (threadIdx.x == 0 ? slots[at] : 0);
 }
 
+__global__ void beyond_local(float* to, int past) {
+  float own[4] = {1, 2, 3, 4};
+  float* at = own;
+  asm volatile("" : "+l"(at)::"memory");
+  if (past % 2) at[past] = threadIdx.x;
+  to[threadIdx.x] = at[past] + at[3];
+}
+
 __global__ void from_the_exited(int* out, int threads) {
   const int lane = threadIdx.x % 32;
   int value = 100 + lane;
@@ -115,6 +123,18 @@ static int shared(int at) {
 int in_the_window() { return shared(n + 27); }
 int behind_the_window() { return shared(n + 28); }
 
+static int local(int past) {
+  float* to = numbers();
+  beyond_local<<<1, n>>>(to, past);
+  if (const int error = back(to)) return error;
+  for (int i = 0; i < n; ++i) {
+    if (host[i] != (past % 2 ? i : 0) + 4) return 1;
+  }
+  return 0;
+}
+int behind_its_own() { return local(147) + local(146); }
+int far_behind_its_own() { return local(148); }
+
 static int* integers(int threads) {
   int *device, *out = reinterpret_cast<int*>(host);
   cudaMalloc(&device, 32 * sizeof *out);
@@ -155,6 +175,7 @@ def library(nvcc: Compile) -> Path:
         ("into_another", 0, []),
         ("freed", 0, ["use_after_free"]),
         ("in_the_window", 0, ["shared_oob"] * 2),
+        ("behind_its_own", 0, ["local_oob"] * 2),
         ("exited", 0, ["exited_lanes"]),
         ("never_there", 0, ["exited_lanes"]),
         ("far", 700, ["global_oob"]),
@@ -162,6 +183,7 @@ def library(nvcc: Compile) -> Path:
         ("of_the_host", 700, ["host_pointer"]),
         ("misaligned", 716, ["global_oob"]),
         ("behind_the_window", 700, ["shared_oob"]),
+        ("far_behind_its_own", 700, ["local_oob"]),
     ],
 )
 def test_a_kernel_ends_where_a_gpu_ends_it(

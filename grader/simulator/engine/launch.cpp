@@ -11,6 +11,7 @@
 #include <ranges>
 #include <thread>
 #include <tuple>
+#include <utility>
 
 #include "engine/checks/checks.h"
 #include "engine/checks/races.h"
@@ -271,9 +272,11 @@ std::unique_ptr<Block> Worker::start(std::uint64_t number) {
       w.warp.bank[warp_bank] =
           align_up(w.special_storage, static_cast<std::uint32_t>(WarpSpecial::count) * special_bytes);
       fill_specials(w.warp, w.warp.bank[warp_bank], launch);
-      w.warp.local_stride = (launch.program.local_bytes + 15) / 16 * 16;
+      const std::uint32_t local_bytes = launch.program.local_bytes;
+      w.warp.local_stride = local_bytes ? (local_bytes + 15) / 16 * 16 + local_margin : 0;
       w.local_storage = std::make_unique_for_overwrite<std::byte[]>(std::size_t{w.warp.local_stride} * lane_count);
       w.warp.local = w.local_storage.get();
+      w.warp.wrote_margin = local_bytes != 0;  // nothing has cleared it yet
       block->order.push_back(static_cast<std::uint32_t>(ordered(n, count, launch.options)));
     }
     block->shared = align_up(block->shared_storage, launch.shared_size + shared_granularity);
@@ -299,6 +302,10 @@ std::unique_ptr<Block> Worker::start(std::uint64_t number) {
     const std::uint32_t count = std::min(lane_count, block->threads - first);
     warp.live = warp.started = count == lane_count ? all_lanes : (1u << count) - 1;
     warp.fallen = 0;
+    if (std::exchange(warp.wrote_margin, false)) {
+      for (std::uint32_t l = 1; l <= lane_count; ++l)
+        std::memset(warp.local + std::size_t{l} * warp.local_stride - local_margin, 0, local_margin);
+    }
     warp.bank[launch_bank] = launch.bank_start;
     warp.bank[constant_bank] = launch.constants;
     warp.regions = regions.data();

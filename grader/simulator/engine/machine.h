@@ -33,6 +33,7 @@ inline constexpr Address local_window = 0x1100'0000'0000;
 inline constexpr Address parameter_window = 0x1200'0000'0000;
 inline constexpr Address window_size = 0x0000'4000'0000;
 inline constexpr std::uint32_t shared_granularity = 128;  // bytes that a GPU rounds a block's shared memory up to
+inline constexpr std::uint32_t local_margin = 576;  // bytes that a GPU maps behind the local memory of a thread
 
 struct Warp;
 struct Instruction;
@@ -94,6 +95,7 @@ struct Warp {
   const std::uint32_t* lists = nullptr;  // operands of instructions that have many
   std::uint32_t shared_size = 0, local_stride = 0, local_top = 0, parameter_size = 0;
   bool watched = false;  // a checker or counter looks at memory accesses
+  bool wrote_margin = false;  // of its local memory
   Mask fallen = 0;  // lanes that a fault has just ended
   Mask live = 0, started = 0;  // lanes that have not exited; lanes that the launch has
   std::uint32_t number = 0;  // in the block

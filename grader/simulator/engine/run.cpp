@@ -430,7 +430,7 @@ Stop run_warp(WarpState& state, std::uint64_t slice) { return Runner(state, slic
 Frame* push_frame(WarpState& state, std::uint32_t function, Frame* parent) {
   const FunctionCode& code = state.warp.worker->launch.program.functions[function];
   const std::uint32_t base = parent ? parent->local_top + local_gap : 0;
-  if (base + code.local_bytes > state.warp.local_stride) return nullptr;
+  if (base + code.local_bytes > state.warp.worker->launch.program.local_bytes) return nullptr;
   std::unique_ptr<Frame> frame;
   const auto fits = [&](const auto& f) { return f->storage.size() >= code.frame_bytes + 128u; };
   const auto found = std::find_if(state.free_frames.begin(), state.free_frames.end(), fits);

@@ -79,8 +79,10 @@ Trouble look(const LaunchState& launch, const Warp& w, const Access& a, Address 
     const bool overflows = end < a.size;
     if (end > limit || overflows) {
       t.kind = shared ? "shared_oob" : "local_oob";
-      const std::uint64_t window = (limit + shared_granularity - 1) / shared_granularity * shared_granularity;
-      if (shared && end <= window && !overflows) t.fault = Fault::none;
+      const std::uint64_t window = shared  ? (limit + shared_granularity - 1) / shared_granularity * shared_granularity
+                                   : limit ? limit + local_margin
+                                           : 0;
+      if (end <= window && !overflows) t.fault = Fault::none;
     }
   }
   if (address & (a.size - 1)) {
@@ -144,6 +146,7 @@ bool admit(Warp& w, const Instruction& i, Access& a) {
   w.fallen |= ended;
   a.mask &= ~ended;
   a.outside = bad & ~ended;
+  if (a.write && a.space == ptx::Space::local) w.wrote_margin = true;
   if (a.write && a.space == ptx::Space::global) {
     for (Mask m = a.outside; m; m &= m - 1) note_written(launch.memory, a.address[std::countr_zero(m)], a.size);
   }

@@ -63,7 +63,7 @@ __global__ void walk(const int* left, const int* right, int* visited) {
   int top = 0, count = 0;
   stack[top++] = 0;
   while (top > 0) {
-    const int node = stack[--top];
+    const int node = stack[--top];  // ALSO memcheck local_oob
     ++count;
     if (right[node] >= 0) stack[top++] = right[node];  // BUG memcheck local_oob
     if (left[node] >= 0) stack[top++] = left[node];  // BUG memcheck local_oob
