@@ -423,7 +423,8 @@ def seen_by_sim(program: Program, run: Run) -> str:
         return fault
     if not program.bugs:
         return "right" if program.group == "kernels" else "no finding"
-    planted = {found.lines[0] for found in run.found if found.lines and found.what == program.bugs[0].kind}
+    marks = {(bug.kind, bug.line) for bug in program.bugs}
+    planted = {found.lines[0] for found in run.found if found.lines and (found.what, found.lines[0]) in marks}
     return "found" + (f", line {min(planted)}" if planted else "")
 
 
