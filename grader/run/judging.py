@@ -156,7 +156,7 @@ class ProblemJudge:
         self._session: Session | TimedSession | None = None
         self._timed: kernel.PreparedKernel | None = None
         self.id = entry.id
-        self.machine_failed = False  # in the middle of the cases
+        self.machine_failed = False  # in the middle of the cases, or of the trials before them
 
     def stop(self) -> None:
         """End the session that runs, if one does, and judge no further case."""
@@ -169,6 +169,7 @@ class ProblemJudge:
         try:
             answer = prepare(self, self._entry, self._problem)
         except NotJudgedError as error:
+            self.machine_failed = error.verdict is Verdict.INFRA_ERROR
             return partial(
                 without_cases,
                 self.material.assignment,

@@ -15,6 +15,7 @@ from grader.devices.device import Memory, Schedule
 from grader.judge.correctness.cases import judge
 from grader.languages.language import LauncherError
 from grader.records.verdict import Verdict
+from grader.run.preparation import NotJudgedError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -71,6 +72,7 @@ def called(conduct: Conduct, candidate: Candidate) -> Launcher:
 
     Raises:
         LauncherError: its parameters fit no reading of the problem's.
+        NotJudgedError: the machine failed in a trial, which so tells nothing.
     """
     material = conduct.material
     language, problem = material.language, candidate.problem
@@ -144,6 +146,8 @@ def _outcome(conduct: Conduct, candidate: Candidate, launcher: Launcher, case: C
         seconds=material.assignment.rules.limits.run_seconds_sim,
     )
     (result,) = judged.cases
+    if judged.machine_failed:
+        raise NotJudgedError(result.message, verdict=Verdict.INFRA_ERROR)
     if any(finding.kind in _OF_THE_OTHER_KIND for finding in judged.findings):
         return _Outcome.MISTAKEN
     if result.verdict is Verdict.PASS:

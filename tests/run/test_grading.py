@@ -40,10 +40,10 @@ FOUR = ("softmax_forward", "softmax_backward", "layernorm_forward", "layernorm_b
 END_OF_FORWARD = "      store(y + column, value[c]);\n    }\n  }\n}\n\nconstexpr int PAIR_COLUMNS"
 
 
-def grade(path: Path, *problems: str) -> Record:
+def grade(path: Path, *problems: str, memory: str = "auto") -> Record:
     assignment = load("llm_systems_3")
     names = problems or tuple(problem.id for problem in assignment.rules.problems)
-    request = grading.GradingRequest(path, assignment, names, "sim", "auto", "auto", seed=1)
+    request = grading.GradingRequest(path, assignment, names, "sim", "auto", memory, seed=1)
     return grading.grade(request, bench=remembering())
 
 
@@ -152,10 +152,12 @@ def test_a_crash_in_one_problem_keeps_the_points_of_the_others(
     assert [problems[name].points.earned for name in FOUR if name != "softmax_backward"] == [12, 12, 12]
 
 
+@pytest.mark.parametrize("memory", ["auto", "device"])
 @pytest.mark.parametrize("times", [1, 2])
 def test_where_the_machine_fails_a_problem_is_judged_once_more_when_the_others_are_done(
-    times: int, monkeypatch: pytest.MonkeyPatch
+    times: int, memory: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """With "auto", the first call is the one that finds out which pointers the launcher takes."""
     honest, asked = SimSession.run, list[str]()
 
     def busy(session: SimSession, call: Call) -> Answer:
@@ -165,16 +167,18 @@ def test_where_the_machine_fails_a_problem_is_judged_once_more_when_the_others_a
         return honest(session, call)
 
     monkeypatch.setattr(SimSession, "run", busy)
-    record = grade(REFERENCE, "softmax_backward", "layernorm_forward")
+    record = grade(REFERENCE, "softmax_backward", "layernorm_forward", memory=memory)
     again, other = record.problems
     assert other.verdict is Verdict.PASS
     if times == 1:
         assert (again.verdict, again.points.earned, record.exit_code) == (Verdict.PASS, 12, 0)
+        assert again.notes == []
         tried_again = asked.index("launch_attn_softmax_bw", asked.index("launch_attn_softmax_bw") + 1)
         assert "launch_layernorm" not in asked[tried_again:]
     else:
         assert (again.verdict, again.points.decided, record.exit_code) == (Verdict.INFRA_ERROR, 0, 3)
-        assert {case.message for case in again.correctness.cases} == {"the machine was too busy"}
+        messages = {case.message for case in again.correctness.cases} or {again.message}
+        assert messages == {"the machine was too busy"}
 
 
 def test_the_same_seed_gives_the_same_errors() -> None:
