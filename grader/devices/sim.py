@@ -44,6 +44,7 @@ _SCHEDULES = {  # memory traffic is the same in every order, so it is counted on
     Schedule.AGAIN: Options(counters=False),
     Schedule.REVERSED: Options(order=Order.REVERSED, counters=False),
     Schedule.LATE_STREAMS: Options(late_streams=True, counters=False),
+    Schedule.OVERFLOW: Options(overflow=True, counters=False),
 }
 
 

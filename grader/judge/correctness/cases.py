@@ -22,7 +22,7 @@ from grader.devices.hints import hints, summed
 from grader.judge.correctness.calls import case_call
 from grader.judge.correctness.comparison import changed_elements, compare
 from grader.judge.correctness.diagnosis import NOTHING_WRITTEN, diagnose
-from grader.judge.correctness.endings import OVERRUN, Endings, counting_kinds
+from grader.judge.correctness.endings import OVERFLOW, OVERRUN, Endings, counting_kinds
 from grader.records.errors import DeviceError
 from grader.records.record import BadElement, CaseResult, OutputResult, value
 from grader.records.verdict import Verdict
@@ -178,7 +178,7 @@ def judge(
             if wrong is not None and (right_before or began_right):
                 doubtful[len(results)] = wrong
             right_before |= began_right
-            result = found.take(result, seen, excuse)
+            result = found.take(case, result, seen, excuse)
             results.append(result)
             answers += seen
             last = seen[-1]
@@ -190,6 +190,7 @@ def judge(
     finally:
         if session is not None:
             session.close()
+    found.add(_overflows(problem, found.outside, open_session, memory, seconds))
     first_and_last = list(doubtful.values())[:: max(1, len(doubtful) - 1)]
     if any(_right_alone(problem, one, open_session, schedules[0], memory, seconds) for one in first_and_last):
         results = [
@@ -212,11 +213,20 @@ class _Findings:
     def __init__(self) -> None:
         self.counting: dict[Finding, None] = {}
         self.waived: dict[Finding, str] = {}
+        self.outside: Case | None = None  # the first one that accesses what is outside of an array
 
-    def take(self, result: CaseResult, answers: Sequence[Answer], excuse: Excuse | None) -> CaseResult:
+    def add(self, findings: Sequence[Finding]) -> None:
+        """Add what is seen beside the cases' own calls."""
+        self.counting |= dict.fromkeys(findings)
+
+    def take(
+        self, case: Case, result: CaseResult, answers: Sequence[Answer], excuse: Excuse | None
+    ) -> CaseResult:
         """Add the findings of a case; returns its result, waived if nothing else than those made it fail."""
         excused = excuse is not None and excuse.explains(answers)
         for finding in (finding for answer in answers for finding in answer.findings):
+            if excuse is None and finding.kind == OVERRUN:
+                self.outside = self.outside or case
             if excuse is not None and excused and finding.counts:
                 self.waived[finding] = excuse.reason
             else:
@@ -348,6 +358,22 @@ def _right_alone(
         return False
     try:
         return _called(problem, content, session, schedule, memory, seconds, None)[0].verdict is Verdict.PASS
+    finally:
+        session.close()
+
+
+def _overflows(
+    problem: Problem, case: Case | None, open_session: Callable[[], Session], memory: Memory, seconds: float
+) -> Sequence[Finding]:
+    """Where an index of ``case``, if there is one, does not fit into 32 bits, as a fresh runner may show."""
+    if case is None:
+        return ()
+    session = _open(case, open_session)
+    if isinstance(session, CaseResult):
+        return ()
+    try:
+        call = case_call(problem, case, problem.inputs(case), seconds, memory, Schedule.OVERFLOW)
+        return [finding for finding in session.run(call).findings if finding.kind == OVERFLOW]
     finally:
         session.close()
 
