@@ -183,6 +183,7 @@ class PlaceRecord(LineRecord):
     """Where an access or a barrier is that a finding is about."""
 
     calls: list[LineRecord] = Field(default=[], description="that are inlined around it, from the inside")
+    text: str = Field(default="", description="the line, if it is the student's")
 
 
 class FindingRecord(_Part):

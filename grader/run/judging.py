@@ -29,7 +29,7 @@ from grader.records.record import (
 )
 from grader.records.verdict import Verdict
 from grader.run import kernel, model
-from grader.run.excerpt import excerpt
+from grader.run.excerpt import excerpt, line_of, place_of
 from grader.run.preparation import NotJudgedError
 from grader.run.scoring import memory_verdict, score_problem, score_without_cases
 
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from grader.devices.gpu import Gpu
     from grader.devices.timed import TimedSession
     from grader.problems.problem import Case, Problem
+    from grader.records.findings import Finding
     from grader.records.record import CaseResult
     from grader.run.preparation import Material
 
@@ -318,17 +319,30 @@ def _check(tool: Tool, checked: Judged, sources: Mapping[str, bytes]) -> CheckRe
         tool=tool,
         verdict=Verdict.FAIL if counting else Verdict.PASS,
         findings=[
-            FindingRecord(
-                waived=checked.waived.get(finding, _WARNING if finding.severity is Severity.WARNING else ""),
-                severity="warning" if finding.severity is Severity.WARNING else "error",
-                kind=finding.kind,
-                kernel=finding.kernel,
-                file=finding.file,
-                line=finding.line,
-                message=finding.message,
-                places=[PlaceRecord.model_validate(asdict(place)) for place in finding.places],
-                source=excerpt(sources, finding.file, finding.line),
+            _finding(
+                finding,
+                checked.waived.get(finding, _WARNING if finding.severity is Severity.WARNING else ""),
+                sources,
             )
             for finding in mine
         ],
+    )
+
+
+def _finding(finding: Finding, waived: str, sources: Mapping[str, bytes]) -> FindingRecord:
+    """A finding with what the sources hold at its places."""
+    file, line = place_of(finding, sources)
+    return FindingRecord(
+        waived=waived,
+        severity="warning" if finding.severity is Severity.WARNING else "error",
+        kind=finding.kind,
+        kernel=finding.kernel,
+        file=file,
+        line=line,
+        message=finding.message,
+        places=[
+            PlaceRecord.model_validate({**asdict(place), "text": line_of(sources, place.file, place.line)})
+            for place in finding.places
+        ],
+        source=excerpt(sources, file, line),
     )

@@ -34,6 +34,8 @@ _WORST_FIRST = (
     Verdict.PASS,
 )
 _EARNING = {Verdict.PASS, Verdict.AMBIGUOUS}
+_CALLS = frozenset({"invalid_launch", "unchecked_error"})
+"""Kinds of findings about a call of the runtime: what they break, the cases show and cost."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ def memory_verdict(entry: ProblemPoints, kinds: Iterable[str], cases: Sequence[C
         kinds: the kinds of all findings.
         cases: of the problem. Where none passed there is nothing that the checkers could have found in order.
     """
-    if any(kind not in ONLY_REPORTED for kind in kinds):
+    if any(kind not in ONLY_REPORTED | _CALLS for kind in kinds):
         return Verdict.FAIL
     some_right = entry.per_output and _right_outputs([case for case in cases if not case.waived]) > 0
     if not some_right and not any(case.verdict is Verdict.PASS for case in cases):
