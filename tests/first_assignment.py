@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from grader.assignments.assignment import load
-from grader.assignments.modules import load_module
+from grader.assignments.mutants import table
 from grader.devices.device import ModelProgram
 from grader.problems.problem import KernelProblem
 
@@ -15,9 +15,7 @@ PROBLEMS = ASSIGNMENT.problems
 KERNELS = {name: problem for name, problem in PROBLEMS.items() if isinstance(problem, KernelProblem)}
 """Its kernel problems."""
 
-_table = load_module(FOLDER / "mutants", "table")
-Mutant = _table.Mutant
-MUTANTS = _table.MUTANTS
+MUTANTS = table(ASSIGNMENT)
 """Wrong kernels: each is the reference with one edit."""
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import handout
 import torch
-from first_assignment import ASSIGNMENT, KERNELS, MUTANTS, PROBLEMS, VARIANTS, Mutant
+from first_assignment import ASSIGNMENT, KERNELS, MUTANTS, PROBLEMS, VARIANTS
 
 from grader.devices.device import Memory
 from grader.devices.select import select as select_device
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
+    from grader.assignments.mutants import Mutant
     from grader.devices.device import Answer, Call, Device, Session
     from grader.judge.correctness.cases import Judged
     from grader.languages.cuda.toolchain import Toolchain

@@ -34,11 +34,11 @@ from grader.run.preparation import NotJudgedError
 from grader.run.scoring import memory_verdict, score_problem, score_without_cases
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from grader.assignments.assignment import Assignment
-    from grader.assignments.rules import ProblemPoints
+    from grader.assignments.rules import ProblemPoints, Rules
     from grader.devices.device import Device, Memory, Session
     from grader.devices.gpu import Gpu
     from grader.devices.timed import TimedSession
@@ -136,6 +136,16 @@ def without_cases(
         performance=PerformanceResult(verdict=Verdict.NOT_MEASURED, target=entry.target),
         trust=TrustResult(verdict=Verdict.UNTRUSTED if reasons else Verdict.PASS, reasons=list(reasons)),
     )
+
+
+def excuses(rules: Rules, problem_id: str, cases: Iterable[Case]) -> dict[str, Excuse]:
+    """The waivers of an assignment by the names of the cases that they cover."""
+    waivers = {case.name: rules.waiver(problem_id, case.sizes, case.distribution) for case in cases}
+    return {
+        name: Excuse(frozenset(waiver.findings), waiver.reason, waiver.numbers)
+        for name, waiver in waivers.items()
+        if waiver is not None
+    }
 
 
 class _InterruptedError(Exception):
@@ -244,18 +254,8 @@ class ProblemJudge:
             memory=answer.memory,
             seconds=limits.run_seconds_gpu if device.kind == "gpu" else limits.run_seconds_sim,
             begin=begin,
-            excuses=self._excuses(cases),
+            excuses=excuses(self.material.assignment.rules, self.id, cases),
         )
-
-    def _excuses(self, cases: tuple[Case, ...]) -> dict[str, Excuse]:
-        """The waivers of the assignment by the names of the cases that they cover."""
-        rules = self.material.assignment.rules
-        waivers = {case.name: rules.waiver(self.id, case.sizes, case.distribution) for case in cases}
-        return {
-            name: Excuse(frozenset(waiver.findings), waiver.reason, waiver.numbers)
-            for name, waiver in waivers.items()
-            if waiver is not None
-        }
 
     def _measured(self, answer: Prepared, judged: Judged) -> Measured:
         """Measure the speed, unless the numbers are wrong."""

@@ -3,8 +3,9 @@
 from pathlib import Path
 
 import pytest
-from first_assignment import KERNELS, MUTANTS, Mutant
+from first_assignment import KERNELS, MUTANTS
 
+from grader.assignments.mutants import Mutant
 from grader.problems.problem import MEMORY_GROUP
 
 REFERENCE = Path(__file__).parents[2] / "reference"
@@ -27,7 +28,15 @@ def test_no_two_mutants_are_the_same() -> None:
 
 
 def test_an_edit_that_does_not_apply_names_itself() -> None:
-    lost = Mutant("lost", "softmax_forward", "row.cuh", "indexing", "not there", "", "", MEMORY_GROUP)
+    lost = Mutant(
+        id="lost",
+        problem="softmax_forward",
+        file="row.cuh",
+        old="not there",
+        new="",
+        why="",
+        group=MEMORY_GROUP,
+    )
     with pytest.raises(ValueError, match=r"lost: 'not there' occurs 0 times in row\.cuh"):
         lost.text(REFERENCE)
 

@@ -6,69 +6,57 @@ expected to know.
 
 # ruff: noqa: E501 - edits quote the source as it stands
 
-from __future__ import annotations
-
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
+from grader.assignments.mutants import Mutant
 from grader.problems.problem import MEMORY_GROUP
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SOFTMAX, LAYERNORM, ROW = "softmax_kernel.cu", "layernorm_kernel.cu", "row.cuh"
 FW, BW, LN, LB = "softmax_forward", "softmax_backward", "layernorm_forward", "layernorm_backward"
 
 
-@dataclass(frozen=True)
-class Mutant:
-    """One edit of one file: ``old`` occurs there exactly once and becomes ``new``."""
+_HALF = ("cuda_bf16.h", "cuda_fp16.h")
 
-    id: str
-    problem: str
-    file: str
-    theme: str
-    old: str
-    new: str
-    why: str
-    group: str
-    diagnosis: str = ""
-    also: tuple[tuple[str, str], ...] = ()  # what else the edit needs elsewhere in the file
 
-    @property
-    def numbers(self) -> bool:
-        """Whether outputs must come out wrong; else a finding of a checker is enough."""
-        return self.group != MEMORY_GROUP
-
-    def text(self, reference: Path) -> str:
-        """The edited file.
-
-        Raises:
-            ValueError: what is to be replaced does not occur exactly once.
-        """
-        text = (reference / self.file).read_text()
-        for old, new in ((self.old, self.new), *self.also):
-            if text.count(old) != 1:
-                raise ValueError(f"{self.id}: {old!r} occurs {text.count(old)} times in {self.file}")
-            text = text.replace(old, new)
-        half = "#include <cuda_bf16.h>\n#include <cuda_fp16.h>\n" if self.theme == "precision" else ""
-        return half + text
+def _mutant(
+    name: str,
+    problem: str,
+    file: str,
+    theme: str,
+    old: str,
+    new: str,
+    why: str,
+    group: str,
+    diagnosis: str = "",
+    also: tuple[tuple[str, str], ...] = (),
+) -> Mutant:
+    return Mutant(
+        id=name,
+        problem=problem,
+        file=file,
+        theme=theme,
+        old=old,
+        new=new,
+        why=why,
+        group=group,
+        diagnosis=diagnosis,
+        also=also,
+        headers=_HALF if theme == "precision" else (),
+    )
 
 
 def _fw(name: str, theme: str, old: str, new: str, why: str, group: str, diagnosis: str = "") -> Mutant:
-    return Mutant(f"fw-{name}", FW, SOFTMAX, theme, old, new, why, group, diagnosis)
+    return _mutant(f"fw-{name}", FW, SOFTMAX, theme, old, new, why, group, diagnosis)
 
 
 def _bw(name: str, theme: str, old: str, new: str, why: str, group: str, diagnosis: str = "") -> Mutant:
-    return Mutant(f"bw-{name}", BW, SOFTMAX, theme, old, new, why, group, diagnosis)
+    return _mutant(f"bw-{name}", BW, SOFTMAX, theme, old, new, why, group, diagnosis)
 
 
 def _ln(name: str, theme: str, old: str, new: str, why: str, group: str, diagnosis: str = "") -> Mutant:
-    return Mutant(f"ln-{name}", LN, LAYERNORM, theme, old, new, why, group, diagnosis)
+    return _mutant(f"ln-{name}", LN, LAYERNORM, theme, old, new, why, group, diagnosis)
 
 
 def _lb(name: str, theme: str, old: str, new: str, why: str, group: str, diagnosis: str = "") -> Mutant:
-    return Mutant(f"lb-{name}", LB, LAYERNORM, theme, old, new, why, group, diagnosis)
+    return _mutant(f"lb-{name}", LB, LAYERNORM, theme, old, new, why, group, diagnosis)
 
 
 SHORT, LEN, LONG = "short rows", "lengths around a bucket border", "long rows"
@@ -461,7 +449,7 @@ MUTANTS = (
         HEADS,
         "were never written",
     ),
-    Mutant(
+    _mutant(
         "fw-blocks-along-y",
         FW,
         SOFTMAX,
@@ -830,7 +818,7 @@ MUTANTS = (
         STREAMS,
         "another stream",
     ),
-    Mutant(
+    _mutant(
         "bw-rows-in-constant",
         BW,
         SOFTMAX,
@@ -1113,7 +1101,7 @@ MUTANTS = (
         STREAMS,
         "another stream",
     ),
-    Mutant(
+    _mutant(
         "ln-rows-in-constant",
         LN,
         LAYERNORM,
@@ -1461,7 +1449,7 @@ MUTANTS = (
         "were never written",
     ),
     # the header that all share; built with the problem named
-    Mutant(
+    _mutant(
         "row-no-barrier",
         LN,
         ROW,
@@ -1471,7 +1459,7 @@ MUTANTS = (
         "warps read sums that are not there yet",
         MEMORY_GROUP,
     ),
-    Mutant(
+    _mutant(
         "row-first-warp",
         LB,
         ROW,
@@ -1481,7 +1469,7 @@ MUTANTS = (
         "every group of a block gets the first one's sum",
         WIDTH,
     ),
-    Mutant(
+    _mutant(
         "row-butterfly",
         FW,
         ROW,
@@ -1492,7 +1480,7 @@ MUTANTS = (
         SHORT,
         "reduction over threads",
     ),
-    Mutant(
+    _mutant(
         "row-max-of-magnitudes",
         FW,
         ROW,

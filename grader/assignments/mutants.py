@@ -1,0 +1,92 @@
+"""Wrong kernels of an assignment: each is its reference with one small edit and one reason.
+
+``mutants/table.py`` in the assignment's folder defines ``MUTANTS``. Like its problems, it is trusted code.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from grader.assignments.modules import load_module
+from grader.assignments.rules import AssignmentError
+from grader.problems.problem import MEMORY_GROUP
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from grader.assignments.assignment import Assignment
+
+FOLDER, TABLE = "mutants", "table"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mutant:
+    """One edit of one file.
+
+    Attributes:
+        id: its name.
+        problem: that must fail.
+        file: of the reference.
+        old: occurs there exactly once.
+        new: what replaces it.
+        why: what is wrong with it, for people.
+        group: a case group of the problem that must fail.
+        theme: what kind of mistake it is.
+        diagnosis: a piece of what the judge should say; "" where no rule is expected to know.
+        also: what else the edit needs elsewhere in the file: old and new text.
+        headers: that the edit needs.
+    """
+
+    id: str
+    problem: str
+    file: str
+    old: str
+    new: str
+    why: str
+    group: str
+    theme: str = ""
+    diagnosis: str = ""
+    also: tuple[tuple[str, str], ...] = ()
+    headers: tuple[str, ...] = ()
+
+    @property
+    def numbers(self) -> bool:
+        """Whether outputs must come out wrong; else a finding of a checker is enough."""
+        return self.group != MEMORY_GROUP
+
+    def text(self, reference: Path) -> str:
+        """The edited file.
+
+        Raises:
+            ValueError: what is to be replaced does not occur exactly once.
+        """
+        return self.applied((reference / self.file).read_text(encoding="utf-8"))
+
+    def applied(self, text: str) -> str:
+        """The edited text of its file.
+
+        Raises:
+            ValueError: what is to be replaced does not occur exactly once.
+        """
+        for old, new in ((self.old, self.new), *self.also):
+            if text.count(old) != 1:
+                raise ValueError(f"{self.id}: {old!r} occurs {text.count(old)} times in {self.file}")
+            text = text.replace(old, new)
+        return "".join(f"#include <{header}>\n" for header in self.headers) + text
+
+
+def table(assignment: Assignment) -> tuple[Mutant, ...]:
+    """The mutants of an assignment; none where it has no table.
+
+    Raises:
+        AssignmentError: the table cannot be imported, or holds something else.
+    """
+    folder = assignment.folder / FOLDER
+    path = folder / f"{TABLE}.py"
+    if not path.is_file():
+        return ()
+    found = getattr(load_module(folder, TABLE), "MUTANTS", None)
+    if not isinstance(found, tuple) or not all(isinstance(one, Mutant) for one in found):
+        raise AssignmentError(f"{path}: MUTANTS must be a tuple of Mutant.")
+    return found
