@@ -192,7 +192,7 @@ def _output(output: OutputResult) -> str:
 
 
 def _number(number: float | str) -> str:
-    return number if isinstance(number, str) else f"{number:.7g}"
+    return f"{number:.7g}" if isinstance(number, float) else str(number)
 
 
 def _findings(problem: ProblemResult) -> Iterator[Text]:

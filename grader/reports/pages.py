@@ -181,7 +181,7 @@ def _command(view: View) -> str:
 
 
 def _value(number: Value) -> str:
-    return number if isinstance(number, str) else f"{number:.7g}"
+    return f"{number:.7g}" if isinstance(number, float) else str(number)
 
 
 def _hash(text: str) -> str:

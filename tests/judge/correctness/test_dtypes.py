@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from grader.sandbox.sandbox import Sandbox
 
 N = 300
+ORDERS = (Schedule.PROGRAM, Schedule.REVERSED)
 HEADERS = "#include <cuda_bf16.h>\n#include <cuda_fp16.h>\n#include <cuda_runtime.h>\n#include <cstdint>\n"
 SOURCE = """
 __global__ void ker(TYPE* y, const TYPE* x, int n) {
@@ -90,19 +92,18 @@ def sandbox() -> Sandbox:
     return select("process")
 
 
-def judged(dtype: str, source: str, memory: Memory = Memory.DEVICE) -> Judged:
-    asked = problem(dtype)
-    text = (HEADERS + source.replace("TYPE", DTYPES[dtype].spellings[0])).encode()
+def judged(asked: KernelProblem, source: str, orders: tuple[Schedule, ...] = (Schedule.PROGRAM,)) -> Judged:
+    text = (HEADERS + source.replace("TYPE", DTYPES[asked.arrays[0].dtype].spellings[0])).encode()
     built = build(asked.file, {asked.file: text}, find(), sandbox(), compile_limits(), Cache())
     assert built.library is not None, built.log
     library, entry_points = built.library, (asked.entry_point,)
-    launcher(asked, {asked.file: text}, memory)
+    launcher(asked, {asked.file: text}, Memory.DEVICE)
     return judge(
         asked,
         asked.cases(1),
         lambda: Sim(sandbox()).open(library, entry_points),
-        (Schedule.PROGRAM,),
-        memory=memory,
+        orders,
+        memory=Memory.DEVICE,
         seconds=60,
     )
 
@@ -110,14 +111,14 @@ def judged(dtype: str, source: str, memory: Memory = Memory.DEVICE) -> Judged:
 @ON_THE_SIMULATOR
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_a_right_kernel_passes(dtype: str) -> None:
-    (case,) = judged(dtype, SOURCE).cases
+    (case,) = judged(problem(dtype), SOURCE).cases
     assert (case.verdict, case.message, case.diagnosis) == (Verdict.PASS, "", "")
 
 
 @ON_THE_SIMULATOR
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_one_element_that_is_not_written_is_found(dtype: str) -> None:
-    (case,) = judged(dtype, SOURCE.replace("if (i < n)", "if (i < n && i != 42)")).cases
+    (case,) = judged(problem(dtype), SOURCE.replace("if (i < n)", "if (i < n && i != 42)")).cases
     assert case.verdict is Verdict.FAIL
     assert [element.index for element in case.outputs[0].first_bad] == [[42]]
     assert (case.diagnosis or "").startswith("1 of 300 elements were never written")
@@ -126,19 +127,44 @@ def test_one_element_that_is_not_written_is_found(dtype: str) -> None:
 @ON_THE_SIMULATOR
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_one_element_past_the_end_is_found(dtype: str) -> None:
-    found = judged(dtype, SOURCE.replace("if (i < n)", "if (i < n + 1)").replace("x[n - 1 - i]", "x[i % n]"))
+    found = judged(
+        problem(dtype), SOURCE.replace("if (i < n)", "if (i < n + 1)").replace("x[n - 1 - i]", "x[i % n]")
+    )
     assert {finding.kind for finding in found.findings} & {"global_oob"}
 
 
 @ON_THE_SIMULATOR
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_wrong_numbers_are_shown(dtype: str) -> None:
-    (case,) = judged(dtype, SOURCE.replace("x[n - 1 - i]", "i == 7 ? x[9] : x[n - 1 - i]")).cases
+    (case,) = judged(problem(dtype), SOURCE.replace("x[n - 1 - i]", "i == 7 ? x[9] : x[n - 1 - i]")).cases
     given = inputs(dtype).arrays["x"]
     assert given is not None
     assert given[N - 8] != given[9]
-    (element,) = case.outputs[0].first_bad
-    assert (element.index, element.expected, element.got) == ([7], float(given[N - 8]), float(given[9]))
+    (output,) = case.outputs
+    (element,) = output.first_bad
+    expected, got = given[N - 8].item(), given[9].item()
+    assert (element.index, element.expected, element.got) == ([7], expected, got)
+    assert output.max_error == abs(expected - got)
+    assert isinstance(element.expected, int) == DTYPES[dtype].exact
+
+
+@pytest.mark.parametrize("again", [False, True])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_no_number_is_poison_in_program_order_and_in_another_one(dtype: str, *, again: bool) -> None:
+    size = DTYPES[dtype].itemsize
+    held = {poison(8, size, again=again).tobytes()[:size] for _ in range(2000)}
+    others = {poison(8, size, again=not again).tobytes()[:size] for _ in range(2000)} | {b"\xff" * size}
+    assert not held & (others if again else others - {b"\xff" * size})
+
+
+@ON_THE_SIMULATOR
+@pytest.mark.parametrize("value", [255, 0xF5])
+def test_a_byte_that_is_not_written_is_found_whatever_should_be_there(value: int) -> None:
+    asked = problem("uint8")
+    given = Inputs({"x": np.full(N, value, np.uint8)}, {"y": (N,)}, {"n": N})
+    asked = replace(asked, inputs=lambda _: given)
+    found = judged(asked, SOURCE.replace("if (i < n)", "if (i < n && i != 42)"), orders=ORDERS)
+    assert found.cases[0].verdict is Verdict.FAIL
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
