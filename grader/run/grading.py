@@ -244,7 +244,10 @@ def _build(
     """Build every file that a problem is graded from."""
     names = _sources(wanted, submission)
     kernels = [problem for _, problem in wanted if isinstance(problem, KernelProblem)]
-    entry_points = {name: [one.entry_point for one in kernels if one.file == name] for name in names}
+    entry_points = {
+        name: [entry_point for one in kernels if one.file == name for entry_point in one.entry_points]
+        for name in names
+    }
     return language.build({name: submission.contents(name) for name in names}, entry_points)
 
 

@@ -78,6 +78,9 @@ class Prepared(Protocol):
     def build(self) -> BuildResult | None:
         """How it was built, where this problem shows that."""
 
+    def lacks(self, case: Case) -> str:
+        """Why ``case`` cannot be called, where the submission has no launcher for it; else empty."""
+
     def open(self, device: Device) -> Session:
         """Start a runner that takes the calls of cases."""
 
@@ -255,6 +258,7 @@ class ProblemJudge:
             seconds=limits.run_seconds_gpu if device.kind == "gpu" else limits.run_seconds_sim,
             begin=begin,
             excuses=excuses(self.material.assignment.rules, self.id, cases),
+            lacks=answer.lacks,
         )
 
     def _measured(self, answer: Prepared, judged: Judged) -> Measured:
@@ -281,8 +285,9 @@ class ProblemJudge:
         problem = self._timed.problem
         case = max(problem.timing_cases(self.material.seed), key=problem.minimal_bytes)
         self.begin(f"{self.id}: profiling {case.name}")
-        given = arguments(problem, case, problem.inputs(case))
-        call = Call(problem.entry_point, given, profile.CALL_SECONDS, self._timed.memory)
+        launcher = problem.launcher(case)
+        given = arguments(launcher, case, problem.inputs(case))
+        call = Call(launcher.entry_point, given, profile.CALL_SECONDS, self._timed.memory)
         with self._turn():
             return gpu.profiled(self._timed.library, call)
 

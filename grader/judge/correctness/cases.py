@@ -136,6 +136,7 @@ def judge(
     seconds: float,
     begin: Callable[[Case], None] = lambda _case: None,
     excuses: Mapping[str, Excuse] | None = None,
+    lacks: Callable[[Case], str] = lambda _case: "",
 ) -> Judged:
     """Run ``cases`` one after the other, each under every schedule or its first ``orders``, and compare.
 
@@ -148,6 +149,7 @@ def judge(
         seconds: of processor time of the host code, on a GPU of device time, that a call may use.
         begin: called with each case before it runs; what it raises ends the judging.
         excuses: what is not held against the submission, by the names of cases.
+        lacks: why a case cannot be called at all; empty where it can.
     """
     results: list[CaseResult] = []
     answers: list[Answer] = []
@@ -160,7 +162,7 @@ def judge(
     try:
         for case in cases:
             excuse = (excuses or {}).get(case.name)
-            if (skipped := _skipped(case, excuse, endings)) is not None:
+            if (skipped := _skipped(case, excuse, endings, lacks(case))) is not None:
                 results.append(skipped)
                 continue
             begin(case)
@@ -252,10 +254,12 @@ def _waived(result: CaseResult, excuse: Excuse) -> CaseResult:
     return result.model_copy(update={"verdict": Verdict.NOT_MEASURED, "waived": excuse.reason})
 
 
-def _skipped(case: Case, excuse: Excuse | None, endings: Endings) -> CaseResult | None:
-    """The result of a case that is not run: the assignment excludes it, or earlier ones ended all."""
+def _skipped(case: Case, excuse: Excuse | None, endings: Endings, lack: str) -> CaseResult | None:
+    """The result of a case that is not run: excluded, not to be called, or behind others that ended all."""
     if excuse is not None and not excuse.kinds:
         return _waived(_failed(case, Verdict.NOT_MEASURED, ""), excuse)
+    if lack:
+        return _failed(case, Verdict.FAIL, lack)
     end = endings.of_all()
     return None if end is None else _failed(case, end.verdict, end.message)
 

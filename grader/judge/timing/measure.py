@@ -387,7 +387,7 @@ class _Sweeps:
 
 
 def _plan(timing: Timing, case: Case, inputs: Inputs, method: str) -> Plan:
-    problem = timing.problem
+    problem = timing.problem.launcher(case)
     memory = Memory.HOST if method == "host" else Memory.DEVICE
     call = Call(problem.entry_point, arguments(problem, case, inputs), timing.seconds, memory)
     arrays = calls.arrays(call)
