@@ -31,7 +31,7 @@ ALLOWED: dict[str, set[str]] = {
     },
     "soundness": {  # above run: what an assignment is worth shows where its kernels are graded
         *GROUND,
-        *("problems", "assignments", "submissions", "devices", "languages", "judge", "run"),
+        *("problems", "assignments", "submissions", "devices", "languages", "baseline", "judge", "run"),
     },
     "reports": {*GROUND, "submissions"},
     "batch": {*GROUND, "assignments", "submissions", "sandbox", "run", "reports"},

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import sys
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
 
+from grader.assignments.assignment import EXAMPLE
+from grader.assignments.rules import AssignmentError
 from grader.cli import options
-from grader.cli.arguments import FaultError, check_folders, checked_assignment
+from grader.cli.arguments import FaultError, check_folders, checked_assignment, load_assignment
+from grader.cli.new import copy_folder
 from grader.cli.options import FILE
 from grader.processes.interrupts import importing
 from grader.records.errors import MachineError
@@ -18,7 +22,6 @@ from grader.records.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 named = click.argument("name", metavar="FOLDER|ID")
 
@@ -26,6 +29,49 @@ named = click.argument("name", metavar="FOLDER|ID")
 @click.group()
 def assignment() -> None:
     """Whether an assignment is sound: that right kernels pass it, and wrong ones do not."""
+
+
+@assignment.command()
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+def new(folder: Path) -> int:
+    """Copy a complete small assignment to a new folder DIR, to begin your own with."""
+    copy_folder(EXAMPLE, folder)
+    click.echo(
+        f"Change the files in {folder}; their first lines say how. Then: grader assignment check {folder}"
+    )
+    return ExitCode.OK
+
+
+@assignment.command()
+@named
+@click.option(
+    "--seeds",
+    type=click.IntRange(min=1),
+    default=20,
+    show_default=True,
+    help="How many seeds the reference is graded with.",
+)
+@options.device
+@options.sandbox
+def check(name: str, seeds: int, device: str, sandbox: str) -> int:
+    """Whether an assignment is sound, as a table.
+
+    The reference must earn full marks and the template nothing, variants must pass and mutants fail, the
+    unfused baseline must be right, and on a GPU the targets must be in reach. The exit code is 1 where
+    something is not as it must be.
+    """
+    with importing():
+        from grader.soundness.check import check as rows  # noqa: PLC0415 - PyTorch takes seconds
+
+    chosen = load_assignment(name)
+    marks = {True: "ok", False: "!!", None: "--"}
+    sound = True
+    with _faults(), _progress() as progress:
+        for row in rows(chosen, seeds=seeds, device=device, sandbox=sandbox, progress=progress):
+            click.echo(f"{marks[row.sound]}  {row.what:36}  {row.said}")
+            sound = sound and row.sound is not False
+    click.echo("Sound, as far as it could be seen here." if sound else "Not sound: see what is marked !!")
+    return ExitCode.OK if sound else ExitCode.POINTS_LOST
 
 
 @assignment.command()
@@ -81,8 +127,6 @@ def mutate(
 @contextmanager
 def _faults() -> Iterator[None]:
     """Turn what the assignment or the machine did into a message and an exit code."""
-    from grader.assignments.rules import AssignmentError  # noqa: PLC0415
-
     try:
         yield
     except AssignmentError as error:

@@ -6,9 +6,9 @@ Layer: imports kernels, edits and operators.
 from __future__ import annotations
 
 import hashlib
-import random
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from grader.languages.cuda.source import functions
@@ -72,18 +72,21 @@ def mutants(kernels: Sequence[RightKernel]) -> tuple[AutomaticMutant, ...]:
 
 def sample(found: Sequence[AutomaticMutant], per_file: int, seed: int) -> tuple[AutomaticMutant, ...]:
     """At most ``per_file`` mutants of each file, of as many operators as there are, in their order."""
-    chosen: set[str] = set()
-    by_file: dict[str, list[AutomaticMutant]] = defaultdict(list)
-    for mutant in found:
-        by_file[mutant.label].append(mutant)
-    for label, of_file in by_file.items():
-        shuffled = random.Random(f"{seed} {label}").sample(of_file, len(of_file))
-        rounds: dict[str, int] = defaultdict(int)
-        ranked = []
-        for mutant in shuffled:
-            ranked.append((rounds[mutant.edit.operator], mutant.key))
-            rounds[mutant.edit.operator] += 1
-        chosen |= {key for _, key in sorted(ranked, key=lambda pair: pair[0])[:per_file]}
+
+    def drawn(mutant: AutomaticMutant) -> str:
+        return hashlib.sha256(f"{seed} {mutant.key}".encode()).hexdigest()
+
+    ranked: list[tuple[int, AutomaticMutant]] = []
+    before: Counter[tuple[str, str]] = Counter()  # of the same file and operator
+    for mutant in sorted(found, key=drawn):
+        ranked.append((before[mutant.label, mutant.edit.operator], mutant))
+        before[mutant.label, mutant.edit.operator] += 1
+    taken: Counter[str] = Counter()
+    chosen = set()
+    for _, mutant in sorted(ranked, key=itemgetter(0)):
+        if taken[mutant.label] < per_file:
+            chosen.add(mutant.key)
+        taken[mutant.label] += 1
     return tuple(mutant for mutant in found if mutant.key in chosen)
 
 

@@ -138,7 +138,7 @@ def reductions(source: Source) -> Iterator[Edit]:
             both = " + ".join(f"({source.said(one)})" for one in given)
             yield source.replaced("reduction", call, f"({both})")
     for node, sign, left, right in _assignments(source):
-        if source.said(sign) == "+=" and _base(source, left) in floats:
+        if source.said(sign) == "+=" and _is_float(source, left, floats):
             target = source.said(left)
             yield source.replaced("reduction", node, f"{target} = fmaxf({target}, {source.said(right)})")
     for node, _, left, right in _binary(source, {"+"}):
@@ -211,7 +211,7 @@ def precisions(source: Source) -> Iterator[Edit]:
             ):
                 yield source.replaced("half precision", value, _halved(source.said(value)))
     for _, sign, left, right in _assignments(source):
-        if _base(source, left) in floats and source.said(sign) in {"=", "+=", "*="}:
+        if _is_float(source, left, floats) and source.said(sign) in {"=", "+=", "*="}:
             yield source.replaced("half precision", right, _halved(source.said(right)))
     for kind in source.of("primitive_type"):
         if source.said(kind) == "double":
@@ -367,23 +367,25 @@ def _configurations(source: Source) -> Iterator[list[Node]]:
         yield [child for child in node.named_children if child.type != "comment"]
 
 
-def _floats(source: Source) -> frozenset[str]:
-    """The names of variables, parameters and members of type float, arrays among them."""
-    found = set()
+def _floats(source: Source) -> Mapping[str, int]:
+    """The variables, parameters and members of type float by name, with how many indices lead to one."""
+    found = {}
     for node in source.of("declaration", "parameter_declaration", "field_declaration"):
         kind = node.child_by_field_name("type")
         if kind is None or source.said(kind) != "float":
             continue
         for declarator in node.children_by_field_name("declarator"):
             text = source.said(declarator).partition("=")[0]
-            if "*" not in text and (name := re.search(r"\w+", text)):
-                found.add(name[0])
-    return frozenset(found)
+            if name := re.search(r"\w+", text.replace("__restrict__", "")):
+                found[name[0]] = text.count("[") + text.count("*")
+    return found
 
 
-def _base(source: Source, node: Node) -> str:
-    """The name behind all indices and members of what is assigned to."""
-    return re.split(r"[\[(]", source.said(node))[0].rpartition(".")[2].strip()
+def _is_float(source: Source, node: Node, floats: Mapping[str, int]) -> bool:
+    """Whether what is assigned to is a float, as far as the declarations tell."""
+    text = source.said(node)
+    base = re.split(r"[\[(]", text.lstrip("*"))[0].rpartition(".")[2].strip()
+    return floats.get(base) == text.count("[") + text.startswith("*")
 
 
 def _halved(value: str) -> str:
