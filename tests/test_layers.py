@@ -29,9 +29,23 @@ ALLOWED: dict[str, set[str]] = {
         *GROUND,
         *("problems", "assignments", "submissions", "sandbox", "devices", "languages", "baseline", "judge"),
     },
+    "soundness": {  # above run: what an assignment is worth shows where its kernels are graded
+        *GROUND,
+        *("problems", "assignments", "submissions", "devices", "languages", "baseline", "judge", "run"),
+    },
     "reports": {*GROUND, "submissions"},
     "batch": {*GROUND, "assignments", "submissions", "sandbox", "run", "reports"},
-    "cli": {*GROUND, "assignments", "submissions", "simulator", "judge", "run", "reports", "batch"},
+    "cli": {
+        *GROUND,
+        "assignments",
+        "submissions",
+        "simulator",
+        "judge",
+        "run",
+        "soundness",
+        "reports",
+        "batch",
+    },
     "__main__": {"cli", "processes"},
 }
 """Folders of the package, from the ground floor up, and what each may import."""

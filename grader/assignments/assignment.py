@@ -28,6 +28,9 @@ FILE = "assignment.toml"
 DEFAULT = "default.txt"
 """The file beside the installed assignments that names the default one."""
 
+EXAMPLE = Path(__file__).parent / "example"
+"""A complete small assignment, to begin one's own with."""
+
 _INSTALLED = (
     Path(__file__).parents[1] / "installed" / "assignments",
     Path(__file__).parents[2] / "assignments",

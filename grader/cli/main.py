@@ -12,6 +12,7 @@ import click
 from grader import __version__
 from grader.assignments.modules import PREFIX
 from grader.cli.arguments import FaultError
+from grader.cli.assignment import assignment
 from grader.cli.batch import batch
 from grader.cli.doctor import doctor
 from grader.cli.grade import grade
@@ -71,5 +72,5 @@ def commands() -> None:
     """Grade CUDA kernels: whether they are right, on any machine, and whether they are fast, on a GPU."""
 
 
-for command in (grade, batch, report, new, problems, doctor, simulate):
+for command in (grade, batch, report, new, problems, assignment, doctor, simulate):
     commands.add_command(command)

@@ -22,9 +22,21 @@ CLUTTER = ("__pycache__", "build", ".*")  # left by working in the template
 def new(folder: Path, assignment: str | None) -> int:
     """Copy the student template of an assignment to a new FOLDER."""
     chosen = load_assignment(assignment)
+    copy_folder(chosen.template, folder)
     try:
-        shutil.copytree(chosen.template, folder, ignore=shutil.ignore_patterns(*CLUTTER))
         marker.write(folder, chosen)
+    except OSError as error:
+        raise FaultError(f"{folder} cannot be written: {error.strerror}.", ExitCode.USAGE) from error
+    handout = next((name for name in HANDOUTS if (folder / name).is_file()), None)
+    read = f"Read {folder / handout}, write" if handout else "Write"
+    click.echo(f"{read} your kernels, then: grader grade {folder}")
+    return ExitCode.OK
+
+
+def copy_folder(source: Path, folder: Path) -> None:
+    """Copy ``source`` to a new ``folder``, or say why that cannot be."""
+    try:
+        shutil.copytree(source, folder, ignore=shutil.ignore_patterns(*CLUTTER))
     except FileExistsError as error:
         raise FaultError(f"{folder} is there already. Name a folder that is not.", ExitCode.USAGE) from error
     except shutil.Error as error:  # a list of what could not be copied into the new folder
@@ -33,7 +45,3 @@ def new(folder: Path, assignment: str | None) -> int:
         raise FaultError(f"{folder} cannot be written: {reason}.", ExitCode.MACHINE_FAULT) from error
     except OSError as error:
         raise FaultError(f"{folder} cannot be written: {error.strerror}.", ExitCode.USAGE) from error
-    handout = next((name for name in HANDOUTS if (folder / name).is_file()), None)
-    read = f"Read {folder / handout}, write" if handout else "Write"
-    click.echo(f"{read} your kernels, then: grader grade {folder}")
-    return ExitCode.OK

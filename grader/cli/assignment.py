@@ -1,0 +1,145 @@
+"""``grader assignment``: whether a teacher's own assignment is sound."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from rich.console import Console
+
+from grader.assignments.assignment import EXAMPLE
+from grader.assignments.rules import AssignmentError
+from grader.cli import options
+from grader.cli.arguments import FaultError, check_folders, checked_assignment, load_assignment
+from grader.cli.new import copy_folder
+from grader.cli.options import FILE
+from grader.processes.interrupts import importing
+from grader.records.errors import MachineError
+from grader.records.exit_codes import ExitCode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+named = click.argument("name", metavar="FOLDER|ID")
+
+
+@click.group()
+def assignment() -> None:
+    """Whether an assignment is sound: that right kernels pass it, and wrong ones do not."""
+
+
+@assignment.command()
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+def new(folder: Path) -> int:
+    """Copy a complete small assignment to a new folder DIR, to begin your own with."""
+    copy_folder(EXAMPLE, folder)
+    click.echo(
+        f"Change the files in {folder}; their first lines say how. Then: grader assignment check {folder}"
+    )
+    return ExitCode.OK
+
+
+@assignment.command()
+@named
+@click.option(
+    "--seeds",
+    type=click.IntRange(min=1),
+    default=20,
+    show_default=True,
+    help="How many seeds the reference is graded with.",
+)
+@options.device
+@options.sandbox
+def check(name: str, seeds: int, device: str, sandbox: str) -> int:
+    """Whether an assignment is sound, as a table.
+
+    The reference must earn full marks and the template nothing, variants must pass and mutants fail, the
+    unfused baseline must be right, and on a GPU the targets must be in reach. The exit code is 1 where
+    something is not as it must be.
+    """
+    with importing():
+        from grader.soundness.check import check as rows  # noqa: PLC0415 - PyTorch takes seconds
+
+    chosen = load_assignment(name)
+    marks = {True: "ok", False: "!!", None: "--"}
+    sound = True
+    with _faults(), _progress() as progress:
+        for row in rows(chosen, seeds=seeds, device=device, sandbox=sandbox, progress=progress):
+            click.echo(f"{marks[row.sound]}  {row.what:36}  {row.said}")
+            sound = sound and row.sound is not False
+    click.echo("Sound, as far as it could be seen here." if sound else "Not sound: see what is marked !!")
+    return ExitCode.OK if sound else ExitCode.POINTS_LOST
+
+
+@assignment.command()
+@named
+@click.option(
+    "--only",
+    multiple=True,
+    metavar="WORD",
+    help="Only mutants with WORD in their place, operator or key; repeatable.",
+)
+@click.option("--sample", type=click.IntRange(min=1), metavar="N", help="At most N mutants of each file.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Draws the sample.")
+@click.option(
+    "--seconds", type=click.FloatRange(min=0), default=float("inf"), help="Begin no further mutants then."
+)
+@click.option(
+    "--json", "json_path", type=FILE, metavar="FILE", help="Keep results here, and go on from what it holds."
+)
+@options.sandbox
+def mutate(
+    name: str,
+    only: tuple[str, ...],
+    sample: int | None,
+    seed: int,
+    seconds: float,
+    json_path: Path | None,
+    sandbox: str,
+) -> int:
+    """Which automatic mutants of an assignment's right kernels survive its cases.
+
+    Changes the reference and the variants in one place at a time, and judges each change on the simulator.
+    The exit code is 1 where one survives that mutants/survivors.toml of the assignment does not explain.
+    """
+    check_folders(json_path)
+    with importing():
+        from grader.soundness import mutation_report  # noqa: PLC0415 - PyTorch takes seconds
+        from grader.soundness.killers import Status  # noqa: PLC0415
+        from grader.soundness.mutate import Plan  # noqa: PLC0415
+        from grader.soundness.mutate import mutate as judge  # noqa: PLC0415
+        from grader.soundness.survivors import explained  # noqa: PLC0415
+
+    chosen = checked_assignment(name)
+    plan = Plan(only, sample, seed, seconds, json_path, sandbox)
+    with _faults(), _progress() as progress:
+        known = explained(chosen)
+        judgements = judge(chosen, plan, progress)
+    click.echo(mutation_report.report(judgements, known))
+    finished = all(one.status is not Status.NOT_JUDGED for one in judgements)
+    sound = finished and not mutation_report.unexplained(judgements, known)
+    return ExitCode.OK if sound else ExitCode.POINTS_LOST
+
+
+@contextmanager
+def _faults() -> Iterator[None]:
+    """Turn what the assignment or the machine did into a message and an exit code."""
+    try:
+        yield
+    except AssignmentError as error:
+        raise FaultError(str(error), ExitCode.USAGE) from error
+    except MachineError as error:
+        raise FaultError(str(error), ExitCode.MACHINE_FAULT) from error
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[str], None]]:
+    """What is being done, on stderr and only on a terminal."""
+    if not sys.stderr.isatty():
+        yield lambda _text: None
+        return
+    with Console(stderr=True).status("reading") as status:
+        yield status.update

@@ -1,0 +1,376 @@
+"""Is an assignment sound: its reference earns full marks, its template none, its cases find what is wrong.
+
+Each check is a function from the assignment to rows of one table.
+
+Layer: imports assignments, run and all below, and the other modules of this folder.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from grader.assignments import names
+from grader.assignments.mutants import table
+from grader.assignments.rules import AssignmentError
+from grader.languages.cuda.cache import Cache
+from grader.languages.cuda.source import functions
+from grader.problems.problem import KernelProblem
+from grader.records.errors import MachineError
+from grader.records.exit_codes import ExitCode
+from grader.records.verdict import Verdict
+from grader.run.bench import Bench
+from grader.run.grading import GradingRequest, grade
+from grader.soundness.builds import TOGETHER, Builder
+from grader.soundness.kernels import kernel_problems, right_kernels
+from grader.soundness.killers import SEED, Killers, Status
+from grader.soundness.mutants import mutants, sample
+from grader.soundness.mutate import finding
+from grader.soundness.survivors import explained
+from grader.soundness.targets import target_row
+from grader.soundness.unfused import small_cases, wrong_programs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from grader.assignments.assignment import Assignment
+    from grader.assignments.mutants import Mutant
+    from grader.records.record import PerformanceResult, ProblemResult, Record
+    from grader.run.bench import Machine
+    from grader.soundness.kernels import RightKernel
+
+HANDOUTS = ("ASSIGNMENT.md", "HANDOUT.md", "README.md")
+"""What the text for students may be called, in the template or beside it."""
+
+ELEVEN_BITS = "__uint_as_float(0xffffe000u & (0x1000u + __float_as_uint({})))"
+"""A float32 rounded to as many bits as half precision has."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """What one check says.
+
+    Attributes:
+        what: was checked.
+        sound: whether it is as it must be; None where this machine cannot tell.
+        said: figures, or what is wrong.
+    """
+
+    what: str
+    sound: bool | None
+    said: str
+
+
+@dataclass(frozen=True)
+class Examination:
+    """What is checked, and with what.
+
+    Attributes:
+        assignment: to check.
+        seeds: how many the reference is graded with.
+        device: the option of ``grade``.
+        sandbox: likewise.
+        progress: told what comes next.
+        bench: what the gradings share.
+    """
+
+    assignment: Assignment
+    seeds: int
+    device: str
+    sandbox: str
+    progress: Callable[[str], None]
+    bench: Bench
+
+    def graded(
+        self, folder: Path, seed: int, problems: Sequence[str] | None = None, device: str | None = None
+    ) -> Record:
+        """The record of a submission.
+
+        Raises:
+            MachineError: it could not be graded.
+        """
+        rules = self.assignment.rules
+        wanted = problems if problems is not None else [one.id for one in rules.problems if one.graded]
+        request = GradingRequest(
+            path=folder,
+            assignment=self.assignment,
+            problems=tuple(wanted),
+            device=self.device if device is None else device,
+            sandbox=self.sandbox,
+            memory="auto",
+            seed=seed,
+        )
+        record = grade(request, self.progress, self.bench)
+        if record.exit_code in {ExitCode.MACHINE_FAULT, ExitCode.INTERRUPTED}:
+            reasons = [_reason(one) for one in record.problems if one.verdict is Verdict.INFRA_ERROR]
+            raise MachineError(record.error or "; ".join(reasons) or f"{folder} could not be graded.")
+        return record
+
+    @cached_property
+    def machine(self) -> Machine:
+        """What judges versions of kernels: the simulator."""
+        return self.bench.machine("sim", self.sandbox, self.assignment.rules.limits)
+
+    @cached_property
+    def kernels(self) -> tuple[RightKernel, ...]:
+        """The right kernels of the assignment."""
+        return right_kernels(self.assignment)
+
+    @cached_property
+    def references(self) -> Mapping[str, Killers]:
+        """The reference as an answer to each kernel problem, with the cases that judge versions of it."""
+        entry_points = [problem.entry_point for problem in kernel_problems(self.assignment).values()]
+        builder = Builder(self.machine, Cache())
+        return {
+            kernel.problem.id: Killers(self.assignment, kernel, self.machine.device, builder, entry_points)
+            for kernel in self.kernels
+            if kernel.name == "reference"
+        }
+
+
+def check(
+    assignment: Assignment,
+    *,
+    seeds: int = 20,
+    device: str = "auto",
+    sandbox: str = "auto",
+    progress: Callable[[str], None] = lambda _text: None,
+) -> Iterator[Row]:
+    """The rows of the table, as they come.
+
+    Raises:
+        MachineError: the machine failed.
+    """
+    try:
+        names.check(assignment)
+    except AssignmentError as error:
+        yield Row("rules", False, str(error))
+        return
+    known = assignment.problems
+    graded = [entry.id for entry in assignment.rules.problems if entry.graded]
+    yield Row(
+        "rules", True, f"{len(graded)} problems, {sum(len(known[one].cases(SEED)) for one in graded)} cases"
+    )
+    one = Examination(assignment, seeds, device, sandbox, progress, Bench(remembers=True))
+    yield from handout(one)
+    yield from template(one)
+    first = one.graded(assignment.reference, SEED)
+    yield from reference(one, first)
+    if any(problem.points.earned < problem.points.decided for problem in first.problems):
+        yield Row("variants, mutants, targets", None, "not looked at: the reference is to be right first")
+        return
+    speeds: dict[str, dict[str, PerformanceResult]] = {}
+    yield from variants(one, speeds)
+    yield from wrong_kernels(one)
+    yield from half_precision(one)
+    yield from unfused(one)
+    for result in first.problems:
+        entry = assignment.rules.problem(result.id)
+        yield Row(f"target of {result.id}", *target_row(entry, result.performance, speeds.get(result.id, {})))
+
+
+def handout(one: Examination) -> Iterator[Row]:
+    """The handout names every entry point and every target."""
+    folders = (one.assignment.template, one.assignment.folder)
+    paths = [folder / name for folder in folders for name in HANDOUTS if (folder / name).is_file()]
+    if not paths:
+        yield Row("handout", False, f"there is none: write {one.assignment.template / HANDOUTS[1]}")
+        return
+    text = paths[0].read_text(encoding="utf-8", errors="replace")
+    missing = []
+    for entry in (entry for entry in one.assignment.rules.problems if entry.graded):
+        problem = one.assignment.problems[entry.id]
+        name = problem.entry_point if isinstance(problem, KernelProblem) else problem.file
+        missing += [f"{entry.id}'s {name}"] if name not in text else []
+        missing += [f"{entry.id}'s target {entry.target:g}"] if f"{entry.target:g}" not in text else []
+    said = f"{paths[0].name} does not name {', '.join(missing)}" if missing else f"{paths[0].name} names all"
+    yield Row("handout", not missing, said)
+
+
+def template(one: Examination) -> Iterator[Row]:
+    """The template compiles and earns nothing, with a reason."""
+    for result in one.graded(one.assignment.template, SEED, device="sim").problems:
+        what, reason = f"template: {result.id}", _reason(result)
+        if result.build is not None and not result.build.ok:
+            yield Row(what, False, f"does not compile: {_first_line(result.build.log)}")
+        elif result.points.earned > 0:
+            groups = [group.name for group in result.correctness.groups if group.earned > 0]
+            yield Row(what, False, f"earns {result.points.earned:g} points, of: {', '.join(groups)}")
+        else:
+            yield Row(
+                what, bool(reason), f"0 points: {reason}" if reason else "0 points, and no reason is given"
+            )
+
+
+def reference(one: Examination, first: Record) -> Iterator[Row]:
+    """The reference gets full marks with every seed; how much of its bounds it uses."""
+    lost: dict[str, str] = {}
+    used: dict[str, tuple[float, str]] = {result.id: (0.0, "") for result in first.problems}
+    for number in range(one.seeds):
+        seed = SEED + number
+        device = None if number == 0 else "sim"
+        record = first if number == 0 else one.graded(one.assignment.reference, seed, device=device)
+        for result in record.problems:
+            if result.points.earned < result.points.decided:
+                lost.setdefault(result.id, f"loses points with seed {seed}: {_reason(result)}")
+            used[result.id] = max(used[result.id], _most_used(result))
+    for name, (share, where) in used.items():
+        bound = f"uses at most {share:.0%} of a bound ({where})" if where else "its outputs are exact"
+        yield Row(
+            f"reference: {name}",
+            name not in lost,
+            lost.get(name, f"full marks with {one.seeds} seeds, {bound}"),
+        )
+
+
+def variants(one: Examination, speeds: dict[str, dict[str, PerformanceResult]]) -> Iterator[Row]:
+    """Every variant passes; what is measured of them goes into ``speeds``."""
+    for name, problem in kernel_problems(one.assignment).items():
+        mine = [kernel for kernel in one.kernels if kernel.problem.id == name and kernel.name != "reference"]
+        lost = []
+        for kernel in mine:
+            with tempfile.TemporaryDirectory() as folder:
+                for file, text in kernel.files.items():
+                    (Path(folder) / file).write_text(text, encoding="utf-8")
+                (result,) = one.graded(Path(folder), SEED, [problem.id]).problems
+            speeds.setdefault(name, {})[Path(kernel.name).stem] = result.performance
+            if (
+                result.points.earned < result.points.decided
+                and result.correctness.verdict is not Verdict.PASS
+            ):
+                lost.append(f"{kernel.name} fails: {_reason(result)}")
+        said = "; ".join(lost) or (f"{len(mine)} pass" if mine else "there are none")
+        yield Row(f"variants of {name}", not lost if mine else None, said)
+
+
+def wrong_kernels(one: Examination) -> Iterator[Row]:
+    """Every mutant of the table fails in its problem.
+
+    It can fail in no other one, as long as it changes no function that another launcher calls, too.
+    """
+    try:
+        found = table(one.assignment)
+        strange = [mutant.id for mutant in found if mutant.problem not in one.references]
+        if strange:
+            yield Row("mutants", False, f"of no kernel problem: {', '.join(strange)}")
+        for name, killers in one.references.items():
+            yield _killed(one, killers, name, [mutant for mutant in found if mutant.problem == name])
+    except (AssignmentError, ValueError) as error:
+        yield Row("mutants", False, str(error))
+
+
+def _killed(one: Examination, killers: Killers, name: str, mine: Sequence[Mutant]) -> Row:
+    what = f"mutants of {name}"
+    if not mine:
+        return Row(what, None, "there are none")
+    kernels = {kernel.problem.id: kernel for kernel in one.kernels if kernel.name == "reference"}
+    passing, shared = [], 0
+    for begin in range(0, len(mine), TOGETHER):
+        group = mine[begin : begin + TOGETHER]
+        one.progress(f"{what}: {', '.join(mutant.id for mutant in group)}")
+        for mutant, version in zip(
+            group, killers.built([_edited(mutant, kernels[name]) for mutant in group]), strict=True
+        ):
+            if version.library is None:
+                passing.append(f"{mutant.id} does not compile: {_first_line(version.log)}")
+            elif killers.tried(version, killers.cases).status is Status.SURVIVED:
+                passing.append(f"{mutant.id} passes: no case finds that {mutant.why}")
+            shared += any(_calls(other, mutant) for key, other in kernels.items() if key != name)
+    more = f", {shared} of them in code that other problems share" if shared else ""
+    return Row(what, not passing, "; ".join(passing) or f"{len(mine)} fail{more}")
+
+
+def _edited(mutant: Mutant, kernel: RightKernel) -> dict[str, str]:
+    if mutant.file not in kernel.files:
+        raise AssignmentError(f"{mutant.id} edits {mutant.file}, which {mutant.problem} is not built from")
+    return {**kernel.files, mutant.file: mutant.applied(kernel.files[mutant.file])}
+
+
+def _calls(kernel: RightKernel, mutant: Mutant) -> bool:
+    """Whether a launcher may come to call what a mutant edits."""
+    text = kernel.files.get(mutant.file)
+    if text is None:
+        return False
+    places = [text.index(old) for old in (mutant.old, *(old for old, _ in mutant.also))]
+    known = functions(text)
+    around = [next((one.name for one in known if one.begin <= at < one.end), "") for at in places]
+    return any(not name or name in kernel.used for name in around)
+
+
+def half_precision(one: Examination) -> Iterator[Row]:
+    """The cases find where the reference is made to keep a number in the 11 bits of half precision.
+
+    Its range stays that of float32, as numbers that overflow would be found whatever the bounds are.
+    """
+    known = explained(one.assignment)
+    references = [kernel for kernel in one.kernels if kernel.name == "reference"]
+    rounding = [edit for edit in mutants(references) if edit.edit.operator == "half precision"]
+    for kernel in references:
+        what, killers = f"half precision in {kernel.problem.id}", one.references[kernel.problem.id]
+        mine = sample([edit for edit in rounding if kernel in edit.kernels], TOGETHER, SEED)[:TOGETHER]
+        one.progress(what)
+        rounded = [
+            replace(edit, edit=replace(edit.edit, new=ELEVEN_BITS.format(edit.edit.old))) for edit in mine
+        ]
+        built = killers.built([edit.of(kernel) for edit in rounded])
+        shown = [finding(killers, edit, version).status for edit, version in zip(rounded, built, strict=True)]
+        lost = [
+            f"`{edit.edit.old}` of {edit.label}:{edit.lines[0]}"
+            for edit, status in zip(mine, shown, strict=True)
+            if status is Status.SURVIVED and edit.key not in known
+        ]
+        killed = shown.count(Status.KILLED)
+        if lost:
+            yield Row(what, False, f"no case finds it, is a bound too wide? {', '.join(lost)}")
+        else:
+            yield Row(what, True if killed else None, f"found in {killed} of {len(mine)} places")
+
+
+def unfused(one: Examination) -> Iterator[Row]:
+    """The unfused baseline equals the oracle, on the simulator."""
+    builder, seconds = Builder(one.machine, Cache()), one.assignment.rules.limits.run_seconds_sim
+    for name, problem in kernel_problems(one.assignment).items():
+        cases = [case for case in small_cases(problem, SEED) if problem.unfused(case)]
+        if not cases:
+            timed = bool(problem.timing_cases(SEED))
+            yield Row(f"baseline of {name}", False if timed else None, "there is none")
+            continue
+        one.progress(f"baseline of {name}")
+        wrong = [f"{case.name}: {said}" for case, said in wrong_programs(problem, cases, builder, seconds)]
+        said = (
+            f"differs from the oracle in {'; '.join(wrong)}"
+            if wrong
+            else f"equals the oracle in {len(cases)} cases"
+        )
+        yield Row(f"baseline of {name}", not wrong, said)
+
+
+def _most_used(result: ProblemResult) -> tuple[float, str]:
+    """The largest share of its bound that an output comes to, and where."""
+    shares = [
+        (float(output.max_error) / float(output.allowed), f"{output.name} in {case.name}")
+        for case in result.correctness.cases
+        for output in case.outputs
+        if output.allowed
+        and isinstance(output.max_error, int | float)
+        and isinstance(output.allowed, int | float)
+    ]
+    return max(shares, default=(0.0, ""))
+
+
+def _reason(result: ProblemResult) -> str:
+    """Why a problem lost points, in one line."""
+    if text := result.message or result.correctness.summary:
+        return text
+    for case in result.correctness.cases:
+        if case.verdict is not Verdict.PASS and (text := case.message or case.diagnosis):
+            return f"{case.name}: {text}"
+    found = [finding.message for tool in result.checks for finding in tool.findings if not finding.waived]
+    return next(iter([*found, *result.trust.reasons]), "")
+
+
+def _first_line(log: str) -> str:
+    return log.partition("\n")[0]

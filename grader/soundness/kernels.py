@@ -1,0 +1,108 @@
+"""The right kernels of an assignment: its reference and its variants, one for each problem that they solve.
+
+    reference/                      solves every problem
+    variants/PROBLEM/NAME.cu        a whole answer to one kernel problem, written differently
+
+Layer: imports problems, assignments, submissions and languages.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from grader.assignments.rules import AssignmentError
+from grader.languages.cuda.compile import reachable
+from grader.languages.cuda.source import functions, without
+from grader.problems.problem import KernelProblem
+from grader.submissions.submission import collect
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from grader.assignments.assignment import Assignment
+
+VARIANTS = "variants"
+
+
+@dataclass(frozen=True)
+class RightKernel:
+    """A launcher that must pass.
+
+    Attributes:
+        name: where it lies, such as ``reference`` or ``variants/PROBLEM/NAME.cu``.
+        problem: that it solves.
+        files: what it is built from, by path from the problem's file.
+    """
+
+    name: str
+    problem: KernelProblem
+    files: Mapping[str, str]
+
+    @property
+    def id(self) -> str:
+        """Its name and problem."""
+        return f"{self.name} as {self.problem.id}"
+
+    def label(self, file: str) -> str:
+        """How a person finds one of its files."""
+        return f"{self.name}/{file}" if self.name == "reference" else self.name
+
+    @cached_property
+    def used(self) -> frozenset[str]:
+        """The words in the launcher and in all functions that it can come to call, as far as names tell."""
+        known = [one for text in self.files.values() for one in functions(text)]
+        words, pending = {self.problem.entry_point}, [self.problem.entry_point]
+        while pending:
+            called = pending.pop()
+            for function in (one for one in known if one.name == called):
+                pending += function.words - words
+                words |= function.words
+        return frozenset(words)
+
+    def alone(self, others: Iterable[str]) -> Mapping[str, str]:
+        """Its files without the launchers of ``others``, so that their kernels cost no compile time."""
+        text = self.files[self.problem.file]
+        gone = {*others} - {self.problem.entry_point}
+        return {
+            **self.files,
+            self.problem.file: without(text, [one for one in functions(text) if one.name in gone]),
+        }
+
+
+def kernel_problems(assignment: Assignment) -> dict[str, KernelProblem]:
+    """The problems of launchers that the assignment grades, in its order."""
+    known = assignment.problems
+    graded = [entry.id for entry in assignment.rules.problems if entry.graded and entry.id in known]
+    return {name: problem for name in graded if isinstance(problem := known[name], KernelProblem)}
+
+
+def right_kernels(assignment: Assignment) -> tuple[RightKernel, ...]:
+    """The reference, as an answer to each kernel problem, and the variants.
+
+    Raises:
+        AssignmentError: the reference lacks a file, or a variant is filed under no problem.
+    """
+    problems = kernel_problems(assignment)
+    found = []
+    with collect(assignment.reference, {problem.file for problem in problems.values()}) as reference:
+        for problem in problems.values():
+            if problem.file not in reference.files:
+                raise AssignmentError(
+                    f"{assignment.reference} has no {problem.file}, which {problem.id} needs."
+                )
+            needed = reachable(problem.file, reference.contents(problem.file))
+            texts = {name: content.decode(errors="replace") for name, content in needed.items()}
+            found.append(RightKernel("reference", problem, texts))
+    folder = assignment.folder / VARIANTS
+    for path in sorted(folder.glob("*/*.cu")):
+        name = path.parent.name
+        if name not in problems:
+            raise AssignmentError(
+                f"{path} lies in no folder of a kernel problem. Valid: {', '.join(problems)}."
+            )
+        text = path.read_text(encoding="utf-8", errors="replace")
+        label = path.relative_to(assignment.folder).as_posix()
+        found.append(RightKernel(label, problems[name], {problems[name].file: text}))
+    return tuple(found)

@@ -1,0 +1,196 @@
+"""The cases of one right kernel, as what finds wrong versions of it.
+
+A version is judged no further than to the first case that it fails. Those cases come first that have found
+most versions for what they cost, and all run in program order before any runs in another one.
+
+Layer: imports problems, devices, judge, run, and of this folder builds, kernels, ptx and trial.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import partial
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from grader.assignments.rules import AssignmentError
+from grader.devices.device import Memory, Schedule
+from grader.judge.correctness.remembered import remembered
+from grader.problems.problem import KernelProblem
+from grader.run.judging import excuses
+from grader.soundness.ptx import code
+from grader.soundness.trial import trial
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from contextlib import AbstractContextManager
+
+    from grader.assignments.assignment import Assignment
+    from grader.devices.device import Device
+    from grader.problems.problem import Case
+    from grader.soundness.builds import Builder, Version
+    from grader.soundness.kernels import RightKernel
+    from grader.soundness.ptx import Code, Line
+    from grader.soundness.trial import Trial
+
+SEED = 1
+"""Of the cases that versions are judged on."""
+
+
+class Status(StrEnum):
+    """What became of a mutant; of several problems, the first here counts that occurs."""
+
+    KILLED = "killed"
+    SURVIVED = "survived"
+    NOT_JUDGED = "not judged"
+    NOT_COMPILED = "does not compile"
+    NOT_EXECUTED = "not executed"
+    EQUIVALENT = "same PTX"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one problem's cases say of a mutant.
+
+    Attributes:
+        status: what became of it.
+        case: the name of the case that it fails.
+        said: what was wrong there; of a mutant that no case runs, what is not run.
+        launched: how many cases launch a kernel that it changes.
+    """
+
+    status: Status
+    case: str = ""
+    said: str = ""
+    launched: int = 0
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What one case of a right kernel ran.
+
+    Attributes:
+        kernels: their mangled names, as in version 0.
+        lines: that instructions of these belong to.
+        instructions: of all warps.
+    """
+
+    kernels: frozenset[str]
+    lines: frozenset[Line]
+    instructions: int
+
+
+@dataclass(frozen=True)
+class Original:
+    """A right kernel as it is.
+
+    Attributes:
+        code: its PTX.
+        memory: which pointers it takes.
+        ran: what each case ran, by the case's name.
+    """
+
+    code: Code
+    memory: Memory
+    ran: Mapping[str, Ran]
+
+
+class Killers:
+    """The cases of a right kernel.
+
+    Args:
+        assignment: that it belongs to.
+        kernel: the right one.
+        device: that runs it.
+        builder: of its versions.
+        entry_points: of all launchers that its files may hold.
+
+    Raises:
+        AssignmentError: it is not right.
+        MachineError: the machine failed; here and in any method.
+    """
+
+    def __init__(
+        self,
+        assignment: Assignment,
+        kernel: RightKernel,
+        device: Device,
+        builder: Builder,
+        entry_points: Iterable[str],
+    ) -> None:
+        self._kernel = kernel
+        self._device = device
+        self._builder = builder
+        self._entry_points = tuple(entry_points)
+        problem = remembered(kernel.problem)
+        assert isinstance(problem, KernelProblem)
+        self._problem = problem
+        self.cases = problem.cases(SEED)
+        self._excuses = excuses(assignment.rules, problem.id, self.cases)
+        self._seconds = assignment.rules.limits.run_seconds_sim
+        self._kills: Counter[str] = Counter()
+        self.original = self._run_original()
+
+    def built(self, texts: Sequence[Mapping[str, str]]) -> list[Version]:
+        """Versions of the kernel, each from its files."""
+        alone = [replace(self._kernel, files=files).alone(self._entry_points) for files in texts]
+        return self._builder.versions(self._problem.file, self._problem.entry_point, alone)
+
+    def tried(self, version: Version, cases: Sequence[Case]) -> Finding:
+        """Whether one of ``cases`` finds a version, which has to have a library."""
+        ordered = sorted(cases, key=self._worth)
+        first, *others = self._device.schedules
+        with self._trial(version, self.original.memory) as trial:
+            for case in ordered:
+                if wrong := trial.run(case, (first,)).wrong:
+                    return self._killed(case, wrong, len(cases))
+            for case in ordered:
+                orders = others if case.orders is None else others[: case.orders - 1]
+                if orders and (wrong := trial.run(replace(case, orders=None), orders).wrong):
+                    return self._killed(case, wrong, len(cases))
+        return Finding(Status.SURVIVED, launched=len(cases))
+
+    def _killed(self, case: Case, wrong: str, launched: int) -> Finding:
+        self._kills[case.name] += 1
+        return Finding(Status.KILLED, case.name, wrong[:300], launched)
+
+    def _worth(self, case: Case) -> float:
+        """Less for a case that finds more versions with fewer instructions."""
+        return (self.original.ran[case.name].instructions + 10_000) / (self._kills[case.name] + 1)
+
+    def _run_original(self) -> Original:
+        (version,) = self.built([self._kernel.files])
+        if version.library is None:
+            raise AssignmentError(f"{self._kernel.id} does not compile: {version.log}")
+        faults = []
+        for memory in Memory:
+            with self._trial(version, memory) as trial:
+                ran, wrong = _covered(trial, self.cases)
+            if not wrong:
+                return Original(code(version.library, version.number), memory, ran)
+            faults.append(f"with {memory} pointers {wrong}")
+        raise AssignmentError(f"{self._kernel.id} is not right: {'; '.join(faults)}")
+
+    def _trial(self, version: Version, memory: Memory) -> AbstractContextManager[Trial]:
+        assert version.library is not None
+        problem = replace(self._problem, entry_point=version.entry_point)
+        opened = partial(self._device.open, version.library, (version.entry_point,))
+        return trial(problem, opened, memory, self._seconds, self._excuses)
+
+
+def _covered(trial: Trial, cases: Iterable[Case]) -> tuple[dict[str, Ran], str]:
+    """What each case runs, and what is wrong in the first that fails."""
+    ran: dict[str, Ran] = {}
+    for case in cases:
+        shown = trial.run(case, (Schedule.PROGRAM,))
+        if shown.wrong:
+            return ran, f"{case.name}: {shown.wrong}"
+        counts = [count for answer in shown.answers for count in answer.counts if count.instructions]
+        ran[case.name] = Ran(
+            frozenset(count.kernel for count in counts),
+            frozenset((PurePath(count.file).name, count.line) for count in counts),
+            sum(count.instructions for count in counts),
+        )
+    return ran, ""

@@ -1,0 +1,104 @@
+"""The automatic mutants of an assignment: every edit of its right kernels, or a sample of them.
+
+Layer: imports kernels, edits and operators.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import TYPE_CHECKING
+
+from grader.languages.cuda.source import functions
+from grader.soundness.edits import Source, runs_on_device_alone
+from grader.soundness.operators import edits
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from grader.soundness.edits import Edit
+    from grader.soundness.kernels import RightKernel
+
+
+@dataclass(frozen=True)
+class AutomaticMutant:
+    """One edit of one file of right kernels.
+
+    Attributes:
+        key: a name that stays while the rest of the file changes.
+        label: the file, as a person finds it.
+        file: its name among the files of its kernels.
+        edit: what changes.
+        lines: the first and the last line that the edit is in.
+        on_device: whether no host code changes.
+        kernels: the right kernels that the edit may make wrong; none where nothing calls it.
+    """
+
+    key: str
+    label: str
+    file: str
+    edit: Edit
+    lines: tuple[int, int]
+    on_device: bool
+    kernels: tuple[RightKernel, ...]
+
+    def of(self, kernel: RightKernel) -> Mapping[str, str]:
+        """The files of one of its kernels with the edit."""
+        return {**kernel.files, self.file: self.edit.applied(kernel.files[self.file])}
+
+    @property
+    def text_sha256(self) -> str:
+        """The hash of the file with the edit."""
+        return hashlib.sha256(self.edit.applied(self.kernels[0].files[self.file]).encode()).hexdigest()
+
+    @property
+    def title(self) -> str:
+        """Place and change, for a person."""
+        return f"{self.label}:{self.lines[0]} {self.edit.reason}"
+
+
+def mutants(kernels: Sequence[RightKernel]) -> tuple[AutomaticMutant, ...]:
+    """All mutants of these kernels, file by file."""
+    holders: dict[tuple[str, str], list[RightKernel]] = defaultdict(list)
+    for kernel in kernels:
+        for file in kernel.files:
+            holders[kernel.label(file), file].append(kernel)
+    return tuple(
+        mutant for (label, file), users in holders.items() for mutant in _of_file(label, file, tuple(users))
+    )
+
+
+def sample(found: Sequence[AutomaticMutant], per_file: int, seed: int) -> tuple[AutomaticMutant, ...]:
+    """At most ``per_file`` mutants of each file, of as many operators as there are, in their order."""
+
+    def drawn(mutant: AutomaticMutant) -> str:
+        return hashlib.sha256(f"{seed} {mutant.key}".encode()).hexdigest()
+
+    ranked: list[tuple[int, AutomaticMutant]] = []
+    before: Counter[tuple[str, str]] = Counter()  # of the same file and operator
+    for mutant in sorted(found, key=drawn):
+        ranked.append((before[mutant.label, mutant.edit.operator], mutant))
+        before[mutant.label, mutant.edit.operator] += 1
+    taken: Counter[str] = Counter()
+    chosen = set()
+    for _, mutant in sorted(ranked, key=itemgetter(0)):
+        if taken[mutant.label] < per_file:
+            chosen.add(mutant.key)
+        taken[mutant.label] += 1
+    return tuple(mutant for mutant in found if mutant.key in chosen)
+
+
+def _of_file(label: str, file: str, users: tuple[RightKernel, ...]) -> Iterator[AutomaticMutant]:
+    source = Source(users[0].files[file])
+    known, found = functions(source.text), edits(source)
+    reached: dict[str, tuple[RightKernel, ...]] = {"": users}
+    for edit, key in zip(found, source.keys(label, found), strict=True):
+        name = next((one.name for one in known if one.begin <= edit.begin < one.end), "")  # "": of a class
+        if name not in reached:
+            reached[name] = tuple(user for user in users if name in user.used)
+        lines = source.line(edit.begin), source.line(edit.end)
+        yield AutomaticMutant(
+            key, label, file, edit, lines, runs_on_device_alone(source, edit), reached[name]
+        )

@@ -1,0 +1,225 @@
+"""Which automatic mutants of an assignment's right kernels its cases find.
+
+A mutant is judged on one problem after the other. Cases that launch none of the kernels that it changes are
+left out, as long as it changes no code of the host.
+
+Layer: imports assignments, run, and of this folder builds, killers, kernels, mutants and ptx.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+import torch
+
+from grader.languages.cuda.cache import Cache
+from grader.records.record import write_text
+from grader.run.bench import find_machine
+from grader.soundness.builds import TOGETHER, Builder
+from grader.soundness.kernels import kernel_problems, right_kernels
+from grader.soundness.killers import SEED, Finding, Killers, Status
+from grader.soundness.mutants import mutants, sample
+from grader.soundness.ptx import code
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from grader.assignments.assignment import Assignment
+    from grader.problems.problem import Case
+    from grader.soundness.builds import Version
+    from grader.soundness.kernels import RightKernel
+    from grader.soundness.mutants import AutomaticMutant
+
+_FINAL = frozenset({Status.KILLED, Status.NOT_COMPILED})
+"""Where one problem says so, no other is asked."""
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What is known of a mutant: a finding for each right kernel that was judged, by its id."""
+
+    mutant: AutomaticMutant
+    findings: Mapping[str, Finding] = field(default_factory=dict)
+
+    @property
+    def status(self) -> Status:
+        """What became of it."""
+        found = {finding.status for finding in self.findings.values()}
+        if self.left:
+            return Status.NOT_JUDGED
+        return min(found, key=[*Status].index, default=Status.NOT_EXECUTED)
+
+    @property
+    def left(self) -> tuple[RightKernel, ...]:
+        """The right kernels that are still to be judged with its edit."""
+        if any(finding.status in _FINAL for finding in self.findings.values()):
+            return ()
+        return tuple(kernel for kernel in self.mutant.kernels if kernel.id not in self.findings)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to judge, and how long.
+
+    Attributes:
+        only: words, one of which is in the key, the place or the operator of a mutant; none for all.
+        per_file: how many mutants of each file at most; None for all.
+        seed: of the sample.
+        seconds: after these no further mutants are begun.
+        file: where findings are kept and taken from; None for nowhere.
+        sandbox: the option of ``grade``.
+    """
+
+    only: tuple[str, ...] = ()
+    per_file: int | None = None
+    seed: int = 0
+    seconds: float = float("inf")
+    file: Path | None = None
+    sandbox: str = "auto"
+
+
+def mutate(
+    assignment: Assignment, plan: Plan, progress: Callable[[str], None] = lambda _text: None
+) -> tuple[Judgement, ...]:
+    """Judge the mutants of an assignment's right kernels.
+
+    Raises:
+        AssignmentError: a right kernel fails.
+        MachineError: the machine failed.
+    """
+    end = time.monotonic() + plan.seconds
+    torch.set_num_threads(1)  # PyTorch's own threads would spin while the simulator works
+    kernels = right_kernels(assignment)
+    found = mutants(kernels)
+    if plan.only:
+        found = tuple(one for one in found if any(word in _words(one) for word in plan.only))
+    if plan.per_file is not None:
+        found = sample(found, plan.per_file, plan.seed)
+    stored = _Stored(assignment, plan.file)
+    known = {one.key: stored.judgement(one) for one in found}
+    machine = find_machine("sim", plan.sandbox, assignment.rules.limits)
+    entry_points = [problem.entry_point for problem in kernel_problems(assignment).values()]
+    builder = Builder(machine, Cache())
+    for kernel in kernels:
+        todo = [one.mutant for one in known.values() if kernel in one.left]
+        if not todo or time.monotonic() > end:
+            continue
+        progress(f"{kernel.id}: what its cases run")
+        killers = Killers(assignment, kernel, machine.device, builder, entry_points)
+
+        def build(
+            group: Sequence[AutomaticMutant], killers: Killers = killers, kernel: RightKernel = kernel
+        ) -> list[Version]:
+            return killers.built([mutant.of(kernel) for mutant in group])
+
+        with ThreadPoolExecutor(1) as pool:  # the next ones are built while these are judged
+            groups = [todo[begin : begin + TOGETHER] for begin in range(0, len(todo), TOGETHER)]
+            building = [pool.submit(build, group) for group in groups[:1]]
+            for number, group in enumerate(groups):
+                built = building[number].result()
+                if time.monotonic() > end:
+                    break
+                building += [pool.submit(build, later) for later in groups[number + 1 : number + 2]]
+                for mutant, version in zip(group, built, strict=True):
+                    progress(f"{kernel.id}: {mutant.title}")
+                    before = known[mutant.key]
+                    findings = {**before.findings, kernel.id: finding(killers, mutant, version)}
+                    known[mutant.key] = replace(before, findings=findings)
+                stored.write(known.values())
+    return tuple(known.values())
+
+
+def _words(mutant: AutomaticMutant) -> str:
+    return f"{mutant.key} {mutant.title} {mutant.edit.operator}"
+
+
+def finding(killers: Killers, mutant: AutomaticMutant, version: Version) -> Finding:
+    """What the cases of a right kernel say of a mutant, which ``version`` was built of.
+
+    Raises:
+        DeviceError: the machine failed.
+    """
+    if version.library is None:
+        return Finding(Status.NOT_COMPILED, said=version.log.partition("\n")[0])
+    original, cases = killers.original, killers.cases
+    changed = code(version.library, version.number).differing(original.code)
+    if mutant.on_device:
+        if not changed:
+            return Finding(Status.EQUIVALENT)
+        cases = tuple(case for case in cases if original.ran[case.name].kernels & changed)
+        if not cases:
+            return Finding(Status.NOT_EXECUTED, said="kernels that no case launches")
+    found = killers.tried(version, cases)
+    if found.status is Status.SURVIVED and mutant.on_device and _idle(killers, mutant, cases):
+        return Finding(Status.NOT_EXECUTED, said="a line that no case runs")
+    return found
+
+
+def _idle(killers: Killers, mutant: AutomaticMutant, cases: Sequence[Case]) -> bool:
+    """Whether the lines that a mutant changes have instructions, and no case runs one of them."""
+    file, (first, last) = PurePath(mutant.file).name, mutant.lines
+    lines = {(file, line) for line in range(first, last + 1)} & killers.original.code.lines
+    return bool(lines) and not any(killers.original.ran[case.name].lines & lines for case in cases)
+
+
+class _Stored:
+    """The file that findings are kept in.
+
+    A finding is taken from there as long as the edited file is the same. That a mutant survived counts only
+    while the assignment is the same, too; that it was killed, while there is such a case.
+    """
+
+    def __init__(self, assignment: Assignment, file: Path | None) -> None:
+        self._file = file
+        self._assignment = assignment
+        self._names = {
+            name: {case.name for case in problem.cases(SEED)}
+            for name, problem in kernel_problems(assignment).items()
+        }
+        rows = json.loads(file.read_text()) if file is not None and file.exists() else []
+        self._rows = {row["key"]: row for row in rows}
+
+    def judgement(self, mutant: AutomaticMutant) -> Judgement:
+        """What is known of a mutant."""
+        row = self._rows.get(mutant.key)
+        if row is None or not mutant.kernels or row["text"] != mutant.text_sha256:
+            return Judgement(mutant)
+        findings = {
+            name: Finding(**{**stored, "status": Status(stored["status"])})
+            for name, stored in row["findings"].items()
+        }
+        problems = {kernel.id: kernel.problem.id for kernel in mutant.kernels}
+        same = row["assignment"] == self._assignment.sha256
+
+        def counts(name: str, finding: Finding) -> bool:
+            if finding.status is Status.KILLED:
+                return finding.case in self._names[problems[name]]
+            return same or finding.status in {Status.EQUIVALENT, Status.NOT_COMPILED}
+
+        kept = {
+            name: finding for name, finding in findings.items() if name in problems and counts(name, finding)
+        }
+        return Judgement(mutant, kept)
+
+    def write(self, judgements: Iterable[Judgement]) -> None:
+        """Keep what is known, with what the file knows of other mutants, in one step."""
+        if self._file is None:
+            return
+        for one in judgements:
+            if one.findings:
+                self._rows[one.mutant.key] = {
+                    "key": one.mutant.key,
+                    "title": one.mutant.title,
+                    "operator": one.mutant.edit.operator,
+                    "status": one.status,
+                    "text": one.mutant.text_sha256,
+                    "assignment": self._assignment.sha256,
+                    "findings": {name: asdict(finding) for name, finding in one.findings.items()},
+                }
+        write_text(json.dumps([*self._rows.values()], indent=1), self._file)

@@ -1,0 +1,122 @@
+"""What ``grader assignment mutate`` prints: tables, and what survived and why, in Markdown.
+
+Layer: imports mutate and survivors.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from grader.soundness.killers import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from grader.soundness.mutate import Judgement
+    from grader.soundness.survivors import Survivor
+
+_COLUMNS = (
+    *("mutants", "do not compile", "same PTX", "not executed", "equivalent, explained", "killed"),
+    *("survive, explained", "survive", "score"),
+)
+
+
+def unexplained(judgements: Iterable[Judgement], explained: Mapping[str, Survivor]) -> list[Judgement]:
+    """The mutants that survived without a reason."""
+    return [one for one in judgements if one.status is Status.SURVIVED and one.mutant.key not in explained]
+
+
+def score(judgements: Iterable[Judgement], explained: Mapping[str, Survivor]) -> float:
+    """Killed mutants by all that compile and are not equivalent; 1 if there is none."""
+    found = [_column(one, explained) for one in judgements]
+    counted = [column for column in found if column in {"killed", "survive, explained", "survive"}]
+    return counted.count("killed") / len(counted) if counted else 1.0
+
+
+def report(judgements: Sequence[Judgement], explained: Mapping[str, Survivor]) -> str:
+    """The whole page."""
+    judged = [one for one in judgements if one.status is not Status.NOT_JUDGED]
+    return "\n".join(
+        [
+            *_table("file", judged, explained, lambda one: one.mutant.label),
+            "",
+            *_table("operator", judged, explained, lambda one: one.mutant.edit.operator),
+            "",
+            *_survivors(judged, explained),
+            *_not_executed(judged),
+            *_left(judgements),
+        ]
+    )
+
+
+def _column(one: Judgement, explained: Mapping[str, Survivor]) -> str:
+    if one.status is Status.SURVIVED and (reason := explained.get(one.mutant.key)):
+        return "equivalent, explained" if reason.equivalent else "survive, explained"
+    names = {
+        Status.NOT_COMPILED: "do not compile",
+        Status.SURVIVED: "survive",
+    }
+    return names.get(one.status, one.status.value)
+
+
+def _table(
+    first: str,
+    judged: Sequence[Judgement],
+    explained: Mapping[str, Survivor],
+    row_of: Callable[[Judgement], str],
+) -> Iterator[str]:
+    rows: dict[str, list[Judgement]] = defaultdict(list)
+    for one in judged:
+        rows[row_of(one)].append(one)
+    yield f"| {first} | {' | '.join(_COLUMNS)} |"
+    yield "|---" + "|--:" * len(_COLUMNS) + "|"
+    for name, mine in (*sorted(rows.items()), ("all", [*judged])):
+        found = [_column(one, explained) for one in mine]
+        numbers = [len(mine), *(found.count(column) for column in _COLUMNS[1:-1])]
+        yield f"| {name} | {' | '.join(map(str, numbers))} | {score(mine, explained):.1%} |"
+
+
+def _survivors(judged: Sequence[Judgement], explained: Mapping[str, Survivor]) -> Iterator[str]:
+    survived = [one for one in judged if one.status is Status.SURVIVED]
+    for one in survived:
+        if reason := explained.get(one.mutant.key):
+            sort = "equivalent" if reason.equivalent else "survives"
+            yield f"* {one.mutant.title} ({one.mutant.edit.operator}): {sort}: {reason.reason}"
+    lost = unexplained(survived, explained)
+    if lost:
+        yield "\nNo case finds these. Add the cheapest case that does and that no right kernel can fail, or"
+        yield "explain them in mutants/survivors.toml:\n"
+    for one in lost:
+        source = one.mutant.kernels[0].files[one.mutant.file].split("\n")[one.mutant.lines[0] - 1].strip()
+        yield f"* {one.mutant.title} ({one.mutant.edit.operator})"
+        yield f"  in: `{source}`"
+        yield f"  needed: {_needed(one)}"
+        yield f'  [[survivor]]\n  key = "{one.mutant.key}"\n  edit = {json.dumps(one.mutant.title)}'
+
+
+def _needed(one: Judgement) -> str:
+    """The case that would find a survivor."""
+    found = {kernel.problem.id: one.findings.get(kernel.id) for kernel in one.mutant.kernels}
+    places = ", ".join(
+        f"{problem} ({finding.launched} of its cases run what changes)"
+        for problem, finding in found.items()
+        if finding is not None and finding.status is Status.SURVIVED
+    )
+    return f"a case of {places} " + (f"where {needs}" if (needs := one.mutant.edit.needs) else "unlike those")
+
+
+def _not_executed(judged: Sequence[Judgement]) -> Iterator[str]:
+    idle = [one for one in judged if one.status is Status.NOT_EXECUTED]
+    if idle:
+        yield "\nThese change only what no case runs, which counts as equivalent:\n"
+    for one in idle:
+        said = {finding.said for finding in one.findings.values() if finding.said} or {"nothing calls it"}
+        yield f"* {one.mutant.title}: {', '.join(sorted(said))}"
+
+
+def _left(judgements: Sequence[Judgement]) -> Iterator[str]:
+    left = sum(one.status is Status.NOT_JUDGED for one in judgements)
+    if left:
+        yield f"\n{left} mutants are left: run again with the same --json."

@@ -1,0 +1,392 @@
+"""The ways in which kernels go wrong, each as a function from a source to edits.
+
+An operator knows the text alone, no types: an edit that does not compile is left out later, and one that
+changes nothing is known by its PTX.
+
+Layer: imports edits.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from tree_sitter import Node
+
+    from grader.soundness.edits import Edit, Source
+
+    Operator = Callable[[Source], Iterator[Edit]]
+
+_BARRIER = re.compile(r"__sync\w+|__threadfence\w*|(.*(\.|::|->))?(sync|arrive_and_wait)|__nanosleep")
+_SHUFFLE = re.compile(r"__shfl\w*_sync")
+_MASKED = re.compile(r"__(shfl\w*|ballot|any|all|reduce_\w+|match_\w+)_sync")
+_STRICTNESS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "=="}
+_ARITHMETIC = {"+": "-", "-": "+", "*": "/", "/": "*", "%": "/"}
+_ORDERED = frozenset({"-", "/", "%", "<<", ">>"})
+_EXTREMES = {"fmaxf": "fminf", "fmax": "fmin", "max": "min", "fminf": "fmaxf", "fmin": "fmax", "min": "max"}
+_ZERO = re.compile(r"0?\.0*f?|0\.f?")
+_INFINITE = re.compile(r"(?P<sign>-?)\s*(INFINITY|FLT_MAX|HUGE_VALF?|std::numeric_limits.*)")
+_FLOATING = re.compile(r"\d*\.\d*(e[-+]?\d+)?f?|\d+e[-+]?\d+f?", re.IGNORECASE)
+_WHOLE = re.compile(r"(?P<digits>\d+)(?P<suffix>[uUlL]*)")
+_COUNTED_ELSEWHERE = frozenset({"array_declarator", "template_parameter_list", "kernel_call_syntax"})
+_INTEGERS = re.compile(r"\b(int|unsigned|size_t|long|auto|u?int(32|64)_t)\b")
+
+
+def barriers(source: Source) -> Iterator[Edit]:
+    """A barrier or fence is removed."""
+    for statement in source.of("expression_statement"):
+        name = _called(source, statement)
+        if name and _BARRIER.fullmatch(name):
+            yield source.replaced("barrier", statement, ";", "a thread overtakes another one there")
+
+
+def comparisons(source: Source) -> Iterator[Edit]:
+    """``<`` for ``<=`` and the like."""
+    for node, sign, left, right in _binary(source, _STRICTNESS):
+        yield source.replaced("comparison", sign, _STRICTNESS[source.said(sign)], _equal(source, left, right))
+        assert node is not None
+
+
+def bounds(source: Source) -> Iterator[Edit]:
+    """A bound is off by one, on the side that leaves something out."""
+    for _, sign, left, right in _binary(source, {"<", "<=", ">", ">="}):
+        step = "- 1" if source.said(sign).startswith("<") else "+ 1"
+        yield source.replaced(
+            "bound", right, f"({source.said(right)}) {step}", _equal(source, left, right, f" {step}")
+        )
+
+
+def guards(source: Source) -> Iterator[Edit]:
+    """A condition, or a part of one, is dropped."""
+    for statement in source.of("if_statement"):
+        clause = statement.child_by_field_name("condition")
+        value = None if clause is None else clause.child_by_field_name("value")
+        then = statement.child_by_field_name("consequence")
+        if value is None or then is None or any(child.type == "constexpr" for child in statement.children):
+            continue
+        parts = _conjuncts(source, value)
+        returns = then.type == "return_statement"
+        held = "holds" if returns else "does not hold"
+        if len(parts) == 1:
+            needs = f"`{source.said(value)}` {held}"
+            yield source.replaced("guard", value, "false" if returns else "true", needs)
+        for part in parts if len(parts) > 1 else ():
+            yield source.replaced("guard", part, "true", f"`{source.said(part)}` does not hold")
+
+
+def operands(source: Source) -> Iterator[Edit]:
+    """Operands of an index or of an operation whose order counts are swapped."""
+    for node, _, left, right in _binary(source, _ORDERED):
+        between = source.text[left.end_byte : right.start_byte]
+        yield source.replaced("operands", node, f"({source.said(right)}){between}({source.said(left)})")
+    for node, _, left, right in _binary(source, {"+"}):
+        factors = _factors(source, left)
+        if factors is not None and _counts(source, node):
+            new = f"{source.said(right)} * {source.said(factors[1])} + {source.said(factors[0])}"
+            yield source.replaced("operands", node, new)
+    for node in source.of("subscript_expression"):
+        outer = node.child_by_field_name("argument")
+        if outer is not None and outer.type == "subscript_expression":
+            first, second = (one.child_by_field_name("indices") for one in (outer, node))
+            if first is not None and second is not None and source.said(first) != source.said(second):
+                array = outer.child_by_field_name("argument")
+                assert array is not None
+                swapped = source.said(array) + source.said(second) + source.said(first)
+                yield source.replaced("operands", node, swapped, "there are not as many rows as columns")
+
+
+def shuffles(source: Source) -> Iterator[Edit]:
+    """A warp mask or the distance of a shuffle is changed."""
+    for call in source.of("call_expression"):
+        name, given = _name(source, call), _arguments(call)
+        if _MASKED.fullmatch(name) and given:
+            yield source.replaced("mask", given[0], f"({source.said(given[0])}) & 0xffffu")
+        if _SHUFFLE.fullmatch(name) and len(given) > 2:
+            yield source.replaced("distance", given[2], f"({source.said(given[2])}) / 2")
+
+
+def initials(source: Source) -> Iterator[Edit]:
+    """What a reduction begins with is changed, or left uninitialised."""
+    for node in source.of("init_declarator", "assignment_expression"):
+        value = node.child_by_field_name("value") or node.child_by_field_name("right")
+        named = node.child_by_field_name("declarator")
+        if value is None or (value.type == "initializer_list" and named is None):
+            continue
+        if value.type == "initializer_list" and source.said(value).strip("{} ") == "" and named is not None:
+            whole = source.replaced("initial value", node, source.said(named))
+            yield whole
+        for part in value.named_children if value.type == "initializer_list" else (value,):
+            text = source.said(part)
+            if _ZERO.fullmatch(text):
+                yield source.replaced("initial value", part, "1.0f")
+            elif _INFINITE.fullmatch(text):
+                yield source.replaced("initial value", part, "0.0f", "all values lie on the other side of 0")
+
+
+def reductions(source: Source) -> Iterator[Edit]:
+    """A maximum for a sum, a minimum for a maximum."""
+    floats = _floats(source)
+    for call in source.of("call_expression"):
+        name, given = _name(source, call), _arguments(call)
+        if name in _EXTREMES and len(given) == 2:
+            function = call.child_by_field_name("function")
+            assert function is not None
+            yield source.replaced("reduction", function, _EXTREMES[name])
+            both = " + ".join(f"({source.said(one)})" for one in given)
+            yield source.replaced("reduction", call, f"({both})")
+    for node, sign, left, right in _assignments(source):
+        if source.said(sign) == "+=" and _is_float(source, left, floats):
+            target = source.said(left)
+            yield source.replaced("reduction", node, f"{target} = fmaxf({target}, {source.said(right)})")
+    for node, _, left, right in _binary(source, {"+"}):
+        if node.parent is not None and node.parent.type == "return_statement":
+            yield source.replaced("reduction", node, f"fmaxf({source.said(left)}, {source.said(right)})")
+
+
+def accumulations(source: Source) -> Iterator[Edit]:
+    """``=`` for ``+=`` and the like."""
+    for node, sign, _, _ in _assignments(source):
+        in_loop_head = node.parent is not None and node.parent.type == "for_statement"
+        if source.said(sign) != "=" and not in_loop_head:
+            yield source.replaced("accumulation", sign, "=", "there is more than one term")
+
+
+def streams(source: Source) -> Iterator[Edit]:
+    """Work goes to the default stream."""
+    for given in _configurations(source):
+        if len(given) > 3:
+            yield source.replaced("stream", given[3], "0", "inputs arrive through the given stream")
+    for call in source.of("call_expression"):
+        if not _name(source, call).startswith("cuda"):
+            continue
+        for argument in _arguments(call):
+            if re.search(r"\bstream\w*$", source.said(argument)):
+                yield source.replaced("stream", argument, "nullptr")
+
+
+def runtime_calls(source: Source) -> Iterator[Edit]:
+    """A call of the CUDA runtime is left out."""
+    for statement in source.of("expression_statement"):
+        if _called(source, statement).startswith("cuda"):
+            yield source.replaced("runtime call", statement, ";")
+
+
+def launches(source: Source) -> Iterator[Edit]:
+    """A grid or block is short by one, and shared memory has half its size."""
+    for given in _configurations(source):
+        for what, argument in zip(("grid", "block"), given, strict=False):
+            first = _arguments(argument) if argument.type == "call_expression" else []
+            short = first[0] if first and _name(source, argument) == "dim3" else argument
+            yield source.replaced(what, short, f"({source.said(short)}) - 1")
+        if len(given) > 2 and source.said(given[2]) != "0":
+            yield source.replaced("shared memory", given[2], f"({source.said(given[2])}) / 2")
+
+
+def shared_arrays(source: Source) -> Iterator[Edit]:
+    """A shared array has half its size."""
+    for declaration in source.of("declaration"):
+        if not any(source.said(child) == "__shared__" for child in declaration.children):
+            continue
+        for declarator in declaration.children_by_field_name("declarator"):
+            for size in _sizes(declarator):
+                yield source.replaced("shared memory", size, f"(({source.said(size)}) + 1) / 2")
+
+
+def precisions(source: Source) -> Iterator[Edit]:
+    """Half precision inside, and float for double."""
+    floats = _floats(source)
+    for declaration in source.of("declaration"):
+        kind = declaration.child_by_field_name("type")
+        if kind is None or source.said(kind) != "float":
+            continue
+        for declarator in declaration.children_by_field_name("declarator"):
+            value = declarator.child_by_field_name("value") if declarator.type == "init_declarator" else None
+            if (
+                value is not None
+                and value.type != "initializer_list"
+                and not _ZERO.fullmatch(source.said(value))
+            ):
+                yield source.replaced("half precision", value, _halved(source.said(value)))
+    for _, sign, left, right in _assignments(source):
+        if _is_float(source, left, floats) and source.said(sign) in {"=", "+=", "*="}:
+            yield source.replaced("half precision", right, _halved(source.said(right)))
+    for kind in source.of("primitive_type"):
+        if source.said(kind) == "double":
+            yield source.replaced("float for double", kind, "float")
+
+
+def returns(source: Source) -> Iterator[Edit]:
+    """A function ends too early: before its last statement, or for one thread of a kernel."""
+    for function in source.of("function_definition"):
+        body, kind = function.child_by_field_name("body"), function.child_by_field_name("type")
+        if body is None or kind is None or source.said(kind) != "void":
+            continue
+        statements = [child for child in body.named_children if child.type != "comment"]
+        if "__global__" in source.text[function.start_byte : body.start_byte] and statements:
+            early = " if (threadIdx.x + 1 == blockDim.x) return; "
+            yield source.inserted("early return", body.start_byte + 1, early)
+        if len(statements) > 1:
+            yield source.inserted("early return", statements[-1].start_byte, "if (true) return; ")
+
+
+def aliases(source: Source) -> Iterator[Edit]:
+    """A kernel writes to an array that it may only read."""
+    for function in source.of("function_definition"):
+        body = function.child_by_field_name("body")
+        if body is None or "__global__" not in source.text[function.start_byte : body.start_byte]:
+            continue
+        for parameter in source.of("parameter_declaration"):
+            if not function.start_byte <= parameter.start_byte < body.start_byte:
+                continue
+            found = re.fullmatch(
+                r"(?s)const\s+([\w:]+)\s*\*\s*(?:__restrict__\s*)?(\w+)", source.said(parameter)
+            )
+            if found is not None:
+                element, name = found.groups()
+                write = f" const_cast<{element}*>({name})[0] = {element}(); "
+                yield source.inserted("write to an input", body.end_byte - 1, write)
+
+
+def constants(source: Source) -> Iterator[Edit]:
+    """A number is changed: one more, or twice as much."""
+    for number in source.of("number_literal"):
+        text, parent = source.said(number), number.parent
+        if parent is None or parent.type in _COUNTED_ELSEWHERE:
+            continue
+        whole = _WHOLE.fullmatch(text)
+        if whole is not None and not (len(text) > 1 and text.startswith("0")):
+            yield source.replaced("constant", number, f"{int(whole['digits']) + 1}{whole['suffix']}")
+        elif _FLOATING.fullmatch(text) and not _ZERO.fullmatch(text):
+            yield source.replaced("constant", number, f"(2 * {text})")
+
+
+def arithmetic(source: Source) -> Iterator[Edit]:
+    """Another operation."""
+    for _, sign, _, _ in _binary(source, _ARITHMETIC):
+        yield source.replaced("arithmetic", sign, _ARITHMETIC[source.said(sign)])
+
+
+OPERATORS: tuple[Operator, ...] = (
+    *(barriers, comparisons, bounds, guards, operands, shuffles, initials, reductions, accumulations),
+    *(streams, runtime_calls, launches, shared_arrays, precisions, returns, aliases, constants, arithmetic),
+)
+"""All of them."""
+
+
+def edits(source: Source) -> tuple[Edit, ...]:
+    """What all operators find, in the order of the text; each change once."""
+    found = [edit for operator in OPERATORS for edit in operator(source)]
+    first = {(edit.begin, edit.end, edit.new): edit for edit in reversed(found)}
+    return tuple(sorted(first.values(), key=lambda edit: (edit.begin, edit.end, edit.operator, edit.new)))
+
+
+def _binary(
+    source: Source, signs: Mapping[str, str] | frozenset[str] | set[str]
+) -> Iterator[tuple[Node, Node, Node, Node]]:
+    """Binary expressions with one of ``signs``: the whole, the sign, both sides."""
+    for node in source.of("binary_expression"):
+        left, right, sign = (node.child_by_field_name(name) for name in ("left", "right", "operator"))
+        if left is not None and right is not None and sign is not None and source.said(sign) in signs:
+            yield node, sign, left, right
+
+
+def _assignments(source: Source) -> Iterator[tuple[Node, Node, Node, Node]]:
+    for node in source.of("assignment_expression"):
+        left, right, sign = (node.child_by_field_name(name) for name in ("left", "right", "operator"))
+        if left is not None and right is not None and sign is not None:
+            yield node, sign, left, right
+
+
+def _equal(source: Source, left: Node, right: Node, step: str = "") -> str:
+    return f"`{source.said(left)}` equals `{source.said(right)}{step}`"
+
+
+def _conjuncts(source: Source, node: Node) -> list[Node]:
+    """The parts of a condition that ``&&`` joins."""
+    sign = node.child_by_field_name("operator")
+    if node.type != "binary_expression" or sign is None or source.said(sign) != "&&":
+        return [node]
+    sides = (node.child_by_field_name(name) for name in ("left", "right"))
+    return [part for side in sides if side is not None for part in _conjuncts(source, side)]
+
+
+def _factors(source: Source, node: Node) -> tuple[Node, Node] | None:
+    while node.type == "parenthesized_expression":
+        node = node.named_children[0]
+    sign = node.child_by_field_name("operator")
+    if node.type != "binary_expression" or sign is None or source.said(sign) != "*":
+        return None
+    left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+    return None if left is None or right is None else (left, right)
+
+
+def _counts(source: Source, node: Node) -> bool:
+    """Whether an expression is an index, or initialises a variable of an integer type."""
+    parent = node.parent
+    while parent is not None and parent.type in {"parenthesized_expression", "binary_expression"}:
+        parent = parent.parent
+    if parent is None or parent.type != "init_declarator":
+        return parent is not None and parent.type == "subscript_argument_list"
+    declaration = parent.parent
+    kind = None if declaration is None else declaration.child_by_field_name("type")
+    return kind is not None and _INTEGERS.search(source.said(kind)) is not None
+
+
+def _name(source: Source, call: Node) -> str:
+    function = call.child_by_field_name("function")
+    return "" if function is None else source.said(function)
+
+
+def _called(source: Source, statement: Node) -> str:
+    """The name of the function that a statement calls and does nothing else; "" if there is none."""
+    inner = statement.named_children[:1]
+    return _name(source, inner[0]) if inner and inner[0].type == "call_expression" else ""
+
+
+def _arguments(call: Node) -> list[Node]:
+    given = call.child_by_field_name("arguments")
+    return [] if given is None else [child for child in given.named_children if child.type != "comment"]
+
+
+def _sizes(declarator: Node) -> Iterator[Node]:
+    """The sizes of an array, the innermost first."""
+    inner: Node | None = declarator
+    while inner is not None and inner.type == "array_declarator":
+        size = inner.child_by_field_name("size")
+        if size is not None:
+            yield size
+        inner = inner.child_by_field_name("declarator")
+
+
+def _configurations(source: Source) -> Iterator[list[Node]]:
+    """What stands between the angle brackets of each launch."""
+    for node in source.of("kernel_call_syntax"):
+        yield [child for child in node.named_children if child.type != "comment"]
+
+
+def _floats(source: Source) -> Mapping[str, int]:
+    """The variables, parameters and members of type float by name, with how many indices lead to one."""
+    found = {}
+    for node in source.of("declaration", "parameter_declaration", "field_declaration"):
+        kind = node.child_by_field_name("type")
+        if kind is None or source.said(kind) != "float":
+            continue
+        for declarator in node.children_by_field_name("declarator"):
+            text = source.said(declarator).partition("=")[0]
+            if name := re.search(r"\w+", text.replace("__restrict__", "")):
+                found[name[0]] = text.count("[") + text.count("*")
+    return found
+
+
+def _is_float(source: Source, node: Node, floats: Mapping[str, int]) -> bool:
+    """Whether what is assigned to is a float, as far as the declarations tell."""
+    text = source.said(node)
+    base = re.split(r"[\[(]", text.lstrip("*"))[0].rpartition(".")[2].strip()
+    return floats.get(base) == text.count("[") + text.startswith("*")
+
+
+def _halved(value: str) -> str:
+    return f"__half2float(__float2half({value}))"

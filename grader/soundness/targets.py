@@ -1,0 +1,62 @@
+"""Whether a target of speed can be reached with room, and what it might be: pure functions of what was timed.
+
+Layer: imports the record.
+"""
+
+from __future__ import annotations
+
+from math import floor, log10
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from grader.assignments.rules import ProblemPoints
+    from grader.records.record import PerformanceResult
+
+ROOM = 1.1  # the reference is to be so much faster than the target: a GPU of another day is slower
+SHARE = 0.8  # of the reference's speedup, as a target: near enough to ask for the same ideas
+NAIVE = "naive"
+"""The name of a variant that a beginner would write; without one, the slowest stands for it."""
+
+
+def target_row(
+    entry: ProblemPoints, reference: PerformanceResult, variants: Mapping[str, PerformanceResult]
+) -> tuple[bool | None, str]:
+    """Whether the target of a problem is sound, and the figures.
+
+    Args:
+        entry: the problem's points and target.
+        reference: the speed of the reference.
+        variants: that of each variant, by name.
+    """
+    if reference.speedup is None or reference.interval is None:
+        return (None if entry.performance else True), reference.message or "no speed is asked for"
+    low = reference.interval[0]
+    figures = [f"reference {reference.speedup:.2f}x{_times(reference)}"]
+    timed = {name: one for name, one in variants.items() if one.speedup is not None}
+    if timed:
+        name = NAIVE if NAIVE in timed else min(timed, key=lambda name: timed[name].speedup or 0.0)
+        figures.append(f"{name} {timed[name].speedup:.2f}x")
+    if low >= ROOM * entry.target:
+        verdict = f"target {entry.target:g}x is reached with {low / entry.target - 1:.0%} to spare"
+    else:
+        verdict = (
+            f"target {entry.target:g}x is out of reach or has no room: the reference needs {ROOM}x of it"
+        )
+    suggestion = f"suggested: {_two_digits(SHARE * low):g}x"
+    return low >= ROOM * entry.target, "; ".join((verdict, *figures, suggestion))
+
+
+def _times(performance: PerformanceResult) -> str:
+    """Microseconds of baseline and kernel in each case that was timed."""
+    parts = [
+        f"{case.name}: {case.baseline_us:.1f} and {case.yours_us:.1f} us"
+        for case in performance.cases
+        if case.baseline_us is not None and case.yours_us is not None
+    ]
+    return f" (baseline and reference, {', '.join(parts)})" if parts else ""
+
+
+def _two_digits(number: float) -> float:
+    return round(number, 1 - floor(log10(number)))

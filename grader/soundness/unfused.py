@@ -1,0 +1,144 @@
+"""The unfused baseline as a submission: a launcher per case that runs the case's program of operations.
+
+So the baseline's own kernels are judged against the oracle, on the simulator, as any launcher is.
+
+Layer: imports problems, baseline, judge, and of this folder builds and trial.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import grader.baseline.programs as baseline
+from grader.devices.device import Memory, Schedule
+from grader.judge.timing.measure import step
+from grader.languages.cuda.compile import BuildError, build, compile_limits
+from grader.problems.dtypes import DTYPES
+from grader.problems.operations import temporaries
+from grader.problems.problem import ArrayParameter, ScalarParameter, StreamParameter
+from grader.soundness.builds import PTX_ONLY
+from grader.soundness.trial import trial
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from grader.devices.timed import Step
+    from grader.problems.problem import Case, KernelProblem, Parameter
+    from grader.soundness.builds import Builder
+
+_MAIN = "unfused.cu"
+_ANY = """struct Any {
+  void* at;
+  template <class T>
+  operator T*() const {
+    return static_cast<T*>(at);
+  }
+};
+"""
+
+
+def small_cases(problem: KernelProblem, seed: int) -> list[Case]:
+    """The case of each group that moves the fewest bytes."""
+    groups: dict[str, Case] = {}
+    for case in sorted(problem.cases(seed), key=problem.minimal_bytes):
+        groups.setdefault(case.group, case)
+    return list(groups.values())
+
+
+def wrong_programs(
+    problem: KernelProblem, cases: Sequence[Case], builder: Builder, seconds: float
+) -> Iterator[tuple[Case, str]]:
+    """The cases of which the baseline's program is not right, with what is wrong.
+
+    Raises:
+        BuildError: the baseline does not compile.
+        DeviceError: the machine failed.
+    """
+    launchers = [launcher(problem, case, number) for number, case in enumerate(cases)]
+    folder = Path(baseline.__file__).parent
+    sources = {name: (folder / name).read_bytes() for name in baseline.FUNCTIONS}
+    used = [
+        name
+        for name, functions in baseline.FUNCTIONS.items()
+        if any(one in "".join(launchers) for one in functions)
+    ]
+    main = "\n".join([*(f'#include "{name}"' for name in used), _ANY, *launchers])
+    machine = builder.machine
+    built = build(
+        _MAIN,
+        {**sources, _MAIN: main.encode()},
+        machine.toolchain,
+        machine.sandbox,
+        compile_limits(),
+        builder.cache,
+        PTX_ONLY,
+    )
+    if built.library is None:
+        raise BuildError(f"The unfused baseline of {problem.id} does not compile: {built.log}")
+    for number, case in enumerate(cases):
+        named = replace(problem, entry_point=_name(problem, number))
+        opened = partial(machine.checker.open, built.library, (named.entry_point,))
+        with trial(named, opened, Memory.DEVICE, seconds, {}) as tried:
+            shown = tried.run(case, (Schedule.PROGRAM,))
+        if shown.wrong:
+            yield case, shown.wrong
+
+
+def launcher(problem: KernelProblem, case: Case, number: int) -> str:
+    """A launcher of ``problem`` in C++ that is right in ``case`` alone."""
+    given, program = problem.inputs(case), problem.unfused(case)
+    arrays = [
+        one.name
+        for one in problem.arrays
+        if one.name in given.outputs or given.arrays.get(one.name) is not None
+    ]
+    scratch = temporaries(program, arrays)
+    numbers = {name: place for place, name in enumerate([*arrays, *scratch])}
+    streams = [one.name for one in problem.parameters if isinstance(one, StreamParameter)]
+    stream = streams[0] if streams else "nullptr"
+    lines = [
+        f"  Any array_{numbers[name]}{{const_cast<void*>(static_cast<const void*>({name}))}};"
+        for name in arrays
+    ]
+    for name, elements in scratch.items():
+        lines.append(f"  Any array_{numbers[name]};")
+        lines.append(f"  cudaMallocAsync(&array_{numbers[name]}.at, {4 * elements}, {stream});")
+    names = count()
+    for operation in program:
+        lines += _call(step(operation, numbers), stream, names)
+    lines += [f"  cudaFreeAsync(array_{numbers[name]}.at, {stream});" for name in scratch]
+    parameters = ", ".join(map(_parameter, problem.parameters))
+    return "\n".join([f'extern "C" void {_name(problem, number)}({parameters}) {{', *lines, "}"])
+
+
+def _name(problem: KernelProblem, number: int) -> str:
+    return f"{problem.entry_point}_{number}"
+
+
+def _parameter(parameter: Parameter) -> str:
+    if isinstance(parameter, ArrayParameter):
+        return f"{DTYPES[parameter.dtype].spellings[0]}* {parameter.name}"
+    if isinstance(parameter, ScalarParameter):
+        return f"{parameter.ctype} {parameter.name}"
+    return f"cudaStream_t {parameter.name}"
+
+
+def _call(one: Step, stream: str, names: Iterator[int]) -> Iterator[str]:
+    """A call of one of the baseline's functions, behind the arrays of numbers that it is given."""
+    arguments = []
+    for kind, value in one.arguments:
+        if kind == "ints":
+            name = f"numbers_{next(names)}"
+            yield f"  const int {name}[] = {{{', '.join(map(str, value))}}};"
+            arguments.append(name)
+        elif kind == "array":
+            arguments.append(f"array_{value}")
+        elif kind == "stream":
+            arguments.append(stream)
+        else:
+            arguments.append(repr(value))
+    yield f"  {one.function}({', '.join(arguments)});"

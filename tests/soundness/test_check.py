@@ -1,0 +1,173 @@
+"""The grader's example is sound; copies with one thing wrong are not, and the table says what."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from soundness.examples import example
+
+from grader.cli.main import commands
+from grader.run.bench import Bench
+from grader.soundness import check
+from grader.soundness.check import Examination
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from grader.assignments.assignment import Assignment
+    from grader.soundness.check import Row
+
+PROBLEM, TABLE, KERNEL = "problems/vector_add.py", "mutants/table.py", "reference/vector_add.cu"
+HANDOUT, TEMPLATE, VARIANT = (
+    "student_template/HANDOUT.md",
+    "student_template/vector_add.cu",
+    "variants/vector_add/grid_stride.cu",
+)
+
+BLOCK_EACH = """__global__ void ker_z(float* z, const float* x, const float* y, float a) {
+  z[blockIdx.x] = a * x[blockIdx.x] + y[blockIdx.x];
+}
+"""
+
+
+def examined(assignment: Assignment) -> Examination:
+    return Examination(assignment, 1, "sim", "process", lambda _text: None, Bench(remembers=True))
+
+
+def references(one: Examination) -> Iterator[Row]:
+    return check.reference(one, one.graded(one.assignment.reference, 1))
+
+
+def variants(one: Examination) -> Iterator[Row]:
+    return check.variants(one, {})
+
+
+def test_a_new_assignment_is_complete_and_sound(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "mine"
+    assert commands.main(["assignment", "new", str(folder)], standalone_mode=False) == 0
+    for path in folder.rglob("*.*"):
+        first = path.read_text().splitlines()[:2]
+        assert len(first) == 2, path
+        assert all(
+            line.startswith(("# ", "// ", "<!-- ", '"""')) or path.suffix == ".py" for line in first
+        ), path
+    capsys.readouterr()
+    options = ["--seeds", "2", "--sandbox", "process", "--device", "sim"]
+    assert commands.main(["assignment", "check", str(folder), *options], standalone_mode=False) == 0
+    *rows, last = capsys.readouterr().out.splitlines()
+    assert last == "Sound, as far as it could be seen here."
+    assert [row.split("  ")[0] for row in rows] == [*["ok"] * 8, "--"]
+    assert "full marks with 2 seeds, uses at most" in rows[3]
+    assert "found in 1 of 1 places" in rows[6]
+
+
+UNSOUND: dict[str, tuple[tuple[tuple[str, str, str], ...], Callable[[Examination], Iterator[Row]], str]] = {
+    "a bound too wide": (
+        ((PROBLEM, "2 * precision.unit * abs(product)", "2.0**-9 * (abs(product) + abs(exact))"),),
+        check.half_precision,
+        "no case finds it, is a bound too wide? `a * x[i] + y[i]` of reference/vector_add.cu:9",
+    ),
+    "a case list too thin": (
+        ((PROBLEM, '        (STREAMS, {"n": 3000}, "normal"),\n', ""),),
+        check.wrong_kernels,
+        "default-stream passes: no case finds that the kernel runs on the default stream",
+    ),
+    "a template that earns points": (
+        (
+            (
+                TEMPLATE,
+                "  // Write a kernel above, and launch it here.",
+                "  ker_z<<<n, 1, 0, stream>>>(z, x, y, a);",
+            ),
+            (TEMPLATE, "// z[i]", f"{BLOCK_EACH}// z[i]"),
+        ),
+        check.template,
+        "earns 12 points, of: sizes, values, streams, memory and concurrency",
+    ),
+    "a template that does not compile": (
+        ((TEMPLATE, "  // Write a kernel above, and launch it here.", "  launch;"),),
+        check.template,
+        'does not compile: vector_add.cu(7): error: identifier "launch" is undefined',
+    ),
+    "a mutant that passes": (
+        ((TABLE, 'new="x[i]"', 'new="x[i] * a"'),),
+        check.wrong_kernels,
+        "no-factor passes: no case finds that x is not multiplied",
+    ),
+    "a mutant that does not apply": (
+        ((TABLE, 'old="0, stream"', 'old="1, stream"'),),
+        check.wrong_kernels,
+        "default-stream: '1, stream' occurs 0 times in vector_add.cu",
+    ),
+    "a mutant of nothing": (
+        (
+            (
+                TABLE,
+                'id="no-factor",\n        problem="vector_add"',
+                'id="no-factor",\n        problem="vector_ad"',
+            ),
+        ),
+        check.wrong_kernels,
+        "of no kernel problem: no-factor",
+    ),
+    "a wrong baseline": (
+        ((PROBLEM, 'dense("x", n), FACTOR)', 'dense("x", n), 2 * FACTOR)'),),
+        check.unfused,
+        "differs from the oracle in 1, normal: ",
+    ),
+    "no baseline": (
+        ((PROBLEM, "    unfused=unfused,\n", ""),),
+        check.unfused,
+        "there is none",
+    ),
+    "a handout without the target": (
+        ((HANDOUT, "a speedup of 1.5 over", "a speedup over"),),
+        check.handout,
+        "HANDOUT.md does not name vector_add's target 1.5",
+    ),
+    "a handout without the launcher": (
+        ((HANDOUT, "`launch_vector_add`", "`vector_add`"),),
+        check.handout,
+        "HANDOUT.md does not name vector_add's launch_vector_add",
+    ),
+    "a wrong reference": (
+        ((KERNEL, "if (i < n)", "if (i < n - 1)"),),
+        references,
+        "loses points with seed 1: 1, normal: nothing was written",
+    ),
+    "a variant that fails": (
+        ((VARIANT, "i += gridDim.x * blockDim.x", "i += n"),),
+        variants,
+        "variants/vector_add/grid_stride.cu fails: 4099, normal: 3075 of 4099 elements were never written",
+    ),
+    "a name that nothing has": (
+        (("assignment.toml", "[[problems]]", "group_points = { sices = 1.0 }\n\n[[problems]]"),),
+        lambda one: check.check(one.assignment),
+        "there is no case group 'sices'. Did you mean 'sizes'?",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", UNSOUND)
+def test_what_is_not_sound_is_named(fault: str, tmp_path: Path) -> None:
+    changes, of, said = UNSOUND[fault]
+    bad = [row for row in of(examined(example(tmp_path / "own", *changes))) if row.sound is False]
+    assert [said in row.said for row in bad] == [True], bad
+
+
+def test_only_the_assignment_s_own_checks_are_skipped_where_the_reference_is_wrong(tmp_path: Path) -> None:
+    wrong = example(tmp_path / "own", (KERNEL, "if (i < n)", "if (i < n - 1)"))
+    rows = list(check.check(wrong, seeds=1, device="sim", sandbox="process"))
+    assert [row.sound for row in rows] == [True, True, True, False, None]
+
+
+def test_the_command_fails_where_something_is_not_sound(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wrong = example(
+        tmp_path / "own", ("assignment.toml", "[[problems]]", "group_points = { a = 1.0 }\n\n[[problems]]")
+    )
+    assert commands.main(["assignment", "check", str(wrong.folder)], standalone_mode=False) == 1
+    assert capsys.readouterr().out.splitlines()[-1] == "Not sound: see what is marked !!"

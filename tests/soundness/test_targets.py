@@ -1,0 +1,50 @@
+"""Whether a target can be reached, from times that are given."""
+
+from __future__ import annotations
+
+import pytest
+
+from grader.assignments.rules import ProblemPoints
+from grader.records.record import PerformanceResult, TimedCase
+from grader.records.verdict import Verdict
+from grader.soundness.targets import target_row
+
+NOT_MEASURED = PerformanceResult(verdict=Verdict.NOT_MEASURED, target=1, message="not measured: no GPU here.")
+
+
+def entry(target: float, performance: float = 8.0) -> ProblemPoints:
+    return ProblemPoints(id="scale", title="", correctness=12, performance=performance, target=target)
+
+
+def measured(speedup: float, low: float) -> PerformanceResult:
+    case = TimedCase(name="large", verdict=Verdict.PASS, baseline_us=120.0, yours_us=120.0 / speedup)
+    return PerformanceResult(
+        verdict=Verdict.PASS, target=1, speedup=speedup, interval=(low, 2 * speedup - low), cases=[case]
+    )
+
+
+def test_a_target_with_room_is_sound() -> None:
+    sound, said = target_row(entry(2.0), measured(4.0, 3.9), {"naive": measured(1.5, 1.4)})
+    assert sound
+    assert said == (
+        "target 2x is reached with 95% to spare; reference 4.00x (baseline and reference, large: 120.0 and "
+        "30.0 us); naive 1.50x; suggested: 3.1x"
+    )
+
+
+@pytest.mark.parametrize("target", [3.6, 4.5])
+def test_a_target_that_the_reference_hardly_or_never_reaches_is_not(target: float) -> None:
+    sound, said = target_row(entry(target), measured(4.0, 3.9), {})
+    assert sound is False
+    assert said.startswith(f"target {target}x is out of reach or has no room: ")
+    assert said.endswith("suggested: 3.1x")
+
+
+def test_the_slowest_variant_stands_for_a_naive_one() -> None:
+    variants = {"a": measured(3.0, 2.9), "b": measured(1.2, 1.1), "c": NOT_MEASURED}
+    assert "; b 1.20x; " in target_row(entry(2.0), measured(4.0, 3.9), variants)[1]
+
+
+def test_without_a_gpu_nothing_is_said() -> None:
+    assert target_row(entry(2.0), NOT_MEASURED, {}) == (None, "not measured: no GPU here.")
+    assert target_row(entry(2.0, performance=0.0), NOT_MEASURED, {})[0]
