@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grader.reports import console
-from grader.reports.causes import COMPILE_ERROR, causes, sightings
+from grader.reports.causes import COMPILE_ERROR, sightings
 from grader.reports.escaping import line, workflow_message, workflow_property
+from grader.reports.fix_first import causes
 from grader.reports.gradebook import totals
 from grader.submissions.submission import SOURCES
 

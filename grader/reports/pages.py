@@ -17,10 +17,11 @@ from markupsafe import Markup
 
 from grader.records.mangled import own_names_in
 from grader.records.verdict import Verdict
-from grader.reports.causes import alike, causes, hints, sightings, wrong
+from grader.reports.causes import alike, hints, sightings, wrong
 from grader.reports.charts import roofline, speedups
 from grader.reports.classroom import Classroom, attention, boards, failures, overview
 from grader.reports.escaping import line, plain
+from grader.reports.fix_first import causes
 from grader.reports.gradebook import earned, note, totals
 
 if TYPE_CHECKING:
