@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         "occupancy, what warps wait for. Needs a GPU, ncu and counters that are open to you. Moves no points."
     ),
 )
+@click.option("--verbose", is_flag=True, help="Print all cases, findings, builds and hints.")
 @click.option("--quiet", is_flag=True, help="Print the last line alone.")
 def grade(
     path: Path,
@@ -61,6 +62,7 @@ def grade(
     gradescope_path: Path | None,
     staff: bool,
     profile: bool,
+    verbose: bool,
     quiet: bool,
 ) -> int:
     """Grade one submission: a folder or a .zip file."""
@@ -107,7 +109,7 @@ def grade(
     if not quiet and github.is_running(os.environ):
         github.show(record, shown, path, sys.stdout, os.environ)
     elif not quiet:
-        console.details(record, sys.stdout)
+        console.details(record, sys.stdout, verbose=verbose)
     click.echo(console.last_line(record.score))
     return code
 

@@ -39,6 +39,7 @@ MOST_CHARACTERS = 80  # of a source line
 _NUMBERS = "numbers"
 _STREAMS, _FIRST_OF_UNWRITTEN, _CONSEQUENCE = "race_stream", "uninit_shared", "unchecked_error"
 _DONE = {"written": "writes", "read": "reads", None: "copies"}
+_BEHIND_THE_FACTS = re.compile(r"; |, and nothing orders the two")
 _NOTHING_RAN = frozenset({"device_pointer_on_host", "invalid_launch"})
 _NOT_RUN = "not run: "
 _PLACES = 2
@@ -136,8 +137,8 @@ def fixes(problem: ProblemResult) -> tuple[Fix, ...]:
     if problem.trust.reasons:
         what = line(problem.message) or "This is not trusted"
         return (Fix(what, " ".join(map(line, problem.trust.reasons))),)
-    if problem.message:
-        what, _, do = line(problem.message).partition(". ")
+    if message := line(problem.message):
+        what, _, do = message.partition(". ")
         return (Fix(what.removesuffix("."), do),)
     if problem.correctness.summary:
         return (_unbegun(problem.correctness.summary),)
@@ -157,6 +158,8 @@ def causes(problem: ProblemResult) -> tuple[str, ...]:
 
 def example(problem: ProblemResult) -> str:
     """A wrong element of the case that tells most of what is wrong; empty where no numbers are."""
+    if problem.correctness.summary:
+        return ""
     case = _telling(case for case in wrong(problem) if _bad(case))
     return _element(case) if case else ""
 
@@ -164,6 +167,17 @@ def example(problem: ProblemResult) -> str:
 def number(value: Value) -> str:
     """A number that a kernel may have produced, as people read it."""
     return value if isinstance(value, str) else f"{value:.7g}"
+
+
+def largest_error(output: OutputResult) -> str:
+    """The largest error of a wrong element, to be read behind a count; empty where none of them is finite."""
+    if (
+        isinstance(output.max_error, str)
+        or isinstance(output.allowed, str)
+        or output.max_error <= output.allowed
+    ):
+        return ""
+    return f"; largest error {number(output.max_error)}, allowed there {number(output.allowed)}"
 
 
 def _build(build: BuildResult, message: str) -> Fix:
@@ -233,17 +247,19 @@ def _finding(same: list[FindingRecord]) -> Fix:
     best = min(same, key=lambda one: (list(ADVICE).index(one.kind), not one.line, not _in_source_order(one)))
     what, do = ADVICE[best.kind].of(best.message)
     accesses = _accesses(best)
-    others = dict.fromkeys(f"{one.file}:{one.line}" for one in same if one.line)
+    others = dict.fromkeys(f"{line(one.file)}:{one.line}" for one in same if one.line)
     return Fix(
         what=what,
         do=do.format(between=_between(best)) if best.kind in RACES else do,
-        file=best.file,
+        file=line(best.file),
         line=best.line,
         text=_line(best.source, best.line),
         source=best.source,
         kind=best.kind,
-        detail=readable(best.message),
-        more=() if accesses else tuple(place for place in others if place != f"{best.file}:{best.line}"),
+        detail=_BEHIND_THE_FACTS.split(readable(best.message))[0],
+        more=()
+        if accesses
+        else tuple(place for place in others if place != f"{line(best.file)}:{best.line}"),
         accesses=accesses,
     )
 
@@ -260,8 +276,10 @@ def _accesses(finding: FindingRecord) -> tuple[Access, ...]:
         return ()
     later, earlier = finding.places[:2]
     return (
-        Access(said["earlier"], _DONE[said["did"]], earlier.file, earlier.line, _text(earlier, finding)),
-        Access(said["later"], said["does"], later.file, later.line, _text(later, finding)),
+        Access(
+            said["earlier"], _DONE[said["did"]], line(earlier.file), earlier.line, _text(earlier, finding)
+        ),
+        Access(said["later"], said["does"], line(later.file), later.line, _text(later, finding)),
     )
 
 
@@ -369,7 +387,9 @@ def _speed(problem: ProblemResult) -> Iterator[Fix]:
         yield Fix(TOO_SLOW, speed)
     else:
         text = _line(hint.source, hint.line)
-        yield Fix(TOO_SLOW, f"{speed} {readable(hint.message)}", hint.file, hint.line, text, hint.source)
+        yield Fix(
+            TOO_SLOW, f"{speed} {readable(hint.message)}", line(hint.file), hint.line, text, hint.source
+        )
 
 
 def _quoted(place: str, text: str) -> str:

@@ -40,7 +40,7 @@ def show(record: Record, shown: View, path: Path, to: TextIO, environment: Mappi
     """Print the record of the submission at ``path`` folded, and annotations; add to the job's summary."""
     print("::group::Details", file=to)
     with commands_stopped(to):
-        console.details(record, to)
+        console.details(record, to, verbose=True)
     print("::endgroup::", file=to)
     for command in commands(shown, _paths(path)):
         print(command, file=to)
