@@ -13,7 +13,7 @@ from grader.reports.escaping import line, readable
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from grader.records.record import CaseResult, ProblemResult, SourceLines
+    from grader.records.record import CaseResult, ProblemResult, Record, SourceLines
 
 COMPILE_ERROR = re.compile(
     r"^(?P<file>[^\s(:][^(:\n]*)(?:\((?P<line>\d+)\)|:(?P<row>\d+):\d+): "
@@ -90,6 +90,18 @@ def wrong(problem: ProblemResult) -> tuple[CaseResult, ...]:
     )
 
 
+def unmeasured(record: Record) -> list[str]:
+    """Why speeds were not measured, each reason once, with the problems if it is not that of all."""
+    reasons: dict[str, list[str]] = {}
+    for problem in record.problems:
+        performance = problem.performance
+        if performance.verdict is Verdict.NOT_MEASURED and performance.message:
+            reasons.setdefault(line(performance.message), []).append(problem.id)
+    if len(reasons) == 1:
+        return list(reasons)
+    return [f"{', '.join(ids)}: {reason}" for reason, ids in reasons.items()]
+
+
 def case_cause(case: CaseResult) -> str:
     """The reason in one line why a case did not pass; empty if it did."""
     if case.verdict is Verdict.PASS:
@@ -104,6 +116,11 @@ class Alike:
 
     case: CaseResult
     others: tuple[str, ...]
+
+    @property
+    def count(self) -> int:
+        """How many cases these are."""
+        return 1 + len(self.others)
 
 
 def alike(cases: Iterable[CaseResult]) -> tuple[Alike, ...]:

@@ -15,8 +15,8 @@ from rich.table import Table
 from rich.text import Text
 
 from grader.records.verdict import Verdict
-from grader.reports.causes import sightings
-from grader.reports.escaping import line, plain, readable
+from grader.reports.causes import sightings, unmeasured
+from grader.reports.escaping import plain, readable
 from grader.reports.fix_first import example, fixes, largest_error, number
 
 if TYPE_CHECKING:
@@ -94,18 +94,6 @@ def header(record: Record) -> RenderableType:
         Text(plain(error), style="bold red") for error in (record.submission.error, record.error) if error
     ]
     return Group(*lines)
-
-
-def unmeasured(record: Record) -> list[str]:
-    """Why speeds were not measured, each reason once, with the problems if it is not that of all."""
-    reasons: dict[str, list[str]] = {}
-    for problem in record.problems:
-        performance = problem.performance
-        if performance.verdict is Verdict.NOT_MEASURED and performance.message:
-            reasons.setdefault(line(performance.message), []).append(problem.id)
-    if len(reasons) == 1:
-        return list(reasons)
-    return [f"{', '.join(ids)}: {reason}" for reason, ids in reasons.items()]
 
 
 def _problem(problem: ProblemResult, *, verbose: bool) -> Iterator[RenderableType]:

@@ -126,14 +126,8 @@ def test_a_question_of_the_diagnosis_is_what_to_do() -> None:
 
 
 def test_both_lines_of_a_race_are_said_once_in_their_order_also_from_an_old_record() -> None:
-    message = (
-        "thread (0,0,0) of block (0,0,0) writes shared memory at byte 0 (line 17) that thread (33,0,0) of "
-        "block (0,0,0) has read (line 14), and nothing orders the two: a __syncthreads() between them is "
-        "missing"
-    )
-    places = [{"file": "layernorm_kernel.cu", "line": line} for line in (17, 14)]
-    race = samples.finding(message=message, places=places)
-    other = samples.finding(kind="race_warp", line=14, message=message, places=places[::-1])
+    race = samples.two_accesses()
+    other = {**race, "kind": "race_warp", "line": 14, "places": race["places"][::-1]}
     checks = [{"tool": "racecheck", "verdict": "FAIL", "findings": [other, race]}]
     (fix,) = [fix for fix in fixes(result(samples.raced(checks=checks))) if fix.kind]
     assert [(one.thread, one.does, one.line) for one in fix.accesses] == [
