@@ -84,9 +84,10 @@ def _kernel(name: str) -> str:
 
 
 def wrong(problem: ProblemResult) -> tuple[CaseResult, ...]:
-    """The cases that count and did not pass, in order."""
+    """The cases that count, ran and did not pass, in order."""
+    harmless = {Verdict.PASS, Verdict.NOT_MEASURED}
     return tuple(
-        case for case in problem.correctness.cases if case.verdict is not Verdict.PASS and not case.waived
+        case for case in problem.correctness.cases if case.verdict not in harmless and not case.waived
     )
 
 

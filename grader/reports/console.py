@@ -58,16 +58,23 @@ def show(record: Record, to: TextIO, *, verbose: bool = False) -> None:
 
 def details(record: Record, to: TextIO, *, verbose: bool = False) -> None:
     """Write ``record`` without the last line; all of it if ``verbose``."""
-    console = Console(
-        file=to, width=None if to.isatty() else WIDTH, highlight=False, markup=False, emoji=False
-    )
-    console.print(header(record))
+    _console(to).print(header(record))
+    problems(record, to, verbose=verbose)
+    if record.problems and not verbose:
+        _console(to).print(Text("--verbose shows all cases, findings, builds and hints.", style="dim"))
+
+
+def problems(record: Record, to: TextIO, *, verbose: bool = False) -> None:
+    """Write the problems of ``record`` alone."""
+    console = _console(to)
     for problem in record.problems:
         console.print()
         console.print(Group(*_problem(problem, verbose=verbose)))
     console.print()
-    if record.problems and not verbose:
-        console.print(Text("--verbose shows all cases, findings, builds and hints.", style="dim"))
+
+
+def _console(to: TextIO) -> Console:
+    return Console(file=to, width=None if to.isatty() else WIDTH, highlight=False, markup=False, emoji=False)
 
 
 def last_line(score: Points) -> str:
@@ -177,8 +184,11 @@ def _counts(correctness: CorrectnessResult) -> Iterator[Text]:
     """How many cases are right, and the groups that are not."""
     counted = [case for case in correctness.cases if not case.waived]
     passed = sum(case.verdict is Verdict.PASS for case in counted)
-    lost = [group for group in correctness.groups if group.verdict is not Verdict.PASS]
-    yield Text(f"{passed}/{len(counted)} cases")
+    lost = [
+        group for group in correctness.groups if group.verdict not in {Verdict.PASS, Verdict.NOT_MEASURED}
+    ]
+    left = sum(case.verdict is Verdict.NOT_MEASURED for case in counted)
+    yield Text(f"{passed}/{len(counted) - left} cases{f' ({left:,} were not run)' if left else ''}")
     if lost and len(lost) == len(correctness.groups):
         yield Text("every group of cases lost its points")
     elif lost:
