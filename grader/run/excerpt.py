@@ -49,14 +49,15 @@ def place_of(finding: Finding, sources: Mapping[str, bytes]) -> tuple[str, int]:
     """The file and the line of a finding, as far as they are known.
 
     Of a kernel that did not start, of a copy or fill, and of host code the simulator knows the name alone:
-    its line is that of the launch, the call or the function, if the sources hold one such line.
+    its line is that of the launch, the call or the function, if the sources hold one such line. What races
+    with another stream is also where it is launched: there its stream is chosen, and an event would be.
     """
-    if finding.line:
+    if finding.line and finding.kind != "race_stream":
         return finding.file, finding.line
     host = _HOST_CODE.match(finding.message)
     name = host[1] if host else own_name(finding.kernel)
     if not name:
-        return finding.file, 0
+        return finding.file, finding.line
     pattern = _CALL if host or name.startswith("cuda") else _LAUNCH
     search = re.compile(pattern.format(re.escape(name)), re.MULTILINE)
     found = [
@@ -64,7 +65,7 @@ def place_of(finding: Finding, sources: Mapping[str, bytes]) -> tuple[str, int]:
         for file, text in ((file, _text(content)) for file, content in sources.items())
         for match in search.finditer(text)
     ]
-    return found[0] if len(found) == 1 else (finding.file, 0)
+    return found[0] if len(found) == 1 else (finding.file, finding.line)
 
 
 def _text(content: bytes) -> str:

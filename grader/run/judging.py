@@ -30,6 +30,7 @@ from grader.records.record import (
 from grader.records.verdict import Verdict
 from grader.run import kernel, model
 from grader.run.excerpt import excerpt, line_of, place_of
+from grader.run.passes import judged_in_passes
 from grader.run.preparation import NotJudgedError
 from grader.run.scoring import memory_verdict, score_problem, score_without_cases
 
@@ -245,21 +246,28 @@ class ProblemJudge:
 
     def _run_cases(self, device: Device, answer: Prepared) -> Judged:
         limits, cases = self.material.assignment.rules.limits, answer.problem.cases(self.material.seed)
+        numbers = {case.name: number for number, case in enumerate(cases, 1)}
+        excused = excuses(self.material.assignment.rules, self.id, cases)
 
         def begin(case: Case) -> None:
-            self.begin(f"{self.id} on {device.name}: {case.name}")
+            self.begin(f"{self.id}: case {numbers[case.name]} of {len(cases)} on {device.kind}, {case.name}")
 
-        return judge(
-            answer.problem,
-            cases,
-            lambda: self.watch(answer.open(device)),
-            device.schedules,
-            memory=answer.memory,
-            seconds=limits.run_seconds_gpu if device.kind == "gpu" else limits.run_seconds_sim,
-            begin=begin,
-            excuses=excuses(self.material.assignment.rules, self.id, cases),
-            lacks=answer.lacks,
-        )
+        def judged(part: tuple[Case, ...]) -> Judged:
+            return judge(
+                answer.problem,
+                part,
+                lambda: self.watch(answer.open(device)),
+                device.schedules,
+                memory=answer.memory,
+                seconds=limits.run_seconds_gpu if device.kind == "gpu" else limits.run_seconds_sim,
+                begin=begin,
+                excuses=excused,
+                lacks=answer.lacks,
+            )
+
+        if not self.material.fast:
+            return judged(cases)
+        return judged_in_passes(cases, self.material.failed.get(self.id, ()), judged)
 
     def _measured(self, answer: Prepared, judged: Judged) -> Measured:
         """Measure the speed, unless the numbers are wrong."""

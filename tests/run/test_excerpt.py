@@ -84,6 +84,10 @@ def test_a_kernel_that_is_launched_at_two_places_has_no_line() -> None:
     assert place_of(lineless("ker"), {"k.cu": b"ker<<<1, 2>>>();\nker<<<3, 4>>>();"}) == ("", 0)
 
 
-def test_a_line_that_is_known_stays() -> None:
-    known = replace(lineless("ker"), file="row.cuh", line=7)
-    assert place_of(known, {"k.cu": b"ker<<<1, 2>>>();"}) == ("row.cuh", 7)
+@pytest.mark.parametrize(("kind", "place"), [("race_global", ("row.cuh", 7)), ("race_stream", ("k.cu", 1))])
+def test_a_line_that_is_known_stays_unless_the_launch_is_what_to_look_at(
+    kind: str, place: tuple[str, int]
+) -> None:
+    known = replace(lineless("ker"), kind=kind, file="row.cuh", line=7)
+    assert place_of(known, {"k.cu": b"ker<<<1, 2>>>();"}) == place
+    assert place_of(known, {"k.cu": b""}) == ("row.cuh", 7)
