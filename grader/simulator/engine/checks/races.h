@@ -1,6 +1,7 @@
 // What the race checker remembers: of shared memory per block, of global memory per launch.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -75,6 +76,15 @@ struct SharedRaces {
   Address gathered_low = 0, gathered_high = 0;  // around those since a barrier
   std::uint32_t last_gather = 0;  // clock
   std::uint32_t last_global_write = 0, last_global_read = 0;  // clocks
+  struct Bounds {
+    Address low = ~Address{0}, high = 0;
+    bool meets(Address from, Address to) const { return from < high && low < to; }
+    void extend(Address from, Address to) {
+      low = std::min(low, from);
+      high = std::max(high, to);
+    }
+  };
+  Bounds written, read;  // around the writes and reads since all warps last met
   Clocks released{};  // [warp]: what it did before is not held against it
   // What a warp may have taken as a lock, and whether it has touched other memory since then without a fence behind the
   // taking, or since its last fence.

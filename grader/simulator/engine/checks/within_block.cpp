@@ -189,7 +189,9 @@ struct Checker {
       return together ? first : first + static_cast<unsigned>((at - low) >> me.shift);
     };
     const std::uint32_t floor = r.floor[w.number];
-    const bool after_writes = r.last_global_write >= floor, after_reads = a.write && r.last_global_read >= floor;
+    const bool after_writes = r.last_global_write >= floor && r.written.meets(low, high),
+               after_reads = a.write && r.last_global_read >= floor && r.read.meets(low, high);
+    (a.write ? r.written : r.read).extend(low, high);
     for (Address from = low, to; from < high; from = to) {
       to = std::min(high, ((from >> piece_shift) + 1) << piece_shift);
       me.low = from;
@@ -231,7 +233,7 @@ void check_within_block(Warp& w, const Instruction& i, const Access& a, const Ro
     checker.against_gathers();
   } else if (rows.count == 0 || rows.count > 2) {
     checker.gather();
-    if (r.last_global_write < r.floor[w.number]) return;
+    if (r.last_global_write < r.floor[w.number] || !r.written.meets(a.low, a.high)) return;
   }
   for (const Row& row : rows) checker.run(row.low, row.high, row.first, a.mask, a.shape == Access::Shape::uniform);
   if (rows.count) return;
