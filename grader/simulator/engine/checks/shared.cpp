@@ -390,8 +390,8 @@ void tick(SharedRaces& r) {
   r.floor.fill(1);
   r.global_writes.fill({});
   r.global_reads.fill({});
-  r.last_global_write = r.last_global_read = r.last_gather = 0;
-  r.gathers.clear();
+  r.last_global_write = r.last_global_read = 0;
+  r.gathers = r.scatters = {};
   r.released.fill(0);
   r.clock = 1;
 }
