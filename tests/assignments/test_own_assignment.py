@@ -62,12 +62,13 @@ def test_a_folder_is_graded_in_every_sandbox(sandbox: str, tmp_path: Path) -> No
 def test_a_class_is_graded_and_reported(tmp_path: Path) -> None:
     own = write(tmp_path)
     options = ("--assignment", own, "--device", "sim", "--sandbox", "process")
-    done = run("batch", tmp_path / "class", "--out", tmp_path / "out", *options)
+    jobs = ("--jobs", "1")  # a worker takes longer to start than to grade
+    done = run("batch", tmp_path / "class", "--out", tmp_path / "out", *options, *jobs)
     assert done.returncode == 0, done.stderr
     with (tmp_path / "out" / "gradebook.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert [(row["submission"], float(row["score"])) for row in rows] == [("right", 12), ("wrong", 0)]
-    again = run("batch", tmp_path / "class", "--out", tmp_path / "out", *options)
+    again = run("batch", tmp_path / "class", "--out", tmp_path / "out", *options, *jobs)
     assert "kept 2 that" in again.stdout + again.stderr
     pages = tmp_path / "pages"
     reported = run("report", tmp_path / "out", "--assignment", own, "--html", pages)
@@ -75,7 +76,7 @@ def test_a_class_is_graded_and_reported(tmp_path: Path) -> None:
     assert "Two small kernels" in (pages / "index.html").read_text()
     assert "Scaling in half precision" in (pages / "wrong" / "report.html").read_text()
     (own / "problems" / "sizes.py").write_text("SIZES = (1, 2)\n")
-    changed = run("batch", tmp_path / "class", "--out", tmp_path / "out", *options)
+    changed = run("batch", tmp_path / "class", "--out", tmp_path / "out", *options, *jobs)
     assert "kept 2 that" not in changed.stdout + changed.stderr
 
 
