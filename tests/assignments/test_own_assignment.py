@@ -52,7 +52,7 @@ def test_a_folder_is_graded_in_every_sandbox(sandbox: str, tmp_path: Path) -> No
         "grade", tmp_path / "class" / "right", "--assignment", own, *options, "--json", tmp_path / "r"
     )
     assert right.stdout.splitlines()[-1] == "Score: 12.0/12.0 (20.0 possible)", right.stdout + right.stderr
-    wrong = run("grade", tmp_path / "class" / "wrong", "--assignment", own, *options)
+    wrong = run("grade", tmp_path / "class" / "wrong", "--assignment", own, *options, "--verbose")
     assert wrong.stdout.splitlines()[-1] == "Score: 0.0/12.0 (20.0 possible)", wrong.stdout + wrong.stderr
     assert "1 of 1000 elements were never written" in wrong.stdout
     record = json.loads((tmp_path / "r").read_text())
@@ -62,12 +62,13 @@ def test_a_folder_is_graded_in_every_sandbox(sandbox: str, tmp_path: Path) -> No
 def test_a_class_is_graded_and_reported(sandbox: str, tmp_path: Path) -> None:
     own = write(tmp_path)
     options = ("--assignment", own, "--device", "sim", "--sandbox", sandbox)
-    done = run("batch", tmp_path / "class", "--out", tmp_path / "out", *options)
+    jobs = ("--jobs", "1")  # a worker takes longer to start than to grade
+    done = run("batch", tmp_path / "class", "--out", tmp_path / "out", *options, *jobs)
     assert done.returncode == 0, done.stderr
     with (tmp_path / "out" / "gradebook.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert [(row["submission"], float(row["score"])) for row in rows] == [("right", 12), ("wrong", 0)]
-    again = run("batch", tmp_path / "class", "--out", tmp_path / "out", *options)
+    again = run("batch", tmp_path / "class", "--out", tmp_path / "out", *options, *jobs)
     assert "kept 2 that" in again.stdout + again.stderr
     pages = tmp_path / "pages"
     reported = run("report", tmp_path / "out", "--assignment", own, "--html", pages)
@@ -75,7 +76,7 @@ def test_a_class_is_graded_and_reported(sandbox: str, tmp_path: Path) -> None:
     assert "Two small kernels" in (pages / "index.html").read_text()
     assert "Scaling in half precision" in (pages / "wrong" / "report.html").read_text()
     (own / "problems" / "sizes.py").write_text("SIZES = (1, 2)\n")
-    changed = run("batch", tmp_path / "class", "--out", tmp_path / "out", *options)
+    changed = run("batch", tmp_path / "class", "--out", tmp_path / "out", *options, *jobs)
     assert "kept 2 that" not in changed.stdout + changed.stderr
 
 

@@ -7,6 +7,7 @@ from attacks.attempt import sandboxes
 from attacks.killed import Field
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["docker", "bubblewrap"])
 def test_nothing_is_left_of_a_killed_grader(name: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     with sandboxes() as found:

@@ -19,14 +19,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+ASSIGNMENT = "llm_systems_3"
 CLASS_SEED = 7
 _TIMES = {"started", "seconds", "cached"}
 
 
-def batch(submissions: Path, out: Path) -> subprocess.Popen[bytes]:
+def batch(submissions: Path, out: Path, assignment: str = ASSIGNMENT) -> subprocess.Popen[bytes]:
     """A batch on the sim, with a seed so that others can be compared with it."""
     command = [sys.executable, "-P", "-m", "grader", "batch", str(submissions), "--out", str(out)]
-    command += ["--device", "sim", "--seed", str(CLASS_SEED)]
+    command += ["--device", "sim", "--seed", str(CLASS_SEED), "--assignment", assignment]
     return subprocess.Popen(command, stdout=subprocess.DEVNULL)
 
 
@@ -53,7 +54,9 @@ def _whole(suffix: str, text: str) -> bool:
     return text.endswith("</html>")
 
 
-def killed(submissions: Path, out: Path, kills: int, seconds: float, seed: int) -> tuple[int, list[str]]:
+def killed(
+    submissions: Path, out: Path, kills: int, seconds: float, seed: int, assignment: str = ASSIGNMENT
+) -> tuple[int, list[str]]:
     """Kill and restart; returns how many batches were run to their end, and what went wrong.
 
     ``out`` holds the batch left ``alone``; the others write beside it, to ``killed-1``, ``killed-2``, ... One
@@ -64,7 +67,7 @@ def killed(submissions: Path, out: Path, kills: int, seconds: float, seed: int) 
         place, code = out / f"killed-{number}", None
         while code is None:
             before = written(place)
-            running = batch(submissions, place)
+            running = batch(submissions, place, assignment)
             try:
                 code = running.wait(moments.uniform(0, seconds) if met < kills else None)
             except subprocess.TimeoutExpired:

@@ -58,13 +58,13 @@ def judged(cheat: Cheat, device: str, tmp_path: Path) -> ProblemResult:
     request = grading.GradingRequest(
         tmp_path, load("llm_systems_3"), ("layernorm_forward",), device, "auto", "auto", seed=3
     )
-    (result,) = grading.grade(request, bench=remembering()).problems
+    (result,) = grading.grade(request, bench=remembering(device)).problems
     return result
 
 
 @cache
-def remembering() -> Bench:
-    """What all gradings here share: they meet the same cases."""
+def remembering(device: str) -> Bench:  # noqa: ARG001 - one for each
+    """What all gradings on a device share: they meet the same cases, on the simulator the usual ones."""
     return Bench(remembers=True)
 
 
@@ -76,13 +76,13 @@ def check(cheat: Cheat, result: ProblemResult) -> None:
     assert result.performance.verdict not in {Verdict.PASS, Verdict.AMBIGUOUS}
 
 
-@pytest.mark.usefixtures("ptx_only")
+@pytest.mark.usefixtures("ptx_only", "usual_cases")
 @pytest.mark.parametrize("cheat", [one for one in CHEATS if one.on_sim], ids=lambda one: one.name)
 def test_what_needs_no_clock_is_caught_on_the_simulator(cheat: Cheat, tmp_path: Path) -> None:
     check(cheat, judged(cheat, "sim", tmp_path))
 
 
-@pytest.mark.usefixtures("ptx_only")
+@pytest.mark.usefixtures("ptx_only", "usual_cases")
 def test_what_is_kept_from_call_to_call_shows_in_the_orders_of_a_gpu(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

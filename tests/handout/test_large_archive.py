@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from pytest_benchmark.fixture import BenchmarkFixture
 
+pytestmark = pytest.mark.usefixtures("ptx_only", "usual_cases")
 FOLDERS = (
     ".git/objects",
     "__MACOSX/minitorch",

@@ -25,8 +25,12 @@ pytestmark = pytest.mark.usefixtures("ptx_only")
 
 
 def graded(path: Path, problems: tuple[str, ...]) -> Record:
-    request = grading.GradingRequest(path, ASSIGNMENT, problems, "sim", "auto", "auto", seed=1)
-    return grading.grade(request, bench=remembering())
+    """Graded on the usual cases: the fixture has to be in use."""
+    return grading.grade(asked(path, problems), bench=remembering())
+
+
+def asked(path: Path, problems: tuple[str, ...]) -> grading.GradingRequest:
+    return grading.GradingRequest(path, ASSIGNMENT, problems, "sim", "auto", "auto", seed=1)
 
 
 @cache
@@ -50,6 +54,7 @@ def said(record: Record, problem: ProblemResult) -> str:
     return " ".join(text.getvalue().split())
 
 
+@pytest.mark.usefixtures("usual_cases")
 @pytest.mark.parametrize("handed", HANDED, ids=lambda handed: handed.name)
 def test_a_submission_gets_what_it_is_worth_and_is_told_why(handed: Handed, tmp_path: Path) -> None:
     record = graded(written(tmp_path, handed), tuple(handed.expected))
@@ -77,7 +82,7 @@ def test_a_whole_homework_in_an_archive_says_what_was_taken_and_what_is_waived(t
         file.writestr("données/llmsys hw3/old/softmax_kernel.cu", "#error an older one\n")
         file.writestr("données/llmsys hw3/.git/objects/ab/cdef", b"\x78\x01")
         file.writestr("données/llmsys hw3/minitorch/cuda_kernels/softmax_kernel.so", b"\x7fELF")
-    record = graded(archive, FOUR)
+    record = grading.grade(asked(archive, FOUR))
     assert (record.score.earned, record.score.decided, record.score.possible) == (48, 48, 80)
     assert record.exit_code == 0
     assert {problem.id: problem.performance.target for problem in record.problems} == {

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from grader.problems.problem import Case, Problem
     from grader.records.record import ProblemResult
 
-pytestmark = pytest.mark.usefixtures("ptx_only")
+pytestmark = pytest.mark.usefixtures("ptx_only", "usual_cases")
 PROBLEM, MODEL = "softmax_forward", "transformer"
 REFERENCE = Path(__file__).parents[2] / "reference"
 KERNEL = (VARIANTS / "softmax_forward" / "host.cu").read_text().partition('extern "C"')[0]

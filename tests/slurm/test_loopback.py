@@ -47,6 +47,7 @@ def seen(out: Path) -> dict[str, tuple[int, int]]:
     return found
 
 
+@pytest.mark.long
 def test_a_lost_node_costs_no_record_and_grades_nothing_twice(cluster: Loopback, tmp_path: Path) -> None:
     for number in range(SUBMISSIONS):
         folder = tmp_path / "in" / f"student{number}"
