@@ -111,6 +111,8 @@ fence, a buffer or an event. A race counts as found if it is reported in one of 
 and warps that grading runs in. All are reached; how many leave other numbers than their right twin, in
 one of these orders, is beside it: warps run in step here, and launches one after the other, so that
 races of lanes or streams mostly do no harm.
+
+`python tests/simulator/racecheck.py` runs those in shared memory on a GPU, under compute-sanitizer's racecheck.
 """
 
 
