@@ -112,7 +112,7 @@ and warps that grading runs in. All are reached; how many leave other numbers th
 one of these orders, is beside it: warps run in step here, and launches one after the other, so that
 races of lanes or streams mostly do no harm.
 
-`python tests/simulator/racecheck.py` runs those in shared memory on a GPU, under compute-sanitizer's racecheck.
+`python tests/simulator/racecheck.py` runs those in shared memory under racecheck, on a GPU.
 """
 
 
