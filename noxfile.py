@@ -118,9 +118,11 @@ def tests(session: nox.Session) -> None:
 
 @nox.session
 def corpus(session: nox.Session) -> None:
-    """Run the checkers on all programs that the tests take a sample of."""
+    """Run the checkers on all generated programs (the tests take a sample) and write docs/corpus.md."""
     install(session, "tests")
-    session.run("pytest", "-n", "2", "tests/simulator/test_generated.py", env={"GENERATED": "all"})
+    session.run("python", "tests/simulator/generated.py")
+    with Path("docs/corpus.md").open("w") as page:
+        session.run("python", "tests/simulator/corpus.py", "--table", stdout=page)
 
 
 @nox.session

@@ -95,6 +95,13 @@ KERNEL(hash) {
   const unsigned random = (fnv * 1664525u + 1013904223u) * 1664525u + 1013904223u;
   p[random % 1021 + random / 4294967u % 3] = 8;
 }
+KERNEL(remainder_of_a_product) {
+  const unsigned product = (T + n) * n;
+  p[product % 1000] = 1;
+  const unsigned turn = product / (n - 1);
+  p[product - turn * (n - 1) & 1023] = turn;
+  p[(product - turn * (n - 1)) / 128 + 256] = turn;
+}
 KERNEL(signed_hash) {
   const int h = (T + n) * 73856093 ^ (T * n) * 19349663;
   p[(h % 500 + 500) % 500] = 1;
@@ -166,7 +173,17 @@ LAUNCH = """
 """
 LINES = marked_lines(SOURCE)
 RIGHT = (
-    *("size_t_index", "widened_factor", "only_a_value", "hash", "signed_hash", "guard", "window", "ring"),
+    *(
+        "size_t_index",
+        "widened_factor",
+        "only_a_value",
+        "hash",
+        "remainder_of_a_product",
+        "signed_hash",
+        "guard",
+        "window",
+        "ring",
+    ),
     *("below_zero", "above_two_to_the_31", "coordinates", "address_in_shared_memory", "difference"),
 )
 NO_RACES = {"racecheck": False}  # lanes that meet at one place are not what this is about

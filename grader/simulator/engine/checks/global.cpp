@@ -535,20 +535,7 @@ template <unsigned word_shift> struct Checker {
   }
 };
 
-bool all_written(const std::uint8_t* bits, std::size_t first, std::size_t count) {
-  const auto within_a_byte = [&](std::size_t n) {
-    const std::size_t bit = first % 8;
-    const auto mask = static_cast<std::uint8_t>(((1u << n) - 1) << bit);
-    const bool all = (bits[first / 8] & mask) == mask;
-    first += n;
-    count -= n;
-    return all;
-  };
-  if (first % 8 && !within_a_byte(std::min(8 - first % 8, count))) return false;
-  const std::uint8_t* at = bits + first / 8;
-  std::size_t n = count / 8;
-  first += 8 * n;
-  count %= 8;
+bool whole_bytes_written(const std::uint8_t* at, std::size_t n) {
   for (; n >= 8; n -= 8, at += 8) {
     std::uint64_t word;
     std::memcpy(&word, at, 8);
@@ -557,7 +544,21 @@ bool all_written(const std::uint8_t* bits, std::size_t first, std::size_t count)
   for (; n; --n) {
     if (*at++ != 0xff) return false;
   }
-  return count == 0 || within_a_byte(count);
+  return true;
+}
+bool all_written(const std::uint8_t* bits, std::size_t first, std::size_t count) {
+  const auto within_a_byte = [&](std::size_t from, std::size_t n) {
+    const auto mask = static_cast<std::uint8_t>(((1u << n) - 1) << from % 8);
+    return (bits[from / 8] & mask) == mask;
+  };
+  if (first % 8) {
+    const std::size_t n = std::min(8 - first % 8, count);
+    if (!within_a_byte(first, n)) return false;
+    first += n;
+    count -= n;
+  }
+  return whole_bytes_written(bits + first / 8, count / 8) &&
+         (count % 8 == 0 || within_a_byte(first + count / 8 * 8, count % 8));
 }
 
 // Bits of one byte of the map may belong to different blocks, which may run at the same time.

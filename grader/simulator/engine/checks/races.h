@@ -47,6 +47,36 @@ struct SharedRaces {
   std::vector<std::uint32_t> filling_site;
   std::uint64_t in_flight = 0;  // copies
 
+  struct Bounds {
+    Address low = ~Address{0}, high = 0;
+    bool meets(Address from, Address to) const { return from < high && low < to; }
+    void extend(Address from, Address to) {
+      low = std::min(low, from);
+      high = std::max(high, to);
+    }
+  };
+  // Of global memory: around the writes and the reads since all warps last met, and the clocks of the last of them.
+  Bounds written, read;
+  std::uint32_t last_global_write = 0, last_global_read = 0;
+  unsigned piece_shift = 9;  // log2 of the bytes of a piece
+
+  // An access whose lanes went each somewhere else, whole.
+  struct Scattered {
+    Address low = 0, high = 0;
+    std::uint32_t clock = 0, site = 0, warp = 0, size = 0;
+    Mask mask = 0;
+    std::array<Address, lane_count> address;
+  };
+  // The last of these.
+  struct Ring {
+    static constexpr std::size_t kept = 32;
+    std::uint32_t last = 0;  // clock
+    std::vector<Scattered> list;  // empty before the first one
+    std::size_t next = 0;
+    Bounds around;  // those since a barrier
+  };
+  Ring gathers, scatters;  // reads, writes
+
   // What threads of the block did last in pieces of 512 bytes of global memory, of 256 or 128 if the kernel stores
   // halves or bytes. A fifth access takes the place of another, which can only hide a race.
   struct Touch {
@@ -62,34 +92,13 @@ struct SharedRaces {
   static_assert(sizeof(Touch) == 32);
   static constexpr std::uint8_t same_place = 63;
   static constexpr std::size_t pieces = 128;
-  using Touches = std::array<Touch, 4>;  // of one piece
-  std::array<Touches, pieces> global_writes{}, global_reads{};
-  struct Bounds {
-    Address low = ~Address{0}, high = 0;
-    bool meets(Address from, Address to) const { return from < high && low < to; }
-    void extend(Address from, Address to) {
-      low = std::min(low, from);
-      high = std::max(high, to);
-    }
+  struct Touches {
+    std::array<std::array<Touch, pieces>, 4> kept{};
+    std::uint32_t last_beside = 0;  // clock of the last one that is not the first of its piece
+    // How many of a piece may matter to who knows all that was before `floor`.
+    std::size_t count(std::uint32_t floor) const { return last_beside < floor ? 1 : kept.size(); }
   };
-  // An access whose lanes went each somewhere else, whole.
-  struct Scattered {
-    Address low = 0, high = 0;
-    std::uint32_t clock = 0, site = 0, warp = 0, size = 0;
-    Mask mask = 0;
-    std::array<Address, lane_count> address;
-  };
-  // The last of these.
-  struct Ring {
-    static constexpr std::size_t kept = 32;
-    std::vector<Scattered> list;  // empty before the first one
-    std::size_t next = 0;
-    Bounds around;  // those since a barrier
-    std::uint32_t last = 0;  // clock
-  };
-  Ring gathers, scatters;  // reads, writes
-  std::uint32_t last_global_write = 0, last_global_read = 0;  // clocks
-  Bounds written, read;  // around the writes and reads since all warps last met
+  Touches global_writes, global_reads;
   Clocks released{};  // [warp]: what it did before is not held against it
   // What a warp may have taken as a lock, and whether it has touched other memory since then without a fence behind the
   // taking, or since its last fence.

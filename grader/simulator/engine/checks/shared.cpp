@@ -388,8 +388,7 @@ void tick(SharedRaces& r) {
   for (auto& row : r.synced) row.fill(1);
   r.met.fill(1);
   r.floor.fill(1);
-  r.global_writes.fill({});
-  r.global_reads.fill({});
+  r.global_writes = r.global_reads = {};
   r.last_global_write = r.last_global_read = 0;
   r.gathers = r.scatters = {};
   r.released.fill(0);
@@ -442,6 +441,7 @@ void begin_block(Block& block, Worker& worker) {
   if (!block.races) {
     block.races = std::make_unique<SharedRaces>();
     block.races->shift = static_cast<unsigned>(std::countr_zero(worker.launch.program.shared_granule));
+    block.races->piece_shift = 7 + static_cast<unsigned>(std::countr_zero(worker.launch.program.global_granule));
     const std::size_t count = (size >> block.races->shift) + 64;
     SharedRaces& r = *block.races;
     for (auto* list : {&r.writer, &r.updater, &r.reader, &r.other_reader, &r.writer_site, &r.updater_site,

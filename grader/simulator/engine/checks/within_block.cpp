@@ -63,8 +63,6 @@ struct Checker {
   const Instruction& i;
   const Access& a;
   SharedRaces& r;
-  const unsigned piece_shift =  // of what a few warps touch
-      7 + static_cast<unsigned>(std::countr_zero(w.worker->launch.program.global_granule));
 
   std::uint16_t thread(unsigned lane) const { return static_cast<std::uint16_t>(w.number * lane_count + lane); }
   bool conflicts(const Touch& touch, std::uint32_t other, unsigned lane) const {
@@ -207,43 +205,49 @@ struct Checker {
     const std::uint32_t floor = r.floor[w.number];
     const bool after_writes = r.last_global_write >= floor && r.written.meets(low, high),
                after_reads = a.write && r.last_global_read >= floor && r.read.meets(low, high);
+    bool some_alike = alike;
     for (Address from = low, to; from < high; from = to) {
-      to = std::min(high, ((from >> piece_shift) + 1) << piece_shift);
+      to = std::min(high, ((from >> r.piece_shift) + 1) << r.piece_shift);
       me.low = from;
       me.bytes = static_cast<std::uint16_t>(to - from);
-      const auto piece = (from >> piece_shift) % SharedRaces::pieces;
+      const auto number = from >> r.piece_shift;
+      const auto piece =
+          (number ^ number / SharedRaces::pieces) % SharedRaces::pieces;  // of arrays that lie 64 KiB apart, too
       bool same = alike;
-      if (after_writes) {
-        for (const Touch& touch : r.global_writes[piece]) same |= against(touch, true, me, lane_of);
-      }
-      if (after_reads) {
-        for (const Touch& touch : r.global_reads[piece]) same |= against(touch, false, me, lane_of);
-      }
+      const auto compare = [&](const SharedRaces::Touches& touches, bool writes) {
+        for (std::size_t n = 0; n < touches.count(floor); ++n)
+          same |= against(touches.kept[n][piece], writes, me, lane_of);
+      };
+      if (after_writes) compare(r.global_writes, true);
+      if (after_reads) compare(r.global_reads, false);
       if (!kept || same)
-        remember((a.write ? r.global_writes : r.global_reads)[piece], me, floor,
+        remember(a.write ? r.global_writes : r.global_reads, piece, me, floor,
                  same || (a.write && me.first != me.second));
-      alike |= same;
+      some_alike |= same;
     }
-    if (kept) return alike;
+    if (kept) return some_alike;
     (a.write ? r.written : r.read).extend(low, high);
     (a.write ? r.last_global_write : r.last_global_read) = r.clock;
-    return alike;
+    return some_alike;
   }
   // What several threads write alike is nobody's in particular.
-  static void remember(SharedRaces::Touches& touches, const Touch& me, std::uint32_t floor, bool shared) {
+  static void remember(SharedRaces::Touches& touches, std::size_t piece, const Touch& me, std::uint32_t floor,
+                       bool shared) {
     const auto meets = [&](const Touch& t) { return t.low <= me.low + me.bytes && me.low <= t.low + t.bytes; };
     if (shared) {
-      for (Touch& touch : touches) {
-        if (meets(touch)) touch = {};
+      for (auto& kept : touches.kept) {
+        if (meets(kept[piece])) kept[piece] = {};
       }
       return;
     }
-    Touch* last = touches.data();
-    for (Touch& touch : touches) {
-      if (touch.clock < last->clock) last = &touch;
-      if (touch.clock >= floor && !(touch.alike(me) && meets(touch))) continue;
-      last = &touch;
-      break;
+    const auto fits = [&](const Touch& t) { return t.clock < floor || (t.alike(me) && meets(t)); };
+    Touch* last = &touches.kept[0][piece];
+    if (!fits(*last)) [[unlikely]] {
+      touches.last_beside = me.clock;
+      for (auto& kept : touches.kept) {
+        if (fits(kept[piece]) || kept[piece].clock < last->clock) last = &kept[piece];
+        if (fits(*last)) break;
+      }
     }
     if (last->clock == me.clock && last->site == me.site && last->alike(me) && meets(*last)) {  // next part of a row
       const Address end = std::max(last->low + last->bytes, me.low + me.bytes);

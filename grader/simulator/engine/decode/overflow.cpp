@@ -162,7 +162,7 @@ void Decoder::after_statement() {
   each_result(*statement, [&](std::int32_t reg) {
     if (!exact.contains(reg)) return;
     std::vector<Slot> slots{exact.at(reg), register_slot(reg)};
-    for (std::size_t n = 1; how.run && n < statement->operands.size(); ++n) {
+    for (std::size_t n = 1; how.run == exact_choice && n < statement->operands.size(); ++n) {
       const Operand& o = operand(n);
       if (!is_followed(o) || o.reg == reg) continue;
       slots.push_back(exact.at(o.reg));
