@@ -12,7 +12,7 @@ REFERENCE = Path(__file__).parents[2] / "reference"
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.id)
 def test_an_edit_applies_exactly_once_and_changes_the_file(mutant: Mutant) -> None:
-    assert mutant.text(REFERENCE) != (REFERENCE / mutant.file).read_text()
+    assert mutant.text(REFERENCE) != mutant.original(REFERENCE)
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.id)

@@ -126,8 +126,8 @@ def homeworks() -> Iterator[Homework]:
 
 def _mutants() -> Iterator[Homework]:
     for mutant in MUTANTS:
-        files = {**right_files(), mutant.file: mutant.text(REFERENCE)}
-        verdicts = {name: "PASS" for name, one in PROBLEMS.items() if _apart(one.file, mutant.file)}
+        files = {**right_files(), mutant.handed_in: mutant.text(REFERENCE)}
+        verdicts = {name: "PASS" for name, one in PROBLEMS.items() if _apart(one.file, mutant.handed_in)}
         yield Homework(mutant.id, files, {**verdicts, mutant.problem: "FAIL"})
 
 

@@ -334,7 +334,7 @@ HANDED = (
     ),
     Handed(
         "tree-with-a-block-that-is-no-power-of-two",
-        {LN_FORWARD: Expected(None, ("halves a block of threads that is no power of two",))},
+        {LN_FORWARD: Expected(None, ("halves a number of threads that is no power of two",))},
         {
             "src/includes/block_reduce.h": (
                 ("  __shared__ float slots[32];\n", "  __shared__ float slots[1024];\n"),
