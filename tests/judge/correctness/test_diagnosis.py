@@ -296,7 +296,9 @@ def test_the_problem_s_own_bugs_are_named(problem_id: str, sizes: str, future: i
     for bug, formula in problem.bugs.items():
         wrong = {name: value.astype(np.float32) for name, value in formula(given).items()}
         text = told(problem_id, case, lambda got, wrong=wrong: got.update(wrong))
-        assert not text or bug in text
+        assert (
+            not text or bug.partition(" (")[0] in text
+        )  # however many threads, where it makes no difference
         named += bool(text)
     assert named >= 4
 
