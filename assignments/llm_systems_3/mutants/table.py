@@ -343,7 +343,7 @@ _OF_VARIANTS = (
         .replace("threadIdx.z", "threadIdx.x"),
         "the lanes of one warp write, which have the sum of one column",
         TILES,
-        "first column of a 32 x 32 tile",
+        "the first column of a 32 x 32 tile",
     ),
     Mutant(
         "fw-running-maximum",
@@ -399,7 +399,7 @@ _OF_VARIANTS = (
         "  return stack[0] + stack[15];",
         "a local array is read where nothing was written",
         SHORT,
-        "two calls with the same input give different numbers",
+        "a variable read that is never set",
     ),
 )
 
@@ -1853,7 +1853,7 @@ _OF_THE_REFERENCE = (
         "return fmaxf(fabsf(a), fabsf(b));",
         "the maximum of magnitudes lets rows below zero vanish",
         OFFSET,
-        "a maximum starts at 0",
+        "the maximum is of magnitudes",
     ),
 )
 

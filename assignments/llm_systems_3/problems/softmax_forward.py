@@ -372,6 +372,12 @@ def _maximum_from_zero(given: Inputs) -> Array:
     return np.asarray(powers / (powers.sum(axis=-1, keepdims=True) + np.float32(EPSILON)), np.float64)
 
 
+def _maximum_of_magnitudes(given: Inputs) -> Array:
+    logits = _logits(given)
+    powers = np.exp((logits - np.abs(logits).max(axis=-1, keepdims=True)).astype(np.float32))
+    return np.asarray(powers / (powers.sum(axis=-1, keepdims=True) + np.float32(EPSILON)), np.float64)
+
+
 def _base_two(given: Inputs) -> Array:
     return _softmax(_logits(given) * np.log(2))
 
@@ -541,6 +547,9 @@ PROBLEM = KernelProblem(
         "the division by the sum of the exponentials is missing": _changed(_exponentials),
         "the maximum is not subtracted, so the exponentials overflow or vanish": _changed(_without_maximum),
         "the maximum starts at 0 instead of -infinity: rows far below 0 vanish": _changed(_maximum_from_zero),
+        "the maximum is of magnitudes: rows below 0 vanish, and all with a hidden key": _changed(
+            _maximum_of_magnitudes
+        ),
         "the last key is missing in the sum of the exponentials": _changed(_without_last),
         "the exponential has base 2 instead of e": _changed(_base_two),
         "the mask is taken for true or false, not added": _changed(_mask_as_flag),

@@ -74,7 +74,7 @@ UNBEGUN = "is still to be written"
 
 _LATER_CALL = (
     "right in the first call, wrong in a later one with the same numbers: is something kept between calls "
-    "(static, a cached pointer, memory that is cleared once)?"
+    "(static, a cached pointer, memory that is cleared once), or a variable read that is never set?"
 )
 
 

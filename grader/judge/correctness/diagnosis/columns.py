@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from grader.judge.correctness.diagnosis.evidence import ALMOST_ALL, PERIODS
+from grader.judge.correctness.diagnosis.faults import shuffled_down
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,6 +71,10 @@ def _through_tiles(terms: Array, tile: int) -> Iterator[tuple[str, Array]]:
         (
             f"the first column of a {tile} x {tile} tile stands for all: which thread writes which column?",
             np.repeat(held[:, :, 0].sum(axis=1), tile),
+        ),
+        (
+            f"the first column of a {tile} x {tile} tile stands for all: which thread writes which column?",
+            shuffled_down(held[:, :, 0], np.add),
         ),
     ):
         yield text, sums.reshape(-1)[:columns]

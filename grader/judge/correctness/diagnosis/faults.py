@@ -106,10 +106,11 @@ def _first_warp(chunks: Array, combine: np.ufunc) -> Array:
 
 def _first_lane(chunks: Array, combine: np.ufunc) -> Array:
     """The first lane has the result, the others what ``__shfl_down_sync`` leaves them."""
-    return _shuffled_down(_own(chunks, combine), combine)
+    return shuffled_down(_own(chunks, combine), combine)
 
 
-def _shuffled_down(lanes: Array, combine: np.ufunc) -> Array:
+def shuffled_down(lanes: Array, combine: np.ufunc) -> Array:
+    """What ``__shfl_down_sync`` with ever smaller steps leaves in each lane."""
     offset = lanes.shape[-1] // 2
     while offset > 0:
         theirs = lanes.copy()
@@ -135,12 +136,12 @@ def _lanes_first(chunks: Array, combine: np.ufunc) -> Array:
     warps = whole(_warps(_own(chunks, combine), combine), combine)[..., 0]
     lanes = np.full((*warps.shape[:-1], WARP), _start(combine))
     lanes[..., : warps.shape[-1]] = warps
-    return np.tile(_shuffled_down(lanes, combine), warps.shape[-1])[..., : chunks.shape[-2]]
+    return np.tile(shuffled_down(lanes, combine), warps.shape[-1])[..., : chunks.shape[-2]]
 
 
 def _thread_first(chunks: Array, combine: np.ufunc) -> Array:
     """The same of the first warp, while the lanes of the others keep what they had before."""
-    held = _shuffled_down(_warps(_own(chunks, combine), combine), combine)
+    held = shuffled_down(_warps(_own(chunks, combine), combine), combine)
     held[..., 0, :] = _lanes_first(chunks, combine)[..., :WARP]
     return held.reshape(*held.shape[:-2], -1)[..., : chunks.shape[-2]]
 

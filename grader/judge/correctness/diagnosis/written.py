@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 NOTHING_WRITTEN = "nothing was written: the output still holds what was there before"
 """The whole diagnosis of a case whose outputs all are as they were; reports may fold such cases."""
 FEWEST_WRAPPED = 1 << 10  # rows: no number of a row has fewer bits
+MOST_ROWS = 128  # of a block, which ends behind the last row
 MOST_IN_FLOAT = 1 << 24
 MOST_THREADS = 1 << 10  # of a block
 
@@ -82,7 +83,7 @@ def wrapped_rows(evidence: Evidence) -> str | None:
     first = int(rows[0]) if rows.size else 0
     if first < FEWEST_WRAPPED or first & (first - 1) or rows.size < ALMOST_ALL * (len(wrong) - first):
         return None
-    if wrong[rows.size : first].any() or not wrong[: rows.size].any():
+    if wrong[rows.size + MOST_ROWS : first].any() or not wrong[: rows.size].any():
         return None
     return (
         f"rows from {first} on were never written, and the first ones twice: is the number of a row, or of a "
