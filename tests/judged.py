@@ -19,6 +19,7 @@ from first_assignment import ASSIGNMENT, KERNELS, MUTANTS, PROBLEMS, VARIANTS
 from grader.devices.device import Memory
 from grader.devices.select import select as select_device
 from grader.judge.correctness.cases import beside, judge
+from grader.judge.correctness.diagnosis import UNKNOWN
 from grader.languages.cuda.cache import Cache
 from grader.languages.cuda.compile import build, compile_limits
 from grader.languages.cuda.toolchain import find as find_toolchain
@@ -44,7 +45,6 @@ SEED = 20_240_607
 PTX_ONLY = "compute_80"  # as architecture: the sim needs no machine code, and ptxas takes half of a build
 TOGETHER = 8  # mutants of a build: most of the time of each would go into CUDA's headers
 T = TypeVar("T")
-UNKNOWN = "no known pattern"
 KEPT = 400  # inputs of a problem: all cases of one seed, under every schedule
 _SYSTEM_HEADER = re.compile(r"^#include <.*>$", re.MULTILINE)
 _HOST_COPY = ("cudaMemcpy", "HostToDevice", "DeviceToHost")
@@ -87,6 +87,16 @@ class CaseOutcome:
     diagnosis: str
     findings: tuple[str, ...]  # tool, kind and line
     ran: bool  # False after a case that ended the runner
+
+    @property
+    def text(self) -> str:
+        """All that is said of it."""
+        return "; ".join(filter(None, (self.message, self.diagnosis)))
+
+    @property
+    def cause(self) -> str:
+        """The part of that which names a cause."""
+        return (self.diagnosis or self.message).partition("; ")[0]
 
 
 @dataclass(frozen=True)
@@ -148,21 +158,24 @@ class Result:
     @property
     def said(self) -> str:
         """What most of the wrong cases name as the cause, wherever they see it, that say anything."""
-        said = [
-            ("; ".join(filter(None, (case.message, case.diagnosis))), case.diagnosis or case.message)
-            for case in self.wrong
-        ]
-        said = [pair for pair in said if not pair[0].endswith(UNKNOWN)] or said
-        causes = [without_numbers(cause.partition("; ")[0]) for _, cause in said]
-        common = Counter(causes).most_common(1)
-        return next(
-            (text for (text, _), cause in zip(said, causes, strict=True) if cause == common[0][0]), ""
-        )
+        said = [case for case in self.wrong if case.cause and UNKNOWN not in case.cause] or self.wrong
+        common = Counter(without_numbers(case.cause) for case in said).most_common(1)
+        return next((case.text for case in said if without_numbers(case.cause) == common[0][0]), "")
 
     @property
     def named(self) -> bool:
         """Whether that diagnosis names the cause."""
         return bool(self.diagnosis) and self.diagnosis in self.said
+
+    @property
+    def misled(self) -> bool:
+        """Whether that diagnosis names another cause, or describes what is no sign of this one."""
+        return not self.named and bool(self.said) and UNKNOWN not in self.said
+
+    def cases_that(self, named: bool) -> int:
+        """How many wrong cases name the cause, or another one."""
+        causes = [case.text for case in self.wrong if case.cause and UNKNOWN not in case.cause]
+        return sum((bool(self.diagnosis) and self.diagnosis in text) == named for text in causes)
 
     @property
     def fooled_handout(self) -> bool:
@@ -213,7 +226,7 @@ def entries() -> Iterator[Entry]:
         name = path.parent.name
         yield Entry(f"{name}-{path.stem}", "variant", name, {problems[name].file: path.read_text()})
     for mutant in MUTANTS:
-        edited = {mutant.file: mutant.text(REFERENCE)}
+        edited = {mutant.file: mutant.text(ASSIGNMENT)}
         yield Entry(mutant.id, "mutant", mutant.problem, files(problems[mutant.problem], edited), mutant)
 
 

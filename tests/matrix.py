@@ -79,7 +79,17 @@ def run(
 def save(file: Path, results: Iterable[Result]) -> None:
     """Write all results, with what follows from them, in one step."""
     new = file.with_name(file.name + ".new")
-    derived = ("verdict", "groups", "findings", "themed", "named", "said", "fooled_handout", "differing")
+    derived = (
+        "verdict",
+        "groups",
+        "findings",
+        "themed",
+        "named",
+        "misled",
+        "said",
+        "fooled_handout",
+        "differing",
+    )
     rows = [{**asdict(result), **{name: getattr(result, name) for name in derived}} for result in results]
     new.write_text(json.dumps(rows, indent=1))
     new.replace(file)
@@ -109,7 +119,7 @@ def table(results: Sequence[Result]) -> str:
         theme = (
             "" if result.kind != "mutant" else "theme ok" if result.themed else f"theme NOT ({result.group})"
         )
-        named = "" if not result.numbers else "cause named" if result.named else "cause not named"
+        named = "" if not result.numbers else _naming(result)
         marks = ", ".join(part for part in (theme, named) if part)
         lines += [
             " ".join(
@@ -121,6 +131,10 @@ def table(results: Sequence[Result]) -> str:
             *(f"      {text}" for text in _details(result)),
         ]
     return "\n".join([*lines, "", *totals(results)])
+
+
+def _naming(result: Result) -> str:
+    return "cause named" if result.named else "ANOTHER cause named" if result.misled else "no cause named"
 
 
 def _details(result: Result) -> Iterable[str]:
@@ -146,13 +160,21 @@ def totals(results: Sequence[Result]) -> list[str]:
     numbers = [result for result in mutants if result.numbers]
     killed = sum(result.as_it_must for result in mutants)
     named = sum(result.named for result in numbers)
+    misled = sum(result.misled for result in numbers)
+    wordless = sum(not result.diagnosis for result in numbers)
+    right, others_named = (sum(result.cases_that(named=one) for result in numbers) for one in (True, False))
+    wrong = sum(len(result.wrong) for result in numbers)
+    unnamed = wrong - right - others_named
     fooled = sum(result.fooled_handout for result in mutants)
     differing = sum(len(result.differing) for result in results)
     return [
         f"mutants killed               {killed} of {len(mutants)}",
         f"variants, reference passed   {sum(result.as_it_must for result in others)} of {len(others)}",
         f"wrong numbers, theme named   {sum(result.themed for result in numbers)} of {len(numbers)}",
-        f"wrong numbers, cause named   {named} of {len(numbers)} ({named / max(1, len(numbers)):.0%})",
+        f"wrong numbers, cause named   {named} of {len(numbers)} ({named / max(1, len(numbers)):.1%})",
+        f"wrong numbers, another named {misled} of {len(numbers)} ({misled / max(1, len(numbers)):.1%})",
+        f"of them with no words to find {wordless}, which count as not named",
+        f"their wrong cases            {right} name the cause, {others_named} another one, {unnamed} none",
         f"pass the handout's checks    {fooled} of {len(mutants)} mutants",
         f"cases that differ on the sim {differing}",
         f"seconds of work              {sum(result.seconds for result in results):.0f}",

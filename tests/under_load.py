@@ -32,7 +32,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from batch.make_class import ATTACKS, FILES, LAUNCHER, REFERENCE, right_files
-from first_assignment import MUTANTS, VARIANTS
+from first_assignment import ASSIGNMENT, MUTANTS, VARIANTS
 
 from grader.records import record as results
 from grader.records.verdict import Verdict
@@ -114,7 +114,7 @@ def submissions() -> Class:
     mutants = {mutant.id: mutant for mutant in MUTANTS}
     for name in WRONG:
         mutant = mutants[name]
-        made[f"wrong-{name}"] = {**header, mutant.file: mutant.text(REFERENCE)}
+        made[f"wrong-{name}"] = {**header, mutant.file: mutant.text(ASSIGNMENT)}
     for name, kernel in KERNELS.items():
         made[f"hangs-{name}"] = {**header, **_first("hang<<<2, 1, 0, stream>>>(inp);", kernel + "\n")}
     made |= {f"hangs-{name}": {**header, **_first(code)} for name, code in HANGING.items()}

@@ -1,4 +1,4 @@
-"""Wrong kernels of an assignment: each is its reference with one small edit and one reason.
+"""Wrong kernels of an assignment: each is its reference, or a variant, with one small edit and one reason.
 
 ``mutants/table.py`` in the assignment's folder defines ``MUTANTS``. Like its problems, it is trusted code.
 """
@@ -13,11 +13,9 @@ from grader.assignments.rules import AssignmentError
 from grader.problems.problem import MEMORY_GROUP
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from grader.assignments.assignment import Assignment
 
-FOLDER, TABLE = "mutants", "table"
+FOLDER, TABLE, VARIANTS = "mutants", "table", "variants"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +25,7 @@ class Mutant:
     Attributes:
         id: its name.
         problem: that must fail.
-        file: of the reference.
+        file: of a submission.
         old: occurs there exactly once.
         new: what replaces it.
         why: what is wrong with it, for people.
@@ -36,6 +34,7 @@ class Mutant:
         diagnosis: a piece of what the judge should say; "" where no rule is expected to know.
         also: what else the edit needs elsewhere in the file: old and new text.
         headers: that the edit needs.
+        variant: the variant that is edited, as ``PROBLEM/NAME.cu``; "" where it is the file of the reference.
     """
 
     id: str
@@ -49,19 +48,26 @@ class Mutant:
     diagnosis: str = ""
     also: tuple[tuple[str, str], ...] = ()
     headers: tuple[str, ...] = ()
+    variant: str = ""
 
     @property
     def numbers(self) -> bool:
         """Whether outputs must come out wrong; else a finding of a checker is enough."""
         return self.group != MEMORY_GROUP
 
-    def text(self, reference: Path) -> str:
+    def original(self, assignment: Assignment) -> str:
+        """The file before the edit."""
+        variants = assignment.folder / VARIANTS
+        path = variants / self.variant if self.variant else assignment.reference / self.file
+        return path.read_text(encoding="utf-8")
+
+    def text(self, assignment: Assignment) -> str:
         """The edited file.
 
         Raises:
             ValueError: what is to be replaced does not occur exactly once.
         """
-        return self.applied((reference / self.file).read_text(encoding="utf-8"))
+        return self.applied(self.original(assignment))
 
     def applied(self, text: str) -> str:
         """The edited text of its file.
@@ -71,7 +77,9 @@ class Mutant:
         """
         for old, new in ((self.old, self.new), *self.also):
             if text.count(old) != 1:
-                raise ValueError(f"{self.id}: {old!r} occurs {text.count(old)} times in {self.file}")
+                raise ValueError(
+                    f"{self.id}: {old!r} occurs {text.count(old)} times in {self.variant or self.file}"
+                )
             text = text.replace(old, new)
         return "".join(f"#include <{header}>\n" for header in self.headers) + text
 

@@ -218,6 +218,8 @@ class KernelProblem(Problem):
         parameters: its parameters in order. The outputs are the arrays with the roles OUTPUT and INOUT.
         minimal_bytes: bytes that any implementation must move through device memory for a case.
         unfused: the baseline as a program of generic operations over the named arrays.
+        other_ways: programs that compute the same in another way that many take: the diagnosis looks for
+            faults in these, too.
         slices: ways to judge parts of the outputs alone; each output belongs to one of them, or to none.
         turning: arrays that may be rotated along their first axis, all by the same number of places: outputs
             among them rotate likewise, the others stay as they are.
@@ -229,6 +231,7 @@ class KernelProblem(Problem):
     parameters: tuple[Parameter, ...]
     minimal_bytes: Callable[[Case], int]
     unfused: Callable[[Case], tuple[Operation, ...]] = _nothing
+    other_ways: tuple[Callable[[Case], tuple[Operation, ...]], ...] = ()
     slices: tuple[Slices, ...] = ()
     turning: tuple[str, ...] = ()
     fused: Fused | None = None

@@ -272,7 +272,9 @@ def _killed(one: Examination, killers: Killers, name: str, mine: Sequence[Mutant
         group = mine[begin : begin + TOGETHER]
         one.progress(f"{what}: {', '.join(mutant.id for mutant in group)}")
         for mutant, version in zip(
-            group, killers.built([_edited(mutant, kernels[name]) for mutant in group]), strict=True
+            group,
+            killers.built([_edited(one.assignment, mutant, kernels[name]) for mutant in group]),
+            strict=True,
         ):
             if version.library is None:
                 passing.append(f"{mutant.id} does not compile: {_first_line(version.log)}")
@@ -283,7 +285,9 @@ def _killed(one: Examination, killers: Killers, name: str, mine: Sequence[Mutant
     return Row(what, not passing, "; ".join(passing) or f"{len(mine)} fail{more}")
 
 
-def _edited(mutant: Mutant, kernel: RightKernel) -> dict[str, str]:
+def _edited(one: Assignment, mutant: Mutant, kernel: RightKernel) -> dict[str, str]:
+    if mutant.variant:
+        return {mutant.file: mutant.text(one)}
     if mutant.file not in kernel.files:
         raise AssignmentError(f"{mutant.id} edits {mutant.file}, which {mutant.problem} is not built from")
     return {**kernel.files, mutant.file: mutant.applied(kernel.files[mutant.file])}
@@ -292,7 +296,7 @@ def _edited(mutant: Mutant, kernel: RightKernel) -> dict[str, str]:
 def _calls(kernel: RightKernel, mutant: Mutant) -> bool:
     """Whether a launcher may come to call what a mutant edits."""
     text = kernel.files.get(mutant.file)
-    if text is None:
+    if text is None or mutant.variant:
         return False
     places = [text.index(old) for old in (mutant.old, *(old for old, _ in mutant.also))]
     known = functions(text)

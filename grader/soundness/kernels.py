@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from grader.assignments.mutants import VARIANTS
 from grader.assignments.rules import AssignmentError
 from grader.languages.cuda.compile import reachable
 from grader.languages.cuda.source import functions, without
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from grader.assignments.assignment import Assignment
-
-VARIANTS = "variants"
 
 
 @dataclass(frozen=True)

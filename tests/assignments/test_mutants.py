@@ -1,19 +1,15 @@
 """Every mutant is one edit that applies, in a group that exists."""
 
-from pathlib import Path
-
 import pytest
-from first_assignment import KERNELS, MUTANTS
+from first_assignment import ASSIGNMENT, KERNELS, MUTANTS
 
 from grader.assignments.mutants import Mutant
 from grader.problems.problem import MEMORY_GROUP
 
-REFERENCE = Path(__file__).parents[2] / "reference"
-
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.id)
 def test_an_edit_applies_exactly_once_and_changes_the_file(mutant: Mutant) -> None:
-    assert mutant.text(REFERENCE) != (REFERENCE / mutant.file).read_text()
+    assert mutant.text(ASSIGNMENT) != mutant.original(ASSIGNMENT)
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.id)
@@ -38,7 +34,7 @@ def test_an_edit_that_does_not_apply_names_itself() -> None:
         group=MEMORY_GROUP,
     )
     with pytest.raises(ValueError, match=r"lost: 'not there' occurs 0 times in row\.cuh"):
-        lost.text(REFERENCE)
+        lost.text(ASSIGNMENT)
 
 
 def test_most_causes_are_named() -> None:

@@ -126,7 +126,7 @@ def homeworks() -> Iterator[Homework]:
 
 def _mutants() -> Iterator[Homework]:
     for mutant in MUTANTS:
-        files = {**right_files(), mutant.file: mutant.text(REFERENCE)}
+        files = {**right_files(), mutant.file: mutant.text(ASSIGNMENT)}
         verdicts = {name: "PASS" for name, one in PROBLEMS.items() if _apart(one.file, mutant.file)}
         yield Homework(mutant.id, files, {**verdicts, mutant.problem: "FAIL"})
 

@@ -258,6 +258,11 @@ HANDED = (
         {LAYERNORM: (("vars[blockIdx.x] = variance;", "vars[blockIdx.x] = sqrtf(variance);"),)},
     ),
     Handed(
+        "vars-is-the-inverse-deviation",
+        {LN_FORWARD: Expected(9.0, ("vars holds the reciprocal of the standard deviation",))},
+        {LAYERNORM: (("vars[blockIdx.x] = variance;", "vars[blockIdx.x] = inverse;"),)},
+    ),
+    Handed(
         "deviation-expected",
         {LN_BACKWARD: Expected(None, ("vars is taken for the standard deviation",))},
         {
@@ -286,7 +291,7 @@ HANDED = (
     ),
     Handed(
         "no-broadcast-after-the-reduction",
-        {LN_FORWARD: Expected(None, ("does only the first warp get the result of a reduction?",))},
+        {LN_FORWARD: Expected(None, ("only the first warp gets the result of a reduction",))},
         {
             "src/includes/block_reduce.h": (
                 ("  return warp_reduce<Op>(lane < warps ? slots[lane] : Op::start());",
@@ -334,7 +339,7 @@ HANDED = (
     ),
     Handed(
         "tree-with-a-block-that-is-no-power-of-two",
-        {LN_FORWARD: Expected(None, ("halves a block of threads that is no power of two",))},
+        {LN_FORWARD: Expected(None, ("halves a number of threads that is no power of two",))},
         {
             "src/includes/block_reduce.h": (
                 ("  __shared__ float slots[32];\n", "  __shared__ float slots[1024];\n"),

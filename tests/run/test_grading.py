@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from first_assignment import MUTANTS
+from first_assignment import ASSIGNMENT, MUTANTS
 
 from grader.assignments.assignment import load
 from grader.devices.device import Answer, Schedule, Status
@@ -306,7 +306,7 @@ class Lucky(Sharing):
 
 def test_what_only_another_order_shows_fails_beside_a_gpu_too(submission: Path) -> None:
     (mutant,) = (one for one in MUTANTS if one.id == "lb-missing-event")
-    (submission / mutant.file).write_text(mutant.text(REFERENCE))
+    (submission / mutant.file).write_text(mutant.text(ASSIGNMENT))
     request = grading.GradingRequest(
         submission, load("llm_systems_3"), (mutant.problem,), "sim", "auto", "auto", seed=1
     )

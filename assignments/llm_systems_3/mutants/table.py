@@ -1,7 +1,7 @@
-"""Wrong kernels: each is the reference with one small edit and one reason. All of them must fail.
+"""Wrong kernels: each is a right one with one small edit and one reason. All of them must fail.
 
-``group`` is a case group that must fail; ``diagnosis`` a piece of what the judge should say, empty where no rule is
-expected to know.
+Most are edits of the reference, some of a variant that is written as students write. ``group`` is a case group that
+must fail; ``diagnosis`` a piece of what the judge should say, empty where no rule is expected to know.
 """
 
 # ruff: noqa: E501 - edits quote the source as it stands
@@ -11,7 +11,7 @@ from grader.problems.problem import MEMORY_GROUP
 
 SOFTMAX, LAYERNORM, ROW = "softmax_kernel.cu", "layernorm_kernel.cu", "row.cuh"
 FW, BW, LN, LB = "softmax_forward", "softmax_backward", "layernorm_forward", "layernorm_backward"
-
+FILES = {FW: SOFTMAX, BW: SOFTMAX, LN: LAYERNORM, LB: LAYERNORM}
 
 _HALF = ("cuda_bf16.h", "cuda_fp16.h")
 
@@ -28,10 +28,13 @@ def _mutant(
     diagnosis: str = "",
     also: tuple[tuple[str, str], ...] = (),
 ) -> Mutant:
+    """An edit of ``file``: of the reference, or of a variant such as ``softmax_forward/online.cu``."""
+    variant = "/" in file
     return Mutant(
         id=name,
         problem=problem,
-        file=file,
+        file=FILES[problem] if variant else file,
+        variant=file if variant else "",
         theme=theme,
         old=old,
         new=new,
@@ -59,6 +62,12 @@ def _lb(name: str, theme: str, old: str, new: str, why: str, group: str, diagnos
     return _mutant(f"lb-{name}", LB, LAYERNORM, theme, old, new, why, group, diagnosis)
 
 
+def _row(problem: str, name: str, old: str, new: str, why: str, group: str, diagnosis: str) -> Mutant:
+    """An edit of the header that all share, which only ``problem`` is judged with."""
+    return _mutant(f"{_SHORT[problem]}-{name}", problem, ROW, "reduction", old, new, why, group, diagnosis)
+
+
+_SHORT = {FW: "fw", BW: "bw", LN: "ln", LB: "lb"}
 SHORT, LEN, LONG = "short rows", "lengths around a bucket border", "long rows"
 HEADS, NONE, PADDING, FUTURE = "batches and heads", "no mask", "padding mask", "future mask"
 OFFSET, MANY, STREAMS = "large offset", "many rows", "streams"
@@ -87,7 +96,292 @@ _ROWS_IN_CONSTANT = (
 )
 _SPLIT_LAUNCH = "BW_THREADS, 0, stream_1>>>(\n          gamma_grad"
 
-MUTANTS = (
+_ACROSS_WARPS = """\
+    for (int offset = WARPS / 2; offset > 0; offset /= 2) {
+#pragma unroll
+      for (int n = 0; n < N; ++n)
+        value[n] = Op::combine(value[n], __shfl_xor_sync(0xffffffff, value[n], offset));
+    }
+"""
+_WITHIN_WARP = """\
+  for (int offset = IN_WARP / 2; offset > 0; offset /= 2) {
+#pragma unroll
+    for (int n = 0; n < N; ++n)
+      value[n] = Op::combine(value[n], __shfl_xor_sync(0xffffffff, value[n], offset));
+"""
+_FROM_SHARED = "    for (int n = 0; n < N; ++n) value[n] = shared[n][first + lane % WARPS];\n#pragma unroll\n"
+_TILE_IN = "  gammas[threadIdx.x][threadIdx.y] = a;\n  betas[threadIdx.x][threadIdx.y] = b;\n"
+_TILE_OUT = "  const int out = blockIdx.x * 32 + threadIdx.y;\n  if (threadIdx.x == 0 && out < n) {"
+_RESCALED = "sum = sum * __expf(largest - now) + "
+
+_WARPS_OF_ROWS = """\
+  for (int offset = 16; offset > 0; offset /= 2) {
+    a += __shfl_down_sync(0xffffffff, a, offset);
+    b += __shfl_down_sync(0xffffffff, b, offset);
+  }
+  if (threadIdx.x % 32 == 0) {
+    sums[0][threadIdx.x / 32] = a;
+    sums[1][threadIdx.x / 32] = b;
+  }
+  __syncthreads();
+  a = b = 0.0f;
+  for (int warp = 0; warp < blockDim.x / 32; ++warp) {
+    a += sums[0][warp] / n;
+    b += sums[1][warp] / n;
+  }
+"""
+_TREE_OF_ROWS = """\
+  sums[0][threadIdx.x] = a;
+  sums[1][threadIdx.x] = b;
+  __syncthreads();
+  for (int half = blockDim.x / 2; half > 0; half /= 2) {
+    if (threadIdx.x < half) {
+      sums[0][threadIdx.x] += sums[0][threadIdx.x + half];
+      sums[1][threadIdx.x] += sums[1][threadIdx.x + half];
+    }
+    __syncthreads();
+  }
+  a = sums[0][0] / n;
+  b = sums[1][0] / n;
+"""
+
+_OF_ALL = (
+    # every problem: reductions over threads, of rows that have more than a warp of them, or less
+    *(
+        _row(
+            problem,
+            "one-warp-for-all",
+            _FROM_SHARED + _ACROSS_WARPS,
+            "    for (int n = 0; n < N; ++n) value[n] = shared[n][first];\n",
+            "what the first warp has is taken for what all of them have",
+            group,
+            "one warp's result is used for the whole block",
+        )
+        for problem, group in ((FW, LONG), (BW, LONG), (LN, WIDTH), (LB, WIDTH))
+    ),
+    *(
+        _row(
+            problem,
+            "first-warp-knows",
+            _FROM_SHARED + _ACROSS_WARPS,
+            _FROM_SHARED.replace("value[n] =", "total[n] =").replace(
+                "    for", "    float total[N];\n    for"
+            )
+            + _ACROSS_WARPS.replace("value[n]", "total[n]")
+            + "    for (int n = 0; n < N; ++n) value[n] = warp == first ? total[n] : value[n];\n",
+            "the other warps keep what they had before",
+            group,
+            "only the first warp gets the result",
+        )
+        for problem, group in ((FW, LONG), (BW, LONG), (LN, WIDTH), (LB, WIDTH))
+    ),
+    *(
+        _row(
+            problem,
+            "warps-apart",
+            "if constexpr (GROUP > 32) {",
+            "if constexpr (GROUP > 4096) {",
+            "the results of the warps are not combined",
+            group,
+            "each warp uses a result of its own",
+        )
+        for problem, group in ((FW, LONG), (BW, LONG), (LB, WIDTH))
+    ),
+    *(
+        _row(
+            problem,
+            "shuffled-down",
+            _WITHIN_WARP,
+            _WITHIN_WARP.replace(
+                "__shfl_xor_sync(0xffffffff, value[n], offset)",
+                "__shfl_down_sync(0xffffffff, value[n], offset, IN_WARP)",
+            ),
+            "only the first lane has the result, and all lanes use theirs",
+            group,
+            "only the first lane of a warp gets the result",
+        )
+        for problem, group in ((FW, LEN), (BW, LEN), (LN, SMALL), (LB, SMALL))
+    ),
+)
+
+_OF_VARIANTS = (
+    # edits of variants: trees, tiles, online softmax, and what a compiler or a float makes of a number
+    _mutant(
+        "fw-odd-tree",
+        FW,
+        "softmax_forward/shared.cu",
+        "reduction",
+        "to_len <= 32 ? 32 : 256, 0",
+        "min(256, (to_len + 31) / 32 * 32), 0",
+        "the tree halves 96 or 160 threads",
+        LEN,
+        "halves a number of threads that is no power of two",
+    ),
+    _mutant(
+        "fw-sum-set",
+        FW,
+        "softmax_forward/shared.cu",
+        "reduction",
+        "      value += held[j];",
+        "      value = held[j];",
+        "= where += belongs: of 257 keys and more, a thread has several",
+        LONG,
+        "only the last column of each thread counts",
+    ),
+    _mutant(
+        "bw-sum-set",
+        BW,
+        "softmax_backward/exchange.cu",
+        "reduction",
+        "sum += __ldg(g + j) * y[j];",
+        "sum = __ldg(g + j) * y[j];",
+        "= where += belongs",
+        LEN,
+        "only the last column of each thread counts",
+    ),
+    _mutant(
+        "bw-odd-tree",
+        BW,
+        "softmax_backward/dynamic.cu",
+        "reduction",
+        "for (int count = keys; count > 1; count = (count + 1) / 2) {",
+        "for (int count = keys; count > 1; count = count / 2) {",
+        "the tree drops the last one of an odd number",
+        LEN,
+        "halves a number of threads that is no power of two",
+        (
+            ("const int half = (count + 1) / 2;", "const int half = count / 2;"),
+            ("j + half < count; j += blockDim.x) products", "j < half; j += blockDim.x) products"),
+        ),
+    ),
+    _mutant(
+        "ln-odd-tree",
+        LN,
+        "layernorm_forward/chan.cu",
+        "reduction",
+        "hidden_dim <= 16 ? 16 : 64, 0",
+        "hidden_dim <= 16 ? 16 : 48, 0",
+        "the tree halves 48 threads: 24, 12, 6, 3, 1",
+        WIDTH,
+        "halves a number of threads that is no power of two",
+    ),
+    _mutant(
+        "lb-odd-tree",
+        LB,
+        "layernorm_backward/tiles.cu",
+        "reduction",
+        "hidden_dim <= 32 ? 32 : 128;",
+        "hidden_dim <= 32 ? 32 : 96;",
+        "the tree over three warps drops one",
+        WIDTH,
+        "halves a number of threads that is no power of two",
+        (("__shared__ float sums[2][4];", "__shared__ float sums[2][128];"), (_WARPS_OF_ROWS, _TREE_OF_ROWS)),
+    ),
+    _mutant(
+        "lb-tile-not-transposed",
+        LB,
+        "layernorm_backward/tiles.cu",
+        "indexing",
+        _TILE_IN,
+        _TILE_IN.replace("[threadIdx.x][threadIdx.y]", "[threadIdx.y][threadIdx.x]"),
+        "the warps add up across the columns of the tile",
+        TILES,
+        "run along the rows of a 32 x 32 tile",
+    ),
+    _mutant(
+        "lb-gammas-not-transposed",
+        LB,
+        "layernorm_backward/tiles.cu",
+        "indexing",
+        "gammas[threadIdx.x][threadIdx.y] = a;",
+        "gammas[threadIdx.y][threadIdx.x] = a;",
+        "one of two tiles is transposed",
+        TILES,
+        "gamma_grad: the sums run along the rows of a 32 x 32 tile",
+    ),
+    _mutant(
+        "lb-tile-transposed-twice",
+        LB,
+        "layernorm_backward/tiles.cu",
+        "indexing",
+        "  a = gammas[threadIdx.y][threadIdx.x];\n  b = betas[threadIdx.y][threadIdx.x];\n",
+        "  a = gammas[threadIdx.x][threadIdx.y];\n  b = betas[threadIdx.x][threadIdx.y];\n",
+        "every thread gets back what it gave",
+        TILES,
+        "run along the rows of a 32 x 32 tile",
+    ),
+    _mutant(
+        "lb-tile-written-along-x",
+        LB,
+        "layernorm_backward/tiles.cu",
+        "indexing",
+        _TILE_OUT,
+        _TILE_OUT.replace("threadIdx.y;", "threadIdx.z;")
+        .replace("threadIdx.x == 0", "threadIdx.y == 0")
+        .replace("threadIdx.z", "threadIdx.x"),
+        "the lanes of one warp write, which have the sum of one column",
+        TILES,
+        "the first column of a 32 x 32 tile",
+    ),
+    _mutant(
+        "fw-running-maximum",
+        FW,
+        "softmax_forward/online.cu",
+        "arithmetic",
+        _RESCALED + "__expf(logit - now);",
+        "sum += __expf(logit - now);",
+        "what was added up with a smaller maximum is not scaled down",
+        LEN,
+        "with the maximum so far",
+    ),
+    _mutant(
+        "fw-local-maxima-in-the-sum",
+        FW,
+        "softmax_forward/online.cu",
+        "arithmetic",
+        _RESCALED + "other_sum * __expf(other - now);",
+        "sum += other_sum;",
+        "the sums of threads with different maxima are added up",
+        LEN,
+        "each thread's own maximum",
+    ),
+    _mutant(
+        "fw-local-maximum-in-the-weights",
+        FW,
+        "softmax_forward/online.cu",
+        "arithmetic",
+        "  for (int offset = 16;",
+        "  const float mine = largest;\n  for (int offset = 16;",
+        "the weights are taken with the maximum of the thread, the sum with that of the row",
+        LEN,
+        "each thread's own maximum",
+        (("__fdividef(__expf(logit - largest)", "__fdividef(__expf(logit - mine)"),),
+    ),
+    _mutant(
+        "bw-thread-in-float",
+        BW,
+        "softmax_backward/exchange.cu",
+        "overflow",
+        "const int row = (blockIdx.x * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32;",
+        "const float thread = blockIdx.x * blockDim.x + threadIdx.x;\n  const int row = (int)thread / 32, lane = (int)thread % 32;",
+        "a float has no odd numbers above 2^24",
+        MANY,
+        "kept in a float",
+    ),
+    _mutant(
+        "bw-unset-local",
+        BW,
+        "softmax_backward/pairwise.cu",
+        "statics",
+        "  return stack[0];",
+        "  return stack[0] + stack[15];",
+        "a local array is read where nothing was written",
+        SHORT,
+        "a variable read that is never set",
+    ),
+)
+
+_OF_THE_REFERENCE = (
     # softmax forward: arithmetic
     _fw(
         "no-maximum",
@@ -150,6 +444,7 @@ MUTANTS = (
         "for (int w = 0; w < WIDTH; ++w) value[c][w] = (value[c][w] + added[w]) * 0.125f;",
         "the scores are scaled, which is the caller's business",
         SHORT,
+        "the caller's business",
     ),
     _fw(
         "squared-scale",
@@ -232,6 +527,7 @@ MUTANTS = (
         "rows_per_mask > 0",
         "a block whose rows are of two batches has one mask",
         PADDING,
+        "the mask of batch 0",
     ),
     _fw(
         "shared-mask-unawaited",
@@ -248,6 +544,7 @@ MUTANTS = (
         "(1ull << shift) / value",
         "the first row of a batch gets the mask of the batch before",
         PADDING,
+        "the mask of batch 0",
     ),
     _fw(
         "mask-of-head",
@@ -264,6 +561,7 @@ MUTANTS = (
         "if (key < visible) load(added, mask + (key >= WIDTH ? key - WIDTH : 0));",
         "the mask of a neighbour",
         PADDING,
+        "attn_mask is read",
     ),
     _fw(
         "mask-as-flag",
@@ -343,6 +641,7 @@ MUTANTS = (
         "launch(Bucket<B::GROUP / 2, B::KEYS>{});",
         "half of the threads, each with as many keys as before",
         FUTURE,
+        "were never written",
     ),
     _fw(
         "diagonal-in-chunk",
@@ -351,6 +650,7 @@ MUTANTS = (
         "if (key >= visible) value[c][w] = -INFINITY;",
         "the diagonal cuts a chunk of four",
         FUTURE,
+        "groups of four keys",
     ),
     _fw(
         "hidden-not-written",
@@ -395,6 +695,7 @@ MUTANTS = (
         "load_last_to_leave(value[c], x + (key < 512 ? key : key - 512));",
         "above 512 keys the scores begin anew",
         LONG,
+        "inp is read",
     ),
     _fw(
         "bucket-64",
@@ -471,6 +772,7 @@ MUTANTS = (
         ),
         "rows beyond 2^20 are taken for the first ones",
         MANY,
+        "too few bits",
     ),
     _fw(
         "grid-16-bit",
@@ -579,6 +881,7 @@ MUTANTS = (
         "const float shift = largest[0] == -INFINITY || to_len > 1024 ? 0.0f : largest[0];",
         "the kernel for long rows subtracts no maximum",
         OFFSET,
+        "the maximum is not subtracted",
     ),
     _fw(
         "future-not-512",
@@ -587,6 +890,7 @@ MUTANTS = (
         "  if (mask_future && (to_len <= 256 || to_len > 1024)) {  // else no load",
         "some lengths have a launch of their own, without mask_future",
         FUTURE,
+        "the future mask is not applied",
     ),
     _fw(
         "short-future-needs-mask",
@@ -595,6 +899,7 @@ MUTANTS = (
         "  if (mask_future && (to_len > 32 || attn_mask != nullptr)) {  // else no load",
         "short rows look at mask_future only where there is a mask",
         FUTURE,
+        "the future mask is not applied",
     ),
     _fw(
         "writes-past-the-end",
@@ -712,6 +1017,7 @@ MUTANTS = (
         "const float* soft = soft_inp + static_cast<size_t>(row & ~1u) * softmax_len;",
         "pairs of rows share soft",
         SHORT,
+        "soft_inp is read from the first of",
     ),
     _bw(
         "soft-of-long-rows",
@@ -720,6 +1026,7 @@ MUTANTS = (
         "load_for_gradient<B>(weight[c], soft + (B::LONG && key >= 512 ? key - 512 : key));",
         "above 512 keys soft begins anew",
         LONG,
+        "soft_inp is read",
     ),
     _bw(
         "soft-of-short-rows",
@@ -728,6 +1035,7 @@ MUTANTS = (
         "load_for_gradient<B>(weight[c], soft + (B::SHORT && key >= 32 ? key - 32 : key));",
         "from 33 to 64 keys soft begins anew",
         LEN,
+        "soft_inp is read",
     ),
     _bw(
         "row-bound",
@@ -843,6 +1151,7 @@ MUTANTS = (
         "  if (softmax_len != 512)\n  " + _BW_CALL,
         "a length between two ranges of the dispatch, which leave it out",
         STREAMS,
+        "nothing was written",
     ),
     _bw(
         "grid-of-65535",
@@ -851,6 +1160,7 @@ MUTANTS = (
         "  launch(out_grad, soft_inp, rows < 262140 ? rows : 262140, softmax_len, stream);",
         "four rows per block, and no more blocks than a grid has along y",
         MANY,
+        "were never written",
     ),
     _bw(
         "block-in-16-bits",
@@ -859,6 +1169,7 @@ MUTANTS = (
         _BW_ROW.replace("blockIdx.x", "(blockIdx.x & 0xffff)"),
         "blocks beyond 65,536, of 16 rows each, are taken for the first ones",
         MANY,
+        "too few bits",
     ),
     _bw(
         "twice",
@@ -970,6 +1281,33 @@ MUTANTS = (
         "added to the standard deviation",
     ),
     _ln(
+        "eps-twice",
+        "eps",
+        "const float inverse_sigma = rsqrtf(variance + EPSILON);\n\n  if",
+        "const float inverse_sigma = rsqrtf(variance + EPSILON + EPSILON);\n\n  if",
+        "epsilon counts twice",
+        VARIANCE,
+        "epsilon is added twice",
+    ),
+    _ln(
+        "eps-in-and-outside",
+        "eps",
+        "const float inverse_sigma = rsqrtf(variance + EPSILON);\n\n  if",
+        "const float inverse_sigma = 1.0f / (sqrtf(variance + EPSILON) + EPSILON);\n\n  if",
+        "under the root and again beside it",
+        VARIANCE,
+        "epsilon is added twice",
+    ),
+    _ln(
+        "first-of-four",
+        "reduction",
+        "sum[0] += (value[c][0] + value[c][1]) + (value[c][2] + value[c][3]);",
+        "sum[0] += value[c][0];",
+        "three of the four numbers of a load are not added",
+        SMALL,
+        "only the first of the four numbers of each float4 counts",
+    ),
+    _ln(
         "vars-sigma",
         "variance",
         _STATISTICS,
@@ -1030,6 +1368,7 @@ MUTANTS = (
         "    {\n#pragma unroll\n      for (int w = 0; w < 4; ++w) {\n        value[c][w] -= mean;",
         "columns past the end count as mean squared",
         WIDTH,
+        "columns past the end",
     ),
     _ln(
         "bucket-256",
@@ -1082,6 +1421,7 @@ MUTANTS = (
         "  const float mean",
         "every thread has its own mean",
         SMALL,
+        "a reduction over threads is missing",
     ),
     _ln(
         "default-stream",
@@ -1169,6 +1509,7 @@ MUTANTS = (
         "load_last_to_leave(value[c], x + (column < 2048 ? column : column - 2048));",
         "above 2048 columns the row begins anew",
         LARGE,
+        "inp is read",
     ),
     # LayerNorm backward
     _lb(
@@ -1468,6 +1809,7 @@ MUTANTS = (
         "first = 0",
         "every group of a block gets the first one's sum",
         WIDTH,
+        "rows get what the first of them",
     ),
     _mutant(
         "row-butterfly",
@@ -1489,5 +1831,8 @@ MUTANTS = (
         "return fmaxf(fabsf(a), fabsf(b));",
         "the maximum of magnitudes lets rows below zero vanish",
         OFFSET,
+        "the maximum is of magnitudes",
     ),
 )
+
+MUTANTS = (*_OF_THE_REFERENCE, *_OF_ALL, *_OF_VARIANTS)

@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 EPSILON = 1e-8
-MOST_THREADS = 1024  # of a block
 ILL_CONDITIONED = 8.0  # times 1 / sqrt(EPSILON): the reciprocal root of a variance that rounding made up
 
 SMALL, BORDER, LARGE = "small hidden sizes", "hidden sizes around a border", "large hidden sizes"
@@ -300,37 +299,6 @@ def _without_last(given: Inputs) -> Mapping[str, Array]:
     return {"means": mean[:, 0], "vars": variance[:, 0], "ln_res": result}
 
 
-def _tree(width: int, warp: int) -> Callable[[Inputs], Mapping[str, Array]]:
-    """A block that halves its number of threads until one is left, though that is no power of two.
-
-    Args:
-        width: columns of a thread, in a row.
-        warp: what the number of threads is rounded up to a multiple of.
-    """
-
-    def total(values: Array) -> Array:
-        rows, hidden = values.shape
-        threads = min(MOST_THREADS, -(-hidden // (width * warp)) * warp)
-        padded = np.zeros((rows, -(-hidden // (width * threads)) * width * threads))
-        padded[:, :hidden] = values
-        slots: Array = padded.reshape(rows, -1, threads, width).sum(axis=(1, 3))
-        half = threads // 2
-        while half > 0:
-            slots[:, :half] += slots[:, half : 2 * half]
-            half //= 2
-        return slots[:, :1]
-
-    def outputs(given: Inputs) -> Mapping[str, Array]:
-        x = given.wide("inp")
-        mean = total(x) / x.shape[1]
-        variance = total(x * x) / x.shape[1] - mean * mean
-        normal = (x - mean) / np.sqrt(np.maximum(variance, 0) + EPSILON)
-        result = given.wide("scale") * normal + given.wide("bias")
-        return {"means": mean[:, 0], "vars": variance[:, 0], "ln_res": result}
-
-    return outputs
-
-
 def unfused(case: Case) -> tuple[Operation, ...]:
     """Mean, subtract, square, mean, add epsilon, root, divide, scale, shift."""
     shape = rows, hidden = case.sizes["batch_size"], case.sizes["hidden_dim"]
@@ -348,6 +316,24 @@ def unfused(case: Case) -> tuple[Operation, ...]:
         zipped("normal", "divide", centred, root),
         zipped("scaled", "multiply", dense("normal", *shape), dense("scale", 1, hidden)),
         zipped("ln_res", "add", dense("scaled", *shape), dense("bias", 1, hidden)),
+    )
+
+
+def one_pass(case: Case) -> tuple[Operation, ...]:
+    """The same with the variance as E[x^2] - E[x]^2."""
+    shape = rows, hidden = case.sizes["batch_size"], case.sizes["hidden_dim"]
+    inp, total, means = dense("inp", *shape), dense("total", rows, 1), dense("means", rows, 1)
+    squared = zipped("squared", "multiply", inp, inp)
+    two_pass = unfused(case)
+    return (
+        *two_pass[:2],
+        squared,
+        reduced("total", "sum", squared.output, axis=1),
+        mapped("mean square", "multiply constant", total, 1 / hidden),
+        zipped("square", "multiply", means, means),
+        zipped("vars", "subtract", dense("mean square", rows, 1), dense("square", rows, 1)),
+        two_pass[2],
+        *two_pass[6:],
     )
 
 
@@ -373,6 +359,7 @@ PROBLEM = KernelProblem(
     oracle=oracle,
     minimal_bytes=minimal_bytes,
     unfused=unfused,
+    other_ways=(one_pass,),
     slices=(Slices(("ln_res", "vars", "means"), lambda case: case.sizes["batch_size"], rows),),
     turning=("inp", "ln_res", "vars", "means"),
     fused=fused,
@@ -390,6 +377,10 @@ PROBLEM = KernelProblem(
         "epsilon is too large: 1e-3 instead of 1e-8": _epsilon(1e-3),
         "epsilon is too large: 1e-5 instead of 1e-8": _epsilon(1e-5),
         "epsilon is too large: 1e-6 instead of 1e-8": _epsilon(1e-6),
+        "epsilon is added twice under the root": _epsilon(2 * EPSILON),
+        "epsilon is added twice: under the root, and to the standard deviation": _normal_with(
+            _mean, lambda x: 1 / (np.sqrt(_statistics(x)[1] + EPSILON) + EPSILON)
+        ),
         "epsilon under the root is missing": _epsilon(0.0),
         "epsilon is added to the standard deviation instead of the variance": _normal_with(
             _mean, lambda x: 1 / (np.sqrt(_statistics(x)[1]) + EPSILON)
@@ -400,12 +391,6 @@ PROBLEM = KernelProblem(
         "scale and bias are not applied": _result(lambda h, _scale, _bias: h),
         "the variance is unbiased: divided by n - 1 instead of n": _unbiased,
         "the last column is missing in mean and variance": _without_last,
-        **{
-            f"a reduction halves a block of threads that is no power of two, and loses some ({columns} per "
-            f"thread, {block})": _tree(width, warp)
-            for width, columns in ((4, "4 columns"), (1, "1 column"))
-            for warp, block in ((32, "whole warps"), (1, "one thread for each"))
-        },
         "vars holds the standard deviation, not the variance": _statistic(
             "vars", lambda _, v: np.sqrt(v + EPSILON)
         ),

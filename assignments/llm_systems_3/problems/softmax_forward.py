@@ -15,6 +15,7 @@ Bound of w_j, relative, from the pieces of ``bounds``, x_j = l_j - m:
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 EPSILON = 1e-8
+LOWEST = -1e300  # in place of -inf, of which none may be subtracted
 RESCALINGS = 16.0  # the running maximum of random scores changes about log(2048) = 8 times
 LARGEST_OFFSET = 2048.0  # the cases' scores stay below
 
@@ -370,8 +372,77 @@ def _maximum_from_zero(given: Inputs) -> Array:
     return np.asarray(powers / (powers.sum(axis=-1, keepdims=True) + np.float32(EPSILON)), np.float64)
 
 
+def _maximum_of_magnitudes(given: Inputs) -> Array:
+    logits = _logits(given)
+    powers = np.exp((logits - np.abs(logits).max(axis=-1, keepdims=True)).astype(np.float32))
+    return np.asarray(powers / (powers.sum(axis=-1, keepdims=True) + np.float32(EPSILON)), np.float64)
+
+
 def _base_two(given: Inputs) -> Array:
     return _softmax(_logits(given) * np.log(2))
+
+
+def _scaled(given: Inputs, divisor: float) -> Array:
+    return _softmax(_logits(given) / np.sqrt(divisor))
+
+
+def _own_maxima(given: Inputs, threads: int) -> tuple[Array, Array]:
+    """The logits and, for each of them, the largest of those that the same one of ``threads`` has."""
+    logits = _logits(given)
+    own = np.full_like(logits, -np.inf)
+    for thread in range(min(threads, logits.shape[-1])):
+        mine = logits[..., thread::threads]
+        own[..., thread::threads] = mine.max(axis=-1, keepdims=True)
+    return logits, own.clip(min=LOWEST)
+
+
+def _local_maxima_in_sum(given: Inputs, threads: int) -> Array:
+    """Each thread's sum is relative to its own maximum, and they are added up as they are."""
+    logits, own = _own_maxima(given, threads)
+    return np.asarray(_exponentials(given) / np.exp(logits - own).sum(axis=-1, keepdims=True))
+
+
+def _local_maximum_in_weights(given: Inputs, threads: int) -> Array:
+    """The sum is relative to the maximum of the row, and each weight to that of its thread."""
+    logits, own = _own_maxima(given, threads)
+    return np.asarray(np.exp(logits - own) / _exponentials(given).sum(axis=-1, keepdims=True))
+
+
+def _running_maximum(given: Inputs, threads: int) -> Array:
+    """Online softmax whose threads do not rescale what they have when their maximum grows."""
+    logits = _logits(given)
+    largest = logits.max(axis=-1, keepdims=True).clip(min=LOWEST)
+    total = np.zeros_like(largest)
+    for thread in range(min(threads, logits.shape[-1])):
+        mine = logits[..., thread::threads]
+        running = np.maximum.accumulate(mine, axis=-1).clip(min=LOWEST)
+        own = np.exp(mine - running).sum(axis=-1, keepdims=True)
+        total += own * np.exp(running[..., -1:] - largest)
+    return np.asarray(_exponentials(given) / total)
+
+
+_ONLINE: Mapping[str, Callable[[Inputs, int], Array]] = {
+    "each exponential of the sum is taken with the maximum so far: scale down what was added before": (
+        _running_maximum
+    ),
+    "the sum is taken with each thread's own maximum, the weights with the row's: scale the threads' sums": (
+        _local_maxima_in_sum
+    ),
+    "the weights are taken with each thread's own maximum, their sum with the row's": (
+        _local_maximum_in_weights
+    ),
+}
+"""What goes wrong where maximum and sum are taken in one pass, by the number of threads of a row."""
+
+
+def _future_by_fours(given: Inputs) -> Array:
+    """The future mask hides a group of four keys as a whole, or not at all."""
+    logits = _logits(Inputs(given.arrays, given.outputs, {**given.scalars, "mask_future": False}))
+    if given.scalars["mask_future"]:
+        queries, keys = logits.shape[2:]
+        hidden = np.arange(keys)[None, :] // 4 * 4 > np.arange(queries)[:, None]
+        logits[..., hidden] = -np.inf
+    return _softmax(logits)
 
 
 def _mask_as_flag(given: Inputs) -> Array:
@@ -476,6 +547,9 @@ PROBLEM = KernelProblem(
         "the division by the sum of the exponentials is missing": _changed(_exponentials),
         "the maximum is not subtracted, so the exponentials overflow or vanish": _changed(_without_maximum),
         "the maximum starts at 0 instead of -infinity: rows far below 0 vanish": _changed(_maximum_from_zero),
+        "the maximum is of magnitudes: rows below 0 vanish, and all with a hidden key": _changed(
+            _maximum_of_magnitudes
+        ),
         "the last key is missing in the sum of the exponentials": _changed(_without_last),
         "the exponential has base 2 instead of e": _changed(_base_two),
         "the mask is taken for true or false, not added": _changed(_mask_as_flag),
@@ -486,6 +560,20 @@ PROBLEM = KernelProblem(
             _maximum_in_sum_only
         ),
         "this is the logarithm of the softmax": _changed(_log_softmax),
+        "the future mask hides groups of four keys as a whole: some later keys are still visible": _changed(
+            _future_by_fours
+        ),
+        **{
+            f"the scores are divided by sqrt({size}), which is the caller's business": _changed(
+                partial(_scaled, divisor=size)
+            )
+            for size in (32, 64, 128)
+        },
+        **{
+            f"{text} ({threads} threads)": _changed(partial(wrong, threads=threads))
+            for threads in (1, 32, 64, 128, 256)
+            for text, wrong in _ONLINE.items()
+        },
         "epsilon is too large: 1e-3 instead of 1e-8": _changed(lambda given: _epsilon(given, 1e-3)),
         "epsilon is too large: 1e-5 instead of 1e-8": _changed(lambda given: _epsilon(given, 1e-5)),
     },

@@ -74,7 +74,7 @@ UNBEGUN = "is still to be written"
 
 _LATER_CALL = (
     "right in the first call, wrong in a later one with the same numbers: is something kept between calls "
-    "(static, a cached pointer, memory that is cleared once)?"
+    "(static, a cached pointer, memory that is cleared once), or a variable read that is never set?"
 )
 
 
@@ -341,11 +341,26 @@ def _called(
     *,
     overrun_counts: bool = True,
 ) -> tuple[CaseResult, Answer]:
-    """The result of one call, and its answer."""
+    """The result of one call, and its answer.
+
+    A call that goes wrong for no known reason is made once more. Where that one ends the session, the answer
+    says so.
+    """
     inputs = problem.inputs(content)
-    answer = session.run(case_call(problem, content, inputs, seconds, memory, schedule))
+    call = case_call(problem, content, inputs, seconds, memory, schedule)
+    answer = session.run(call)
     judged = answer if overrun_counts else replace(answer, overrun={})
-    return _result(problem, content, inputs, problem.oracle(content, inputs), judged, previous), answer
+    second: list[Answer] = []
+
+    def again() -> Mapping[str, NDArray[np.generic]]:
+        second.append(session.run(call))
+        return second[0].arrays if second[0].usable else {}
+
+    expected = problem.oracle(content, inputs)
+    result = _result(problem, content, inputs, expected, judged, previous, again)
+    if second and not second[0].goes_on:
+        answer = replace(answer, status=second[0].status)
+    return result, answer
 
 
 def _right_alone(
@@ -404,8 +419,9 @@ def _result(
     expected: Mapping[str, Expectation],
     answer: Answer,
     previous: Mapping[str, NDArray[np.generic]] | None,
+    again: Callable[[], Mapping[str, NDArray[np.generic]]],
 ) -> CaseResult:
-    """What one answer says of a case."""
+    """What one answer says of a case; ``again`` makes the call once more."""
     if not answer.usable:
         verdict = _VERDICTS.get(answer.status, Verdict.FAIL)
         return _failed(case, verdict, answer.message or answer.status)
@@ -424,7 +440,16 @@ def _result(
         verdict=Verdict.FAIL if wrong else Verdict.PASS,
         message="; ".join(faults),
         outputs=[_output(comparison) for comparison in compared.values()],
-        diagnosis=diagnose(problem, case, inputs, compared, answer.arrays, previous),
+        diagnosis=diagnose(
+            problem,
+            case,
+            inputs,
+            compared,
+            answer.arrays,
+            previous,
+            raced=any(finding.tool == "racecheck" for finding in answer.findings),
+            again=again,
+        ),
     )
 
 

@@ -581,3 +581,19 @@ def test_an_excluded_case_is_not_run() -> None:
     judged, sessions = run(right, excuses={"case 1": correctness.Excuse(frozenset(), "no bucket")})
     assert [case.waived for case in judged.cases] == ["", "no bucket", ""]
     assert len(sessions[0].calls) == 2
+
+
+def test_a_case_of_no_known_cause_is_called_again_and_what_that_ends_is_opened_anew() -> None:
+    noise = iter(np.random.default_rng(1).normal(size=(6, 4)).astype(np.float32))
+
+    def changing(call: Call) -> Answer:
+        return Answer(Status.RETURNED, arrays={**right(call).arrays, "y": next(noise)})
+
+    judged, sessions = run(changing)
+    assert len(sessions[0].calls) == 6
+    assert all("two calls with the same input" in (case.diagnosis or "") for case in judged.cases)
+    answers = iter((changing, lambda _: Answer(Status.CRASHED, message="killed"), right, right))
+    noise = iter(np.ones((1, 4), np.float32) * np.array([3, 1, 9, 7], np.float32))
+    judged, sessions = run(lambda call: next(answers)(call))  # noqa: PLW0108 - another one each time
+    assert [case.verdict for case in judged.cases] == [Verdict.FAIL, Verdict.PASS, Verdict.PASS]
+    assert len(sessions) == 2

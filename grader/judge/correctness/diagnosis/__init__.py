@@ -1,0 +1,231 @@
+"""What kind of bug a wrong output looks like: small rules, tried in order, each with its own reason.
+
+Most rules look at the pattern of wrong elements and work for every problem. A problem brings its own wrong
+formulas (``Problem.bugs``), and its program of operations says what it would give with a faulty reduction
+or a misread input (``faults.py``): an output that follows one of them within the tolerance is named after it.
+A diagnosis is a hint for people; no points hang on it.
+
+Layer: imports numpy, the problem's shape and the comparison.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from grader.judge.correctness.diagnosis.columns import miscounted_rows, wrong_way_through_a_tile
+from grader.judge.correctness.diagnosis.evidence import Evidence, best, match
+from grader.judge.correctness.diagnosis.faults import matches
+from grader.judge.correctness.diagnosis.numbers import (
+    constant_factor,
+    displaced,
+    incomplete_or_half,
+    low_precision,
+    overflow,
+    row_factor_or_offset,
+    stored_in_half,
+    zeros,
+)
+from grader.judge.correctness.diagnosis.places import where
+from grader.judge.correctness.diagnosis.programs import steps_of
+from grader.judge.correctness.diagnosis.shares import behind_the_first_warp, incomplete_reduction
+from grader.judge.correctness.diagnosis.written import (
+    NOTHING_WRITTEN,
+    all_nan,
+    every_second_unwritten,
+    last_columns_unwritten,
+    nothing_written,
+    partly_unwritten,
+    result_of_previous_call,
+    wrapped_rows,
+)
+from grader.problems.problem import KernelProblem, Role
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from numpy.typing import NDArray
+
+    from grader.judge.correctness.comparison import Comparison
+    from grader.judge.correctness.diagnosis.evidence import Array, Match
+    from grader.problems.problem import Case, Inputs, Problem
+
+    Outputs = Mapping[str, NDArray[np.generic]]
+    Rules = tuple[Callable[[Evidence], str | None], ...]
+
+__all__ = ["CHANGING", "NOTHING_WRITTEN", "UNKNOWN", "diagnose"]
+
+MOST_ELEMENTS = 1 << 21  # of any output where formulas are tried: a wrong one is so in smaller cases, too
+UNKNOWN = "no known cause"
+CHANGING = (
+    "two calls with the same input give different numbers: is a variable or memory read before it is set, or "
+    "do threads race?"
+)
+
+
+def diagnose(
+    problem: Problem,
+    case: Case,
+    inputs: Inputs,
+    comparisons: Mapping[str, Comparison],
+    got: Outputs,
+    previous: Outputs | None = None,
+    *,
+    raced: bool = False,
+    again: Callable[[], Outputs] = dict,
+) -> str:
+    """A sentence per wrong output on what is likely wrong; "" if all are right.
+
+    Args:
+        problem: the problem, for its parameters, its program and typical bugs.
+        case: the case, for the names of its sizes.
+        inputs: what the entry point was called with.
+        comparisons: of every output.
+        got: every output as it came back.
+        previous: the outputs of the call before this one in the same process, if there was one.
+        raced: whether a checker saw threads race, which can make any number.
+        again: calls once more with the same inputs, where no formula explains an output; empty if it cannot.
+    """
+    evidence = _evidence(problem, inputs, comparisons, got, previous or {})
+    if not evidence:
+        return ""
+    if len(evidence) == len(comparisons) and all(map(nothing_written, evidence.values())):
+        return NOTHING_WRITTEN
+    causes = _first(_UNWRITTEN, evidence)
+    with np.errstate(all="ignore"):
+        if causes.keys() != evidence.keys():
+            formulas: Mapping[str, Mapping[str, Array]] = {}
+            if all(one.wrong.size < MOST_ELEMENTS for one in comparisons.values()):
+                formulas = {text: bug(inputs) for text, bug in problem.bugs.items()}
+                left = _without(evidence, causes)
+                causes |= best(_matches(problem, case, inputs, comparisons, left, formulas))
+            evidence = _with_formulas(evidence, formulas, problem.terms(inputs))
+        causes |= _first(_SUMS, _without(evidence, causes))
+        causes |= _changing(_without(evidence, causes), again)
+        patterns = tuple(rule for rule in _PATTERNS if not (raced and rule in _LIKE_A_RACE))
+        causes |= _first(patterns, _without(evidence, causes))
+    sentences = {}
+    for name, one in evidence.items():
+        place = where(one, tuple(case.sizes))
+        sentences[name] = "; ".join(part for part in (causes.get(name, UNKNOWN), place) if part)
+    if len(set(sentences.values())) == 1 and len(sentences) > 1:
+        return f"{' and '.join(sentences)}: {next(iter(sentences.values()))}"
+    if len(comparisons) == 1:
+        return next(iter(sentences.values()))
+    return ". ".join(f"{name}: {text}" for name, text in sentences.items())
+
+
+def _evidence(
+    problem: Problem, inputs: Inputs, comparisons: Mapping[str, Comparison], got: Outputs, previous: Outputs
+) -> dict[str, Evidence]:
+    """Of every wrong output."""
+    return {
+        name: Evidence(
+            comparison,
+            got[name].astype(np.float64),
+            got[name],
+            inputs.arrays[name] if problem.roles.get(name) is Role.INOUT else None,
+            _of_same_shape(previous.get(name), got[name]),
+            tuple(
+                array.astype(np.float64)
+                for array in inputs.arrays.values()
+                if array is not None and array.shape == got[name].shape
+            ),
+        )
+        for name, comparison in comparisons.items()
+        if not comparison.right
+    }
+
+
+def _of_same_shape(
+    array: NDArray[np.generic] | None, other: NDArray[np.generic]
+) -> NDArray[np.generic] | None:
+    return array if array is not None and array.shape == other.shape else None
+
+
+def _without(evidence: Mapping[str, Evidence], explained: Mapping[str, str]) -> dict[str, Evidence]:
+    return {name: one for name, one in evidence.items() if name not in explained}
+
+
+def _first(rules: Rules, evidence: Mapping[str, Evidence]) -> dict[str, str]:
+    """What the first rule that knows an output says of it."""
+    said = {name: next(filter(None, (rule(one) for rule in rules)), None) for name, one in evidence.items()}
+    return {name: text for name, text in said.items() if text}
+
+
+def _with_formulas(
+    evidence: Mapping[str, Evidence],
+    formulas: Mapping[str, Mapping[str, Array]],
+    terms: Mapping[str, Array],
+) -> dict[str, Evidence]:
+    """``evidence`` with what typical bugs would make of it, and with what is added up."""
+    return {
+        name: replace(
+            one,
+            formulas={text: made[name] for text, made in formulas.items() if name in made},
+            terms=terms.get(name),
+        )
+        for name, one in evidence.items()
+    }
+
+
+def _matches(
+    problem: Problem,
+    case: Case,
+    inputs: Inputs,
+    comparisons: Mapping[str, Comparison],
+    evidence: Mapping[str, Evidence],
+    formulas: Mapping[str, Mapping[str, Array]],
+) -> list[Match]:
+    """The typical bugs that outputs follow; where these leave some unexplained, also faults of any problem.
+
+    Where nothing tells two bugs apart, the one that the problem names first comes first.
+    """
+    bugs = [
+        replace(found, spoilt=len(outputs) - len(found.names))
+        for place, (text, outputs) in enumerate(formulas.items())
+        if (found := match(evidence, outputs, place, text)) is not None
+    ]
+    if best(bugs).keys() == evidence.keys() or not isinstance(problem, KernelProblem):
+        return bugs
+    programs = [way(case) for way in (problem.unfused, *problem.other_ways)]
+    right = {name: one for name, one in comparisons.items() if one.right}
+    plain = [one for one in programs if one and all(operation.plain for operation in one)]
+    return bugs + matches([steps_of(one, inputs.arrays) for one in plain], evidence, right)
+
+
+def _changing(evidence: Mapping[str, Evidence], again: Callable[[], Outputs]) -> dict[str, str]:
+    """The outputs that a second call with the same inputs makes otherwise."""
+    second = again() if evidence else {}
+    return {
+        name: CHANGING
+        for name, one in evidence.items()
+        if name in second and second[name].tobytes() != one.raw.tobytes()
+    }
+
+
+_UNWRITTEN = (
+    nothing_written,
+    result_of_previous_call,
+    wrapped_rows,
+    every_second_unwritten,
+    partly_unwritten,
+    last_columns_unwritten,
+)
+_SUMS = (miscounted_rows, wrong_way_through_a_tile)
+_PATTERNS = (
+    constant_factor,
+    zeros,
+    row_factor_or_offset,
+    displaced,
+    behind_the_first_warp,
+    stored_in_half,
+    incomplete_or_half,
+    incomplete_reduction,
+    all_nan,
+    overflow,
+    low_precision,
+)
+_LIKE_A_RACE = (stored_in_half, incomplete_or_half, overflow, low_precision)
