@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,7 +9,7 @@ from click.testing import CliRunner
 
 from grader.cli import grade as command
 from grader.cli.arguments import FaultError
-from grader.cli.watch import saved
+from grader.cli.watch import Watch
 from grader.records.exit_codes import ExitCode
 from grader.records.record import CaseResult, CorrectnessResult, Record, read
 from grader.records.verdict import Verdict
@@ -19,6 +17,7 @@ from grader.run import grading
 from grader.run.judging import without_cases
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 SOFTMAX, LAYERNORM = ("softmax_forward", "softmax_backward"), ("layernorm_forward", "layernorm_backward")
@@ -62,7 +61,14 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[grading.GradingRequest]:
 
 
 def saving(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
-    monkeypatch.setattr(command, "saved", lambda _: iter(frozenset({name}) for name in names))
+    class Saving:
+        def __init__(self, _: Path) -> None:
+            pass
+
+        def saved(self) -> Iterator[frozenset[str]]:
+            return (frozenset({name}) for name in names)
+
+    monkeypatch.setattr(command, "Watch", Saving)
 
 
 def run(*arguments: str) -> tuple[int, str]:
@@ -113,22 +119,11 @@ def test_an_archive_cannot_be_watched(tmp_path: Path) -> None:
         run(str(archive), "--watch")
 
 
-def test_the_sources_that_were_saved_are_named_and_clutter_is_not(tmp_path: Path) -> None:
+def test_the_sources_that_were_saved_are_named_also_while_nobody_asked_and_clutter_is_not(
+    tmp_path: Path,
+) -> None:
     pytest.importorskip("watchfiles")
-    seen: list[frozenset[str]] = []
-
-    def watch() -> None:
-        for names in saved(tmp_path):
-            seen.append(names)
-            return
-
-    thread = threading.Thread(target=watch, daemon=True)
-    thread.start()
-    for number in range(600):  # until the watcher has begun to look
-        (tmp_path / ".hidden.cu").write_text(str(number))
-        (tmp_path / "notes.txt").write_text(str(number))
-        (tmp_path / "kernel.cu").write_text(str(number))
-        if not thread.is_alive():
-            break
-        time.sleep(0.1)
-    assert seen == [{"kernel.cu"}]
+    watch = Watch(tmp_path)
+    for name in (".hidden.cu", "notes.txt", "kernel.cu"):
+        (tmp_path / name).write_text("new")
+    assert next(watch.saved()) == {"kernel.cu"}
