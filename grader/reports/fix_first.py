@@ -308,7 +308,8 @@ def _numbers(failing: list[CaseResult], beside: list[Fix]) -> Iterator[Fix]:
     ran = [case for case in failing if not case.message.startswith(_NOT_RUN)]
     broken = next((case for case in ran if case.message), None)
     if broken is not None and not beside:
-        yield Fix(_capital(readable(broken.message)), example=_element(broken))
+        text = readable(broken.message)
+        yield Fix(_capital(text) if text.startswith("the ") else text, example=_element(broken))
         return
     case = _telling(case for case in ran if _bad(case))
     if case is None:

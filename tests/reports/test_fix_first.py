@@ -171,6 +171,8 @@ def test_a_call_that_broke_is_said_with_its_case() -> None:
     content["correctness"]["cases"][0] |= {"message": "the code died of SIGSEGV on the host", "outputs": []}
     (fix,) = fixes(result(content))
     assert fix.lines == ("The code died of SIGSEGV on the host", "in 37 x 1000")
+    content["correctness"]["cases"][0]["message"] = "cudaErrorIllegalAddress: _Z3kerPf, /tmp/k.cu:3"
+    assert fixes(result(content))[0].what == "cudaErrorIllegalAddress: ker, k.cu:3"
 
 
 def test_only_what_lost_points_is_to_be_mended() -> None:
