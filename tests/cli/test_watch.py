@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import pytest
 from click.testing import CliRunner
@@ -127,3 +127,35 @@ def test_the_sources_that_were_saved_are_named_also_while_nobody_asked_and_clutt
     for name in (".hidden.cu", "notes.txt", "kernel.cu"):
         (tmp_path / name).write_text("new")
     assert next(watch.saved()) == {"kernel.cu"}
+
+
+def test_the_progress_names_the_cases_of_two_problems_and_drops_what_is_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    said: list[str] = []
+
+    class Status:
+        def __enter__(self) -> Self:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+        def update(self, text: object) -> None:
+            said.append(str(text))
+
+    monkeypatch.setattr(command.Console, "status", lambda *_: Status())
+    monkeypatch.setenv("COLUMNS", "80")
+    with command._progress(shown=True) as progress:
+        for text in (
+            "compiling k.cu",
+            "one: case 1 of 9 on sim, a",
+            "two: case 1 of 3 on sim, b",
+            "one: case 2 of 9",
+        ):
+            progress(text)
+        progress("three: case 1 of 2 on sim, " + 99 * "c")
+    assert said[:2] == ["compiling k.cu", "one: case 1 of 9 on sim, a"]
+    assert said[3] == "two: case 1 of 3 on sim, b; one: case 2 of 9"
+    assert said[4].startswith("one: case 2 of 9; three: case 1 of 2")
+    assert len(said[4]) < 80
