@@ -119,7 +119,7 @@ def _problem(problem: ProblemResult, *, verbose: bool) -> Iterator[RenderableTyp
     found = fixes(problem)
     for label, lines in _first(problem, found):
         stages.add_row(label, Group(*lines))
-    if problem.message and not found:
+    if problem.message and (verbose or not found):
         stages.add_row("", plain(problem.message))
     for note in problem.notes if verbose or not problem.correctness.summary else ():
         stages.add_row("note", Text(plain(note), style="yellow"))
