@@ -16,7 +16,7 @@ from rich.text import Text
 from grader.cli import options
 from grader.cli.arguments import FaultError, check_folders, checked_assignment
 from grader.cli.options import FILE
-from grader.cli.watch import saved
+from grader.cli.watch import Watch
 from grader.processes.interrupts import importing
 from grader.records.exit_codes import ExitCode
 from grader.records.record import SEED_BITS, RecordError
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from grader.run.grading import GradingRequest
 
 _SIDE_BY_SIDE = 2  # problems whose cases a line of a terminal has room for
+_SPINNER = 3  # columns before it
+_WHOLE = ""  # the key of what is said of the run as a whole
 
 
 @click.command()
@@ -130,12 +132,13 @@ def grade(
         verbose=verbose,
         quiet=quiet,
     )
+    watched = Watch(path) if watch else None
     bench = Bench(remembers=watch)
     record = _graded(request, bench, quiet=quiet)
     code = outputs.write(record)
     outputs.show(record)
-    if watch and code != ExitCode.INTERRUPTED:
-        code = _watch(request, bench, outputs, record)
+    if watched and code != ExitCode.INTERRUPTED:
+        code = _watch(watched, request, bench, outputs, record)
     return code
 
 
@@ -146,13 +149,13 @@ def _graded(request: GradingRequest, bench: Bench, *, quiet: bool) -> Record:
         return grade_submission(request, progress, bench)
 
 
-def _watch(request: GradingRequest, bench: Bench, outputs: Outputs, record: Record) -> int:
+def _watch(watched: Watch, request: GradingRequest, bench: Bench, outputs: Outputs, record: Record) -> int:
     """Grade again what is saved, until Ctrl-C; the exit code of the last ``record``."""
     from grader.run.grading import updated  # noqa: PLC0415
 
     code = record.exit_code
     click.echo(f"watching {request.path} (Ctrl-C ends)", err=True)
-    for names in saved(request.path):
+    for names in watched.saved():
         touched = _touched(request, names)
         again = replace(request, problems=touched, failed=_failed(record))
         new = _graded(again, bench, quiet=outputs.quiet)
@@ -200,12 +203,16 @@ def _progress(*, shown: bool) -> Iterator[Callable[[str], None]]:
 
     def tell(text: str) -> None:
         problem, _, case = text.partition(": case ")
-        if not case:
+        if case:
+            running.pop(_WHOLE, None)
+        else:
             running.clear()
+            problem = _WHOLE
         running.pop(problem, None)
         running[problem] = text
-        shown_texts = list(running.values())[-_SIDE_BY_SIDE:]
-        status.update(Text("; ".join(shown_texts), no_wrap=True, overflow="ellipsis"))
+        said = "; ".join(list(running.values())[-_SIDE_BY_SIDE:])
+        status.update(Text(said[: console.width - _SPINNER]))
 
-    with Console(stderr=True).status("collecting") as status:
+    console = Console(stderr=True)
+    with console.status("collecting") as status:
         yield tell

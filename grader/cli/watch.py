@@ -13,12 +13,29 @@ if TYPE_CHECKING:
     from watchfiles import Change
 
 
-def saved(folder: Path) -> Iterator[frozenset[str]]:
-    """The names of the sources in ``folder`` that were saved, each time some were; ends at Ctrl-C."""
-    from watchfiles import watch  # noqa: PLC0415 - no other command needs it
+_LOOK_MILLISECONDS = 200
 
-    for changes in watch(folder, watch_filter=_is_source, raise_interrupt=False):
-        yield frozenset(Path(path).name for _, path in changes)
+
+class Watch:
+    """Sees what is saved in ``folder`` from now on, also while nobody asks."""
+
+    def __init__(self, folder: Path) -> None:
+        from watchfiles import watch  # noqa: PLC0415 - no other command needs it
+
+        self._changes = watch(
+            folder,
+            watch_filter=_is_source,
+            rust_timeout=_LOOK_MILLISECONDS,
+            yield_on_timeout=True,
+            raise_interrupt=False,
+        )
+        next(self._changes)  # it begins to look
+
+    def saved(self) -> Iterator[frozenset[str]]:
+        """The names of the sources that were saved, each time some were; ends at Ctrl-C."""
+        for changes in self._changes:
+            if changes:
+                yield frozenset(Path(path).name for _, path in changes)
 
 
 def _is_source(_change: Change, path: str) -> bool:

@@ -119,9 +119,9 @@ def _problem(problem: ProblemResult, *, verbose: bool) -> Iterator[RenderableTyp
     found = fixes(problem)
     for label, lines in _first(problem, found):
         stages.add_row(label, Group(*lines))
-    if problem.message and not found:
+    if problem.message and (verbose or not found):
         stages.add_row("", plain(problem.message))
-    for note in problem.notes:
+    for note in problem.notes if verbose or not problem.correctness.summary else ():
         stages.add_row("note", Text(plain(note), style="yellow"))
     if problem.build and (verbose or not problem.build.ok):
         stages.add_row("build", Group(*_build(problem.build)))
@@ -145,9 +145,10 @@ def _first(problem: ProblemResult, found: tuple[Fix, ...]) -> Iterator[tuple[str
     first, *others = found
     what, *rest = first.lines
     yield "fix first", [Text(plain(what), style="bold"), *(Text(plain(text)) for text in rest)]
-    seen = [text for text in (first.detail, "" if first.example else example(problem)) if text]
-    if seen:
-        yield "example", [Text(plain(text), style="dim") for text in seen]
+    shown = "" if first.example else example(problem)
+    for label, text in (("seen", first.detail), ("example", shown)):
+        if text:
+            yield label, [Text(plain(text), style="dim")]
     if others:
         yield "then", [Text(plain(fix.cause)) for fix in others]
 

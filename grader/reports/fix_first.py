@@ -41,6 +41,7 @@ _STREAMS, _FIRST_OF_UNWRITTEN, _CONSEQUENCE = "race_stream", "uninit_shared", "u
 _DONE = {"written": "writes", "read": "reads", None: "copies"}
 _BEHIND_THE_FACTS = re.compile(r"; |, and nothing orders the two")
 _NOTHING_RAN = frozenset({"device_pointer_on_host", "invalid_launch"})
+_BODY = re.compile(r"(?P<file>[^\s:;]+):(?P<line>\d+): (?P<what>[^;]+ is still to be written)")
 _NOT_RUN = "not run: "
 _PLACES = 2
 _OUTPUTS = r"(?:\w+(?:(?:, | and )\w+)*: )?"
@@ -198,6 +199,16 @@ def _build(build: BuildResult, message: str) -> Fix:
 
 
 def _unbegun(summary: str) -> Fix:
+    """A problem that nobody has begun: its outputs are as they were, or its functions raise."""
+    if bodies := list(_BODY.finditer(line(summary))):
+        first, *others = bodies
+        return Fix(
+            what=first["what"],
+            do="Write its body, and take out the line that raises NotImplementedError.",
+            file=first["file"],
+            line=int(first["line"]),
+            more=tuple(f"{one['file']}:{one['line']}" for one in others),
+        )
     what, _, detail = line(summary).partition(": ")
     do = "Write the kernel, launch it in the launcher of this problem, and let it write every output."
     return Fix(_capital(what), do, detail=detail)
@@ -308,7 +319,8 @@ def _numbers(failing: list[CaseResult], beside: list[Fix]) -> Iterator[Fix]:
     ran = [case for case in failing if not case.message.startswith(_NOT_RUN)]
     broken = next((case for case in ran if case.message), None)
     if broken is not None and not beside:
-        yield Fix(_capital(readable(broken.message)), example=_element(broken))
+        text = readable(broken.message)
+        yield Fix(_capital(text) if text.startswith("the ") else text, example=_element(broken))
         return
     case = _telling(case for case in ran if _bad(case))
     if case is None:

@@ -147,7 +147,8 @@ def _group(problem: ProblemResult, group: GroupResult) -> Iterator[str]:
         yield line(problem.correctness.summary)
         return
     if cases:
-        yield f"{len(cases) - len(failing)} of {len(cases)} cases are right"
+        right = sum(case.verdict is Verdict.PASS for case in cases)
+        yield f"{right} of {len(cases)} cases are right"
     for case in failing[:SHOWN_CASES]:
         yield f"{line(case.name)}: {case_cause(case)}"
     if len(failing) > SHOWN_CASES:

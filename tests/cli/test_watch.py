@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import threading
-import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import pytest
 from click.testing import CliRunner
 
 from grader.cli import grade as command
 from grader.cli.arguments import FaultError
-from grader.cli.watch import saved
+from grader.cli.watch import Watch
 from grader.records.exit_codes import ExitCode
 from grader.records.record import CaseResult, CorrectnessResult, Record, read
 from grader.records.verdict import Verdict
@@ -19,6 +17,7 @@ from grader.run import grading
 from grader.run.judging import without_cases
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 SOFTMAX, LAYERNORM = ("softmax_forward", "softmax_backward"), ("layernorm_forward", "layernorm_backward")
@@ -62,7 +61,14 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[grading.GradingRequest]:
 
 
 def saving(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
-    monkeypatch.setattr(command, "saved", lambda _: iter(frozenset({name}) for name in names))
+    class Saving:
+        def __init__(self, _: Path) -> None:
+            pass
+
+        def saved(self) -> Iterator[frozenset[str]]:
+            return (frozenset({name}) for name in names)
+
+    monkeypatch.setattr(command, "Watch", Saving)
 
 
 def run(*arguments: str) -> tuple[int, str]:
@@ -113,22 +119,43 @@ def test_an_archive_cannot_be_watched(tmp_path: Path) -> None:
         run(str(archive), "--watch")
 
 
-def test_the_sources_that_were_saved_are_named_and_clutter_is_not(tmp_path: Path) -> None:
+def test_the_sources_that_were_saved_are_named_also_while_nobody_asked_and_clutter_is_not(
+    tmp_path: Path,
+) -> None:
     pytest.importorskip("watchfiles")
-    seen: list[frozenset[str]] = []
+    watch = Watch(tmp_path)
+    for name in (".hidden.cu", "notes.txt", "kernel.cu"):
+        (tmp_path / name).write_text("new")
+    assert next(watch.saved()) == {"kernel.cu"}
 
-    def watch() -> None:
-        for names in saved(tmp_path):
-            seen.append(names)
-            return
 
-    thread = threading.Thread(target=watch, daemon=True)
-    thread.start()
-    for number in range(600):  # until the watcher has begun to look
-        (tmp_path / ".hidden.cu").write_text(str(number))
-        (tmp_path / "notes.txt").write_text(str(number))
-        (tmp_path / "kernel.cu").write_text(str(number))
-        if not thread.is_alive():
-            break
-        time.sleep(0.1)
-    assert seen == [{"kernel.cu"}]
+def test_the_progress_names_the_cases_of_two_problems_and_drops_what_is_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    said: list[str] = []
+
+    class Status:
+        def __enter__(self) -> Self:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+        def update(self, text: object) -> None:
+            said.append(str(text))
+
+    monkeypatch.setattr(command.Console, "status", lambda *_: Status())
+    monkeypatch.setenv("COLUMNS", "80")
+    with command._progress(shown=True) as progress:
+        for text in (
+            "compiling k.cu",
+            "one: case 1 of 9 on sim, a",
+            "two: case 1 of 3 on sim, b",
+            "one: case 2 of 9",
+        ):
+            progress(text)
+        progress("three: case 1 of 2 on sim, " + 99 * "c")
+    assert said[:2] == ["compiling k.cu", "one: case 1 of 9 on sim, a"]
+    assert said[3] == "two: case 1 of 3 on sim, b; one: case 2 of 9"
+    assert said[4].startswith("one: case 2 of 9; three: case 1 of 2")
+    assert len(said[4]) < 80

@@ -50,7 +50,7 @@ def written(folder: Path, handed: Handed) -> Path:
 def said(record: Record, problem: ProblemResult) -> str:
     """All that the report says of a problem, without line breaks."""
     text = io.StringIO()
-    console.show(record.model_copy(update={"problems": [problem]}), text)
+    console.show(record.model_copy(update={"problems": [problem]}), text, verbose=True)
     return " ".join(text.getvalue().split())
 
 

@@ -124,10 +124,10 @@ def test_a_finding_is_shown_with_what_was_seen_and_an_element_and_all_else_in_a_
     text = shown(
         problem(checks=[CheckResult(tool="racecheck", verdict=Verdict.FAIL, findings=[finding, other])])
     )
-    assert "example       a race" in text
+    assert "seen          a race" in text
+    assert "example       ln_res[0, 999]" in text
     assert "with a hint" not in text
     assert "then          Global memory is read that nothing has written at" in text
-    assert "ln_res[0, 999]" in text
 
 
 def test_what_cannot_be_measured_is_said_once() -> None:
@@ -156,8 +156,9 @@ def test_an_error_that_is_allowed_is_not_called_the_largest() -> None:
 
 def test_an_untouched_template_is_one_line_and_no_wall_of_numbers() -> None:
     correctness = CorrectnessResult(verdict=Verdict.FAIL, summary="nothing was written", cases=[WRONG] * 20)
-    text = shown(problem(correctness=correctness))
+    text = shown(problem(correctness=correctness, notes=["a note"]))
     assert "Nothing was written" in text
+    assert "a note" not in text
     assert "[0, 999]" not in text
 
 

@@ -164,6 +164,14 @@ def test_a_file_that_is_missing_or_that_nobody_began_says_what_to_do() -> None:
     content = samples.raced()
     content["correctness"]["summary"] = "nothing was written: the output still holds what was there before"
     assert fixes(result(content))[0].what == "Nothing was written"
+    content["correctness"]["summary"] = (
+        "a.py:2: forward is still to be written; a.py:4: loss is still to be written"
+    )
+    assert fixes(result(content))[0].lines == (
+        "forward is still to be written",
+        "a.py:2  (also at a.py:4)",
+        "Write its body, and take out the line that raises NotImplementedError.",
+    )
 
 
 def test_a_call_that_broke_is_said_with_its_case() -> None:
@@ -171,6 +179,8 @@ def test_a_call_that_broke_is_said_with_its_case() -> None:
     content["correctness"]["cases"][0] |= {"message": "the code died of SIGSEGV on the host", "outputs": []}
     (fix,) = fixes(result(content))
     assert fix.lines == ("The code died of SIGSEGV on the host", "in 37 x 1000")
+    content["correctness"]["cases"][0]["message"] = "cudaErrorIllegalAddress: _Z3kerPf, /tmp/k.cu:3"
+    assert fixes(result(content))[0].what == "cudaErrorIllegalAddress: ker, k.cu:3"
 
 
 def test_only_what_lost_points_is_to_be_mended() -> None:
