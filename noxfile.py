@@ -105,7 +105,9 @@ def verify_reference(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """Run the tests; those that need a GPU are skipped, visibly, without one."""
     install(session, "tests", "train")
-    session.run("pytest", "-n", "2", "--dist", "worksteal", "--benchmark-disable", *session.posargs)
+    options = ("-n", "2", "--dist", "worksteal", "--benchmark-disable")
+    # There is a worker for each processor: more threads would wait for each other.
+    session.run("pytest", *options, *session.posargs, env={"OMP_NUM_THREADS": "1"})
 
 
 @nox.session

@@ -7,6 +7,8 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ import under_load
 from batch import fake_worker
 from first_assignment import VARIANTS
 
+from grader.records import record as results
 from grader.records.record import CheckResult, FindingRecord, Record
 from grader.records.verdict import Verdict
 
@@ -114,6 +117,67 @@ def test_the_class_holds_the_reference_every_variant_and_24_of_all_kinds() -> No
         "crashes": 7,
     }
     assert len({tuple(sorted(files.items())) for files in made.values()}) == len(made)
+
+
+FAKE = """
+import pathlib, shutil, sys
+record, out, exit_code, shard, *names = sys.argv[1:]
+number, _, count = shard.partition("/")
+for name in sorted(names)[int(number) - 1 :: int(count)]:
+    (pathlib.Path(out) / name).mkdir(exist_ok=True)
+    shutil.copy(record, pathlib.Path(out) / name / "result.json")
+sys.exit(int(exit_code))
+"""
+
+
+@dataclass(frozen=True)
+class FakeCourse(under_load.Course):
+    """Grades by copying a record; each grading of a shard ends with ``ends``."""
+
+    record: Path = Path()
+    ends: int = 0
+
+    def command(self, *options: str) -> list[str]:
+        shard = options[options.index("--shard") + 1]
+        return [
+            sys.executable,
+            "-c",
+            FAKE,
+            str(self.record),
+            str(self.out),
+            str(self.ends),
+            shard,
+            *self.names,
+        ]
+
+
+def test_a_batch_in_shards_grades_all_and_goes_on_after_an_interrupt(tmp_path: Path) -> None:
+    record = tmp_path / "record.json"
+    results.write(a_record(), record)
+    names = [f"right-{number}" for number in range(7)]
+    course = FakeCourse(tmp_path, tmp_path / "loaded-1", names, tmp_path, jobs=2, shards=4, record=record)
+    with pytest.raises(SystemExit, match=r"loaded-1 ended with \[130\]"):
+        under_load.batch(replace(course, ends=130))
+    graded, seconds = under_load.batch(replace(course, ends=3))
+    assert graded == dict.fromkeys(names, results.read(record))
+    assert under_load.batch(replace(course, record=Path("of no use"))) == (graded, seconds)
+
+
+def test_shards_that_take_longest_begin_first() -> None:
+    names = ["a", "b", "hangs-1", "hangs-2", "right"]
+    course = under_load.Course(Path(), Path(), names, Path(), jobs=2, shards=3)
+    assert course.order() == [1, 3, 2]  # a, hangs-2; b, right; hangs-1
+
+
+def test_batches_side_by_side_end_when_they_are_stopped(tmp_path: Path) -> None:
+    lanes = under_load.Lanes(tmp_path / "log")
+    with ThreadPoolExecutor() as pool:
+        code = pool.submit(lanes.run, ["sleep", "60"], os.environ)
+        while not lanes.running:
+            time.sleep(0.01)
+        lanes.stop()
+        assert code.result() == -signal.SIGTERM
+        assert lanes.run(["sleep", "60"], os.environ) == -signal.SIGTERM
 
 
 def ended(pid: int) -> bool:

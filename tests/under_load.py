@@ -3,7 +3,13 @@
     nox -s under_load [-- --times N] [--busy N] [--jobs-loaded N] [--only WORD] [--out DIR] [--keep-builds]
 
 The class is the reference, every variant as a submission of its own, and 24 that are right, wrong, hang or
-crash. Each batch has a build cache of its own, empty at first, so that compilers meet the load, too.
+crash. The batch by itself and the first one beside busy processes begin with an empty build cache each, so
+that compilers meet the load, too; later ones take the builds of that one. With ``--out`` an interrupted run
+goes on where it stopped.
+
+Beside busy processes the class is graded in shards, each a batch in a session of its own: Linux may share the
+processors among sessions first (autogroups), and all gradings of one session would get as much as one of the
+busy processes.
 """
 
 # ruff: noqa: T201 - a command prints
@@ -11,13 +17,17 @@ crash. Each batch has a build cache of its own, empty at first, so that compiler
 from __future__ import annotations
 
 import argparse
+import hashlib
+import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,6 +46,8 @@ if TYPE_CHECKING:
 
 TESTS = Path(__file__).resolve().parent
 SEED = 7
+SHARDS_PER_LANE = 2  # the second ones fill up where the first ones end early
+LONGEST = ("hangs-", "reference")
 WRONG = (
     *("fw-no-maximum", "fw-row-in-20-bits", "bw-twice"),
     *("ln-shared-between-reductions", "lb-missing-event", "lb-row-in-20-bits"),
@@ -190,29 +202,129 @@ def busy(count: int) -> Iterator[None]:
         yield
 
 
-def batch(folder: Path, out: Path, jobs: int, cache: Path) -> tuple[Mapping[str, Record], float]:
-    """The records of a batch by submission, and its wall time in seconds.
+@dataclass
+class Lanes:
+    """Batches side by side, each in a session of its own; what they print goes to ``log``."""
+
+    log: Path
+    running: set[subprocess.Popen[bytes]] = field(default_factory=set)
+    stopped: bool = False
+
+    def run(self, command: Sequence[str], environment: Mapping[str, str]) -> int:
+        """The exit code of ``command``; that of an interrupt if all are stopped."""
+        with self.log.open("ab") as log:
+            process = subprocess.Popen(
+                command, env=environment, stdout=log, stderr=log, start_new_session=True
+            )
+            self.running.add(process)
+            if self.stopped:
+                process.terminate()
+            code = process.wait()
+            self.running.discard(process)
+            return code
+
+    def stop(self) -> None:
+        """End all: Ctrl-C does not reach other sessions."""
+        self.stopped = True
+        for process in tuple(self.running):
+            process.terminate()
+
+
+@dataclass(frozen=True)
+class Course:
+    """How a class is graded.
+
+    Attributes:
+        folder: the class.
+        out: receives the records.
+        names: of the submissions.
+        cache: the folder of builds.
+        jobs: gradings at a time.
+        shards: 0 for one batch in this session.
+    """
+
+    folder: Path
+    out: Path
+    names: Sequence[str]
+    cache: Path
+    jobs: int
+    shards: int = 0
+
+    def command(self, *options: str) -> list[str]:
+        command = [sys.executable, "-P", "-m", "grader", "batch", str(self.folder), "--out", str(self.out)]
+        return [*command, "--device", "sim", "--seed", str(SEED), *options]
+
+    def records(self) -> Mapping[str, Record]:
+        """What is graded, by submission."""
+        files = {name: self.out / name / "result.json" for name in self.names}
+        return {name: results.read(file) for name, file in files.items() if file.exists()}
+
+    def order(self) -> list[int]:
+        """The numbers of the shards, those that take longest first."""
+        names = sorted(self.names)
+
+        def long(number: int) -> int:
+            return sum(name.startswith(LONGEST) for name in names[number - 1 :: self.shards])
+
+        return sorted(range(1, self.shards + 1), key=long, reverse=True)
+
+
+def batch(course: Course) -> tuple[Mapping[str, Record], float]:
+    """The records of a batch by submission, and its wall time in seconds; of one that is done, what was kept.
 
     Raises:
         SystemExit: the batch ended before all was graded.
     """
-    command = [sys.executable, "-P", "-m", "grader", "batch", str(folder), "--out", str(out)]
-    command += ["--device", "sim", "--seed", str(SEED), "--jobs", str(jobs)]
-    began = time.monotonic()
-    process = subprocess.Popen(command, env={**os.environ, "GRADER_CACHE": str(cache)})
+    done = course.out.with_suffix(".json")
+    if not done.exists():
+        began = time.monotonic()
+        course.out.mkdir(exist_ok=True)
+        codes = _in_shards(course) if course.shards else {_in_one(course)}
+        if failed := codes - {0, 3}:  # 3: a fault of the machine, which the records show
+            raise SystemExit(f"{course.out.name} ended with {sorted(failed)}")
+        done.write_text(json.dumps({"seconds": time.monotonic() - began}))
+    return course.records(), json.loads(done.read_text())["seconds"]
+
+
+def _in_one(course: Course) -> int:
+    command = course.command("--jobs", str(course.jobs))
+    process = subprocess.Popen(command, env={**os.environ, "GRADER_CACHE": str(course.cache)})
     try:
-        code = process.wait()
+        return process.wait()
     except KeyboardInterrupt:  # of which it was told, too: it ends what it started
         process.wait()
         raise
-    if code not in {0, 3}:  # 3: a fault of the machine, which the records show
-        raise SystemExit(f"the batch ended with {code}")
-    records = {path.parent.name: results.read(path) for path in out.glob("*/result.json")}
-    return records, time.monotonic() - began
+
+
+def _in_shards(course: Course) -> set[int]:
+    began = time.monotonic()
+    environment = {**os.environ, "GRADER_CACHE": str(course.cache)}
+    lanes = Lanes(course.out.with_suffix(".log"))
+    codes = set()
+    with ThreadPoolExecutor(course.jobs) as pool:
+        shards = [
+            pool.submit(
+                lanes.run,
+                course.command("--jobs", "1", "--shard", f"{number}/{course.shards}"),
+                environment,
+            )
+            for number in course.order()
+        ]
+        try:
+            for ended in as_completed(shards):
+                codes.add(ended.result())
+                graded = f"{len(course.records())} of {len(course.names)} graded"
+                print(f"{course.out.name}: {graded}, {time.monotonic() - began:.0f} s", file=sys.stderr)
+        except KeyboardInterrupt:
+            pool.shutdown(wait=False, cancel_futures=True)
+            lanes.stop()
+            raise
+    return codes
 
 
 def write(folder: Path, wanted: Class) -> None:
-    """Lay the class out, a folder each."""
+    """Lay the class out, a folder each, in place of an earlier one."""
+    shutil.rmtree(folder, ignore_errors=True)
     for name, files in wanted.items():
         (folder / name).mkdir(parents=True)
         for file, text in files.items():
@@ -242,7 +354,12 @@ def main() -> int:
         help="gradings at a time beside them, about 1 GiB of memory each; by default four per processor",
     )
     parser.add_argument("--only", nargs="+", metavar="WORD", help="submissions whose name holds one of these")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="keep class and records here: a new folder")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help="keep class and records here, and go on from what an interrupted run left",
+    )
     parser.add_argument("--keep-builds", action="store_true", help="compile in the idle batch alone")
     options = parser.parse_args()
     words = options.only or [""]
@@ -251,19 +368,22 @@ def main() -> int:
         parser.error(f"no submission has {' or '.join(words)} in its name")
     with tempfile.TemporaryDirectory() as temporary:
         out = (options.out or Path(temporary)).absolute()
+        sources = hashlib.sha256(repr(wanted).encode()).hexdigest()
+        if (noted := out / "class.sha256").exists() and noted.read_text() != sources:
+            parser.error(f"{out} holds records of another class: name another folder")
         write(out / "class", wanted)
-        caches = [out / "builds"] * (options.times + 1)
-        if not options.keep_builds:
-            caches = [out / f"builds-{number}" for number in range(options.times + 1)]
-        idle, idle_seconds = batch(out / "class", out / "idle", processors, caches[0])
+        noted.write_text(sources)
+        builds = out / "builds-idle", out / "builds-loaded"
+        course = Course(out / "class", out / "idle", tuple(wanted), builds[0], processors)
+        idle, idle_seconds = batch(course)
+        cache, shards = builds[not options.keep_builds], SHARDS_PER_LANE * options.jobs_loaded
+        course = replace(course, cache=cache, jobs=options.jobs_loaded, shards=min(shards, len(wanted)))
         rows = []
         for number in range(1, options.times + 1):
             with busy(options.busy * processors):
-                loaded, seconds = batch(
-                    out / "class", out / f"loaded-{number}", options.jobs_loaded, caches[number]
-                )
+                loaded, seconds = batch(replace(course, out=out / f"loaded-{number}"))
             rows.append((compared(idle, loaded), idle_seconds, seconds))
-            print("\n".join(rows[-1][0].differing))
+            print("\n".join(rows[-1][0].differing), flush=True)
     wrong = unexpected(idle)
     print("\n".join(wrong))
     print(table(rows))

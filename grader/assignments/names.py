@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from grader.assignments.assignment import FILE
 from grader.assignments.modules import defined
 from grader.assignments.rules import AssignmentError, nearest
-from grader.problems.problem import MEMORY_GROUP, KernelProblem
+from grader.problems.problem import MEMORY_GROUP
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -39,21 +39,8 @@ def check(assignment: Assignment) -> None:
     for waiver in rules.waivers:
         if waiver.problem in known:
             faults += _unknown_conditions(waiver, known[waiver.problem])
-    faults += [fault for problem in graded if (fault := _not_timed(problem))]
     if faults:
         raise AssignmentError(f"{assignment.folder / FILE}: {'; '.join(faults)}")
-
-
-def _not_timed(problem: Problem) -> str:
-    """Why the speed of a problem cannot be measured although it has cases for that; "" if it can."""
-    if not isinstance(problem, KernelProblem) or not problem.timing_cases(0):
-        return ""
-    others = [array.name for array in problem.arrays if array.dtype != "float32"]
-    return (
-        f"{problem.id} has timing cases, but {others[0]} is not float32, as the baseline needs"
-        if others
-        else ""
-    )
 
 
 def _unknown(what: str, names: Collection[str], valid: Collection[str]) -> Iterator[str]:

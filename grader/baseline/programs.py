@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 FUNCTIONS = {
     "generic.cu": ("baseline_map", "baseline_zip", "baseline_reduce"),
+    "typed.cu": ("typed_map", "typed_reduce", "typed_scan", "typed_matmul", "typed_indexed"),
     "restore.cu": ("launch_restore",),
     "stream.cu": ("launch_stream",),
 }

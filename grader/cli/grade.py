@@ -1,28 +1,38 @@
-"""``grader grade``: one submission."""
+"""``grader grade``: one submission, once or each time a file of it is saved."""
 
 from __future__ import annotations
 
 import contextlib
-import os
 import secrets
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
+from rich.text import Text
 
 from grader.cli import options
 from grader.cli.arguments import FaultError, check_folders, checked_assignment
 from grader.cli.options import FILE
+from grader.cli.watch import saved
 from grader.processes.interrupts import importing
 from grader.records.exit_codes import ExitCode
-from grader.records.record import SEED_BITS, RecordError, write_text
-from grader.records.record import write as write_record
+from grader.records.record import SEED_BITS, RecordError
+from grader.records.record import read as read_record
+from grader.records.verdict import Verdict
 from grader.submissions.submission import SOURCES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from grader.cli.outputs import Outputs
+    from grader.records.record import Record
+    from grader.run.bench import Bench
+    from grader.run.grading import GradingRequest
+
+_SIDE_BY_SIDE = 2  # problems whose cases a line of a terminal has room for
 
 
 @click.command()
@@ -46,6 +56,20 @@ if TYPE_CHECKING:
         "occupancy, what warps wait for. Needs a GPU, ncu and counters that are open to you. Moves no points."
     ),
 )
+@click.option(
+    "--watch",
+    is_flag=True,
+    help="Stay, and grade the problems of a file again each time it is saved, until Ctrl-C.",
+)
+@click.option(
+    "--fast",
+    is_flag=True,
+    help=(
+        "Begin with the case that failed last time (with --watch, or in the record of --json), go on with a "
+        "dozen small ones, then all; end at what is wrong. What was not run stays undecided."
+    ),
+)
+@click.option("--verbose", is_flag=True, help="Print all cases, findings, builds and hints.")
 @click.option("--quiet", is_flag=True, help="Print the last line alone.")
 def grade(
     path: Path,
@@ -61,6 +85,9 @@ def grade(
     gradescope_path: Path | None,
     staff: bool,
     profile: bool,
+    watch: bool,
+    fast: bool,
+    verbose: bool,
     quiet: bool,
 ) -> int:
     """Grade one submission: a folder or a .zip file."""
@@ -71,14 +98,16 @@ def grade(
             f"{path} is a single file. Name the folder that holds it: grader grade {path.parent}",
             ExitCode.USAGE,
         )
+    if watch and not path.is_dir():
+        raise FaultError(f"{path} is an archive. Unpack it, and name the folder to watch.", ExitCode.USAGE)
     check_folders(json_path, html_path, junit_path, gradescope_path)
     with importing():
-        from grader.reports import console, github, gradescope, junit, pages  # noqa: PLC0415
-        from grader.reports.views import view  # noqa: PLC0415
-        from grader.run import grading  # noqa: PLC0415 - PyTorch takes seconds that other commands need not wait
+        from grader.cli.outputs import Outputs  # noqa: PLC0415 - PyTorch takes seconds
+        from grader.run.bench import Bench  # noqa: PLC0415
+        from grader.run.grading import GradingRequest  # noqa: PLC0415
 
     chosen = checked_assignment(assignment, problems, path)
-    request = grading.GradingRequest(
+    request = GradingRequest(
         path=path,
         assignment=chosen,
         problems=tuple(dict.fromkeys(problems)) or tuple(entry.id for entry in chosen.rules.problems),
@@ -87,29 +116,78 @@ def grade(
         memory=memory,
         seed=secrets.randbits(SEED_BITS) if seed is None else seed,
         profile=profile,
+        fast=fast,
+        failed=_failed(_earlier(json_path)) if fast else {},
     )
-    with _progress(shown=sys.stderr.isatty() and not quiet) as progress:
-        record = grading.grade(request, progress)
-    code, shown = record.exit_code, view(record, staff=staff)
-    writers: tuple[tuple[Path | None, Callable[[Path], None]], ...] = (
-        (json_path, lambda path: write_record(record, path)),
-        (html_path, lambda path: write_text(pages.submission_page(shown, chosen.title), path)),
-        (junit_path, lambda path: write_text(junit.junit([shown]), path)),
-        (gradescope_path, lambda path: write_text(gradescope.results(shown), path)),
+    outputs = Outputs(
+        title=chosen.title,
+        path=path,
+        json=json_path,
+        html=html_path,
+        junit=junit_path,
+        gradescope=gradescope_path,
+        staff=staff,
+        verbose=verbose,
+        quiet=quiet,
     )
-    for file, write in writers:
-        if file is not None:
-            try:
-                write(file)
-            except RecordError as error:
-                click.echo(str(error), err=True)
-                code = max(code, ExitCode.MACHINE_FAULT)
-    if not quiet and github.is_running(os.environ):
-        github.show(record, shown, path, sys.stdout, os.environ)
-    elif not quiet:
-        console.details(record, sys.stdout)
-    click.echo(console.last_line(record.score))
+    bench = Bench(remembers=watch)
+    record = _graded(request, bench, quiet=quiet)
+    code = outputs.write(record)
+    outputs.show(record)
+    if watch and code != ExitCode.INTERRUPTED:
+        code = _watch(request, bench, outputs, record)
     return code
+
+
+def _graded(request: GradingRequest, bench: Bench, *, quiet: bool) -> Record:
+    from grader.run.grading import grade as grade_submission  # noqa: PLC0415
+
+    with _progress(shown=sys.stderr.isatty() and not quiet) as progress:
+        return grade_submission(request, progress, bench)
+
+
+def _watch(request: GradingRequest, bench: Bench, outputs: Outputs, record: Record) -> int:
+    """Grade again what is saved, until Ctrl-C; the exit code of the last ``record``."""
+    from grader.run.grading import updated  # noqa: PLC0415
+
+    code = record.exit_code
+    click.echo(f"watching {request.path} (Ctrl-C ends)", err=True)
+    for names in saved(request.path):
+        touched = _touched(request, names)
+        again = replace(request, problems=touched, failed=_failed(record))
+        new = _graded(again, bench, quiet=outputs.quiet)
+        if new.exit_code == ExitCode.INTERRUPTED:
+            break
+        record = updated(record, new)
+        code = outputs.write(record)
+        outputs.show_again(new, record, names)
+    return code
+
+
+def _earlier(json_path: Path | None) -> Record | None:
+    """The record that an earlier grading left at ``json_path``, if it can be read."""
+    try:
+        return read_record(json_path) if json_path is not None and json_path.is_file() else None
+    except RecordError:
+        return None
+
+
+def _failed(record: Record | None) -> dict[str, list[str]]:
+    """The names of the cases that failed, by problem."""
+    problems = record.problems if record else []
+    return {
+        problem.id: [case.name for case in problem.correctness.cases if case.verdict is Verdict.FAIL]
+        for problem in problems
+    }
+
+
+def _touched(request: GradingRequest, names: frozenset[str]) -> tuple[str, ...]:
+    """The problems that one of the files belongs to; all of them where one may be a header of any."""
+    known = request.assignment.problems
+    files = {problem: frozenset(known[problem].files) for problem in request.problems if problem in known}
+    if names - frozenset().union(*files.values()):
+        return request.problems
+    return tuple(problem for problem, own in files.items() if own & names)
 
 
 @contextlib.contextmanager
@@ -118,5 +196,16 @@ def _progress(*, shown: bool) -> Iterator[Callable[[str], None]]:
     if not shown:
         yield lambda _text: None
         return
+    running: dict[str, str] = {}  # what was said last, by problem
+
+    def tell(text: str) -> None:
+        problem, _, case = text.partition(": case ")
+        if not case:
+            running.clear()
+        running.pop(problem, None)
+        running[problem] = text
+        shown_texts = list(running.values())[-_SIDE_BY_SIDE:]
+        status.update(Text("; ".join(shown_texts), no_wrap=True, overflow="ellipsis"))
+
     with Console(stderr=True).status("collecting") as status:
-        yield status.update
+        yield tell

@@ -19,6 +19,13 @@ if TYPE_CHECKING:
 @click.option("--json", "json_path", type=FILE, metavar="FILE", help="Write the findings to FILE.")
 @click.option("--leak-check", is_flag=True, help="Report device memory that is not freed at exit.")
 @click.option(
+    "--check",
+    "checks",
+    type=click.Choice(["overflow"]),
+    multiple=True,
+    help="Check this, too. overflow: 32-bit arithmetic that wraps and decides an address.",
+)
+@click.option(
     "--budget",
     type=click.IntRange(min=1),
     metavar="N",
@@ -35,6 +42,7 @@ def simulate(
     program: tuple[str, ...],
     json_path: Path | None,
     leak_check: bool,
+    checks: tuple[str, ...],
     budget: int | None,
     seconds: float | None,
 ) -> int:
@@ -45,6 +53,13 @@ def simulate(
 
     check_folders(json_path)
     try:
-        return run(program, json_path=json_path, leak_check=leak_check, budget=budget, seconds=seconds)
+        return run(
+            program,
+            json_path=json_path,
+            leak_check=leak_check,
+            overflow="overflow" in checks,
+            budget=budget,
+            seconds=seconds,
+        )
     except DeviceError as error:
         raise FaultError(str(error), ExitCode.MACHINE_FAULT) from error

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from grader.devices import layout
-from grader.devices.device import Answer, ArrayArgument, Call, Memory, ScalarArgument, Status, StreamArgument
+from grader.devices.device import (
+    Answer,
+    ArrayArgument,
+    Call,
+    Memory,
+    ScalarArgument,
+    Schedule,
+    Status,
+    StreamArgument,
+)
 from grader.devices.runner import RunnerError
 
 if TYPE_CHECKING:
@@ -74,7 +83,8 @@ def _staged(call: Call, pointers: Mapping[str, int] | None) -> list[tuple[int, i
 
 def run(runner: Runner, call: Call) -> Answer:
     """Send the arrays, make the call and read them back; never raises for what the student's code does."""
-    before = [layout.image(argument) for argument in arrays(call)]
+    again = call.schedule is not Schedule.PROGRAM
+    before = [layout.image(argument, again=again) for argument in arrays(call)]
     size = sum(image.nbytes for image in before)
     try:
         frame = runner.ask(request(call), [image.data for image in before], size, call.seconds)

@@ -28,6 +28,7 @@ class Schedule(StrEnum):
     AGAIN = "a later call with other content"
     REVERSED = "reversed blocks and warps"
     LATE_STREAMS = "streams as late as their events allow"
+    OVERFLOW = "program order, following 32-bit indices"
 
 
 class Memory(StrEnum):

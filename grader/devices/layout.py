@@ -23,7 +23,7 @@ ALIGNMENT = 256
 
 def data_bytes(argument: ArrayArgument) -> int:
     """The size of the array itself."""
-    return math.prod(argument.shape) * DTYPES[argument.dtype].storage.itemsize
+    return math.prod(argument.shape) * DTYPES[argument.dtype].itemsize
 
 
 def image_bytes(argument: ArrayArgument) -> int:
@@ -38,12 +38,18 @@ def content(argument: ArrayArgument) -> NDArray[np.uint8]:
     return np.ascontiguousarray(argument.data, stored).reshape(-1).view(np.uint8)
 
 
-def image(argument: ArrayArgument) -> NDArray[np.uint8]:
-    """The bytes of the array and its guard zones before the call."""
-    memory = poison(image_bytes(argument), DTYPES[argument.dtype].storage.itemsize)
+def image(argument: ArrayArgument, *, again: bool = False) -> NDArray[np.uint8]:
+    """The bytes of the array and its guard zones before the call; for ``again`` see ``poison``."""
+    memory = poison(image_bytes(argument), DTYPES[argument.dtype].itemsize, again=again)
     if argument.data is not None:
         memory[GUARD : GUARD + data_bytes(argument)] = content(argument)
     return memory
+
+
+def unwritten(argument: ArrayArgument) -> NDArray[np.uint8]:
+    """The bytes of an output before a call in another order than program order."""
+    size = data_bytes(argument)
+    return poison(-(-size // 4) * 4, DTYPES[argument.dtype].itemsize, again=True)[:size]
 
 
 def array(argument: ArrayArgument, data: NDArray[np.uint8]) -> NDArray[np.generic]:
@@ -57,7 +63,7 @@ def overrun(argument: ArrayArgument, before: NDArray[np.uint8], after: NDArray[n
     end = GUARD + data_bytes(argument)
     changed = np.flatnonzero(before != after)
     front, back = changed[changed < GUARD], changed[changed >= end]
-    item = DTYPES[argument.dtype].storage.itemsize
+    item = DTYPES[argument.dtype].itemsize
     places = []
     if front.size:
         places.append(f"{-(-(GUARD - int(front[-1])) // item)} element(s) before the first one")

@@ -17,6 +17,7 @@ from grader.devices import calls, layout, models
 from grader.devices.budget import BUDGET, Budget
 from grader.devices.device import Answer, Call, LoadError, Memory, Schedule, Status
 from grader.devices.runner import LIMITS, Runner, RunnerError, Start, flooded
+from grader.problems.dtypes import DTYPES
 from grader.records.errors import DeviceError
 from grader.simulator.driver import (
     LIBRARIES,
@@ -43,6 +44,7 @@ _SCHEDULES = {  # memory traffic is the same in every order, so it is counted on
     Schedule.AGAIN: Options(counters=False),
     Schedule.REVERSED: Options(order=Order.REVERSED, counters=False),
     Schedule.LATE_STREAMS: Options(late_streams=True, counters=False),
+    Schedule.OVERFLOW: Options(overflow=True, counters=False),
 }
 
 
@@ -133,7 +135,8 @@ class SimSession:
     def _call(self, runner: Runner, call: Call) -> Answer:
         if call.memory is Memory.HOST:
             return calls.run(runner, call)
-        pointers = {argument.name: self._address(argument) for argument in calls.arrays(call)}
+        again = call.schedule is not Schedule.PROGRAM
+        pointers = {argument.name: self._address(argument, again=again) for argument in calls.arrays(call)}
         try:
             header = runner.ask(calls.request(call, pointers), (), 0, call.seconds).header
         except RunnerError as error:
@@ -148,8 +151,12 @@ class SimSession:
             arrays[argument.name] = layout.array(argument, np.frombuffer(data, np.uint8))
         return Answer(Status.RETURNED, arrays=arrays, printed=header["printed"])
 
-    def _address(self, argument: ArrayArgument) -> int:
-        """The address of the array; an input of unchanged size keeps its memory, outputs get new memory."""
+    def _address(self, argument: ArrayArgument, *, again: bool) -> int:
+        """The address of the array; an input of unchanged size keeps its memory, outputs get new memory.
+
+        New memory holds bytes of 0xFF, which are right for some integers. ``again``, in another order than
+        program order, outputs of these types hold other poison, and count as written for it.
+        """
         address, size = self._held.get(argument.name, (0, -1))
         needed = layout.data_bytes(argument)
         if address and (size != needed or argument.data is None):
@@ -159,6 +166,8 @@ class SimSession:
         self._held[argument.name] = (address, needed)
         if argument.data is not None:
             self._simulator.write(address, layout.content(argument).data)
+        elif again and DTYPES[argument.dtype].exact:
+            self._simulator.write(address, layout.unwritten(argument).data)
         return address
 
     def _synchronized(self, runner: Runner, seconds: float, printed: str) -> Answer | None:

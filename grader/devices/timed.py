@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from grader.devices import calls, layout
 from grader.devices.device import Status
 from grader.devices.runner import RunnerError
+from grader.problems.dtypes import DTYPES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from grader.devices.device import Call
+    from grader.devices.device import ArrayArgument, Call
     from grader.devices.runner import Runner
 
     Arrays = Mapping[str, NDArray[np.generic]]
@@ -106,7 +107,7 @@ class TimedSession:
             "arrays": [
                 {
                     "bytes": layout.data_bytes(argument),
-                    "read": argument.data is not None,
+                    "read": _restored(argument),
                     "written": argument.name in plan.written,
                     "turns": plan.turns.get(argument.name, 1),
                 }
@@ -158,7 +159,7 @@ class TimedSession:
         arrays = calls.arrays(self._plan.call)
         (name,) = {piece.array for piece in pieces}
         index = [array.name for array in arrays].index(name)
-        dtype = np.dtype(arrays[index].dtype)
+        dtype = DTYPES[arrays[index].dtype].storage
         ranges = [
             (piece.slot, index, piece.first * dtype.itemsize, piece.elements * dtype.itemsize)
             for piece in pieces
@@ -184,11 +185,9 @@ class TimedSession:
 
     def _bytes(self, bases: Sequence[Arrays]) -> list[memoryview]:
         assert self._plan is not None
-        read = [array for array in calls.arrays(self._plan.call) if array.data is not None]
+        read = [array for array in calls.arrays(self._plan.call) if _restored(array)]
         return [
-            np.ascontiguousarray(base[array.name], array.dtype).reshape(-1).view(np.uint8).data
-            for base in bases
-            for array in read
+            layout.content(replace(array, data=base[array.name])).data for base in bases for array in read
         ]
 
     def _ask(self, request: Mapping[str, Any], payload: Sequence[memoryview] = ()) -> dict[str, Any]:
@@ -196,3 +195,11 @@ class TimedSession:
         if header["status"] != "returned":
             raise RunnerError(Status.CUDA_ERROR, header["message"], header["printed"])
         return header
+
+
+def _restored(argument: ArrayArgument) -> bool:
+    """Whether a base has content for an array: an input, or the poison of an output of integers.
+
+    The runner fills other outputs with bytes of 0xFF, which no floating-point type takes for a number.
+    """
+    return argument.data is not None or DTYPES[argument.dtype].exact

@@ -2,7 +2,9 @@
 
 An output is filled with poison before a call, so that an element that was not written shows. Poison is a
 NaN in every floating-point type, with bits that no arithmetic produces; in integers it is an unusual number,
-which counts as unwritten only where it is also wrong. ``ml_dtypes`` gives NumPy the type ``bfloat16``.
+which counts as unwritten only where it is also wrong. A case runs in several orders of execution, and no
+number is poison both in program order and in another one: an element that is not written is wrong in one of
+them. ``ml_dtypes`` gives NumPy the type ``bfloat16``.
 
 Layer: imports numpy and ml_dtypes.
 """
@@ -39,6 +41,11 @@ class Dtype:
         """Whether its values are compared bit for bit."""
         return self.storage.kind in "iu"
 
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an element."""
+        return self.storage.itemsize
+
 
 DTYPES = {
     one.name: one
@@ -58,10 +65,20 @@ DTYPES = {
 _WORDS = {1: 0xF0F0F0F0, 2: 0xFFF0FFF0, 4: 0xFFF00000, 8: 0xFFF00000}
 """The bits that poison has set in each word of 32 bits, by the size of an element; the others are random."""
 
+_FIRST = {1: 0x08080808, 2: 0x00080008, 4: 0x00080000, 8: 0x00080000}
+"""Bits of each word that are set in the poison of program order, and clear in that of other orders."""
 
-def poison(size: int, itemsize: int) -> NDArray[np.uint8]:
-    """``size`` bytes (a multiple of 4) of poison for elements of ``itemsize`` bytes, other ones each time."""
+
+def poison(size: int, itemsize: int, *, again: bool = False) -> NDArray[np.uint8]:
+    """Poison for elements of ``itemsize`` bytes, other bits each time; bytes of 0xFF alone are poison, too.
+
+    Args:
+        size: in bytes, a multiple of 4.
+        itemsize: of an element, in bytes.
+        again: whether the call runs in another order than program order.
+    """
     word = _WORDS[itemsize] | secrets.randbits(32)
+    word = word & ~_FIRST[itemsize] if again else word | _FIRST[itemsize]
     return np.full(size // 4, word, "<u4").view(np.uint8)
 
 

@@ -8,8 +8,8 @@ Layer: imports numpy and the standard library (problem modules may use torch).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 MEMORY_GROUP = "memory and concurrency"
 """The case group that findings of the checkers decide; it holds no cases of its own."""
+ANY_TYPE = "T"
+"""The element type of arrays of which each case says the type; see ``several_types``."""
 
 
 class Role(StrEnum):
@@ -40,7 +42,7 @@ class ArrayParameter:
     Attributes:
         name: of the parameter.
         role: what the launcher may do with it.
-        dtype: of the elements; ``grader.problems.dtypes`` has the names.
+        dtype: of the elements; ``grader.problems.dtypes`` has the names. Or ``ANY_TYPE``.
         optional: whether a launcher may lack it, as no formula needs it.
         other_names: further names that launchers give it.
     """
@@ -84,6 +86,7 @@ class Case:
     queued: Mapping[str, int] = field(default_factory=dict)  # sizes of a call behind a staged one: see Call
     function: str = ""  # what is called, where a problem has several functions
     orders: int | None = None  # of execution that it runs under, from program order on; None for all
+    dtype: str = ""  # of the arrays of ``ANY_TYPE``
 
 
 @dataclass(frozen=True)
@@ -219,6 +222,7 @@ class KernelProblem(Problem):
         turning: arrays that may be rotated along their first axis, all by the same number of places: outputs
             among them rotate likewise, the others stay as they are.
         fused: PyTorch's own way to the outputs, timed for information.
+        by_type: the problem for each element type of its cases; empty where there is only one type.
     """
 
     entry_point: str
@@ -228,6 +232,16 @@ class KernelProblem(Problem):
     slices: tuple[Slices, ...] = ()
     turning: tuple[str, ...] = ()
     fused: Fused | None = None
+    by_type: Mapping[str, KernelProblem] = field(default_factory=dict)
+
+    @property
+    def entry_points(self) -> tuple[str, ...]:
+        """The functions that are asked for: one, or one for each element type."""
+        return tuple(one.entry_point for one in self.by_type.values()) or (self.entry_point,)
+
+    def launcher(self, case: Case) -> KernelProblem:
+        """The problem for the element type of ``case``."""
+        return self.by_type[case.dtype] if self.by_type else self
 
     @property
     def arrays(self) -> tuple[ArrayParameter, ...]:
@@ -238,6 +252,32 @@ class KernelProblem(Problem):
     def roles(self) -> Mapping[str, Role]:
         """What the launcher may do with each array."""
         return {array.name: array.role for array in self.arrays}
+
+
+def several_types(problem: KernelProblem, types: Collection[str]) -> KernelProblem:
+    """``problem`` for several element types, each with an entry point of its own: its name, ``_``, the type.
+
+    The arrays of ``ANY_TYPE`` have the type that a case names in ``Case.dtype``.
+    """
+
+    def of_type(dtype: str) -> KernelProblem:
+        def those(cases: Callable[[int], tuple[Case, ...]]) -> Callable[[int], tuple[Case, ...]]:
+            return lambda seed: tuple(case for case in cases(seed) if case.dtype == dtype)
+
+        return replace(
+            problem,
+            entry_point=f"{problem.entry_point}_{dtype}",
+            parameters=tuple(
+                replace(one, dtype=dtype)
+                if isinstance(one, ArrayParameter) and one.dtype == ANY_TYPE
+                else one
+                for one in problem.parameters
+            ),
+            cases=those(problem.cases),
+            timing_cases=those(problem.timing_cases),
+        )
+
+    return replace(problem, by_type={dtype: of_type(dtype) for dtype in types})
 
 
 def _needs_nothing(_: Case) -> tuple[tuple[KernelProblem, Case, int], ...]:

@@ -25,7 +25,7 @@ _REMEDY = "Name another file, or grade that submission again."
 SEED_BITS = 48  # of a drawn seed: every reader of JSON holds it exactly
 
 Number = Annotated[float, Field(allow_inf_nan=False)]
-Value = float | Literal["NaN", "Infinity", "-Infinity"]
+Value = int | float | Literal["NaN", "Infinity", "-Infinity"]
 """A number that a kernel may have produced; JSON has no words of its own for the last three."""
 
 
@@ -183,6 +183,7 @@ class PlaceRecord(LineRecord):
     """Where an access or a barrier is that a finding is about."""
 
     calls: list[LineRecord] = Field(default=[], description="that are inlined around it, from the inside")
+    text: str = Field(default="", description="the line, if it is the student's")
 
 
 class FindingRecord(_Part):
@@ -320,7 +321,9 @@ class Record(_Part):
 
 
 def value(number: float) -> Value:
-    """``number`` as JSON can hold it."""
+    """``number`` as JSON can hold it; integers of any size stay exact."""
+    if isinstance(number, int):
+        return number
     if number != number:  # noqa: PLR0124 - NaN differs from itself
         return "NaN"
     if number in {float("inf"), float("-inf")}:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from grader.records.mangled import own_names_in
 from grader.records.verdict import Verdict
-from grader.reports.escaping import line, without_folders
+from grader.reports.escaping import line, readable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
-    from grader.records.record import CaseResult, ProblemResult, SourceLines
+    from grader.records.record import CaseResult, ProblemResult, Record, SourceLines
 
 COMPILE_ERROR = re.compile(
     r"^(?P<file>[^\s(:][^(:\n]*)(?:\((?P<line>\d+)\)|:(?P<row>\d+):\d+): "
@@ -84,10 +84,23 @@ def _kernel(name: str) -> str:
 
 
 def wrong(problem: ProblemResult) -> tuple[CaseResult, ...]:
-    """The cases that count and did not pass, in order."""
+    """The cases that count, ran and did not pass, in order."""
+    harmless = {Verdict.PASS, Verdict.NOT_MEASURED}
     return tuple(
-        case for case in problem.correctness.cases if case.verdict is not Verdict.PASS and not case.waived
+        case for case in problem.correctness.cases if case.verdict not in harmless and not case.waived
     )
+
+
+def unmeasured(record: Record) -> list[str]:
+    """Why speeds were not measured, each reason once, with the problems if it is not that of all."""
+    reasons: dict[str, list[str]] = {}
+    for problem in record.problems:
+        performance = problem.performance
+        if performance.verdict is Verdict.NOT_MEASURED and performance.message:
+            reasons.setdefault(line(performance.message), []).append(problem.id)
+    if len(reasons) == 1:
+        return list(reasons)
+    return [f"{', '.join(ids)}: {reason}" for reason, ids in reasons.items()]
 
 
 def case_cause(case: CaseResult) -> str:
@@ -95,7 +108,7 @@ def case_cause(case: CaseResult) -> str:
     if case.verdict is Verdict.PASS:
         return ""
     bad = next((f"{out.name}: {out.bad:,} of {out.total:,} wrong" for out in case.outputs if out.bad), "")
-    return line(without_folders(own_names_in(case.diagnosis or case.message or bad or case.verdict)))
+    return readable(case.diagnosis or case.message or bad or case.verdict)
 
 
 @dataclass(frozen=True)
@@ -104,6 +117,11 @@ class Alike:
 
     case: CaseResult
     others: tuple[str, ...]
+
+    @property
+    def count(self) -> int:
+        """How many cases these are."""
+        return 1 + len(self.others)
 
 
 def alike(cases: Iterable[CaseResult]) -> tuple[Alike, ...]:
@@ -115,11 +133,6 @@ def alike(cases: Iterable[CaseResult]) -> tuple[Alike, ...]:
     return tuple(Alike(same[0], tuple(case.name for case in same[1:])) for same in groups.values())
 
 
-def causes(problem: ProblemResult) -> tuple[str, ...]:
-    """The reasons why the problem lost points, one line for each thing to correct, the first one first."""
-    return tuple(dict.fromkeys(_causes(problem)))
-
-
 def theme(cause: str) -> str:
     """A cause without its numbers, so that it is equal for all who made the same mistake."""
     return _NUMBER.sub("N", cause)
@@ -128,23 +141,3 @@ def theme(cause: str) -> str:
 def without_place(cause: str) -> str:
     """A cause without its file and line."""
     return _PLACE.sub("", cause)
-
-
-def _causes(problem: ProblemResult) -> Iterator[str]:
-    if problem.build and not problem.build.ok:
-        error = COMPILE_ERROR.search(problem.build.log)
-        yield f"does not compile: {line(error['message'])}" if error else "does not compile"
-        return
-    if problem.message and problem.verdict in {Verdict.FAIL, Verdict.UNTRUSTED}:
-        yield line(problem.message)
-    if problem.correctness.summary:
-        yield line(problem.correctness.summary)
-        return
-    failing = wrong(problem)
-    counted = [sighting for sighting in sightings(problem) if not sighting.waived]
-    if failing and (failing[0].diagnosis or failing[0].outputs or not counted):
-        yield case_cause(failing[0])
-    yield from (f"{sighting.title} at {sighting.where}" for sighting in counted)
-    performance = problem.performance
-    if performance.verdict is Verdict.FAIL and performance.speedup is not None:
-        yield "too slow"

@@ -9,8 +9,9 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from grader.records.verdict import Verdict
-from grader.reports.causes import causes, theme, without_place
+from grader.reports.causes import theme, without_place
 from grader.reports.charts import distribution, outliers
+from grader.reports.fix_first import causes
 from grader.reports.gradebook import PENDING, earned, totals
 
 if TYPE_CHECKING:

@@ -1,4 +1,8 @@
-"""Shows a record as text for a terminal: a header, a table for each problem, and the score as last line."""
+"""Shows a record as text for a terminal: a header, each problem, and the score as last line.
+
+Of a problem that lost points it shows what to mend first, in three lines, and one wrong number. The rest
+(cases, places of findings, builds, hints) is shown where asked for, and stands in the record.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +14,10 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from grader.records.mangled import own_names_in
 from grader.records.verdict import Verdict
-from grader.reports.causes import sightings
-from grader.reports.escaping import plain
+from grader.reports.causes import sightings, unmeasured
+from grader.reports.escaping import plain, readable
+from grader.reports.fix_first import example, fixes, largest_error, number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -30,6 +34,7 @@ if TYPE_CHECKING:
         ProblemResult,
         Record,
     )
+    from grader.reports.fix_first import Fix
 
 WIDTH = 110
 SHOWN_CASES = 4
@@ -45,22 +50,31 @@ STYLES = {
 }
 
 
-def show(record: Record, to: TextIO) -> None:
+def show(record: Record, to: TextIO, *, verbose: bool = False) -> None:
     """Write ``record`` to ``to``; colours only on a terminal, and none with NO_COLOR."""
-    details(record, to)
+    details(record, to, verbose=verbose)
     print(last_line(record.score), file=to)
 
 
-def details(record: Record, to: TextIO) -> None:
-    """Write ``record`` without the last line."""
-    console = Console(
-        file=to, width=None if to.isatty() else WIDTH, highlight=False, markup=False, emoji=False
-    )
-    console.print(header(record))
+def details(record: Record, to: TextIO, *, verbose: bool = False) -> None:
+    """Write ``record`` without the last line; all of it if ``verbose``."""
+    _console(to).print(header(record))
+    problems(record, to, verbose=verbose)
+    if record.problems and not verbose:
+        _console(to).print(Text("--verbose shows all cases, findings, builds and hints.", style="dim"))
+
+
+def problems(record: Record, to: TextIO, *, verbose: bool = False) -> None:
+    """Write the problems of ``record`` alone."""
+    console = _console(to)
     for problem in record.problems:
         console.print()
-        console.print(Group(*_problem(problem)))
+        console.print(Group(*_problem(problem, verbose=verbose)))
     console.print()
+
+
+def _console(to: TextIO) -> Console:
+    return Console(file=to, width=None if to.isatty() else WIDTH, highlight=False, markup=False, emoji=False)
 
 
 def last_line(score: Points) -> str:
@@ -81,6 +95,7 @@ def header(record: Record) -> RenderableType:
         if sandbox.not_enforced:
             lines.append(Text(f"         does not stop: {', '.join(sandbox.not_enforced)}", style="yellow"))
     lines.append(Text(f"seed     {record.seed} (the same inputs again: --seed {record.seed})"))
+    lines += [Text(f"speed    {text}") for text in unmeasured(record)]
     lines += [Text(f"note     {plain(note)}", style="yellow") for note in record.submission.notes]
     lines += [
         Text(plain(error), style="bold red") for error in (record.submission.error, record.error) if error
@@ -88,7 +103,7 @@ def header(record: Record) -> RenderableType:
     return Group(*lines)
 
 
-def _problem(problem: ProblemResult) -> Iterator[RenderableType]:
+def _problem(problem: ProblemResult, *, verbose: bool) -> Iterator[RenderableType]:
     undecided = problem.points.possible - problem.points.decided
     title = Table.grid(expand=False, padding=(0, 2))
     title.add_row(
@@ -101,27 +116,53 @@ def _problem(problem: ProblemResult) -> Iterator[RenderableType]:
     stages = Table.grid(padding=(0, 2))
     stages.add_column(style="dim", width=12)
     stages.add_column()
-    if problem.message:
+    found = fixes(problem)
+    for label, lines in _first(problem, found):
+        stages.add_row(label, Group(*lines))
+    if problem.message and not found:
         stages.add_row("", plain(problem.message))
     for note in problem.notes:
         stages.add_row("note", Text(plain(note), style="yellow"))
-    if problem.build:
+    if problem.build and (verbose or not problem.build.ok):
         stages.add_row("build", Group(*_build(problem.build)))
     if problem.correctness.cases:
-        stages.add_row("correctness", Group(*_correctness(problem.correctness)))
-    if findings := list(_findings(problem)):
-        stages.add_row("checks", Group(*_capped(findings, SHOWN_FINDINGS)))
-    if problem.hints:
-        hints = [Text(plain(f"{hint.file}:{hint.line}  {hint.message}")) for hint in problem.hints]
-        stages.add_row("hints", Group(*_capped(hints, SHOWN_FINDINGS)))
-    if problem.trust.reasons:
-        stages.add_row(
-            "trust", Group(*(Text(plain(reason), style="magenta") for reason in problem.trust.reasons))
-        )
-    stages.add_row("performance", Group(*_performance(problem)))
+        correctness = problem.correctness
+        stages.add_row("correctness", Group(*(_groups(correctness) if verbose else _counts(correctness))))
+    if verbose:
+        for label, lines in _rest(problem):
+            stages.add_row(label, Group(*_capped(lines, SHOWN_FINDINGS)))
+    if problem.performance.verdict is not Verdict.NOT_MEASURED:
+        stages.add_row("performance", Group(*_performance(problem, verbose=verbose)))
     if problem.printed:
         stages.add_row("printed", Text("\n".join(plain(problem.printed).splitlines()[-5:])))
     yield Padding(stages, (0, 0, 0, 2))
+
+
+def _first(problem: ProblemResult, found: tuple[Fix, ...]) -> Iterator[tuple[str, list[Text]]]:
+    """What to mend first, the numbers that show it, and what else there is."""
+    if not found:
+        return
+    first, *others = found
+    what, *rest = first.lines
+    yield "fix first", [Text(plain(what), style="bold"), *(Text(plain(text)) for text in rest)]
+    seen = [text for text in (first.detail, "" if first.example else example(problem)) if text]
+    if seen:
+        yield "example", [Text(plain(text), style="dim") for text in seen]
+    if others:
+        yield "then", [Text(plain(fix.cause)) for fix in others]
+
+
+def _rest(problem: ProblemResult) -> Iterator[tuple[str, list[Text]]]:
+    """The findings, hints and doubts."""
+    if findings := list(_findings(problem)):
+        yield "checks", findings
+    if problem.hints:
+        yield (
+            "hints",
+            [Text(f"{plain(hint.file)}:{hint.line}  {readable(hint.message)}") for hint in problem.hints],
+        )
+    if problem.trust.reasons:
+        yield "trust", [Text(plain(reason), style="magenta") for reason in problem.trust.reasons]
 
 
 def _build(build: BuildResult) -> Iterator[RenderableType]:
@@ -139,7 +180,26 @@ def _build(build: BuildResult) -> Iterator[RenderableType]:
     yield Text(", ".join(parts))
 
 
-def _correctness(correctness: CorrectnessResult) -> Iterator[RenderableType]:
+def _counts(correctness: CorrectnessResult) -> Iterator[Text]:
+    """How many cases are right, and the groups that are not."""
+    counted = [case for case in correctness.cases if not case.waived]
+    passed = sum(case.verdict is Verdict.PASS for case in counted)
+    lost = [
+        group for group in correctness.groups if group.verdict not in {Verdict.PASS, Verdict.NOT_MEASURED}
+    ]
+    left = sum(case.verdict is Verdict.NOT_MEASURED for case in counted)
+    yield Text(f"{passed}/{len(counted) - left} cases{f' ({left:,} were not run)' if left else ''}")
+    if lost and len(lost) == len(correctness.groups):
+        yield Text("every group of cases lost its points")
+    elif lost:
+        names = ", ".join(group.name for group in lost)
+        yield Text(f"{len(lost)} of {len(correctness.groups)} groups lost points: {names}")
+    for reason, count in Counter(case.waived for case in correctness.cases if case.waived).items():
+        yield Text(f"{count} more {'case' if count == 1 else 'cases'} waived: {reason}", style="dim")
+
+
+def _groups(correctness: CorrectnessResult) -> Iterator[RenderableType]:
+    """Every group of cases, and the first cases that are wrong."""
     counted = [case for case in correctness.cases if not case.waived]
     passed = sum(case.verdict is Verdict.PASS for case in counted)
     yield Text(f"{passed}/{len(counted)} cases")
@@ -171,38 +231,33 @@ def _correctness(correctness: CorrectnessResult) -> Iterator[RenderableType]:
 def _case(case: CaseResult) -> Iterator[RenderableType]:
     order = f" in {case.schedule}" if case.schedule else ""
     yield Text(f"{case.name}: {case.verdict}{order}", style=STYLES[case.verdict])
-    for line in (case.message, case.diagnosis):
-        if line:
-            yield Text(f"  {plain(own_names_in(line))}")
+    for text in (case.message, case.diagnosis):
+        if text:
+            yield Text(f"  {readable(text)}")
     for output in case.outputs:
         if output.bad:
             yield Text(f"  {_output(output)}")
             for element in output.first_bad:
                 where = ", ".join(map(str, element.index))
-                yield Text(f"    [{where}] expected {_number(element.expected)}, got {_number(element.got)}")
+                yield Text(f"    [{where}] expected {number(element.expected)}, got {number(element.got)}")
 
 
 def _output(output: OutputResult) -> str:
     strange = [
         f"{count:,} {word}" for count, word in ((output.nan, "NaN"), (output.infinite, "infinite")) if count
     ]
-    worst = f"largest error {_number(output.max_error)}, allowed there {_number(output.allowed)}"
     counts = f" ({', '.join(strange)})" if strange else ""
-    return f"{output.name}: {output.bad:,} of {output.total:,} wrong{counts}; {worst}"
-
-
-def _number(number: float | str) -> str:
-    return number if isinstance(number, str) else f"{number:.7g}"
+    return f"{output.name}: {output.bad:,} of {output.total:,} wrong{counts}{largest_error(output)}"
 
 
 def _findings(problem: ProblemResult) -> Iterator[Text]:
     """One line for each sighting; waived ones come last."""
     for sighting in sorted(sightings(problem), key=lambda sighting: bool(sighting.waived)):
         waived = f" (waived: {sighting.waived})" if sighting.waived else ""
-        yield Text(f"{sighting.tool} {sighting.kind}  {sighting.where}  {plain(sighting.message)}{waived}")
+        yield Text(f"{sighting.tool} {sighting.kind}  {sighting.where}  {readable(sighting.message)}{waived}")
 
 
-def _performance(problem: ProblemResult) -> Iterator[RenderableType]:
+def _performance(problem: ProblemResult, *, verbose: bool) -> Iterator[RenderableType]:
     performance = problem.performance
     if performance.speedup is not None and performance.interval is not None:
         low, high = performance.interval
@@ -211,6 +266,8 @@ def _performance(problem: ProblemResult) -> Iterator[RenderableType]:
             f"{performance.target:g}x: {performance.verdict}",
             style=STYLES[performance.verdict],
         )
+        if not verbose:
+            return
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
         for column in ("case (times in us)", "baseline", "yours", "speedup", "interval", "of bandwidth"):
             table.add_column(column, justify="left" if column.startswith("case") else "right")
@@ -227,8 +284,8 @@ def _performance(problem: ProblemResult) -> Iterator[RenderableType]:
         yield Text(performance.verdict, style=STYLES[performance.verdict])
     if performance.message:
         yield Text(plain(performance.message))
-    for line in performance.info:
-        yield Text(plain(line), style="dim")
+    for text in performance.info:
+        yield Text(plain(text), style="dim")
 
 
 def _capped(lines: list[Text], most: int) -> Iterable[Text]:

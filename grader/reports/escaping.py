@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from grader.records.mangled import own_names_in
+
 _SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?)")
 _UNSEEN = re.compile(
     "[^\n\t\x20-\x7e\xa0-\U0010ffff]"  # ASCII and C1 control characters
@@ -15,6 +17,8 @@ _UNSEEN = re.compile(
     "|[\ud800-\udfff\ufffe\uffff]"  # not characters, so XML or UTF-8 cannot encode them
 )
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+, which lies (?P<none>0 bytes )?")
+_OFFSET = re.compile(r" at 0x(?P<offset>[0-9a-f]{1,8}), which is outside")
 _FOLDERS = re.compile(r"(?<![\w.<>:/])/(?:[\w.+@-]+/)+(?=[\w.+@-])")
 
 
@@ -36,6 +40,16 @@ def cell(text: str) -> str:
 def without_folders(text: str) -> str:
     """The text with absolute paths cut to file names, because folders of the grading machine are private."""
     return _FOLDERS.sub("", text)
+
+
+def readable(text: str) -> str:
+    """What a checker or the diagnosis says, in one line and in the words of the source.
+
+    Names of functions are not mangled, folders and addresses are left out.
+    """
+    shown = _ADDRESS.sub(lambda found: " right " if found["none"] else " ", text)
+    shown = _OFFSET.sub(lambda found: f" at byte {int(found['offset'], 16)}, which is outside", shown)
+    return line(without_folders(own_names_in(shown)))
 
 
 def workflow_message(text: str) -> str:

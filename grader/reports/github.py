@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grader.reports import console
-from grader.reports.causes import COMPILE_ERROR, causes, sightings
-from grader.reports.escaping import line, workflow_message, workflow_property
+from grader.reports.causes import COMPILE_ERROR, sightings
+from grader.reports.escaping import line, readable, workflow_message, workflow_property
+from grader.reports.fix_first import causes, fix_first
 from grader.reports.gradebook import totals
 from grader.submissions.submission import SOURCES
 
@@ -39,7 +40,7 @@ def show(record: Record, shown: View, path: Path, to: TextIO, environment: Mappi
     """Print the record of the submission at ``path`` folded, and annotations; add to the job's summary."""
     print("::group::Details", file=to)
     with commands_stopped(to):
-        console.details(record, to)
+        console.details(record, to, verbose=True)
     print("::endgroup::", file=to)
     for command in commands(shown, _paths(path)):
         print(command, file=to)
@@ -117,7 +118,9 @@ def _paths(path: Path) -> dict[str, str]:
 
 
 def _reasons(problem: ProblemResult) -> list[str]:
-    reasons = causes(problem)
+    """What to mend first, in its lines, and the other causes."""
+    first = fix_first(problem)
+    reasons = (*(first.lines if first else ()), *causes(problem)[1:])
     return [*reasons[:MOST], "..."] if len(reasons) > MOST else list(reasons)
 
 
@@ -130,7 +133,7 @@ def _errors(problem: ProblemResult, paths: Mapping[str, str]) -> Iterator[str]:
             )
     for seen in (sighting for sighting in sightings(problem) if not sighting.waived):
         title = f"{problem.title}: {seen.tool} {seen.kind}"
-        yield _command("error", paths.get(seen.file, seen.file), seen.line, title, seen.message)
+        yield _command("error", paths.get(seen.file, seen.file), seen.line, title, readable(seen.message))
 
 
 def _command(level: str, file: str, number: int, title: str, message: str) -> str:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from grader.records.verdict import Verdict
 from grader.reports.causes import case_cause, sightings, wrong
-from grader.reports.escaping import line, plain
+from grader.reports.escaping import line, plain, readable
+from grader.reports.fix_first import fix_first
 from grader.reports.gradebook import totals
 from grader.reports.views import MACHINE
 
@@ -69,6 +70,11 @@ def _overview(record: Record) -> Iterator[str]:
         )
     if record.device:
         yield f"Ran on {line(record.device.name)}."
+    for problem in record.problems:
+        if first := fix_first(problem):
+            yield ""
+            yield f"{line(problem.title)}, fix first:"
+            yield from map(plain, first.lines)
 
 
 def _tests(number: int, problem: ProblemResult) -> Iterator[Json]:
@@ -131,7 +137,7 @@ def _speed_points(problem: ProblemResult, groups: list[GroupResult]) -> tuple[fl
 
 def _sighting(sighting: Sighting) -> str:
     waived = f" (costs no points: {sighting.waived})" if sighting.waived else ""
-    return line(f"{sighting.where}  {sighting.title}  {sighting.message}{waived}")
+    return line(f"{sighting.where}  {sighting.title}  {readable(sighting.message)}{waived}")
 
 
 def _group(problem: ProblemResult, group: GroupResult) -> Iterator[str]:

@@ -1,4 +1,7 @@
-"""Writes records as JUnit XML: a suite for each problem, with tests for build, speed, cases and checkers."""
+"""Writes records as JUnit XML: a suite for each problem, with tests for build, speed, cases and checkers.
+
+The suite of a problem that lost points begins with a test called "fix first", which says what to mend.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,14 @@ from xml.etree import ElementTree as ET
 
 from grader.records.verdict import Verdict
 from grader.reports.causes import case_cause
-from grader.reports.escaping import line, plain
+from grader.reports.escaping import line, plain, readable
+from grader.reports.fix_first import fix_first, largest_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from grader.records.record import CaseResult, CheckResult, ProblemResult
+    from grader.reports.fix_first import Fix
     from grader.reports.views import View
 
 _ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -36,7 +41,9 @@ def junit(views: Iterable[View]) -> str:
 
 def _suite(name: str, problem: ProblemResult, error: str) -> ET.Element:
     suite = ET.Element("testsuite", name=_legal(name))
-    tests = [_build(problem, error)]
+    first = fix_first(problem)
+    tests = [_fix_first(first, problem.verdict)] if first else []
+    tests.append(_build(problem, error))
     tests += [_case(case) for case in problem.correctness.cases]
     tests += [_check(check) for check in problem.checks]
     tests.append(_performance(problem))
@@ -49,6 +56,12 @@ def _suite(name: str, problem: ProblemResult, error: str) -> ET.Element:
     if problem.printed:
         ET.SubElement(suite, "system-out").text = _legal(problem.printed)
     return suite
+
+
+def _fix_first(first: Fix, verdict: Verdict) -> ET.Element:
+    test = ET.Element("testcase", name="fix first")
+    _outcome(test, verdict, first.cause, "\n".join(first.lines))
+    return test
 
 
 def _build(problem: ProblemResult, error: str) -> ET.Element:
@@ -67,10 +80,9 @@ def _case(case: CaseResult) -> ET.Element:
     test = ET.Element("testcase", name=_legal(case.name))
     lines = [f"case group: {case.group}"]
     lines += [f"order of execution: {case.schedule}"] if case.schedule else []
-    lines += [text for text in (case.message, case.diagnosis) if text]
+    lines += [readable(text) for text in (case.message, case.diagnosis) if text]
     lines += [
-        f"{output.name}: {output.bad} of {output.total} wrong, largest error {output.max_error}, "
-        f"allowed there {output.allowed}"
+        f"{output.name}: {output.bad} of {output.total} wrong{largest_error(output)}"
         for output in case.outputs
         if output.bad
     ]
@@ -84,7 +96,8 @@ def _case(case: CaseResult) -> ET.Element:
 def _check(check: CheckResult) -> ET.Element:
     test = ET.Element("testcase", name=check.tool)
     lines = [
-        f"{finding.file}:{finding.line}: {finding.kind}: {finding.message}" for finding in check.findings
+        f"{finding.file}:{finding.line}: {finding.kind}: {readable(finding.message)}"
+        for finding in check.findings
     ]
     _outcome(test, check.verdict, lines[0] if lines else "", "\n".join(lines))
     if lines and check.verdict is Verdict.PASS:

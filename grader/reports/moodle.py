@@ -13,8 +13,8 @@ import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from grader.reports.causes import causes
 from grader.reports.escaping import cell, line
+from grader.reports.fix_first import causes
 from grader.reports.gradebook import earned, totals
 
 if TYPE_CHECKING:

@@ -15,18 +15,19 @@ from urllib.parse import quote
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from grader.records.mangled import own_names_in
 from grader.records.verdict import Verdict
-from grader.reports.causes import alike, causes, hints, sightings, wrong
+from grader.reports.causes import alike, hints, sightings, unmeasured, wrong
 from grader.reports.charts import roofline, speedups
 from grader.reports.classroom import Classroom, attention, boards, failures, overview
-from grader.reports.escaping import line, plain
+from grader.reports.escaping import line, plain, readable
+from grader.reports.explanations import explanations
+from grader.reports.fix_first import example, fix_first, fixes, largest_error, number
 from grader.reports.gradebook import earned, note, totals
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
-    from grader.records.record import BuildResult, ProblemResult, Record, Value
+    from grader.records.record import BuildResult, ProblemResult, Record
     from grader.reports.views import View
 
 SHOWN = 6  # wrong cases, and places of findings, that are shown; the rest is folded
@@ -55,6 +56,7 @@ def submission_page(view: View, title: str) -> str:
     score, decided, _ = totals(record)
     undecided = record.score.possible - record.score.decided
     alerts = [text for text in (record.error, record.submission.error, *record.submission.notes) if text]
+    problems = [_problem(problem) for problem in record.problems]
     return _ENVIRONMENT.get_template("submission.html").render(
         record=record,
         staff=view.staff,
@@ -64,7 +66,10 @@ def submission_page(view: View, title: str) -> str:
         decided=decided,
         possible=f"{record.score.possible:g}",
         undecided=f"{undecided:g}" if undecided > 0 else "",
-        problems=[_problem(problem) for problem in record.problems],
+        unmeasured=unmeasured(record),
+        problems=problems,
+        headline=_headline(record),
+        explanations=_explanations(problems),
         command=_command(view),
         shown=SHOWN,
     )
@@ -103,27 +108,52 @@ def class_page(
     )
 
 
+def _headline(record: Record) -> str:
+    """The result in one sentence, with the problem to begin with."""
+    known = [problem for problem in record.problems if problem.verdict.decided]
+    right = sum(problem.verdict in {Verdict.PASS, Verdict.AMBIGUOUS} for problem in known)
+    if not known:
+        return ""
+    if right == len(known):
+        return "Everything that was checked here is right."
+    first = next((problem for problem in known if fix_first(problem)), None)
+    begin = f" Begin with {line(first.title)}." if first else ""
+    problems = "problem" if len(known) == 1 else "problems"
+    return f"{right} of {len(known)} {problems} {'is' if right == 1 else 'are'} right.{begin}"
+
+
+def _explanations(problems: Iterable[Mapping[str, Any]]) -> dict[str, Markup]:
+    """What the docs say of the kinds of findings that a page shows."""
+    fixed = (fix.kind for item in problems for fix in item["fixes"])
+    seen = (place.kind for item in problems for place in item["places"])
+    known = explanations()
+    return {kind: known[kind] for kind in dict.fromkeys((*fixed, *seen)) if kind in known}
+
+
 def _problem(problem: ProblemResult) -> dict[str, Any]:
+    found = fixes(problem)
+    groups = [
+        {
+            "name": group.name,
+            "verdict": group.verdict,
+            "earned": group.earned,
+            "decided": group.possible if group.verdict.decided else 0,
+            "cases": sum(case.group == group.name and not case.waived for case in problem.correctness.cases),
+            "right": sum(
+                case.group == group.name and case.verdict is Verdict.PASS and not case.waived
+                for case in problem.correctness.cases
+            ),
+        }
+        for group in problem.correctness.groups
+        if problem.correctness.cases
+    ]
     return {
         "problem": problem,
-        "causes": causes(problem),
-        "groups": [
-            {
-                "name": group.name,
-                "verdict": group.verdict,
-                "earned": group.earned,
-                "decided": group.possible,
-                "cases": sum(
-                    case.group == group.name and not case.waived for case in problem.correctness.cases
-                ),
-                "right": sum(
-                    case.group == group.name and case.verdict is Verdict.PASS and not case.waived
-                    for case in problem.correctness.cases
-                ),
-            }
-            for group in problem.correctness.groups
-            if problem.correctness.cases
-        ],
+        "fixes": found,
+        "missing": _missing(found[0].do) if found else "",
+        "example": "" if not found or found[0].example else example(problem),
+        "lost": [group for group in groups if group["verdict"] is not Verdict.PASS],
+        "passed": [group for group in groups if group["verdict"] is Verdict.PASS],
         "wrong": () if problem.correctness.summary else alike(wrong(problem)),
         "right": [
             case for case in problem.correctness.cases if case.verdict is Verdict.PASS and not case.waived
@@ -135,6 +165,12 @@ def _problem(problem: ProblemResult) -> dict[str, Any]:
         "roofline": roofline(problem.performance),
         "built": _built(problem.build),
     }
+
+
+def _missing(do: str) -> str:
+    """What is not between the two accesses of a race, by what is to be done."""
+    barrier = next((word for word in ("__syncthreads()", "__syncwarp()") if word in do), None)
+    return f"No {barrier} stands between" if barrier else "Nothing orders"
 
 
 def _built(build: BuildResult | None) -> str:
@@ -180,10 +216,6 @@ def _command(view: View) -> str:
     return " ".join(words)
 
 
-def _value(number: Value) -> str:
-    return number if isinstance(number, str) else f"{number:.7g}"
-
-
 def _hash(text: str) -> str:
     digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
     return f"'sha256-{digest}'"
@@ -203,12 +235,13 @@ def _environment() -> Environment:
     environment.filters |= {
         "plain": plain,
         "line": line,
-        "readable": lambda text: line(own_names_in(text)),
-        "two": lambda number: f"{number:.2f}",
-        "short": lambda number: f"{number:g}",
-        "count": lambda number: f"{number:,}",
+        "readable": readable,
+        "two": lambda value: f"{value:.2f}",
+        "short": lambda value: f"{value:g}",
+        "count": lambda value: f"{value:,}",
         "percent": lambda share: f"{share:.0%}",
-        "value": _value,
+        "value": number,
+        "error": largest_error,
         "cases": lambda count: f"{count} case" if count == 1 else f"{count} cases",
     }
     environment.globals |= {

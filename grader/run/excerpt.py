@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+from grader.records.mangled import own_name
 from grader.records.record import SourceLines
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from grader.records.findings import Finding
+
 AROUND = 3  # lines before the place, and after it
 MOST_CHARACTERS = 200  # of a line
+_LAUNCH = r"^(?!\s*//).*?\b{}\s*(?:<[^;{{}}]*?>)?\s*<<<"
+_CALL = r"^(?!\s*//).*?\b{}\s*\("
+_HOST_CODE = re.compile(r"^host code in (\w+)")
 
 
 def excerpt(sources: Mapping[str, bytes], file: str, line: int) -> SourceLines | None:
@@ -24,9 +31,42 @@ def excerpt(sources: Mapping[str, bytes], file: str, line: int) -> SourceLines |
     named = [path for path in sources if PurePath(path).name == parts[-1]] if parts else []
     if len(named) > 1:
         named = [path for path in named if PurePath(path).parts == parts[-len(PurePath(path).parts) :]]
-    lines = sources[named[0]].decode("utf-8", errors="replace").split("\n") if len(named) == 1 else []
+    lines = _text(sources[named[0]]).split("\n") if len(named) == 1 else []
     if not 1 <= line <= len(lines) or lines == [""]:
         return None
     first = max(1, line - AROUND)
     shown = lines[first - 1 : line + AROUND]
     return SourceLines(first=first, lines=[text.rstrip("\r")[:MOST_CHARACTERS] for text in shown])
+
+
+def line_of(sources: Mapping[str, bytes], file: str, line: int) -> str:
+    """The text of ``line`` of ``file``; empty where ``excerpt`` has nothing."""
+    found = excerpt(sources, file, line)
+    return found.lines[line - found.first] if found else ""
+
+
+def place_of(finding: Finding, sources: Mapping[str, bytes]) -> tuple[str, int]:
+    """The file and the line of a finding, as far as they are known.
+
+    Of a kernel that did not start, of a copy or fill, and of host code the simulator knows the name alone:
+    its line is that of the launch, the call or the function, if the sources hold one such line. What races
+    with another stream is also where it is launched: there its stream is chosen, and an event would be.
+    """
+    if finding.line and finding.kind != "race_stream":
+        return finding.file, finding.line
+    host = _HOST_CODE.match(finding.message)
+    name = host[1] if host else own_name(finding.kernel)
+    if not name:
+        return finding.file, finding.line
+    pattern = _CALL if host or name.startswith("cuda") else _LAUNCH
+    search = re.compile(pattern.format(re.escape(name)), re.MULTILINE)
+    found = [
+        (file, text.count("\n", 0, match.end()) + 1)
+        for file, text in ((file, _text(content)) for file, content in sources.items())
+        for match in search.finditer(text)
+    ]
+    return found[0] if len(found) == 1 else (finding.file, finding.line)
+
+
+def _text(content: bytes) -> str:
+    return content.decode("utf-8", errors="replace")

@@ -36,7 +36,7 @@ from grader.run.scoring import total
 from grader.submissions.submission import SubmissionError, collect, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
     from pathlib import Path
 
     from grader.assignments.assignment import Assignment
@@ -62,6 +62,8 @@ class GradingRequest:
     memory: str
     seed: int
     profile: bool = False  # whether to look at the kernels with Nsight Compute
+    fast: bool = False  # whether to end a problem at the first pass of cases that shows something wrong
+    failed: Mapping[str, Collection[str]] = field(default_factory=dict)  # what to begin with then, by problem
 
 
 @dataclass(frozen=True)
@@ -142,6 +144,15 @@ def grade(
     return run.record()
 
 
+def updated(before: Record, after: Record) -> Record:
+    """The later record with the problems of the earlier one that were not graded again."""
+    new = {problem.id: problem for problem in after.problems}
+    problems = [new.get(problem.id, problem) for problem in before.problems]
+    code = after.exit_code if after.error else _exit_code(problems)
+    score = total(problem.points for problem in problems)
+    return after.model_copy(update={"problems": problems, "score": score, "exit_code": code})
+
+
 def build_ahead(request: GradingRequest, bench: Bench) -> Built | None:
     """Build what ``grade`` will need; None if the build cache cannot keep it.
 
@@ -219,6 +230,8 @@ def _grade(run: _Run, progress: Callable[[str], None], built: Built | None) -> N
             machine=machine,
             bench=run.bench,
             progress=progress,
+            fast=request.fast,
+            failed=request.failed,
         )
         _judge_all(run, wanted, material)
 
@@ -244,7 +257,10 @@ def _build(
     """Build every file that a problem is graded from."""
     names = _sources(wanted, submission)
     kernels = [problem for _, problem in wanted if isinstance(problem, KernelProblem)]
-    entry_points = {name: [one.entry_point for one in kernels if one.file == name] for name in names}
+    entry_points = {
+        name: [entry_point for one in kernels if one.file == name for entry_point in one.entry_points]
+        for name in names
+    }
     return language.build({name: submission.contents(name) for name in names}, entry_points)
 
 

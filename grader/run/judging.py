@@ -29,7 +29,8 @@ from grader.records.record import (
 )
 from grader.records.verdict import Verdict
 from grader.run import kernel, model
-from grader.run.excerpt import excerpt
+from grader.run.excerpt import excerpt, line_of, place_of
+from grader.run.passes import judged_in_passes
 from grader.run.preparation import NotJudgedError
 from grader.run.scoring import memory_verdict, score_problem, score_without_cases
 
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from grader.devices.gpu import Gpu
     from grader.devices.timed import TimedSession
     from grader.problems.problem import Case, Problem
+    from grader.records.findings import Finding
     from grader.records.record import CaseResult
     from grader.run.preparation import Material
 
@@ -76,6 +78,9 @@ class Prepared(Protocol):
     @property
     def build(self) -> BuildResult | None:
         """How it was built, where this problem shows that."""
+
+    def lacks(self, case: Case) -> str:
+        """Why ``case`` cannot be called, where the submission has no launcher for it; else empty."""
 
     def open(self, device: Device) -> Session:
         """Start a runner that takes the calls of cases."""
@@ -241,20 +246,28 @@ class ProblemJudge:
 
     def _run_cases(self, device: Device, answer: Prepared) -> Judged:
         limits, cases = self.material.assignment.rules.limits, answer.problem.cases(self.material.seed)
+        numbers = {case.name: number for number, case in enumerate(cases, 1)}
+        excused = excuses(self.material.assignment.rules, self.id, cases)
 
         def begin(case: Case) -> None:
-            self.begin(f"{self.id} on {device.name}: {case.name}")
+            self.begin(f"{self.id}: case {numbers[case.name]} of {len(cases)} on {device.kind}, {case.name}")
 
-        return judge(
-            answer.problem,
-            cases,
-            lambda: self.watch(answer.open(device)),
-            device.schedules,
-            memory=answer.memory,
-            seconds=limits.run_seconds_gpu if device.kind == "gpu" else limits.run_seconds_sim,
-            begin=begin,
-            excuses=excuses(self.material.assignment.rules, self.id, cases),
-        )
+        def judged(part: tuple[Case, ...]) -> Judged:
+            return judge(
+                answer.problem,
+                part,
+                lambda: self.watch(answer.open(device)),
+                device.schedules,
+                memory=answer.memory,
+                seconds=limits.run_seconds_gpu if device.kind == "gpu" else limits.run_seconds_sim,
+                begin=begin,
+                excuses=excused,
+                lacks=answer.lacks,
+            )
+
+        if not self.material.fast:
+            return judged(cases)
+        return judged_in_passes(cases, self.material.failed.get(self.id, ()), judged)
 
     def _measured(self, answer: Prepared, judged: Judged) -> Measured:
         """Measure the speed, unless the numbers are wrong."""
@@ -280,8 +293,9 @@ class ProblemJudge:
         problem = self._timed.problem
         case = max(problem.timing_cases(self.material.seed), key=problem.minimal_bytes)
         self.begin(f"{self.id}: profiling {case.name}")
-        given = arguments(problem, case, problem.inputs(case))
-        call = Call(problem.entry_point, given, profile.CALL_SECONDS, self._timed.memory)
+        launcher = problem.launcher(case)
+        given = arguments(launcher, case, problem.inputs(case))
+        call = Call(launcher.entry_point, given, profile.CALL_SECONDS, self._timed.memory)
         with self._turn():
             return gpu.profiled(self._timed.library, call)
 
@@ -318,17 +332,30 @@ def _check(tool: Tool, checked: Judged, sources: Mapping[str, bytes]) -> CheckRe
         tool=tool,
         verdict=Verdict.FAIL if counting else Verdict.PASS,
         findings=[
-            FindingRecord(
-                waived=checked.waived.get(finding, _WARNING if finding.severity is Severity.WARNING else ""),
-                severity="warning" if finding.severity is Severity.WARNING else "error",
-                kind=finding.kind,
-                kernel=finding.kernel,
-                file=finding.file,
-                line=finding.line,
-                message=finding.message,
-                places=[PlaceRecord.model_validate(asdict(place)) for place in finding.places],
-                source=excerpt(sources, finding.file, finding.line),
+            _finding(
+                finding,
+                checked.waived.get(finding, _WARNING if finding.severity is Severity.WARNING else ""),
+                sources,
             )
             for finding in mine
         ],
+    )
+
+
+def _finding(finding: Finding, waived: str, sources: Mapping[str, bytes]) -> FindingRecord:
+    """A finding with what the sources hold at its places."""
+    file, line = place_of(finding, sources)
+    return FindingRecord(
+        waived=waived,
+        severity="warning" if finding.severity is Severity.WARNING else "error",
+        kind=finding.kind,
+        kernel=finding.kernel,
+        file=file,
+        line=line,
+        message=finding.message,
+        places=[
+            PlaceRecord.model_validate({**asdict(place), "text": line_of(sources, place.file, place.line)})
+            for place in finding.places
+        ],
+        source=excerpt(sources, file, line),
     )

@@ -16,13 +16,15 @@ from grader.run.pointers import Candidate
 from grader.run.preparation import NotJudgedError, check_files, inspected
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from grader.assignments.rules import ProblemPoints
     from grader.devices.device import Device, Session
     from grader.devices.gpu import Gpu
     from grader.judge.correctness.cases import Judged
+    from grader.languages.language import Launcher
+    from grader.problems.problem import Case
     from grader.records.record import BuildResult, CaseResult
     from grader.run.judging import Conduct
     from grader.run.preparation import Material
@@ -39,6 +41,7 @@ class PreparedKernel:
         library: that it is in.
         notes: what differs from the assignment's text.
         build: how the library was built.
+        missing: why there is no launcher for an element type, by type.
     """
 
     problem: KernelProblem
@@ -47,10 +50,15 @@ class PreparedKernel:
     library: Path
     notes: tuple[str, ...]
     build: BuildResult | None
+    missing: Mapping[str, str]
+
+    def lacks(self, case: Case) -> str:
+        """Why there is no launcher for the element type of ``case``; empty where there is one."""
+        return self.missing.get(case.dtype, "")
 
     def open(self, device: Device) -> Session:
         """Start a runner with the library."""
-        return device.open(self.library, (self.problem.entry_point,))
+        return device.open(self.library, self.problem.entry_points)
 
     def combined(self, judged: Judged, checked: Judged, device: str) -> tuple[CaseResult, ...]:
         """The cases of the GPU called ``device``, with what the simulator saw of them."""
@@ -58,7 +66,7 @@ class PreparedKernel:
 
     def measured(self, gpu: Gpu, baseline: Mapping[Path, tuple[str, ...]], conduct: Conduct) -> Measured:
         """Time the launcher against the unfused baseline."""
-        material, entry_points = conduct.material, (self.problem.entry_point,)
+        material, entry_points = conduct.material, self.problem.entry_points
         timing = Timing(
             problem=self.problem,
             l2_bytes=gpu.l2_bytes,
@@ -87,31 +95,57 @@ def prepare(conduct: Conduct, entry: ProblemPoints, problem: KernelProblem) -> P
     file, notes = problem.file, []
     file_build = material.builds[file]
     build = file_build.whole
-    if file_build.partial is not None and not file_build.partial.lacks(problem.entry_point):
+    if file_build.partial is not None and not all(map(file_build.partial.lacks, problem.entry_points)):
         build = file_build.partial.build
         notes.append(file_build.partial.note)
-    wanted, others = (problem.entry_point,), _in_file(material, file)
-    library, (found,), result = inspected(material, file, build, wanted, others)
-    if not found.symbol:
-        raise NotJudgedError(found.note, result)
-    notes += [found.note] if found.note else []
-    candidate = Candidate(problem, material.submission.contents(file), library, found.symbol)
-    try:
-        called = pointers.called(conduct, candidate)
-    except LauncherError as error:
-        raise NotJudgedError(str(error), result) from error
-    host = called.memory is Memory.HOST
+    library, found, result = inspected(material, file, build, problem.entry_points, _in_file(material, file))
+    contents = material.submission.contents(file)
+    known: dict[str, Launcher] = {}
+    missing: dict[str, str] = {}
+    for dtype, wanted, one in zip(
+        problem.by_type or ("",), problem.by_type.values() or (problem,), found, strict=True
+    ):
+        if not one.symbol:
+            missing[dtype] = one.note
+            continue
+        memory = next(iter(known.values())).memory if known else None
+        try:
+            called = pointers.called(conduct, Candidate(wanted, contents, library, one.symbol), memory)
+        except LauncherError as error:
+            missing[dtype] = str(error)
+            continue
+        known[dtype] = called
+        notes += [*filter(None, (one.note,)), *called.notes]
+    if not known:
+        raise NotJudgedError(next(iter(missing.values())), result)
+    return _prepared(entry, problem, known, missing, library, notes, result)
+
+
+def _prepared(
+    entry: ProblemPoints,
+    problem: KernelProblem,
+    known: Mapping[str, Launcher],
+    missing: Mapping[str, str],
+    library: Path,
+    notes: Sequence[str],
+    build: BuildResult,
+) -> PreparedKernel:
+    first = next(iter(known.values()))
+    host = first.memory is Memory.HOST
+    taken = {dtype: launcher.problem for dtype, launcher in known.items()}
     return PreparedKernel(
-        problem=replace(called.problem, entry_point=found.symbol),
+        problem=replace(problem, by_type=taken) if problem.by_type else first.problem,
         entry=entry.with_host_pointers() if host else entry,
-        memory=called.memory,
+        memory=first.memory,
         library=library,
-        notes=(*notes, *called.notes),
-        build=result,
+        notes=tuple(dict.fromkeys(notes)),
+        build=build,
+        missing=missing,
     )
 
 
 def _in_file(material: Material, file: str) -> tuple[str, ...]:
     """The entry points of all problems that are in ``file``."""
     problems = material.assignment.problems.values()
-    return tuple(one.entry_point for one in problems if isinstance(one, KernelProblem) and one.file == file)
+    kernels = (one for one in problems if isinstance(one, KernelProblem) and one.file == file)
+    return tuple(entry_point for one in kernels for entry_point in one.entry_points)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from grader.devices.gpu import Gpu
     from grader.judge.correctness.cases import Judged
     from grader.judge.timing.measure import Measured
-    from grader.problems.problem import ModelProblem
+    from grader.problems.problem import Case, ModelProblem
     from grader.records.record import BuildResult, CaseResult
     from grader.run.judging import Conduct
 
@@ -50,6 +50,10 @@ class PreparedModel:
     libraries: Mapping[Path, tuple[str, ...]]
     notes: tuple[str, ...]
     build: BuildResult | None = None  # the problems that the launchers belong to show theirs
+
+    def lacks(self, _case: Case) -> str:
+        """Nothing: a model has all that its cases call."""
+        return ""
 
     def open(self, device: Device) -> Session:
         """Start a runner with the file and the libraries."""

@@ -64,11 +64,12 @@ class Candidate:
     symbol: str
 
 
-def called(conduct: Conduct, candidate: Candidate) -> Launcher:
+def called(conduct: Conduct, candidate: Candidate, memory: Memory | None = None) -> Launcher:
     """How the launcher is to be called: with the pointers that the user asks for, or else those that work.
 
     With device pointers where both work, or where they tell nothing apart. A launcher whose arguments fit
-    host pointers alone gets these unless it takes them for device pointers.
+    host pointers alone gets these unless it takes them for device pointers. Where ``memory`` is known from
+    another launcher of the same problem, this one gets such pointers untried.
 
     Raises:
         LauncherError: its parameters fit no reading of the problem's.
@@ -76,24 +77,30 @@ def called(conduct: Conduct, candidate: Candidate) -> Launcher:
     """
     material = conduct.material
     language, problem = material.language, candidate.problem
-    if material.memory != "auto":
-        return language.launcher(problem, candidate.contents, Memory(material.memory))
+    if material.memory != "auto" or memory is not None:
+        asked = memory or Memory(material.memory)
+        return _under_its_symbol(language.launcher(problem, candidate.contents, asked), candidate)
     known: dict[Memory, Launcher] = {}
     refused: dict[Memory, LauncherError] = {}
-    for memory in Memory:
+    for kind in Memory:
         try:
-            known[memory] = language.launcher(problem, candidate.contents, memory)
+            launcher = language.launcher(problem, candidate.contents, kind)
+            known[kind] = _under_its_symbol(launcher, candidate)
         except LauncherError as error:
-            refused[memory] = error
+            refused[kind] = error
     if not known:
         raise refused[Memory.DEVICE]
     tried = _tried(conduct, candidate, known)
-    best = min(tried, key=lambda memory: tried[memory])
+    best = min(tried, key=lambda kind: tried[kind])
     if Memory.DEVICE in refused and tried[best] is _Outcome.MISTAKEN:
         raise refused[Memory.DEVICE]
     launcher = known[best]
     notes = () if tried[best] is _Outcome.RIGHT and best is Memory.DEVICE else (_note(problem, tried, best),)
     return replace(launcher, notes=(*notes, *launcher.notes))
+
+
+def _under_its_symbol(launcher: Launcher, candidate: Candidate) -> Launcher:
+    return replace(launcher, problem=replace(launcher.problem, entry_point=candidate.symbol))
 
 
 def _tried(
@@ -138,7 +145,7 @@ def _outcome(conduct: Conduct, candidate: Candidate, launcher: Launcher, case: C
     material = conduct.material
     sim = material.machine.checker
     judged = judge(
-        replace(launcher.problem, entry_point=candidate.symbol),
+        launcher.problem,
         (case,),
         lambda: conduct.watch(sim.open(candidate.library, (candidate.symbol,))),
         (Schedule.LATE_STREAMS,),

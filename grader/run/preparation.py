@@ -33,6 +33,8 @@ class Material:
         machine: what judges.
         bench: what other gradings know.
         progress: told what comes next.
+        fast: whether to end a problem at the first pass of cases that shows something wrong.
+        failed: the names of cases to begin with then, by problem.
     """
 
     assignment: Assignment
@@ -44,6 +46,8 @@ class Material:
     machine: Machine
     bench: Bench
     progress: Callable[[str], None]
+    fast: bool
+    failed: Mapping[str, Collection[str]]
 
 
 class NotJudgedError(Exception):

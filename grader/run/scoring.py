@@ -34,6 +34,8 @@ _WORST_FIRST = (
     Verdict.PASS,
 )
 _EARNING = {Verdict.PASS, Verdict.AMBIGUOUS}
+_CALLS = frozenset({"invalid_launch", "unchecked_error"})
+"""Kinds of findings about a call of the runtime: what they break, the cases show and cost."""
 
 
 @dataclass(frozen=True)
@@ -57,10 +59,13 @@ def memory_verdict(entry: ProblemPoints, kinds: Iterable[str], cases: Sequence[C
     Args:
         entry: what the problem is worth.
         kinds: the kinds of all findings.
-        cases: of the problem. Where none passed there is nothing that the checkers could have found in order.
+        cases: of the problem. Where none passed there is nothing that the checkers could have found in order,
+            and where some were not run they have not seen all.
     """
-    if any(kind not in ONLY_REPORTED for kind in kinds):
+    if any(kind not in ONLY_REPORTED | _CALLS for kind in kinds):
         return Verdict.FAIL
+    if any(case.verdict is Verdict.NOT_MEASURED and not case.waived for case in cases):
+        return Verdict.NOT_MEASURED
     some_right = entry.per_output and _right_outputs([case for case in cases if not case.waived]) > 0
     if not some_right and not any(case.verdict is Verdict.PASS for case in cases):
         return worst(case.verdict for case in cases if not case.waived)

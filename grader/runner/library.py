@@ -112,7 +112,7 @@ def argument(kind: str, value: Any, pointers: list[int], streams: list[int]) -> 
     """The ctypes value for an argument ``[kind, value]`` of a request."""
     if kind == "pointer":
         return ctypes.c_void_p(value)
-    if kind == "array":
+    if kind in {"array", "changed"}:
         return ctypes.c_void_p(pointers[value])
     if kind == "stream":
         return ctypes.c_void_p(streams[value])

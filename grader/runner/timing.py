@@ -253,9 +253,10 @@ class TimedCalls:
                 result, *operands = (
                     Operand(passed, host[value], sizes[value])
                     for passed, (kind, value) in zip(arguments, step["arguments"], strict=True)
-                    if kind == "array"
+                    if kind in {"array", "changed"}
                 )
-                trip = RoundTrip(self._library[step["function"]], arguments, result, operands)
+                kept = any(kind == "changed" for kind, _ in step["arguments"])
+                trip = RoundTrip(self._library[step["function"]], arguments, result, operands, kept)
                 trips.append(partial(trip.run, cuda.runtime, self._streams[0].synchronize))
             calls.append(_in_turn(trips))
         return calls

@@ -82,6 +82,7 @@ enum class Order : std::uint8_t { program, reversed, shuffled };
 
 struct Options {
   bool memcheck = true, initcheck = true, racecheck = true, synccheck = true, counters = true;
+  bool overflow = false;  // whether 32-bit arithmetic that decides an address wraps
   // In warp instructions; 0 of the last two: none.
   std::uint64_t instruction_budget = 2'000'000'000;  // of a launch
   std::uint64_t total_budget = 0;  // of all launches since `configure`

@@ -89,6 +89,7 @@ class Options:
     racecheck: bool = True
     synccheck: bool = True
     counters: bool = True
+    overflow: bool = False  # whether 32-bit arithmetic that decides an address wraps
     instruction_budget: int = 200_000_000  # warp instructions of a launch: some 5 to 20 s
     total_budget: int = 0  # of all launches since ``configure``, 0: unlimited
     progress_budget: int = 0  # of a launch since a warp ended or passed a barrier of its block, 0: unlimited
@@ -325,6 +326,7 @@ class Simulator:
             options.racecheck,
             options.synccheck,
             options.counters,
+            options.overflow,
         )
         schedule = struct.pack(
             "<3QBQI",
@@ -336,7 +338,7 @@ class Simulator:
             options.threads,
         )
         policy = struct.pack("<3B", options.late_streams, options.open, options.leak_check)
-        self._ask(_Command.CONFIGURE, struct.pack("<5B", *checkers) + schedule + policy)
+        self._ask(_Command.CONFIGURE, struct.pack("<6B", *checkers) + schedule + policy)
 
     @property
     def options(self) -> Options:

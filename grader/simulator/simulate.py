@@ -39,6 +39,7 @@ def simulate(
     *,
     json_path: Path | None,
     leak_check: bool,
+    overflow: bool = False,
     budget: int | None = None,
     seconds: float | None = None,
 ) -> int:
@@ -48,6 +49,7 @@ def simulate(
         argv: the program, by path or by its name on PATH, and its arguments; its input and output are ours.
         json_path: where findings and gaps go as JSON, too.
         leak_check: also report what the program did not free.
+        overflow: also report 32-bit arithmetic that wraps and decides an address.
         budget: warp instructions after which a kernel counts as hung, ``BUDGET`` if None; a fifth of them if
             none of its warps ends or passes a barrier meanwhile.
         seconds: of wall time, after which the program is ended; never if None.
@@ -64,6 +66,7 @@ def simulate(
     options = Options(
         open=True,
         leak_check=leak_check,
+        overflow=overflow,
         threads=len(os.sched_getaffinity(0)),
         instruction_budget=budget or BUDGET,
         progress_budget=(budget or BUDGET) // WITHOUT_PROGRESS,

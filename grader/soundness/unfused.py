@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import grader.baseline.programs as baseline
 from grader.devices.device import Memory, Schedule
-from grader.judge.timing.measure import step
+from grader.judge.timing.program import step
 from grader.languages.cuda.compile import BuildError, build, compile_limits
 from grader.problems.dtypes import DTYPES
 from grader.problems.operations import temporaries
@@ -58,7 +58,7 @@ def wrong_programs(
         BuildError: the baseline does not compile.
         DeviceError: the machine failed.
     """
-    launchers = [launcher(problem, case, number) for number, case in enumerate(cases)]
+    launchers = [launcher(problem.launcher(case), case, number) for number, case in enumerate(cases)]
     folder = Path(baseline.__file__).parent
     sources = {name: (folder / name).read_bytes() for name in baseline.FUNCTIONS}
     used = [
@@ -80,7 +80,8 @@ def wrong_programs(
     if built.library is None:
         raise BuildError(f"The unfused baseline of {problem.id} does not compile: {built.log}")
     for number, case in enumerate(cases):
-        named = replace(problem, entry_point=_name(problem, number))
+        asked = problem.launcher(case)
+        named = replace(asked, entry_point=_name(asked, number))
         opened = partial(machine.checker.open, built.library, (named.entry_point,))
         with trial(named, opened, Memory.DEVICE, seconds, {}) as tried:
             shown = tried.run(case, (Schedule.PROGRAM,))
@@ -104,9 +105,9 @@ def launcher(problem: KernelProblem, case: Case, number: int) -> str:
         f"  Any array_{numbers[name]}{{const_cast<void*>(static_cast<const void*>({name}))}};"
         for name in arrays
     ]
-    for name, elements in scratch.items():
+    for name, size in scratch.items():
         lines.append(f"  Any array_{numbers[name]};")
-        lines.append(f"  cudaMallocAsync(&array_{numbers[name]}.at, {4 * elements}, {stream});")
+        lines.append(f"  cudaMallocAsync(&array_{numbers[name]}.at, {size}, {stream});")
     names = count()
     for operation in program:
         lines += _call(step(operation, numbers), stream, names)
@@ -135,8 +136,10 @@ def _call(one: Step, stream: str, names: Iterator[int]) -> Iterator[str]:
             name = f"numbers_{next(names)}"
             yield f"  const int {name}[] = {{{', '.join(map(str, value))}}};"
             arguments.append(name)
-        elif kind == "array":
+        elif kind in {"array", "changed"}:
             arguments.append(f"array_{value}")
+        elif kind == "pointer":
+            arguments.append("nullptr")
         elif kind == "stream":
             arguments.append(stream)
         else:

@@ -1,17 +1,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
-from assignments.own_assignment import write
 
 from grader.assignments.assignment import Assignment, available, load
 from grader.assignments.names import check
 from grader.assignments.rules import AssignmentError, ProblemPoints, Waiver
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 HANDOUT = load("handout")
 
@@ -59,14 +54,3 @@ def test_a_waiver_of_sizes_and_values_that_no_case_has_is_refused() -> None:
         r"there is no distribution of softmax_forward's cases 'nul mask'. Did you mean 'null mask'\?$",
     ):
         check(with_rules(waivers=(waiver,)))
-
-
-def test_timing_cases_of_another_type_than_the_baseline_has_are_refused(tmp_path: Path) -> None:
-    own = write(tmp_path)
-    check(load(str(own)))
-    path = own / "problems" / "half_scale.py"
-    path.write_text(path.read_text().replace("timing_cases=lambda seed: ()", "timing_cases=cases"))
-    copied = tmp_path / "copied"
-    own.rename(copied)  # the modules of a folder are loaded once
-    with pytest.raises(AssignmentError, match="half_scale has timing cases, but y is not float32"):
-        check(load(str(copied)))

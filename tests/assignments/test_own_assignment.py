@@ -59,9 +59,9 @@ def test_a_folder_is_graded_in_every_sandbox(sandbox: str, tmp_path: Path) -> No
     assert (record["assignment"], record["sandbox"]["backend"]) == ("own", sandbox)
 
 
-def test_a_class_is_graded_and_reported(tmp_path: Path) -> None:
+def test_a_class_is_graded_and_reported(sandbox: str, tmp_path: Path) -> None:
     own = write(tmp_path)
-    options = ("--assignment", own, "--device", "sim", "--sandbox", "process")
+    options = ("--assignment", own, "--device", "sim", "--sandbox", sandbox)
     done = run("batch", tmp_path / "class", "--out", tmp_path / "out", *options)
     assert done.returncode == 0, done.stderr
     with (tmp_path / "out" / "gradebook.csv").open(newline="") as file:

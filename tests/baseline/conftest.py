@@ -1,17 +1,31 @@
-"""Programs around one of the baseline's sources, built for the simulator."""
+"""Programs around one of the baseline's sources, built for the simulator, and programs of its operations."""
 
 from __future__ import annotations
 
+import json
 import subprocess
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 import grader
+from grader.judge.timing.program import step
+from grader.problems.operations import temporaries
+from grader.simulator.driver import RUNTIME
+from grader.simulator.simulate import simulate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from grader.problems.operations import Operation
+
+    Memory = dict[str, NDArray[Any]]
+    Ran = Callable[[Sequence[tuple[Sequence[Operation], Memory]]], list[Memory]]
 
 FOLDER = Path(grader.__file__).parent / "baseline"
 
@@ -28,3 +42,45 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], st
         return str(target)
 
     return built
+
+
+@pytest.fixture(scope="session")
+def on_the_sim(tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    """Runs programs of operations with the real kernels; the arrays of each come back as it left them."""
+    if not RUNTIME.is_file():
+        pytest.skip("the simulator is not built")
+    folder = tmp_path_factory.mktemp("kernels")
+    options = ["--shared", "-Xcompiler", "-fPIC", "-cudart", "shared", "--no-compress"]
+    options += ["-gencode", "arch=compute_80,code=compute_80"]
+    libraries = [folder / f"{name}.so" for name in ("generic", "typed")]
+    for library in libraries:
+        source = FOLDER / library.with_suffix(".cu").name
+        subprocess.run(["nvcc", *options, "-o", library, source], check=True)
+
+    def ran(programs: Sequence[tuple[Sequence[Operation], Memory]]) -> list[Memory]:
+        asked, before = [], {}
+        for index, (program, memory) in enumerate(programs):
+            extra = {
+                name: np.full(size, 0xFF, np.uint8) for name, size in temporaries(program, memory).items()
+            }
+            arrays = {name: np.ascontiguousarray(array).reshape(-1) for name, array in memory.items()} | extra
+            before |= {f"{index} {name}": array.view(np.uint8) for name, array in arrays.items()}
+            numbers = {name: number for number, name in enumerate(arrays)}
+            steps = [step(operation, numbers) for operation in program]
+            asked.append((list(arrays), [vars(one) for one in steps]))
+        (folder / "programs.json").write_text(json.dumps(asked))
+        np.savez(folder / "arrays.npz", **before)
+        script = str(Path(__file__).with_name("run_programs.py"))
+        files = [str(folder / name) for name in ("programs.json", "arrays.npz", "results.npz")]
+        command = [sys.executable, script, ":".join(map(str, libraries)), *files]
+        assert simulate(command, json_path=None, leak_check=False) == 0
+        after = np.load(folder / "results.npz")
+        return [
+            {
+                name: after[f"{index} {name}"].view(array.dtype).reshape(array.shape)
+                for name, array in memory.items()
+            }
+            for index, (_, memory) in enumerate(programs)
+        ]
+
+    return ran

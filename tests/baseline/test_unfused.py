@@ -3,7 +3,7 @@
 import ctypes
 import shutil
 import subprocess
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -16,9 +16,12 @@ from first_assignment import KERNELS
 from numpy.typing import NDArray
 
 import grader
+from grader.baseline.programs import FUNCTIONS
+from grader.problems.dtypes import DTYPES
 from grader.problems.operations import (
-    FUNCTIONS,
-    MOST_DIMENSIONS,
+    MOST_PLAIN_DIMENSIONS,
+    PLAIN,
+    TYPED,
     Kind,
     Operation,
     Tensor,
@@ -54,7 +57,7 @@ def view(memory: Memory, tensor: Tensor) -> NDArray[Any]:
 def interpret(program: Iterable[Operation], memory: Memory) -> None:
     """Run ``program`` with numpy over flat arrays by name, as the kernels of generic.cu would."""
     for operation in program:
-        operands = [view(memory, operand) for operand in operation.inputs]
+        operands = [view(memory, operand) for operand in operation.tensors]
         if operation.kind is Kind.MAP:
             result = MAPS[operation.function](operands[0], operation.constant)
         elif operation.kind is Kind.ZIP:
@@ -149,8 +152,9 @@ def test_every_operand_was_given_or_written_before(problem: KernelProblem) -> No
     for case in (*problem.cases(3), *problem.timing_cases(3)):
         given = {p.name for p in problem.parameters if isinstance(p, ArrayParameter) and p.role != "out"}
         for operation in problem.unfused(case):
-            assert {operand.name for operand in operation.inputs} <= given
-            assert len(operation.output.shape) <= MOST_DIMENSIONS
+            assert {operand.name for operand in operation.tensors} <= given
+            assert len(operation.output.shape) <= MOST_PLAIN_DIMENSIONS
+            assert operation.plain
             given.add(operation.output.name)
 
 
@@ -158,7 +162,7 @@ def test_temporaries_are_what_is_not_known_at_its_largest() -> None:
     total = reduced("total", "sum", dense("a", 5, 6), axis=1)
     again = mapped("total", "exp", dense("a", 5, 6))
     result = zipped("b", "add", again.output, total.output)
-    assert temporaries((total, again, result), {"a", "b"}) == {"total": 30}
+    assert temporaries((total, again, result), {"a", "b"}) == {"total": 120}
 
 
 def test_broadcasting_gives_stride_zero_to_repeated_dimensions_only() -> None:
@@ -168,19 +172,29 @@ def test_broadcasting_gives_stride_zero_to_repeated_dimensions_only() -> None:
         dense("row", 2, 4).broadcast((3, 4))
 
 
-def test_functions_are_numbered_as_in_the_device_code() -> None:
-    source = (Path(grader.__file__).parent / "baseline" / "generic.cu").read_text()
-    for kind, functions in FUNCTIONS.items():
-        names = ", ".join(function.upper().replace(" ", "_") for function in functions)
-        assert f"enum {kind.capitalize()}Function {{ {names} }};" in source
+@pytest.mark.parametrize(("file", "table"), [("generic.cu", PLAIN), ("typed.cu", TYPED)])
+def test_functions_are_numbered_as_in_the_device_code(
+    file: str, table: Mapping[Kind, tuple[str, ...]]
+) -> None:
+    source = " ".join((Path(grader.__file__).parent / "baseline" / file).read_text().split())
+    for kind, functions in table.items():
+        if len(functions) > 1:
+            names = ", ".join(function.upper().replace(" ", "_") for function in functions)
+            assert f"enum {kind.capitalize()}Function {{ {names} }};" in source
+
+
+def test_types_are_numbered_as_in_the_device_code() -> None:
+    source = (Path(grader.__file__).parent / "baseline" / "typed.cu").read_text()
+    assert f"enum Dtype {{ {', '.join(name.upper() for name in DTYPES)} }};" in source
 
 
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs nvcc")
-def test_the_device_code_compiles_and_exports_its_entry_points(tmp_path: Path) -> None:
-    source = Path(grader.__file__).parent / "baseline" / "generic.cu"
-    library = tmp_path / "generic.so"
+@pytest.mark.parametrize("file", ["generic.cu", "typed.cu"])
+def test_the_device_code_compiles_and_exports_its_entry_points(file: str, tmp_path: Path) -> None:
+    source = Path(grader.__file__).parent / "baseline" / file
+    library = tmp_path / "code.so"
     architecture = ["-gencode", "arch=compute_80,code=compute_80"]
     options = ["--shared", "-Xcompiler", "-fPIC,-Wall,-Werror", *architecture]
     subprocess.run(["nvcc", *options, "-o", str(library), str(source)], check=True)
     symbols = ctypes.CDLL(str(library))
-    assert all(hasattr(symbols, f"baseline_{kind}") for kind in Kind)
+    assert all(hasattr(symbols, name) for name in FUNCTIONS[file])

@@ -16,6 +16,7 @@ __global__ void strided(float* out, const float* in, int n) {
   out[i] = in[i];
 }
 __global__ void beyond(float* out, int n) { out[n + threadIdx.x] = 1; }
+__global__ void wrapped(float* out, int n) { out[n * n + threadIdx.x] = 1; }
 __global__ void add(float* out, int n) { if (threadIdx.x < n) out[threadIdx.x] += 1; }
 __global__ void spin(volatile float* out) { while (out[0] != 7) {} }
 __global__ void shout(float* out) { printf("a line of a thread that has a lot to say: %d\n", threadIdx.x); *out = 1; }
@@ -76,6 +77,7 @@ void launch_host_later(float* out, const float* in, int n, float factor, cudaStr
 }
 void launch_strided(float* out, const float* in, int n) { strided<<<1, 32>>>(out, in, n); }
 void launch_beyond(float* out, int n) { beyond<<<1, 1>>>(out, n); }
+void launch_wrapped(float* out, int n) { wrapped<<<1, 32>>>(out, n); }
 void launch_add(float* out, int n) { add<<<1, 32>>>(out, n); }
 void launch_spin(float* out) { spin<<<1, 1>>>(out); }
 void launch_say(float* out) { say<<<1, 1>>>(out); }

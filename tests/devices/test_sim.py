@@ -42,7 +42,15 @@ NAMES = (
     *("launch_scale_kept", "launch_scale_kept_in_order"),
     *("launch_scale", "launch_ordered", "launch_unordered", "launch_host", "launch_strided"),
     "launch_host_later",
-    *("launch_beyond", "launch_add", "launch_spin", "launch_say", "launch_shout", "launch_nothing"),
+    *(
+        "launch_beyond",
+        "launch_wrapped",
+        "launch_add",
+        "launch_spin",
+        "launch_say",
+        "launch_shout",
+        "launch_nothing",
+    ),
     *("touch_on_host", "leave", "spin_on_host", "sleep_on_host", "wait_for_a_child"),
     *("wait_for_a_child_that_works", "launch_for_ever"),
 )
@@ -165,6 +173,15 @@ def test_a_call_behind_a_staged_one_changes_nothing_of_it(
     assert {finding.kind for finding in answer.findings} == {"race_stream"}
     assert np.array_equal(kept[:500], 2 * DATA[:500])
     assert np.array_equal(kept, 2 * DATA) is not late
+
+
+def test_an_index_that_overflows_is_only_looked_for_where_it_is_asked_for(session: SimSession) -> None:
+    for schedule in Schedule:
+        answer = ask(
+            session, "launch_wrapped", output(32), ScalarArgument("n", "int", 1 << 16), schedule=schedule
+        )
+        expected = ["index_overflow"] if schedule is Schedule.OVERFLOW else []
+        assert [finding.kind for finding in answer.findings] == expected
 
 
 def test_an_access_outside_an_array_is_found_with_its_line(session: SimSession) -> None:

@@ -7,10 +7,15 @@ import pytest
 from first_assignment import KERNELS
 
 from grader.judge.correctness.comparison import compare
-from grader.problems.problem import MEMORY_GROUP, ArrayParameter, Inputs, Role, ScalarParameter
+from grader.problems.problem import MEMORY_GROUP, ArrayParameter, Case, Inputs, Role, ScalarParameter
 
 PROBLEMS = KERNELS
 SEED = 31
+
+
+def usual_cases(problem_id: str) -> list[Case]:
+    """Those that run under every order: a million rows differ from fewer in their places alone."""
+    return [case for case in PROBLEMS[problem_id].cases(SEED) if case.orders is None]
 
 
 def only(problem_id: str, distribution: str) -> tuple[object, Inputs]:
@@ -206,7 +211,7 @@ def test_a_call_queued_behind_a_staged_one_has_other_sizes_that_fit_its_arrays(p
 @pytest.mark.parametrize("problem_id", PROBLEMS)
 def test_slices_alone_are_expected_to_be_what_they_are_in_the_whole(problem_id: str) -> None:
     problem = PROBLEMS[problem_id]
-    for case in problem.cases(SEED):
+    for case in usual_cases(problem_id):
         given = problem.inputs(case)
         whole = problem.oracle(case, given)
         for slices in problem.slices:
@@ -223,7 +228,7 @@ def test_slices_alone_are_expected_to_be_what_they_are_in_the_whole(problem_id: 
 @pytest.mark.parametrize("problem_id", PROBLEMS)
 def test_rotated_inputs_have_rotated_outputs(problem_id: str) -> None:
     problem = PROBLEMS[problem_id]
-    for case in (case for case in problem.cases(SEED) if case.distribution != "exact constants"):
+    for case in (case for case in usual_cases(problem_id) if case.distribution != "exact constants"):
         given = problem.inputs(case)
         arrays = {
             name: np.roll(array, 1, 0) if name in problem.turning and array is not None else array

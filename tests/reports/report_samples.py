@@ -27,6 +27,17 @@ def finding(**changes: object) -> dict[str, Any]:
     }
 
 
+def two_accesses() -> dict[str, Any]:
+    """A race between lines 14 and 17."""
+    message = (
+        "thread (0,0,0) of block (0,0,0) writes shared memory at byte 0 (line 17) that thread (33,0,0) of "
+        "block (0,0,0) has read (line 14), and nothing orders the two: a __syncthreads() between them is "
+        "missing"
+    )
+    places = [{"file": "layernorm_kernel.cu", "line": line} for line in (17, 14)]
+    return finding(message=message, places=places)
+
+
 def problem(name: str = "softmax_forward", **changes: object) -> dict[str, Any]:
     """A right problem on the sim; ``changes`` replace whole parts."""
     return {

@@ -21,17 +21,20 @@ if TYPE_CHECKING:
     from grader.records.record import Record
 
 HINT = {"kernel": "_Z3kerPf", "file": "k.cu", "line": 17, "message": "32 sectors where 4 would do"}
-DESKTOP, PHONE = (1100, 800), (360, 740)
+DESKTOP, PHONE = (1100, 800), (390, 844)
 
 
 def everything() -> Record:
     """A record with every part that a page can have."""
-    close = samples.timed("layernorm_forward", speedup=6.5, hints=[{**HINT, "source": samples.SOURCE}])
+    close = samples.timed("layernorm_backward", speedup=6.5, hints=[{**HINT, "source": samples.SOURCE}])
     close["performance"]["verdict"] = "AMBIGUOUS"
     return samples.record(
         "Zoë Müller_1001",
         samples.unbuilt(),
-        samples.raced(printed="hello\n" * 9),
+        samples.raced(
+            printed="hello\n" * 9,
+            checks=[{"tool": "racecheck", "verdict": "FAIL", "findings": [samples.two_accesses()]}],
+        ),
         close,
         samples.untrusted("softmax_backward"),
         samples.failed_machine("transformer"),
@@ -100,7 +103,7 @@ def test_dark_is_dark_and_light_is_light(browser: Chrome, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_serious(browser: Chrome, tmp_path: Path, axe: str, scheme: str) -> None:
+def test_axe_finds_nothing(browser: Chrome, tmp_path: Path, axe: str, scheme: str) -> None:
     for name, text in pages().items():
         for size in (DESKTOP, PHONE):
             show(browser, text, tmp_path, size, scheme)
@@ -109,7 +112,6 @@ def test_axe_finds_nothing_serious(browser: Chrome, tmp_path: Path, axe: str, sc
             bad = [
                 (name, rule["id"], node["html"], node["failureSummary"])
                 for rule in found["violations"]
-                if rule["impact"] in {"serious", "critical"}
                 for node in rule["nodes"]
             ]
             assert not bad

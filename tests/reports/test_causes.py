@@ -6,7 +6,9 @@ import pytest
 import report_samples as samples
 
 from grader.records.record import ProblemResult
-from grader.reports.causes import alike, causes, sightings, theme, wrong
+from grader.reports.advice import ADVICE
+from grader.reports.causes import alike, sightings, theme, wrong
+from grader.reports.fix_first import causes
 
 
 def problem(content: dict[str, object]) -> ProblemResult:
@@ -20,28 +22,34 @@ def test_instances_of_a_template_are_one_place() -> None:
     assert place.where == "layernorm_kernel.cu:17"
 
 
-def test_the_diagnosis_comes_first_and_findings_follow() -> None:
+def test_each_thing_to_mend_is_a_cause_in_one_line() -> None:
     assert causes(problem(samples.raced())) == (
-        "the last elements of a row are not written",
-        "race shared (racecheck) at layernorm_kernel.cu:17",
+        f"{ADVICE['race_shared'].what} at layernorm_kernel.cu:17",
+        "The last elements of a row are not written",
     )
 
 
 @pytest.mark.parametrize(
     ("log", "cause"),
     [
-        ('k.cu(22): error: identifier "flaot" is undefined\n', 'identifier "flaot" is undefined'),
-        ("k.cu(3): catastrophic error: cannot open\n", "cannot open"),
-        ("k.cu:1:10: fatal error: row.cuh: No such file\n", "row.cuh: No such file"),
-        ("k.cu(7): warning #177-D: x\nk.cu(8): error: second\n", "second"),
+        (
+            'k.cu(22): error: identifier "flaot" is undefined\n',
+            'k.cu does not compile: identifier "flaot" is undefined at k.cu:22',
+        ),
+        ("k.cu(3): catastrophic error: cannot open\n", "k.cu does not compile: cannot open at k.cu:3"),
+        (
+            "k.cu:1:10: fatal error: row.cuh: No such file\n",
+            "k.cu does not compile: row.cuh: No such file at k.cu:1",
+        ),
+        ("k.cu(7): warning #177-D: x\nk.cu(8): error: second\n", "k.cu does not compile: second at k.cu:8"),
     ],
 )
 def test_a_file_that_does_not_compile_says_the_first_error(log: str, cause: str) -> None:
-    assert causes(problem(samples.unbuilt(log=log))) == (f"does not compile: {cause}",)
+    assert causes(problem(samples.unbuilt(log=log))) == (cause,)
 
 
 def test_a_right_but_slow_kernel_is_too_slow_and_a_right_one_has_no_causes() -> None:
-    assert causes(problem(samples.timed(speedup=3.0))) == ("too slow",)
+    assert causes(problem(samples.timed(speedup=3.0))) == ("Right, but too slow",)
     assert causes(problem(samples.timed(speedup=8.0))) == ()
 
 
@@ -55,7 +63,8 @@ def test_a_crash_that_a_checker_saw_is_told_once() -> None:
             "message": "cudaErrorIllegalAddress: _Z3kerPf, /tmp/k.cu:3",
         }
     ]
-    assert causes(problem(crashed)) == ("race shared (racecheck) at layernorm_kernel.cu:17",)
+    (cause,) = causes(problem(crashed))
+    assert cause.endswith("layernorm_kernel.cu:17")
 
 
 def test_what_is_waived_is_no_cause() -> None:

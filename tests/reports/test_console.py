@@ -75,7 +75,7 @@ def problem(**changes: object) -> ProblemResult:
     return ProblemResult.model_validate({**fields, **changes})
 
 
-def shown(*problems: ProblemResult, **changes: object) -> str:
+def shown(*problems: ProblemResult, verbose: bool = False, **changes: object) -> str:
     fields: dict[str, object] = {
         "grader": GraderInfo(version="1", config_sha256="0"),
         "assignment": "a",
@@ -90,7 +90,7 @@ def shown(*problems: ProblemResult, **changes: object) -> str:
         "exit_code": 1,
     }
     text = io.StringIO()
-    console.show(Record.model_validate({**fields, **changes}), text)
+    console.show(Record.model_validate({**fields, **changes}), text, verbose=verbose)
     return text.getvalue()
 
 
@@ -104,18 +104,60 @@ def test_the_header_says_where_why_and_what_is_not_stopped() -> None:
         assert part in text
 
 
-def test_a_wrong_case_shows_counts_first_bad_element_and_diagnosis() -> None:
-    text = shown(problem())
+def test_a_problem_begins_with_what_to_mend_and_shows_one_wrong_element() -> None:
+    lines = [text.strip() for text in shown(problem()).splitlines()]
+    title = next(place for place, text in enumerate(lines) if text.startswith("LayerNorm forward"))
+    assert "(8.0 undecided)" in lines[title]
+    assert lines[title + 1] == "fix first     The last elements of a row are not written"
+    assert (
+        lines[title + 2] == "ln_res[0, 999] in layernorm 37x1000: expected 0.25, got NaN (37 of 37,000 wrong)"
+    )
+    assert lines[title + 3] == "correctness   0/1 cases"
+    assert "largest error" not in " ".join(lines)
+
+
+def test_a_finding_is_shown_with_what_was_seen_and_an_element_and_all_else_in_a_line() -> None:
+    finding = FindingRecord(
+        kind="race_shared", kernel="k", file="/tmp/k.cu", line=143, message="a race; with a hint"
+    )
+    other = finding.model_copy(update={"kind": "uninit_global", "line": 7})
+    text = shown(
+        problem(checks=[CheckResult(tool="racecheck", verdict=Verdict.FAIL, findings=[finding, other])])
+    )
+    assert "example       a race" in text
+    assert "with a hint" not in text
+    assert "then          Global memory is read that nothing has written at" in text
+    assert "ln_res[0, 999]" in text
+
+
+def test_what_cannot_be_measured_is_said_once() -> None:
+    text = shown(problem(), problem(id="other"))
+    assert text.count("no GPU here") == 1
+    assert "NOT_MEASURED" not in text
+    changed = PerformanceResult(verdict=Verdict.NOT_MEASURED, target=1, message="no cases")
+    text = shown(problem(), problem(id="other", performance=changed))
+    assert "speed    layernorm_forward: no GPU here" in text
+    assert "speed    other: no cases" in text
+
+
+def test_verbose_shows_counts_wrong_elements_and_diagnoses() -> None:
+    text = shown(problem(), verbose=True)
     assert "ln_res: 37 of 37,000 wrong (2 NaN); largest error 1.5, allowed there 1e-06" in text
     assert "[0, 999] expected 0.25, got NaN" in text
     assert "the last elements of a row are not written" in text
-    assert "(8.0 undecided)" in text
+
+
+def test_an_error_that_is_allowed_is_not_called_the_largest() -> None:
+    right = WRONG.outputs[0].model_copy(update={"max_error": 5e-8, "allowed": 3e-7})
+    cases = [WRONG.model_copy(update={"outputs": [right]})]
+    correctness = CorrectnessResult(verdict=Verdict.FAIL, cases=cases)
+    assert "largest error" not in shown(problem(correctness=correctness), verbose=True)
 
 
 def test_an_untouched_template_is_one_line_and_no_wall_of_numbers() -> None:
     correctness = CorrectnessResult(verdict=Verdict.FAIL, summary="nothing was written", cases=[WRONG] * 20)
     text = shown(problem(correctness=correctness))
-    assert "nothing was written" in text
+    assert "Nothing was written" in text
     assert "[0, 999]" not in text
 
 
@@ -134,7 +176,8 @@ def test_findings_and_hints_name_the_line() -> None:
         problem(
             checks=[CheckResult(tool="racecheck", verdict=Verdict.FAIL, findings=[finding])],
             hints=[HintRecord(kernel="k", file="k.cu", line=71, message="reads 32 sectors")],
-        )
+        ),
+        verbose=True,
     )
     assert "racecheck race_shared  k.cu:143  written by thread 64" in text
     assert "k.cu:71  reads 32 sectors" in text
@@ -158,7 +201,7 @@ def test_a_measured_speed_has_its_interval_target_and_cases() -> None:
             )
         ],
     )
-    text = shown(problem(performance=performance))
+    text = shown(problem(performance=performance), verbose=True)
     assert "8.12x the unfused baseline (8.00 to 8.25), target 6.5x: PASS" in text
     assert "97%" in text
 

@@ -77,6 +77,11 @@ def test_the_summary_is_appended_and_holds_no_markup_of_a_student(tmp_path: Path
     assert "Softmax forward" in text
 
 
+def test_the_summary_says_what_to_mend_first() -> None:
+    text = github.summary(view(samples.record("x", samples.raced()), staff=False))
+    assert "no barrier orders them</code><br><code>layernorm_kernel.cu:17: value = shared[lane];" in text
+
+
 def test_a_summary_stays_below_the_limit() -> None:
     many = [samples.problem(f"p{number}", title="x" * 5000) for number in range(90)]
     assert len(github.summary(view(samples.record("x", *many), staff=False))) < github.SUMMARY_BYTES

@@ -117,6 +117,12 @@ def test_a_wrong_group_says_its_cases_and_the_checkers_their_findings() -> None:
     assert "layernorm_kernel.cu:17" in tests["LayerNorm forward: what the checkers found"]["output"]
 
 
+def test_the_results_begin_with_what_to_mend() -> None:
+    output = made(samples.record("x", samples.raced(), samples.timed()))["output"]
+    assert "LayerNorm forward, fix first:\nTwo threads use the same shared memory" in output
+    assert output.count("fix first") == 1
+
+
 def test_a_compile_error_is_in_the_words_of_the_compiler() -> None:
     build, *groups = made(samples.record("x", samples.unbuilt()))["tests"]
     assert [group["max_score"] for group in groups] == [9, 3]

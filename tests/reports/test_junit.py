@@ -47,6 +47,7 @@ def outcomes(root: ET.Element) -> dict[str, str]:
 def test_each_stage_of_a_problem_is_a_test() -> None:
     root = suites(samples.raced())
     assert outcomes(root) == {
+        "fix first": "failure",
         "build": "passed",
         "37 x 1000": "failure",
         "38 x 1000": "failure",
@@ -55,15 +56,16 @@ def test_each_stage_of_a_problem_is_a_test() -> None:
         "racecheck": "failure",
         "performance": "skipped",
     }
-    failure = root.find("testsuite/testcase/failure")
-    assert failure is not None
+    first, failure = root.findall("testsuite/testcase/failure")[:2]
+    assert "barrier" in first.get("message", "")
+    assert (first.text or "").count("\n") == 2
     assert failure.get("type") == "FAIL"
     assert "1037 of 37000 wrong" in (failure.text or "")
 
 
 def test_a_file_that_does_not_compile_fails_its_build_and_runs_nothing() -> None:
     root = suites(samples.unbuilt())
-    assert outcomes(root) == {"build": "failure", "performance": "skipped"}
+    assert outcomes(root) == {"fix first": "failure", "build": "failure", "performance": "skipped"}
     assert 'identifier "flaot"' in ET.tostring(root, encoding="unicode").replace("&quot;", '"')
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from grader.run.excerpt import AROUND, MOST_CHARACTERS, excerpt
+from grader.records.findings import Finding
+from grader.run.excerpt import AROUND, MOST_CHARACTERS, excerpt, place_of
 
 SOURCES = {"k.cu": "\n".join(f"line {number}" for number in range(1, 21)).encode()}
 
@@ -47,3 +50,44 @@ def test_of_files_with_one_name_the_one_at_the_end_of_the_path_is_meant() -> Non
     assert found is not None
     assert found.lines == ["in b"]
     assert excerpt(sources, "row.cuh", 1) is None
+
+
+LAUNCHER = b"""
+// ker<<<0, 1>>>() would be wrong
+extern "C" void launch(float* x, cudaStream_t stream) {
+  cudaMemsetAsync(x, 0, 4, stream);
+  one::ker<32, float>
+      <<<0, 1, 0, stream>>>(x);
+}
+"""
+
+
+def lineless(kernel: str, message: str = "") -> Finding:
+    return Finding(tool="apicheck", kind="invalid_launch", kernel=kernel, file="", line=0, message=message)
+
+
+@pytest.mark.parametrize(
+    ("finding", "line"),
+    [
+        (lineless("_ZN3one3kerILi32EfEEvPT0_"), 6),
+        (lineless("cudaMemsetAsync"), 4),
+        (lineless("", "host code in launch of library.so accesses device memory at 0x1"), 3),
+        (lineless("other"), 0),
+        (lineless(""), 0),
+    ],
+)
+def test_what_has_no_line_is_where_it_is_launched_or_called(finding: Finding, line: int) -> None:
+    assert place_of(finding, {"k.cu": LAUNCHER}) == ("k.cu" if line else "", line)
+
+
+def test_a_kernel_that_is_launched_at_two_places_has_no_line() -> None:
+    assert place_of(lineless("ker"), {"k.cu": b"ker<<<1, 2>>>();\nker<<<3, 4>>>();"}) == ("", 0)
+
+
+@pytest.mark.parametrize(("kind", "place"), [("race_global", ("row.cuh", 7)), ("race_stream", ("k.cu", 1))])
+def test_a_line_that_is_known_stays_unless_the_launch_is_what_to_look_at(
+    kind: str, place: tuple[str, int]
+) -> None:
+    known = replace(lineless("ker"), kind=kind, file="row.cuh", line=7)
+    assert place_of(known, {"k.cu": b"ker<<<1, 2>>>();"}) == place
+    assert place_of(known, {"k.cu": b""}) == ("row.cuh", 7)

@@ -29,9 +29,13 @@ from grader.run import grading, kernel
 from grader.run.bench import Bench, Machine
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from grader.assignments.assignment import Assignment
     from grader.assignments.rules import WorkLimits
     from grader.devices.device import Call
     from grader.judge.timing.measure import Timing
+    from grader.problems.problem import Problem
     from grader.records.record import ProblemResult, Record
 
 ROOT = Path(__file__).parents[2]
@@ -100,7 +104,7 @@ def test_what_a_call_may_print_is_the_assignments_to_say(submission: Path) -> No
         request = grading.GradingRequest(
             submission, given, ("softmax_backward",), "sim", "auto", "auto", seed=1
         )
-        (problem,) = grading.grade(request).problems
+        (problem,) = grading.grade(request, bench=Sharing()).problems
         assert problem.correctness.cases[0].message == message
 
 
@@ -287,16 +291,23 @@ def test_what_was_built_ahead_is_taken_if_it_is_of_the_same_files(submission: Pa
         built.sha256,
         {name: FileBuild(replace(build.whole, log="ahead")) for name, build in built.builds.items()},
     )
-    first = grading.grade(request, built=marked).problems[0]
+    first = grading.grade(request, built=marked, bench=Sharing()).problems[0]
     assert first.build is not None
     assert first.build.log == "ahead"
     (submission / "softmax_kernel.cu").write_text("int main() { return nothing; }")
-    second = grading.grade(request, built=marked).problems[0]
+    second = grading.grade(request, built=marked, bench=Sharing()).problems[0]
     assert second.build is not None
     assert "nothing" in second.build.log
 
 
-class Lucky(Bench):
+class Sharing(Bench):
+    """A bench of its own, but for the inputs and expectations that all gradings here share."""
+
+    def problems(self, assignment: Assignment, seed: int) -> Mapping[str, Problem]:
+        return remembering().problems(assignment, seed)
+
+
+class Lucky(Sharing):
     """A device that takes one order of execution only, as a GPU does on most days, with the sim beside it."""
 
     def machine(self, device: str, sandbox: str, limits: WorkLimits) -> Machine:  # type: ignore[override]
@@ -320,7 +331,7 @@ def test_what_only_another_order_shows_fails_beside_a_gpu_too(submission: Path) 
     assert problem.verdict is Verdict.FAIL
 
 
-class Profiler(Bench):
+class Profiler(Sharing):
     """The simulator, with a device beside it that tells when it timed a kernel and when it profiled one."""
 
     l2_bytes = 1
@@ -371,6 +382,6 @@ def test_without_a_gpu_a_profile_is_a_note() -> None:
     request = grading.GradingRequest(
         REFERENCE, load("llm_systems_3"), ("softmax_backward",), "sim", "auto", "auto", seed=1, profile=True
     )
-    record = grading.grade(request)
+    record = grading.grade(request, bench=Sharing())
     assert record.submission.notes[-1] == grading.NOT_PROFILED
     assert record.exit_code == 0

@@ -206,6 +206,16 @@ def test_a_lock_without_a_fence_costs_nothing() -> None:
     assert memory_verdict(ENTRY, ["race_shared"], ALL_RIGHT) is Verdict.FAIL
 
 
+def test_a_kernel_that_does_not_start_costs_the_groups_of_its_cases_and_not_the_memory_group_as_well() -> (
+    None
+):
+    kinds = ["invalid_launch", "unchecked_error"]
+    cases = [*ALL_RIGHT, case("long rows", Verdict.FAIL)]
+    assert memory_verdict(ENTRY, kinds, cases) is Verdict.PASS
+    assert score(cases, memory_verdict(ENTRY, kinds, cases)).points == points(9, 12)
+    assert memory_verdict(ENTRY, [*kinds, "memcpy_overflow"], cases) is Verdict.FAIL
+
+
 def test_code_that_does_nothing_earns_nothing_for_doing_it_without_a_race() -> None:
     wrong = [case(group, Verdict.FAIL) for group in GROUPS]
     assert memory_verdict(ENTRY, [], wrong) is Verdict.FAIL

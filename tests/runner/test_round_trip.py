@@ -62,3 +62,14 @@ def test_a_round_trip_allocates_copies_runs_waits_copies_and_frees() -> None:
         *["free"] * 3,
     ]
     assert runtime.log == once * 2
+
+
+def test_a_result_of_which_a_part_is_written_keeps_the_rest() -> None:
+    runtime, array, out = FakeRuntime(), (ctypes.c_float * 4)(1, 2, 3, 4), ctypes.c_void_p()
+
+    def write_one(result: ctypes.c_void_p) -> None:
+        (ctypes.c_float * 4).from_address(result.value or 0)[2] = 7
+
+    operand = Operand(out, ctypes.addressof(array), 16)
+    RoundTrip(write_one, (out,), operand, (), kept=True).run(runtime, lambda: None)
+    assert list(array) == [1, 2, 7, 4]

@@ -106,10 +106,11 @@ class Direct:
         pass
 
 
-def plan(library: Path, method: str, memory: Memory = Memory.DEVICE) -> Plan:
+def plan(library: Path, method: str, memory: Memory = Memory.DEVICE, dtype: str = "float32") -> Plan:
+    """``dtype`` is that of the output, of as many bytes as a float."""
     shape, count = (ROWS, COLUMNS), ROWS * COLUMNS
     arguments = (
-        ArrayArgument("y", "float32", shape, None),
+        ArrayArgument("y", dtype, shape, None),
         ArrayArgument("x", "float32", shape, np.zeros(shape, np.float32)),
         ScalarArgument("count", "int", count),
         StreamArgument("stream", 0),
@@ -206,6 +207,22 @@ def test_outputs_are_poisoned_before_every_sweep(timing: Any, library: Path, met
     session.sweep("submission", [Content(0, 0)] * SLOTS)
     session.sweep("nothing", [Content(0, 0)] * SLOTS)
     assert np.isnan(whole(session, 1)).all()
+
+
+@pytest.mark.parametrize("method", ["events", "host"])
+def test_outputs_of_integers_hold_what_the_judge_says(timing: Any, library: Path, method: str) -> None:  # noqa: ANN401
+    fake = timing.Timer(importlib.import_module("grader.runner.gpu").Gpu(Quiet()))
+    session = TimedSession(Direct(fake, load(str(library), ["launch_double"])))  # type: ignore[arg-type]
+    memory = Memory.HOST if method == "host" else Memory.DEVICE
+    held = [
+        {**base, "y": np.arange(index, index + 20, dtype=np.int32)} for index, base in enumerate(bases(1))
+    ]
+    session.prepare(plan(library, method, memory, "int32"), held)
+    session.sweep("nothing", [Content(1, 0), Content(1, 2), Content(0, 0)])
+    for slot, base, turn in ((0, 1, 0), (1, 1, 2), (2, 0, 0)):
+        wanted = np.roll(held[base]["y"].reshape(ROWS, COLUMNS), turn, axis=0)
+        np.testing.assert_array_equal(whole(session, slot), wanted)
+        assert whole(session, slot).dtype == np.int32
 
 
 @pytest.mark.parametrize(("method", "crossed"), [("events", []), ("host", ["to host", "to device"] * SLOTS)])

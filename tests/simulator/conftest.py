@@ -1,3 +1,8 @@
+"""nvcc for the tests, which compiles the same text once, whichever tests and test processes ask for it."""
+
+import fcntl
+import hashlib
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -12,16 +17,22 @@ PROGRAMS = Path(__file__).parent / "programs"
 def nvcc(tmp_path_factory: pytest.TempPathFactory) -> Compile:
     if shutil.which("nvcc") is None:
         pytest.skip("no nvcc on PATH")
-    folder = tmp_path_factory.mktemp("built")
+    own = tmp_path_factory.getbasetemp()
+    folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "built"
 
     def compile_(source: str | Path, name: str, *flags: str) -> Path:
-        if isinstance(source, str):
-            source, text = folder / f"{name}.cu", source
-            source.write_text(text)
-        built = folder / name
-        subprocess.run(
-            ["nvcc", "-O1", *flags, "-o", str(built), str(source)], check=True, stderr=subprocess.PIPE
-        )
+        text = source if isinstance(source, str) else source.read_text()
+        place = folder / hashlib.sha256(repr((text, name, flags)).encode()).hexdigest()[:16]
+        place.mkdir(parents=True, exist_ok=True)
+        built = place / name
+        with (place / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not built.exists():
+                if isinstance(source, str):
+                    source = place / f"{name}.cu"
+                    source.write_text(text)
+                command = ["nvcc", "-O1", *flags, "-o", str(built), str(source)]
+                subprocess.run(command, check=True, stderr=subprocess.PIPE)
         return built
 
     return compile_

@@ -193,11 +193,13 @@ def run_on_sim(
     *,
     reverse: bool = False,
     threads: int = 1,
+    overflow: bool = False,
     outputs: Path | None = None,
 ) -> Run:
     """Run a program on the sim with all checks; leaks are looked for unless another bug is planted.
 
     Args:
+        overflow: also look for indices that do not fit into 32 bits.
         outputs: file that the program writes what it copies to the host to (see ``corpus.h``).
     """
     from grader.records.errors import DeviceError  # noqa: PLC0415 (a GPU machine needs no grader)
@@ -215,6 +217,7 @@ def run_on_sim(
         instruction_budget=INSTRUCTIONS,
         order=Order.REVERSED if reverse else Order.PROGRAM,
         threads=threads,
+        overflow=overflow,
     )
     try:
         with Simulator(options) as simulator:

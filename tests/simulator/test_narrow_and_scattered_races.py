@@ -77,6 +77,31 @@ __global__ void gathered_rightly(int* p) {
 __global__ void permuted_in_place(int* p) { p[T * 13 % 32] += 1; }
 __global__ void gathered_elsewhere(int* p) { p[64 + T] = p[T * 13 % 32]; }
 
+__global__ void scattered_and_read(int* p) {
+  p[T * 13 % 32] = T + 1;  // scattered_and_read
+  p[64 + T] = p[T];  // scattered_and_read
+}
+__global__ void scattered_by_warps(int* p) {
+  p[T * 13 % 64] = T + 1;  // scattered_by_warps
+  __syncwarp();
+  p[64 + T] = p[T];  // scattered_by_warps
+}
+__global__ void scattered_rightly(int* p) {
+  p[T * 13 % 32] = T + 1;
+  __syncwarp();
+  p[64 + T] = p[T];
+}
+__global__ void marked_alike(int* p) {
+  p[T * 13 % 32] = 1;
+  p[T * 5 % 24] = 1;
+  p[64 + T] = p[T * 13 % 32] + p[T * 5 % 24];
+}
+__global__ void of_the_warp_after_the_next(int* p) {
+  p[T] = T + 1;  // of_the_warp_after_the_next
+  __syncwarp();
+  p[256 + T] = p[T ^ 64];  // of_the_warp_after_the_next
+}
+
 __global__ void counted(int* p) { *Volatile(p) = *Volatile(p) + 1; }  // counted
 __global__ void counted_by_lanes(int* p) { *Volatile(p) += 1; }  // counted_by_lanes
 __global__ void counted_by_warps(int* p) {
@@ -161,6 +186,11 @@ FUNCTION(gathered_and_scattered, int, 1, 32)
 FUNCTION(gathered_rightly, int, 1, 32)
 FUNCTION(permuted_in_place, int, 1, 32)
 FUNCTION(gathered_elsewhere, int, 1, 32)
+FUNCTION(scattered_and_read, int, 1, 32)
+FUNCTION(scattered_by_warps, int, 1, 64)
+FUNCTION(scattered_rightly, int, 1, 32)
+FUNCTION(marked_alike, int, 1, 64)
+FUNCTION(of_the_warp_after_the_next, int, 1, 128)
 FUNCTION(counted, int, 4, 1)
 FUNCTION(counted_by_lanes, int, 1, 32)
 FUNCTION(counted_by_warps, int, 1, 64)
@@ -180,6 +210,7 @@ RIGHT = (
         for name in TYPES
     ),
     *("bytes_of_a_word", "lanes_alike", "lanes_apart", "gathered_rightly", "permuted_in_place"),
+    *("scattered_rightly", "marked_alike"),
     *("gathered_elsewhere", "queue_of_one_writer", "ping_pong", "counted_under_a_lock"),
 )
 WRONG = {

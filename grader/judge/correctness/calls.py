@@ -35,8 +35,9 @@ def case_call(
         needs = needed_calls(problem, case, seconds, memory)
         return Call(case.function, given, seconds, memory, schedule, needs=needs)
     assert isinstance(problem, KernelProblem)
-    given = arguments(problem, case, inputs)
-    return Call(problem.entry_point, given, seconds, memory, schedule, case.staged, case.queued)
+    launcher = problem.launcher(case)
+    given = arguments(launcher, case, inputs)
+    return Call(launcher.entry_point, given, seconds, memory, schedule, case.staged, case.queued)
 
 
 def arguments(problem: KernelProblem, case: Case, inputs: Inputs) -> tuple[Argument, ...]:

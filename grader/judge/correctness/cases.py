@@ -22,7 +22,7 @@ from grader.devices.hints import hints, summed
 from grader.judge.correctness.calls import case_call
 from grader.judge.correctness.comparison import changed_elements, compare
 from grader.judge.correctness.diagnosis import NOTHING_WRITTEN, diagnose
-from grader.judge.correctness.endings import OVERRUN, Endings, counting_kinds
+from grader.judge.correctness.endings import OVERFLOW, OVERRUN, Endings, counting_kinds
 from grader.records.errors import DeviceError
 from grader.records.record import BadElement, CaseResult, OutputResult, value
 from grader.records.verdict import Verdict
@@ -136,6 +136,7 @@ def judge(
     seconds: float,
     begin: Callable[[Case], None] = lambda _case: None,
     excuses: Mapping[str, Excuse] | None = None,
+    lacks: Callable[[Case], str] = lambda _case: "",
 ) -> Judged:
     """Run ``cases`` one after the other, each under every schedule or its first ``orders``, and compare.
 
@@ -148,6 +149,7 @@ def judge(
         seconds: of processor time of the host code, on a GPU of device time, that a call may use.
         begin: called with each case before it runs; what it raises ends the judging.
         excuses: what is not held against the submission, by the names of cases.
+        lacks: why a case cannot be called at all; empty where it can.
     """
     results: list[CaseResult] = []
     answers: list[Answer] = []
@@ -160,7 +162,7 @@ def judge(
     try:
         for case in cases:
             excuse = (excuses or {}).get(case.name)
-            if (skipped := _skipped(case, excuse, endings)) is not None:
+            if (skipped := _skipped(case, excuse, endings, lacks(case))) is not None:
                 results.append(skipped)
                 continue
             begin(case)
@@ -178,7 +180,7 @@ def judge(
             if wrong is not None and (right_before or began_right):
                 doubtful[len(results)] = wrong
             right_before |= began_right
-            result = found.take(result, seen, excuse)
+            result = found.take(case, result, seen, excuse)
             results.append(result)
             answers += seen
             last = seen[-1]
@@ -190,6 +192,7 @@ def judge(
     finally:
         if session is not None:
             session.close()
+    found.add(_overflows(problem, found.outside, open_session, memory, seconds))
     first_and_last = list(doubtful.values())[:: max(1, len(doubtful) - 1)]
     if any(_right_alone(problem, one, open_session, schedules[0], memory, seconds) for one in first_and_last):
         results = [
@@ -212,11 +215,20 @@ class _Findings:
     def __init__(self) -> None:
         self.counting: dict[Finding, None] = {}
         self.waived: dict[Finding, str] = {}
+        self.outside: Case | None = None  # the first one that accesses what is outside of an array
 
-    def take(self, result: CaseResult, answers: Sequence[Answer], excuse: Excuse | None) -> CaseResult:
+    def add(self, findings: Sequence[Finding]) -> None:
+        """Add what is seen beside the cases' own calls."""
+        self.counting |= dict.fromkeys(findings)
+
+    def take(
+        self, case: Case, result: CaseResult, answers: Sequence[Answer], excuse: Excuse | None
+    ) -> CaseResult:
         """Add the findings of a case; returns its result, waived if nothing else than those made it fail."""
         excused = excuse is not None and excuse.explains(answers)
         for finding in (finding for answer in answers for finding in answer.findings):
+            if excuse is None and finding.kind == OVERRUN:
+                self.outside = self.outside or case
             if excuse is not None and excused and finding.counts:
                 self.waived[finding] = excuse.reason
             else:
@@ -242,10 +254,12 @@ def _waived(result: CaseResult, excuse: Excuse) -> CaseResult:
     return result.model_copy(update={"verdict": Verdict.NOT_MEASURED, "waived": excuse.reason})
 
 
-def _skipped(case: Case, excuse: Excuse | None, endings: Endings) -> CaseResult | None:
-    """The result of a case that is not run: the assignment excludes it, or earlier ones ended all."""
+def _skipped(case: Case, excuse: Excuse | None, endings: Endings, lack: str) -> CaseResult | None:
+    """The result of a case that is not run: excluded, not to be called, or behind others that ended all."""
     if excuse is not None and not excuse.kinds:
         return _waived(_failed(case, Verdict.NOT_MEASURED, ""), excuse)
+    if lack:
+        return _failed(case, Verdict.FAIL, lack)
     end = endings.of_all()
     return None if end is None else _failed(case, end.verdict, end.message)
 
@@ -348,6 +362,22 @@ def _right_alone(
         return False
     try:
         return _called(problem, content, session, schedule, memory, seconds, None)[0].verdict is Verdict.PASS
+    finally:
+        session.close()
+
+
+def _overflows(
+    problem: Problem, case: Case | None, open_session: Callable[[], Session], memory: Memory, seconds: float
+) -> Sequence[Finding]:
+    """Where an index of ``case``, if there is one, does not fit into 32 bits, as a fresh runner may show."""
+    if case is None:
+        return ()
+    session = _open(case, open_session)
+    if isinstance(session, CaseResult):
+        return ()
+    try:
+        call = case_call(problem, case, problem.inputs(case), seconds, memory, Schedule.OVERFLOW)
+        return [finding for finding in session.run(call).findings if finding.kind == OVERFLOW]
     finally:
         session.close()
 

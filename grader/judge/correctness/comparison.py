@@ -31,8 +31,8 @@ class BadElement:
     """One wrong element."""
 
     index: tuple[int, ...]
-    expected: float
-    got: float
+    expected: float | int
+    got: float | int
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Comparison:
     """
 
     name: str
-    max_error: float
+    max_error: float | int
     allowed: float
     bad: int
     total: int
@@ -77,9 +77,11 @@ def compare(name: str, expectation: Expectation, got: NDArray[np.generic]) -> Co
     """The output ``got`` against every candidate of ``expectation``, the best one of each row counting."""
     values = got.astype(np.float64)
     expected, bound, wrong = _judged(expectation.candidates[0], got, values)
+    shown: NDArray[np.generic] = expectation.candidates[0].expected
     for candidate in expectation.candidates[1:]:
         other = _judged(candidate, got, values)
         better = _distance(values, *other) < _distance(values, expected, bound, wrong)
+        shown = np.where(better, candidate.expected, shown)
         expected, bound, wrong = (
             np.where(better, theirs, ours)
             for theirs, ours in zip(other, (expected, bound, wrong), strict=True)
@@ -88,8 +90,12 @@ def compare(name: str, expectation: Expectation, got: NDArray[np.generic]) -> Co
         loose = expectation.finite_only[..., None]
         wrong = np.where(loose, ~np.isfinite(values), wrong)
         bound = np.where(loose, np.inf, bound)
-    max_error, allowed = _worst(np.abs(values - expected), bound)
-    places = np.argwhere(wrong)[:SHOWN]
+    max_error: float | int
+    if shown.dtype.kind in "iu" and got.dtype.kind in "iu":
+        max_error, allowed = _largest_difference(shown, got), 0.0
+    else:
+        max_error, allowed = _worst(np.abs(values - expected), bound)
+    places = [tuple(map(int, place)) for place in np.argwhere(wrong)[:SHOWN]]
     return Comparison(
         name=name,
         max_error=max_error,
@@ -99,12 +105,7 @@ def compare(name: str, expectation: Expectation, got: NDArray[np.generic]) -> Co
         nan=int(np.count_nonzero(wrong & np.isnan(values))),
         infinite=int(np.count_nonzero(wrong & np.isinf(values))),
         unwritten=int(np.count_nonzero(wrong & poisoned(got))),
-        first_bad=tuple(
-            BadElement(
-                tuple(int(part) for part in place), float(expected[tuple(place)]), float(values[tuple(place)])
-            )
-            for place in places
-        ),
+        first_bad=tuple(BadElement(place, shown[place].item(), got[place].item()) for place in places),
         expected=expected,
         bound=bound,
         wrong=wrong,
@@ -136,6 +137,12 @@ def _distance(values: Array, expected: Array, bound: Array, wrong: Mask) -> Arra
         share = np.where(wrong, 0.0, np.nan_to_num(np.abs(values - expected) / bound))
     count: Array = wrong.sum(axis=-1, keepdims=True) + 0.5 * share.max(axis=-1, keepdims=True)
     return count
+
+
+def _largest_difference(one: NDArray[np.generic], other: NDArray[np.generic]) -> int:
+    """Of two arrays of integers, exactly; those of 64 bits may differ by more than an int64 holds."""
+    left, right = one.astype(np.int64), other.astype(np.int64)
+    return int(np.where(left > right, left - right, right - left).view(np.uint64).max(initial=0))
 
 
 def _worst(errors: Array, bounds: Array) -> tuple[float, float]:

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 OVERRUN = "global_oob"
 """The kind of finding that a write into a guard zone stands for."""
 
+OVERFLOW = "index_overflow"
+"""The kind of finding that may say why an access is outside of an array."""
+
 _MOST = 3
 _FINAL = frozenset({Status.LOST, Status.UNTRUSTED})
 """After these no case is run: the machine does not work, or nothing that the runner says can be believed."""

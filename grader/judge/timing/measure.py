@@ -20,13 +20,14 @@ from grader.devices import calls, layout
 from grader.devices.condition import doubts
 from grader.devices.device import Call, LoadError, Memory, Status
 from grader.devices.runner import RunnerError
-from grader.devices.timed import NotCapturedError, Plan, Step
+from grader.devices.timed import NotCapturedError, Plan
 from grader.judge.correctness.calls import arguments
 from grader.judge.timing import plausibility as trust
 from grader.judge.timing import speed
+from grader.judge.timing.program import step
 from grader.judge.timing.statistics import BLOCKS, NOTHING, ORDERS, Block, CaseTimes
 from grader.judge.timing.verification import Verifier, draw, threads, turns
-from grader.problems.operations import Kind, temporaries
+from grader.problems.operations import temporaries
 from grader.problems.problem import Role
 from grader.records.errors import DeviceError
 from grader.records.record import GpuCondition, PerformanceResult
@@ -38,9 +39,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from grader.devices.condition import Condition
-    from grader.devices.timed import Content, TimedSession
+    from grader.devices.timed import Content, Step, TimedSession
     from grader.judge.timing.verification import Bases
-    from grader.problems.operations import Operation
     from grader.problems.problem import Case, Inputs, KernelProblem
 
 CACHES = 5  # all slots together exceed the L2 this many times
@@ -310,7 +310,7 @@ class _Sweeps:
         self.heat(warm_up)
         self._sweep("baseline")  # the GPU has lowered its clocks meanwhile
         seconds = self._sweep("submission", sampled=True)
-        self._bases = replace(bases, inputs=bases.inputs[:usual])
+        self._bases = replace(bases, inputs=bases.inputs[:usual], unwritten=bases.unwritten[:usual])
         return seconds
 
     def _novel_sweeps(self, usual: float) -> tuple[float, ...]:
@@ -387,7 +387,7 @@ class _Sweeps:
 
 
 def _plan(timing: Timing, case: Case, inputs: Inputs, method: str) -> Plan:
-    problem = timing.problem
+    problem = timing.problem.launcher(case)
     memory = Memory.HOST if method == "host" else Memory.DEVICE
     call = Call(problem.entry_point, arguments(problem, case, inputs), timing.seconds, memory)
     arrays = calls.arrays(call)
@@ -410,7 +410,7 @@ def _plan(timing: Timing, case: Case, inputs: Inputs, method: str) -> Plan:
         steps=(timing.rival(call),)
         if timing.rival
         else tuple(step(operation, numbers) for operation in program),
-        scratch=tuple(4 * elements for elements in extra.values()),
+        scratch=tuple(extra.values()),
         reads=_multiple(read * scale),
         writes=_multiple(wrote * scale),
     )
@@ -419,32 +419,6 @@ def _plan(timing: Timing, case: Case, inputs: Inputs, method: str) -> Plan:
 def slots(set_bytes: int, l2_bytes: int) -> int:
     """The number of rotating buffer sets with which every call finds a cold cache."""
     return min(MOST_SLOTS, max(2, -(-CACHES * l2_bytes // set_bytes)))
-
-
-def step(operation: Operation, numbers: Mapping[str, int]) -> Step:
-    """``operation`` as a call of ``generic.cu``; ``numbers`` gives the number of each array by its name."""
-    out = operation.output
-
-    def operand(index: int) -> list[tuple[str, object]]:
-        tensor = operation.inputs[index]
-        return [("array", numbers[tensor.name]), ("ints", tensor.strides)]
-
-    head: list[tuple[str, object]] = [
-        ("int", operation.code),
-        ("int", len(out.shape)),
-        ("ints", out.shape),
-        ("array", numbers[out.name]),
-        ("ints", out.strides),
-    ]
-    stream = ("stream", 0)
-    if operation.kind is Kind.MAP:
-        rest = [*operand(0), ("float", operation.constant), stream]
-    elif operation.kind is Kind.ZIP:
-        rest = [*operand(0), *operand(1), stream]
-    else:
-        length = operation.inputs[0].shape[operation.axis]
-        rest = [*operand(0), ("int", operation.axis), ("int", length), stream]
-    return Step(f"baseline_{operation.kind}", (*head, *rest))
 
 
 def _multiple(size: float) -> int:

@@ -22,15 +22,16 @@ import torch
 
 from grader.assignments.assignment import load
 from grader.judge.timing.measure import slots
-from grader.problems.operations import Kind
-from grader.problems.problem import KernelProblem
+from grader.problems.dtypes import DTYPES
+from grader.problems.operations import Kind, Tensor, temporaries
+from grader.problems.problem import KernelProblem, Role
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
     from types import TracebackType
 
-    from grader.problems.operations import Operation, Tensor
+    from grader.problems.operations import Operation
     from grader.problems.problem import Case, Inputs
     from grader.records.record import PerformanceResult
 
@@ -121,52 +122,105 @@ class Process:
 
 def stepwise(program: Sequence[Operation], arrays: Tensors) -> Launch:
     """``program`` with one PyTorch operator for each of its operations; a launch returns all arrays."""
+    device = next(iter(arrays.values())).device
+    sizes = temporaries(program, arrays)
+    prepared = [(operation, _constants(operation, device)) for operation in program]
 
     def view(memory: Tensors, tensor: Tensor) -> torch.Tensor:
-        return memory[tensor.name].as_strided(tensor.shape, tensor.strides)
-
-    hidden = {
-        operation.output.shape: torch.ones(
-            operation.output.shape[-2:], dtype=torch.bool, device=next(iter(arrays.values())).device
-        ).triu(1)
-        for operation in program
-        if operation.function == "hide future"
-    }
+        return memory[tensor.name].as_strided(tensor.shape, tensor.strides, tensor.offset)
 
     def run() -> Tensors:
         memory = dict(arrays)
-        for operation in program:
-            inputs = [view(memory, operand) for operand in operation.inputs]
-            memory[operation.output.name] = _applied(operation, inputs, hidden.get(operation.output.shape))
+        for operation, constants in prepared:
+            out = operation.output
+            inputs = [
+                view(memory, one) if isinstance(one, Tensor) else constants[index]
+                for index, one in enumerate(operation.inputs)
+            ]
+            if operation.partial:
+                if out.name not in memory:
+                    size = sizes[out.name] // DTYPES[out.dtype].itemsize
+                    memory[out.name] = torch.empty(size, dtype=getattr(torch, out.dtype), device=device)
+                _apply(operation, inputs, constants, view(memory, out))
+            else:
+                result = _applied(operation, inputs, constants)
+                memory[out.name] = result.to(getattr(torch, out.dtype)).contiguous()
         return memory
 
     return run
 
 
-def _applied(
-    operation: Operation, inputs: Sequence[torch.Tensor], hidden: torch.Tensor | None
-) -> torch.Tensor:
-    if operation.kind is Kind.REDUCE:
-        reduce: Any = {"sum": torch.sum, "max": torch.amax}[operation.function]
-        result: torch.Tensor = reduce(inputs[0], operation.axis, keepdim=True)
-        return result
-    if operation.kind is Kind.ZIP:
-        zipped: Any = {
-            "add": torch.add,
-            "subtract": torch.sub,
-            "multiply": torch.mul,
-            "divide": torch.div,
-        }[operation.function]
-        result = zipped(*inputs)
-        return result.contiguous()
+def _constants(operation: Operation, device: torch.device) -> dict[int | str, torch.Tensor]:
+    """The tensors that an operation needs beside its arrays: its numbers, by place, and others by name."""
+    constants: dict[int | str, torch.Tensor] = {
+        index: torch.tensor(one, dtype=torch.float64 if isinstance(one, float) else torch.int64)
+        for index, one in enumerate(operation.inputs)
+        if not isinstance(one, Tensor)
+    }
     if operation.function == "hide future":
-        assert hidden is not None
-        return inputs[0].masked_fill(hidden, -torch.inf)
-    if operation.function == "add constant":
-        return inputs[0] + operation.constant
-    if operation.function == "multiply constant":
-        return inputs[0] * operation.constant
-    return torch.exp(inputs[0]) if operation.function == "exp" else torch.sqrt(inputs[0])
+        constants["hidden"] = torch.ones(operation.output.shape[-2:], dtype=torch.bool, device=device).triu(1)
+    if operation.function == "arange":
+        constants["places"] = torch.arange(operation.output.shape[0], device=device)
+    return constants
+
+
+def _apply(
+    operation: Operation,
+    inputs: Sequence[torch.Tensor],
+    constants: Mapping[int | str, torch.Tensor],
+    output: torch.Tensor,
+) -> None:
+    """Write to a part of an array, or add to it."""
+    match operation.function:
+        case "scatter":
+            output.scatter_(operation.axis, inputs[1].long(), inputs[0])
+        case "scatter add":
+            output.scatter_add_(operation.axis, inputs[1].long(), inputs[0])
+        case _:
+            output.copy_(_applied(operation, inputs, constants))
+
+
+def _applied(
+    operation: Operation, inputs: Sequence[torch.Tensor], constants: Mapping[int | str, torch.Tensor]
+) -> torch.Tensor:
+    name = "amax" if operation.function == "max" else operation.function.replace(" ", "_")
+    result: torch.Tensor
+    if operation.kind is Kind.REDUCE:
+        result = _reduced(operation, inputs[0], name)
+    elif operation.kind in {Kind.SCAN, Kind.INDEXED}:
+        further = (inputs[1].long(),) if operation.kind is Kind.INDEXED else ()
+        result = getattr(torch, name)(inputs[0], operation.axis, *further)
+    elif name in _UNLIKE:
+        result = _UNLIKE[name](operation, inputs, constants)
+    else:
+        result = getattr(torch, name)(*inputs)
+    return result
+
+
+def _reduced(operation: Operation, whole: torch.Tensor, name: str) -> torch.Tensor:
+    reduce, axes = getattr(torch, name), operation.reduced_axes
+    result: torch.Tensor
+    if name in {"prod", "argmax", "argmin"}:  # these take one axis
+        kept = [axis for axis in range(whole.dim()) if axis not in axes]
+        result = reduce(whole.permute(*kept, *axes).flatten(len(kept)), -1).reshape(operation.output.shape)
+    else:
+        result = reduce(whole, axes, keepdim=True)
+    return result
+
+
+_UNLIKE: Mapping[
+    str,
+    Callable[[Operation, Sequence[torch.Tensor], Mapping[int | str, torch.Tensor]], torch.Tensor],
+] = {
+    "hide_future": lambda _, inputs, constants: inputs[0].masked_fill(constants["hidden"], -torch.inf),
+    "add_constant": lambda operation, inputs, _: inputs[0] + operation.constant,
+    "multiply_constant": lambda operation, inputs, _: inputs[0] * operation.constant,
+    "trunc_divide": lambda _, inputs, __: torch.div(*inputs, rounding_mode="trunc"),
+    "copy": lambda operation, inputs, _: inputs[0].expand(operation.output.shape).clone(),
+    "arange": lambda _, inputs, constants: constants["places"] * inputs[1] + inputs[0],
+    "where": lambda _, inputs, __: torch.where(inputs[0].bool(), inputs[1], inputs[2]),
+}
+"""What has no function of its name in PyTorch, or takes its inputs in another way."""
 
 
 def microseconds(launches: Sequence[Launch], *, keep: bool) -> float:
@@ -202,23 +256,30 @@ def microseconds(launches: Sequence[Launch], *, keep: bool) -> float:
     return median(replayed(times) for _ in range(REPLAYS)) / len(launches) * 1e6
 
 
-def tensors(inputs: Inputs, seed: int) -> Tensors:
-    """Arrays of the shapes of ``inputs`` on the GPU, filled with numbers from 0.5 to 1.5."""
-    source = torch.Generator("cuda").manual_seed(seed)
-    shapes = {name: array.shape for name, array in inputs.arrays.items() if array is not None}
-    return {
-        name: torch.rand(shape, generator=source, device="cuda") + 0.5
-        for name, shape in {**shapes, **inputs.outputs}.items()
-    }
+def tensors(problem: KernelProblem, inputs: Inputs, seed: int, device: str = "cuda") -> Tensors:
+    """Arrays like ``inputs``: numbers from 0.5 to 1.5, but integers, which may be indices, as they are."""
+    source = torch.Generator(device).manual_seed(seed)
+    made = {}
+    for parameter in problem.arrays:
+        given, dtype = inputs.arrays.get(parameter.name), getattr(torch, parameter.dtype)
+        if parameter.role is Role.OUTPUT:
+            made[parameter.name] = torch.zeros(inputs.outputs[parameter.name], dtype=dtype, device=device)
+        elif given is not None and DTYPES[parameter.dtype].exact:
+            made[parameter.name] = torch.from_numpy(given).to(device, dtype, copy=True)
+        elif given is not None:
+            drawn = torch.rand(given.shape, generator=source, device=device) + 0.5
+            made[parameter.name] = drawn.to(dtype)
+    return made
 
 
 def sets(problem: KernelProblem, case: Case) -> list[tuple[Tensors, Inputs]]:
     """Enough input sets to exceed the L2 together."""
     inputs = problem.inputs(case)
-    first = tensors(inputs, 0)
+    first = tensors(problem, inputs, 0)
     size = sum(tensor.numel() * tensor.element_size() for tensor in first.values())
     l2 = cuda.get_device_properties(0).L2_cache_size
-    return [(first, inputs), *((tensors(inputs, seed), inputs) for seed in range(1, slots(size, l2)))]
+    others = range(1, slots(size, l2))
+    return [(first, inputs), *((tensors(problem, inputs, seed), inputs) for seed in others)]
 
 
 def _times(problem: KernelProblem, case: Case) -> dict[str, float]:

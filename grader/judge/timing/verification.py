@@ -23,6 +23,7 @@ import torch
 
 from grader.devices.timed import Content, Piece
 from grader.judge.correctness.comparison import compare
+from grader.problems.dtypes import DTYPES
 from grader.problems.problem import Candidate, Expectation, Role, Slices
 
 if TYPE_CHECKING:
@@ -55,17 +56,25 @@ def threads() -> ThreadPoolExecutor:
 
 @dataclass(frozen=True)
 class Bases:
-    """Fresh inputs of one case, and the number of rows by which the turning arrays can be rotated."""
+    """Fresh inputs of one case.
+
+    Attributes:
+        inputs: of each base.
+        turns: the number of rows by which the turning arrays can be rotated.
+        unwritten: of each base, what its outputs of integers hold before a call. It is random, as no integer
+            is never right.
+    """
 
     inputs: tuple[Inputs, ...]
     turns: int
+    unwritten: tuple[Mapping[str, Array], ...]
 
     @property
     def arrays(self) -> list[dict[str, Array]]:
-        """The arrays of each base."""
+        """The arrays of each base, as far as they have a content before a call."""
         return [
-            {name: array for name, array in inputs.arrays.items() if array is not None}
-            for inputs in self.inputs
+            {name: array for name, array in inputs.arrays.items() if array is not None} | dict(unwritten)
+            for inputs, unwritten in zip(self.inputs, self.unwritten, strict=True)
         ]
 
     def contents(self, slots: int, random: SystemRandom) -> list[Content]:
@@ -95,8 +104,21 @@ def draw(
     first = problem.inputs(replace(case, seed=next(seeds)))
     rotations = turns(problem, first)
     count = slots if novel else -(-min(slots, CONTENTS) // rotations)
-    others = (problem.inputs(replace(case, seed=next(seeds))) for _ in range(count - 1))
-    return Bases((first, *others), rotations)
+    inputs = (first, *(problem.inputs(replace(case, seed=next(seeds))) for _ in range(count - 1)))
+    return Bases(inputs, rotations, tuple(_unwritten(problem, one, seeds) for one in inputs))
+
+
+def _unwritten(problem: KernelProblem, inputs: Inputs, seeds: Iterator[int]) -> dict[str, Array]:
+    """Random bits for the outputs of integers; a bool is neither 0 nor 1."""
+    drawn = {}
+    for array in problem.arrays:
+        dtype = DTYPES[array.dtype]
+        if array.role is Role.OUTPUT and dtype.exact:
+            random = np.random.default_rng(next(seeds))
+            size = math.prod(inputs.outputs[array.name]) * dtype.itemsize
+            bits = random.integers(2 if dtype.name == "bool" else 0, 256, size, np.uint8)
+            drawn[array.name] = bits.view(dtype.storage).reshape(inputs.outputs[array.name])
+    return drawn
 
 
 @dataclass(frozen=True)
@@ -223,9 +245,10 @@ class Verifier:
     ) -> int:
         """The number of these calls, which were not made, whose arrays differ from what restoring left."""
         (first, length), touched = run, np.zeros(len(calls), np.bool_)
+        before = bases.arrays
         for name, output in self._read(session, slices, run, bases, calls).items():
             for index, (*_, content) in enumerate(calls):
-                array = bases.inputs[content.base].arrays.get(name)
+                array = before[content.base].get(name)
                 restored = b"\xff" * output[index].nbytes
                 if array is not None:
                     restored = array.reshape(slices.count(self._case), -1)[first : first + length].tobytes()
@@ -280,8 +303,12 @@ def _wrong(name: str, expectation: Expectation, got: Array) -> Mask:
     """A mask of the wrong elements of one output in several calls, which all have the same expectation."""
     first = expectation.candidates[0]
     shape = len(got), *first.expected.shape
-    with np.errstate(invalid="ignore", over="ignore"):
-        near: Mask = np.abs(got.reshape(shape) - first.expected) <= first.allowed
+    near: Mask
+    if first.expected.dtype.kind in "iu":
+        near = np.asarray(got.reshape(shape) == first.expected)
+    else:
+        with np.errstate(invalid="ignore", over="ignore"):
+            near = np.abs(got.reshape(shape).astype(np.float64) - first.expected) <= first.allowed
     if near.all():  # usually true, and ten times cheaper than a full comparison
         return ~near
     for_all = [

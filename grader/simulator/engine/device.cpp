@@ -19,20 +19,21 @@ class Kernel {
   const Layout* layout = nullptr;
 
   // Decoded at the first use; throws Refusal, each time again.
-  const KernelCode& program() const {
+  const KernelCode& program(bool checks_overflow) const {
     if (!refusal_.empty()) throw Refusal(refusal_);
-    if (program_) return *program_;
+    auto& program = checks_overflow ? checked_ : program_;
+    if (program) return *program;
     try {
-      program_ = decode(*module, number, *layout);
+      program = decode(*module, number, *layout, checks_overflow);
     } catch (const Refusal& r) {
       refusal_ = r.what();
       throw;
     }
-    return *program_;
+    return *program;
   }
 
  private:
-  mutable std::unique_ptr<KernelCode> program_;
+  mutable std::unique_ptr<KernelCode> program_, checked_;
   mutable std::string refusal_;
 };
 
@@ -163,7 +164,7 @@ KernelInfo Device::info(const Kernel* kernel) const {
   for (const Area& a : parameter_layout(f, result.parameter_bytes)) result.parameters.push_back({a.offset, a.size});
   result.max_threads = std::min(f.max_threads, 1024u);
   try {
-    const KernelCode& p = kernel->program();
+    const KernelCode& p = kernel->program(options.overflow);
     result.static_shared = p.static_shared;
     result.local_bytes = p.functions[0].local_bytes;
   } catch (const Refusal&) {
@@ -214,7 +215,7 @@ bool Device::copy(Address to, Address from, std::size_t bytes) {
 Footprint Device::footprint() const { return options.racecheck ? sim::footprint(*state_->races) : Footprint{}; }
 
 Ran Device::launch(const Launch& launch) {
-  const KernelCode& program = launch.kernel->program();
+  const KernelCode& program = launch.kernel->program(options.overflow);
   LaunchState s(program, *launch.kernel->module, launch, options, state_->memory, state_->findings,
                 *launch.kernel->layout);
   const auto& [x, y, z] = launch.block;

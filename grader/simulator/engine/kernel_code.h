@@ -96,8 +96,8 @@ struct Layout {
   std::unordered_map<std::string_view, Address> globals;  // .global and .const variables
 };
 
-// Throws Refusal for what it does not know.
-std::unique_ptr<KernelCode> decode(const ptx::Module&, std::uint32_t kernel, const Layout&);
+// Throws Refusal for what it does not know. `checks_overflow`: with the instructions of checks/overflow.h.
+std::unique_ptr<KernelCode> decode(const ptx::Module&, std::uint32_t kernel, const Layout&, bool checks_overflow);
 
 // Bytes of a kernel's parameters, aligned as the ABI does.
 std::vector<Area> parameter_layout(const ptx::Function&, std::uint32_t& total);

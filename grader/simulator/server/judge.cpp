@@ -262,8 +262,8 @@ void Judge::launch(Reader& in, Writer& result) {
 
 void Judge::configure(Reader& in) {
   Options options;
-  for (auto* checker :
-       {&options.memcheck, &options.initcheck, &options.racecheck, &options.synccheck, &options.counters}) {
+  for (auto* checker : {&options.memcheck, &options.initcheck, &options.racecheck, &options.synccheck,
+                        &options.counters, &options.overflow}) {
     *checker = in.take<std::uint8_t>() != 0;
   }
   options.instruction_budget = in.take<std::uint64_t>();

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -34,20 +35,29 @@ from grader.sandbox.backends import select
 from grader.simulator.driver import RUNTIME
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from grader.judge.correctness.cases import Judged
     from grader.sandbox.sandbox import Sandbox
 
 N = 300
+ORDERS = (Schedule.PROGRAM, Schedule.REVERSED)
 HEADERS = "#include <cuda_bf16.h>\n#include <cuda_fp16.h>\n#include <cuda_runtime.h>\n#include <cstdint>\n"
 SOURCE = """
-__global__ void ker(TYPE* y, const TYPE* x, int n) {
+__global__ void ker_NAME(TYPE* y, const TYPE* x, int n) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) y[i] = x[n - 1 - i];
 }
-extern "C" void launch_reverse(TYPE* y, const TYPE* x, int n, cudaStream_t stream) {
-  ker<<<(n + 127) / 128, 128, 0, stream>>>(y, x, n);
+extern "C" void launch_NAME(TYPE* y, const TYPE* x, int n, cudaStream_t stream) {
+  ker_NAME<<<(n + 127) / 128, 128, 0, stream>>>(y, x, n);
 }
 """
+WAYS = {
+    "right": SOURCE,
+    "unwritten": SOURCE.replace("if (i < n)", "if (i < n && i != 42)"),
+    "past_the_end": SOURCE.replace("if (i < n)", "if (i < n + 1)").replace("x[n - 1 - i]", "x[i % n]"),
+    "wrong": SOURCE.replace("x[n - 1 - i]", "i == 7 ? x[9] : x[n - 1 - i]"),
+}
 ON_THE_SIMULATOR = pytest.mark.skipif(not RUNTIME.is_file(), reason="the simulator is not built")
 
 
@@ -59,7 +69,11 @@ def inputs(dtype: str) -> Inputs:
     return Inputs({"x": values.astype(DTYPES[dtype].storage)}, {"y": (N,)}, {"n": N})
 
 
-def problem(dtype: str) -> KernelProblem:
+def written(source: str, name: str, spelling: str) -> str:
+    return source.replace("NAME", name).replace("TYPE", spelling)
+
+
+def problem(dtype: str, way: str = "right") -> KernelProblem:
     def oracle(_: Case, given: Inputs) -> dict[str, Expectation]:
         array = given.arrays["x"]
         assert array is not None
@@ -69,7 +83,7 @@ def problem(dtype: str) -> KernelProblem:
     return KernelProblem(
         id="reverse",
         file="reverse.cu",
-        entry_point="launch_reverse",
+        entry_point=f"launch_{way}_{dtype}",
         parameters=(
             ArrayParameter("y", Role.OUTPUT, dtype),
             ArrayParameter("x", Role.INPUT, dtype),
@@ -90,19 +104,29 @@ def sandbox() -> Sandbox:
     return select("process")
 
 
-def judged(dtype: str, source: str, memory: Memory = Memory.DEVICE) -> Judged:
-    asked = problem(dtype)
-    text = (HEADERS + source.replace("TYPE", DTYPES[dtype].spellings[0])).encode()
-    built = build(asked.file, {asked.file: text}, find(), sandbox(), compile_limits(), Cache())
-    assert built.library is not None, built.log
-    library, entry_points = built.library, (asked.entry_point,)
-    launcher(asked, {asked.file: text}, memory)
+@cache
+def built() -> tuple[bytes, Path]:
+    """A source with every way of every type, and its library: most of a build goes into CUDA's headers."""
+    texts = [
+        written(source, f"{way}_{one.name}", one.spellings[0])
+        for way, source in WAYS.items()
+        for one in DTYPES.values()
+    ]
+    text = (HEADERS + "".join(texts)).encode()
+    found = build("reverse.cu", {"reverse.cu": text}, find(), sandbox(), compile_limits(), Cache())
+    assert found.library is not None, found.log
+    return text, found.library
+
+
+def judged(asked: KernelProblem, orders: tuple[Schedule, ...] = (Schedule.PROGRAM,)) -> Judged:
+    text, library = built()
+    launcher(asked, {asked.file: text}, Memory.DEVICE)
     return judge(
         asked,
         asked.cases(1),
-        lambda: Sim(sandbox()).open(library, entry_points),
-        (Schedule.PROGRAM,),
-        memory=memory,
+        lambda: Sim(sandbox()).open(library, (asked.entry_point,)),
+        orders,
+        memory=Memory.DEVICE,
         seconds=60,
     )
 
@@ -110,14 +134,14 @@ def judged(dtype: str, source: str, memory: Memory = Memory.DEVICE) -> Judged:
 @ON_THE_SIMULATOR
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_a_right_kernel_passes(dtype: str) -> None:
-    (case,) = judged(dtype, SOURCE).cases
+    (case,) = judged(problem(dtype, "right")).cases
     assert (case.verdict, case.message, case.diagnosis) == (Verdict.PASS, "", "")
 
 
 @ON_THE_SIMULATOR
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_one_element_that_is_not_written_is_found(dtype: str) -> None:
-    (case,) = judged(dtype, SOURCE.replace("if (i < n)", "if (i < n && i != 42)")).cases
+    (case,) = judged(problem(dtype, "unwritten")).cases
     assert case.verdict is Verdict.FAIL
     assert [element.index for element in case.outputs[0].first_bad] == [[42]]
     assert (case.diagnosis or "").startswith("1 of 300 elements were never written")
@@ -126,19 +150,40 @@ def test_one_element_that_is_not_written_is_found(dtype: str) -> None:
 @ON_THE_SIMULATOR
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_one_element_past_the_end_is_found(dtype: str) -> None:
-    found = judged(dtype, SOURCE.replace("if (i < n)", "if (i < n + 1)").replace("x[n - 1 - i]", "x[i % n]"))
+    found = judged(problem(dtype, "past_the_end"))
     assert {finding.kind for finding in found.findings} & {"global_oob"}
 
 
 @ON_THE_SIMULATOR
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_wrong_numbers_are_shown(dtype: str) -> None:
-    (case,) = judged(dtype, SOURCE.replace("x[n - 1 - i]", "i == 7 ? x[9] : x[n - 1 - i]")).cases
+    (case,) = judged(problem(dtype, "wrong")).cases
     given = inputs(dtype).arrays["x"]
     assert given is not None
     assert given[N - 8] != given[9]
-    (element,) = case.outputs[0].first_bad
-    assert (element.index, element.expected, element.got) == ([7], float(given[N - 8]), float(given[9]))
+    (output,) = case.outputs
+    (element,) = output.first_bad
+    expected, got = given[N - 8].item(), given[9].item()
+    assert (element.index, element.expected, element.got) == ([7], expected, got)
+    assert output.max_error == abs(expected - got)
+    assert isinstance(element.expected, int) == DTYPES[dtype].exact
+
+
+@pytest.mark.parametrize("again", [False, True])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_no_number_is_poison_in_program_order_and_in_another_one(dtype: str, *, again: bool) -> None:
+    size = DTYPES[dtype].itemsize
+    held = {poison(8, size, again=again).tobytes()[:size] for _ in range(2000)}
+    others = {poison(8, size, again=not again).tobytes()[:size] for _ in range(2000)} | {b"\xff" * size}
+    assert not held & (others if again else others - {b"\xff" * size})
+
+
+@ON_THE_SIMULATOR
+@pytest.mark.parametrize("value", [255, 0xF5])
+def test_a_byte_that_is_not_written_is_found_whatever_should_be_there(value: int) -> None:
+    given = Inputs({"x": np.full(N, value, np.uint8)}, {"y": (N,)}, {"n": N})
+    asked = replace(problem("uint8", "unwritten"), inputs=lambda _: given)
+    assert judged(asked, orders=ORDERS).cases[0].verdict is Verdict.FAIL
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -162,7 +207,7 @@ def test_a_launcher_with_another_type_is_refused_in_the_words_of_both(dtype: str
 
 
 def _refused(dtype: str, other: str) -> None:
-    text = HEADERS + SOURCE.replace("TYPE", other)
+    text = HEADERS + written(SOURCE, f"right_{dtype}", other)
     asked = f"{DTYPES[dtype].spellings[0]}* y"
     with pytest.raises(LauncherError) as raised:
         launcher(problem(dtype), {"reverse.cu": text.encode()}, None)
@@ -175,5 +220,5 @@ def _refused(dtype: str, other: str) -> None:
     [(one.name, spelling) for one in DTYPES.values() for spelling in (*one.spellings, "void")],
 )
 def test_every_spelling_of_a_type_is_understood(dtype: str, spelling: str) -> None:
-    text = HEADERS + SOURCE.replace("TYPE", spelling)
+    text = HEADERS + written(SOURCE, f"right_{dtype}", spelling)
     assert launcher(problem(dtype), {"reverse.cu": text.encode()}, None).notes == ()

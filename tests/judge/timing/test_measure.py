@@ -15,7 +15,8 @@ from grader.devices.condition import Condition
 from grader.devices.device import Memory, Status
 from grader.devices.runner import RunnerError
 from grader.devices.timed import NotCapturedError
-from grader.judge.timing.measure import STOPS, Measured, Timing, measure, slots, step, timed_cases
+from grader.judge.timing.measure import STOPS, Measured, Timing, measure, slots, timed_cases
+from grader.judge.timing.program import step
 from grader.judge.timing.statistics import BLOCKS
 from grader.problems.operations import dense, mapped, reduced, zipped
 from grader.problems.problem import (

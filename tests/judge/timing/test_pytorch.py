@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,11 +17,13 @@ import grader
 from grader.judge.correctness.comparison import compare
 from grader.judge.timing import pytorch
 from grader.judge.timing.pytorch import FUSED, STEPWISE, Others
+from grader.problems.dtypes import DTYPES
+from grader.problems.problem import ArrayParameter, Inputs, Role
 from grader.records.record import PerformanceResult, TimedCase
 from grader.records.verdict import Verdict
 
 if TYPE_CHECKING:
-    from grader.problems.problem import Case, Inputs, Problem
+    from grader.problems.problem import Case, Problem
 
 PROBLEMS = {name: problem for name, problem in KERNELS.items() if problem.fused is not None}
 ORDER = {
@@ -118,3 +121,19 @@ def test_nothing_is_said_beside_whole_calls_with_host_pointers() -> None:
     host = performance().model_copy(update={"cases": cases})
     times = {"p": {"a": {FUSED: 10.0}, "b": {FUSED: 40.0}}}
     assert Others("PyTorch 9.9", times=times).beside("p", host) == host
+
+
+def test_what_pytorch_is_timed_on_has_the_types_of_the_problem() -> None:
+    types = {"h": "bfloat16", "d": "float64", "i": "int64", "t": "bool"}
+    parameters = (
+        *(ArrayParameter(name, Role.INPUT, dtype) for name, dtype in types.items()),
+        ArrayParameter("y", Role.OUTPUT, "float16"),
+    )
+    problem = replace(KERNELS["softmax_backward"], parameters=parameters)
+    given = {name: np.arange(6).astype(DTYPES[dtype].storage) for name, dtype in types.items()}
+    made = pytorch.tensors(problem, Inputs(given, {"y": (6,)}, {}), 1, "cpu")
+    assert {name: str(tensor.dtype) for name, tensor in made.items()} == {
+        **{name: f"torch.{dtype}" for name, dtype in types.items()},
+        "y": "torch.float16",
+    }
+    assert made["i"].tolist() == list(range(6))  # an index stays one

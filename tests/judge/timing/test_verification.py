@@ -12,6 +12,16 @@ from first_assignment import PROBLEMS
 
 from grader.judge.timing.verification import CONTENTS, Bases, Verifier, draw, threads
 from grader.problems.distributions import build_cases
+from grader.problems.dtypes import DTYPES
+from grader.problems.problem import (
+    ArrayParameter,
+    Candidate,
+    Case,
+    Expectation,
+    Inputs,
+    KernelProblem,
+    Role,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,7 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from grader.devices.timed import Content, Piece
-    from grader.problems.problem import Case, Problem
+    from grader.problems.problem import Problem
 
     Outputs = list[dict[str, NDArray[Any]]]
 
@@ -157,3 +167,77 @@ def test_a_case_whose_rows_do_not_turn_far_gets_more_bases() -> None:
     assert (bases.turns, len(bases.inputs)) == (3, 3)
     assert bases.turns * len(bases.inputs) >= CONTENTS
     assert len(set(bases.contents(200, SystemRandom()))) > CONTENTS
+
+
+def reverse(dtype: str) -> KernelProblem:
+    """y = x from the last element to the first."""
+
+    def inputs(case: Case) -> Inputs:
+        bits = np.random.default_rng(case.seed).integers(1, 100, 60)
+        return Inputs({"x": bits.astype(DTYPES[dtype].storage)}, {"y": (60,)}, {"n": 60})
+
+    def oracle(_: Case, given: Inputs) -> dict[str, Expectation]:
+        array = given.arrays["x"]
+        assert array is not None
+        exact = array[::-1] if DTYPES[dtype].exact else array[::-1].astype(np.float64)
+        return {"y": Expectation((Candidate(exact, np.zeros(60)),))}
+
+    return KernelProblem(
+        id="reverse",
+        file="reverse.cu",
+        entry_point="launch_reverse",
+        parameters=(ArrayParameter("y", Role.OUTPUT, dtype), ArrayParameter("x", Role.INPUT, dtype)),
+        groups=("all",),
+        cases=lambda _: (),
+        timing_cases=lambda _: (),
+        inputs=inputs,
+        oracle=oracle,
+        minimal_bytes=lambda _: 120 * DTYPES[dtype].itemsize,
+    )
+
+
+class Restored:
+    """Slots of the outputs ``y``: right where a call was made, and as they were restored elsewhere."""
+
+    def __init__(self, bases: Bases, contents: Sequence[Content], made: int, dtype: str) -> None:
+        self.outputs = [
+            bases.inputs[content.base].arrays["x"][::-1]  # type: ignore[index]
+            if slot < made
+            else bases.arrays[content.base].get(
+                "y", np.full(60 * 8, 0xFF, np.uint8).view(storage(dtype))[:60]
+            )
+            for slot, content in enumerate(contents)
+        ]
+
+    def read(self, pieces: Sequence[Piece]) -> NDArray[Any]:
+        return np.concatenate(
+            [self.outputs[piece.slot][piece.first : piece.first + piece.elements] for piece in pieces]
+        )
+
+
+def storage(dtype: str) -> np.dtype[Any]:
+    return DTYPES[dtype].storage
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_calls_of_every_type_are_verified_and_those_that_were_not_made_are_told(dtype: str) -> None:
+    problem, random, made = reverse(dtype), SystemRandom(), 2
+    case = Case("60", "all", {"n": 60}, "counted", 1)
+    bases = draw(problem, case, iter(range(100)), SLOTS)
+    contents = bases.contents(SLOTS, random)
+    with threads() as pool:
+        verifier = Verifier(problem, case, pool, SLOTS, random)
+        verifier.sample(Restored(bases, contents, made, dtype), bases, contents, made=made)  # type: ignore[arg-type]
+        verifier.settle()
+        assert (verifier.verified, verifier.wrong, verifier.early) == (made, 0, 0)
+        verifier.sample(Restored(bases, contents, 0, dtype), bases, contents)  # type: ignore[arg-type]
+        verifier.settle()
+    assert verifier.wrong == SLOTS  # nothing was written in any call
+
+
+def test_what_outputs_of_integers_hold_before_a_call_differs_from_base_to_base() -> None:
+    problem = reverse("uint8")
+    bases = draw(problem, Case("60", "all", {"n": 60}, "counted", 1), iter(range(100)), SLOTS)
+    held = np.stack([base["y"] for base in bases.arrays])
+    assert held.shape == (SLOTS, 60)
+    assert not (held == held[0]).all(axis=0).any()

@@ -43,11 +43,8 @@ struct Rows {
     Mask follows = 0;  // lanes whose predecessor accesses what comes just before
     for (unsigned l = 1; l < lane_count; ++l) follows |= Mask{a.address[l] == a.address[l - 1] + a.size} << l;
     const Mask starts = a.mask & ~(follows & a.mask << 1);
+    if (count_lanes(starts) > row.size()) return;
     for (Mask m = starts; m; m &= m - 1) {
-      if (count == row.size()) {
-        count = 0;
-        return;
-      }
       const auto first = static_cast<unsigned>(std::countr_zero(m));
       const Mask rest = ~(a.mask & ~starts) & ~0u << first << 1;  // where the row can end
       const auto end = rest ? static_cast<unsigned>(std::countr_zero(rest)) : lane_count;

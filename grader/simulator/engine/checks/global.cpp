@@ -369,11 +369,12 @@ template <unsigned word_shift> struct Checker {
     return locked(page.busy, low, high, [&] {
       if (!own(page, low >> page_shift)) return false;
       for (std::uint64_t n = low >> segment_shift; n <= (high - 1) >> segment_shift; ++n) {
+        const std::uint32_t words = mark(n);
+        if (words == 0) continue;
         Page::Part& part = page.parts[n % segments_per_page];
         const std::uint32_t bit = 1u << n % segments_per_page;
         if (!(page.used & bit)) part = {};
         page.used |= bit;
-        const std::uint32_t words = mark(n);
         check_stale(n, part.written & words, part.write_site);
         (a.write ? part.written : part.read) |= words;
         (a.write ? part.write_site : part.read_site) = me.site;
@@ -486,60 +487,77 @@ template <unsigned word_shift> struct Checker {
   void run(const Rows& rows) {
     for (const Row& row : rows) run_row(row);
     if (rows.count) return;
-    // Lanes of one segment usually follow each other.
+    // Lanes of one page usually follow each other, in any order of its segments.
     std::uint64_t current = ~0ull;
-    std::uint32_t words = 0;
-    std::array<std::uint8_t, words_per_segment> lanes{};
+    std::uint32_t touched = 0;  // segments of the page
+    std::array<std::uint32_t, segments_per_page> words{};
+    const std::uint32_t of_a_lane = (2u << ((a.size - 1) >> word_shift)) - 1;  // aligned: no lane's are in two segments
     const auto flush = [&] {
-      if (!words ||
-          alone(current << segment_shift, (current + 1) << segment_shift, [&](std::uint64_t) { return words; })) {
-        words = 0;
-        return;
+      if (!touched) return;
+      const std::uint64_t start = current * segments_per_page;
+      const auto first = static_cast<unsigned>(std::countr_zero(touched)),
+                 end = 32 - static_cast<unsigned>(std::countl_zero(touched));
+      const bool noted = alone((start + first) << segment_shift, (start + end) << segment_shift,
+                               [&](std::uint64_t n) { return words[n % segments_per_page]; });
+      for (std::uint32_t m = touched; m; m &= m - 1) {
+        const auto n = static_cast<unsigned>(std::countr_zero(m));
+        if (!noted) on_scattered(start + n, words[n]);
+        words[n] = 0;
       }
-      with_segment(current, words, [&](Segment& s) {
-        if (!quick(s, words)) on_segment(s, words, lanes);
-      });
-      words = 0;
+      touched = 0;
     };
     for (Mask m = a.mask; m; m &= m - 1) {
-      const auto l = static_cast<unsigned>(std::countr_zero(m));
-      const std::uint64_t first = (a.address[l] - r.memory.device_base()) >> word_shift;
-      const std::uint64_t last = (a.address[l] + a.size - 1 - r.memory.device_base()) >> word_shift;
-      for (std::uint64_t word = first; word <= last; ++word) {
-        if (word / words_per_segment != current) {
-          flush();
-          current = word / words_per_segment;
-        }
-        words |= 1u << word % words_per_segment;
-        lanes[word % words_per_segment] = static_cast<std::uint8_t>(l);
+      const std::uint64_t at = a.address[std::countr_zero(m)] - r.memory.device_base();
+      if (at >> page_shift != current) {
+        flush();
+        current = at >> page_shift;
       }
+      const auto n = at >> segment_shift & (segments_per_page - 1);
+      touched |= 1u << n;
+      words[n] |= of_a_lane << (at >> word_shift & (words_per_segment - 1));
     }
     flush();
+  }
+  void on_scattered(std::uint64_t segment, std::uint32_t words) {
+    with_segment(segment, words, [&](Segment& s) {
+      if (quick(s, words)) return;
+      std::array<std::uint8_t, words_per_segment> lanes{};
+      const std::uint64_t start = segment << segment_shift;
+      for (Mask m = a.mask; m; m &= m - 1) {
+        const auto l = static_cast<unsigned>(std::countr_zero(m));
+        const std::uint64_t at = a.address[l] - r.memory.device_base();
+        if (at >> segment_shift != segment) continue;
+        for (std::uint64_t word = (at - start) >> word_shift; word <= (at + a.size - 1 - start) >> word_shift; ++word)
+          lanes[word] = static_cast<std::uint8_t>(l);
+      }
+      on_segment(s, words, lanes);
+    });
   }
 };
 
 bool all_written(const std::uint8_t* bits, std::size_t first, std::size_t count) {
-  if (first % 8 == 0 && count % 8 == 0) {
-    const std::uint8_t* at = bits + first / 8;
-    std::size_t n = count / 8;
-    for (; n >= 8; n -= 8, at += 8) {
-      std::uint64_t word;
-      std::memcpy(&word, at, 8);
-      if (word != ~0ull) return false;
-    }
-    for (; n; --n) {
-      if (*at++ != 0xff) return false;
-    }
-    return true;
-  }
-  while (count) {
-    const std::size_t bit = first % 8, n = std::min(8 - bit, count);
+  const auto within_a_byte = [&](std::size_t n) {
+    const std::size_t bit = first % 8;
     const auto mask = static_cast<std::uint8_t>(((1u << n) - 1) << bit);
-    if ((bits[first / 8] & mask) != mask) return false;
+    const bool all = (bits[first / 8] & mask) == mask;
     first += n;
     count -= n;
+    return all;
+  };
+  if (first % 8 && !within_a_byte(std::min(8 - first % 8, count))) return false;
+  const std::uint8_t* at = bits + first / 8;
+  std::size_t n = count / 8;
+  first += 8 * n;
+  count %= 8;
+  for (; n >= 8; n -= 8, at += 8) {
+    std::uint64_t word;
+    std::memcpy(&word, at, 8);
+    if (word != ~0ull) return false;
   }
-  return true;
+  for (; n; --n) {
+    if (*at++ != 0xff) return false;
+  }
+  return count == 0 || within_a_byte(count);
 }
 
 // Bits of one byte of the map may belong to different blocks, which may run at the same time.
@@ -576,6 +594,9 @@ bool written_but_padding(const std::uint8_t* bits, std::size_t first, const Acce
   return true;
 }
 
+// Bytes around a scattered read that are worth a look as a whole.
+constexpr Address most_between = 1024;
+
 void check_written(Warp& w, const Instruction& i, const Access& a, const Rows& rows) {
   LaunchState& launch = w.worker->launch;
   const Memory& memory = launch.memory;
@@ -588,6 +609,8 @@ void check_written(Warp& w, const Instruction& i, const Access& a, const Rows& r
       known = known && (!reads || all_written(bits, memory.bit_of(row.low), row.high - row.low));
     }
     if (known) return;
+  } else if (!a.write && a.high - a.low <= most_between && all_written(bits, memory.bit_of(a.low), a.high - a.low)) {
+    return;
   }
   for (Mask m = a.mask; m; m &= m - 1) {
     const auto l = static_cast<std::uint32_t>(std::countr_zero(m));

@@ -1,6 +1,7 @@
 // What the race checker remembers: of shared memory per block, of global memory per launch.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -46,8 +47,8 @@ struct SharedRaces {
   std::vector<std::uint32_t> filling_site;
   std::uint64_t in_flight = 0;  // copies
 
-  // What threads of the block did last in pieces of 512 bytes of global memory. One access takes the place of another,
-  // which can only hide a race.
+  // What threads of the block did last in pieces of 512 bytes of global memory, of 256 or 128 if the kernel stores
+  // halves or bytes. A fifth access takes the place of another, which can only hide a race.
   struct Touch {
     Address low = 0, origin = 0;  // thread t touched the bytes from origin + (t << shift) on
     std::uint32_t clock = 0, site = 0;
@@ -60,21 +61,35 @@ struct SharedRaces {
   };
   static_assert(sizeof(Touch) == 32);
   static constexpr std::uint8_t same_place = 63;
-  static constexpr std::size_t touches = 128;
-  std::array<Touch, touches> global_writes{}, global_reads{};
-  // The last reads whose lanes went each somewhere else, whole.
-  struct Gather {
+  static constexpr std::size_t pieces = 128;
+  using Touches = std::array<Touch, 4>;  // of one piece
+  std::array<Touches, pieces> global_writes{}, global_reads{};
+  struct Bounds {
+    Address low = ~Address{0}, high = 0;
+    bool meets(Address from, Address to) const { return from < high && low < to; }
+    void extend(Address from, Address to) {
+      low = std::min(low, from);
+      high = std::max(high, to);
+    }
+  };
+  // An access whose lanes went each somewhere else, whole.
+  struct Scattered {
     Address low = 0, high = 0;
     std::uint32_t clock = 0, site = 0, warp = 0, size = 0;
     Mask mask = 0;
     std::array<Address, lane_count> address;
   };
-  static constexpr std::size_t gathers_kept = 32;
-  std::vector<Gather> gathers;  // a ring, empty before the first one
-  std::size_t next_gather = 0;
-  Address gathered_low = 0, gathered_high = 0;  // around those since a barrier
-  std::uint32_t last_gather = 0;  // clock
+  // The last of these.
+  struct Ring {
+    static constexpr std::size_t kept = 32;
+    std::vector<Scattered> list;  // empty before the first one
+    std::size_t next = 0;
+    Bounds around;  // those since a barrier
+    std::uint32_t last = 0;  // clock
+  };
+  Ring gathers, scatters;  // reads, writes
   std::uint32_t last_global_write = 0, last_global_read = 0;  // clocks
+  Bounds written, read;  // around the writes and reads since all warps last met
   Clocks released{};  // [warp]: what it did before is not held against it
   // What a warp may have taken as a lock, and whether it has touched other memory since then without a fence behind the
   // taking, or since its last fence.

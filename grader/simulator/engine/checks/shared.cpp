@@ -1,9 +1,9 @@
 // initcheck and racecheck of shared memory.
 //
-// Every granule (4 bytes; 1 if the kernel accesses less) remembers its last writer and two of its last readers as
-// stamps of clock and thread. The clock of a block moves at every barrier and warp-wide operation. An access is ordered
-// after an earlier one if the two threads have met since: at a barrier, or, in one warp, in a warp-wide operation. A
-// write that stores what is there already harms nobody.
+// Every granule (4 bytes; 2 or 1 if the kernel accesses as few) remembers its last writer and two of its last readers
+// as stamps of clock and thread. The clock of a block moves at every barrier and warp-wide operation. An access is
+// ordered after an earlier one if the two threads have met since: at a barrier, or, in one warp, in a warp-wide
+// operation. A write that stores what is there already harms nobody.
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -217,11 +217,52 @@ struct Checker {
   }
 };
 
+// Whether each lane accesses what lies behind the lane before it.
+bool ascending(const Access& a) {
+  Address next = 0;
+  for (Mask m = a.mask; m; m &= m - 1) {
+    const Address at = a.address[std::countr_zero(m)];
+    if (at < next) return false;
+    next = at + a.size;
+  }
+  return true;
+}
+
+// The same as quick() of lanes that go down a column.
+bool quick_apart(const Warp& w, const Instruction& i, const Access& a, SharedRaces& r) {
+  if (r.in_flight || !ascending(a)) return false;
+  const std::uint32_t floor = r.floor[w.number] << SharedRaces::thread_bits, now = r.clock << SharedRaces::thread_bits;
+  const std::uint32_t granules = a.size >> r.shift, thread = w.number * lane_count;
+  const auto each_granule = [&](auto f) {
+    for (Mask m = a.mask; m; m &= m - 1) {
+      const auto lane = static_cast<std::uint32_t>(std::countr_zero(m));
+      const std::uint64_t g = a.address[lane] >> r.shift;
+      for (std::uint32_t n = 0; n < granules; ++n) f(g + n, thread + lane);
+    }
+  };
+  const std::uint32_t *writer = r.writer.data(), *reader = r.reader.data(), *other = r.other_reader.data();
+  std::uint32_t trouble = 0;
+  each_granule([&](std::uint64_t g, std::uint32_t own) {
+    trouble |= writer[g] >= floor && (writer[g] & thread_mask) != own;
+    trouble |= reader[g] >= floor && (reader[g] & thread_mask) != own;
+    trouble |= a.write && other[g] >= floor;
+  });
+  if (trouble) return false;
+  std::uint32_t *into = (a.write ? r.writer : r.reader).data(),
+                *sites = (a.write ? r.writer_site : r.reader_site).data();
+  each_granule([&](std::uint64_t g, std::uint32_t own) {
+    into[g] = now | own;
+    sites[g] = i.site;
+  });
+  return true;
+}
+
 // Lanes in a row, and nothing before them but what is ordered or their own: the common case.
 bool quick(const Warp& w, const Instruction& i, const Access& a, SharedRaces& r) {
-  if (!in_a_row(a) || r.updates || a.atomic || i.is_volatile || a.low % (1u << r.shift)) return false;
+  if (r.updates || a.atomic || i.is_volatile || a.low % (1u << r.shift) || a.size % (1u << r.shift)) return false;
+  if (a.shape == Access::Shape::scattered) return quick_apart(w, i, a, r);
+  if (!in_a_row(a)) return false;
   const std::uint64_t first = a.low >> r.shift, per_lane = a.size >> r.shift;
-  if (per_lane == 0 || (per_lane << r.shift) != a.size) return false;
   const auto count = static_cast<std::uint32_t>((a.high - a.low) >> r.shift);
   const std::uint32_t floor = r.floor[w.number] << SharedRaces::thread_bits, now = r.clock << SharedRaces::thread_bits;
   const std::uint32_t thread = w.number * lane_count + static_cast<std::uint32_t>(std::countr_zero(a.mask));
@@ -255,7 +296,18 @@ unsigned period_of(const Access& a) {
   return period;
 }
 
-void check_written(Warp& w, const Instruction& i, const Access& a, unsigned period) {
+// Lanes of a read without those that follow two others at the same place: two stand for all.
+Mask first_two_of_each_run(const Access& a) {
+  Mask same = 0;  // as the lane before
+  for (unsigned l = 1; l < lane_count; ++l) same |= Mask{a.address[l] == a.address[l - 1]} << l;
+  same &= a.mask & a.mask << 1;
+  return a.mask & ~(same & same << 1);
+}
+
+// Bytes around a read that are worth a look as a whole.
+constexpr Address most_between = 1024;
+
+void check_written(Warp& w, const Instruction& i, const Access& a) {
   auto& written = w.block->written;
   LaunchState& launch = w.worker->launch;
   if (in_a_row(a)) {
@@ -263,10 +315,10 @@ void check_written(Warp& w, const Instruction& i, const Access& a, unsigned peri
       std::memset(written.data() + a.low, 1, a.high - a.low);
       return;
     }
-    if (!std::memchr(written.data() + a.low, 0, a.high - a.low)) return;
   }
-  const auto known = [&](Address at) { return !std::memchr(written.data() + at, 0, a.size); };
-  if (period < lane_count && std::all_of(a.address, a.address + period, known)) return;
+  if ((!a.write || a.atomic) && a.high - a.low <= most_between &&
+      !std::memchr(written.data() + a.low, 0, a.high - a.low))
+    return;
   for (Mask m = a.mask; m; m &= m - 1) {
     const auto l = static_cast<std::uint32_t>(std::countr_zero(m));
     std::uint8_t* at = written.data() + a.address[l];
@@ -299,7 +351,7 @@ bool ordered(const SharedRaces& r, std::uint32_t stamp, std::uint32_t warp, std:
 void check_shared(Warp& w, const Instruction& i, const Access& a) {
   const Options& o = w.worker->launch.options;
   const unsigned period = period_of(a);
-  if (o.initcheck) check_written(w, i, a, period);
+  if (o.initcheck) check_written(w, i, a);
   if (!o.racecheck || w.worker->launch.faulted.load(std::memory_order_relaxed)) return;
   SharedRaces& r = *w.block->races;
   if (i.is_volatile) synchronise_through(w, i, a, r);
@@ -315,7 +367,7 @@ void check_shared(Warp& w, const Instruction& i, const Access& a) {
     return;
   }
   const bool turns = checker.two_turns_suffice(period);
-  for (Mask m = turns ? (1u << period) - 1 : a.mask; m; m &= m - 1) {
+  for (Mask m = turns ? (1u << period) - 1 : a.write ? a.mask : first_two_of_each_run(a); m; m &= m - 1) {
     const auto l = static_cast<unsigned>(std::countr_zero(m));
     for (std::uint64_t g = a.address[l] >> r.shift; g <= (a.address[l] + a.size - 1) >> r.shift; ++g) {
       if (turns)
@@ -338,8 +390,8 @@ void tick(SharedRaces& r) {
   r.floor.fill(1);
   r.global_writes.fill({});
   r.global_reads.fill({});
-  r.last_global_write = r.last_global_read = r.last_gather = 0;
-  r.gathers.clear();
+  r.last_global_write = r.last_global_read = 0;
+  r.gathers = r.scatters = {};
   r.released.fill(0);
   r.clock = 1;
 }
@@ -374,6 +426,8 @@ void synchronised(Block& block, Mask warps) {
     r.floor[n] = floor;
     r.met[n] = r.clock;
   }
+  if (*std::min_element(r.floor.begin(), r.floor.begin() + count) > std::max(r.last_global_write, r.last_global_read))
+    r.written = r.read = {};
 }
 
 void begin_block(Block& block, Worker& worker) {
@@ -387,7 +441,7 @@ void begin_block(Block& block, Worker& worker) {
   if (!o.racecheck) return;
   if (!block.races) {
     block.races = std::make_unique<SharedRaces>();
-    block.races->shift = worker.launch.program.shared_granule == 1 ? 0 : 2;
+    block.races->shift = static_cast<unsigned>(std::countr_zero(worker.launch.program.shared_granule));
     const std::size_t count = (size >> block.races->shift) + 64;
     SharedRaces& r = *block.races;
     for (auto* list : {&r.writer, &r.updater, &r.reader, &r.other_reader, &r.writer_site, &r.updater_site,
@@ -406,6 +460,7 @@ void begin_block(Block& block, Worker& worker) {
     r.met[n] = r.clock;
   }
   r.floor.fill(r.clock);
+  r.written = r.read = {};
 }
 
 void outside_own_mask(Warp& w, const Instruction& i, Mask lanes, Mask members) {

@@ -1,8 +1,8 @@
 // Races between threads of one block in global memory, by the clocks of racecheck for shared memory.
 //
 // What a warp does in a piece of 512 bytes is mostly a row of its threads: told in so few words, it takes one
-// comparison to see that the same threads come again. Of reads all over the place the last ones are kept as they are,
-// for a write that meets them. Only plain accesses are looked at, and volatile ones that revise a value; a fence,
+// comparison to see that the same threads come again. Of accesses all over the place the last ones are kept as they
+// are, for others that meet them. Only plain accesses are looked at, and volatile ones that revise a value; a fence,
 // whatever follows it, orders what its warp did before and what that warp had met others after. So a race may be
 // missed, but a correct program is never accused.
 #include <algorithm>
@@ -15,8 +15,6 @@ namespace sim {
 namespace {
 
 using Touch = SharedRaces::Touch;
-
-constexpr unsigned piece_shift = 9;
 
 // The lanes of an access by the places of their own that they touch.
 class Places {
@@ -65,6 +63,8 @@ struct Checker {
   const Instruction& i;
   const Access& a;
   SharedRaces& r;
+  const unsigned piece_shift =  // of what a few warps touch
+      7 + static_cast<unsigned>(std::countr_zero(w.worker->launch.program.global_granule));
 
   std::uint16_t thread(unsigned lane) const { return static_cast<std::uint16_t>(w.number * lane_count + lane); }
   bool conflicts(const Touch& touch, std::uint32_t other, unsigned lane) const {
@@ -110,43 +110,58 @@ struct Checker {
     }
   }
 
-  void gather() const {
-    if (r.last_gather < r.floor[w.number]) {
-      r.gathered_low = ~Address{0};
-      r.gathered_high = 0;
-    }
-    r.gathered_low = std::min(r.gathered_low, a.low);
-    r.gathered_high = std::max(r.gathered_high, a.high);
-    r.last_gather = r.clock;
-    r.gathers.resize(SharedRaces::gathers_kept);
-    SharedRaces::Gather& g = r.gathers[r.next_gather++ % SharedRaces::gathers_kept];
+  void keep(SharedRaces::Ring& ring, Mask mask) const {
+    if (ring.last < r.floor[w.number]) ring.around = {};
+    ring.around.extend(a.low, a.high);
+    ring.last = r.clock;
+    ring.list.resize(SharedRaces::Ring::kept);
+    SharedRaces::Scattered& g = ring.list[ring.next++ % SharedRaces::Ring::kept];
     g.low = a.low;
     g.high = a.high;
     g.clock = r.clock;
     g.site = i.site;
     g.warp = w.number;
     g.size = a.size;
-    g.mask = a.mask;
+    g.mask = mask;
     std::copy(a.address, a.address + lane_count, g.address.begin());
   }
-  void against_gathers() const {
-    if (r.last_gather < r.floor[w.number] || a.low >= r.gathered_high || r.gathered_low >= a.high || r.gathers.empty())
-      return;
+  // Reports the first lane that races with what is in a ring. Those that write what is there already: whoever reads it
+  // may find either, so that neither write is held against anybody.
+  Mask against_scattered(SharedRaces::Ring& ring, bool writes) const {
+    Mask alike = 0;
+    if (ring.last < r.floor[w.number] || !ring.around.meets(a.low, a.high)) return alike;
     Places places(a);
     for (Mask m = a.mask; m; m &= m - 1) places.put(static_cast<unsigned>(std::countr_zero(m)));
-    for (const auto& g : r.gathers) {
+    for (auto& g : ring.list) {
       if (g.clock < r.floor[w.number] || a.low >= g.high || g.low >= a.high) continue;
       Touch touch;
       touch.clock = g.clock;
       touch.site = g.site;
       for (Mask m = g.mask; m; m &= m - 1) {
-        const auto reader = static_cast<unsigned>(std::countr_zero(m));
-        const unsigned lane = places.at(g.address[reader], g.address[reader] + g.size);
-        const std::uint32_t other = g.warp * lane_count + reader;
-        if (lane < lane_count && conflicts(touch, other, lane) && !silent(a, lane))
-          return report(touch, false, other, lane);
+        const auto it = static_cast<unsigned>(std::countr_zero(m));
+        const unsigned lane = places.at(g.address[it], g.address[it] + g.size);
+        const std::uint32_t other = g.warp * lane_count + it;
+        if (lane == lane_count || !conflicts(touch, other, lane)) continue;
+        if (!silent(a, lane)) {
+          report(touch, writes, other, lane);
+          return alike;
+        }
+        alike |= 1u << lane;
+        if (writes) g.mask &= ~(1u << it);
       }
     }
+    return alike;
+  }
+  // Lanes that write to the same place as others.
+  Mask meeting() const {
+    Mask found = 0;
+    if (ascending(a)) return found;
+    Places places(a);
+    for (Mask m = a.mask; m; m &= m - 1) {
+      const auto lane = static_cast<unsigned>(std::countr_zero(m));
+      if (const unsigned other = places.put(lane); other != lane) found |= 1u << lane | 1u << other;
+    }
+    return found;
   }
 
   // Compares with what others did to these bytes; `lane_of` tells who touches which now. Whether some of them have just
@@ -172,8 +187,9 @@ struct Checker {
     return same;
   }
 
-  // Bytes [low, high), of which each lane touches those of its own, or all of `mask` the same.
-  void run(Address low, Address high, unsigned first, Mask mask, bool together) {
+  // Bytes [low, high), of which each lane touches those of its own, or all of `mask` the same. `kept`: among the
+  // scattered ones; `alike`: others have just written the same. Whether they have.
+  bool run(Address low, Address high, unsigned first, Mask mask, bool together, bool kept, bool alike) {
     Touch me;
     me.clock = r.clock;
     me.site = i.site;
@@ -189,30 +205,52 @@ struct Checker {
       return together ? first : first + static_cast<unsigned>((at - low) >> me.shift);
     };
     const std::uint32_t floor = r.floor[w.number];
-    const bool after_writes = r.last_global_write >= floor, after_reads = a.write && r.last_global_read >= floor;
+    const bool after_writes = r.last_global_write >= floor && r.written.meets(low, high),
+               after_reads = a.write && r.last_global_read >= floor && r.read.meets(low, high);
     for (Address from = low, to; from < high; from = to) {
       to = std::min(high, ((from >> piece_shift) + 1) << piece_shift);
       me.low = from;
       me.bytes = static_cast<std::uint16_t>(to - from);
-      const auto slot = (from >> piece_shift) % SharedRaces::touches;
-      bool same = after_writes && against(r.global_writes[slot], true, me, lane_of);
-      if (after_reads) same |= against(r.global_reads[slot], false, me, lane_of);
-      remember((a.write ? r.global_writes : r.global_reads)[slot], me, same || (a.write && me.first != me.second));
+      const auto piece = (from >> piece_shift) % SharedRaces::pieces;
+      bool same = alike;
+      if (after_writes) {
+        for (const Touch& touch : r.global_writes[piece]) same |= against(touch, true, me, lane_of);
+      }
+      if (after_reads) {
+        for (const Touch& touch : r.global_reads[piece]) same |= against(touch, false, me, lane_of);
+      }
+      if (!kept || same)
+        remember((a.write ? r.global_writes : r.global_reads)[piece], me, floor,
+                 same || (a.write && me.first != me.second));
+      alike |= same;
     }
+    if (kept) return alike;
+    (a.write ? r.written : r.read).extend(low, high);
     (a.write ? r.last_global_write : r.last_global_read) = r.clock;
+    return alike;
   }
   // What several threads write alike is nobody's in particular.
-  static void remember(Touch& last, const Touch& me, bool shared) {
-    const bool meets = last.low <= me.low + me.bytes && me.low <= last.low + last.bytes;
+  static void remember(SharedRaces::Touches& touches, const Touch& me, std::uint32_t floor, bool shared) {
+    const auto meets = [&](const Touch& t) { return t.low <= me.low + me.bytes && me.low <= t.low + t.bytes; };
     if (shared) {
-      if (meets) last = {};
-    } else if (meets && last.clock == me.clock && last.site == me.site &&
-               last.alike(me)) {  // the next warp's part of a row
-      const Address end = std::max(last.low + last.bytes, me.low + me.bytes);
-      last.low = std::min(last.low, me.low);
-      last.bytes = static_cast<std::uint16_t>(end - last.low);
+      for (Touch& touch : touches) {
+        if (meets(touch)) touch = {};
+      }
+      return;
+    }
+    Touch* last = touches.data();
+    for (Touch& touch : touches) {
+      if (touch.clock < last->clock) last = &touch;
+      if (touch.clock >= floor && !(touch.alike(me) && meets(touch))) continue;
+      last = &touch;
+      break;
+    }
+    if (last->clock == me.clock && last->site == me.site && last->alike(me) && meets(*last)) {  // next part of a row
+      const Address end = std::max(last->low + last->bytes, me.low + me.bytes);
+      last->low = std::min(last->low, me.low);
+      last->bytes = static_cast<std::uint16_t>(end - last->low);
     } else {
-      last = me;
+      *last = me;
     }
   }
 };
@@ -227,18 +265,22 @@ void check_within_block(Warp& w, const Instruction& i, const Access& a, const Ro
   checker.against_each_other();
   r.exchanged |= a.atomic && i.may_spin;
   if (i.is_volatile && (!i.revises || r.exchanged)) return;
-  if (a.write) {
-    checker.against_gathers();
-  } else if (rows.count == 0 || rows.count > 2) {
-    checker.gather();
-    if (r.last_global_write < r.floor[w.number]) return;
+  const bool scattered = rows.count == 0 || rows.count > 2;
+  Mask alike = checker.against_scattered(r.scatters, true);
+  if (a.write) alike |= checker.against_scattered(r.gathers, false);
+  if (scattered && !a.write) {
+    checker.keep(r.gathers, a.mask);
+    if (r.last_global_write < r.floor[w.number] || !r.written.meets(a.low, a.high)) return;
   }
-  for (const Row& row : rows) checker.run(row.low, row.high, row.first, a.mask, a.shape == Access::Shape::uniform);
-  if (rows.count) return;
-  for (Mask m = a.mask; m; m &= m - 1) {
-    const auto l = static_cast<unsigned>(std::countr_zero(m));
-    checker.run(a.address[l], a.address[l] + a.size, l, 1u << l, true);
+  for (const Row& row : rows)
+    checker.run(row.low, row.high, row.first, a.mask, a.shape == Access::Shape::uniform, false, alike != 0);
+  if (rows.count == 0) {
+    for (Mask m = a.mask; m; m &= m - 1) {
+      const auto l = static_cast<unsigned>(std::countr_zero(m));
+      if (checker.run(a.address[l], a.address[l] + a.size, l, 1u << l, true, true, false)) alike |= 1u << l;
+    }
   }
+  if (scattered && a.write) checker.keep(r.scatters, a.mask & ~alike & ~checker.meeting());
 }
 
 }  // namespace sim

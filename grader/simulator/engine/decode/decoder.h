@@ -110,6 +110,27 @@ struct Decoder : OperandDecoder {
   void reduce(const Words& words);
   void active_mask(const Words& words);
 
+  // --- overflow.cpp: what leads from 32-bit arithmetic to an address
+  struct Exactly {  // how an exact result follows from exact sources
+    Handler run = nullptr;  // none: it does not
+    bool widens = false, is_unsigned = false;
+  };
+  Exactly exactly(const Statement& s) const;
+  bool is_remainder(const Statement& s) const;
+  std::set<std::int32_t> leading_to(std::vector<std::int32_t> addresses) const;
+  void find_indices();
+  bool is_address(const Operand& o) const;
+  bool is_followed(const Operand& o) const;
+  Instruction& follow(Handler handler, const std::vector<Slot>& slots);
+  void before_statement();
+  void after_statement();
+  void list_arithmetic();
+  bool checks_overflow = false;
+  std::map<std::int32_t, Slot> exact;                             // by register
+  std::map<std::int32_t, std::vector<const Statement*>> writers;  // by register
+  std::vector<std::pair<std::int32_t, std::uint32_t>> arithmetic;       // of 32 bits: register, instruction
+  std::vector<std::pair<std::uint32_t, std::int32_t>> overflow_checks;  // instruction, register
+
   // --- kernel.cpp
   void one_statement();
   void lay_out_areas(FunctionCode& code);

@@ -131,14 +131,17 @@ void Decoder::one_function(std::uint32_t number) {
   code.entry = static_cast<std::uint32_t>(program.code.size());
   temporaries.clear();
   shuffled.clear();
+  find_indices();
   fixups.clear();
   table_fixups.clear();
   statement_pc.clear();
   for (const auto& s : function->statements) {
     statement = &s;
     statement_pc.push_back(static_cast<std::uint32_t>(program.code.size()));
+    if (checks_overflow) before_statement();
     one_statement();
     finish_statement();
+    if (checks_overflow) after_statement();
   }
   statement_pc.push_back(static_cast<std::uint32_t>(program.code.size()));
   auto& last = program.code.emplace_back();
@@ -152,6 +155,7 @@ void Decoder::one_function(std::uint32_t number) {
     program.code[instruction].target = static_cast<std::uint32_t>(program.branch_tables.size());
     program.branch_tables.push_back(std::move(targets));
   }
+  list_arithmetic();
   mark_expectations(code.entry);
   code.frame_bytes = align(frame_bytes, 64);
   code.shuffled.assign(shuffled.begin(), shuffled.end());
@@ -289,10 +293,12 @@ std::vector<Area> parameter_layout(const ptx::Function& function, std::uint32_t&
   return result;
 }
 
-std::unique_ptr<KernelCode> decode(const ptx::Module& module, std::uint32_t kernel, const Layout& layout) {
+std::unique_ptr<KernelCode> decode(const ptx::Module& module, std::uint32_t kernel, const Layout& layout,
+                                   bool checks_overflow) {
   auto program = std::make_unique<KernelCode>();
   program->kernel = module.functions[kernel].name;
   Decoder decoder(module, layout, *program);
+  decoder.checks_overflow = checks_overflow;
   decoder.run(kernel);
   return program;
 }

@@ -125,7 +125,7 @@ void Decoder::move_matrix(const Words& words) {  // wmma.load, wmma.store
       {a.base, stride});
   finish_access(i, a, space, by_row);
   i.target = list;
-  if (space != Space::global && bytes < 4) program.shared_granule = 1;
+  if (space != Space::global) program.shared_granule = std::min(program.shared_granule, bytes);
   if (store && space != Space::shared) program.global_granule = std::min(program.global_granule, bytes);
 }
 

@@ -113,7 +113,7 @@ void Decoder::memory(const Words& words, const char* kind, Space space, const Ty
   i.read_only = has(words, "nc");
   i.target = has(words, "release");
   if (space == Space::shared || space == Space::generic)
-    program.shared_granule = std::min(program.shared_granule, type.bytes < 4 ? 1u : 4u);
+    program.shared_granule = std::min(program.shared_granule, type.bytes);
   if (space == Space::global || space == Space::generic) {
     std::uint32_t& smallest = kind[0] == 's' ? program.global_granule : program.smallest_load;
     smallest = std::min<std::uint32_t>(smallest, i.size);
@@ -230,7 +230,7 @@ void Decoder::atomic(const Words& words) {
       result && (operation == ".cas" ? slots.back() == value : zero_is_neutral && value == constant(0, type.bytes));
   if (operation == ".cas" && result) compares_and_swaps.insert(i.site);
   if (has(words, "acq_rel") || has(words, "acquire") || has(words, "release")) i.target = 1;
-  if (space != Space::global && type.bytes < 4) program.shared_granule = 1;
+  if (space != Space::global) program.shared_granule = std::min(program.shared_granule, type.bytes);
   if (space != Space::shared) program.global_granule = std::min<std::uint32_t>(program.global_granule, type.bytes);
 }
 

@@ -1,0 +1,400 @@
+"""What to mend first in a problem, in at most three lines: what is wrong, where, and what to do.
+
+It is derived from the result of the problem alone, so old records have it, too. What the checkers saw comes
+before wrong numbers, the most fundamental first; each fault is said once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from math import inf
+from textwrap import shorten
+from typing import TYPE_CHECKING
+
+from grader.records.verdict import Verdict
+from grader.reports.advice import ADVICE, FOLLOWS, RACES
+from grader.reports.causes import COMPILE_ERROR, hints, theme, wrong
+from grader.reports.escaping import line, readable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from grader.records.record import (
+        BadElement,
+        BuildResult,
+        CaseResult,
+        FindingRecord,
+        OutputResult,
+        PlaceRecord,
+        ProblemResult,
+        SourceLines,
+        Value,
+    )
+
+TOO_SLOW = "Right, but too slow"
+UNKNOWN = "no known pattern"
+MOST_CHARACTERS = 80  # of a source line
+_NUMBERS = "numbers"
+_STREAMS, _FIRST_OF_UNWRITTEN, _CONSEQUENCE = "race_stream", "uninit_shared", "unchecked_error"
+_DONE = {"written": "writes", "read": "reads", None: "copies"}
+_BEHIND_THE_FACTS = re.compile(r"; |, and nothing orders the two")
+_NOTHING_RAN = frozenset({"device_pointer_on_host", "invalid_launch"})
+_NOT_RUN = "not run: "
+_PLACES = 2
+_OUTPUTS = r"(?:\w+(?:(?:, | and )\w+)*: )?"
+_NAMED_TWICE = re.compile(r"^(\w+): (?=\1 )")
+_NEXT_OUTPUT = re.compile(r"\. (?=\w+(?:(?:, | and )\w+)*: )")
+_QUESTION = re.compile(rf"(?P<what>{_OUTPUTS}[^?]*?): (?P<do>[^?]*\?.*)", re.DOTALL)
+_PLACES_ONLY = re.compile(rf"{_OUTPUTS}(?:only |right up to |all .* but every )")
+_ACCESSES = re.compile(
+    r"(?P<later>thread \([\d,]+\) of block \([\d,]+\)) (?P<does>\w+) .*? that (?:an asynchronous copy of )?"
+    r"(?P<earlier>(?:thread \([\d,]+\) of )?block \([\d,]+\)) (?:has (?P<did>written|read)|)"
+)
+
+
+@dataclass(frozen=True)
+class Access:
+    """One of the two accesses of a race."""
+
+    thread: str
+    does: str  # reads, writes or updates
+    file: str
+    line: int
+    text: str  # the line; empty in old records
+
+
+@dataclass(frozen=True)
+class Fix:
+    """One thing to mend.
+
+    Attributes:
+        what: is wrong, without a full stop.
+        do: about it, a sentence; empty where ``what`` says all.
+        file: where it is, if a line is known.
+        line: likewise, else 0.
+        text: the source line.
+        source: the lines around it.
+        kind: of the finding, whose place in ``docs/findings.md`` has that name; empty for anything else.
+        detail: what was seen, with the numbers.
+        example: a wrong element, instead of a line.
+        more: other places of the same fault.
+        accesses: of a race, the earlier one first.
+    """
+
+    what: str
+    do: str = ""
+    file: str = ""
+    line: int = 0
+    text: str = ""
+    source: SourceLines | None = None
+    kind: str = ""
+    detail: str = ""
+    example: str = ""
+    more: tuple[str, ...] = ()
+    accesses: tuple[Access, ...] = ()
+
+    @property
+    def place(self) -> str:
+        """File and line; empty where none is known."""
+        return f"{self.file}:{self.line}" if self.line else ""
+
+    @property
+    def cause(self) -> str:
+        """What is wrong and at which place, in one line."""
+        return f"{self.what} at {self.place}" if self.place else self.what
+
+    @property
+    def where(self) -> str:
+        """The place with its line, or the example."""
+        if self.accesses:
+            earlier, later = self.accesses
+            other = f"line {later.line}" if later.file == earlier.file else f"{later.file}:{later.line}"
+            return (
+                f"{_quoted(f'{earlier.file}:{earlier.line}', earlier.text)} and {_quoted(other, later.text)}"
+            )
+        more = f"  (also at {', '.join(self.more)})" if self.more else ""
+        return f"{_quoted(self.place, self.text)}{more}" if self.place else self.example
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """At most three: what is wrong, where, what to do."""
+        return tuple(text for text in (self.what, self.where, self.do) if text)
+
+
+def fix_first(problem: ProblemResult) -> Fix | None:
+    """What is to be mended first; None where nothing is."""
+    return next(iter(fixes(problem)), None)
+
+
+def fixes(problem: ProblemResult) -> tuple[Fix, ...]:
+    """All that is to be mended, in this order. A fault of the machine is nobody's to mend here."""
+    if problem.verdict not in {Verdict.FAIL, Verdict.UNTRUSTED}:
+        return ()
+    if problem.build and not problem.build.ok:
+        return (_build(problem.build, problem.message),)
+    if problem.trust.reasons:
+        what = line(problem.message) or "This is not trusted"
+        return (Fix(what, " ".join(map(line, problem.trust.reasons))),)
+    if message := line(problem.message):
+        what, _, do = message.partition(". ")
+        return (Fix(what.removesuffix("."), do),)
+    if problem.correctness.summary:
+        return (_unbegun(problem.correctness.summary),)
+    failing = [case for case in wrong(problem) if case.verdict is Verdict.FAIL]
+    order = _order(failing)
+    found = _findings(problem, order)
+    late = order[order.index(_NUMBERS) :]
+    before = [fix for fix in found if fix.kind not in late]
+    behind = [fix for fix in found if fix.kind in late]
+    return (*before, *_numbers(failing, beside=found), *behind) or tuple(_speed(problem))
+
+
+def causes(problem: ProblemResult) -> tuple[str, ...]:
+    """The reasons why the problem lost points, one line for each thing to mend."""
+    return tuple(dict.fromkeys(fix.cause for fix in fixes(problem)))
+
+
+def example(problem: ProblemResult) -> str:
+    """A wrong element of the case that tells most of what is wrong; empty where no numbers are."""
+    if problem.correctness.summary:
+        return ""
+    case = _telling(case for case in wrong(problem) if _bad(case))
+    return _element(case) if case else ""
+
+
+def number(value: Value) -> str:
+    """A number that a kernel may have produced, as people read it."""
+    return f"{value:.7g}" if isinstance(value, float) else str(value)
+
+
+def largest_error(output: OutputResult) -> str:
+    """The largest error of a wrong element, to be read behind a count; empty where none of them is finite."""
+    if (
+        isinstance(output.max_error, str)
+        or isinstance(output.allowed, str)
+        or output.max_error <= output.allowed
+    ):
+        return ""
+    return f"; largest error {number(output.max_error)}, allowed there {number(output.allowed)}"
+
+
+def _build(build: BuildResult, message: str) -> Fix:
+    """The first error of the compiler."""
+    errors = list(COMPILE_ERROR.finditer(build.log))
+    reason = line(message).partition(" did not compile: ")[2]
+    if not errors:
+        return Fix(line(message) or "It does not compile", f"The compiler says: {line(build.log)[:200]}")
+    first, file = errors[0], line(errors[0]["file"]).rpartition("/")[2]
+    following = build.log[first.end() :].lstrip("\n").partition("\n")[0]
+    return Fix(
+        what=f"{file} does not compile: {line(first['message'])}",
+        do=reason or "Correct this line first: other errors may follow from it.",
+        file=file,
+        line=int(first["line"] or first["row"]),
+        text=line(following.partition(" | ")[2] or following),
+    )
+
+
+def _unbegun(summary: str) -> Fix:
+    what, _, detail = line(summary).partition(": ")
+    do = "Write the kernel, launch it in the launcher of this problem, and let it write every output."
+    return Fix(_capital(what), do, detail=detail)
+
+
+def _order(failing: list[CaseResult]) -> list[str]:
+    """The kinds of findings in the order in which they are to be mended, and where wrong numbers come."""
+    kinds = list(ADVICE)
+    kinds.insert(kinds.index(_STREAMS), _NUMBERS)
+    if all(
+        case.schedule for case in failing if case.outputs
+    ):  # right in program order: all else follows from the streams
+        kinds.remove(_STREAMS)
+        kinds.insert(kinds.index(_FIRST_OF_UNWRITTEN), _STREAMS)
+    return kinds
+
+
+def _findings(problem: ProblemResult, order: list[str]) -> list[Fix]:
+    """What the checkers saw, each fault once: what happens at lines that were named follows from that."""
+    groups: dict[object, list[FindingRecord]] = {}
+    for check in problem.checks:
+        for finding in check.findings:
+            if finding.severity == "error" and not finding.waived and finding.kind in ADVICE:
+                groups.setdefault(_fault(finding), []).append(finding)
+    found = sorted(map(_finding, groups.values()), key=lambda fix: order.index(fix.kind))
+    named: set[tuple[str, int]] = set()
+    kept: list[Fix] = []
+    for fix in found:
+        places = {(one.file, one.line) for one in fix.accesses} or {(fix.file, fix.line)}
+        before = {one.kind for one in kept}
+        follows = FOLLOWS.get(fix.kind) in before or (kept and fix.kind == _CONSEQUENCE)
+        if not follows and not (fix.line and places <= named):
+            kept.append(fix)
+        named |= places
+    return kept
+
+
+def _fault(finding: FindingRecord) -> object:
+    """What findings of one fault have in common: both lines of a race, else what is wrong."""
+    if finding.kind in RACES and finding.places:
+        return frozenset((place.file, place.line) for place in finding.places)
+    return finding.kind, *ADVICE[finding.kind].of(finding.message)
+
+
+def _finding(same: list[FindingRecord]) -> Fix:
+    """One fault from all its findings: that which tells most, and the other places."""
+    best = min(same, key=lambda one: (list(ADVICE).index(one.kind), not one.line, not _in_source_order(one)))
+    what, do = ADVICE[best.kind].of(best.message)
+    accesses = _accesses(best)
+    others = dict.fromkeys(f"{line(one.file)}:{one.line}" for one in same if one.line)
+    return Fix(
+        what=what,
+        do=do.format(between=_between(best)) if best.kind in RACES else do,
+        file=line(best.file),
+        line=best.line,
+        text=_line(best.source, best.line),
+        source=best.source,
+        kind=best.kind,
+        detail=_BEHIND_THE_FACTS.split(readable(best.message))[0],
+        more=()
+        if accesses
+        else tuple(place for place in others if place != f"{line(best.file)}:{best.line}"),
+        accesses=accesses,
+    )
+
+
+def _in_source_order(finding: FindingRecord) -> bool:
+    """Whether the other access, which came before, is also above it."""
+    return len(finding.places) < 2 or finding.places[1].line <= finding.places[0].line
+
+
+def _accesses(finding: FindingRecord) -> tuple[Access, ...]:
+    """Both accesses of a race, the earlier one first; none where the record does not say."""
+    said = _ACCESSES.search(finding.message)
+    if finding.kind not in RACES or said is None or len(finding.places) < 2:
+        return ()
+    later, earlier = finding.places[:2]
+    return (
+        Access(
+            said["earlier"], _DONE[said["did"]], line(earlier.file), earlier.line, _text(earlier, finding)
+        ),
+        Access(said["later"], said["does"], line(later.file), later.line, _text(later, finding)),
+    )
+
+
+def _text(place: PlaceRecord, finding: FindingRecord) -> str:
+    """The line of a place; from an old record, if it is among those around the finding."""
+    return place.text or (_line(finding.source, place.line) if place.file == finding.file else "")
+
+
+def _line(source: SourceLines | None, number: int) -> str:
+    """The line of that number, if it is among those that the record holds."""
+    index = number - source.first if source else -1
+    return source.lines[index] if source and 0 <= index < len(source.lines) else ""
+
+
+def _between(finding: FindingRecord) -> str:
+    lines = sorted({place.line for place in finding.places})
+    if len(lines) < 2:
+        return "between two rounds of this loop" if lines else "between the two"
+    return f"between line {lines[0]} and line {lines[1]}"
+
+
+def _numbers(failing: list[CaseResult], beside: list[Fix]) -> Iterator[Fix]:
+    """What is wrong with the cases. Beside findings, which may explain it, only what is sure."""
+    if any(fix.kind in _NOTHING_RAN for fix in beside):
+        return
+    ran = [case for case in failing if not case.message.startswith(_NOT_RUN)]
+    broken = next((case for case in ran if case.message), None)
+    if broken is not None and not beside:
+        yield Fix(_capital(readable(broken.message)), example=_element(broken))
+        return
+    case = _telling(case for case in ran if _bad(case))
+    if case is None:
+        return
+    doubt, cause = _cause(case)
+    if beside and (doubt or any(fix.place and fix.place in cause for fix in beside)):
+        return
+    asked = _QUESTION.fullmatch(cause)
+    what, do = (asked["what"], _capital(asked["do"])) if asked else (cause, "")
+    if doubt > 1:
+        what = f"The numbers are wrong{f': {cause}' if doubt == _PLACES else ''}"
+        do = "Compute this element by hand, and compare each step with the kernel's."
+    about_output = re.split(r"\W", what, maxsplit=1)[0] in {output.name for output in case.outputs}
+    yield Fix(what if about_output else _capital(what), do, example=_element(case))
+
+
+def _telling(cases: Iterable[CaseResult]) -> CaseResult | None:
+    """The case whose diagnosis tells most; among equals one that says what most of them say."""
+    causes = [(case, *_cause(case)) for case in cases]
+    counts = Counter(theme(cause) for _, _, cause in causes)
+    best = min(causes, key=lambda one: (one[1], -counts[theme(one[2])]), default=None)
+    return best and best[0]
+
+
+def _cause(case: CaseResult) -> tuple[int, str]:
+    """What the diagnosis of a case says of the output that it tells most of, and how little that is.
+
+    It is 0 of a statement, 1 of a question, 2 of places alone, and 3 where nothing is known.
+    """
+    parts = [text.partition("; ")[0] for text in _NEXT_OUTPUT.split(readable(case.diagnosis))]
+    return min(((_doubt(text), _NAMED_TWICE.sub("", text)) for text in parts), key=lambda one: one[0])
+
+
+def _doubt(cause: str) -> int:
+    if not cause or UNKNOWN in cause:
+        return 3
+    return _PLACES if _PLACES_ONLY.match(cause) else int("?" in cause)
+
+
+def _bad(case: CaseResult) -> OutputResult | None:
+    """The first wrong output."""
+    return next((output for output in case.outputs if output.bad), None)
+
+
+def _element(case: CaseResult) -> str:
+    """The worst of the wrong elements that the record holds of a case, and how many are wrong."""
+    output = _bad(case)
+    if output is None:
+        return f"in {case.name}"
+    counts = f"{output.bad:,} of {output.total:,} wrong"
+    if not output.first_bad:
+        return f"{output.name} in {case.name}: {counts}"
+    worst = max(output.first_bad, key=_error)
+    index = ", ".join(map(str, worst.index))
+    expected, got = number(worst.expected), number(worst.got)
+    if expected == got:
+        expected, got = (f"{value:.9g}" for value in (worst.expected, worst.got))
+    return f"{output.name}[{index}] in {case.name}: expected {expected}, got {got} ({counts})"
+
+
+def _error(element: BadElement) -> float:
+    expected, got = element.expected, element.got
+    return inf if isinstance(expected, str) or isinstance(got, str) else abs(got - expected)
+
+
+def _speed(problem: ProblemResult) -> Iterator[Fix]:
+    """What is slow, and the first hint of the simulator."""
+    performance = problem.performance
+    if performance.verdict is not Verdict.FAIL or performance.speedup is None:
+        return
+    speed = (
+        f"It is {performance.speedup:.2f}x as fast as the baseline, the target is {performance.target:g}x."
+    )
+    hint = next(iter(hints(problem)), None)
+    if hint is None:
+        yield Fix(TOO_SLOW, speed)
+    else:
+        text = _line(hint.source, hint.line)
+        yield Fix(
+            TOO_SLOW, f"{speed} {readable(hint.message)}", line(hint.file), hint.line, text, hint.source
+        )
+
+
+def _quoted(place: str, text: str) -> str:
+    return f"{place}: {shorten(line(text), MOST_CHARACTERS, placeholder=' ...')}" if text.strip() else place
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

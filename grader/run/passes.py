@@ -1,0 +1,79 @@
+"""A quick answer: the case that failed last time, then a dozen small ones, then all, up to what is wrong."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import prod
+from typing import TYPE_CHECKING
+
+from grader.judge.correctness.cases import Judged
+from grader.records.record import CaseResult
+from grader.records.verdict import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Sequence
+
+    from grader.problems.problem import Case
+
+DOZEN = 12
+NOT_RUN = "not run: a case before it is wrong, and the quick way ends there"
+
+
+def passes(cases: Sequence[Case], failed: Collection[str]) -> tuple[tuple[Case, ...], ...]:
+    """``cases`` in the parts that are judged one after the other, without empty ones.
+
+    Args:
+        cases: of a problem.
+        failed: the names of those that failed the last time; the first of them is a part of its own.
+    """
+    again = next((case.name for case in cases if case.name in failed), "")
+    small = sorted((case for case in cases if case.name != again), key=_elements)
+    firsts = {case.group: case.name for case in reversed(small)}
+    others = [case.name for case in small if case.name not in firsts.values()]
+    dozen = [*firsts.values(), *others][:DOZEN]
+    parts = (
+        tuple(case for case in cases if case.name == again),
+        tuple(case for case in cases if case.name in dozen),
+        tuple(case for case in cases if case.name not in {again, *dozen}),
+    )
+    return tuple(part for part in parts if part)
+
+
+def judged_in_passes(
+    cases: Sequence[Case], failed: Collection[str], judge: Callable[[tuple[Case, ...]], Judged]
+) -> Judged:
+    """What ``judge`` says of the parts of ``cases``, up to one in which something is wrong.
+
+    The cases come back in their order; those that were not run are NOT_MEASURED.
+    """
+    whole = Judged(())
+    for part in passes(cases, failed):
+        whole = _joined(whole, judge(part))
+        wrong = any(case.verdict is not Verdict.PASS and not case.waived for case in whole.cases)
+        if wrong or any(finding.counts for finding in whole.findings):
+            break
+    known = {case.name: case for case in whole.cases}
+    return replace(whole, cases=tuple(known.get(case.name) or _not_run(case) for case in cases))
+
+
+def _not_run(case: Case) -> CaseResult:
+    return CaseResult(name=case.name, group=case.group, verdict=Verdict.NOT_MEASURED, message=NOT_RUN)
+
+
+def _elements(case: Case) -> int:
+    return prod(max(1, size) for size in case.sizes.values())
+
+
+def _joined(one: Judged, other: Judged) -> Judged:
+    findings = tuple(dict.fromkeys((*one.findings, *other.findings)))
+    hints = {(hint.file, hint.line, hint.kernel): hint for hint in (*one.hints, *other.hints)}
+    waived = {**one.waived, **other.waived}
+    return Judged(
+        cases=(*one.cases, *other.cases),
+        findings=findings,
+        waived={finding: reason for finding, reason in waived.items() if finding not in findings},
+        hints=tuple(hints.values()),
+        printed=one.printed + other.printed,
+        summary="" if one.cases else other.summary,
+        machine_failed=one.machine_failed or other.machine_failed,
+    )

@@ -1,0 +1,198 @@
+"""The first lines of a problem's report: for eighteen typical bugs they name cause, line and remedy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import homework
+import pytest
+import report_samples as samples
+
+from grader.devices.sim import Sim
+from grader.records.record import ProblemResult
+from grader.reports.advice import ADVICE
+from grader.reports.fix_first import causes, fix_first, fixes
+from grader.run import grading
+from grader.run.bench import Bench
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+TEXTS = Path(__file__).with_name("fix_first.txt")
+"""What the report of each begins with. Names of kernels end with that of the bug: all are built together."""
+
+
+def held() -> dict[str, list[str]]:
+    parts = TEXTS.read_text().split("\n\n")
+    return {name: lines for name, *lines in (part.strip().splitlines() for part in parts)}
+
+
+@pytest.fixture(scope="module")
+def graded(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, ProblemResult]:
+    """Every bug, graded in one run."""
+    folder = tmp_path_factory.mktemp("homework")
+    assignment = homework.write(folder)
+    names = tuple(bug.id for bug in homework.BUGS)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Sim, "architecture", "compute_80")  # no machine code, which nobody runs
+        request = grading.GradingRequest(folder, assignment, names, "sim", "auto", "device", seed=1)
+        record = grading.grade(request, bench=Bench(remembers=True))
+    return {problem.id: problem for problem in record.problems}
+
+
+@pytest.mark.parametrize("bug", homework.BUGS, ids=lambda bug: bug.id)
+def test_a_typical_bug_is_named_with_its_line_and_its_remedy(
+    graded: Mapping[str, ProblemResult], bug: homework.Bug
+) -> None:
+    first, *others = fixes(graded[bug.id])
+    assert list(first.lines) == held()[bug.id]
+    assert len(first.lines) <= 3
+    assert not others, "the same fault is said once"
+    if first.line:
+        assert first.text.strip() == bug.text.splitlines()[first.line - 1].strip()
+
+
+def test_a_launch_that_fails_in_some_cases_costs_nothing_beside_them(
+    graded: Mapping[str, ProblemResult],
+) -> None:
+    groups = {group.name: group for group in graded["too-many-threads"].correctness.groups}
+    assert groups["long rows"].earned == 0
+    assert groups["memory and concurrency"].earned == groups["memory and concurrency"].possible
+
+
+def result(content: dict[str, Any]) -> ProblemResult:
+    return ProblemResult.model_validate(content)
+
+
+def found(*kinds: str, **changes: object) -> ProblemResult:
+    """A problem with wrong numbers and findings of ``kinds``, each at a line of its own."""
+    findings = [
+        samples.finding(kind=kind, line=number, source=None, message=f"a {kind}")
+        for number, kind in enumerate(kinds, 1)
+    ]
+    checks = [{"tool": "racecheck", "verdict": "FAIL", "findings": findings}]
+    return result(samples.raced(checks=checks, **changes))
+
+
+def test_what_is_most_fundamental_comes_first() -> None:
+    kinds = ("early_launch", "uninit_global", "race_shared", "global_oob", "invalid_launch")
+    assert [fix.kind for fix in fixes(found(*kinds))] == [
+        *("invalid_launch", "global_oob", "race_shared", "uninit_global", "early_launch"),
+    ]
+    build = samples.unbuilt()["build"]
+    (first,) = fixes(found(*kinds, build=build))
+    assert first.lines[0] == 'softmax_kernel.cu does not compile: identifier "flaot" is undefined'
+
+
+def test_numbers_that_are_wrong_in_program_order_come_before_streams_and_behind_all_else() -> None:
+    content = samples.raced(checks=[])
+    content["correctness"]["cases"][0]["schedule"] = None
+    findings = [
+        samples.finding(kind=kind, line=line) for line, kind in enumerate(("race_stream", "budget"), 1)
+    ]
+    content["checks"] = [{"tool": "racecheck", "verdict": "FAIL", "findings": findings}]
+    first, numbers, last = fixes(result(content))
+    assert (first.kind, numbers.kind, last.kind) == ("budget", "", "race_stream")
+    assert numbers.what == "The last elements of a row are not written"
+    content["correctness"]["cases"][0]["schedule"] = "streams as late as their events allow"
+    assert [fix.kind for fix in fixes(result(content))] == ["race_stream", "budget", ""]
+
+
+def test_beside_a_finding_nothing_is_unknown_and_no_question_is_asked() -> None:
+    for text in ("ln_res: no known pattern", "is a sum incomplete?", "only columns up to 7"):
+        content = samples.raced()
+        content["correctness"]["cases"][0]["diagnosis"] = text
+        (race,) = fixes(result(content))
+        assert race.kind == "race_shared"
+        content["checks"] = []
+        (numbers,) = fixes(result(content))
+        assert "no known pattern" not in " ".join(numbers.lines)
+        assert (
+            numbers.example == "ln_res[0, 999] in 37 x 1000: expected 0.25, got NaN (1,037 of 37,000 wrong)"
+        )
+
+
+def test_a_question_of_the_diagnosis_is_what_to_do() -> None:
+    content = samples.raced(checks=[])
+    content["correctness"]["cases"][0]["diagnosis"] = (
+        "ln_res: each row is off by a factor of its own: is the sum that it is divided by wrong?; "
+        "only column 3. vars: no known pattern"
+    )
+    content["correctness"]["cases"][1]["diagnosis"] = "no known pattern"
+    (fix,) = fixes(result(content))
+    assert fix.what == "ln_res: each row is off by a factor of its own"
+    assert fix.do == "Is the sum that it is divided by wrong?"
+
+
+def test_both_lines_of_a_race_are_said_once_in_their_order_also_from_an_old_record() -> None:
+    race = samples.two_accesses()
+    other = {**race, "kind": "race_warp", "line": 14, "places": race["places"][::-1]}
+    checks = [{"tool": "racecheck", "verdict": "FAIL", "findings": [other, race]}]
+    (fix,) = [fix for fix in fixes(result(samples.raced(checks=checks))) if fix.kind]
+    assert [(one.thread, one.does, one.line) for one in fix.accesses] == [
+        ("thread (33,0,0) of block (0,0,0)", "reads", 14),
+        ("thread (0,0,0) of block (0,0,0)", "writes", 17),
+    ]
+    assert fix.where == "layernorm_kernel.cu:14: if (lane == 0) { and line 17: value = shared[lane];"
+    assert fix.do.startswith("Put a __syncthreads() between line 14 and line 17")
+
+
+def test_what_only_follows_is_not_said() -> None:
+    assert [fix.kind for fix in fixes(found("unchecked_error", "invalid_launch"))] == ["invalid_launch"]
+    assert fixes(found("unchecked_error"))[-1].kind == "unchecked_error"
+
+
+def test_words_of_the_machine_become_words_of_the_source() -> None:
+    message = (
+        "_ZN3one3kerEPf, /tmp/build/k.cu:3: thread (5,0,0) reads 16 bytes of global memory at 0x20000004065, "
+        "which lies 0 bytes behind the end of an allocation of 80 bytes"
+    )
+    checks = [{"tool": "memcheck", "verdict": "FAIL"}]
+    checks[0]["findings"] = [samples.finding(kind="global_oob", message=message)]  # type: ignore[assignment]
+    first = fix_first(result(samples.raced(checks=checks)))
+    assert first is not None
+    assert first.detail == (
+        "ker, k.cu:3: thread (5,0,0) reads 16 bytes of global memory right behind the end of an allocation "
+        "of 80 bytes"
+    )
+
+
+def test_a_file_that_is_missing_or_that_nobody_began_says_what_to_do() -> None:
+    missing = samples.unbuilt(build=None, message="k.cu is missing. Found kernel.cu: rename it to k.cu.")
+    assert fixes(result(missing))[0].lines == ("k.cu is missing", "Found kernel.cu: rename it to k.cu.")
+    content = samples.raced()
+    content["correctness"]["summary"] = "nothing was written: the output still holds what was there before"
+    assert fixes(result(content))[0].what == "Nothing was written"
+
+
+def test_a_call_that_broke_is_said_with_its_case() -> None:
+    content = samples.raced(checks=[])
+    content["correctness"]["cases"][0] |= {"message": "the code died of SIGSEGV on the host", "outputs": []}
+    (fix,) = fixes(result(content))
+    assert fix.lines == ("The code died of SIGSEGV on the host", "in 37 x 1000")
+
+
+def test_only_what_lost_points_is_to_be_mended() -> None:
+    assert fixes(result(samples.problem())) == ()
+    assert fixes(result(samples.failed_machine())) == ()
+    assert fixes(result(samples.timed())) == ()
+    (slow,) = fixes(result(samples.timed(speedup=3.0)))
+    assert slow.what == "Right, but too slow"
+    assert slow.do == "It is 3.00x as fast as the baseline, the target is 6.5x."
+    content = samples.raced()
+    for case in content["correctness"]["cases"]:
+        case["waived"] = "the starter does this"
+    content["checks"][0]["findings"] = [samples.finding(waived="the starter does this")]
+    assert causes(result(content)) == ()
+
+
+def test_reasons_not_to_trust_are_what_to_do() -> None:
+    (fix,) = fixes(result(samples.untrusted()))
+    assert "full bandwidth" in fix.do
+
+
+def test_every_kind_that_costs_points_has_its_advice_and_its_place_in_the_docs() -> None:
+    docs = (Path(__file__).parents[2] / "docs" / "findings.md").read_text()
+    kinds = {line.removeprefix("### ") for line in docs.splitlines() if line.startswith("### ")}
+    assert kinds - {"leak", "unfenced_lock"} == set(ADVICE)
