@@ -6,6 +6,7 @@ import ast
 import re
 from pathlib import Path
 
+import click
 import pytest
 
 from grader.cli.main import commands
@@ -33,8 +34,10 @@ def test_named_sessions_of_nox_exist(page: Path) -> None:
 
 
 def test_named_commands_and_options_exist(page: Path) -> None:
-    for name, said in re.findall(r"`grader (\w+)([^`]*)`", page.read_text()):
-        command = commands.commands.get(name)
+    for name, said in re.findall(r"`grader ((?:assignment )?\w+)([^`]*)`", page.read_text()):
+        command: click.Command | None = commands
+        for part in name.split():
+            command = command.commands.get(part) if isinstance(command, click.Group) else None
         assert command is not None, f"grader {name}"
         known = {option for parameter in command.params for option in parameter.opts} | {"--help"}
         ours = said.split(" -- ")[0]  # the rest is for another program

@@ -108,7 +108,9 @@ def mutate(
     check_folders(json_path)
     with importing():
         from grader.soundness import mutation_report  # noqa: PLC0415 - PyTorch takes seconds
+        from grader.soundness.kernels import right_kernels  # noqa: PLC0415
         from grader.soundness.killers import Status  # noqa: PLC0415
+        from grader.soundness.mutants import mutants  # noqa: PLC0415
         from grader.soundness.mutate import Plan  # noqa: PLC0415
         from grader.soundness.mutate import mutate as judge  # noqa: PLC0415
         from grader.soundness.survivors import explained  # noqa: PLC0415
@@ -118,6 +120,9 @@ def mutate(
     with _faults(), _progress() as progress:
         known = explained(chosen)
         judgements = judge(chosen, plan, progress)
+        gone = known.keys() - {one.key for one in mutants(right_kernels(chosen))}
+    for key in sorted(gone):
+        click.echo(f"explained, but no mutant any more: {key}, {known[key].edit}", err=True)
     click.echo(mutation_report.report(judgements, known))
     finished = all(one.status is not Status.NOT_JUDGED for one in judgements)
     sound = finished and not mutation_report.unexplained(judgements, known)

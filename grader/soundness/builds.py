@@ -9,17 +9,18 @@ Layer: imports languages.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from grader.languages.cuda.compile import build, compile_limits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from grader.languages.cuda.cache import Cache
     from grader.languages.language import Build
+    from grader.problems.problem import KernelProblem
     from grader.run.bench import Machine
 
 TOGETHER = 8  # one digit, so that all names have the same length
@@ -29,20 +30,34 @@ PTX_ONLY = (
 _MAIN = "versions.cu"
 _SYSTEM_HEADER = re.compile(r"^[ \t]*#[ \t]*include[ \t]*<.*>", re.MULTILINE)
 _GUARD = re.compile(r"#ifndef\s+(?P<name>\w+)\s*\n\s*#define\s+(?P=name)\s*\n")
-_FIRST_HEADERS = ("#include <cuda_runtime.h>", "#include <cuda_fp16.h>")  # an edit may need the second one
+_FIRST_LINES = (
+    '#pragma GCC optimize("O0")',  # of the host's part: a quarter of the time, for launchers
+    "#include <cuda_runtime.h>",
+    "#include <cuda_fp16.h>",  # for edits that need it
+)
 
 
 @dataclass(frozen=True)
 class Version:
-    """One version of a kernel, built: the library that it is in and its entry point there.
+    """One version of a kernel, built.
 
-    ``library`` is None where it does not compile; ``log`` says why.
+    Attributes:
+        library: that it is in; None where it does not compile.
+        number: of the version there.
+        log: why it does not compile.
     """
 
     library: Path | None
-    entry_point: str
     number: int
     log: str = ""
+
+    def answering(self, problem: KernelProblem) -> KernelProblem:
+        """``problem`` under the names of the launchers of this version."""
+        types = {
+            dtype: replace(one, entry_point=f"{one.entry_point}_{self.number}")
+            for dtype, one in problem.by_type.items()
+        }
+        return replace(problem, entry_point=f"{problem.entry_point}_{self.number}", by_type=types)
 
 
 @dataclass(frozen=True)
@@ -52,8 +67,8 @@ class Builder:
     machine: Machine
     cache: Cache
 
-    def versions(self, file: str, entry_point: str, texts: Sequence[Mapping[str, str]]) -> list[Version]:
-        """Build up to ``TOGETHER`` versions, each its files by name, of the launcher in ``file``.
+    def versions(self, problem: KernelProblem, texts: Sequence[Mapping[str, str]]) -> list[Version]:
+        """Build up to ``TOGETHER`` versions of the launchers of ``problem``, each its files by name.
 
         Where one does not compile, the others are built without it.
 
@@ -63,27 +78,27 @@ class Builder:
         versions: dict[int, Version] = {}
         left = list(range(len(texts)))
         while left:
-            built = self._build({number: texts[number] for number in left}, file, entry_point)
+            built = self._build({number: texts[number] for number in left}, problem)
             if built.library is not None:
-                good = {one: Version(built.library, f"{entry_point}_{one}", one) for one in left}
+                good = {one: Version(built.library, one) for one in left}
                 return list(dict(sorted({**versions, **good}.items())).values())
             blamed = _blamed(built.log) & {*left}
             if len(left) == 1 or not blamed:
                 break
-            versions |= {one: Version(None, "", one, built.log) for one in blamed}
+            versions |= {one: Version(None, one, built.log) for one in blamed}
             left = [one for one in left if one not in blamed]
         if len(left) > 1:  # nobody is named, so each is tried alone
             for one in left:
-                alone = self._build({one: texts[one]}, file, entry_point)
-                versions[one] = Version(alone.library, f"{entry_point}_{one}", one, alone.log)
+                alone = self._build({one: texts[one]}, problem)
+                versions[one] = Version(alone.library, one, alone.log)
         elif left:
-            versions[left[0]] = Version(None, "", left[0], built.log)
+            versions[left[0]] = Version(None, left[0], built.log)
         return [versions[number] for number in range(len(texts))]
 
-    def _build(self, texts: Mapping[int, Mapping[str, str]], file: str, entry_point: str) -> Build:
+    def _build(self, texts: Mapping[int, Mapping[str, str]], problem: KernelProblem) -> Build:
         return build(
             _MAIN,
-            {name: text.encode() for name, text in together(texts, file, entry_point)},
+            {name: text.encode() for name, text in together(texts, problem.file, problem.entry_points)},
             self.machine.toolchain,
             self.machine.sandbox,
             compile_limits(180.0 * len(texts)),
@@ -93,13 +108,13 @@ class Builder:
 
 
 def together(
-    texts: Mapping[int, Mapping[str, str]], file: str, entry_point: str
+    texts: Mapping[int, Mapping[str, str]], file: str, entry_points: Collection[str]
 ) -> Iterator[tuple[str, str]]:
     """The files of a build of several versions, by their numbers: each in a folder and a namespace.
 
     Lines stay what they are; a header that all have is a different one to each.
     """
-    lines = dict.fromkeys(_FIRST_HEADERS)  # no header of the system inside of a namespace
+    lines = dict.fromkeys(_FIRST_LINES)  # no header of the system inside of a namespace
     for number, version in texts.items():
         for name, text in version.items():
             lines |= dict.fromkeys(line.strip() for line in _SYSTEM_HEADER.findall(text))
@@ -107,11 +122,11 @@ def together(
     main = list(lines)
     for number in texts:
         main += [
-            f"#define {entry_point} {entry_point}_{number}",
+            *(f"#define {name} {name}_{number}" for name in entry_points),
             f"namespace version_{number} {{",
             f'#include "version_{number}/{file}"',
             "}",
-            f"#undef {entry_point}",
+            *(f"#undef {name}" for name in entry_points),
         ]
     yield _MAIN, "\n".join([*main, ""])
 

@@ -25,7 +25,7 @@ from grader.records.verdict import Verdict
 from grader.run.bench import Bench
 from grader.run.grading import GradingRequest, grade
 from grader.soundness.builds import TOGETHER, Builder
-from grader.soundness.kernels import kernel_problems, right_kernels
+from grader.soundness.kernels import entry_points, kernel_problems, right_kernels
 from grader.soundness.killers import SEED, Killers, Status
 from grader.soundness.mutants import mutants, sample
 from grader.soundness.mutate import finding
@@ -122,10 +122,10 @@ class Examination:
     @cached_property
     def references(self) -> Mapping[str, Killers]:
         """The reference as an answer to each kernel problem, with the cases that judge versions of it."""
-        entry_points = [problem.entry_point for problem in kernel_problems(self.assignment).values()]
+        launchers = entry_points(self.assignment)
         builder = Builder(self.machine, Cache())
         return {
-            kernel.problem.id: Killers(self.assignment, kernel, self.machine.device, builder, entry_points)
+            kernel.problem.id: Killers(self.assignment, kernel, self.machine.device, builder, launchers)
             for kernel in self.kernels
             if kernel.name == "reference"
         }
@@ -183,8 +183,8 @@ def handout(one: Examination) -> Iterator[Row]:
     missing = []
     for entry in (entry for entry in one.assignment.rules.problems if entry.graded):
         problem = one.assignment.problems[entry.id]
-        name = problem.entry_point if isinstance(problem, KernelProblem) else problem.file
-        missing += [f"{entry.id}'s {name}"] if name not in text else []
+        wanted = problem.entry_points if isinstance(problem, KernelProblem) else (problem.file,)
+        missing += [f"{entry.id}'s {name}" for name in wanted if name not in text]
         missing += [f"{entry.id}'s target {entry.target:g}"] if f"{entry.target:g}" not in text else []
     said = f"{paths[0].name} does not name {', '.join(missing)}" if missing else f"{paths[0].name} names all"
     yield Row("handout", not missing, said)

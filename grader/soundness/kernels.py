@@ -52,7 +52,7 @@ class RightKernel:
     def used(self) -> frozenset[str]:
         """The words in the launcher and in all functions that it can come to call, as far as names tell."""
         known = [one for text in self.files.values() for one in functions(text)]
-        words, pending = {self.problem.entry_point}, [self.problem.entry_point]
+        words, pending = {*self.problem.entry_points}, [*self.problem.entry_points]
         while pending:
             called = pending.pop()
             for function in (one for one in known if one.name == called):
@@ -63,7 +63,7 @@ class RightKernel:
     def alone(self, others: Iterable[str]) -> Mapping[str, str]:
         """Its files without the launchers of ``others``, so that their kernels cost no compile time."""
         text = self.files[self.problem.file]
-        gone = {*others} - {self.problem.entry_point}
+        gone = {*others} - {*self.problem.entry_points}
         return {
             **self.files,
             self.problem.file: without(text, [one for one in functions(text) if one.name in gone]),
@@ -75,6 +75,12 @@ def kernel_problems(assignment: Assignment) -> dict[str, KernelProblem]:
     known = assignment.problems
     graded = [entry.id for entry in assignment.rules.problems if entry.graded and entry.id in known]
     return {name: problem for name in graded if isinstance(problem := known[name], KernelProblem)}
+
+
+def entry_points(assignment: Assignment) -> frozenset[str]:
+    """The names of all launchers that the assignment asks for."""
+    problems = kernel_problems(assignment).values()
+    return frozenset(name for problem in problems for name in problem.entry_points)
 
 
 def right_kernels(assignment: Assignment) -> tuple[RightKernel, ...]:

@@ -136,7 +136,7 @@ class Killers:
     def built(self, texts: Sequence[Mapping[str, str]]) -> list[Version]:
         """Versions of the kernel, each from its files."""
         alone = [replace(self._kernel, files=files).alone(self._entry_points) for files in texts]
-        return self._builder.versions(self._problem.file, self._problem.entry_point, alone)
+        return self._builder.versions(self._problem, alone)
 
     def tried(self, version: Version, cases: Sequence[Case]) -> Finding:
         """Whether one of ``cases`` finds a version, which has to have a library."""
@@ -175,8 +175,8 @@ class Killers:
 
     def _trial(self, version: Version, memory: Memory) -> AbstractContextManager[Trial]:
         assert version.library is not None
-        problem = replace(self._problem, entry_point=version.entry_point)
-        opened = partial(self._device.open, version.library, (version.entry_point,))
+        problem = version.answering(self._problem)
+        opened = partial(self._device.open, version.library, problem.entry_points)
         return trial(problem, opened, memory, self._seconds, self._excuses)
 
 

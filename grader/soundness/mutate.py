@@ -21,7 +21,7 @@ from grader.languages.cuda.cache import Cache
 from grader.records.record import write_text
 from grader.run.bench import find_machine
 from grader.soundness.builds import TOGETHER, Builder
-from grader.soundness.kernels import kernel_problems, right_kernels
+from grader.soundness.kernels import entry_points, kernel_problems, right_kernels
 from grader.soundness.killers import SEED, Finding, Killers, Status
 from grader.soundness.mutants import mutants, sample
 from grader.soundness.ptx import code
@@ -104,14 +104,14 @@ def mutate(
     stored = _Stored(assignment, plan.file)
     known = {one.key: stored.judgement(one) for one in found}
     machine = find_machine("sim", plan.sandbox, assignment.rules.limits)
-    entry_points = [problem.entry_point for problem in kernel_problems(assignment).values()]
+    launchers = entry_points(assignment)
     builder = Builder(machine, Cache())
     for kernel in kernels:
         todo = [one.mutant for one in known.values() if kernel in one.left]
         if not todo or time.monotonic() > end:
             continue
         progress(f"{kernel.id}: what its cases run")
-        killers = Killers(assignment, kernel, machine.device, builder, entry_points)
+        killers = Killers(assignment, kernel, machine.device, builder, launchers)
 
         def build(
             group: Sequence[AutomaticMutant], killers: Killers = killers, kernel: RightKernel = kernel

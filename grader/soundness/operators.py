@@ -204,11 +204,7 @@ def precisions(source: Source) -> Iterator[Edit]:
             continue
         for declarator in declaration.children_by_field_name("declarator"):
             value = declarator.child_by_field_name("value") if declarator.type == "init_declarator" else None
-            if (
-                value is not None
-                and value.type != "initializer_list"
-                and not _ZERO.fullmatch(source.said(value))
-            ):
+            if value is not None and value.type != "initializer_list" and not _exact(source.said(value)):
                 yield source.replaced("half precision", value, _halved(source.said(value)))
     for _, sign, left, right in _assignments(source):
         if _is_float(source, left, floats) and source.said(sign) in {"=", "+=", "*="}:
@@ -386,6 +382,11 @@ def _is_float(source: Source, node: Node, floats: Mapping[str, int]) -> bool:
     text = source.said(node)
     base = re.split(r"[\[(]", text.lstrip("*"))[0].rpartition(".")[2].strip()
     return floats.get(base) == text.count("[") + text.startswith("*")
+
+
+def _exact(value: str) -> bool:
+    """Whether half precision holds a value as it is."""
+    return (_ZERO.fullmatch(value) or _INFINITE.fullmatch(value)) is not None
 
 
 def _halved(value: str) -> str:

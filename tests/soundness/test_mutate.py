@@ -145,11 +145,16 @@ def test_the_report_counts_names_and_asks_for_a_case(
 @pytest.mark.parametrize(("words", "code"), [(("17 `-`",), 1), (("5 `128`", "10 `<`"), 0)])
 @pytest.mark.usefixtures("judgements")
 def test_the_command_fails_where_a_survivor_has_no_reason(
-    assignment: Assignment, file: Path, words: tuple[str, ...], code: int
+    assignment: Assignment,
+    file: Path,
+    words: tuple[str, ...],
+    code: int,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     only = [part for word in words for part in ("--only", word)]
     command = ["assignment", "mutate", str(assignment.folder), "--json", str(file), *only]
     assert commands.main(command, standalone_mode=False) == code
+    assert "explained, but no mutant any more: 0000000000, reference/vector" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("judgements")
