@@ -53,7 +53,8 @@ class Operators(TorchDispatchMode):  # type: ignore[no-untyped-call]
     ) -> Any:  # noqa: ANN401
         packet, named = func.overloadpacket.__name__, kwargs or {}
         name = packet.removesuffix("_")
-        if func.is_view or packet == "copy_" or (self.knows(name, args) and name == packet):
+        view = func.is_view and not func._can_decompose()  # noqa: SLF001 - ``to`` counts as one
+        if view or packet == "copy_" or (self.knows(name, args) and name == packet):
             return self.run(name, func, args, named)
         with self:
             if name != packet and hasattr(getattr(aten, name, None), func._overloadname):  # noqa: SLF001

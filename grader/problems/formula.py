@@ -67,12 +67,14 @@ from grader.problems.problem import (
 )
 from grader.problems.rounding import Rounding, squared_errors
 from grader.problems.sizes import Range, derived
+from grader.problems.tracing import traced
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from torch import Tensor
 
+    from grader.problems.operations import Operation
     from grader.problems.problem import Case, Parameter
 
     Formula = Callable[..., Tensor | Sequence[Tensor] | Mapping[str, Tensor]]
@@ -136,6 +138,7 @@ def problem(
         inputs=whole.inputs,
         oracle=whole.oracle,
         minimal_bytes=whole.minimal_bytes,
+        unfused=whole.unfused,
         fused=whole.fused,
     )
 
@@ -209,8 +212,13 @@ class _Whole:
         read = {name: one.shape for name, one in given.items() if isinstance(one, Content)}
         wanted = [one.name for one in self.outputs if one.name not in read]
         if wanted:
-            with torch.device("meta"):
-                made = self.called(self.formula, self.empty(sizes))
+            try:
+                with torch.device("meta"):
+                    made = self.called(self.formula, self.empty(sizes))
+            except NotImplementedError as error:
+                raise FormulaError(
+                    f"the shape of an output depends on the inputs' numbers: {error}"
+                ) from None
             read |= {name: tuple(made[name].shape) for name in wanted}
         return read
 
@@ -308,6 +316,13 @@ class _Whole:
             prod(shapes[one.name]) * DTYPES[one.dtype].itemsize * (2 if one.role is Role.INOUT else 1)
             for one in self.arrays
         )
+
+    def unfused(self, case: Case) -> tuple[Operation, ...]:
+        """One kernel for each operation of the formula."""
+        given = self.empty(case.sizes)
+        arrays = {name: value for name, value in given.items() if isinstance(value, torch.Tensor)}
+        types = {output.name: output.dtype for output in self.outputs}
+        return traced(partial(self.called, self.formula, given), arrays, types)
 
     def fused(self, arrays: Mapping[str, Any], scalars: Mapping[str, float]) -> Callable[[], object]:
         """The formula as it stands, on a GPU."""

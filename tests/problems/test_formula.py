@@ -212,6 +212,7 @@ def made(**changed: Any) -> KernelProblem:  # noqa: ANN401
         ({"inputs": lambda n: {"x": real(n), "z": real(n)}}, "the launcher has no parameter z"),
         ({"formula": lambda z: z}, "the formula asks for z"),
         ({"formula": lambda x: {"w": x}}, "returns w; the outputs are y"),
+        ({"formula": lambda x: x[x > 0]}, "the shape of an output depends on the inputs' numbers"),
     ],
 )
 def test_parts_that_do_not_fit_are_refused(changed: dict[str, Any], text: str) -> None:
