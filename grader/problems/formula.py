@@ -31,8 +31,9 @@ What follows (``rounding``, ``tracing`` and ``sizes`` say how):
 - cases: borders of every size and distributions that hurt; further ones in ``cases``, and ``without`` names
   distributions that the formula cannot take.
 
-``backward_of`` makes the problem of its gradients. All of it is a ``KernelProblem``, of which
-``dataclasses.replace`` replaces what you know better: ``replace(problem(...), oracle=..., bugs=...)``.
+``backward_of`` makes the formula of the gradients from that of the forward pass. All of it is a
+``KernelProblem``, of which ``dataclasses.replace`` replaces what you know better:
+``replace(problem(...), oracle=..., bugs=...)``.
 
 Layer: imports numpy, torch and the library of problems.
 """
@@ -81,7 +82,7 @@ if TYPE_CHECKING:
     Sizes = Mapping[str, int]
     Given = Mapping[str, Any]
 
-__all__ = ["FormulaError", "Range", "problem"]
+__all__ = ["FormulaError", "Range", "backward_of", "problem"]
 
 _LAUNCHER = re.compile(r"\s*(?:void\s+)?(\w+)\s*\((.*)\)\s*;?\s*", re.DOTALL)
 _PARAMETER = re.compile(r"\s*(const\s+)?([\w: ]+?)\s*(\*?)\s*(\w+)\s*")
@@ -141,6 +142,40 @@ def problem(
         unfused=whole.unfused,
         fused=whole.fused,
     )
+
+
+def backward_of(formula: Formula, incoming: str | Sequence[str], gradients: Mapping[str, str]) -> Formula:
+    """The formula of gradients, by automatic differentiation.
+
+    ::
+
+        backward_of(norm, "y_grad", {"x_grad": "x", "scale_grad": "scale"})
+
+    Args:
+        formula: of the forward pass.
+        incoming: the array with the gradient of its output, or those of its outputs in order.
+        gradients: by the name of each array to write: the input that it is the gradient of.
+    """
+    arriving = [incoming] if isinstance(incoming, str) else list(incoming)
+    forward = list(inspect.signature(formula).parameters)
+
+    def backward(**given: Any) -> dict[str, Tensor]:  # noqa: ANN401 - arrays and scalars
+        leaves = {name: given[name].detach().requires_grad_() for name in gradients.values()}
+        with torch.enable_grad():
+            made = formula(**{name: leaves.get(name, given[name]) for name in forward})
+        outputs = (
+            [made]
+            if isinstance(made, torch.Tensor)
+            else list(dict(made).values() if isinstance(made, Mapping) else made)
+        )
+        found = torch.autograd.grad(outputs, list(leaves.values()), [given[name] for name in arriving])
+        return dict(zip(gradients, found, strict=True))
+
+    names = [*forward, *arriving]
+    kind = inspect.Parameter.KEYWORD_ONLY
+    signature = inspect.Signature([inspect.Parameter(name, kind) for name in names])
+    backward.__signature__ = signature  # type: ignore[attr-defined]
+    return backward
 
 
 @dataclass(frozen=True)

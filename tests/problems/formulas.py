@@ -9,7 +9,7 @@ import torch
 from torch.nn import functional
 
 from grader.problems.contents import indices, integers, mask, positive, real, truths
-from grader.problems.formula import Range, problem
+from grader.problems.formula import Range, backward_of, problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -39,6 +39,11 @@ def _problem(
         sizes=sizes,
         **rest,
     )
+
+
+def mean_square(x: Tensor, scale: Tensor) -> Tensor:
+    """Each row divided by its root mean square, times a scale per column."""
+    return x * torch.rsqrt((x * x).mean(-1, keepdim=True) + 1e-6) * scale
 
 
 def rope(x: Tensor, n: int) -> Tensor:
@@ -114,9 +119,28 @@ FORMULAS = {
         _problem(
             "mean_square",
             "float* y, const float* x, const float* scale, int rows, int n",
-            lambda x, scale: x * torch.rsqrt((x * x).mean(-1, keepdim=True) + 1e-6) * scale,
+            mean_square,
             lambda rows, n: {"x": real(rows, n), "scale": real(n)},
             ROWS,
+        ),
+        _problem(
+            "mean_square_backward",
+            "float* x_grad, float* scale_grad, const float* y_grad, const float* x, const float* scale, "
+            "int rows, int n",
+            backward_of(mean_square, "y_grad", {"x_grad": "x", "scale_grad": "scale"}),
+            lambda rows, n: {"y_grad": real(rows, n), "x": real(rows, n), "scale": real(n)},
+            ROWS,
+        ),
+        _problem(
+            "embedding_backward",
+            "float* table_grad, const float* y_grad, const float* table, const int* words, int count, int n",
+            backward_of(lambda table, words: table[words], "y_grad", {"table_grad": "table"}),
+            lambda count, n: {
+                "y_grad": real(count, n),
+                "table": real(50, n),
+                "words": indices(50, count),
+            },
+            {"count": Range(1, 1 << 21), "n": Range(1, 1024)},
         ),
         _problem(
             "scan",

@@ -84,6 +84,20 @@ def norm(x: Floats) -> Floats:
     return centred / np.sqrt(serial(centred * centred) / x.shape[1] + 1e-5)
 
 
+def mean_square_backward(y_grad: Floats, x: Floats, scale: Floats) -> Outputs:
+    n = np.float32(x.shape[1])
+    root = 1 / np.sqrt(serial(x * x) / n + np.float32(1e-6))
+    scaled = y_grad * scale
+    x_grad = root * scaled - x * root**3 / n * serial(scaled * x)
+    return {"x_grad": x_grad, "scale_grad": serial((y_grad * x * root).T)[:, 0]}
+
+
+def added(rows: Floats, count: int, places: Floats) -> Floats:
+    total = np.zeros((count, rows.shape[1]), rows.dtype)
+    np.add.at(total, places, rows)
+    return total
+
+
 RIGHT: Mapping[str, Callable[..., Outputs]] = {
     "saxpy": lambda x, y: {"y": np.float32(2.3) * x + y},
     "half_add": lambda x, y: {"z": narrow(x.astype(np.float32) + y.astype(np.float32), "float16")},
@@ -97,6 +111,8 @@ RIGHT: Mapping[str, Callable[..., Outputs]] = {
     "mean_square": lambda x, scale: {
         "y": x / np.sqrt(serial(x * x) / np.float32(x.shape[1]) + np.float32(1e-6)) * scale
     },
+    "mean_square_backward": mean_square_backward,
+    "embedding_backward": lambda y_grad, table, words: {"table_grad": added(y_grad, len(table), words)},
     "histogram": lambda keys: {"counts": np.bincount(keys, minlength=256)},
     "transpose": lambda x: {"y": x.T},
 }
