@@ -51,7 +51,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from grader.problems import bounds
+from grader.problems import bounds, independence
 from grader.problems.aten import FormulaError
 from grader.problems.contents import NORMAL, Content
 from grader.problems.distributions import build_cases, generator
@@ -59,6 +59,7 @@ from grader.problems.dtypes import DTYPES
 from grader.problems.problem import (
     ArrayParameter,
     Candidate,
+    Case,
     Expectation,
     Inputs,
     KernelProblem,
@@ -73,10 +74,11 @@ from grader.problems.tracing import traced
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from numpy.typing import NDArray
     from torch import Tensor
 
     from grader.problems.operations import Operation
-    from grader.problems.problem import Case, Parameter
+    from grader.problems.problem import Parameter
 
     Formula = Callable[..., Tensor | Sequence[Tensor] | Mapping[str, Tensor]]
     Sizes = Mapping[str, int]
@@ -141,6 +143,8 @@ def problem(
         minimal_bytes=whole.minimal_bytes,
         unfused=whole.unfused,
         fused=whole.fused,
+        slices=independence.slices(*whole.example()),
+        turning=independence.turning(*whole.example()),
     )
 
 
@@ -312,6 +316,23 @@ class _Whole:
         if set(made) != set(names):
             raise FormulaError(f"the formula returns {', '.join(made)}; the outputs are {', '.join(names)}")
         return made
+
+    def example(
+        self,
+    ) -> tuple[Inputs, Mapping[str, Mapping[str, int]], Callable[[Inputs], Mapping[str, Any]]]:
+        """Small inputs, the dimension of each size in each array, and the outputs in float64 of inputs."""
+        sizes = {name: one.nearest(6 + number) for number, (name, one) in enumerate(self.sizes.items())}
+        steps = {name: one.multiple_of for name, one in self.sizes.items()}
+        loose = [name for name, one in self.sizes.items() if one.multiple_of == 1 and one.high > one.low]
+        axes = independence.axes(self.shapes, sizes, steps, loose)
+        inputs = self.inputs(Case("example", "", sizes, NORMAL, 1))
+
+        def outputs(given: Inputs) -> dict[str, NDArray[Any]]:
+            with Rounding(None):
+                made = self.called(self.formula, {**given.scalars, **self.wide(given)})
+            return {name: one.numpy() for name, one in made.items()}
+
+        return inputs, axes, outputs
 
     def oracle(self, case: Case, given: Inputs) -> Mapping[str, Expectation]:
         """The formula in float64, and how far a right kernel may be from it."""
