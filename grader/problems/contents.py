@@ -140,12 +140,22 @@ def _scale(dtype: str) -> Scale:
 
 
 def _real(dtype: str) -> Mapping[str, Draw]:
-    scale = _scale(dtype)
+    scale, wide = _scale(dtype), np.float64 if dtype == "float64" else np.float32
+
+    def normal(random: np.random.Generator, shape: tuple[int, ...]) -> Numbers:
+        return random.standard_normal(shape, dtype=wide)
+
+    def with_one_huge(random: np.random.Generator, shape: tuple[int, ...]) -> Numbers:
+        numbers = normal(random, shape)
+        columns = random.integers(shape[-1], size=(*shape[:-1], 1))
+        np.put_along_axis(numbers, columns, scale.huge, axis=-1)
+        return numbers
+
     return {
-        NORMAL: lambda random, shape: random.standard_normal(shape),
-        OFFSET: lambda random, shape: random.standard_normal(shape) + 100,
-        HUGE: lambda random, shape: _with_one_huge(random, shape, scale.huge),
-        TINY: lambda random, shape: random.standard_normal(shape) * scale.tiny,
+        NORMAL: normal,
+        OFFSET: lambda random, shape: normal(random, shape) + 100,
+        HUGE: with_one_huge,
+        TINY: lambda random, shape: normal(random, shape) * scale.tiny,
         EQUAL: lambda random, shape: np.full(shape, random.choice(_DYADIC)),
         ZEROS: lambda _, shape: np.zeros(shape),
     }
@@ -153,10 +163,3 @@ def _real(dtype: str) -> Mapping[str, Draw]:
 
 def _bounded(draw: Draw, least: float) -> Draw:
     return lambda random, shape: np.abs(draw(random, shape)) + least
-
-
-def _with_one_huge(random: np.random.Generator, shape: tuple[int, ...], huge: float) -> Numbers:
-    numbers = random.standard_normal(shape)
-    columns = random.integers(shape[-1], size=(*shape[:-1], 1))
-    np.put_along_axis(numbers, columns, huge, axis=-1)
-    return numbers

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,6 +40,24 @@ def example() -> KernelProblem:
     made = names["PROBLEM"]
     assert isinstance(made, KernelProblem)
     return made
+
+
+def of_the_page() -> str:
+    """The module that docs/assignments.md shows."""
+    page = (Path(__file__).parents[2] / "docs" / "assignments.md").read_text()
+    return page.split("```python\n")[1].split("```")[0]
+
+
+def test_the_page_shows_a_whole_problem_in_a_few_lines() -> None:
+    names: dict[str, Any] = {}
+    exec(of_the_page(), names)
+    asked = names["PROBLEM"]
+    case = asked.cases(1)[10]
+    given = asked.inputs(case)
+    outputs = RIGHT["mean_square"](**given.arrays)
+    assert share(asked, case, given, outputs)[0]
+    assert len(asked.unfused(case)) == 6
+    assert len(of_the_page().splitlines()) < 40
 
 
 PROBLEMS = {**FORMULAS, "add_scaled": example()}
