@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 import torch
 from problems.formulas import FORMULAS
 
+from grader.judge.timing.pytorch import stepwise
 from grader.problems.aten import FormulaError
 from grader.problems.contents import real
 from grader.problems.dtypes import DTYPES
@@ -38,7 +40,8 @@ def memory_of(asked: KernelProblem, given: Inputs) -> Memory:
     return memory
 
 
-def test_every_formula_s_program_is_right(on_the_sim: Ran) -> None:
+def compared(ran: Ran) -> None:
+    """Every formula's program, with the real kernels, against its oracle."""
     asked = list(FORMULAS.values())
     cases = [a_case(one) for one in asked]
     inputs = [one.inputs(case) for one, case in zip(asked, cases, strict=True)]
@@ -46,13 +49,51 @@ def test_every_formula_s_program_is_right(on_the_sim: Ran) -> None:
         (one.unfused(case), memory_of(one, given))
         for one, case, given in zip(asked, cases, inputs, strict=True)
     ]
-    for one, case, given, memory in zip(asked, cases, inputs, on_the_sim(programs), strict=True):
-        for name, expectation in one.oracle(case, given).items():
-            candidate, dtype = expectation.candidates[0], next(a.dtype for a in one.arrays if a.name == name)
-            expected, got = candidate.expected, memory[name].reshape(candidate.expected.shape)
-            room = candidate.allowed + HALF.get(dtype, 0.0) * np.abs(expected).max()
-            error = np.abs(got.astype(np.float64) - expected.astype(np.float64))
-            assert (error <= room).all(), (one.id, name, float(np.max(error - room)))
+    for one, case, given, memory in zip(asked, cases, inputs, ran(programs), strict=True):
+        right(one, case, given, memory)
+
+
+def right(asked: KernelProblem, case: Case, given: Inputs, memory: Memory) -> None:
+    for name, expectation in asked.oracle(case, given).items():
+        candidate, dtype = expectation.candidates[0], next(a.dtype for a in asked.arrays if a.name == name)
+        expected, got = candidate.expected, memory[name].reshape(candidate.expected.shape)
+        room = candidate.allowed + HALF.get(dtype, 0.0) * np.abs(expected).max()
+        error = np.abs(got.astype(np.float64) - expected.astype(np.float64))
+        assert (error <= room).all(), (asked.id, name, float(np.max(error - room)))
+
+
+def test_every_formula_s_program_is_right(on_the_sim: Ran) -> None:
+    compared(on_the_sim)
+
+
+@pytest.mark.gpu
+def test_every_formula_s_program_is_right_on_a_gpu(on_the_gpu: Ran) -> None:
+    compared(on_the_gpu)
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_both_ways_of_pytorch_compute_the_same(name: str) -> None:
+    asked = FORMULAS[name]
+    case = a_case(asked)
+    given = asked.inputs(case)
+    tensors = {}
+    for array, data in memory_of(asked, given).items():
+        dtype = next(one.dtype for one in asked.arrays if one.name == array)
+        wide = data if DTYPES[dtype].exact else data.astype(np.float64)
+        tensors[array] = torch.from_numpy(wide.copy()).to(getattr(torch, dtype))
+    assert asked.fused is not None
+    outputs = [one.name for one in asked.arrays if one.role is not Role.INPUT]
+    whole: Any = asked.fused({n: t.clone() for n, t in tensors.items()}, given.scalars)()
+    memory = stepwise(asked.unfused(case), tensors)()
+    for output, fused in zip(outputs, whole, strict=True):
+        stepped = memory[output].reshape(fused.shape)
+        for result in (fused, stepped):
+            numbers = result.double() if result.is_floating_point() else result.long()
+            right(replace(asked, oracle=one_of(asked, output)), case, given, {output: numbers.numpy()})
+
+
+def one_of(asked: KernelProblem, output: str) -> Callable[[Case, Inputs], dict[str, Any]]:
+    return lambda case, given: {output: asked.oracle(case, given)[output]}
 
 
 @pytest.mark.parametrize("name", FORMULAS)
