@@ -63,7 +63,7 @@ __device__ void store(const View& view, Integer at, Number value) {
     case FLOAT64: static_cast<double*>(view.data)[at] = static_cast<double>(value); break;
     case INT32: static_cast<int*>(view.data)[at] = static_cast<int>(static_cast<Integer>(value)); break;
     case INT64: static_cast<Integer*>(view.data)[at] = static_cast<Integer>(value); break;
-    case UINT8: static_cast<unsigned char*>(view.data)[at] = static_cast<unsigned char>(static_cast<Integer>(value)); break;
+    case UINT8: static_cast<unsigned char*>(view.data)[at] = static_cast<Integer>(value); break;
     default: static_cast<unsigned char*>(view.data)[at] = value != 0; break;
   }
 }

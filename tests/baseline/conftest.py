@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 
 import grader
 from grader.judge.timing.program import step
+from grader.languages.cuda.toolchain import find
 from grader.problems.operations import temporaries
 from grader.simulator.driver import RUNTIME
 from grader.simulator.simulate import simulate
@@ -49,7 +51,23 @@ def on_the_sim(tmp_path_factory: pytest.TempPathFactory) -> Ran:
     """Runs programs of operations with the real kernels; the arrays of each come back as it left them."""
     if not RUNTIME.is_file():
         pytest.skip("the simulator is not built")
-    folder = tmp_path_factory.mktemp("kernels")
+    return _runs(
+        tmp_path_factory.mktemp("kernels"),
+        lambda command: simulate(command, json_path=None, leak_check=False),
+    )
+
+
+@pytest.fixture(scope="session")
+def on_the_gpu(tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    """The same on a GPU."""
+    environment = {**os.environ, "LD_LIBRARY_PATH": str(find().runtime.parent)}
+    return _runs(
+        tmp_path_factory.mktemp("kernels"),
+        lambda command: subprocess.run(command, check=False, env=environment).returncode,
+    )
+
+
+def _runs(folder: Path, run: Callable[[list[str]], int]) -> Ran:
     options = ["--shared", "-Xcompiler", "-fPIC", "-cudart", "shared", "--no-compress"]
     options += ["-gencode", "arch=compute_80,code=compute_80"]
     libraries = [folder / f"{name}.so" for name in ("generic", "typed")]
@@ -73,7 +91,7 @@ def on_the_sim(tmp_path_factory: pytest.TempPathFactory) -> Ran:
         script = str(Path(__file__).with_name("run_programs.py"))
         files = [str(folder / name) for name in ("programs.json", "arrays.npz", "results.npz")]
         command = [sys.executable, script, ":".join(map(str, libraries)), *files]
-        assert simulate(command, json_path=None, leak_check=False) == 0
+        assert run(command) == 0
         after = np.load(folder / "results.npz")
         return [
             {

@@ -97,6 +97,11 @@ def test_every_function_of_a_map_in_every_type(on_the_sim: Ran) -> None:
     agree(on_the_sim, programs)
 
 
+@pytest.mark.gpu
+def test_every_function_of_a_map_on_a_gpu(on_the_gpu: Ran) -> None:
+    agree(on_the_gpu, list(maps()))
+
+
 def test_every_type_is_cast_to_every_other(on_the_sim: Ran) -> None:
     programs = []
     for source in DTYPES:

@@ -32,7 +32,8 @@ def layer(given: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
 
 def shares(seed: int, rough: dict[str, torch.Tensor]) -> dict[str, float]:
     """The largest share of its allowed error that each result of ``rough`` uses."""
-    expected = expectations(lambda: layer(tensors(seed)), seed)
+    given = tensors(seed)
+    expected = expectations(lambda: layer(given), seed)
     return {
         name: float(np.max(np.abs(value.double().numpy() - one.expected) / one.allowed))
         for name, value in rough.items()

@@ -126,7 +126,7 @@ def _judged(candidate: Candidate, got: NDArray[np.generic], values: Array) -> tu
     if candidate.expected.dtype.kind in "iu":  # float64 cannot tell large ones apart
         return expected, candidate.allowed, np.asarray(got != candidate.expected)
     with np.errstate(invalid="ignore", over="ignore"):
-        near = np.abs(values - expected) <= candidate.allowed
+        near = (values == expected) | (np.abs(values - expected) <= candidate.allowed)  # infinity is itself
     right = near | (np.isnan(expected) & np.isnan(values))
     return expected, candidate.allowed, ~right
 

@@ -1,0 +1,80 @@
+"""The ATen operations that a formula consists of, one after the other, forward and backward.
+
+``Operators`` is told of each. What it does not know is taken apart as PyTorch's own decompositions do it: a
+norm comes as product, sum and root. What remains unknown is refused by name.
+
+Layer: imports torch.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch._decomp import decomposition_table
+from torch.utils._python_dispatch import TorchDispatchMode
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+aten: Any = torch.ops.aten
+
+
+class FormulaError(Exception):
+    """A formula that nothing can be derived from; the message says why, and what to do."""
+
+
+class Operators(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Runs each operation inside of it by ``run``. PyTorch's mode is on again while a composed one runs."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+
+    @abstractmethod
+    def knows(self, name: str, args: Sequence[Any]) -> bool:
+        """Whether ``run`` takes an operation, by its name without a trailing ``_``; it takes all views."""
+
+    @abstractmethod
+    def run(self, name: str, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:  # noqa: ANN401
+        """The result of one operation, called as ``func``."""
+
+    @abstractmethod
+    def refused(self, name: str) -> FormulaError:
+        """What to say of an operation that is neither known nor composed of others."""
+
+    def __torch_dispatch__(
+        self,
+        func: Any,  # noqa: ANN401 - PyTorch's protocol
+        types: Sequence[type],
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:  # noqa: ANN401
+        packet, named = func.overloadpacket.__name__, kwargs or {}
+        name = packet.removesuffix("_")
+        view = func.is_view and not func._can_decompose()  # noqa: SLF001 - ``to`` counts as one
+        if view or packet == "copy_" or (self.knows(name, args) and name == packet):
+            return self.run(name, func, args, named)
+        with self:
+            if name != packet and hasattr(getattr(aten, name, None), func._overloadname):  # noqa: SLF001
+                changed = getattr(getattr(aten, name), func._overloadname)(*args, **named)  # noqa: SLF001
+                return args[0].copy_(changed)
+            if func in decomposition_table:
+                return decomposition_table[func](*args, **named)
+            if func._can_decompose():  # noqa: SLF001
+                return func.decompose(*args, **named)
+            if name in _COMPOSED:
+                return _COMPOSED[name](*args, **named)
+        raise self.refused(name)
+
+
+def _variance(x: torch.Tensor, axes: Sequence[int] | None, correction: float) -> torch.Tensor:
+    whole = tuple(axes) if axes else tuple(range(x.dim()))
+    centred = x - x.mean(whole, keepdim=True)
+    count = prod(x.shape[axis] for axis in whole)
+    return (centred * centred).sum(whole) / (count - correction)
+
+
+_COMPOSED = {"var": _variance}
+"""What PyTorch's decompositions end in, taken further apart."""

@@ -1,0 +1,165 @@
+"""What the inputs of a problem hold: numbers of a kind, in distributions that hurt.
+
+A problem's inputs are drawn once in the distribution ``NORMAL`` and once in each of the others that one of
+them knows. Then those with the most dimensions of those that know it have it; the others stay normal.
+
+Layer: imports numpy, distributions and element types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grader.problems.dtypes import DTYPES
+
+NORMAL = "normal"
+OFFSET, HUGE, ZEROS, TINY = "large offset", "one huge element", "zeros", "tiny numbers"
+EQUAL, REPEATED, HIDDEN, EXTREME = "equal numbers", "one index for all", "hidden by -inf", "extreme integers"
+
+Numbers = NDArray[Any]
+Draw = Callable[[np.random.Generator, tuple[int, ...]], Numbers]
+
+_DYADIC = np.array([-3, -0.5, 0.25, 1, 4])  # sums of thousands of one of them are exact
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How large numbers get in a floating-point type, so that their squares still fit."""
+
+    huge: float
+    tiny: float
+
+
+_SCALES = {"float16": Scale(huge=100, tiny=1e-3), "bfloat16": Scale(huge=100, tiny=1e-12)}
+_USUAL = Scale(huge=1e4, tiny=1e-12)
+
+
+@dataclass(frozen=True)
+class Content:
+    """An input array: its shape, and how its numbers are drawn for a type, by distribution."""
+
+    shape: tuple[int, ...]
+    draws: Callable[[str], Mapping[str, Draw]]
+
+    def drawn(self, random: np.random.Generator, dtype: str, distribution: str) -> NDArray[np.generic]:
+        """The array in the type ``dtype``."""
+        numbers = self.draws(dtype)[distribution](random, self.shape)
+        with np.errstate(over="ignore"):
+            return numbers.astype(DTYPES[dtype].storage)
+
+
+def real(*shape: int) -> Content:
+    """Normal numbers; also with a mean of 100, with one huge element in each row, tiny, equal, or zero."""
+    return Content(shape, _real)
+
+
+def positive(*shape: int) -> Content:
+    """Absolute values of ``real`` numbers, and a bit more: what a logarithm or a root takes."""
+
+    def draws(dtype: str) -> Mapping[str, Draw]:
+        return {
+            name: _bounded(draw, 0.01 * (_scale(dtype).tiny if name == TINY else 1.0))
+            for name, draw in _real(dtype).items()
+            if name != ZEROS
+        }
+
+    return Content(shape, draws)
+
+
+def uniform(low: float, high: float, *shape: int) -> Content:
+    """Real numbers between ``low`` and ``high``, which also come as one of the two."""
+
+    def draws(_: str) -> Mapping[str, Draw]:
+        return {
+            NORMAL: lambda random, shape: random.uniform(low, high, shape),
+            EQUAL: lambda random, shape: np.full(shape, random.choice([low, high])),
+        }
+
+    return Content(shape, draws)
+
+
+def integers(low: int, high: int, *shape: int) -> Content:
+    """Integers from ``low`` to ``high``; also only these two, zeros, or all equal."""
+
+    def draws(_: str) -> Mapping[str, Draw]:
+        return {
+            NORMAL: lambda random, shape: random.integers(low, high, shape, endpoint=True),
+            EXTREME: lambda random, shape: random.choice(np.array([low, high]), shape),
+            EQUAL: lambda random, shape: np.full(shape, random.integers(low, high, endpoint=True)),
+            **({ZEROS: lambda _, shape: np.zeros(shape, np.int64)} if low <= 0 <= high else {}),
+        }
+
+    return Content(shape, draws)
+
+
+def indices(below: int, *shape: int) -> Content:
+    """Integers from 0 to ``below`` - 1; also one index for all, on which every thread meets."""
+
+    def draws(_: str) -> Mapping[str, Draw]:
+        return {
+            NORMAL: lambda random, shape: random.integers(below, size=shape),
+            REPEATED: lambda random, shape: np.full(shape, random.integers(below)),
+        }
+
+    return Content(shape, draws)
+
+
+def truths(*shape: int) -> Content:
+    """True or false; also all the same."""
+
+    def draws(_: str) -> Mapping[str, Draw]:
+        return {
+            NORMAL: lambda random, shape: random.random(shape) < 0.5,
+            EQUAL: lambda random, shape: np.full(shape, random.random() < 0.5),
+        }
+
+    return Content(shape, draws)
+
+
+def mask(*shape: int) -> Content:
+    """What is added to scores: 0, and also -inf for some elements, but never for the first of a row."""
+
+    def hidden(random: np.random.Generator, shape: tuple[int, ...]) -> Numbers:
+        numbers = np.where(random.random(shape) < 0.5, -np.inf, 0.0)
+        numbers[..., 0] = 0
+        return numbers
+
+    def draws(_: str) -> Mapping[str, Draw]:
+        return {NORMAL: lambda _, shape: np.zeros(shape), HIDDEN: hidden}
+
+    return Content(shape, draws)
+
+
+def _scale(dtype: str) -> Scale:
+    return _SCALES.get(dtype, _USUAL)
+
+
+def _real(dtype: str) -> Mapping[str, Draw]:
+    scale, wide = _scale(dtype), np.float64 if dtype == "float64" else np.float32
+
+    def normal(random: np.random.Generator, shape: tuple[int, ...]) -> Numbers:
+        return random.standard_normal(shape, dtype=wide)
+
+    def with_one_huge(random: np.random.Generator, shape: tuple[int, ...]) -> Numbers:
+        numbers = normal(random, shape)
+        columns = random.integers(shape[-1], size=(*shape[:-1], 1))
+        np.put_along_axis(numbers, columns, scale.huge, axis=-1)
+        return numbers
+
+    return {
+        NORMAL: normal,
+        OFFSET: lambda random, shape: normal(random, shape) + 100,
+        HUGE: with_one_huge,
+        TINY: lambda random, shape: normal(random, shape) * scale.tiny,
+        EQUAL: lambda random, shape: np.full(shape, random.choice(_DYADIC)),
+        ZEROS: lambda _, shape: np.zeros(shape),
+    }
+
+
+def _bounded(draw: Draw, least: float) -> Draw:
+    return lambda random, shape: np.abs(draw(random, shape)) + least

@@ -1,0 +1,431 @@
+"""A problem from one formula: oracle, error bounds, baseline, cases and gradients follow from it.
+
+The formula is a PyTorch function over arrays, scalars and sizes, by name. A whole problem module:
+
+    \"\"\"z = a x + y, element by element.\"\"\"
+
+    from grader.problems.contents import real
+    from grader.problems.formula import Range, problem
+
+    PROBLEM = problem(
+        id="add_scaled",
+        file="add_scaled.cu",
+        launcher="add_scaled(float* z, const float* x, const float* y, float a, int n, cudaStream_t stream)",
+        formula=lambda x, y, a: a * x + y,
+        inputs=lambda n: {"x": real(n), "y": real(n), "a": 2.5},
+        sizes={"n": Range(1, 1 << 24)},
+        timing=({"n": 1 << 20}, {"n": 1 << 24}),
+    )
+
+``launcher`` is what students are asked for. An array that is not ``const`` is an output, in place where
+``inputs`` has it, too; the formula returns the outputs in the launcher's order, or by name. ``contents`` has
+what arrays may hold.
+
+What follows (``rounding``, ``tracing`` and ``sizes`` say how):
+
+- oracle: the formula in float64; integers are exact,
+- bound of each element: Monte Carlo arithmetic, for any order of summation. An equally right way to compute
+  the same that loses more, such as a variance as E[x^2] - E[x]^2, is listed in ``also``,
+- baseline: one generic kernel for each operation of the formula,
+- PyTorch's time: the formula itself on a GPU,
+- cases: borders of every size and distributions that hurt; further ones in ``cases``, and ``without`` names
+  distributions that the formula cannot take.
+
+``backward_of`` makes the formula of the gradients from that of the forward pass. All of it is a
+``KernelProblem``, of which ``dataclasses.replace`` replaces what you know better:
+``replace(problem(...), oracle=..., bugs=...)``.
+
+Layer: imports numpy, torch and the library of problems.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property, partial
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from grader.problems import bounds, independence
+from grader.problems.aten import FormulaError
+from grader.problems.contents import NORMAL, Content
+from grader.problems.distributions import build_cases, generator
+from grader.problems.dtypes import DTYPES
+from grader.problems.problem import (
+    ArrayParameter,
+    Candidate,
+    Case,
+    Expectation,
+    Inputs,
+    KernelProblem,
+    Role,
+    ScalarParameter,
+    StreamParameter,
+)
+from grader.problems.rounding import Rounding, squared_errors
+from grader.problems.sizes import Range, derived
+from grader.problems.tracing import traced
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+    from torch import Tensor
+
+    from grader.problems.operations import Operation
+    from grader.problems.problem import Parameter
+
+    Formula = Callable[..., Tensor | Sequence[Tensor] | Mapping[str, Tensor]]
+    Sizes = Mapping[str, int]
+    Given = Mapping[str, Any]
+
+__all__ = ["FormulaError", "Range", "backward_of", "problem"]
+
+_LAUNCHER = re.compile(r"\s*(?:void\s+)?(\w+)\s*\((.*)\)\s*;?\s*", re.DOTALL)
+_PARAMETER = re.compile(r"\s*(const\s+)?([\w: ]+?)\s*(\*?)\s*(\w+)\s*")
+_CTYPES = {
+    "int": "int",
+    "long long": "long",
+    "long": "long",
+    "bool": "bool",
+    "float": "float",
+    "double": "double",
+}
+
+
+def problem(
+    *,
+    id: str,  # noqa: A002 - the field's name
+    file: str,
+    launcher: str,
+    formula: Formula,
+    inputs: Callable[..., Mapping[str, Content | float]],
+    sizes: Mapping[str, Range],
+    timing: Sequence[Sizes] = (),
+    also: Sequence[Formula] = (),
+    cases: Sequence[tuple[str, Sizes, str]] = (),
+    without: Sequence[str] = (),
+) -> KernelProblem:
+    """The problem of implementing ``formula``; the module's text has an example.
+
+    Args:
+        id: the module's name.
+        file: the source file of a submission.
+        launcher: name and parameters, as in C.
+        formula: from arrays, scalars and sizes by name to the outputs.
+        inputs: from sizes by name to the contents of input arrays, and the values of other scalars.
+        sizes: the range of each.
+        timing: sizes of the cases that performance is measured on.
+        also: formulas of the same value that are as right; the bound allows each of them.
+        cases: further cases: group, sizes and distribution.
+        without: distributions to leave out.
+
+    Raises:
+        FormulaError: the parts do not fit together.
+    """
+    entry_point, parameters = _parsed(launcher)
+    whole = _Whole(parameters, formula, tuple(also), inputs, sizes, tuple(cases), tuple(without))
+    return KernelProblem(
+        id=id,
+        file=file,
+        entry_point=entry_point,
+        parameters=whole.parameters,
+        groups=tuple(dict.fromkeys(case.group for case in whole.cases(0))),
+        cases=whole.cases,
+        timing_cases=lambda seed: build_cases(seed, [("timed", one, NORMAL) for one in timing]),
+        inputs=whole.inputs,
+        oracle=whole.oracle,
+        minimal_bytes=whole.minimal_bytes,
+        unfused=whole.unfused,
+        fused=whole.fused,
+        slices=independence.slices(*whole.example()),
+        turning=independence.turning(*whole.example()),
+    )
+
+
+def backward_of(formula: Formula, incoming: str | Sequence[str], gradients: Mapping[str, str]) -> Formula:
+    """The formula of gradients, by automatic differentiation.
+
+    ::
+
+        backward_of(norm, "y_grad", {"x_grad": "x", "scale_grad": "scale"})
+
+    Args:
+        formula: of the forward pass.
+        incoming: the array with the gradient of its output, or those of its outputs in order.
+        gradients: by the name of each array to write: the input that it is the gradient of.
+    """
+    arriving = [incoming] if isinstance(incoming, str) else list(incoming)
+    forward = list(inspect.signature(formula).parameters)
+
+    def backward(**given: Any) -> dict[str, Tensor]:  # noqa: ANN401 - arrays and scalars
+        leaves = {name: given[name].detach().requires_grad_() for name in gradients.values()}
+        with torch.enable_grad():
+            made = formula(**{name: leaves.get(name, given[name]) for name in forward})
+        outputs = (
+            [made]
+            if isinstance(made, torch.Tensor)
+            else list(dict(made).values() if isinstance(made, Mapping) else made)
+        )
+        found = torch.autograd.grad(outputs, list(leaves.values()), [given[name] for name in arriving])
+        return dict(zip(gradients, found, strict=True))
+
+    names = [*forward, *arriving]
+    kind = inspect.Parameter.KEYWORD_ONLY
+    signature = inspect.Signature([inspect.Parameter(name, kind) for name in names])
+    backward.__signature__ = signature  # type: ignore[attr-defined]
+    return backward
+
+
+@dataclass(frozen=True)
+class _Whole:
+    """A formula with all that belongs to it, and what follows from it."""
+
+    signature: tuple[Parameter, ...]
+    formula: Formula
+    also: tuple[Formula, ...]
+    contents: Callable[..., Mapping[str, Content | float]]
+    sizes: Mapping[str, Range]
+    by_hand: tuple[tuple[str, Sizes, str], ...]
+    without: tuple[str, ...]
+
+    @cached_property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """The launcher's parameters; an array that is written is an output, or in place."""
+        least = {name: one.nearest(one.low) for name, one in self.sizes.items()}
+        given, made = self.contents(**least), []
+        for parameter in self.signature:
+            if isinstance(parameter, ArrayParameter):
+                if parameter.role is Role.OUTPUT and parameter.name in given:
+                    parameter = ArrayParameter(parameter.name, Role.INOUT, parameter.dtype)  # noqa: PLW2901
+                elif parameter.role is Role.INPUT and parameter.name not in given:
+                    raise FormulaError(f"inputs has no content for {parameter.name}")
+            elif isinstance(parameter, ScalarParameter) and parameter.name not in {*given, *self.sizes}:
+                raise FormulaError(f"{parameter.name} is no size, and inputs has no value for it")
+            made.append(parameter)
+        unknown = given.keys() - {parameter.name for parameter in self.signature}
+        if unknown:
+            raise FormulaError(f"the launcher has no parameter {' and no '.join(sorted(unknown))}")
+        return tuple(made)
+
+    @property
+    def arrays(self) -> tuple[ArrayParameter, ...]:
+        return tuple(one for one in self.parameters if isinstance(one, ArrayParameter))
+
+    @property
+    def outputs(self) -> tuple[ArrayParameter, ...]:
+        return tuple(one for one in self.arrays if one.role is not Role.INPUT)
+
+    @cached_property
+    def unit(self) -> float:
+        """The roundoff of a right kernel's arithmetic: double where an output is."""
+        double = any(output.dtype == "float64" for output in self.outputs)
+        return bounds.PRECISIONS["float64" if double else "float32"].unit
+
+    def cases(self, seed: int) -> tuple[Case, ...]:
+        """The derived cases and those by hand."""
+        least = {name: one.nearest(one.low) for name, one in self.sizes.items()}
+        distributions = {NORMAL: None}
+        for array in self.arrays:
+            content = self.contents(**least).get(array.name)
+            if isinstance(content, Content):
+                distributions |= dict.fromkeys(content.draws(array.dtype))
+        return derived(
+            seed,
+            self.sizes,
+            [name for name in distributions if name not in self.without],
+            [one.name for one in self.parameters if isinstance(one, ScalarParameter)],
+            lambda sizes: sum(prod(shape) for shape in self.shapes(sizes).values()),
+            self.by_hand,
+            streams=any(isinstance(one, StreamParameter) for one in self.parameters),
+        )
+
+    def shapes(self, sizes: Sizes) -> dict[str, tuple[int, ...]]:
+        """The shape of every array."""
+        given = self.contents(**sizes)
+        read = {name: one.shape for name, one in given.items() if isinstance(one, Content)}
+        wanted = [one.name for one in self.outputs if one.name not in read]
+        if wanted:
+            try:
+                with torch.device("meta"):
+                    made = self.called(self.formula, self.empty(sizes))
+            except NotImplementedError as error:
+                raise FormulaError(
+                    f"the shape of an output depends on the inputs' numbers: {error}"
+                ) from None
+            read |= {name: tuple(made[name].shape) for name in wanted}
+        return read
+
+    def empty(self, sizes: Sizes) -> dict[str, Any]:
+        """Arguments of the formula, with arrays that have shapes and types but no content."""
+        given = self.contents(**sizes)
+        arrays = {
+            array.name: torch.empty(content.shape, dtype=getattr(torch, array.dtype), device="meta")
+            for array in self.arrays
+            if isinstance(content := given.get(array.name), Content)
+        }
+        return {**sizes, **self.scalars(given), **arrays}
+
+    def scalars(self, given: Mapping[str, Content | float]) -> dict[str, int | bool | float]:
+        """The scalars that are no sizes, as the launcher gets them."""
+        types = {one.name: one.ctype for one in self.parameters if isinstance(one, ScalarParameter)}
+        return {
+            name: float(np.float32(value)) if types[name] == "float" else value
+            for name, value in given.items()
+            if not isinstance(value, Content)
+        }
+
+    def inputs(self, case: Case) -> Inputs:
+        """The arrays of a case, its sizes and its other scalars."""
+        random, given = generator(case.seed), self.contents(**case.sizes)
+        contents = {
+            array: content for array in self.arrays if isinstance(content := given.get(array.name), Content)
+        }
+        known = {
+            one: len(content.shape)
+            for one, content in contents.items()
+            if case.distribution in content.draws(one.dtype)
+        }
+        arrays = {
+            one.name: content.drawn(
+                random, one.dtype, case.distribution if known.get(one) == max(known.values()) else NORMAL
+            )
+            for one, content in contents.items()
+        }
+        shapes = self.shapes(case.sizes)
+        outputs = {one.name: shapes[one.name] for one in self.outputs if one.role is Role.OUTPUT}
+        return Inputs(arrays, outputs, {**case.sizes, **self.scalars(given)})
+
+    def called(self, formula: Formula, given: Given) -> dict[str, Tensor]:
+        """The outputs of a formula by name."""
+        missing = [name for name in inspect.signature(formula).parameters if name not in given]
+        if missing:
+            raise FormulaError(f"the formula asks for {missing[0]}, which is no input, scalar or size")
+        result = formula(**{name: given[name] for name in inspect.signature(formula).parameters})
+        names = [output.name for output in self.outputs]
+        if isinstance(result, Mapping):
+            made = dict(result)
+        else:
+            in_order = (result,) if isinstance(result, torch.Tensor) else result
+            made = dict(zip(names, in_order, strict=False))
+        if set(made) != set(names):
+            raise FormulaError(f"the formula returns {', '.join(made)}; the outputs are {', '.join(names)}")
+        return made
+
+    def example(
+        self,
+    ) -> tuple[Inputs, Mapping[str, Mapping[str, int]], Callable[[Inputs], Mapping[str, Any]]]:
+        """Small inputs, the dimension of each size in each array, and the outputs in float64 of inputs."""
+        sizes = {name: one.nearest(6 + number) for number, (name, one) in enumerate(self.sizes.items())}
+        steps = {name: one.multiple_of for name, one in self.sizes.items()}
+        loose = [name for name, one in self.sizes.items() if one.multiple_of == 1 and one.high > one.low]
+        axes = independence.axes(self.shapes, sizes, steps, loose)
+        inputs = self.inputs(Case("example", "", sizes, NORMAL, 1))
+
+        def outputs(given: Inputs) -> dict[str, NDArray[Any]]:
+            with Rounding(None):
+                made = self.called(self.formula, {**given.scalars, **self.wide(given)})
+            return {name: one.numpy() for name, one in made.items()}
+
+        return inputs, axes, outputs
+
+    def oracle(self, case: Case, given: Inputs) -> Mapping[str, Expectation]:
+        """The formula in float64, and how far a right kernel may be from it."""
+        values = {**given.scalars, **self.wide(given)}
+        programs = [partial(self.inexact, formula, values) for formula in (self.formula, *self.also)]
+        with Rounding(None):
+            exact = self.called(self.formula, values)
+        real = {name: value for name, value in exact.items() if value.is_floating_point()}
+        squares = squared_errors(programs, real, case.seed, unit=self.unit) if real else {}
+        return {
+            output.name: Expectation(
+                (_candidate(exact[output.name], squares.get(output.name), output.dtype),)
+            )
+            for output in self.outputs
+        }
+
+    def inexact(self, formula: Formula, values: Given) -> dict[str, Tensor]:
+        """The floating-point outputs."""
+        made = self.called(formula, values)
+        return {name: value for name, value in made.items() if value.is_floating_point()}
+
+    def wide(self, given: Inputs) -> dict[str, Tensor]:
+        """The input arrays: float64 for all floating-point types."""
+        wide = {}
+        for array in self.arrays:
+            data = given.arrays.get(array.name)
+            if data is not None:
+                exact = DTYPES[array.dtype].exact
+                tensor = torch.from_numpy(np.ascontiguousarray(data if exact else data.astype(np.float64)))
+                wide[array.name] = tensor.bool() if array.dtype == "bool" else tensor
+        return wide
+
+    def minimal_bytes(self, case: Case) -> int:
+        """Every input read and every output written once."""
+        shapes = self.shapes(case.sizes)
+        return sum(
+            prod(shapes[one.name]) * DTYPES[one.dtype].itemsize * (2 if one.role is Role.INOUT else 1)
+            for one in self.arrays
+        )
+
+    def unfused(self, case: Case) -> tuple[Operation, ...]:
+        """One kernel for each operation of the formula."""
+        given = self.empty(case.sizes)
+        arrays = {name: value for name, value in given.items() if isinstance(value, torch.Tensor)}
+        types = {output.name: output.dtype for output in self.outputs}
+        return traced(partial(self.called, self.formula, given), arrays, types)
+
+    def fused(self, arrays: Mapping[str, Any], scalars: Mapping[str, float]) -> Callable[[], object]:
+        """The formula as it stands, on a GPU."""
+
+        def run() -> object:
+            with torch.device(next(iter(arrays.values())).device):
+                return tuple(self.called(self.formula, {**scalars, **arrays}).values())
+
+        return run
+
+
+def _candidate(exact: Tensor, square: Tensor | None, dtype: str) -> Candidate:
+    stored = DTYPES[dtype].storage
+    if DTYPES[dtype].exact:
+        whole = exact.numpy().astype(stored)
+        return Candidate(whole, np.zeros(whole.shape))
+    expected = exact.double().numpy()
+    with np.errstate(over="ignore"):
+        overflown = np.isinf(expected.astype(stored).astype(np.float64)) & np.isfinite(expected)
+    expected = np.where(overflown, np.copysign(np.inf, expected), expected)
+    spread = np.zeros(expected.shape) if square is None else np.sqrt(square.numpy())
+    finite = np.isfinite(expected)
+    error = bounds.LUCK * np.where(finite, np.nan_to_num(spread), 0.0)
+    allowed = bounds.allowed(error, np.where(finite, expected, 0.0), bounds.PRECISIONS[dtype])
+    return Candidate(expected, np.where(finite, allowed, 0.0))
+
+
+def _parsed(launcher: str) -> tuple[str, tuple[Parameter, ...]]:
+    """Name and parameters of a launcher's declaration."""
+    whole = _LAUNCHER.fullmatch(launcher)
+    if whole is None:
+        raise FormulaError(f"this is no launcher: {launcher!r}")
+    return whole[1], tuple(_parameter(text) for text in whole[2].split(","))
+
+
+def _parameter(text: str) -> Parameter:
+    found = _PARAMETER.fullmatch(text)
+    if found is None:
+        raise FormulaError(f"this is no parameter of a launcher: {text.strip()!r}")
+    const, ctype, pointer, name = found.groups()
+    if ctype == "cudaStream_t":
+        return StreamParameter(name)
+    if not pointer:
+        if ctype not in _CTYPES:
+            raise FormulaError(f"{name}: a scalar is {', '.join(_CTYPES)}, not {ctype}")
+        return ScalarParameter(name, _CTYPES[ctype])
+    dtype = next((one.name for one in DTYPES.values() if ctype in one.spellings), None)
+    if dtype is None:
+        raise FormulaError(f"{name}: no array has elements of type {ctype}")
+    return ArrayParameter(name, Role.INPUT if const else Role.OUTPUT, dtype)

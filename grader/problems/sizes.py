@@ -1,0 +1,116 @@
+"""Which sizes and distributions a problem is judged with, from the range of each size.
+
+Each size takes the values where kernels go wrong, while the others stay small: 1, the borders of a warp and
+of a block, powers of two and their neighbours, primes, the largest one, and one beyond 2^20.
+
+Layer: imports numpy, distributions and contents.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from grader.problems.contents import NORMAL
+from grader.problems.distributions import STREAMS, build_cases, generator
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from grader.problems.problem import Case
+
+    Sizes = Mapping[str, int]
+    Row = tuple[str, Sizes, str]
+
+SMALL, BORDER, LARGE, MILLION = "small sizes", "sizes around a border", "large sizes", "beyond a million"
+
+_SMALL = (1, 2, 7, 30)
+_BORDERS = (31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257, 509, 511, 512, 513, 1023, 1024, 1025)
+_LARGE = (1999, 4099)
+_USUAL, _MIDDLE, _LONG = 5, 37, 700
+_BEYOND = (1 << 20) + 7
+MOST_ELEMENTS = 1 << 21  # of all arrays of a case; four times as many with a size beyond a million
+MANY_ELEMENTS = 1 << 20  # from so many on a case runs in program order only
+
+
+@dataclass(frozen=True)
+class Range:
+    """The values that a size may take: from ``low`` to ``high``, multiples of ``multiple_of``."""
+
+    low: int
+    high: int
+    multiple_of: int = 1
+
+    def nearest(self, value: int) -> int:
+        """The smallest value of the range that is at least ``value``; the largest one if there is none."""
+        step = self.multiple_of
+        largest = self.high // step * step
+        return min(largest, -(-max(self.low, value) // step) * step)
+
+
+def derived(
+    seed: int,
+    ranges: Mapping[str, Range],
+    distributions: Sequence[str],
+    passed: Sequence[str],
+    elements: Callable[[Sizes], int],
+    by_hand: Sequence[Row] = (),
+    *,
+    streams: bool,
+) -> tuple[Case, ...]:
+    """The cases of a problem.
+
+    Args:
+        seed: of the contents, and of a few sizes.
+        ranges: by size.
+        distributions: of the contents.
+        passed: the sizes that the launcher takes; a call of smaller ones is queued behind one with streams.
+        elements: of all arrays, for some sizes.
+        by_hand: further cases: group, sizes and distribution.
+        streams: whether there are cases whose arrays travel through the launcher's streams.
+    """
+    table: dict[tuple[object, ...], Row] = {}
+    for row in (*_rows(seed, ranges, distributions), *by_hand):
+        group, sizes, distribution = row
+        if elements(sizes) <= MOST_ELEMENTS * (4 if group == MILLION else 1) and (
+            streams or group != STREAMS
+        ):
+            table.setdefault((*sizes.values(), distribution), row)
+    cases = sorted(build_cases(seed, table.values()), key=lambda case: case.group == STREAMS)
+    return tuple(
+        replace(
+            case,
+            queued={name: size for name, size in _within(case.queued, ranges).items() if name in passed},
+            orders=1 if elements(case.sizes) >= MANY_ELEMENTS else None,
+        )
+        for case in cases
+    )
+
+
+def _within(sizes: Sizes, ranges: Mapping[str, Range]) -> Sizes:
+    return {name: min(size, ranges[name].nearest(size)) for name, size in sizes.items()}
+
+
+def _rows(seed: int, ranges: Mapping[str, Range], distributions: Sequence[str]) -> Iterator[Row]:
+    draw = generator(seed)
+
+    def every(value: int) -> dict[str, int]:
+        return {name: one.nearest(value) for name, one in ranges.items()}
+
+    usual, middle, last = every(_USUAL), every(_MIDDLE), list(ranges)[-1]
+    for sizes in (middle, {**usual, last: ranges[last].nearest(_LONG)}):
+        yield STREAMS, sizes, NORMAL
+    for name, one in ranges.items():
+        for group, values in ((SMALL, _SMALL), (BORDER, _BORDERS), (LARGE, (*_LARGE, one.high))):
+            for value in values:
+                if one.low <= value <= one.high and one.nearest(value) - value < one.multiple_of:
+                    yield group, {**usual, name: one.nearest(value)}, NORMAL
+        if one.high >= _BEYOND:
+            yield MILLION, {**every(3), name: one.nearest(_BEYOND)}, NORMAL
+        drawn = one.nearest(int(draw.integers(34, 1000)))
+        yield BORDER, {**middle, name: drawn}, NORMAL
+    long = {**usual, last: ranges[last].nearest(_LONG)}
+    for distribution in distributions:
+        if distribution != NORMAL:
+            yield distribution, middle, distribution
+            yield distribution, long, distribution
