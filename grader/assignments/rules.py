@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import re
 import tomllib
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -70,8 +70,11 @@ class ProblemPoints(_Table):
         description="points for right results, in proportion to the case groups passed"
     )
     performance: Points = Field(description="points for speed: times min(1, speedup / target)")
-    target: Positive = Field(
-        description="speedup over the unfused baseline that earns all performance points"
+    target: Positive = Field(description="speedup that earns all performance points")
+    measure: Literal["speedup", "share_of_limit"] = Field(
+        default="speedup",
+        description="what the speedup is over: the unfused baseline, or a streaming kernel of as many "
+        "bytes, so that it is the share of the limit that memory sets",
     )
     host_target: Positive | None = Field(
         default=None,

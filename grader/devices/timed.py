@@ -64,7 +64,8 @@ class Plan:
         slots: number of rotating buffer sets.
         turns: number of rows of each turning array, by name; see ``KernelProblem.turning``.
         libraries: the baseline's functions by library.
-        steps: the baseline's kernels; arrays are numbered as in the call, then come the temporaries.
+        steps: the baseline's kernels; arrays are numbered as in the call, then come the temporaries. Without
+            any, the baseline is the streaming kernel.
         scratch: bytes of each temporary.
         reads: bytes that the streaming kernel reads per call.
         writes: bytes that it writes.

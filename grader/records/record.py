@@ -251,6 +251,10 @@ class PerformanceResult(_Part):
 
     verdict: Verdict
     target: Number
+    measure: Literal["speedup", "share_of_limit"] = Field(
+        default="speedup",
+        description="whether the speedup is over the unfused baseline or a streaming kernel",
+    )
     speedup: Number | None = None
     interval: tuple[Number, Number] | None = None
     bandwidth_fraction: Number | None = None
@@ -258,6 +262,11 @@ class PerformanceResult(_Part):
     info: list[str] = Field(default=[], description="what does not count: other implementations, doubts")
     condition: list[GpuCondition] = Field(default=[], description="of the GPU, before and while it was timed")
     cases: list[TimedCase] = []
+
+    @property
+    def compared_with(self) -> str:
+        """What the speedup is over, in words."""
+        return "the unfused baseline" if self.measure == "speedup" else "the limit that memory sets"
 
 
 class HintRecord(_Part):

@@ -263,7 +263,7 @@ def _performance(problem: ProblemResult, *, verbose: bool) -> Iterator[Renderabl
     if performance.speedup is not None and performance.interval is not None:
         low, high = performance.interval
         yield Text(
-            f"{performance.speedup:.2f}x the unfused baseline ({low:.2f} to {high:.2f}), target "
+            f"{performance.speedup:.2f}x {performance.compared_with} ({low:.2f} to {high:.2f}), target "
             f"{performance.target:g}x: {performance.verdict}",
             style=STYLES[performance.verdict],
         )

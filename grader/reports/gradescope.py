@@ -160,7 +160,7 @@ def _speed(problem: ProblemResult) -> Iterator[str]:
     if performance.speedup is not None and performance.interval is not None:
         low, high = performance.interval
         yield (
-            f"{performance.speedup:.2f}x the unfused baseline ({low:.2f} to {high:.2f}), "
+            f"{performance.speedup:.2f}x {performance.compared_with} ({low:.2f} to {high:.2f}), "
             f"target {performance.target:g}x: {performance.verdict}"
         )
     if performance.verdict is Verdict.AMBIGUOUS:

@@ -65,7 +65,7 @@ class PreparedKernel:
         return tuple(beside(judged.cases, checked.cases, device))
 
     def measured(self, gpu: Gpu, baseline: Mapping[Path, tuple[str, ...]], conduct: Conduct) -> Measured:
-        """Time the launcher against the unfused baseline."""
+        """Time the launcher against the baseline, or against the limit that memory sets."""
         material, entry_points = conduct.material, self.problem.entry_points
         timing = Timing(
             problem=self.problem,
@@ -76,8 +76,12 @@ class PreparedKernel:
             seconds=material.assignment.rules.limits.run_seconds_gpu,
             progress=conduct.begin,
             look=condition.look,
+            of_limit=self.entry.measure == "share_of_limit",
         )
         found = measure(timing, self.entry.target, self.memory)
+        found = replace(
+            found, performance=found.performance.model_copy(update={"measure": self.entry.measure})
+        )
         others = material.bench.pytorch
         if others is None:
             return found

@@ -92,7 +92,8 @@ class TimedCalls:
     number of rows that rotate, 1 if none do), the number of ``slots`` and of ``bases``, the ``method``
     (graph, events or host), the call (``entry_point``, ``arguments``, ``streams``), the baseline
     (``libraries``, ``steps`` of ``function`` and ``arguments``, and ``scratch``: bytes of each temporary,
-    numbered behind the arrays), and ``reads`` and ``writes``: bytes per call of the streaming kernel.
+    numbered behind the arrays), and ``reads`` and ``writes``: bytes per call of the streaming kernel, which
+    is the baseline where there are no steps.
     """
 
     def __init__(self, gpu: Gpu, header: Header, payload: memoryview, functions: dict[str, Any]) -> None:
@@ -117,17 +118,22 @@ class TimedCalls:
         self._restore([[0, 0]] * len(self._slots))
         cuda.runtime.deviceSynchronize()
         submission = self._submission(functions[header["entry_point"]], header["arguments"])
+        streaming, steps = self._streaming(header["reads"], header["writes"]), header["steps"]
         self._arms: dict[str, Arm] = {
             "nothing": lambda _: lambda: 0.0,
-            "stream": self._by_graphs([self._graph(self._streaming(header["reads"], header["writes"]))]),
+            "stream": self._by_graphs([self._graph(streaming)]),
         }
         if self._host:
-            self._arms["baseline"] = self._by_host_clock(
-                self._round_trips(header["steps"], header["scratch"])
+            self._arms["baseline"] = (
+                self._by_host_clock(self._round_trips(steps, header["scratch"]))
+                if steps
+                else self._arms["stream"]
             )
             self._arms["submission"] = self._by_host_clock(submission)
         else:
-            replayed = {"baseline": [self._baseline(slot, header["steps"]) for slot in self._slots]}
+            replayed = {
+                "baseline": [self._baseline(slot, steps) for slot in self._slots] if steps else streaming
+            }
             if header["method"] == "graph":
                 replayed["submission"] = submission
             else:

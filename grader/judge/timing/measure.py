@@ -93,6 +93,7 @@ class Timing:
         progress: called with a text on what comes next; an exception that it raises ends the measurement.
         look: returns the condition of the device, given a name for the moment; None where it is unknown.
         rival: replaces the unfused program of a case, for experiments with a known speedup.
+        of_limit: whether the streaming kernel replaces it.
     """
 
     problem: KernelProblem
@@ -104,10 +105,11 @@ class Timing:
     progress: Callable[[str], None]
     look: Callable[[str], Condition | None]
     rival: Callable[[Call], Step] | None = None
+    of_limit: bool = False
 
 
 def measure(timing: Timing, target: float, memory: Memory) -> Measured:
-    """Time the entry point against the unfused baseline in fresh processes until two of them agree."""
+    """Time the entry point against its baseline in fresh processes until two of them agree."""
     method = "host" if memory is Memory.HOST else "graph"
     processes: list[list[CaseTimes]] = []
     looks = [timing.look("before timing")]
@@ -397,7 +399,7 @@ def _plan(timing: Timing, case: Case, inputs: Inputs, method: str) -> Plan:
     read = sum(sizes[p.name] for p in parameters if p.role is not Role.OUTPUT)
     wrote = sum(sizes[name] for name in written)
     scale = problem.minimal_bytes(case) / (read + wrote)
-    program = () if timing.rival else problem.unfused(case)
+    program = () if timing.rival or timing.of_limit else problem.unfused(case)
     extra = temporaries(program, list(sizes))
     numbers = {name: number for number, name in enumerate([*sizes, *extra])}
     return Plan(

@@ -283,7 +283,7 @@ def sets(problem: KernelProblem, case: Case) -> list[tuple[Tensors, Inputs]]:
 
 
 def _times(problem: KernelProblem, case: Case) -> dict[str, float]:
-    rotating = sets(problem, case)
+    rotating = sets(problem.launcher(case), case)
     times = {}
     if program := problem.unfused(case):
         times[STEPWISE] = microseconds([stepwise(program, arrays) for arrays, _ in rotating], keep=False)

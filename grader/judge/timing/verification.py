@@ -105,7 +105,8 @@ def draw(
     rotations = turns(problem, first)
     count = slots if novel else -(-min(slots, CONTENTS) // rotations)
     inputs = (first, *(problem.inputs(replace(case, seed=next(seeds))) for _ in range(count - 1)))
-    return Bases(inputs, rotations, tuple(_unwritten(problem, one, seeds) for one in inputs))
+    launcher = problem.launcher(case)
+    return Bases(inputs, rotations, tuple(_unwritten(launcher, one, seeds) for one in inputs))
 
 
 def _unwritten(problem: KernelProblem, inputs: Inputs, seeds: Iterator[int]) -> dict[str, Array]:
