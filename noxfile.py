@@ -126,6 +126,15 @@ def corpus(session: nox.Session) -> None:
 
 
 @nox.session
+def assignments(session: nox.Session) -> None:
+    """Check that every assignment of this repository is sound: nox -s assignments -- [ID ...]."""
+    install(session)
+    folders = Path(__file__).parent.glob("assignments/*/assignment.toml")
+    for name in session.posargs or sorted(path.parent.name for path in folders):
+        session.run("grader", "assignment", "check", name)
+
+
+@nox.session
 def gpu_tests(session: nox.Session) -> None:
     """Run only the tests that need a GPU."""
     install(session, "tests")

@@ -1,0 +1,119 @@
+"""What forward and backward share: element types, sizes, contents, and the exact statistics of rows.
+
+The reciprocal root of a row, with epsilon as the float that launchers get:
+
+    q = mean(x^2),   r = 1 / sqrt(q + epsilon),   n = x r
+
+Bounds, from the pieces of ``grader.problems.bounds``, with n = hidden and u the rounding unit of float32:
+    dq  = sum_error(x^2) / hidden + u q
+    rho = 1 / sqrt(1 - d) - 1 + u QUOTIENT  with  d = dq / (q + epsilon) + u,  relative, of r
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from grader.problems import bounds
+from grader.problems.distributions import STREAMS, build_cases, normal, with_one_huge
+from grader.problems.dtypes import DTYPES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import NDArray
+
+    from grader.problems.problem import Case
+
+    Array = NDArray[np.float64]
+    Row = tuple[str, str, int, int, str]
+    """Group, element type, rows, hidden size and distribution of a case."""
+
+TYPES = ("float32", "float16", "bfloat16")
+EPSILON = float(np.float32(1e-6))
+MOST_HIDDEN = 16_384
+UNIT = bounds.PRECISIONS["float32"].unit
+
+SMALL, BORDER, LARGE = "small hidden sizes", "hidden sizes around a border", "large hidden sizes"
+VALUES, MANY = "large and small numbers", "many rows"
+GROUPS = (SMALL, BORDER, LARGE, VALUES, MANY, *TYPES[1:], STREAMS)
+
+
+def cases_of(seed: int, table: Iterable[Row]) -> tuple[Case, ...]:
+    """Cases from rows of the table, each with a seed of its own."""
+    cases: list[Case] = []
+    for group, dtype, rows, hidden, content in table:
+        row = (group, {"rows": rows, "hidden": hidden}, f"{dtype}, {content}")
+        (case,) = build_cases(seed, [row])
+        cases.append(replace(case, distribution=content, dtype=dtype))
+    return tuple(cases)
+
+
+def half_shapes(dtype: str, odd: int) -> list[Row]:
+    """What the group of a type of 16 bits holds: sizes on both sides of a pack of 8, and contents."""
+    shapes = ((5, 1), (5, 7), (5, 8), (9, 100), (3, odd), (3, 4096), (2, MOST_HIDDEN), (2100, 264))
+    return [
+        *((dtype, dtype, rows, hidden, "normal") for rows, hidden in shapes),
+        (dtype, dtype, 5, 1000, "numbers of 300"),
+        (dtype, dtype, 5, 520, "numbers of 1e-3"),
+        (dtype, dtype, 6, 200, "rows of zeros"),
+    ]
+
+
+def content(random: np.random.Generator, case: Case) -> NDArray[np.float32]:
+    """X [rows, hidden], before it is rounded to the case's type."""
+    shape = (case.sizes["rows"], case.sizes["hidden"])
+    scale = {
+        "numbers of 300": 300.0,
+        "numbers of 1e15": 1e15,
+        "numbers of 1e-3": 1e-3,
+        "numbers of 1e-25": 1e-25,
+    }.get(case.distribution, 1.0)
+    x = normal(random, shape, scale)
+    if case.distribution == "rows of zeros":
+        x[::2] = 0
+    if case.distribution == "one huge element":
+        x = with_one_huge(random, x, 30_000)
+    if case.distribution == "offset of 3":
+        x += 3
+    return x
+
+
+def stored(values: NDArray[np.float32], case: Case) -> NDArray[np.generic]:
+    """``values`` as the case's type holds them."""
+    return values.astype(DTYPES[case.dtype].storage)
+
+
+def weights(random: np.random.Generator, case: Case) -> NDArray[np.generic]:
+    """The weights [hidden] in the case's type, most of them around 1."""
+    return stored(normal(random, (case.sizes["hidden"],), 0.5, 1.0), case)
+
+
+@dataclass(frozen=True)
+class Roots:
+    """The exact reciprocal root of each row [rows, 1], and the relative error of a right one."""
+
+    exact: Array
+    relative: Array
+
+
+def roots(x: Array) -> Roots:
+    """Of the rows of ``x`` [rows, hidden]."""
+    square = (x * x).mean(axis=1, keepdims=True)
+    error = bounds.sum_error(x * x, 1, 1.0, UNIT) / x.shape[1] + UNIT * square
+    share = error / (square + EPSILON) + UNIT
+    return Roots(1 / np.sqrt(square + EPSILON), 1 / np.sqrt(1 - share) - 1 + UNIT * bounds.QUOTIENT)
+
+
+def timing_cases(seed: int) -> tuple[Case, ...]:
+    """Rows as long as those of a model of 8 billion parameters, of as many tokens as are published."""
+    table = [
+        ("few tokens", "bfloat16", 256, 4096, "normal"),
+        ("few tokens", "bfloat16", 1024, 4096, "normal"),
+        ("many tokens", "bfloat16", 4096, 4096, "normal"),
+        ("many tokens", "bfloat16", 16_384, 4096, "normal"),
+        ("many tokens", "float32", 8192, 4096, "normal"),
+    ]
+    return cases_of(seed, table)

@@ -1,0 +1,58 @@
+// dweight by tiles of 32 x 32: a block owns 32 columns, adds up in registers, then across a transposed tile.
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+template <class T>
+__global__ void ker_dx(T* dx, const T* dy, const T* x, const T* weight, const float* rstd, int rows, int hidden) {
+  const int row = blockIdx.x * 4 + threadIdx.x / 32, lane = threadIdx.x % 32;
+  if (row >= rows) return;
+  const size_t start = static_cast<size_t>(row) * hidden;
+  const float inverse = rstd[row];
+  float sum = 0.0f;
+  for (int i = lane; i < hidden; i += 32) {
+    const float g = static_cast<float>(dy[start + i]) * static_cast<float>(weight[i]);
+    sum += g * static_cast<float>(x[start + i]) * inverse;
+  }
+  for (int offset = 16; offset > 0; offset /= 2) sum += __shfl_xor_sync(0xffffffff, sum, offset);
+  const float mean = sum / hidden;
+  for (int i = lane; i < hidden; i += 32) {
+    const float g = static_cast<float>(dy[start + i]) * static_cast<float>(weight[i]);
+    dx[start + i] = static_cast<T>(inverse * (g - static_cast<float>(x[start + i]) * inverse * mean));
+  }
+}
+
+template <class T>
+__global__ void ker_dweight(T* dweight, const T* dy, const T* x, const float* rstd, int rows, int hidden) {
+  __shared__ float tile[32][33];
+  const int column = blockIdx.x * 32 + threadIdx.x;
+  float sum = 0.0f;
+  if (column < hidden) {
+    for (int row = threadIdx.y; row < rows; row += 32) {
+      const size_t at = static_cast<size_t>(row) * hidden + column;
+      sum += static_cast<float>(dy[at]) * static_cast<float>(static_cast<T>(static_cast<float>(x[at]) * rstd[row]));
+    }
+  }
+  tile[threadIdx.y][threadIdx.x] = sum;
+  __syncthreads();
+  sum = tile[threadIdx.x][threadIdx.y];
+  for (int offset = 16; offset > 0; offset /= 2) sum += __shfl_down_sync(0xffffffff, sum, offset);
+  const int out = blockIdx.x * 32 + threadIdx.y;
+  if (threadIdx.x == 0 && out < hidden) dweight[out] = static_cast<T>(sum);
+}
+
+template <class T>
+static void backward(T* dx, T* dweight, const T* dy, const T* x, const T* weight, const float* rstd, int rows,
+                     int hidden, cudaStream_t stream) {
+  ker_dx<<<(rows + 3) / 4, 128, 0, stream>>>(dx, dy, x, weight, rstd, rows, hidden);
+  ker_dweight<<<(hidden + 31) / 32, dim3(32, 32), 0, stream>>>(dweight, dy, x, rstd, rows, hidden);
+}
+
+#define LAUNCHER(T, NAME)                                                                                        \
+  extern "C" void launch_rmsnorm_backward_##NAME(T* dx, T* dweight, const T* dy, const T* x, const T* weight,    \
+                                                 const float* rstd, int rows, int hidden, cudaStream_t stream) { \
+    backward(dx, dweight, dy, x, weight, rstd, rows, hidden, stream);                                            \
+  }
+LAUNCHER(float, float32)
+LAUNCHER(__half, float16)
+LAUNCHER(__nv_bfloat16, bfloat16)

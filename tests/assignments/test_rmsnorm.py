@@ -1,0 +1,81 @@
+"""The assignment ``rmsnorm``: the first case of each group; ``nox -s assignments`` runs all of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+import torch
+
+from grader.assignments.assignment import Assignment, load
+from grader.assignments.mutants import table
+from grader.problems.problem import KernelProblem
+from grader.records.verdict import Verdict
+from grader.run import grading
+from grader.run.bench import Bench
+
+if TYPE_CHECKING:
+    from grader.problems.problem import Case, Inputs
+
+RMSNORM = load("rmsnorm")
+NAMES = tuple(RMSNORM.problems)
+
+
+def kernel(name: str) -> KernelProblem:
+    problem = RMSNORM.problems[name]
+    assert isinstance(problem, KernelProblem)
+    return problem
+
+
+def firsts(problem: KernelProblem) -> tuple[Case, ...]:
+    return tuple({case.group: case for case in reversed(problem.cases(1))}.values())
+
+
+@pytest.mark.usefixtures("ptx_only")
+def test_the_reference_is_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    some = {name: replace(kernel(name), cases=lambda _, name=name: firsts(kernel(name))) for name in NAMES}
+    monkeypatch.setattr(Assignment, "problems", some)
+    request = grading.GradingRequest(RMSNORM.reference, RMSNORM, NAMES, "sim", "process", "device", seed=1)
+    record = grading.grade(request, bench=Bench(remembers=True))
+    assert [problem.verdict for problem in record.problems] == [Verdict.PASS] * 2
+    assert (record.score.earned, record.score.decided) == (24, 24)
+
+
+def tensors(given: Inputs) -> dict[str, torch.Tensor]:
+    return {
+        name: torch.from_numpy(array.astype(np.float64))
+        for name, array in given.arrays.items()
+        if array is not None
+    }
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_oracle_is_what_pytorch_computes(name: str) -> None:
+    for case in firsts(kernel(name)):
+        given = kernel(name).inputs(case)
+        arrays, hidden = tensors(given), case.sizes["hidden"]
+        expected = {
+            one: part.candidates[-1].expected for one, part in kernel(name).oracle(case, given).items()
+        }
+        x, weight = arrays["x"].requires_grad_(), arrays["weight"].requires_grad_()
+        y = torch.nn.functional.rms_norm(x, (hidden,), weight, float(np.float32(1e-6)))
+        if name == "rmsnorm_forward":
+            np.testing.assert_allclose(expected["y"], y.detach().numpy(), rtol=1e-12)
+            continue
+        dx, dweight = torch.autograd.grad(y, (x, weight), arrays["dy"])
+        size = float(
+            (arrays["rstd"][:, None] * arrays["dy"] * weight.detach()).abs().max()
+        )  # rstd is a float32
+        total = float((arrays["rstd"][:, None] * arrays["dy"] * arrays["x"].detach()).abs().sum(0).max())
+        np.testing.assert_allclose(expected["dx"], dx.numpy(), rtol=1e-5, atol=1e-6 * size)
+        np.testing.assert_allclose(expected["dweight"], dweight.numpy(), rtol=1e-5, atol=1e-6 * total)
+
+
+def test_every_mutant_is_an_edit_of_the_reference() -> None:
+    mutants = table(RMSNORM)
+    assert len(mutants) >= 20
+    for mutant in mutants:
+        assert mutant.text(RMSNORM)
+        assert mutant.group in (*kernel(mutant.problem).groups, "memory and concurrency")
