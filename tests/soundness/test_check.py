@@ -157,6 +157,15 @@ def test_what_is_not_sound_is_named(fault: str, tmp_path: Path) -> None:
     assert [said in row.said for row in bad] == [True], bad
 
 
+def test_a_reference_that_is_right_and_too_slow_is_the_target_s_matter(tmp_path: Path) -> None:
+    one = examined(example(tmp_path / "own"))
+    record = one.graded(one.assignment.reference, 1)
+    (result,) = record.problems
+    slow = result.model_copy(update={"points": result.points.model_copy(update={"decided": 20.0})})
+    (row,) = check.reference(one, record.model_copy(update={"problems": [slow]}))
+    assert row.sound
+
+
 def test_only_the_assignment_s_own_checks_are_skipped_where_the_reference_is_wrong(tmp_path: Path) -> None:
     wrong = example(tmp_path / "own", (KERNEL, "if (i < n)", "if (i < n - 1)"))
     rows = list(check.check(wrong, seeds=1, device="sim", sandbox="process"))
