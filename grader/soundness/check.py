@@ -152,7 +152,7 @@ def check(
     known = assignment.problems
     graded = [entry.id for entry in assignment.rules.problems if entry.graded]
     yield Row(
-        "rules", True, f"{len(graded)} problems, {sum(len(known[one].cases(SEED)) for one in graded)} cases"
+        "rules", True, f"problems: {len(graded)}, cases: {sum(len(known[one].cases(SEED)) for one in graded)}"
     )
     one = Examination(assignment, seeds, device, sandbox, progress, Bench(remembers=True))
     yield from handout(one)
@@ -222,7 +222,7 @@ def reference(one: Examination, first: Record) -> Iterator[Row]:
         yield Row(
             f"reference: {name}",
             name not in lost,
-            lost.get(name, f"full marks with {one.seeds} seeds, {bound}"),
+            lost.get(name, f"full marks, seeds: {one.seeds}; {bound}"),
         )
 
 
@@ -327,7 +327,8 @@ def half_precision(one: Examination) -> Iterator[Row]:
         if lost:
             yield Row(what, False, f"no case finds it, is a bound too wide? {', '.join(lost)}")
         else:
-            yield Row(what, True if killed else None, f"found in {killed} of {len(mine)} places")
+            more = f"; {shown.count(Status.SURVIVED)} are explained" if Status.SURVIVED in shown else ""
+            yield Row(what, True if killed else None, f"found in all {killed} places that change{more}")
 
 
 def unfused(one: Examination) -> Iterator[Row]:

@@ -59,8 +59,8 @@ def test_a_new_assignment_is_complete_and_sound(tmp_path: Path, capsys: pytest.C
     *rows, last = capsys.readouterr().out.splitlines()
     assert last == "Sound, as far as it could be seen here."
     assert [row.split("  ")[0] for row in rows] == [*["ok"] * 8, "--"]
-    assert "full marks with 2 seeds, uses at most" in rows[3]
-    assert "found in 1 of 1 places" in rows[6]
+    assert "full marks, seeds: 2; uses at most" in rows[3]
+    assert "found in all 1 places that change" in rows[6]
 
 
 UNSOUND: dict[str, tuple[tuple[tuple[str, str, str], ...], Callable[[Examination], Iterator[Row]], str]] = {
