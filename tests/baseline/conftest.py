@@ -60,7 +60,7 @@ def on_the_sim(tmp_path_factory: pytest.TempPathFactory) -> Ran:
 @pytest.fixture(scope="session")
 def on_the_gpu(tmp_path_factory: pytest.TempPathFactory) -> Ran:
     """The same on a GPU."""
-    environment = {**os.environ, "LD_LIBRARY_PATH": str(find().runtime.parent)}
+    environment = {**os.environ, "LD_LIBRARY_PATH": str(find().runtime)}
     return _runs(
         tmp_path_factory.mktemp("kernels"),
         lambda command: subprocess.run(command, check=False, env=environment).returncode,
