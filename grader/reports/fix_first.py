@@ -34,13 +34,15 @@ if TYPE_CHECKING:
     )
 
 TOO_SLOW = "Right, but too slow"
-UNKNOWN = "no known pattern"
+UNKNOWN = "no known cause"
 MOST_CHARACTERS = 80  # of a source line
 _NUMBERS = "numbers"
 _STREAMS, _FIRST_OF_UNWRITTEN, _CONSEQUENCE = "race_stream", "uninit_shared", "unchecked_error"
 _DONE = {"written": "writes", "read": "reads", None: "copies"}
 _BEHIND_THE_FACTS = re.compile(r"; |, and nothing orders the two")
 _NOTHING_RAN = frozenset({"device_pointer_on_host", "invalid_launch"})
+_ANY_VALUE = frozenset({"global_oob", "shared_oob", "local_oob", "use_after_free"})
+"""Kinds of findings that put anything into the numbers: what these look like then says nothing."""
 _BODY = re.compile(r"(?P<file>[^\s:;]+):(?P<line>\d+): (?P<what>[^;]+ is still to be written)")
 _NOT_RUN = "not run: "
 _PLACES = 2
@@ -314,7 +316,7 @@ def _between(finding: FindingRecord) -> str:
 
 def _numbers(failing: list[CaseResult], beside: list[Fix]) -> Iterator[Fix]:
     """What is wrong with the cases. Beside findings, which may explain it, only what is sure."""
-    if any(fix.kind in _NOTHING_RAN for fix in beside):
+    if any(fix.kind in _NOTHING_RAN | _ANY_VALUE for fix in beside):
         return
     ran = [case for case in failing if not case.message.startswith(_NOT_RUN)]
     broken = next((case for case in ran if case.message), None)

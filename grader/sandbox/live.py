@@ -283,9 +283,10 @@ class Live:
                 os.write(self._lifeline, b"w")
         text = self._trace()
         while not text.endswith(witness.END) and time.monotonic() < deadline:
-            if self._keeper.wait(_POLL_SECONDS):
+            ended = self._keeper.wait(_POLL_SECONDS)
+            text = self._trace()  # also of a job that has just ended: the signal may have woken it
+            if ended:
                 break
-            text = self._trace()
         shown = text.decode("ascii", errors="replace")
         return "".join(letter for letter in shown if letter.isprintable() or letter == "\n")
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from first_assignment import KERNELS
-from problems.test_bounds import RIGHT, SUMS, rounded
+from problems.test_bounds import RIGHT, RUNNING, SUMS, rounded
 
 from grader.judge.correctness.comparison import compare
 from grader.problems.contents import mask, real, uniform
@@ -21,12 +21,12 @@ from grader.problems.formula import Range, problem
 from grader.problems.problem import Role
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from numpy.typing import NDArray
     from torch import Tensor
 
-    from grader.problems.problem import Case, Expectation
+    from grader.problems.problem import Case, Expectation, Inputs
 
 EPSILON = 1e-8
 
@@ -230,14 +230,13 @@ def compared(name: str, most: int = 6) -> dict[str, Compared]:
             theirs, mine = hand[output].candidates[0], ours[output].candidates[0]
             counts = np.isfinite(mine.expected) & (np.abs(mine.expected) > 2.0**-120)
             one.ratios.append((mine.allowed / theirs.allowed)[counts])
-        for order in SUMS.values():
-            for style, outputs in RIGHT[name](given, order).items():
-                if "epsilon" in style and name.startswith("layernorm"):
-                    continue  # another value than the formula's, which the problem by hand accepts as well
-                for output, share in _shares(ours, outputs).items():
-                    seen[output].right = max(seen[output].right, share)
+        for style, outputs in _right(name, given):
+            if "epsilon" in style and name.startswith("layernorm"):
+                continue  # another value than the formula's, which the problem by hand accepts as well
+            for output, share in _shares(ours, outputs).items():
+                seen[output].right = max(seen[output].right, share)
         if case.distribution == "normal" and _long(case):
-            outputs = next(iter(RIGHT[name](given, SUMS["pairwise"]).values()))
+            _, outputs = next(RIGHT[name](given, SUMS["pairwise"]))
             for output, share in _shares(
                 ours, {n: rounded(a, torch.float16) for n, a in outputs.items()}
             ).items():
@@ -247,6 +246,14 @@ def compared(name: str, most: int = 6) -> dict[str, Compared]:
 
 def _long(case: Case) -> bool:
     return case.sizes.get("to_len", case.sizes.get("softmax_len")) != 1
+
+
+def _right(name: str, given: Inputs) -> Iterator[tuple[str, Mapping[str, NDArray[Any]]]]:
+    """What right kernels make of the inputs, in every style and order of sums."""
+    for order in SUMS.values():
+        yield from RIGHT[name](given, order)
+    if name in RUNNING:
+        yield "in one pass", RUNNING[name](given)
 
 
 def _shares(expected: Mapping[str, Expectation], outputs: Mapping[str, NDArray[Any]]) -> dict[str, float]:

@@ -376,7 +376,7 @@ _OF_VARIANTS = (
         "  return stack[0];",
         "  return stack[0] + stack[15];",
         "a local array is read where nothing was written",
-        SHORT,
+        LEN,
         "a variable read that is never set",
     ),
 )
