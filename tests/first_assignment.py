@@ -10,7 +10,8 @@ from grader.problems.problem import KernelProblem
 FOLDER = Path(__file__).parents[1] / "assignments" / "llm_systems_3"
 VARIANTS = FOLDER / "variants"
 
-ASSIGNMENT = load("llm_systems_3")
+ASSIGNMENT = load(str(FOLDER))
+"""From the tree: the installed one has no mutants, no variants and no reference."""
 PROBLEMS = ASSIGNMENT.problems
 KERNELS = {name: problem for name, problem in PROBLEMS.items() if isinstance(problem, KernelProblem)}
 """Its kernel problems."""

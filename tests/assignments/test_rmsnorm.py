@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,7 +20,7 @@ from grader.run.bench import Bench
 if TYPE_CHECKING:
     from grader.problems.problem import Case, Inputs
 
-RMSNORM = load("rmsnorm")
+RMSNORM = load(str(Path(__file__).parents[2] / "assignments" / "rmsnorm"))
 NAMES = tuple(RMSNORM.problems)
 
 

@@ -218,7 +218,7 @@ def test_nothing_is_said_unless_asked(library: Path) -> None:
 def test_grader_simulate_looks_for_it_where_asked(nvcc: Compile) -> None:
     main = "FUNCTION(product_and_sum)\nint main() { return run_product_and_sum(); }\n"
     program = nvcc(SOURCE + LAUNCH + main, "overflow", *FLAGS)
-    command = [sys.executable, "-m", "grader", "simulate"]
+    command = [sys.executable, "-P", "-m", "grader", "simulate"]
     for checks in ([], ["--check", "overflow"]):
         done = subprocess.run(
             [*command, *checks, "--", program], check=False, stderr=subprocess.PIPE, text=True
