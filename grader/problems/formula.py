@@ -130,6 +130,7 @@ def problem(
     """
     entry_point, parameters = _parsed(launcher)
     whole = _Whole(parameters, formula, tuple(also), inputs, sizes, tuple(cases), tuple(without))
+    example = whole.example()
     return KernelProblem(
         id=id,
         file=file,
@@ -143,8 +144,8 @@ def problem(
         minimal_bytes=whole.minimal_bytes,
         unfused=whole.unfused,
         fused=whole.fused,
-        slices=independence.slices(*whole.example()),
-        turning=independence.turning(*whole.example()),
+        slices=independence.slices(*example),
+        turning=independence.turning(*example),
     )
 
 
