@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 from grader.assignments.assignment import FILE
 from grader.assignments.modules import defined
 from grader.assignments.rules import AssignmentError, nearest
-from grader.problems.problem import MEMORY_GROUP
+from grader.problems.problem import MEMORY_GROUP, KernelProblem
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     from grader.assignments.assignment import Assignment
-    from grader.assignments.rules import Waiver
+    from grader.assignments.rules import ProblemPoints, Waiver
     from grader.problems.problem import Problem
 
 
@@ -39,8 +39,20 @@ def check(assignment: Assignment) -> None:
     for waiver in rules.waivers:
         if waiver.problem in known:
             faults += _unknown_conditions(waiver, known[waiver.problem])
+    entries = ((entry, known[entry.id]) for entry in rules.problems if entry.id in known)
+    faults += [fault for entry, problem in entries if (fault := _without_baseline(entry, problem))]
     if faults:
         raise AssignmentError(f"{assignment.folder / FILE}: {'; '.join(faults)}")
+
+
+def _without_baseline(entry: ProblemPoints, problem: Problem) -> str:
+    """Why a speedup of the problem would be over nothing; "" where it has what to compare with."""
+    if not isinstance(problem, KernelProblem) or entry.measure != "speedup":
+        return ""
+    timed = problem.timing_cases(0)
+    if not timed or problem.unfused(timed[0]):
+        return ""
+    return f'{entry.id} has timing cases and no unfused program: write it, or measure = "share_of_limit"'
 
 
 def _unknown(what: str, names: Collection[str], valid: Collection[str]) -> Iterator[str]:

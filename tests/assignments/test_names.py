@@ -1,12 +1,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
+from assignments.own_assignment import write
 
 from grader.assignments.assignment import Assignment, available, load
 from grader.assignments.names import check
 from grader.assignments.rules import AssignmentError, ProblemPoints, Waiver
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 HANDOUT = load("handout")
 
@@ -54,3 +59,18 @@ def test_a_waiver_of_sizes_and_values_that_no_case_has_is_refused() -> None:
         r"there is no distribution of softmax_forward's cases 'nul mask'. Did you mean 'null mask'\?$",
     ):
         check(with_rules(waivers=(waiver,)))
+
+
+def test_a_speedup_over_nothing_is_refused(tmp_path: Path) -> None:
+    own = write(tmp_path)
+    check(load(str(own)))
+    module, rules = own / "problems" / "half_scale.py", own / "assignment.toml"
+    module.write_text(module.read_text().replace("timing_cases=lambda seed: ()", "timing_cases=cases"))
+    copied = tmp_path / "copied"
+    own.rename(copied)  # the modules of a folder are loaded once
+    with pytest.raises(AssignmentError, match="half_scale has timing cases and no unfused program: write it"):
+        check(load(str(copied)))
+    text = (copied / rules.name).read_text()
+    measured = 'id = "half_scale"\nmeasure = "share_of_limit"'
+    (copied / rules.name).write_text(text.replace('id = "half_scale"', measured))
+    check(load(str(copied)))
