@@ -393,9 +393,8 @@ def _speed(problem: ProblemResult) -> Iterator[Fix]:
     performance = problem.performance
     if performance.verdict is not Verdict.FAIL or performance.speedup is None:
         return
-    speed = (
-        f"It is {performance.speedup:.2f}x as fast as the baseline, the target is {performance.target:g}x."
-    )
+    over = "the baseline" if performance.measure == "speedup" else performance.compared_with
+    speed = f"It is {performance.speedup:.2f}x as fast as {over}, the target is {performance.target:g}x."
     hint = next(iter(hints(problem)), None)
     if hint is None:
         yield Fix(TOO_SLOW, speed)

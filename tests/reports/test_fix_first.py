@@ -191,6 +191,10 @@ def test_only_what_lost_points_is_to_be_mended() -> None:
     (slow,) = fixes(result(samples.timed(speedup=3.0)))
     assert slow.what == "Right, but too slow"
     assert slow.do == "It is 3.00x as fast as the baseline, the target is 6.5x."
+    content = samples.timed(speedup=3.0)
+    content["performance"]["measure"] = "share_of_limit"
+    (slow,) = fixes(result(content))
+    assert slow.do == "It is 3.00x as fast as the limit that memory sets, the target is 6.5x."
     content = samples.raced()
     for case in content["correctness"]["cases"]:
         case["waived"] = "the starter does this"
