@@ -38,18 +38,14 @@ from grader.problems.problem import (
 )
 
 from .shapes import (
-    BORDER,
     GROUPS,
-    LARGE,
     MANY,
-    MOST_HIDDEN,
-    SMALL,
     TYPES,
     UNIT,
     VALUES,
-    cases_of,
     content,
-    half_shapes,
+    graded,
+    hidden_sizes,
     roots,
     stored,
     timing_cases,
@@ -69,34 +65,16 @@ if TYPE_CHECKING:
 def cases(seed: int) -> tuple[Case, ...]:
     """Fixed shapes with fresh content, and a few sizes drawn from the seed."""
     draw = generator(seed)
-    small, large, odd = (int(draw.integers(*limits)) for limits in ((9, 31), (4200, 8000), (2050, 4090)))
-    rows = int(draw.integers(71, 128))
-    borders = (31, 32, 33, 127, 128, 129, 255, 256, 257, 1000, 1023, 1024, 1025)
-    table = [
-        (SMALL, "float32", 5, 1, "normal"),
-        (SMALL, "float32", 5, 2, "normal"),
-        (SMALL, "float32", 7, 3, "normal"),
-        (SMALL, "float32", 40, small, "normal"),
-        *((BORDER, "float32", 33, hidden, "normal") for hidden in borders),
-        *((LARGE, "float32", 3, hidden, "normal") for hidden in (large, 4096, 4097, 8192)),
-        *((LARGE, "float32", 2, hidden, "normal") for hidden in (MOST_HIDDEN - 1, MOST_HIDDEN)),
-        (VALUES, "float32", 5, 300, "numbers of 1e15"),
-        (VALUES, "float32", 5, 100, "numbers of 1e-3"),
-        (VALUES, "float32", 6, 500, "one huge element"),
-        (VALUES, "float32", 6, 260, "rows of zeros"),
+    drawn = hidden_sizes(draw)
+    own = (
+        (MANY, "float32", int(draw.integers(71, 128)), 64, "normal"),
         (VALUES, "float32", 40, 96, "gradients of 1e-20"),
         (VALUES, "float32", 40, 96, "gradients around 100"),
-        (MANY, "float32", rows, 64, "normal"),
-        (MANY, "float32", 4099, 129, "normal"),
         (MANY, "float32", 5000, 512, "normal"),
-        (MANY, "float32", 1_050_011, 4, "normal"),
-        *(row for dtype in TYPES[1:] for row in half_shapes(dtype, odd)),
         *((dtype, dtype, rows, 72, "gradients around 100") for dtype in TYPES[1:] for rows in (4096, 8200)),
-        (STREAMS, "float32", 33, 70, "normal"),
         (STREAMS, "float32", 520, 64, "normal"),
-        (STREAMS, "bfloat16", 4, 4096, "normal"),
-    ]
-    return cases_of(seed, table)
+    )
+    return graded(seed, drawn, own, few=40, some=33)
 
 
 def inputs(case: Case) -> Inputs:

@@ -31,19 +31,14 @@ from grader.problems.problem import (
 )
 
 from .shapes import (
-    BORDER,
     EPSILON,
     GROUPS,
-    LARGE,
-    MANY,
-    MOST_HIDDEN,
-    SMALL,
     TYPES,
     UNIT,
     VALUES,
-    cases_of,
     content,
-    half_shapes,
+    graded,
+    hidden_sizes,
     roots,
     stored,
     timing_cases,
@@ -61,30 +56,11 @@ if TYPE_CHECKING:
 
 def cases(seed: int) -> tuple[Case, ...]:
     """Fixed shapes with fresh content, and a few hidden sizes drawn from the seed."""
-    draw = generator(seed)
-    small, large, odd = (int(draw.integers(*limits)) for limits in ((9, 31), (4200, 8000), (2050, 4090)))
-    borders = (31, 32, 33, 127, 128, 129, 255, 256, 257, 1000, 1023, 1024, 1025)
-    table = [
-        (SMALL, "float32", 5, 1, "normal"),
-        (SMALL, "float32", 5, 2, "normal"),
-        (SMALL, "float32", 7, 3, "normal"),
-        (SMALL, "float32", 8, small, "normal"),
-        *((BORDER, "float32", 5, hidden, "normal") for hidden in borders),
-        *((LARGE, "float32", 3, hidden, "normal") for hidden in (large, 4096, 4097, 8192)),
-        *((LARGE, "float32", 2, hidden, "normal") for hidden in (MOST_HIDDEN - 1, MOST_HIDDEN)),
-        (VALUES, "float32", 5, 300, "numbers of 1e15"),
-        (VALUES, "float32", 5, 100, "numbers of 1e-3"),
+    own = (
         (VALUES, "float32", 5, 64, "numbers of 1e-25"),
-        (VALUES, "float32", 6, 500, "one huge element"),
-        (VALUES, "float32", 6, 260, "rows of zeros"),
-        (MANY, "float32", 4099, 129, "normal"),
-        (MANY, "float32", 1_050_011, 4, "normal"),
-        *(row for dtype in TYPES[1:] for row in half_shapes(dtype, odd)),
-        (STREAMS, "float32", 33, 70, "normal"),
         (STREAMS, "float32", 5, 1024, "normal"),
-        (STREAMS, "bfloat16", 4, 4096, "normal"),
-    ]
-    return cases_of(seed, table)
+    )
+    return graded(seed, hidden_sizes(generator(seed)), own, few=8, some=5)
 
 
 def inputs(case: Case) -> Inputs:

@@ -51,6 +51,45 @@ def cases_of(seed: int, table: Iterable[Row]) -> tuple[Case, ...]:
     return tuple(cases)
 
 
+def hidden_sizes(draw: np.random.Generator) -> tuple[int, ...]:
+    """A small, a large and a middle hidden size."""
+    return tuple(int(draw.integers(*limits)) for limits in ((9, 31), (4200, 8000), (2050, 4090)))
+
+
+def graded(seed: int, drawn: tuple[int, ...], own: Iterable[Row], *, few: int, some: int) -> tuple[Case, ...]:
+    """The cases that both problems have, and those that are a problem's ``own``, group by group.
+
+    Args:
+        seed: of the contents.
+        drawn: the hidden sizes that ``hidden_sizes`` gave.
+        own: further rows of the table.
+        few: how many rows of the small size that was drawn.
+        some: how many rows of the sizes around a border.
+    """
+    small, large, odd = drawn
+    borders = (31, 32, 33, 127, 128, 129, 255, 256, 257, 1000, 1023, 1024, 1025)
+    table = [
+        (SMALL, "float32", 5, 1, "normal"),
+        (SMALL, "float32", 5, 2, "normal"),
+        (SMALL, "float32", 7, 3, "normal"),
+        (SMALL, "float32", few, small, "normal"),
+        *((BORDER, "float32", some, hidden, "normal") for hidden in borders),
+        *((LARGE, "float32", 3, hidden, "normal") for hidden in (large, 4096, 4097, 8192)),
+        *((LARGE, "float32", 2, hidden, "normal") for hidden in (MOST_HIDDEN - 1, MOST_HIDDEN)),
+        (VALUES, "float32", 5, 300, "numbers of 1e15"),
+        (VALUES, "float32", 5, 100, "numbers of 1e-3"),
+        (VALUES, "float32", 6, 500, "one huge element"),
+        (VALUES, "float32", 6, 260, "rows of zeros"),
+        (MANY, "float32", 4099, 129, "normal"),
+        (MANY, "float32", 1_050_011, 4, "normal"),
+        *(row for dtype in TYPES[1:] for row in half_shapes(dtype, odd)),
+        (STREAMS, "float32", 33, 70, "normal"),
+        (STREAMS, "bfloat16", 4, 4096, "normal"),
+        *own,
+    ]
+    return cases_of(seed, sorted(table, key=lambda row: GROUPS.index(row[0])))
+
+
 def half_shapes(dtype: str, odd: int) -> list[Row]:
     """What the group of a type of 16 bits holds: sizes on both sides of a pack of 8, and contents."""
     shapes = ((5, 1), (5, 7), (5, 8), (9, 100), (3, odd), (3, 4096), (2, MOST_HIDDEN), (2100, 264))
@@ -76,8 +115,6 @@ def content(random: np.random.Generator, case: Case) -> NDArray[np.float32]:
         x[::2] = 0
     if case.distribution == "one huge element":
         x = with_one_huge(random, x, 30_000)
-    if case.distribution == "offset of 3":
-        x += 3
     return x
 
 
