@@ -27,6 +27,7 @@ from grader.problems.problem import MEMORY_GROUP
 from grader.records.findings import ONLY_REPORTED
 from grader.records.verdict import Verdict
 from grader.sandbox.backends import select as select_sandbox
+from grader.soundness import builds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -42,11 +43,8 @@ if TYPE_CHECKING:
 
 REFERENCE = Path(__file__).parents[1] / "reference"
 SEED = 20_240_607
-PTX_ONLY = "compute_80"  # as architecture: the sim needs no machine code, and ptxas takes half of a build
-TOGETHER = 8  # mutants of a build: most of the time of each would go into CUDA's headers
 T = TypeVar("T")
 KEPT = 400  # inputs of a problem: all cases of one seed, under every schedule
-_SYSTEM_HEADER = re.compile(r"^#include <.*>$", re.MULTILINE)
 _HOST_COPY = ("cudaMemcpy", "HostToDevice", "DeviceToHost")
 
 
@@ -246,34 +244,14 @@ def alone(entry: Entry) -> Source:
 
 
 def together(entry: Entry, among: Iterable[Entry]) -> Source:
-    """``entry`` in one file with its neighbours ``among`` the mutants of its problem, each in a namespace.
-
-    Lines stay what they are; a header that all have is a different one to each.
-    """
+    """``entry`` in one file with its neighbours ``among`` the mutants of its problem, each in a namespace."""
     problem = KERNELS[entry.problem]
     alike = [one for one in among if one.mutant is not None and one.problem == entry.problem]
     place = alike.index(entry)
-    begin = place - place % TOGETHER
-    texts: dict[str, str] = {}
-    lines: dict[str, None] = {
-        '#pragma GCC optimize("O0")': None,  # of the host's part: a quarter of the time, for launchers
-        "#include <cuda_runtime.h>": None,  # and no header inside of a namespace
-    }
-    for number, one in enumerate(alike[begin : begin + TOGETHER]):
-        for name, text in one.files.items():
-            lines |= dict.fromkeys(_SYSTEM_HEADER.findall(text))
-            texts[f"mutant_{number}/{name}"] = text.replace("#pragma once", "")
-    main = list(lines)
-    for number in range(len(alike[begin : begin + TOGETHER])):
-        main += [
-            f"#define {problem.entry_point} {problem.entry_point}_{number}",
-            f"namespace mutant_{number} {{",
-            f'#include "mutant_{number}/{problem.file}"',
-            "}",
-            f"#undef {problem.entry_point}",
-        ]
-    files = {**texts, "mutants.cu": "\n".join([*main, ""])}
-    return Source("mutants.cu", files, f"{problem.entry_point}_{place - begin}")
+    begin = place - place % builds.TOGETHER
+    texts = {number: one.files for number, one in enumerate(alike[begin : begin + builds.TOGETHER])}
+    files = dict(builds.together(texts, problem.file, problem.entry_points))
+    return Source(builds.MAIN, files, f"{problem.entry_point}_{place - begin}")
 
 
 def telling(mutant: Mutant, cases: Sequence[Case]) -> list[Case]:
@@ -325,7 +303,7 @@ class Bench:
             _sandbox(),
             compile_limits(limits.compile_seconds, int(limits.compile_memory_gib * 2**30)),
             Cache(),
-            PTX_ONLY if self.device.kind == "sim" else self.device.architecture,
+            builds.PTX_ONLY if self.device.kind == "sim" else self.device.architecture,
         )
         if built.library is None:
             return replace(result, error=f"does not compile: {built.log}")

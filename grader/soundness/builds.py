@@ -27,7 +27,7 @@ TOGETHER = 8  # one digit, so that all names have the same length
 PTX_ONLY = (
     "compute_80"  # as architecture: the simulator needs no machine code, and ptxas takes half of a build
 )
-_MAIN = "versions.cu"
+MAIN = "versions.cu"
 _SYSTEM_HEADER = re.compile(r"^[ \t]*#[ \t]*include[ \t]*<.*>", re.MULTILINE)
 _GUARD = re.compile(r"#ifndef\s+(?P<name>\w+)\s*\n\s*#define\s+(?P=name)\s*\n")
 _FIRST_LINES = (
@@ -97,7 +97,7 @@ class Builder:
 
     def _build(self, texts: Mapping[int, Mapping[str, str]], problem: KernelProblem) -> Build:
         return build(
-            _MAIN,
+            MAIN,
             {name: text.encode() for name, text in together(texts, problem.file, problem.entry_points)},
             self.machine.toolchain,
             self.machine.sandbox,
@@ -128,7 +128,7 @@ def together(
             "}",
             *(f"#undef {name}" for name in entry_points),
         ]
-    yield _MAIN, "\n".join([*main, ""])
+    yield MAIN, "\n".join([*main, ""])
 
 
 def _included_again(text: str, number: int) -> str:
