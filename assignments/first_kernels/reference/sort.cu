@@ -12,7 +12,7 @@
 #include <cuda_runtime.h>
 
 constexpr int BITS = 8, DIGITS = 1 << BITS, PASSES = 32 / BITS;
-constexpr int THREADS = 512, WARPS = THREADS / 32, EACH = 16, TILE = THREADS * EACH;
+constexpr int THREADS = 512, WARPS = THREADS / 32, EACH = 12, TILE = THREADS * EACH;
 constexpr int LAST = 0x7fffffff;  // fills the last tile: no digit of another key is larger
 constexpr unsigned COUNTED = 1u << 30, SUMMED = 2u << 30, NUMBER = COUNTED - 1;  // what a published number is
 
@@ -65,7 +65,7 @@ __global__ void __launch_bounds__(THREADS, 2)
   __syncthreads();
   const int tile = ticket;
 
-  // A warp has 512 keys in a row, of which it takes 32 at a time: their places among those of the warp.
+  // A warp has 384 keys in a row, of which it takes 32 at a time: their places among those of the warp.
   const int begin = tile * TILE + warp * 32 * EACH + lane;
   int key[EACH];
   unsigned place[EACH];
