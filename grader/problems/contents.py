@@ -42,10 +42,17 @@ _USUAL = Scale(huge=1e4, tiny=1e-12)
 
 @dataclass(frozen=True)
 class Content:
-    """An input array: its shape, and how its numbers are drawn for a type, by distribution."""
+    """An input array.
+
+    Attributes:
+        shape: its sizes.
+        draws: how its numbers are drawn for a type, by distribution.
+        below: what they stay below where a size decides it; otherwise 0.
+    """
 
     shape: tuple[int, ...]
     draws: Callable[[str], Mapping[str, Draw]]
+    below: int = 0
 
     def drawn(self, random: np.random.Generator, dtype: str, distribution: str) -> NDArray[np.generic]:
         """The array in the type ``dtype``."""
@@ -121,7 +128,7 @@ def indices(below: int, *shape: int) -> Content:
             REPEATED: lambda random, shape: np.full(shape, random.integers(below)),
         }
 
-    return Content(shape, draws)
+    return Content(shape, draws, below)
 
 
 def offsets(total: int, count: int) -> Content:
@@ -144,7 +151,7 @@ def offsets(total: int, count: int) -> Content:
             LONG: long,
         }
 
-    return Content((count + 1,), draws)
+    return Content((count + 1,), draws, total + 1)
 
 
 def truths(*shape: int) -> Content:

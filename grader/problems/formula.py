@@ -249,12 +249,28 @@ class _Whole:
             seed,
             self.sizes,
             [name for name in distributions if name not in self.without],
-            [one.name for one in self.parameters if isinstance(one, ScalarParameter)],
+            [
+                one.name
+                for one in self.parameters
+                if isinstance(one, ScalarParameter) and self.loose(one.name)
+            ],
             lambda sizes: sum(prod(shape) for shape in self.shapes(sizes).values()),
             self.by_hand,
             most=self.most,
             streams=any(isinstance(one, StreamParameter) for one in self.parameters),
         )
+
+    def loose(self, size: str) -> bool:
+        """Whether the arrays of a call suit one with a smaller ``size``: no number of theirs is too large."""
+        if size not in self.sizes:
+            return False
+        least = {name: one.nearest(one.low) for name, one in self.sizes.items()}
+        longer = {**least, size: self.sizes[size].nearest(least[size] + 1)}
+        return self.below(least) == self.below(longer)
+
+    def below(self, sizes: Sizes) -> list[int]:
+        """What the numbers of each array stay below."""
+        return [one.below for one in self.given(sizes).values() if isinstance(one, Content)]
 
     def shapes(self, sizes: Sizes) -> dict[str, tuple[int, ...]]:
         """The shape of every array."""

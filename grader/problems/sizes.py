@@ -65,7 +65,7 @@ def derived(
         seed: of the contents, and of a few sizes.
         ranges: by size.
         distributions: of the contents.
-        passed: the sizes that the launcher takes; a call of smaller ones is queued behind one with streams.
+        passed: the sizes that a call which is queued behind one with streams may take smaller.
         elements: of all arrays, for some sizes.
         by_hand: further cases: group, sizes and distribution.
         most: of these elements; four times as many with a size beyond a million.

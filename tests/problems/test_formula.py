@@ -14,7 +14,7 @@ from problems.formulas import FORMULAS
 
 from grader.judge.correctness.comparison import compare
 from grader.problems import formula as module
-from grader.problems.contents import integers, real
+from grader.problems.contents import indices, integers, real
 from grader.problems.distributions import STREAMS
 from grader.problems.dtypes import DTYPES
 from grader.problems.formula import FormulaError, Range, problem
@@ -232,6 +232,20 @@ def test_every_size_takes_its_borders_and_goes_beyond_a_million() -> None:
     even = {case.sizes["n"] for case in PROBLEMS["rope"].cases(1)}
     assert even >= {2, 32, 34, 256, 258, 512}
     assert all(size % 2 == 0 for size in even)
+
+
+def test_a_queued_call_of_the_same_arrays_keeps_the_size_that_their_numbers_stay_below() -> None:
+    counts = problem(
+        id="counts",
+        file="counts.cu",
+        launcher="counts(int* counts, const int* values, int n, int bins, cudaStream_t stream)",
+        formula=lambda values, bins: torch.zeros(bins, dtype=torch.int32).scatter_add(
+            0, values.long(), torch.ones_like(values)
+        ),
+        inputs=lambda n, bins: {"values": indices(bins, n)},
+        sizes={"n": Range(1, 1 << 20), "bins": Range(1, 1000)},
+    )
+    assert {tuple(case.queued) for case in counts.cases(1) if case.staged} == {("n",)}
 
 
 def test_the_same_seed_gives_the_same_inputs_of_the_launchers_types() -> None:
