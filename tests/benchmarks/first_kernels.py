@@ -5,8 +5,8 @@
 
 Timed as in ``kernels.py``: a CUDA graph over input sets that exceed the L2, the versions in turn. Percentages
 are the time of a streaming kernel with the same minimal bytes over a version's. ``libraries/`` has launchers
-around CUB; PyTorch's operators call cuBLAS, cuDNN and cuSPARSE. The last column is the best library's time
-over the reference's.
+around CUB where no variant is one; PyTorch's operators call cuBLAS, cuDNN and cuSPARSE. The last column is
+the best library's time over the reference's.
 """
 
 # ruff: noqa: T201 - a command prints
@@ -74,7 +74,14 @@ def attention(arrays: Tensors, _: Inputs) -> Launch:
     return lambda: functional.scaled_dot_product_attention(q, k, v, is_causal=True)
 
 
+def saxpy(arrays: Tensors, given: Inputs) -> Launch:
+    """In place."""
+    factor = float(given.scalars["a"])
+    return lambda: arrays["y"].add_(arrays["x"], alpha=factor)
+
+
 PYTORCH: Mapping[str, Way] = {
+    "saxpy": saxpy,
     "stencil": stencil,
     "spmv": spmv,
     "convolution": convolution,
@@ -87,10 +94,11 @@ PYTORCH: Mapping[str, Way] = {
 def versions(lab: Lab, problem: KernelProblem, *, variants: bool) -> dict[str, Way]:
     """Everything that is timed of a problem, by name."""
     texts = {REFERENCE_NAME: ASSIGNMENT.reference / problem.file}
-    if (library := LIBRARIES / problem.file).is_file():
-        texts["CUB"] = library
+    folder = ASSIGNMENT.folder / "variants" / problem.id
+    for library in (LIBRARIES / problem.file, folder / "cub.cu"):
+        if library.is_file():
+            texts["CUB"] = library
     if variants:
-        folder = ASSIGNMENT.folder / "variants" / problem.id
         texts |= {path.stem: path for path in sorted(folder.glob("*.cu"))}
 
     def of(path: Path) -> Way:
