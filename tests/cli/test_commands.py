@@ -191,7 +191,7 @@ def test_a_compile_error_shows_file_line_and_the_words_of_the_compiler(tmp_path:
     ("header", "said"),
     [
         ("<nccl/nccl.h>", "the header <nccl/nccl.h> is not available here. Do without it"),
-        ('"tile.cuh"', "tile.cuh was not handed in. Hand in the folder that holds it, too."),
+        ('"tile.cuh"', "tile.cuh was not found beside softmax_kernel.cu or near it. Hand in the folder that"),
     ],
 )
 def test_a_header_that_is_not_there_is_the_machines_or_the_students(
