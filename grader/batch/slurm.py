@@ -93,9 +93,9 @@ def run(request: BatchRequest, cluster: Cluster, progress: Callable[[BatchProgre
         shards = [number for number in shards if not (ends / str(number)).exists()]
         if interrupted or not shards:
             break
-    records = Records(request.out.resolve())
+    records = Records(request.out.resolve(), request.assignment.title)
     records.expect(discovery.entries)
-    records.show_all(request.assignment.title)
+    records.show_all()
     results = {entry.name: records[entry.name] for entry in chosen}
     old = (
         record for entry in chosen if not records.made_since(entry, begun) and (record := records[entry.name])
@@ -103,7 +103,9 @@ def run(request: BatchRequest, cluster: Cluster, progress: Callable[[BatchProgre
     kept = sum(finished(record) for record in old)
     died = ", ".join(str(number) for number in shards)
     stopped = f"Shards that died {SUBMISSIONS} times: {died}; see {ends}." if died and not interrupted else ""
-    return outcome(results, kept, discovery, interrupted=interrupted, stopped=stopped)
+    return outcome(
+        results, kept, discovery, interrupted=interrupted, stopped=stopped, damaged=records.damaged
+    )
 
 
 def check() -> None:

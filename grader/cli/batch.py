@@ -13,6 +13,7 @@ from grader.cli.arguments import FaultError, checked_assignment, given_options, 
 from grader.processes.interrupts import importing
 from grader.records.errors import MachineError
 from grader.records.exit_codes import ExitCode
+from grader.records.record import NewerError
 
 SHOWN_IGNORED = 10
 _OF_SLURM = {"partition", "account", "minutes", "slurm_options"}
@@ -141,7 +142,7 @@ def batch(
                 processors = int(slurm_options.get("cpus-per-task", clusters.PROCESSORS))
                 cluster = clusters.Cluster(slurm, minutes, processors, partition, account, options)
                 outcome = clusters.run(request, cluster, show)
-    except batches.FolderError as error:
+    except (batches.FolderError, NewerError) as error:
         raise FaultError(str(error), ExitCode.USAGE) from error
     except (MachineError, StorageError) as error:
         raise FaultError(str(error), ExitCode.MACHINE_FAULT) from error
@@ -151,5 +152,7 @@ def batch(
         click.echo(f"ignored, as they are no submission: {names}", err=True)
     for reason in outcome.skipped:
         click.echo(f"not graded: {reason}", err=True)
+    for reason in outcome.damaged.values():
+        click.echo(f"left out: {reason}", err=True)
     click.echo("\n".join(batches.closing_lines(outcome)))
     return outcome.exit_code

@@ -38,11 +38,12 @@ _HEADERS = {
     "lastname": "last",
     "last name": "last",
     "surname": "last",
+    "maximum grade": "maximum",
 }
 
 
 class RosterError(Exception):
-    """The roster has no column that identifies users."""
+    """The roster has no column that identifies users, or none with the points to scale to."""
 
 
 @dataclass(frozen=True)
@@ -59,9 +60,12 @@ class _User:
     email: str = ""
     idnumber: str = ""
     keys: frozenset[str] = frozenset()
+    maximum: float | None = None
 
 
-def grades(results: Mapping[str, Record | None], item: str, roster: str | None = None) -> Grades:
+def grades(
+    results: Mapping[str, Record | None], item: str, roster: str | None = None, *, scale: bool = False
+) -> Grades:
     """The scores as CSV with the columns username, email, idnumber, ``item`` and feedback.
 
     Args:
@@ -69,11 +73,17 @@ def grades(results: Mapping[str, Record | None], item: str, roster: str | None =
         item: name of the grade item.
         roster: the text of an export from Moodle (participants, grades, or the grading worksheet); without
             it, each submission's name is used as a username.
+        scale: whether all possible points become the maximum grade that the roster names.
 
     Raises:
-        RosterError: the roster has no known column.
+        RosterError: the roster has no known column, or no maximum grade to scale to.
     """
     users = None if roster is None else _users(roster)
+    if scale and not (users and all(user.maximum for user in users)):
+        raise RosterError(
+            "there is no maximum grade to scale to. Give the grading worksheet of the assignment as "
+            "--roster, which has the column Maximum Grade, or leave --scale out."
+        )
     text = io.StringIO(newline="")
     writer = csv.writer(text)
     writer.writerow(["username", "email", "idnumber", cell(item), "feedback"])
@@ -86,9 +96,14 @@ def grades(results: Mapping[str, Record | None], item: str, roster: str | None =
         elif len(matches) != 1:
             unknown.append(name)
         else:
-            user, scale = matches[0], min(1.0, MAXIMUM / record.score.possible)
-            cells = [user.username, user.email, user.idnumber]
-            cells += [f"{float(score) * scale:.2f}", "; ".join(_feedback(record))]
+            user = matches[0]
+            cells = [
+                user.username,
+                user.email,
+                user.idnumber,
+                _grade(record, user.maximum if scale else None),
+            ]
+            cells.append("; ".join(_feedback(record)))
             writer.writerow([cell(part) for part in cells])
             written += 1
     notices = [f"{item}: wrote {written} grades"]
@@ -99,6 +114,12 @@ def grades(results: Mapping[str, Record | None], item: str, roster: str | None =
     if unknown:
         notices.append(f"not exactly one user of the roster, so left out: {'; '.join(map(line, unknown))}")
     return Grades(text.getvalue(), tuple(notices))
+
+
+def _grade(record: Record, maximum: float | None) -> str:
+    """The points as a grade; scaled so that all are ``maximum``, or where they are too many for a site."""
+    possible = record.score.possible
+    return f"{record.score.earned * (maximum or min(possible, MAXIMUM)) / possible:.2f}"
 
 
 def _users(roster: str) -> list[_User]:
@@ -120,8 +141,19 @@ def _user(row: Mapping[str, str]) -> _User:
         participant and f"#{participant}",
     }
     return _User(
-        row.get("username", ""), row.get("email", ""), row.get("idnumber", ""), frozenset(keys - {""})
+        row.get("username", ""),
+        row.get("email", ""),
+        row.get("idnumber", ""),
+        frozenset(keys - {""}),
+        _number(row.get("maximum", "")),
     )
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text.replace(",", "."))
+    except ValueError:
+        return None
 
 
 def _matching(submission: str, users: list[_User]) -> list[_User]:

@@ -108,6 +108,12 @@ def class_page(
     )
 
 
+def leaderboard_page(results: Mapping[str, Record | None], title: str, aliases: Mapping[str, str]) -> str:
+    """The speeds of the submissions that have an alias, under these names alone."""
+    listed = boards(Classroom(results, aliases, {}), everybody=False)
+    return _ENVIRONMENT.get_template("leaderboard.html").render(title=title, boards=listed)
+
+
 def _headline(record: Record) -> str:
     """The result in one sentence, with the problem to begin with."""
     known = [problem for problem in record.problems if problem.verdict.decided]
