@@ -42,6 +42,7 @@ ELSEWHERE = {
         "grader assignment mutate": "tests/soundness/test_mutate.py",
         "grader grade . --watch": "tests/cli/test_watch.py",
         "grader batch FOLDER --out DIR --slurm": "tests/slurm/test_loopback.py",
+        "grader grade PATH --slurm": "tests/slurm/test_loopback.py",
         "nox -s docs": "tests/test_docs.py",
         "nox -s matrix": "tests/test_matrix.py",
         "nox -s under_load": "tests/test_under_load.py",
