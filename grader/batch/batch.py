@@ -160,8 +160,7 @@ class _Run:
     def keep(self, entry: Entry, record: Record) -> None:
         """Write a record and report it as progress."""
         self.records.keep(entry, record)
-        if self.request.shard.count == 1:  # with shards, other batches have records too
-            self.records.show()
+        self.records.show(shared=self.request.shard.count > 1)
         self.done += 1
         was = f" (was {self.before[entry.name]})" if entry.name in self.before else ""
         number = f"[{self.kept + self.done}/{self.kept + len(self.todo)}]"

@@ -165,17 +165,20 @@ class Records:
             write(record, folder / RECORD)
             write_page(folder, record, self._title)
 
-    def show(self) -> None:
-        """Write the page of the class and the gradebook of the records that this batch knows.
+    def show(self, *, shared: bool) -> None:
+        """Write the page of the class and the gradebook, with ``shared`` of what other batches wrote, too.
 
         Nothing is written where that would take more than a small share of the time.
 
         Raises:
             StorageError: as for ``keep``.
+            NewerError: as for ``show_all``.
         """
         begun = time.monotonic()
         if begun >= self._next:
-            with storing(self._folder):
+            with storing(self._folder), _locked(self._folder / _LOCK):
+                if shared:
+                    self._take_in()
                 write_tables(self._folder, self._all, self._title)
             self._next = begun + _SHARE * (time.monotonic() - begun)
 
@@ -187,11 +190,15 @@ class Records:
             NewerError: another grader has written a record of a newer major version.
         """
         with storing(self._folder), _locked(self._folder / _LOCK):
-            records, self.damaged = read_folder(self._folder)
-            for name in self.damaged:
-                self._all.setdefault(name)
-            self._all |= {name: record for name, record in records.items() if name not in self._forgotten}
+            self._take_in()
             write_pages(self._folder, self._all, self._title)
+
+    def _take_in(self) -> None:
+        """Read all records again."""
+        records, self.damaged = read_folder(self._folder)
+        for name in self.damaged:
+            self._all.setdefault(name)
+        self._all |= {name: record for name, record in records.items() if name not in self._forgotten}
 
 
 def finished(record: Record) -> bool:

@@ -196,6 +196,15 @@ def test_the_pages_grow_with_the_batch(request_: BatchRequest) -> None:
     assert "not graded yet" in seen[0]
 
 
+def test_the_pages_of_a_shard_show_what_the_others_have_graded(request_: BatchRequest) -> None:
+    hand_in(request_.folder, a="right", b="right", c="right")
+    run(replace(request_, shard=Shard(1, 2)))
+    seen: list[str] = []
+    part = replace(request_, shard=Shard(2, 2))
+    run(part, lambda _step: seen.append((request_.out / "index.html").read_text()))
+    assert all(f'href="{name}/report.html"' in seen[0] for name in "abc")
+
+
 @pytest.mark.parametrize("terminal", [True, False])
 def test_there_is_a_line_for_each_submission_also_without_a_terminal(terminal: bool) -> None:
     stream = io.StringIO()
