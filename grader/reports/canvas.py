@@ -98,7 +98,7 @@ def merge(
             share = maximum / record.score.possible if scale and maximum else 1.0
             row[index].raw = f"{share * float(score):.2f}"
             filled += 1
-            if not record.score.earned:
+            if not float(score):
                 zeros.append(f"{row[0].text} ({note(record)})")
     lines = [f"{line(header[index])}: filled {filled} of {len(students)} students"]
     lines += _notice("kept as excused", excused)

@@ -96,15 +96,10 @@ def grades(
         elif len(matches) != 1:
             unknown.append(name)
         else:
-            user = matches[0]
-            cells = [
-                user.username,
-                user.email,
-                user.idnumber,
-                _grade(record, user.maximum if scale else None),
-            ]
-            cells.append("; ".join(_feedback(record)))
-            writer.writerow([cell(part) for part in cells])
+            user, possible = matches[0], record.score.possible
+            full = user.maximum if scale and user.maximum else min(possible, MAXIMUM)
+            cells = [user.username, user.email, user.idnumber, f"{float(score) * full / possible:.2f}"]
+            writer.writerow([cell(part) for part in (*cells, "; ".join(_feedback(record)))])
             written += 1
     notices = [f"{item}: wrote {written} grades"]
     if users is None and written:
@@ -114,12 +109,6 @@ def grades(
     if unknown:
         notices.append(f"not exactly one user of the roster, so left out: {'; '.join(map(line, unknown))}")
     return Grades(text.getvalue(), tuple(notices))
-
-
-def _grade(record: Record, maximum: float | None) -> str:
-    """The points as a grade; scaled so that all are ``maximum``, or where they are too many for a site."""
-    possible = record.score.possible
-    return f"{record.score.earned * (maximum or min(possible, MAXIMUM)) / possible:.2f}"
 
 
 def _users(roster: str) -> list[_User]:
