@@ -50,7 +50,7 @@ __global__ void __launch_bounds__(STREAM_THREADS)
 
 // Reads and writes these numbers of bytes, which must be multiples of 16.
 extern "C" void launch_stream(const float4* source, long long read_bytes, float4* target, long long write_bytes,
-                             cudaStream_t stream) {
+                              cudaStream_t stream) {
   const long long reads = read_bytes / 16, writes = write_bytes / 16;
   if (reads >= LOADS * writes) {
     const unsigned blocks = static_cast<unsigned>((reads + STREAM_THREADS * LOADS - 1) / (STREAM_THREADS * LOADS));
