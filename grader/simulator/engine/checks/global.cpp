@@ -59,18 +59,20 @@ struct alignas(64) Segment {
 };
 static_assert(sizeof(Segment) == 128);
 
-// What one block alone did to a page. Most blocks have their rows to themselves, and what is kept of them here is a
-// seventh of their bytes, in segments as many bytes again: a cache holds the one and not the other.
+// What blocks did to the segments of a page that each has alone. Most blocks have their rows to themselves, and what is
+// kept of them here is a seventh of their bytes, in segments as many bytes again: a cache holds the one and not the
+// other.
 struct alignas(16) Page {
   struct Part {
     std::uint32_t read = 0, written = 0;  // words of a segment
-    std::uint32_t read_site = 0, write_site = 0;
+    std::uint16_t read_site = 0, write_site = 0;
+    std::uint32_t block = 0;
   };
   std::atomic_flag busy;
   std::atomic<bool> shared;  // the segments hold everything
   std::uint8_t used;  // parts that hold something
   std::atomic<std::uint32_t> launch;
-  std::uint32_t block, time;
+  std::uint32_t block, time;  // block: or several_blocks, all at that time
   union {
     std::array<Part, segments_per_page> parts;
     // If the segments hold everything: of each, words whose next reader has nothing to add until the time changes.
@@ -78,6 +80,7 @@ struct alignas(16) Page {
   };
 };
 static_assert(sizeof(Page) == 144);
+constexpr std::uint32_t several_blocks = ~0u, last_site_of_a_part = 0xffff;
 
 // Zeroed memory of which only what is touched takes room.
 template <class T> class Reserved {
@@ -405,17 +408,26 @@ template <unsigned word_shift> struct Checker {
       twice = read_twice(s);
     }
   }
-  // Whether nobody but this block has touched the page with bytes [low, high), which then has noted the access by
-  // mark(part).
+  // Whether nobody but this block has touched these segments, of the page with bytes [low, high), which then has noted
+  // the access by mark(part).
   template <class F> bool alone(std::uint64_t low, std::uint64_t high, F mark) const {
     Page& page = r.pages[low >> page_shift];
     if (page.launch.load(std::memory_order_acquire) == r.launch && page.shared.load(std::memory_order_acquire))
       return false;
     return locked(page.busy, low, high, [&] {
-      if (!own(page, low >> page_shift)) return false;
+      const std::uint64_t first = low >> segment_shift, last = (high - 1) >> segment_shift;
+      if (!open(page, low >> page_shift)) return false;
+      if (page.block == several_blocks) {
+        for (std::uint64_t n = first; n <= last; ++n) {
+          const auto at = n % segments_per_page;
+          if ((page.used >> at & 1) == 0 || page.parts[at].block == me.block || mark(n) == 0) continue;
+          share(page, low >> page_shift);
+          return false;
+        }
+      }
       const auto words_of = a.write ? &Page::Part::written : &Page::Part::read;
       const auto site_of = a.write ? &Page::Part::write_site : &Page::Part::read_site;
-      for (std::uint64_t n = low >> segment_shift; n <= (high - 1) >> segment_shift; ++n) {
+      for (std::uint64_t n = first; n <= last; ++n) {
         const std::uint32_t words = mark(n);
         if (words == 0) continue;
         Page::Part& part = page.parts[n % segments_per_page];
@@ -424,13 +436,15 @@ template <unsigned word_shift> struct Checker {
         page.used |= bit;
         if (i.read_only) check_stale(n, part.written & words, part.write_site);
         part.*words_of |= words;
-        part.*site_of = me.site;
+        part.*site_of = static_cast<std::uint16_t>(me.site);
+        part.block = me.block;
       }
       return true;
     });
   }
-  // Whether page n is this block's; if it is not, or can no longer be told in so few words, the segments take over.
-  bool own(Page& page, std::uint64_t n) const {
+  // Whether page n has room for this access; if it has not, or if what it would hold can no longer be told in so few
+  // words, the segments take over.
+  bool open(Page& page, std::uint64_t n) const {
     if (page.launch.load(std::memory_order_relaxed) != r.launch) {
       page.block = me.block;
       page.time = me.time;
@@ -441,18 +455,22 @@ template <unsigned word_shift> struct Checker {
       r.touched.push_back(n);
     }
     if (page.shared.load(std::memory_order_relaxed)) return false;
-    if (page.block != me.block || me.atomic || r.told[me.block - 1] > page.time) {
-      share(page, n * segments_per_page);
+    const bool alone = page.block == me.block;
+    if (me.atomic || me.site > last_site_of_a_part ||
+        (alone ? r.told[me.block - 1] > page.time : page.time != me.time)) {
+      share(page, n);
       return false;
     }
+    if (!alone) page.block = several_blocks;
     page.time = me.time;
     return true;
   }
-  // Writes what the page's block did into its segments, of which `first` is the first.
-  void share(Page& page, std::uint64_t first) const {
-    const auto touch = [&](std::uint32_t site) {
+  // Writes what blocks did to this page into its segments.
+  void share(Page& page, std::uint64_t number) const {
+    const std::uint64_t first = number * segments_per_page;
+    const auto touch = [&](const Page::Part& part, std::uint32_t site) {
       Touch made;
-      made.block = page.block;
+      made.block = part.block;
       made.time = page.time;
       made.site = site;
       return made;
@@ -462,8 +480,8 @@ template <unsigned word_shift> struct Checker {
       const Page::Part& part = page.parts[n];
       Segment& s = r.segments[first + n];
       s.writers = {};
-      if (part.written) s.writers[0] = {touch(part.write_site), part.written};
-      if (part.read) s.readers[0] = {touch(part.read_site), part.read};
+      if (part.written) s.writers[0] = {touch(part, part.write_site), part.written};
+      if (part.read) s.readers[0] = {touch(part, part.read_site), part.read};
       s.reader_count.store(part.read != 0, std::memory_order_relaxed);
       s.detail.store(nullptr, std::memory_order_relaxed);
       s.launch.store(r.launch, std::memory_order_release);
@@ -558,7 +576,12 @@ template <unsigned word_shift> struct Checker {
     };
     const std::uint64_t base = r.memory.device_base(), first = (a.low - base) >> page_shift;
     if (first == (a.high - 1 - base) >> page_shift) {
-      for (Mask m = a.mask; m; m &= m - 1) add(a.address[std::countr_zero(m)] - base);
+      // Not one after the other: neighbours mostly meet in a segment, and each would wait for the one before.
+      constexpr unsigned apart = lane_count / 4;
+      for (unsigned lane = 0; lane < apart && a.mask == all_lanes; ++lane) {
+        for (unsigned l = lane; l < lane_count; l += apart) add(a.address[l] - base);
+      }
+      for (Mask m = a.mask == all_lanes ? 0 : a.mask; m; m &= m - 1) add(a.address[std::countr_zero(m)] - base);
       return flush(first);
     }
     std::uint64_t current = (a.address[std::countr_zero(a.mask)] - base) >> page_shift;
