@@ -86,7 +86,7 @@ def poisoned(array: NDArray[np.generic]) -> NDArray[np.bool_]:
     """Which elements still hold the poison: that of ``poison``, or bytes of 0xFF alone."""
     itemsize = array.dtype.itemsize
     part = min(itemsize, 4)
-    bits = np.ascontiguousarray(array).view(f"<u{part}").reshape(*array.shape, -1)
+    bits = np.ascontiguousarray(array).view(f"<u{part}").reshape(*array.shape, itemsize // part)
     least = _WORDS[itemsize] & ((1 << 8 * part) - 1)
     held: NDArray[np.bool_] = ((bits & least) == least).all(axis=-1)
     return held

@@ -147,6 +147,8 @@ def _largest_difference(one: NDArray[np.generic], other: NDArray[np.generic]) ->
 
 def _worst(errors: Array, bounds: Array) -> tuple[float, float]:
     """Error and bound of the finite element with the largest ratio of the two; zeros if there is none."""
+    if not errors.size:
+        return 0.0, 0.0
     with np.errstate(invalid="ignore", divide="ignore"):
         ratio = errors / bounds
     ratio[~np.isfinite(errors)] = -1.0
