@@ -94,7 +94,8 @@ def compare(name: str, expectation: Expectation, got: NDArray[np.generic]) -> Co
     if shown.dtype.kind in "iu" and got.dtype.kind in "iu":
         max_error, allowed = _largest_difference(shown, got), 0.0
     else:
-        max_error, allowed = _worst(np.abs(values - expected), bound)
+        with np.errstate(invalid="ignore"):  # of equal infinities
+            max_error, allowed = _worst(np.abs(values - expected), bound)
     places = [tuple(map(int, place)) for place in np.argwhere(wrong)[:SHOWN]]
     return Comparison(
         name=name,
