@@ -7,11 +7,12 @@ With k_t = a_t (dh_t + k_{t+1}), from the last step on, and the whole gradient g
     dga = -(1 - r) q                dC  = -sum(q) sigmoid(C) / softplus(C)         dh0 = k_1
 
 d / s goes to 0 with d, and counts as 0 where d is 0. h is given in its type: the oracle takes it as it is. A
-kernel may compute the states again instead, which are then off by the rounding of h.
+kernel may compute the states again instead, which differ by the rounding of h and by H, the bound of forward.
 
 Bounds, with G the error of g from the scan, v the rounding unit of the type, and D, A, S, I, R the relative
 errors of d, a, s, i and r in ``gates``:
-    dq  = G |q / g| + |g| (|d a h| (D + A + 3 u + v) + |i x a^2 d / s| (I + 2 A + D + S + 5 u)) + u |q|
+    dq  = G |q / g| + |g| (|d a h| (D + A + 3 u + v) + d a H + |i x a^2 d / s| (I + 2 A + D + S + 5 u))
+          + u |q|
     dx  = s i (G + |g| (S + I + 2 u)),   dgx likewise, with i I + u more of 1 - i
     dga = (1 - r) dq + |q| (r R + 2 u)
     dC  = ratio (sum_error(q) + sum dq + |sum q| (e(C) + 16 u))
@@ -41,7 +42,7 @@ from grader.problems.problem import (
 )
 
 from .gates import CLOSED, OPEN, Gates, gates
-from .rglru_forward import WITHOUT_DECAY
+from .rglru_forward import WITHOUT_DECAY, scanned
 from .rglru_forward import inputs as forward_inputs
 from .shapes import (
     GROUPS,
@@ -107,13 +108,15 @@ def oracle(case: Case, given: Inputs) -> Mapping[str, Expectation]:
     gate, dh, x, before = gates(given), given.wide("dh"), given.wide("x"), _before(given)
     precision, single = bounds.PRECISIONS[case.dtype], bounds.PRECISIONS["float32"]
     g, k, g_off, k_off = _whole(gate, dh)
-    size = np.abs(g)
+    size, h_off = np.abs(g), scanned(gate, given).error
+    again = np.concatenate((np.zeros_like(h_off[:, :1]), h_off[:, :-1]), axis=1)
     of_h, of_x = gate.d * gate.a * before, _of_input(gate, x)
     per_g = of_h - of_x
     q = g * per_g
     q_off = (
         g_off * np.abs(per_g)
         + size * np.abs(of_h) * (gate.d_off + gate.a_off + 3 * UNIT + precision.word)
+        + size * gate.d * gate.a * again
         + size * np.abs(of_x) * (gate.i_off + 2 * gate.a_off + gate.d_off + gate.s_off + 5 * UNIT)
         + UNIT * np.abs(q)
     )

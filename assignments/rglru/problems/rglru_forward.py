@@ -35,6 +35,7 @@ from .shapes import (
     TYPES,
     UNIT,
     VALUES,
+    Scan,
     element_bytes,
     graded,
     scan,
@@ -85,12 +86,16 @@ def inputs(case: Case) -> Inputs:
 
 def oracle(case: Case, given: Inputs) -> Mapping[str, Expectation]:
     """The states in float64."""
-    gate = gates(given)
-    b = gate.s * gate.i * given.wide("x")
-    b_error = np.abs(b) * (gate.s_off + gate.i_off + 3 * UNIT)
-    found = scan(gate.a, b, start_in(given), gate.a * gate.a_off, b_error)
+    found = scanned(gates(given), given)
     allowed = bounds.allowed(found.error, found.value, bounds.PRECISIONS[case.dtype])
     return {"h": Expectation((Candidate(found.value, allowed),))}
+
+
+def scanned(gate: Gates, given: Inputs) -> Scan:
+    """The exact states, and how far those of a right kernel may be from them."""
+    b = gate.s * gate.i * given.wide("x")
+    b_error = np.abs(b) * (gate.s_off + gate.i_off + 3 * UNIT)
+    return scan(gate.a, b, start_in(given), gate.a * gate.a_off, b_error)
 
 
 def minimal_bytes(case: Case) -> int:
