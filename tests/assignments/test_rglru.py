@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -45,7 +46,26 @@ def test_the_reference_is_right(monkeypatch: pytest.MonkeyPatch) -> None:
     request = grading.GradingRequest(RGLRU.reference, RGLRU, NAMES, "sim", "process", "device", seed=1)
     record = grading.grade(request, bench=Bench(remembers=True))
     assert [problem.verdict for problem in record.problems] == [Verdict.PASS] * len(NAMES)
-    assert (record.score.earned, record.score.decided) == (36, 36)
+    assert (record.score.earned, record.score.decided) == (46, 46)
+
+
+WRONG_LAYERS = (
+    ("dh.contiguous()", "dh"),
+    ("None if h0 is None else h0.contiguous()", "None"),
+    ("recurrence = rglru if self.use_fused_kernel else unfused_rglru", "recurrence = unfused_rglru"),
+)
+
+
+@pytest.mark.usefixtures("ptx_only")
+@pytest.mark.parametrize(("old", "new"), WRONG_LAYERS)
+def test_a_wrong_layer_fails(old: str, new: str, tmp_path: Path) -> None:
+    shutil.copytree(RGLRU.reference, tmp_path, dirs_exist_ok=True)
+    text = (tmp_path / "rglru.py").read_text()
+    assert text.count(old) == 1
+    (tmp_path / "rglru.py").write_text(text.replace(old, new))
+    request = grading.GradingRequest(tmp_path, RGLRU, ("rglru_layer",), "sim", "process", "device", seed=1)
+    (problem,) = grading.grade(request, bench=Bench(remembers=True)).problems
+    assert problem.verdict is Verdict.FAIL
 
 
 def tensors(given: Inputs) -> dict[str, torch.Tensor]:
