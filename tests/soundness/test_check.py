@@ -165,6 +165,14 @@ def test_a_baseline_may_take_kernels_of_both_sources(tmp_path: Path) -> None:
     assert row.sound, row.said
 
 
+def test_a_share_of_the_limit_needs_no_baseline(tmp_path: Path) -> None:
+    share = ("assignment.toml", "[[problems]]\n", '[[problems]]\nmeasure = "share_of_limit"\n')
+    (row,) = check.unfused(
+        examined(example(tmp_path / "own", (PROBLEM, "    unfused=unfused,\n", ""), share))
+    )
+    assert (row.sound, row.said) == (None, "there is none")
+
+
 def test_a_reference_that_is_right_and_too_slow_is_the_target_s_matter(tmp_path: Path) -> None:
     one = examined(example(tmp_path / "own"))
     record = one.graded(one.assignment.reference, 1)
