@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import re
 import tomllib
+from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -61,6 +62,13 @@ class WorkLimits(_Table):
     scratch_mib: Positive = Field(default=256.0, description="files written while running")
 
 
+class Step(_Table):
+    """A speed below the target that earns some of the points."""
+
+    at: Positive = Field(description="speedup, or share of the limit, from which on it counts")
+    points: Points = Field(description="performance points that it earns in all")
+
+
 class ProblemPoints(_Table):
     """What one problem of the assignment is worth."""
 
@@ -69,7 +77,9 @@ class ProblemPoints(_Table):
     correctness: Points = Field(
         description="points for right results, in proportion to the case groups passed"
     )
-    performance: Points = Field(description="points for speed: times min(1, speedup / target)")
+    performance: Points = Field(
+        description="points for speed: times min(1, speedup / target), unless there are steps"
+    )
     target: Positive = Field(description="speedup that earns all performance points")
     measure: Literal["speedup", "share_of_limit"] = Field(
         default="speedup",
@@ -81,6 +91,12 @@ class ProblemPoints(_Table):
         description="target of a launcher that takes host pointers, whose time is mostly copies; the same if "
         "there is none",
     )
+    steps: tuple[Step, ...] = Field(
+        default=(),
+        strict=False,
+        description="speeds below the target that earn a part of the points, in rising order: a speed "
+        "between two of them earns what the slower one does, and one below the first nothing",
+    )
     per_output: bool = Field(
         default=False,
         description="whether the outputs share the points of each case group, so that a right one keeps its "
@@ -90,14 +106,28 @@ class ProblemPoints(_Table):
         default=True, description="false: not part of this release's grading, its points stay undecided"
     )
 
+    @model_validator(mode="after")
+    def _rising(self) -> ProblemPoints:
+        stairs = [*((step.at, step.points) for step in self.steps), (self.target, self.performance)]
+        for (at, points), (next_at, next_points) in pairwise(stairs):
+            if at >= next_at or points >= next_points:
+                raise ValueError(
+                    f"{points:g} points at {at:g} stand before {next_points:g} at {next_at:g}. Each step has "
+                    "to be faster and worth more than the one before it, and the target (all "
+                    f"{self.performance:g} at {self.target:g}) than the last."
+                )
+        return self
+
     @property
     def possible(self) -> float:
         """All points of this problem."""
         return self.correctness + self.performance
 
     def with_host_pointers(self) -> ProblemPoints:
-        """The same for a launcher that takes host pointers."""
-        return self.model_copy(update={"target": self.host_target or self.target})
+        """The same for a launcher that takes host pointers: steps stay the same parts of the target."""
+        target = self.host_target or self.target
+        steps = tuple(Step(at=step.at * target / self.target, points=step.points) for step in self.steps)
+        return self.model_copy(update={"target": target, "steps": steps})
 
 
 class Waiver(_Table):

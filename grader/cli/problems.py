@@ -32,12 +32,13 @@ def problems(assignment: str | None, json_path: Path | None) -> int:
     table = Table(Column("problem", no_wrap=True), *names, title=chosen.title, box=None)
     for problem in chosen.rules.problems:
         host = "" if problem.host_target is None else f", host {problem.host_target:g}x"
+        steps = "".join(f", {step.points:g} points at {step.at:g}x" for step in problem.steps)
         table.add_row(
             problem.id,
             problem.title if problem.graded else f"{problem.title} (not graded in this release)",
             f"{problem.correctness:g}",
             f"{problem.performance:g}",
-            f"{problem.target:g}x{host}",
+            f"{problem.target:g}x{host}{steps}",
         )
     Console().print(table)
     return ExitCode.OK

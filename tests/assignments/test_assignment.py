@@ -71,6 +71,26 @@ def test_defaults_fill_the_limits_that_are_not_written(tmp_path: Path) -> None:
         ),
         ("processes = 8", "proceses = 8", r"unknown key 'limits.proceses'. Did you mean 'processes'"),
         ('title = "Small"', 'title = "Small"\nlimit = 3', r"unknown key 'limit'. Did you mean 'limits'"),
+        (
+            "target = 6.5",
+            "target = 6.5\nsteps = [{ at = 2.0, point = 3.0 }]",
+            r"unknown key 'problems\[0\].steps\[0\].point'. Did you mean 'points'",
+        ),
+        (
+            "target = 6.5",
+            "target = 6.5\nsteps = [{ at = 2.0, points = 3.0 }, { at = 1.0, points = 4.0 }]",
+            r"problems\[0\]: 3 points at 2 stand before 4 at 1\. Each step has to be faster and worth more",
+        ),
+        (
+            "target = 6.5",
+            "target = 6.5\nsteps = [{ at = 6.5, points = 3.0 }]",
+            r"3 points at 6\.5 stand before 8 at 6\.5\. .* the target \(all 8 at 6\.5\)",
+        ),
+        (
+            "target = 6.5",
+            "target = 6.5\nsteps = [{ at = 2.0, points = 8.0 }]",
+            r"8 points at 2 stand before 8 at 6\.5",
+        ),
         ("target = 6.5", "", r"missing key 'problems\[0\].target'"),
         ("target = 6.5", "target = 0.0", r"problems\[0\].target: .*greater than 0"),
         ("target = 6.5", "target = inf", r"problems\[0\].target: .*finite"),
