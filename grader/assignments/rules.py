@@ -9,10 +9,12 @@ from __future__ import annotations
 import difflib
 import re
 import tomllib
+from datetime import datetime, timedelta
 from itertools import pairwise
+from math import ceil
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Points = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Share = Annotated[float, Field(gt=0, le=1)]
+Attempts = Literal["last", "best"]
 
 
 class AssignmentError(Exception):
@@ -130,6 +134,35 @@ class ProblemPoints(_Table):
         return self.model_copy(update={"target": target, "steps": steps})
 
 
+class Deadline(_Table):
+    """What being late costs; records keep the points before that."""
+
+    due: AwareDatetime = Field(
+        strict=False,
+        description="date and time with their distance from UTC, such as 2026-12-01T23:59:00+01:00",
+    )
+    grace_minutes: Annotated[float, Field(ge=0, allow_inf_nan=False)] = Field(
+        default=0.0, description="so much later costs nothing; from then on days count from the deadline"
+    )
+    per_day: Share = Field(description="share of the earned points that each day begun takes off")
+    most: Share = Field(default=1.0, description="share that is taken off at most")
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Deadline:
+        if self.most < self.per_day:
+            raise ValueError(f"most ({self.most:g}) is less than what one day takes off ({self.per_day:g})")
+        return self
+
+    def days_late(self, moment: datetime) -> int:
+        """The days that have begun between the deadline and ``moment``; 0 within the time of grace."""
+        late = moment - self.due
+        return 0 if late <= timedelta(minutes=self.grace_minutes) else ceil(late / timedelta(days=1))
+
+    def taken_off(self, days: int) -> float:
+        """The share of the earned points that is taken off what is so many days late."""
+        return min(self.most, days * self.per_day)
+
+
 class Waiver(_Table):
     """What is not held against a submission in some cases of a problem: those that meet any condition."""
 
@@ -200,6 +233,12 @@ class Rules(_Table):
         strict=False,
         description="regular expressions of functions and libraries that a built library may use beyond the "
         "import policy; those of C++ by their mangled names, which nm -D shows",
+    )
+    deadline: Deadline | None = Field(
+        default=None, description="when submissions are late, and what it costs; without it, none is"
+    )
+    attempts: Attempts = Field(
+        default="last", description="which of several submissions of a student counts in the gradebook"
     )
     limits: WorkLimits = Field(default=WorkLimits(), description="limits of compiling and running")
     problems: tuple[ProblemPoints, ...] = Field(min_length=1, strict=False, description="in order of reports")
@@ -297,6 +336,8 @@ def _explain(where: tuple[int | str, ...], kind: str, message: str) -> str:
     place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in where).lstrip(".")
     if kind == "extra_forbidden":
         return f"unknown key {place!r}.{nearest(str(where[-1]), list(_table_at(where).model_fields))}"
+    if kind == "timezone_aware":
+        return f"{place}: it has no distance from UTC. Write it as 2026-12-01T23:59:00+01:00."
     if kind == "missing":
         return f"missing key {place!r}"
     message = message.removeprefix("Value error, ")  # of pydantic, for what a validator here says itself

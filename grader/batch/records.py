@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from grader.batch.handed_in import kept, settled
 from grader.processes import leftovers
 from grader.records.exit_codes import ExitCode
 from grader.records.record import SEED_BITS, Record, RecordError, read, write, write_text
@@ -150,8 +151,10 @@ class Records:
         Raises:
             StorageError: as for ``keep``.
         """
+        shown = settled(self._all, kept(self._folder))
+        counting = {name: one for name, one in shown.results.items() if name not in shown.superseded}
         with storing(self._folder):
-            write_text(gradebook(self._all), self._folder / GRADEBOOK)
+            write_text(gradebook(counting), self._folder / GRADEBOOK)
 
     def show_all(self, title: str) -> None:
         """Write all pages and the gradebook, including records that other batches have written meanwhile.
@@ -163,7 +166,8 @@ class Records:
             for name, record in _read_all(self._folder):
                 if name not in self._forgotten and (record or name not in self._all):
                     self._all[name] = record
-            write_pages(self._folder, self._all, title)
+            shown = settled(self._all, kept(self._folder))
+            write_pages(self._folder, shown.results, title, superseded=shown.superseded)
 
 
 def finished(record: Record) -> bool:

@@ -78,6 +78,7 @@ def _slurm_options(
     callback=_slurm_options,
     help="Further option of sbatch, such as constraint=a100; repeatable.",
 )
+@options.submitted
 @options.assignment
 @options.device
 @options.sandbox
@@ -97,6 +98,7 @@ def batch(
     account: str | None,
     minutes: int,
     slurm_options: dict[str, str],
+    submitted: Path | None,
     assignment: str | None,
     device: str,
     sandbox: str,
@@ -116,6 +118,8 @@ def batch(
         from grader.batch import batch as batches  # noqa: PLC0415 - takes a second that others need not wait
         from grader.batch import progress  # noqa: PLC0415
         from grader.batch import slurm as clusters  # noqa: PLC0415
+        from grader.batch.handed_in import FILE as TIMES  # noqa: PLC0415
+        from grader.batch.handed_in import TableError  # noqa: PLC0415
         from grader.batch.records import StorageError  # noqa: PLC0415
 
     request = batches.BatchRequest(
@@ -131,6 +135,7 @@ def batch(
         since=datetime.now(UTC) if force else since,
         only=only,
         shard=batches.Shard(*shard),
+        submitted=submitted,
     )
     try:
         with progress.shown(sys.stderr) as show:
@@ -141,7 +146,7 @@ def batch(
                 processors = int(slurm_options.get("cpus-per-task", clusters.PROCESSORS))
                 cluster = clusters.Cluster(slurm, minutes, processors, partition, account, options)
                 outcome = clusters.run(request, cluster, show)
-    except batches.FolderError as error:
+    except (batches.FolderError, TableError) as error:
         raise FaultError(str(error), ExitCode.USAGE) from error
     except (MachineError, StorageError) as error:
         raise FaultError(str(error), ExitCode.MACHINE_FAULT) from error
@@ -151,5 +156,7 @@ def batch(
         click.echo(f"ignored, as they are no submission: {names}", err=True)
     for reason in outcome.skipped:
         click.echo(f"not graded: {reason}", err=True)
+    if request.assignment.rules.deadline is not None and not (out / TIMES).is_file():
+        click.echo("nothing is taken off for lateness: name the times by --submitted CSV", err=True)
     click.echo("\n".join(batches.closing_lines(outcome)))
     return outcome.exit_code

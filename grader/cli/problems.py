@@ -27,7 +27,7 @@ def problems(assignment: str | None, json_path: Path | None) -> int:
     installed = assignment is None or assignment in available()
     chosen = load_assignment(assignment) if installed else checked_assignment(assignment)
     if json_path is not None:
-        return write_json(chosen.rules.model_dump(), json_path)
+        return write_json(chosen.rules.model_dump(mode="json"), json_path)
     names = ("title", "correctness", "performance", "target")
     table = Table(Column("problem", no_wrap=True), *names, title=chosen.title, box=None)
     for problem in chosen.rules.problems:

@@ -17,7 +17,7 @@ from grader.reports.pages import class_page, submission_page
 from grader.reports.views import view
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
     from pathlib import Path
 
     from grader.records.record import Record
@@ -66,6 +66,7 @@ def write_pages(
     names: bool = True,
     staff: bool = False,
     aliases: Mapping[str, str] | None = None,
+    superseded: Collection[str] = (),
 ) -> None:
     """Write the page of each submission, the page of the class and, with ``names``, the gradebook.
 
@@ -76,6 +77,7 @@ def write_pages(
         names: whether the page of the class is for staff and shows all names.
         staff: whether the pages of submissions are for staff.
         aliases: names of submissions on the speed board.
+        superseded: submissions that have a page, and no place in the page of the class and the gradebook.
 
     Raises:
         OSError: a folder cannot be created.
@@ -85,7 +87,8 @@ def write_pages(
         if record is not None:
             (folder / name).mkdir(parents=True, exist_ok=True)
             write_text(submission_page(view(record, staff=staff), title), folder / name / REPORT)
-    links = {name: f"{name}/{REPORT}" for name, record in results.items() if record}
-    write_text(class_page(results, title, staff=names, aliases=aliases, links=links), folder / INDEX)
+    counting = {name: record for name, record in results.items() if name not in superseded}
+    links = {name: f"{name}/{REPORT}" for name, record in counting.items() if record}
+    write_text(class_page(counting, title, staff=names, aliases=aliases, links=links), folder / INDEX)
     if names:
-        write_text(gradebook(results), folder / GRADEBOOK)
+        write_text(gradebook(counting), folder / GRADEBOOK)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,6 +41,8 @@ class ReportRequest:
         records: the records by submission.
         place: the folder of the records, or the file of a single record.
         title: title of the assignment.
+        superseded: submissions of students of whom another one counts.
+        students: whose each submission is, where that is another name.
         damaged: submissions whose record cannot be read; tables show them without a result.
         staff: whether the pages are for staff.
         html: folder for the pages.
@@ -58,6 +60,8 @@ class ReportRequest:
     records: Mapping[str, Record]
     place: Path
     title: str
+    superseded: Collection[str] = ()
+    students: Mapping[str, str] = field(default_factory=dict)
     damaged: Collection[str] = ()
     staff: bool = False
     html: Path | None = None
@@ -75,6 +79,12 @@ class ReportRequest:
     def folder(self) -> Path:
         """The folder of the records."""
         return self.place if self.place.is_dir() else self.place.parent
+
+    @property
+    def by_student(self) -> dict[str, Record]:
+        """The record that counts of each student, by the name that other systems know."""
+        counting = {name: record for name, record in self.records.items() if name not in self.superseded}
+        return {self.students.get(name, name): record for name, record in counting.items()}
 
     @property
     def names_none(self) -> bool:
@@ -108,7 +118,7 @@ def run(request: ReportRequest) -> Iterator[str]:
         yield _written(request.gradescope, gradescope.results(view(record, staff=staff)))
     if request.canvas:
         try:
-            merged = canvas.merge(_read(request.canvas, exactly=True), records, request.column)
+            merged = canvas.merge(_read(request.canvas, exactly=True), request.by_student, request.column)
         except canvas.ExportError as error:
             raise RequestError(f"{request.canvas}: {error}") from error
         yield from merged.notices
@@ -116,7 +126,7 @@ def run(request: ReportRequest) -> Iterator[str]:
     if request.moodle:
         try:
             roster = None if request.roster is None else _read(request.roster)
-            grades = moodle.grades(records, request.title, roster)
+            grades = moodle.grades(request.by_student, request.title, roster)
         except moodle.RosterError as error:
             raise RequestError(f"{request.roster}: {error}") from error
         yield from grades.notices
@@ -147,7 +157,15 @@ def _pages(request: ReportRequest, folder: Path, *, in_place: bool) -> Iterator[
     names = staff or in_place
     try:
         if request.place.is_dir():
-            write_pages(folder, results, title, names=names, staff=staff, aliases=aliases)
+            write_pages(
+                folder,
+                results,
+                title,
+                names=names,
+                staff=staff,
+                aliases=aliases,
+                superseded=request.superseded,
+            )
         else:
             folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
