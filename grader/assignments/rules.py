@@ -163,6 +163,15 @@ class Deadline(_Table):
         return min(self.most, days * self.per_day)
 
 
+class Hidden(_Table):
+    """Case groups of which students see counts until a date; points and staff's pages are not different."""
+
+    groups: tuple[str, ...] = Field(min_length=1, strict=False, description="names of case groups")
+    until: AwareDatetime = Field(
+        strict=False, description="date and time with their distance from UTC, as of the deadline"
+    )
+
+
 class Waiver(_Table):
     """What is not held against a submission in some cases of a problem: those that meet any condition."""
 
@@ -233,6 +242,9 @@ class Rules(_Table):
         strict=False,
         description="regular expressions of functions and libraries that a built library may use beyond the "
         "import policy; those of C++ by their mangled names, which nm -D shows",
+    )
+    hidden: Hidden | None = Field(
+        default=None, description="case groups of which students see counts alone, and until when"
     )
     deadline: Deadline | None = Field(
         default=None, description="when submissions are late, and what it costs; without it, none is"

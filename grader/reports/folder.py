@@ -88,6 +88,8 @@ def write_pages(
             (folder / name).mkdir(parents=True, exist_ok=True)
             write_text(submission_page(view(record, staff=staff), title), folder / name / REPORT)
     counting = {name: record for name, record in results.items() if name not in superseded}
+    if not names:
+        counting = {name: one and view(one, staff=False).record for name, one in counting.items()}
     links = {name: f"{name}/{REPORT}" for name, record in counting.items() if record}
     write_text(class_page(counting, title, staff=names, aliases=aliases, links=links), folder / INDEX)
     if names:

@@ -126,7 +126,10 @@ def run(request: ReportRequest) -> Iterator[str]:
     if request.moodle:
         try:
             roster = None if request.roster is None else _read(request.roster)
-            grades = moodle.grades(request.by_student, request.title, roster)
+            shown_to_students = {
+                name: view(record, staff=False).record for name, record in request.by_student.items()
+            }
+            grades = moodle.grades(shown_to_students, request.title, roster)
         except moodle.RosterError as error:
             raise RequestError(f"{request.roster}: {error}") from error
         yield from grades.notices

@@ -119,6 +119,16 @@ def test_defaults_fill_the_limits_that_are_not_written(tmp_path: Path) -> None:
             "[deadline]\ndue = 2026-12-01T23:59:00Z\nperday = 0.1\n[group_points]",
             r"unknown key 'deadline\.perday'\. Did you mean 'per_day'",
         ),
+        (
+            "[group_points]",
+            '[hidden]\ngroups = ["short rows"]\n[group_points]',
+            r"missing key 'hidden\.until'",
+        ),
+        (
+            "[group_points]",
+            "[hidden]\ngroups = []\nuntil = 2026-12-01T23:59:00Z\n[group_points]",
+            r"hidden\.groups: .*at least 1 item",
+        ),
         ("[group_points]", 'attempts = "first"\n[group_points]', "attempts: .*'last' or 'best'"),
         ("processes = 8", 'processes = "8"', "limits.processes: .*integer"),
         ("[limits]", "[limits", "not TOML"),
