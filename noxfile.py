@@ -203,6 +203,20 @@ def overhead(session: nox.Session) -> None:
     session.run("python", "tests/attacks/overhead.py", *session.posargs, env={"PYTHONPATH": "tests"})
 
 
+@nox.session
+def docs(session: nox.Session) -> None:
+    """Build the documentation as a site, results/site; a link or an anchor that leads nowhere fails."""
+    install(session, "docs")  # the reference of commands, assignment.toml and records is made from the code
+    session.run("mkdocs", "build", "--strict", "--site-dir", "results/site", *session.posargs)
+
+
+@nox.session
+def pictures(session: nox.Session) -> None:
+    """Draw the pictures of the README from a real run; needs Chromium for that of the page."""
+    install(session, "tests")
+    session.run("python", "tests/pictures.py")
+
+
 def compile_commands(session: nox.Session) -> Path:
     """Folder with the commands that compile the simulator, one for each file."""
     folder = BUILD / "lint"

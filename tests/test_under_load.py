@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 import under_load
 from batch import fake_worker
-from first_assignment import VARIANTS
+from first_assignment import ASSIGNMENT, VARIANTS
 
+from grader.assignments.assignment import load
 from grader.records import record as results
 from grader.records.record import CheckResult, FindingRecord, Record
 from grader.records.verdict import Verdict
@@ -119,6 +120,13 @@ def test_the_class_holds_the_reference_every_variant_and_24_of_all_kinds() -> No
     assert len({tuple(sorted(files.items())) for files in made.values()}) == len(made)
 
 
+def test_the_class_is_graded_by_the_first_assignment_s_rules_but_for_one_limit(tmp_path: Path) -> None:
+    under_load.write_rules(tmp_path / "rules")
+    rules, usual = load(str(tmp_path / "rules")).rules, ASSIGNMENT.rules
+    assert rules.problems == usual.problems
+    assert rules.limits == usual.limits.model_copy(update={"run_seconds_sim": 15.0})
+
+
 FAKE = """
 import pathlib, shutil, sys
 record, out, exit_code, shard, *names = sys.argv[1:]
@@ -155,7 +163,8 @@ def test_a_batch_in_shards_grades_all_and_goes_on_after_an_interrupt(tmp_path: P
     record = tmp_path / "record.json"
     results.write(a_record(), record)
     names = [f"right-{number}" for number in range(7)]
-    course = FakeCourse(tmp_path, tmp_path / "loaded-1", names, tmp_path, jobs=2, shards=4, record=record)
+    out = tmp_path / "loaded-1"
+    course = FakeCourse(tmp_path, tmp_path, out, names, tmp_path, jobs=2, shards=4, record=record)
     with pytest.raises(SystemExit, match=r"loaded-1 ended with \[130\]"):
         under_load.batch(replace(course, ends=130))
     graded, seconds = under_load.batch(replace(course, ends=3))
@@ -165,7 +174,7 @@ def test_a_batch_in_shards_grades_all_and_goes_on_after_an_interrupt(tmp_path: P
 
 def test_shards_that_take_longest_begin_first() -> None:
     names = ["a", "b", "hangs-1", "hangs-2", "right"]
-    course = under_load.Course(Path(), Path(), names, Path(), jobs=2, shards=3)
+    course = under_load.Course(Path(), Path(), Path(), names, Path(), jobs=2, shards=3)
     assert course.order() == [1, 3, 2]  # a, hangs-2; b, right; hangs-1
 
 

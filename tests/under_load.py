@@ -83,6 +83,14 @@ BEFORE = (
     "__global__ void fails(int keys) { assert(keys < 1000); }\n"
     "__global__ void beyond(float* x, size_t count) { x[count + threadIdx.x] = 1.0f; }\n"
 )
+# An endless loop of the host takes three times its limit, beside busy processes most of a batch.
+RULES = """\
+id = "under_load"
+title = "A class beside busy processes"
+extends = "llm_systems_3"
+[limits]
+run_seconds_sim = 15.0
+"""
 BUSY = "import os, sys\nwhile os.getppid() == int(sys.argv[1]):\n  for _ in range(10**5): pass"
 
 
@@ -235,6 +243,7 @@ class Course:
     """How a class is graded.
 
     Attributes:
+        assignment: the folder of its rules.
         folder: the class.
         out: receives the records.
         names: of the submissions.
@@ -243,6 +252,7 @@ class Course:
         shards: 0 for one batch in this session.
     """
 
+    assignment: Path
     folder: Path
     out: Path
     names: Sequence[str]
@@ -252,7 +262,8 @@ class Course:
 
     def command(self, *options: str) -> list[str]:
         command = [sys.executable, "-P", "-m", "grader", "batch", str(self.folder), "--out", str(self.out)]
-        return [*command, "--device", "sim", "--seed", str(SEED), *options]
+        rules = ("--assignment", str(self.assignment), "--device", "sim", "--seed", str(SEED))
+        return [*command, *rules, *options]
 
     def records(self) -> Mapping[str, Record]:
         """What is graded, by submission."""
@@ -331,6 +342,13 @@ def write(folder: Path, wanted: Class) -> None:
             (folder / name / file).write_text(text)
 
 
+def write_rules(folder: Path) -> None:
+    """Write the assignment that the class is graded by: the first one's problems, with a limit of its own."""
+    folder.mkdir(exist_ok=True)
+    problems = "".join(f'[[problems]]\nid = "{problem.id}"\n' for problem in ASSIGNMENT.rules.problems)
+    (folder / "assignment.toml").write_text(RULES + problems)
+
+
 def table(rows: Sequence[tuple[Compared, float, float]]) -> str:
     """A line per comparison: what was compared, what differs, and the seconds of both batches."""
     lines = ["submissions  cases  differing  seconds idle  seconds loaded"]
@@ -368,13 +386,14 @@ def main() -> int:
         parser.error(f"no submission has {' or '.join(words)} in its name")
     with tempfile.TemporaryDirectory() as temporary:
         out = (options.out or Path(temporary)).absolute()
-        sources = hashlib.sha256(repr(wanted).encode()).hexdigest()
+        sources = hashlib.sha256(repr((RULES, wanted)).encode()).hexdigest()
         if (noted := out / "class.sha256").exists() and noted.read_text() != sources:
             parser.error(f"{out} holds records of another class: name another folder")
         write(out / "class", wanted)
         noted.write_text(sources)
         builds = out / "builds-idle", out / "builds-loaded"
-        course = Course(out / "class", out / "idle", tuple(wanted), builds[0], processors)
+        write_rules(rules := out / "assignment")
+        course = Course(rules, out / "class", out / "idle", tuple(wanted), builds[0], processors)
         idle, idle_seconds = batch(course)
         cache, shards = builds[not options.keep_builds], SHARDS_PER_LANE * options.jobs_loaded
         course = replace(course, cache=cache, jobs=options.jobs_loaded, shards=min(shards, len(wanted)))

@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 FUNCTIONS = {
     "generic.cu": ("baseline_map", "baseline_zip", "baseline_reduce"),
-    "typed.cu": ("typed_map", "typed_reduce", "typed_scan", "typed_matmul", "typed_indexed"),
+    "typed.cu": (
+        *("typed_map", "typed_reduce", "typed_scan", "typed_matmul", "typed_indexed"),
+        *("typed_segment", "typed_convolution", "typed_sort"),
+    ),
     "restore.cu": ("launch_restore",),
     "stream.cu": ("launch_stream",),
 }

@@ -359,6 +359,106 @@ __global__ void ker_indexed(int function, Shape shape, View out, View in, View c
   }
 }
 
+// The sum of each segment of the first dimension of `in`, from one place to the next; a thread for each element.
+template <typename Number>
+__global__ void ker_segment(Shape shape, View out, View in, View places, Integer count) {
+  const Integer position = static_cast<Integer>(blockIdx.x) * THREADS + threadIdx.x;
+  if (position >= count) return;
+  int index[MOST_DIMS];
+  to_index(position, shape, index);
+  const Integer to = to_offset(index, out, shape.dims);
+  const Integer place = places.offset + static_cast<Integer>(index[0]) * places.strides[0];
+  const Integer begin = loaded<Integer>(places, place), end = loaded<Integer>(places, place + places.strides[0]);
+  index[0] = 0;
+  const Integer from = to_offset(index, in, shape.dims);
+  Number sum = 0;
+  for (Integer i = begin; i < end; ++i) sum += loaded<Number>(in, from + i * in.strides[0]);
+  store(out, to, sum);
+}
+
+// Per dimension behind batch and channels.
+struct Window {
+  int stride[MOST_DIMS], padding[MOST_DIMS], dilation[MOST_DIMS];
+};
+
+// `taps` is the shape of the filter of one output channel, with 1 in front.
+template <typename Number>
+__global__ void ker_convolution(Shape shape, View out, View in, View weight, Shape extent, Shape taps, Window window,
+                                int channels_of_group, Integer length, Integer count) {
+  const Integer position = static_cast<Integer>(blockIdx.x) * THREADS + threadIdx.x;
+  if (position >= count) return;
+  int index[MOST_DIMS], tap[MOST_DIMS], from[MOST_DIMS];
+  to_index(position, shape, index);
+  Number sum = 0;
+  for (Integer k = 0; k < length; ++k) {
+    to_index(k, taps, tap);
+    tap[0] = index[1];
+    from[0] = index[0];
+    from[1] = index[1] / channels_of_group * taps.of[1] + tap[1];
+    bool inside = true;
+    for (int d = 2; d < shape.dims; ++d) {
+      from[d] = index[d] * window.stride[d - 2] - window.padding[d - 2] + tap[d] * window.dilation[d - 2];
+      inside = inside && from[d] >= 0 && from[d] < extent.of[d];
+    }
+    if (inside)
+      sum += loaded<Number>(in, to_offset(from, in, shape.dims)) *
+             loaded<Number>(weight, to_offset(tap, weight, shape.dims));
+  }
+  store(out, to_offset(index, out, shape.dims), sum);
+}
+
+enum SortFunction { SORT, ARGSORT, SORT_DESCENDING, ARGSORT_DESCENDING };
+
+// NaN counts as the largest number.
+template <typename Number>
+__device__ bool before(bool descending, Number a, Number b) {
+  return descending ? a > b || (a != a && b == b) : a < b || (b != b && a == a);
+}
+
+// What a sort begins with: the elements of each line, or their places in it.
+template <typename Number>
+__global__ void ker_unsorted(bool places, Shape shape, View out, View in, int length, int out_step, int in_step,
+                             Integer count) {
+  const Integer position = static_cast<Integer>(blockIdx.x) * THREADS + threadIdx.x;
+  if (position >= count) return;
+  int index[MOST_DIMS];
+  to_index(position / length, shape, index);
+  const Integer i = position % length, to = to_offset(index, out, shape.dims) + i * out_step;
+  if (places) {
+    store(out, to, i);
+  } else {
+    store(out, to, loaded<Number>(in, to_offset(index, in, shape.dims) + i * in_step));
+  }
+}
+
+// A step of a bitonic network: pairs of each line, `half` apart or mirrored in blocks of twice as many, get in order.
+template <typename Number>
+__global__ void ker_exchange(int function, Shape shape, View out, View in, int length, int out_step, int in_step,
+                             int half, bool mirrored, Integer pairs, Integer count) {
+  const Integer position = static_cast<Integer>(blockIdx.x) * THREADS + threadIdx.x;
+  if (position >= count) return;
+  int index[MOST_DIMS];
+  to_index(position / pairs, shape, index);
+  const Integer pair = position % pairs, offset = pair % half, low = pair / half * 2 * half + offset;
+  const Integer high = mirrored ? low + 2 * (half - offset) - 1 : low + half;
+  if (high >= length) return;
+  const Integer from = to_offset(index, in, shape.dims), to = to_offset(index, out, shape.dims);
+  const Integer at_low = to + low * out_step, at_high = to + high * out_step;
+  const bool descending = function == SORT_DESCENDING || function == ARGSORT_DESCENDING;
+  if (function == SORT || function == SORT_DESCENDING) {
+    const Number x = loaded<Number>(out, at_low), y = loaded<Number>(out, at_high);
+    if (!before(descending, y, x)) return;
+    store(out, at_low, y);
+    store(out, at_high, x);
+  } else {
+    const Integer a = loaded<Integer>(out, at_low), b = loaded<Integer>(out, at_high);
+    const Number x = loaded<Number>(in, from + a * in_step), y = loaded<Number>(in, from + b * in_step);
+    if (!before(descending, y, x) && (before(descending, x, y) || a < b)) return;
+    store(out, at_low, b);
+    store(out, at_high, a);
+  }
+}
+
 static Shape shape_of(const int* shape, int dims) {
   Shape copy = {dims, {}};
   for (int d = 0; d < dims; ++d) copy.of[d] = shape[d];
@@ -443,4 +543,59 @@ extern "C" void typed_indexed(int function, int compute, int dims, const int* sh
   LAUNCH(ker_indexed, compute, blocks_for(count), THREADS, stream, function, shape_of(shape, dims),
          view_of(out, out_dtype, out_strides, dims, out_offset), view_of(in, in_dtype, in_strides, dims, in_offset),
          view_of(chosen, chosen_dtype, chosen_strides, dims, chosen_offset), axis, size, count);
+}
+
+// `places` has one number more than `shape` in the first dimension.
+extern "C" void typed_segment(int, int compute, int dims, const int* shape,                                   //
+                              void* out, int out_dtype, const int* out_strides, Integer out_offset,           //
+                              void* in, int in_dtype, const int* in_strides, Integer in_offset,               //
+                              void* places, int places_dtype, const int* places_strides, Integer places_offset,
+                              cudaStream_t stream) {
+  const Integer count = count_of(shape, dims);
+  LAUNCH(ker_segment, compute, blocks_for(count), THREADS, stream, shape_of(shape, dims),
+         view_of(out, out_dtype, out_strides, dims, out_offset), view_of(in, in_dtype, in_strides, dims, in_offset),
+         view_of(places, places_dtype, places_strides, dims, places_offset), count);
+}
+
+// Shapes of output, input and weight; stride, padding and dilation for each dimension from the third on.
+extern "C" void typed_convolution(int, int compute, int dims, const int* shape, const int* extent, const int* taps,
+                                  const int* stride, const int* padding, const int* dilation, int groups,         //
+                                  void* out, int out_dtype, const int* out_strides, Integer out_offset,           //
+                                  void* in, int in_dtype, const int* in_strides, Integer in_offset,               //
+                                  void* weight, int weight_dtype, const int* weight_strides, Integer weight_offset,
+                                  cudaStream_t stream) {
+  const Integer count = count_of(shape, dims);
+  Window window = {};
+  for (int d = 0; d < dims - 2; ++d) {
+    window.stride[d] = stride[d];
+    window.padding[d] = padding[d];
+    window.dilation[d] = dilation[d];
+  }
+  Shape filter = shape_of(taps, dims);
+  filter.of[0] = 1;
+  LAUNCH(ker_convolution, compute, blocks_for(count), THREADS, stream, shape_of(shape, dims),
+         view_of(out, out_dtype, out_strides, dims, out_offset), view_of(in, in_dtype, in_strides, dims, in_offset),
+         view_of(weight, weight_dtype, weight_strides, dims, weight_offset), shape_of(extent, dims), filter, window,
+         shape[1] / groups, count_of(filter.of, dims), count);
+}
+
+// `shape` is 1 at the axis, along which `length` elements are `out_step` and `in_step` apart. The network is that for
+// the next power of two: what lies behind the end counts as last, so that it stays there.
+extern "C" void typed_sort(int function, int compute, int dims, const int* shape, int length, int axis,  //
+                           void* out, int out_dtype, const int* out_strides, Integer out_offset,         //
+                           void* in, int in_dtype, const int* in_strides, Integer in_offset, cudaStream_t stream) {
+  const Integer lines = count_of(shape, dims), count = lines * length;
+  const View to = view_of(out, out_dtype, out_strides, dims, out_offset);
+  const View from = view_of(in, in_dtype, in_strides, dims, in_offset);
+  const bool places = function == ARGSORT || function == ARGSORT_DESCENDING;
+  LAUNCH(ker_unsorted, compute, blocks_for(count), THREADS, stream, places, shape_of(shape, dims), to, from, length,
+         out_strides[axis], in_strides[axis], count);
+  Integer pairs = 1;
+  while (2 * pairs < length) pairs *= 2;
+  for (int block = 1; block < length; block *= 2) {
+    for (int half = block; half > 0; half /= 2) {
+      LAUNCH(ker_exchange, compute, blocks_for(lines * pairs), THREADS, stream, function, shape_of(shape, dims), to,
+             from, length, out_strides[axis], in_strides[axis], half, half == block, pairs, lines * pairs);
+    }
+  }
 }

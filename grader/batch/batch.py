@@ -121,6 +121,7 @@ class BatchResult:
         ignored: files in the folder that are not submissions.
         stopped: reason why the batch could not go on; empty if it could.
         skipped: reasons why files that were probably meant as submissions are not.
+        damaged: why a record of an earlier batch, which this one did not make again, cannot be read, by name.
     """
 
     graded: int
@@ -131,13 +132,14 @@ class BatchResult:
     ignored: tuple[str, ...]
     stopped: str = ""
     skipped: tuple[str, ...] = ()
+    damaged: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def exit_code(self) -> ExitCode:
-        """The exit code; lost points are OK, but a submission that could not be graded is not."""
+        """The exit code; lost points are OK, but a submission without a result is not."""
         if self.interrupted:
             return ExitCode.INTERRUPTED
-        return ExitCode.MACHINE_FAULT if self.faults or self.stopped else ExitCode.OK
+        return ExitCode.MACHINE_FAULT if self.faults or self.stopped or self.damaged else ExitCode.OK
 
 
 @dataclass
@@ -161,8 +163,7 @@ class _Run:
     def keep(self, entry: Entry, record: Record) -> None:
         """Write a record and report it as progress."""
         self.records.keep(entry, record)
-        if self.request.shard.count == 1:  # with shards, other batches have records too
-            self.records.show()
+        self.records.show(shared=self.request.shard.count > 1)
         self.done += 1
         was = f" (was {self.before[entry.name]})" if entry.name in self.before else ""
         number = f"[{self.kept + self.done}/{self.kept + len(self.todo)}]"
@@ -176,6 +177,7 @@ def run(request: BatchRequest, progress: Callable[[BatchProgress], None] = lambd
         FolderError: there is no such folder, nothing is in it, or results would become submissions.
         MachineError: this machine cannot grade.
         StorageError: the disk is full, or the folder of the results is read-only.
+        NewerError: a newer grader has written a record there.
         TableError: the table of times is wrong.
     """
     _check_folders(request)
@@ -183,7 +185,7 @@ def run(request: BatchRequest, progress: Callable[[BatchProgress], None] = lambd
     with _crews(request) as (builders, graders, device, files):
         discovery = find(request.folder, files)
         chosen = choose(discovery.entries, request.only, request.shard)
-        records = Records(request.out.resolve())
+        records = Records(request.out.resolve(), request.assignment.title)
         seed = class_seed(request.out) if request.seed is None else request.seed
         wish = Wish(request.assignment, device, request.sandbox, request.memory, request.seed)
         stale = {entry.name for entry in chosen if not records.stands(entry, wish, files)}
@@ -198,9 +200,16 @@ def run(request: BatchRequest, progress: Callable[[BatchProgress], None] = lambd
                 records.forget(entry)
         running = _Run(request, records, seed, todo, before, len(chosen) - len(todo), progress)
         interrupted = _grade_all(running, builders, graders)
-    records.show_all(request.assignment.title)
+    records.show_all()
     mine = {entry.name: records[entry.name] for entry in chosen}
-    return outcome(mine, running.kept, discovery, interrupted=interrupted, stopped=running.stopped)
+    return outcome(
+        mine,
+        running.kept,
+        discovery,
+        interrupted=interrupted,
+        stopped=running.stopped,
+        damaged=records.damaged,
+    )
 
 
 def keep_times(request: BatchRequest) -> None:
@@ -222,13 +231,14 @@ def outcome(
     *,
     interrupted: bool = False,
     stopped: str = "",
+    damaged: Mapping[str, str],
 ) -> BatchResult:
     """The result of a batch, from the records of its submissions and the ``discovery`` in the folder."""
     faults = {name: fault(record) for name, record in results.items() if record and not finished(record)}
     missing = sum(record is None for record in results.values())
     graded = len(results) - len(faults) - missing
     return BatchResult(
-        graded, kept, faults, missing, interrupted, discovery.ignored, stopped, discovery.skipped
+        graded, kept, faults, missing, interrupted, discovery.ignored, stopped, discovery.skipped, damaged
     )
 
 

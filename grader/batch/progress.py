@@ -1,4 +1,4 @@
-"""Shows a progress bar for a batch on a terminal, and above it a line for each finished submission."""
+"""Shows a line for each finished submission of a batch, and on a terminal a progress bar below them."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class _Rate(ProgressColumn):
 
 @contextmanager
 def shown(stream: TextIO) -> Iterator[Callable[[BatchProgress], None]]:
-    """A function that shows progress on ``stream``; it shows nothing if ``stream`` is not a terminal."""
+    """A function that shows progress on ``stream``; without a terminal only the lines, each at once."""
     if not stream.isatty():
-        yield lambda _step: None
+        yield lambda step: print(step.line, file=stream, flush=True) if step.line else None
         return
     columns = (BarColumn(), MofNCompleteColumn(), _Rate(), TimeRemainingColumn())
     with Progress(*columns, console=Console(file=stream), speed_estimate_period=RECENT_SECONDS) as progress:

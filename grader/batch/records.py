@@ -20,10 +20,18 @@ from typing import TYPE_CHECKING
 from grader.batch.handed_in import kept, settled
 from grader.processes import leftovers
 from grader.records.exit_codes import ExitCode
-from grader.records.record import SEED_BITS, Record, RecordError, read, write, write_text
+from grader.records.record import SEED_BITS, NewerError, Record, RecordError, write, write_text
 from grader.records.verdict import Verdict
-from grader.reports.folder import GRADEBOOK, INDEX, RECORD, REPORT, write_pages
-from grader.reports.gradebook import gradebook
+from grader.reports.folder import (
+    GRADEBOOK,
+    INDEX,
+    RECORD,
+    REPORT,
+    read_folder,
+    write_page,
+    write_pages,
+    write_tables,
+)
 from grader.run.grading import grader_info
 from grader.submissions.submission import SubmissionError, UnreadableError, collect
 
@@ -32,11 +40,13 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from grader.assignments.assignment import Assignment
+    from grader.batch.handed_in import Settled
     from grader.submissions.discovery import Entry
 
 _SEED = ".seed"
 _LOCK = ".lock"
 _UNFINISHED = re.compile(rf"\.({'|'.join(map(re.escape, (RECORD, REPORT, GRADEBOOK, INDEX)))})\.\w{{8}}")
+_SHARE = 20  # the time between tables by the time that they take
 _UNFINISHED_SECONDS = 3600.0  # much longer than writing takes, even if another machine's clock differs
 
 
@@ -92,19 +102,30 @@ class Wish:
 
 
 class Records:
-    """The records below ``folder`` by submission; None for a submission without a result."""
+    """The records below ``folder`` by submission; None for a submission without a result.
 
-    def __init__(self, folder: Path) -> None:
-        """Read the existing records; a record of another version counts as a missing result.
+    Attributes:
+        damaged: why a record could not be read when all were read last, by submission.
+    """
+
+    def __init__(self, folder: Path, title: str) -> None:
+        """Read the existing records; one that is damaged counts as a missing result.
+
+        Args:
+            folder: where they lie.
+            title: of the assignment, for the pages.
 
         Raises:
             StorageError: the folder cannot be created.
+            NewerError: a record is of a newer major version: the grader needs an update.
         """
-        self._folder = folder
+        self._folder, self._title = folder, title
+        self._next = 0.0  # when tables are worth writing again
         with storing(folder):
             folder.mkdir(parents=True, exist_ok=True)
             _sweep(folder)
-        self._all: dict[str, Record | None] = dict(_read_all(folder))
+        records, self.damaged = read_folder(folder)
+        self._all: dict[str, Record | None] = {**records, **dict.fromkeys(self.damaged)}
         self._forgotten: set[str] = set()
 
     def __getitem__(self, name: str) -> Record | None:
@@ -133,7 +154,7 @@ class Records:
         self._forgotten.add(entry.name)
 
     def keep(self, entry: Entry, record: Record) -> None:
-        """Write the record of ``entry`` atomically.
+        """Write the record of ``entry``, and its page, each atomically.
 
         Raises:
             StorageError: the disk is full, or the folder is read-only.
@@ -144,30 +165,50 @@ class Records:
         with storing(folder):
             folder.mkdir(exist_ok=True)
             write(record, folder / RECORD)
+            shown = self._settled().results[entry.name]
+            assert shown is not None
+            write_page(folder, shown, self._title)
 
-    def show(self) -> None:
-        """Write the gradebook of the records that this batch knows.
+    def show(self, *, shared: bool) -> None:
+        """Write the page of the class and the gradebook, with ``shared`` of what other batches wrote, too.
+
+        Nothing is written where that would take more than a small share of the time.
 
         Raises:
             StorageError: as for ``keep``.
+            NewerError: as for ``show_all``.
         """
-        shown = settled(self._all, kept(self._folder))
-        counting = {name: one for name, one in shown.results.items() if name not in shown.superseded}
-        with storing(self._folder):
-            write_text(gradebook(counting), self._folder / GRADEBOOK)
+        begun = time.monotonic()
+        if begun >= self._next:
+            with storing(self._folder), _locked(self._folder / _LOCK):
+                if shared:
+                    self._take_in()
+                shown = self._settled()
+                write_tables(self._folder, shown.results, self._title, superseded=shown.superseded)
+            self._next = begun + _SHARE * (time.monotonic() - begun)
 
-    def show_all(self, title: str) -> None:
+    def show_all(self) -> None:
         """Write all pages and the gradebook, including records that other batches have written meanwhile.
 
         Raises:
             StorageError: as for ``keep``.
+            NewerError: another grader has written a record of a newer major version.
         """
         with storing(self._folder), _locked(self._folder / _LOCK):
-            for name, record in _read_all(self._folder):
-                if name not in self._forgotten and (record or name not in self._all):
-                    self._all[name] = record
-            shown = settled(self._all, kept(self._folder))
-            write_pages(self._folder, shown.results, title, superseded=shown.superseded)
+            self._take_in()
+            shown = self._settled()
+            write_pages(self._folder, shown.results, self._title, superseded=shown.superseded)
+
+    def _settled(self) -> Settled:
+        """The records after lateness, and which of several of a student count."""
+        return settled(self._all, kept(self._folder))
+
+    def _take_in(self) -> None:
+        """Read all records again."""
+        records, self.damaged = read_folder(self._folder)
+        for name in self.damaged:
+            self._all.setdefault(name)
+        self._all |= {name: record for name, record in records.items() if name not in self._forgotten}
 
 
 def finished(record: Record) -> bool:
@@ -211,6 +252,8 @@ def storing(path: Path) -> Iterator[None]:
             f"{path} cannot be written: {error.strerror}. Earlier results are kept. Solve this problem, "
             "then run the same command again."
         ) from error
+    except NewerError:
+        raise  # no error of writing
     except RecordError as error:
         raise StorageError(
             f"{error} Earlier results are kept. Solve this problem, then run the same command again."
@@ -232,16 +275,6 @@ def _sweep(folder: Path) -> None:
             with suppress(FileNotFoundError):  # another batch finished it
                 if path.stat().st_mtime < time.time() - _UNFINISHED_SECONDS:
                     path.unlink()
-
-
-def _read_all(folder: Path) -> Iterator[tuple[str, Record | None]]:
-    for path in sorted(folder.glob(f"*/{RECORD}")):
-        if not path.parent.name.isprintable():
-            continue  # it does not come from a batch
-        try:
-            yield path.parent.name, read(path)
-        except RecordError:
-            yield path.parent.name, None
 
 
 def _content(entry: Entry, files: Collection[str]) -> tuple[str, str | None] | None:

@@ -66,6 +66,15 @@ class Cluster:
     options: Mapping[str, str] = field(default_factory=dict)
 
 
+def cluster(
+    tasks: int, minutes: int, partition: str | None, account: str | None, options: Mapping[str, str]
+) -> Cluster:
+    """The options of a command line, of which ``cpus-per-task`` is one of ``options``."""
+    further = {name: value for name, value in options.items() if name != "cpus-per-task"}
+    processors = int(options.get("cpus-per-task", PROCESSORS))
+    return Cluster(tasks, minutes, processors, partition, account, further)
+
+
 def run(request: BatchRequest, cluster: Cluster, progress: Callable[[BatchProgress], None]) -> BatchResult:
     """Grade as ``batch.run`` does, on the nodes of a cluster; returns when the last task has ended.
 
@@ -103,9 +112,9 @@ def run(request: BatchRequest, cluster: Cluster, progress: Callable[[BatchProgre
         shards = [number for number in shards if not (ends / str(number)).exists()]
         if interrupted or not shards:
             break
-    records = Records(request.out.resolve())
+    records = Records(request.out.resolve(), request.assignment.title)
     records.expect(discovery.entries)
-    records.show_all(request.assignment.title)
+    records.show_all()
     results = {entry.name: records[entry.name] for entry in chosen}
     old = (
         record for entry in chosen if not records.made_since(entry, begun) and (record := records[entry.name])
@@ -113,21 +122,24 @@ def run(request: BatchRequest, cluster: Cluster, progress: Callable[[BatchProgre
     kept = sum(finished(record) for record in old)
     died = ", ".join(str(number) for number in shards)
     stopped = f"Shards that died {SUBMISSIONS} times: {died}; see {ends}." if died and not interrupted else ""
-    return outcome(results, kept, discovery, interrupted=interrupted, stopped=stopped)
+    return outcome(
+        results, kept, discovery, interrupted=interrupted, stopped=stopped, damaged=records.damaged
+    )
 
 
 def check() -> None:
-    """Check that this machine can submit to a Slurm cluster.
-
-    Raises:
-        MachineError: sbatch or submitit is missing.
-    """
-    if shutil.which("sbatch") is None:
-        raise MachineError("There is no sbatch here. Run this on a login node of the Slurm cluster.")
+    """Check that this machine can submit an array; raises MachineError if sbatch or submitit is missing."""
+    check_sbatch()
     try:
         import submitit  # noqa: F401, PLC0415 - an extra
     except ImportError as error:
         raise MachineError(f"submitit is not installed. Install it:\n  {INSTALL}") from error
+
+
+def check_sbatch() -> None:
+    """Check that this machine can submit to a Slurm cluster; raises MachineError if not."""
+    if shutil.which("sbatch") is None:
+        raise MachineError("There is no sbatch here. Run this on a login node of the Slurm cluster.")
 
 
 def shard(command: Sequence[str], end: str) -> None:
@@ -189,19 +201,24 @@ def _submit(request: BatchRequest, cluster: Cluster, shards: Sequence[int], ends
 def _wait(array: str, tick: Callable[[], None]) -> bool:
     """Wait until all tasks of ``array`` have ended; return True if an interrupt cancelled them."""
     try:
-        while _alive(array):
+        while alive(array):
             tick()
             time.sleep(POLL_SECONDS)
     except KeyboardInterrupt:
-        subprocess.run(["scancel", array], check=False)  # noqa: S607 - Slurm's tools are where PATH says
-        deadline = time.monotonic() + CANCEL_SECONDS
-        while _alive(array) and time.monotonic() < deadline:  # records that they finish now still count
-            time.sleep(POLL_SECONDS)
+        cancel(array)  # records that they finish now still count
         return True
     return False
 
 
-def _alive(array: str) -> bool:
+def cancel(job: str) -> None:
+    """Cancel a job, or an array, and wait until it has ended."""
+    subprocess.run(["scancel", job], check=False)  # noqa: S607 - Slurm's tools are where PATH says
+    deadline = time.monotonic() + CANCEL_SECONDS
+    while alive(job) and time.monotonic() < deadline:
+        time.sleep(POLL_SECONDS)
+
+
+def alive(array: str) -> bool:
     """Whether a task of ``array`` waits or runs; True if the Slurm controller does not answer."""
     query = ["squeue", "--noheader", "--array", "--jobs", array, "--format", "%T"]
     answer = subprocess.run(query, capture_output=True, text=True, check=False)
@@ -212,7 +229,7 @@ def _alive(array: str) -> bool:
 
 def _refuse_two(running: Path) -> None:
     """Raise MachineError if an earlier array still grades into the same folder."""
-    if running.exists() and _alive(array := running.read_text(encoding="ascii").strip()):
+    if running.exists() and alive(array := running.read_text(encoding="ascii").strip()):
         raise MachineError(
             f"Array {array} still grades into {running.parent.parent}. Wait for it, or end it:\n"
             f"  scancel {array}"

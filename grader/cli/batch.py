@@ -13,9 +13,9 @@ from grader.cli.arguments import FaultError, checked_assignment, given_options, 
 from grader.processes.interrupts import importing
 from grader.records.errors import MachineError
 from grader.records.exit_codes import ExitCode
+from grader.records.record import NewerError
 
 SHOWN_IGNORED = 10
-_OF_SLURM = {"partition", "account", "minutes", "slurm_options"}
 _NOT_WITH_SLURM = {"shard", "gpus"}  # a task has its own part and one GPU
 
 
@@ -24,18 +24,6 @@ def _shard(_context: click.Context, _parameter: click.Parameter, text: str | Non
     if number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count):
         return int(number), int(count)
     raise click.BadParameter(f"{text!r} is no part of a whole. Name it as 1/4, 2/4, 3/4 or 4/4.")
-
-
-def _slurm_options(
-    _context: click.Context, _parameter: click.Parameter, texts: tuple[str, ...]
-) -> dict[str, str]:
-    for text in texts:
-        if "=" not in text:
-            raise click.BadParameter(f"{text!r} has no value. Write it as NAME=VALUE.")
-    pairs = {name.lstrip("-"): value for name, _, value in (text.partition("=") for text in texts)}
-    if not pairs.get("cpus-per-task", "1").isdecimal():
-        raise click.BadParameter("cpus-per-task has to be a number.")
-    return pairs
 
 
 @click.command()
@@ -60,24 +48,7 @@ def _slurm_options(
 @click.option("--shard", callback=_shard, metavar="I/N", help="Only part I of N, for several machines.")
 @click.option("--since", type=click.DateTime(["%Y-%m-%dT%H:%M:%S%z"]), hidden=True)
 @click.option("--slurm", type=click.IntRange(min=1), metavar="TASKS", help="As a Slurm array, a GPU each.")
-@click.option("--partition", metavar="NAME", help="Slurm partition to submit to.")
-@click.option("--account", metavar="NAME", help="Slurm account that is charged.")
-@click.option(
-    "--time",
-    "minutes",
-    type=click.IntRange(min=1),
-    default=240,
-    show_default=True,
-    help="Minutes that a Slurm task may take.",
-)
-@click.option(
-    "--slurm-option",
-    "slurm_options",
-    multiple=True,
-    metavar="NAME=VALUE",
-    callback=_slurm_options,
-    help="Further option of sbatch, such as constraint=a100; repeatable.",
-)
+@options.of_slurm(minutes=240)
 @options.submitted
 @options.assignment
 @options.device
@@ -111,7 +82,7 @@ def batch(
     of the machine.
     """
     if slurm is None:
-        refuse(given_options() & _OF_SLURM, "without --slurm. Name that, too.")
+        refuse(given_options() & options.OF_SLURM, "without --slurm. Name that, too.")
     else:
         refuse(given_options() & _NOT_WITH_SLURM, "with --slurm. Leave one of them out.")
     with importing():
@@ -142,11 +113,9 @@ def batch(
             if slurm is None:
                 outcome = batches.run(request, show)
             else:
-                options = {name: value for name, value in slurm_options.items() if name != "cpus-per-task"}
-                processors = int(slurm_options.get("cpus-per-task", clusters.PROCESSORS))
-                cluster = clusters.Cluster(slurm, minutes, processors, partition, account, options)
+                cluster = clusters.cluster(slurm, minutes, partition, account, slurm_options)
                 outcome = clusters.run(request, cluster, show)
-    except (batches.FolderError, TableError) as error:
+    except (batches.FolderError, NewerError, TableError) as error:
         raise FaultError(str(error), ExitCode.USAGE) from error
     except (MachineError, StorageError) as error:
         raise FaultError(str(error), ExitCode.MACHINE_FAULT) from error
@@ -156,6 +125,8 @@ def batch(
         click.echo(f"ignored, as they are no submission: {names}", err=True)
     for reason in outcome.skipped:
         click.echo(f"not graded: {reason}", err=True)
+    for reason in outcome.damaged.values():
+        click.echo(f"left out: {reason}", err=True)
     if request.assignment.rules.deadline is not None and not (out / TIMES).is_file():
         click.echo("nothing is taken off for lateness: name the times by --submitted CSV", err=True)
     click.echo("\n".join(batches.closing_lines(outcome)))

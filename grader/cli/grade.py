@@ -14,10 +14,11 @@ from rich.console import Console
 from rich.text import Text
 
 from grader.cli import options
-from grader.cli.arguments import FaultError, check_folders, checked_assignment
+from grader.cli.arguments import FaultError, check_folders, checked_assignment, given_options, refuse
 from grader.cli.options import FILE
 from grader.cli.watch import Watch
 from grader.processes.interrupts import importing
+from grader.records.errors import MachineError
 from grader.records.exit_codes import ExitCode
 from grader.records.record import SEED_BITS, RecordError
 from grader.records.record import read as read_record
@@ -71,6 +72,10 @@ _WHOLE = ""  # the key of what is said of the run as a whole
         "dozen small ones, then all; end at what is wrong. What was not run stays undecided."
     ),
 )
+@click.option(
+    "--slurm", is_flag=True, help="As a job of a Slurm cluster, from its login node; Ctrl-C cancels the job."
+)
+@options.of_slurm(minutes=30)
 @click.option("--verbose", is_flag=True, help="Print all cases, findings, builds and hints.")
 @click.option("--quiet", is_flag=True, help="Print the last line alone.")
 def grade(
@@ -89,6 +94,11 @@ def grade(
     profile: bool,
     watch: bool,
     fast: bool,
+    slurm: bool,
+    partition: str | None,
+    account: str | None,
+    minutes: int,
+    slurm_options: dict[str, str],
     verbose: bool,
     quiet: bool,
 ) -> int:
@@ -102,6 +112,10 @@ def grade(
         )
     if watch and not path.is_dir():
         raise FaultError(f"{path} is an archive. Unpack it, and name the folder to watch.", ExitCode.USAGE)
+    if not slurm:
+        refuse(given_options() & options.OF_SLURM, "without --slurm. Name that, too.")
+    elif watch:
+        refuse({"watch"}, "with --slurm. Leave one of them out.")
     check_folders(json_path, html_path, junit_path, gradescope_path)
     with importing():
         from grader.cli.outputs import Outputs  # noqa: PLC0415 - PyTorch takes seconds
@@ -134,7 +148,10 @@ def grade(
     )
     watched = Watch(path) if watch else None
     bench = Bench(remembers=watch)
-    record = _graded(request, bench, quiet=quiet)
+    if slurm:
+        record = _as_job(request, minutes, partition, account, slurm_options, quiet=quiet)
+    else:
+        record = _graded(request, bench, quiet=quiet)
     code = outputs.write(record)
     outputs.show(record)
     if watched and code != ExitCode.INTERRUPTED:
@@ -147,6 +164,25 @@ def _graded(request: GradingRequest, bench: Bench, *, quiet: bool) -> Record:
 
     with _progress(shown=sys.stderr.isatty() and not quiet) as progress:
         return grade_submission(request, progress, bench)
+
+
+def _as_job(
+    request: GradingRequest,
+    minutes: int,
+    partition: str | None,
+    account: str | None,
+    slurm_options: dict[str, str],
+    *,
+    quiet: bool,
+) -> Record:
+    from grader.batch import job  # noqa: PLC0415
+    from grader.batch.slurm import cluster  # noqa: PLC0415
+
+    try:
+        with _progress(shown=sys.stderr.isatty() and not quiet) as progress:
+            return job.grade(request, cluster(1, minutes, partition, account, slurm_options), progress)
+    except MachineError as error:
+        raise FaultError(str(error), ExitCode.MACHINE_FAULT) from error
 
 
 def _watch(watched: Watch, request: GradingRequest, bench: Bench, outputs: Outputs, record: Record) -> int:

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from grader.assignments import marker
+from grader.assignments.assignment import available
 from grader.cli import options
 from grader.cli.arguments import FaultError, load_assignment
 from grader.records.exit_codes import ExitCode
@@ -29,7 +30,9 @@ def new(folder: Path, assignment: str | None) -> int:
         raise FaultError(f"{folder} cannot be written: {error.strerror}.", ExitCode.USAGE) from error
     handout = next((name for name in HANDOUTS if (folder / name).is_file()), None)
     read = f"Read {folder / handout}, write" if handout else "Write"
-    click.echo(f"{read} your kernels, then: grader grade {folder}")
+    # What lies in a folder is graded only for who names it: its code is run as the grader's own.
+    option = "" if chosen.id in available() else f" --assignment {chosen.folder}"
+    click.echo(f"{read} your kernels, then: grader grade {folder}{option}")
     return ExitCode.OK
 
 

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from grader.records.record import SEED_BITS
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Command = TypeVar("Command", bound="Callable[..., Any]")
 FILE = click.Path(path_type=Path, dir_okay=False)
 FOLDER = click.Path(path_type=Path, file_okay=False)
 INPUT = click.Path(path_type=Path, dir_okay=False, exists=True)
@@ -52,3 +57,49 @@ submitted = click.option(
     help="Lines of SUBMISSION,SUBMITTED,STUDENT: when each was handed in, and by whom.",
 )
 staff = click.option("--staff", is_flag=True, help="Show seeds and reasons that are not for students.")
+
+OF_SLURM = {"partition", "account", "minutes", "slurm_options"}
+"""The names of the parameters below."""
+
+
+def of_slurm(minutes: int) -> Callable[[Command], Command]:
+    """The options of a Slurm job, whose time limit is ``minutes`` unless another is given."""
+    added = (
+        click.option("--partition", metavar="NAME", help="Slurm partition to submit to."),
+        click.option("--account", metavar="NAME", help="Slurm account that is charged."),
+        click.option(
+            "--time",
+            "minutes",
+            type=click.IntRange(min=1),
+            default=minutes,
+            show_default=True,
+            help="Minutes that a Slurm task may take.",
+        ),
+        click.option(
+            "--slurm-option",
+            "slurm_options",
+            multiple=True,
+            metavar="NAME=VALUE",
+            callback=_slurm_options,
+            help="Further option of sbatch, such as constraint=a100; repeatable.",
+        ),
+    )
+
+    def add(command: Command) -> Command:
+        for option in reversed(added):
+            command = option(command)
+        return command
+
+    return add
+
+
+def _slurm_options(
+    _context: click.Context, _parameter: click.Parameter, texts: tuple[str, ...]
+) -> dict[str, str]:
+    for text in texts:
+        if "=" not in text:
+            raise click.BadParameter(f"{text!r} has no value. Write it as NAME=VALUE.")
+    pairs = {name.lstrip("-"): value for name, _, value in (text.partition("=") for text in texts)}
+    if not pairs.get("cpus-per-task", "1").isdecimal():
+        raise click.BadParameter("cpus-per-task has to be a number.")
+    return pairs

@@ -38,7 +38,11 @@ if TYPE_CHECKING:
 @click.option("--column", metavar="TITLE", help="Which assignment of EXPORT.csv, if it has several.")
 @click.option("--moodle", type=FILE, metavar="FILE", help="Write grades for Moodle's CSV import to FILE.")
 @click.option("--roster", type=INPUT, metavar="CSV", help="An export of Moodle with its users, for --moodle.")
+@click.option("--scale", is_flag=True, help="Scale scores to the points of that column, or that roster's.")
 @click.option("--aliases", type=INPUT, metavar="CSV", help="Lines of SUBMISSION,ALIAS for the speed board.")
+@click.option(
+    "--leaderboard", type=FILE, metavar="FILE", help="Write a page of speeds by alias, of those in --aliases."
+)
 @click.option("--jplag", type=FOLDER, metavar="OUT", help="Write sources that JPlag compares to OUT.")
 @click.option("--submissions", type=FOLDER, metavar="FOLDER", help="What was graded, for --jplag.")
 @click.option("--appeal", is_flag=True, help="Only decide the speeds again, from the raw times.")
@@ -54,7 +58,9 @@ def report(
     column: str | None,
     moodle: Path | None,
     roster: Path | None,
+    scale: bool,
     aliases: Path | None,
+    leaderboard: Path | None,
     jplag: Path | None,
     submissions: Path | None,
     appeal: bool,
@@ -78,7 +84,7 @@ def report(
         )
     if (path / RECORD).is_file():
         path /= RECORD
-    check_folders(junit_path, gradescope_path, moodle)
+    check_folders(junit_path, gradescope_path, moodle, leaderboard)
     try:
         records, damaged = read_records(path)
     except RecordError as error:
@@ -105,7 +111,9 @@ def report(
         column=column,
         moodle=moodle,
         roster=roster,
+        scale=scale,
         aliases=aliases,
+        leaderboard=leaderboard,
         jplag=jplag,
         submissions=submissions,
     )

@@ -20,6 +20,7 @@ from grader.problems.dtypes import DTYPES
 NORMAL = "normal"
 OFFSET, HUGE, ZEROS, TINY = "large offset", "one huge element", "zeros", "tiny numbers"
 EQUAL, REPEATED, HIDDEN, EXTREME = "equal numbers", "one index for all", "hidden by -inf", "extreme integers"
+EVEN, LONG, LARGE = "segments of one length", "one long segment", "large numbers"
 
 Numbers = NDArray[Any]
 Draw = Callable[[np.random.Generator, tuple[int, ...]], Numbers]
@@ -41,10 +42,17 @@ _USUAL = Scale(huge=1e4, tiny=1e-12)
 
 @dataclass(frozen=True)
 class Content:
-    """An input array: its shape, and how its numbers are drawn for a type, by distribution."""
+    """An input array.
+
+    Attributes:
+        shape: its sizes.
+        draws: how its numbers are drawn for a type, by distribution.
+        below: what they stay below where a size decides it; otherwise 0.
+    """
 
     shape: tuple[int, ...]
     draws: Callable[[str], Mapping[str, Draw]]
+    below: int = 0
 
     def drawn(self, random: np.random.Generator, dtype: str, distribution: str) -> NDArray[np.generic]:
         """The array in the type ``dtype``."""
@@ -56,6 +64,20 @@ class Content:
 def real(*shape: int) -> Content:
     """Normal numbers; also with a mean of 100, with one huge element in each row, tiny, equal, or zero."""
     return Content(shape, _real)
+
+
+def scores(*shape: int, large: float) -> Content:
+    """Normal numbers; also ``large`` times as large, so that an exponential of them overflows, or equal."""
+
+    def draws(dtype: str) -> Mapping[str, Draw]:
+        known = _real(dtype)
+        return {
+            NORMAL: known[NORMAL],
+            LARGE: lambda random, shape: known[NORMAL](random, shape) * large,
+            EQUAL: known[EQUAL],
+        }
+
+    return Content(shape, draws)
 
 
 def positive(*shape: int) -> Content:
@@ -106,7 +128,30 @@ def indices(below: int, *shape: int) -> Content:
             REPEATED: lambda random, shape: np.full(shape, random.integers(below)),
         }
 
-    return Content(shape, draws)
+    return Content(shape, draws, below)
+
+
+def offsets(total: int, count: int) -> Content:
+    """Where each of ``count`` segments of ``total`` places begins, and ``total``: rising from 0 on.
+
+    Segments are of random lengths, some of them empty; also of one length, or one has all places.
+    """
+
+    def cut(random: np.random.Generator, shape: tuple[int, ...]) -> Numbers:
+        inner = np.sort(random.integers(total, size=count - 1, endpoint=True))
+        return np.concatenate([[0], inner, [total]]).reshape(shape)
+
+    def long(random: np.random.Generator, shape: tuple[int, ...]) -> Numbers:
+        return np.where(np.arange(count + 1) > random.integers(count), total, 0).reshape(shape)
+
+    def draws(_: str) -> Mapping[str, Draw]:
+        return {
+            NORMAL: cut,
+            EVEN: lambda _, shape: (np.arange(count + 1) * total // count).reshape(shape),
+            LONG: long,
+        }
+
+    return Content((count + 1,), draws, total + 1)
 
 
 def truths(*shape: int) -> Content:

@@ -68,7 +68,7 @@ from grader.problems.problem import (
     StreamParameter,
 )
 from grader.problems.rounding import Rounding, squared_errors
-from grader.problems.sizes import Range, derived
+from grader.problems.sizes import MOST_ELEMENTS, Range, derived
 from grader.problems.tracing import traced
 
 if TYPE_CHECKING:
@@ -110,6 +110,7 @@ def problem(
     also: Sequence[Formula] = (),
     cases: Sequence[tuple[str, Sizes, str]] = (),
     without: Sequence[str] = (),
+    most: int = MOST_ELEMENTS,
 ) -> KernelProblem:
     """The problem of implementing ``formula``; the module's text has an example.
 
@@ -118,18 +119,20 @@ def problem(
         file: the source file of a submission.
         launcher: name and parameters, as in C.
         formula: from arrays, scalars and sizes by name to the outputs.
-        inputs: from sizes by name to the contents of input arrays, and the values of other scalars.
+        inputs: from the sizes that it names to the contents of input arrays, and the values of other
+            scalars.
         sizes: the range of each.
         timing: sizes of the cases that performance is measured on.
         also: formulas of the same value that are as right; the bound allows each of them.
         cases: further cases: group, sizes and distribution.
         without: distributions to leave out.
+        most: elements of all arrays of a derived case; fewer where the formula itself makes far larger ones.
 
     Raises:
         FormulaError: the parts do not fit together.
     """
     entry_point, parameters = _parsed(launcher)
-    whole = _Whole(parameters, formula, tuple(also), inputs, sizes, tuple(cases), tuple(without))
+    whole = _Whole(parameters, formula, tuple(also), inputs, sizes, tuple(cases), tuple(without), most)
     example = whole.example()
     return KernelProblem(
         id=id,
@@ -194,12 +197,13 @@ class _Whole:
     sizes: Mapping[str, Range]
     by_hand: tuple[tuple[str, Sizes, str], ...]
     without: tuple[str, ...]
+    most: int
 
     @cached_property
     def parameters(self) -> tuple[Parameter, ...]:
         """The launcher's parameters; an array that is written is an output, or in place."""
         least = {name: one.nearest(one.low) for name, one in self.sizes.items()}
-        given, made = self.contents(**least), []
+        given, made = self.given(least), []
         for parameter in self.signature:
             if isinstance(parameter, ArrayParameter):
                 if parameter.role is Role.OUTPUT and parameter.name in given:
@@ -213,6 +217,11 @@ class _Whole:
         if unknown:
             raise FormulaError(f"the launcher has no parameter {' and no '.join(sorted(unknown))}")
         return tuple(made)
+
+    def given(self, sizes: Sizes) -> Mapping[str, Content | float]:
+        """Contents and other scalars for those sizes that they depend on."""
+        named = inspect.signature(self.contents).parameters
+        return self.contents(**{name: size for name, size in sizes.items() if name in named})
 
     @property
     def arrays(self) -> tuple[ArrayParameter, ...]:
@@ -233,22 +242,39 @@ class _Whole:
         least = {name: one.nearest(one.low) for name, one in self.sizes.items()}
         distributions = {NORMAL: None}
         for array in self.arrays:
-            content = self.contents(**least).get(array.name)
+            content = self.given(least).get(array.name)
             if isinstance(content, Content):
                 distributions |= dict.fromkeys(content.draws(array.dtype))
         return derived(
             seed,
             self.sizes,
             [name for name in distributions if name not in self.without],
-            [one.name for one in self.parameters if isinstance(one, ScalarParameter)],
+            [
+                one.name
+                for one in self.parameters
+                if isinstance(one, ScalarParameter) and self.loose(one.name)
+            ],
             lambda sizes: sum(prod(shape) for shape in self.shapes(sizes).values()),
             self.by_hand,
+            most=self.most,
             streams=any(isinstance(one, StreamParameter) for one in self.parameters),
         )
 
+    def loose(self, size: str) -> bool:
+        """Whether the arrays of a call suit one with a smaller ``size``: no number of theirs is too large."""
+        if size not in self.sizes:
+            return False
+        least = {name: one.nearest(one.low) for name, one in self.sizes.items()}
+        longer = {**least, size: self.sizes[size].nearest(least[size] + 1)}
+        return self.below(least) == self.below(longer)
+
+    def below(self, sizes: Sizes) -> list[int]:
+        """What the numbers of each array stay below."""
+        return [one.below for one in self.given(sizes).values() if isinstance(one, Content)]
+
     def shapes(self, sizes: Sizes) -> dict[str, tuple[int, ...]]:
         """The shape of every array."""
-        given = self.contents(**sizes)
+        given = self.given(sizes)
         read = {name: one.shape for name, one in given.items() if isinstance(one, Content)}
         wanted = [one.name for one in self.outputs if one.name not in read]
         if wanted:
@@ -264,7 +290,7 @@ class _Whole:
 
     def empty(self, sizes: Sizes) -> dict[str, Any]:
         """Arguments of the formula, with arrays that have shapes and types but no content."""
-        given = self.contents(**sizes)
+        given = self.given(sizes)
         arrays = {
             array.name: torch.empty(content.shape, dtype=getattr(torch, array.dtype), device="meta")
             for array in self.arrays
@@ -283,7 +309,7 @@ class _Whole:
 
     def inputs(self, case: Case) -> Inputs:
         """The arrays of a case, its sizes and its other scalars."""
-        random, given = generator(case.seed), self.contents(**case.sizes)
+        random, given = generator(case.seed), self.given(case.sizes)
         contents = {
             array: content for array in self.arrays if isinstance(content := given.get(array.name), Content)
         }
@@ -362,7 +388,7 @@ class _Whole:
             data = given.arrays.get(array.name)
             if data is not None:
                 exact = DTYPES[array.dtype].exact
-                tensor = torch.from_numpy(np.ascontiguousarray(data if exact else data.astype(np.float64)))
+                tensor = torch.from_numpy(np.array(data, None if exact else np.float64))
                 wide[array.name] = tensor.bool() if array.dtype == "bool" else tensor
         return wide
 

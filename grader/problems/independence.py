@@ -115,10 +115,15 @@ def _same(one: NDArray[np.generic], other: NDArray[np.generic]) -> bool:
 def axes(
     shapes: Shapes, sizes: Mapping[str, int], steps: Mapping[str, int], names: Sequence[str]
 ) -> dict[str, dict[str, int]]:
-    """By size: its dimension in each array, for the sizes that are at most one dimension of every array."""
-    found = {}
+    """By size: its dimension in each array, for the sizes that are at most one dimension of every array.
+
+    A dimension that is longer than the size, as that of n + 1 places between n segments, has no part for each
+    place of the size.
+    """
+    found, before = {}, shapes(sizes)
     for name in names:
         grown = dimensions(shapes, sizes, name, steps[name])
-        if grown and all(len(one) == 1 for one in grown.values()):
+        lengths = {before[array][axis] for array, axes in grown.items() for axis in axes}
+        if lengths == {sizes[name]} and all(len(one) == 1 for one in grown.values()):
             found[name] = {array: one[0] for array, one in grown.items()}
     return found

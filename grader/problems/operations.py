@@ -36,6 +36,9 @@ class Kind(StrEnum):
     SCAN = "scan"
     MATMUL = "matmul"  # of matrices, or of several in a first dimension
     INDEXED = "indexed"
+    SEGMENT = "segment"  # of rows, from one to the next of a list of places
+    CONVOLUTION = "convolution"
+    SORT = "sort"
 
 
 PLAIN: Mapping[Kind, tuple[str, ...]] = {
@@ -61,6 +64,9 @@ TYPED: Mapping[Kind, tuple[str, ...]] = {
     Kind.SCAN: ("cumsum", "cumprod"),
     Kind.MATMUL: ("matmul",),
     Kind.INDEXED: ("gather", "scatter", "scatter add"),
+    Kind.SEGMENT: ("segment sum",),
+    Kind.CONVOLUTION: ("convolution",),
+    Kind.SORT: ("sort", "argsort", "sort descending", "argsort descending"),
 }
 """The same for ``typed.cu``. A function is called as in PyTorch, with a space for each underscore."""
 
@@ -99,6 +105,19 @@ class Tensor:
 
 
 @dataclass(frozen=True)
+class Window:
+    """How a convolution's filter goes over its input, in each dimension behind batch and channels."""
+
+    stride: tuple[int, ...]
+    padding: tuple[int, ...]
+    dilation: tuple[int, ...]
+    groups: int
+
+
+_NO_WINDOW = Window((), (), (), 1)
+
+
+@dataclass(frozen=True)
 class Operation:
     """One kernel: ``output = function(inputs)``.
 
@@ -109,7 +128,10 @@ class Operation:
     second, which has the output's shape. A scatter writes (or adds) each element of its first input, which
     has the second's shape, to such a place of its output. ``constant`` is the second operand of "add
     constant" and "multiply constant"; "hide future" writes -inf where the last index exceeds the one before
-    it. "arange" has a first number and a step as its inputs.
+    it. "arange" has a first number and a step as its inputs. A segment's sum adds the rows of the first input
+    from one place in the second to the next, which has one place more than the output has rows. A convolution
+    is one of PyTorch: [batch, channels, ...] with [outputs, channels of a group, ...] as ``window`` says. A
+    sort goes along ``axis`` and keeps the order of equal elements.
     """
 
     kind: Kind
@@ -118,6 +140,7 @@ class Operation:
     inputs: tuple[Tensor | float, ...]
     axis: int = 0
     constant: float = 0.0
+    window: Window = _NO_WINDOW
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:

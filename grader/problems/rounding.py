@@ -238,6 +238,13 @@ def _of_scattered_sum(args: Sequence[Any], _: Mapping[str, Any], result: Tensor)
     return torch.sqrt(counts) * torch.maximum(result.abs(), torch.sqrt(squares))
 
 
+def _of_segments(args: Sequence[Any], kwargs: Mapping[str, Any], result: Tensor) -> Tensor:
+    terms, *rest = args
+    squares = aten.segment_reduce(terms * terms, *rest, **kwargs)
+    counts = aten.segment_reduce(torch.ones_like(terms), *rest, **kwargs)
+    return torch.sqrt(counts) * torch.maximum(result.abs(), torch.sqrt(squares))
+
+
 def _of_put(args: Sequence[Any], _: Mapping[str, Any], result: Tensor) -> Tensor | None:
     before, chosen, terms, *accumulate = args
     if not any(accumulate):
@@ -262,6 +269,7 @@ _SIZES: Mapping[str, Callable[[Sequence[Any], Mapping[str, Any], Tensor], Tensor
     "bmm": _of_matrices,
     "convolution": _of_convolution,
     "scatter_add": _of_scattered_sum,
+    "segment_reduce": _of_segments,
     "index_put": _of_put,
 }
 

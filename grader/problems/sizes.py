@@ -29,7 +29,7 @@ _BORDERS = (31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257, 509, 511, 512,
 _LARGE = (1999, 4099)
 _USUAL, _MIDDLE, _LONG = 5, 37, 700
 _BEYOND = (1 << 20) + 7
-MOST_ELEMENTS = 1 << 21  # of all arrays of a case; four times as many with a size beyond a million
+MOST_ELEMENTS = 1 << 21  # of all arrays of a case
 MANY_ELEMENTS = 1 << 20  # from so many on a case runs in program order only
 
 
@@ -56,6 +56,7 @@ def derived(
     elements: Callable[[Sizes], int],
     by_hand: Sequence[Row] = (),
     *,
+    most: int,
     streams: bool,
 ) -> tuple[Case, ...]:
     """The cases of a problem.
@@ -64,17 +65,16 @@ def derived(
         seed: of the contents, and of a few sizes.
         ranges: by size.
         distributions: of the contents.
-        passed: the sizes that the launcher takes; a call of smaller ones is queued behind one with streams.
+        passed: the sizes that a call which is queued behind one with streams may take smaller.
         elements: of all arrays, for some sizes.
         by_hand: further cases: group, sizes and distribution.
+        most: of these elements; four times as many with a size beyond a million.
         streams: whether there are cases whose arrays travel through the launcher's streams.
     """
     table: dict[tuple[object, ...], Row] = {}
     for row in (*_rows(seed, ranges, distributions), *by_hand):
         group, sizes, distribution = row
-        if elements(sizes) <= MOST_ELEMENTS * (4 if group == MILLION else 1) and (
-            streams or group != STREAMS
-        ):
+        if elements(sizes) <= most * (4 if group == MILLION else 1) and (streams or group != STREAMS):
             table.setdefault((*sizes.values(), distribution), row)
     cases = sorted(build_cases(seed, table.values()), key=lambda case: case.group == STREAMS)
     return tuple(

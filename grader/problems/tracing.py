@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import torch
 
 from grader.problems.aten import FormulaError, Operators, aten
-from grader.problems.operations import TYPED, Kind, Operation, Tensor, dense
+from grader.problems.operations import TYPED, Kind, Operation, Tensor, Window, dense
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -218,6 +218,36 @@ class _Trace(Operators):  # type: ignore[no-untyped-call]
         three = [one if one.dim() == 3 else one[None] for one in (result, *args)]
         output, *operands = (self._view(one) for one in three)
         self._operations.append(Operation(Kind.MATMUL, "matmul", output, tuple(operands)))
+
+    def _convolved(self, args: Sequence[Any], _: Mapping[str, Any], result: torch.Tensor) -> None:
+        image, weight, bias, stride, padding, dilation, transposed, _rest, groups = args
+        if transposed:
+            raise FormulaError("the baseline has no kernel for a transposed convolution")
+        plain = result if bias is None else torch.empty_like(result)
+        operands, output = (self._view(image), self._view(weight)), self._dense(plain)
+        window = Window(tuple(stride), tuple(padding), tuple(dilation), groups)
+        operation = Operation(Kind.CONVOLUTION, "convolution", output, operands, window=window)
+        self._operations.append(operation)
+        if bias is not None:
+            self._map("add", result, plain, bias.reshape(-1, *(1,) * (result.dim() - 2)))
+
+    def _sorted(self, args: Sequence[Any], kwargs: Mapping[str, Any], result: Sequence[torch.Tensor]) -> None:
+        given = dict(zip(("dim", "descending"), args[1:], strict=False)) | dict(kwargs)
+        axis = given.get("dim", -1) % max(1, args[0].dim())
+        order = " descending" if given.get("descending") else ""
+        source = self._view(args[0])
+        for function, one in zip(("sort", "argsort"), result, strict=True):
+            operation = Operation(Kind.SORT, function + order, self._dense(one), (source,), axis=axis)
+            self._operations.append(operation)
+
+    def _segments(self, args: Sequence[Any], kwargs: Mapping[str, Any], result: torch.Tensor) -> None:
+        terms, reduce = args[:2]
+        if reduce != "sum" or kwargs.get("offsets") is None or kwargs.get("axis", 0) != 0:
+            raise FormulaError("the baseline's segments are sums along the first dimension, between offsets")
+        places = kwargs["offsets"].reshape(-1, *(1,) * (terms.dim() - 1))
+        operands = self._view(terms), self._view(places)
+        operation = Operation(Kind.SEGMENT, "segment sum", self._dense(result), operands)
+        self._operations.append(operation)
 
     def _joined(self, args: Sequence[Any], kwargs: Mapping[str, Any], result: torch.Tensor) -> None:
         parts, axis = args[0], (args[1] if len(args) > 1 else kwargs.get("dim", 0))
@@ -429,6 +459,9 @@ class _Trace(Operators):  # type: ignore[no-untyped-call]
         "cumprod": _products,
         "mm": _matrices,
         "bmm": _matrices,
+        "convolution": _convolved,
+        "sort": _sorted,
+        "segment_reduce": _segments,
         "cat": _joined,
         "slice_scatter": _replaced,
         "select_scatter": _replaced,

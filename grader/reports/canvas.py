@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from grader.reports.escaping import line
-from grader.reports.gradebook import totals
+from grader.reports.gradebook import note, totals
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -51,7 +51,9 @@ class _Cell:
         return raw[1:-1].replace('""', '"').strip() if raw.startswith('"') else raw
 
 
-def merge(export: str, results: Mapping[str, Record | None], column: str | None = None) -> Merged:
+def merge(
+    export: str, results: Mapping[str, Record | None], column: str | None = None, *, scale: bool = False
+) -> Merged:
     """Fill the scores of ``results`` into ``export``, the text of a gradebook that Canvas wrote.
 
     If the name of a submission comes from a download (``doejane_1001``), it belongs to the row with this
@@ -61,9 +63,11 @@ def merge(export: str, results: Mapping[str, Record | None], column: str | None 
         export: the content of the file with its byte order mark and line ends.
         results: the records by submission, None for one without a result.
         column: title, title with id, or id of the assignment; None if the export has only one.
+        scale: whether all possible points become the points that the assignment has in Canvas.
 
     Raises:
-        ExportError: this is not an export from Canvas, or the column is missing or not clear.
+        ExportError: this is not an export from Canvas, or the column is missing, not clear, or without points
+            to scale to.
     """
     rows = _rows(export)
     header = [cell.text for cell in rows[0]] if rows else []
@@ -74,24 +78,35 @@ def merge(export: str, results: Mapping[str, Record | None], column: str | None 
         )
     points = next((row for row in rows[1:3] if row[0].text.casefold() == _POINTS), None)
     index = _index(header, points, column)
+    maximum = _maximum(points, index)
+    if scale and not maximum:
+        raise ExportError(
+            f"it does not say how many points {header[index]!r} has, so nothing can be scaled. Leave --scale "
+            "out, or give the assignment points in Canvas and export again."
+        )
     students = [row for row in rows[1:] if row is not points and _is_student(row, header)]
     matched, notices = _match(results, students, header)
-    filled, excused, unknown = 0, [], []
+    filled, excused, unknown, zeros = 0, [], [], []
     for number, name in sorted(matched.items()):
-        row = students[number]
-        score, *_ = totals(results[name])
-        if not score:
+        row, record = students[number], results[name]
+        score, *_ = totals(record)
+        if record is None or not score:
             unknown.append(name)
         elif row[index].text.casefold() == _EXCUSED:
             excused.append(row[0].text)
         else:
-            row[index].raw = score
+            share = maximum / record.score.possible if scale and maximum else 1.0
+            row[index].raw = f"{share * float(score):.2f}"
             filled += 1
+            if not float(score):
+                zeros.append(f"{row[0].text} ({note(record)})")
     lines = [f"{line(header[index])}: filled {filled} of {len(students)} students"]
     lines += _notice("kept as excused", excused)
     lines += _notice("no score yet, so left as they were", unknown)
+    lines += _notice("no points", zeros)
     lines += notices
-    lines += _maximum(points, index, [results[name] for name in matched.values()])
+    graded = [record for name in matched.values() if (record := results[name])]
+    lines += _shortage(maximum, graded) if scale else _warning(maximum, graded)
     return Merged("".join(cell.raw + cell.end for row in rows for cell in row), tuple(lines))
 
 
@@ -208,18 +223,42 @@ def _notice(what: str, names: Sequence[str]) -> list[str]:
     return [f"{what}: {'; '.join(map(line, names[:_LISTED]))}{more}"]
 
 
-def _maximum(points: Sequence[_Cell] | None, index: int, records: Sequence[Record | None]) -> list[str]:
-    """A warning if the points of the assignment in Canvas differ from the points that were decided."""
+def _maximum(points: Sequence[_Cell] | None, index: int) -> float | None:
+    """The points of the assignment in Canvas; None if the export does not say."""
     try:
-        maximum = float(points[index].text.replace(",", ".")) if points else None
+        return float(points[index].text.replace(",", ".")) if points else None
     except ValueError:
-        maximum = None
-    decided = sorted({record.score.decided for record in records if record and record.score.decided})
+        return None
+
+
+def _warning(maximum: float | None, records: Sequence[Record]) -> list[str]:
+    """A warning if the points of the assignment in Canvas differ from the points that were decided."""
+    decided = _decided(records)
     if maximum is None or not decided or decided == [maximum]:
         return []
-    shown = f"{decided[0]:g}" if len(decided) == 1 else f"{decided[0]:g} to {decided[-1]:g}"
     warning = (
-        f"the assignment has {maximum:g} points in Canvas, but {shown} points were decided here: "
-        "scores do not include what was not measured. Grade on a GPU, or change the points in Canvas."
+        f"the assignment has {maximum:g} points in Canvas, but {_range(decided)} points were decided here: "
+        "scores do not include what was not measured. Grade on a GPU, change the points in Canvas, or scale "
+        "the scores to them (--scale)."
     )
     return [warning]
+
+
+def _shortage(maximum: float | None, records: Sequence[Record]) -> list[str]:
+    """A warning if not all points were decided, so that nobody can have all of the column."""
+    decided, possible = _decided(records), sorted({record.score.possible for record in records})
+    if not decided or decided == possible:
+        return []
+    warning = (
+        f"scores were scaled to {maximum:g} points, but {_range(decided)} of {_range(possible)} points were "
+        "decided here: what was not measured counts as not reached. Grade on a GPU for all of them."
+    )
+    return [warning]
+
+
+def _decided(records: Sequence[Record]) -> list[float]:
+    return sorted({record.score.decided for record in records if record.score.decided})
+
+
+def _range(points: Sequence[float]) -> str:
+    return f"{points[0]:g}" if len(points) == 1 else f"{points[0]:g} to {points[-1]:g}"

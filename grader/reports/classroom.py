@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from grader.records.verdict import Verdict
 from grader.reports.causes import theme, without_place
 from grader.reports.charts import distribution, outliers
-from grader.reports.fix_first import causes
+from grader.reports.fix_first import fixes
 from grader.reports.gradebook import PENDING, earned, totals
 
 if TYPE_CHECKING:
@@ -71,11 +71,24 @@ class Overview:
 
 @dataclass(frozen=True)
 class Failure:
-    """A mistake in several submissions; ``text`` is the cause of the first of them."""
+    """A mistake in several submissions.
+
+    Attributes:
+        problem: the title of the problem.
+        text: the cause of the first of the submissions.
+        names: the submissions.
+        ended: whether it is a limit or a crash that nothing explains, as a faulty machine would cause it.
+    """
 
     problem: str
     text: str
     names: tuple[str, ...]
+    ended: bool = False
+
+    @property
+    def suspicious(self) -> bool:
+        """Whether the machine may be at fault, as several submissions ended in the same way."""
+        return self.ended and len(self.names) > 1
 
 
 @dataclass(frozen=True)
@@ -132,22 +145,29 @@ def overview(classroom: Classroom) -> tuple[Overview, ...]:
 
 
 def failures(classroom: Classroom, *, fewest: int = 1) -> tuple[Failure, ...]:
-    """Causes of failure in at least ``fewest`` submissions, most frequent first; numbers may differ."""
-    groups: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
+    """Causes of failure in at least ``fewest`` submissions, most frequent first; numbers may differ.
+
+    What is suspicious is none of them: it may be no mistake of students.
+    """
+    common = [one for one in _causes(classroom) if len(one.names) >= fewest and not one.suspicious]
+    return tuple(common[:SHOWN_FAILURES])
+
+
+def _causes(classroom: Classroom) -> list[Failure]:
+    """What went wrong in each problem, the most frequent first."""
+    groups: dict[tuple[str, str], list[tuple[str, str, bool]]] = defaultdict(list)
     for problem_id, title in classroom.titles.items():
         for name, problem in classroom.problem(problem_id).items():
             if problem.verdict is not Verdict.FAIL:
                 continue
-            for common, cause in {
-                theme(cause): cause for cause in map(without_place, causes(problem))
-            }.items():
-                groups[title, common].append((name, cause))
-    common_failures = [
-        Failure(title, members[0][1], tuple(name for name, _ in members))
+            told = {theme(without_place(fix.cause)): fix for fix in fixes(problem)}
+            for common, fix in told.items():
+                groups[title, common].append((name, without_place(fix.cause), fix.ended))
+    found = [
+        Failure(title, members[0][1], tuple(name for name, _, _ in members), members[0][2])
         for (title, _), members in groups.items()
-        if len(members) >= fewest
     ]
-    return tuple(sorted(common_failures, key=lambda failure: -len(failure.names))[:SHOWN_FAILURES])
+    return sorted(found, key=lambda failure: -len(failure.names))
 
 
 def boards(classroom: Classroom, *, everybody: bool) -> tuple[Board, ...]:
@@ -177,6 +197,9 @@ def attention(classroom: Classroom) -> tuple[Attention, ...]:
 
     kinds = (
         for_reason("Not trusted: no points until staff have checked it", _untrusted(classroom)),
+        for_reason(
+            "The same limit or crash in several submissions: was it the machine?", _suspicious(classroom)
+        ),
         for_reason("Machine faults, and submissions that are not graded yet", _ungraded(classroom)),
         for_reason("Too close to call: counted in the student's favour", _ambiguous(classroom)),
         for_reason("Far from the others", _outliers(classroom)),
@@ -209,6 +232,13 @@ def _ungraded(classroom: Classroom) -> Iterator[tuple[str, str]]:
         failed = [problem for problem in record.problems if problem.verdict is Verdict.INFRA_ERROR]
         if record.error or failed:
             yield name, (record.error or failed[0].message).partition("\n")[0]
+
+
+def _suspicious(classroom: Classroom) -> Iterator[tuple[str, str]]:
+    for failure in _causes(classroom):
+        if failure.suspicious:
+            for name in failure.names:
+                yield name, f"{failure.problem}: {failure.text}"
 
 
 def _ambiguous(classroom: Classroom) -> Iterator[tuple[str, str]]:

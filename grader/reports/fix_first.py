@@ -45,6 +45,7 @@ _ANY_VALUE = frozenset({"global_oob", "shared_oob", "local_oob", "use_after_free
 """Kinds of findings that put anything into the numbers: what these look like then says nothing."""
 _BODY = re.compile(r"(?P<file>[^\s:;]+):(?P<line>\d+): (?P<what>[^;]+ is still to be written)")
 _NOT_RUN = "not run: "
+_STOPPED = "Compiling was stopped"  # by a limit
 _PLACES = 2
 _OUTPUTS = r"(?:\w+(?:(?:, | and )\w+)*: )?"
 _NAMED_TWICE = re.compile(r"^(\w+): (?=\1 )")
@@ -84,6 +85,7 @@ class Fix:
         example: a wrong element, instead of a line.
         more: other places of the same fault.
         accesses: of a race, the earlier one first.
+        ended: whether a limit or a crash is all that is known, as a faulty machine would cause it.
     """
 
     what: str
@@ -97,6 +99,7 @@ class Fix:
     example: str = ""
     more: tuple[str, ...] = ()
     accesses: tuple[Access, ...] = ()
+    ended: bool = False
 
     @property
     def place(self) -> str:
@@ -188,7 +191,9 @@ def _build(build: BuildResult, message: str) -> Fix:
     errors = list(COMPILE_ERROR.finditer(build.log))
     reason = line(message).partition(" did not compile: ")[2]
     if not errors:
-        return Fix(line(message) or "It does not compile", f"The compiler says: {line(build.log)[:200]}")
+        said = f"The compiler says: {line(build.log)[:200]}"
+        ended = build.log.startswith(_STOPPED)
+        return Fix(line(message) or "It does not compile", said, ended=ended)
     first, file = errors[0], line(errors[0]["file"]).rpartition("/")[2]
     following = build.log[first.end() :].lstrip("\n").partition("\n")[0]
     return Fix(
@@ -322,7 +327,8 @@ def _numbers(failing: list[CaseResult], beside: list[Fix]) -> Iterator[Fix]:
     broken = next((case for case in ran if case.message), None)
     if broken is not None and not beside:
         text = readable(broken.message)
-        yield Fix(_capital(text) if text.startswith("the ") else text, example=_element(broken))
+        what = _capital(text) if text.startswith("the ") else text
+        yield Fix(what, example=_element(broken), ended=not broken.outputs)
         return
     case = _telling(case for case in ran if _bad(case))
     if case is None:

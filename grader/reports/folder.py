@@ -37,24 +37,34 @@ def read_records(path: Path) -> tuple[dict[str, Record], dict[str, str]]:
     if path.is_file():
         record = read(path)
         return {record.submission.name: record}, {}
-    possible = (folder / RECORD for folder in sorted(path.glob("*")) if folder.is_dir())
-    # A closed folder may contain a record: reading it gives the error to report.
-    files = [file for file in possible if not os.access(file.parent, os.X_OK) or file.exists()]
-    if not files:
-        raise RecordError(
+    records, damaged = read_folder(path)
+    if not records:
+        nothing = (
             f"{path} holds no record. Name the folder that grader batch --out wrote, or the file of "
             "grader grade --json."
         )
+        raise RecordError("\n".join(damaged.values()) or nothing)
+    return records, damaged
+
+
+def read_folder(path: Path) -> tuple[dict[str, Record], dict[str, str]]:
+    """The records in the folders of ``path``, and the errors of those that cannot be read, by name.
+
+    Raises:
+        NewerError: one is of a newer major version: the grader needs an update.
+    """
+    possible = (folder / RECORD for folder in sorted(path.glob("*")) if folder.is_dir())
     records, damaged = {}, {}
-    for file in files:
+    for file in possible:
+        # A closed folder may contain a record: reading it gives the error to report.
+        if os.access(file.parent, os.X_OK) and not file.exists():
+            continue
         try:
             records[file.parent.name] = read(file)
         except NewerError:
             raise
         except RecordError as error:
             damaged[file.parent.name] = str(error)
-    if not records:
-        raise RecordError("\n".join(damaged.values()))
     return records, damaged
 
 
@@ -85,8 +95,26 @@ def write_pages(
     """
     for name, record in results.items():
         if record is not None:
-            (folder / name).mkdir(parents=True, exist_ok=True)
-            write_text(submission_page(view(record, staff=staff), title), folder / name / REPORT)
+            write_page(folder / name, record, title, staff=staff)
+    write_tables(folder, results, title, names=names, aliases=aliases, superseded=superseded)
+
+
+def write_page(folder: Path, record: Record, title: str, *, staff: bool = False) -> None:
+    """Write the page of one submission into its ``folder``, which is created; raises as ``write_pages``."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write_text(submission_page(view(record, staff=staff), title), folder / REPORT)
+
+
+def write_tables(
+    folder: Path,
+    results: Mapping[str, Record | None],
+    title: str,
+    *,
+    names: bool = True,
+    aliases: Mapping[str, str] | None = None,
+    superseded: Collection[str] = (),
+) -> None:
+    """Write what ``write_pages`` writes of the class as a whole."""
     counting = {name: record for name, record in results.items() if name not in superseded}
     if not names:
         counting = {name: one and view(one, staff=False).record for name, one in counting.items()}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from grader.records.verdict import Verdict
 from grader.reports.escaping import cell, line
+from grader.reports.fix_first import causes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -80,10 +81,16 @@ def _notes(record: Record | None) -> Iterator[str]:
         yield PENDING
         return
     harmless = {Verdict.PASS, Verdict.AMBIGUOUS, Verdict.NOT_MEASURED}
-    messages = [problem.message for problem in record.problems if problem.verdict not in harmless]
+    messages = [_reason(problem) for problem in record.problems if problem.verdict not in harmless]
     for message in (record.error, record.submission.error, *record.submission.notes, *messages):
         if message:
             yield line(message.partition("\n")[0])
+
+
+def _reason(problem: ProblemResult) -> str:
+    """Why a problem got no points, or what its message is."""
+    why = "" if problem.message or problem.points.earned else next(iter(causes(problem)), "")
+    return f"{problem.title}: {why}" if why else problem.message
 
 
 def _number(points: float) -> str:

@@ -38,11 +38,12 @@ _HEADERS = {
     "lastname": "last",
     "last name": "last",
     "surname": "last",
+    "maximum grade": "maximum",
 }
 
 
 class RosterError(Exception):
-    """The roster has no column that identifies users."""
+    """The roster has no column that identifies users, or none with the points to scale to."""
 
 
 @dataclass(frozen=True)
@@ -59,9 +60,12 @@ class _User:
     email: str = ""
     idnumber: str = ""
     keys: frozenset[str] = frozenset()
+    maximum: float | None = None
 
 
-def grades(results: Mapping[str, Record | None], item: str, roster: str | None = None) -> Grades:
+def grades(
+    results: Mapping[str, Record | None], item: str, roster: str | None = None, *, scale: bool = False
+) -> Grades:
     """The scores as CSV with the columns username, email, idnumber, ``item`` and feedback.
 
     Args:
@@ -69,11 +73,17 @@ def grades(results: Mapping[str, Record | None], item: str, roster: str | None =
         item: name of the grade item.
         roster: the text of an export from Moodle (participants, grades, or the grading worksheet); without
             it, each submission's name is used as a username.
+        scale: whether all possible points become the maximum grade that the roster names.
 
     Raises:
-        RosterError: the roster has no known column.
+        RosterError: the roster has no known column, or no maximum grade to scale to.
     """
     users = None if roster is None else _users(roster)
+    if scale and not (users and all(user.maximum for user in users)):
+        raise RosterError(
+            "there is no maximum grade to scale to. Give the grading worksheet of the assignment as "
+            "--roster, which has the column Maximum Grade, or leave --scale out."
+        )
     text = io.StringIO(newline="")
     writer = csv.writer(text)
     writer.writerow(["username", "email", "idnumber", cell(item), "feedback"])
@@ -86,10 +96,10 @@ def grades(results: Mapping[str, Record | None], item: str, roster: str | None =
         elif len(matches) != 1:
             unknown.append(name)
         else:
-            user, scale = matches[0], min(1.0, MAXIMUM / record.score.possible)
-            cells = [user.username, user.email, user.idnumber]
-            cells += [f"{float(score) * scale:.2f}", "; ".join(_feedback(record))]
-            writer.writerow([cell(part) for part in cells])
+            user, possible = matches[0], record.score.possible
+            full = user.maximum if scale and user.maximum else min(possible, MAXIMUM)
+            cells = [user.username, user.email, user.idnumber, f"{float(score) * full / possible:.2f}"]
+            writer.writerow([cell(part) for part in (*cells, "; ".join(_feedback(record)))])
             written += 1
     notices = [f"{item}: wrote {written} grades"]
     if users is None and written:
@@ -120,8 +130,19 @@ def _user(row: Mapping[str, str]) -> _User:
         participant and f"#{participant}",
     }
     return _User(
-        row.get("username", ""), row.get("email", ""), row.get("idnumber", ""), frozenset(keys - {""})
+        row.get("username", ""),
+        row.get("email", ""),
+        row.get("idnumber", ""),
+        frozenset(keys - {""}),
+        _number(row.get("maximum", "")),
     )
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text.replace(",", "."))
+    except ValueError:
+        return None
 
 
 def _matching(submission: str, users: list[_User]) -> list[_User]:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from grader.records.record import BuildResult, ProblemResult, Record
     from grader.reports.views import View
 
-SHOWN = 6  # wrong cases, and places of findings, that are shown; the rest is folded
+SHOWN = 6  # wrong cases, places of findings, submissions to look at; of more, some are folded
 COMMON = 2  # all students see a failure of this many submissions; with fewer, it would identify one
 GLYPHS = {
     Verdict.PASS: "\u2713",
@@ -105,7 +105,14 @@ def class_page(
         failures=failures(classroom, fewest=1 if staff else COMMON),
         boards=boards(classroom, everybody=staff),
         rows=_rows(classroom) if staff else (),
+        shown=SHOWN,
     )
+
+
+def leaderboard_page(results: Mapping[str, Record | None], title: str, aliases: Mapping[str, str]) -> str:
+    """The speeds of the submissions that have an alias, under these names alone."""
+    listed = boards(Classroom(results, aliases, {}), everybody=False)
+    return _ENVIRONMENT.get_template("leaderboard.html").render(title=title, boards=listed)
 
 
 def _headline(record: Record) -> str:
@@ -119,7 +126,7 @@ def _headline(record: Record) -> str:
     first = next((problem for problem in known if fix_first(problem)), None)
     begin = f" Begin with {line(first.title)}." if first else ""
     problems = "problem" if len(known) == 1 else "problems"
-    return f"{right} of {len(known)} {problems} {'is' if right == 1 else 'are'} right.{begin}"
+    return f"{right} of {len(known)} {problems} {'is' if 1 in {right, len(known)} else 'are'} right.{begin}"
 
 
 def _explanations(problems: Iterable[Mapping[str, Any]]) -> dict[str, Markup]:

@@ -14,7 +14,7 @@ from grader.records.record import write_text
 from grader.reports import canvas, gradescope, junit, moodle, similarity
 from grader.reports.escaping import line
 from grader.reports.folder import INDEX, REPORT, write_pages
-from grader.reports.pages import submission_page
+from grader.reports.pages import leaderboard_page, submission_page
 from grader.reports.views import view
 from grader.submissions.discovery import discover
 
@@ -25,8 +25,13 @@ if TYPE_CHECKING:
 
 CANVAS = "canvas.csv"
 ALIASES_TITLE = "submission"  # title of the first column, if the file has titles
-_SERVES = {"column": "canvas", "roster": "moodle", "submissions": "jplag"}
-"""Options that need another option, and that other option."""
+_SERVES = {
+    "column": ("canvas",),
+    "roster": ("moodle",),
+    "submissions": ("jplag",),
+    "scale": ("canvas", "moodle"),
+}
+"""Options that need another option, and which ones do."""
 
 
 class RequestError(Exception):
@@ -50,9 +55,11 @@ class ReportRequest:
         gradescope: file to write, for one record only.
         canvas: the instructor's export from Canvas; the filled one is written to the records' folder.
         column: the assignment in that export.
+        scale: whether scores become those of a column with other points.
         moodle: file to write.
         roster: an export from Moodle with its users.
         aliases: a file with a submission and an alias on each line.
+        leaderboard: file for the page of speeds by alias.
         jplag: folder for the sources, which are taken from ``submissions``.
         submissions: the folder that was graded.
     """
@@ -69,9 +76,11 @@ class ReportRequest:
     gradescope: Path | None = None
     canvas: Path | None = None
     column: str | None = None
+    scale: bool = False
     moodle: Path | None = None
     roster: Path | None = None
     aliases: Path | None = None
+    leaderboard: Path | None = None
     jplag: Path | None = None
     submissions: Path | None = None
 
@@ -81,15 +90,20 @@ class ReportRequest:
         return self.place if self.place.is_dir() else self.place.parent
 
     @property
+    def counting(self) -> dict[str, Record]:
+        """The records that no other one of the same student supersedes."""
+        return {name: record for name, record in self.records.items() if name not in self.superseded}
+
+    @property
     def by_student(self) -> dict[str, Record]:
         """The record that counts of each student, by the name that other systems know."""
-        counting = {name: record for name, record in self.records.items() if name not in self.superseded}
-        return {self.students.get(name, name): record for name, record in counting.items()}
+        return {self.students.get(name, name): record for name, record in self.counting.items()}
 
     @property
     def names_none(self) -> bool:
         """Whether no report is requested by name."""
-        return not (self.html or self.junit or self.gradescope or self.canvas or self.moodle or self.jplag)
+        named = ("html", "junit", "gradescope", "canvas", "moodle", "leaderboard", "jplag")
+        return not any(getattr(self, report) for report in named)
 
 
 def run(request: ReportRequest) -> Iterator[str]:
@@ -116,9 +130,22 @@ def run(request: ReportRequest) -> Iterator[str]:
             )
         (record,) = records.values()
         yield _written(request.gradescope, gradescope.results(view(record, staff=staff)))
+    yield from _tables(request)
+    if request.leaderboard:
+        aliases = _aliases(request)
+        yield from _unknown(aliases, request)
+        yield _written(request.leaderboard, leaderboard_page(request.counting, request.title, aliases))
+    if request.jplag:
+        yield from _similarity(request, request.jplag)
+
+
+def _tables(request: ReportRequest) -> Iterator[str]:
+    """The scores for systems of courses."""
+    records, scale = request.by_student, request.scale
     if request.canvas:
         try:
-            merged = canvas.merge(_read(request.canvas, exactly=True), request.by_student, request.column)
+            export = _read(request.canvas, exactly=True)
+            merged = canvas.merge(export, records, request.column, scale=scale)
         except canvas.ExportError as error:
             raise RequestError(f"{request.canvas}: {error}") from error
         yield from merged.notices
@@ -126,24 +153,25 @@ def run(request: ReportRequest) -> Iterator[str]:
     if request.moodle:
         try:
             roster = None if request.roster is None else _read(request.roster)
-            shown_to_students = {
-                name: view(record, staff=False).record for name, record in request.by_student.items()
-            }
-            grades = moodle.grades(shown_to_students, request.title, roster)
+            for_students = {name: view(record, staff=False).record for name, record in records.items()}
+            grades = moodle.grades(for_students, request.title, roster, scale=scale)
         except moodle.RosterError as error:
-            raise RequestError(f"{request.roster}: {error}") from error
+            raise RequestError(f"{request.roster or '--moodle'}: {error}") from error
         yield from grades.notices
         yield _written(request.moodle, grades.text)
-    if request.jplag:
-        yield from _similarity(request, request.jplag)
 
 
 def _check(request: ReportRequest) -> None:
     """Reject an option that would have no effect, or would show students what only staff may see."""
-    for option, report in _SERVES.items():
-        if getattr(request, option) and not getattr(request, report):
-            raise RequestError(f"--{option} does nothing without --{report}. Add that option, too.")
-    if request.aliases and not (request.html or request.names_none):
+    for option, reports in _SERVES.items():
+        if getattr(request, option) and not any(getattr(request, report) for report in reports):
+            wanted = " or --".join(reports)
+            raise RequestError(f"--{option} does nothing without --{wanted}. Add that option, too.")
+    if request.leaderboard and not request.aliases:
+        raise RequestError(
+            "--leaderboard shows only those who asked for it, by other names. Give these with --aliases CSV."
+        )
+    if request.aliases and not (request.html or request.names_none or request.leaderboard):
         raise RequestError("--aliases does nothing without --html. Add that option, too.")
     if request.staff and request.names_none:
         raise RequestError(
@@ -154,9 +182,8 @@ def _check(request: ReportRequest) -> None:
 def _pages(request: ReportRequest, folder: Path, *, in_place: bool) -> Iterator[str]:
     records, title, staff = request.records, request.title, request.staff
     results = {**records, **dict.fromkeys(request.damaged)}
-    aliases = {} if request.aliases is None else _aliases(request.aliases)
-    if unknown := sorted(aliases.keys() - results.keys() - {ALIASES_TITLE}):
-        yield f"there is no such submission, so its alias is not used: {', '.join(map(line, unknown))}"
+    aliases = _aliases(request)
+    yield from _unknown(aliases, request)
     names = staff or in_place
     try:
         if request.place.is_dir():
@@ -198,7 +225,18 @@ def _similarity(request: ReportRequest, out: Path) -> Iterator[str]:
     yield f"wrote {len(discovery.entries) - len(left_out)} submissions to {out}"
 
 
-def _aliases(path: Path) -> dict[str, str]:
+def _unknown(aliases: Mapping[str, str], request: ReportRequest) -> Iterator[str]:
+    """A notice of the aliases that are of no submission."""
+    known = {*request.records, *request.damaged, ALIASES_TITLE}
+    if unknown := sorted(aliases.keys() - known):
+        yield f"there is no such submission, so its alias is not used: {', '.join(map(line, unknown))}"
+
+
+def _aliases(request: ReportRequest) -> dict[str, str]:
+    """The alias of each submission that has one."""
+    path = request.aliases
+    if path is None:
+        return {}
     rows = [row for row in csv.reader(io.StringIO(_read(path), newline="")) if row]
     if any(len(row) != 2 for row in rows):
         raise RequestError(

@@ -61,7 +61,7 @@ def _contents(entry: Entry, wanted: tuple[str, ...], scratch: Path) -> Iterator[
         for name in submission.files:
             for file, content in submission.contents(name).items():
                 if PurePath(file).suffix != ".py":
-                    yield file, content
+                    yield file.replace("../", ""), content
 
 
 def as_cpp(text: str) -> str:

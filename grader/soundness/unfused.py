@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from grader.soundness.builds import Builder
 
 _MAIN = "unfused.cu"
+_HEADERS = "\n".join(f"#include <{name}.h>" for name in ("cuda_bf16", "cuda_fp16", "cuda_runtime"))
+"""What the sources include, before each of them gets a namespace of its own: they use the same names."""
 _ANY = """struct Any {
   void* at;
   template <class T>
@@ -66,7 +68,12 @@ def wrong_programs(
         for name, functions in baseline.FUNCTIONS.items()
         if any(one in "".join(launchers) for one in functions)
     ]
-    main = "\n".join([*(f'#include "{name}"' for name in used), _ANY, *launchers])
+    spaces = {name: f"of_{Path(name).stem}" for name in used}
+    included = [
+        f'namespace {space} {{\n#include "{name}"\n}}\nusing namespace {space};'
+        for name, space in spaces.items()
+    ]
+    main = "\n".join([_HEADERS, *included, _ANY, *launchers])
     machine = builder.machine
     built = build(
         _MAIN,

@@ -1,8 +1,8 @@
 """Collects the files of a submission, a folder or a zip, into a private copy that nothing else writes to.
 
 A submission may be a whole homework: only names are listed until it is known which files are wanted. These
-are read, and the headers below them that they mention; nothing else is opened, and an archive is never
-unpacked as a whole.
+are read, and the headers below and near them that they mention; nothing else is opened, and an archive is
+never unpacked as a whole.
 
 What is wrong with a submission is a ``SubmissionError`` (the score is 0 and says why) or, for a file that is
 not there, a line in ``problems``. A path that does not exist or cannot be read is a ``UnreadableError``: the
@@ -17,6 +17,7 @@ import errno
 import hashlib
 import lzma
 import os
+import posixpath
 import re
 import stat
 import tempfile
@@ -43,6 +44,8 @@ _MOST_TOTAL_BYTES = 64 << 20
 _MOST_RATIO = 200  # of a member's size to what it takes in the archive; source code reaches about 10
 _RATIO_FROM_BYTES = 1 << 20  # below this a high ratio does no harm
 _SHOWN = 3  # names in a note
+_ABOVE = PurePosixPath("above", "above")  # in the private copy, for headers up to two folders above a file
+_NEAR = 3  # folders up and down from a file to a header that does not lie below it
 _TRAVELLERS = frozenset({".cu", ".cuh", ".h", ".hpp", ".inl", ".inc"})
 SOURCES = _TRAVELLERS | {".py"}
 OTHER_ARCHIVE = re.compile(r".+\.(?:tar(?:\.\w+)?|tgz|tbz2?|txz|gz|bz2|xz|7z|rar)", re.IGNORECASE)
@@ -90,13 +93,13 @@ class Submission:
     _copy: tempfile.TemporaryDirectory[str] = field(repr=False, compare=False)
 
     def contents(self, name: str) -> dict[str, bytes]:
-        """The wanted file ``name`` and what lies beside and below it, by path from there.
+        """The wanted file ``name`` and the headers that belong to it, by path from its folder.
 
-        All that its compiler may see.
+        All that its compiler may see. A path begins with up to two ``../`` where a header lies above.
         """
         folder = self.files[name].parent
-        paths = (path for path in sorted(folder.rglob("*")) if path.is_file())
-        return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
+        paths = sorted(folder.parents[len(_ABOVE.parts) - 1].rglob("*"))
+        return {posixpath.relpath(path, folder): path.read_bytes() for path in paths if path.is_file()}
 
     def close(self) -> None:
         """Remove the private copy."""
@@ -177,7 +180,7 @@ def _collected(path: Path, tree: _Tree, names: list[str]) -> Submission:
     files = {}
     try:
         for name, place in sorted(chosen.items()):
-            folder = Path(copy.name, numbers[place.parent])
+            folder = Path(copy.name, numbers[place.parent], _ABOVE)
             files[name] = folder / name
             for relative, content in sorted(parts[name].items()):
                 write(folder, relative, content)
@@ -410,7 +413,7 @@ def write(folder: Path, relative: str, content: bytes) -> None:
         SubmissionError: it cannot have such a name.
         OSError: the folder cannot be written to.
     """
-    target = folder / relative
+    target = Path(posixpath.normpath(folder / relative))
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content)
@@ -438,23 +441,43 @@ def _missing(name: str, sources: list[PurePosixPath]) -> str:
 
 
 def _with_headers(chosen: PurePosixPath, sources: list[PurePosixPath], reader: _Reader) -> dict[str, bytes]:
-    """The chosen file, and what it and they mention of the headers and sources beside and below it.
+    """The chosen file, and the headers and sources that it and they mention.
 
-    By path from the folder of the chosen file.
+    Those beside and below it; of a name that is not there, the nearest one, if it is near. By path from the
+    folder of the chosen file.
     """
     folder = chosen.parent
-    below: dict[str, list[PurePosixPath]] = {}
+    known: dict[str, list[PurePosixPath]] = {}
     for place in sources:
-        inside = place.is_relative_to(folder) and str(place.relative_to(folder)).isprintable()
-        if inside and place.suffix in _TRAVELLERS:
-            below.setdefault(place.name, []).append(place)
+        if place.suffix in _TRAVELLERS:
+            known.setdefault(place.name, []).append(place)
     found = {chosen: reader.read(chosen)}
     pending = [chosen]
     while pending:
-        mentioned = {text.rsplit(b"/", 1)[-1] for text in _MENTION.findall(found[pending.pop()])}
-        for name in mentioned:
-            for place in below.pop(name.decode(errors="replace"), []):
+        includer = pending.pop()
+        for mention in {text.decode(errors="replace") for text in _MENTION.findall(found[includer])}:
+            places = known.get(mention.rsplit("/", 1)[-1], [])
+            near = [place for place in places if _near(place, folder)]
+            below = [place for place in near if place.is_relative_to(folder)]
+            for place in below or _nearest(mention, includer, near):
                 if place not in found:
                     found[place] = reader.read(place)
                     pending.append(place)
-    return {place.relative_to(folder).as_posix(): content for place, content in found.items()}
+    return {posixpath.relpath(place, folder): content for place, content in found.items()}
+
+
+def _near(place: PurePosixPath, folder: PurePosixPath) -> bool:
+    """Whether a file lies below ``folder`` or near it, and has a name that can be written."""
+    steps = PurePosixPath(posixpath.relpath(place, folder)).parts
+    up = steps.count("..")
+    return "".join(steps).isprintable() and (not up or (up <= len(_ABOVE.parts) and len(steps) <= _NEAR + 1))
+
+
+def _nearest(mention: str, includer: PurePosixPath, places: list[PurePosixPath]) -> list[PurePosixPath]:
+    """Of ``places`` that one which ``mention`` leads to, else the one with the shortest way to it."""
+
+    def rank(place: PurePosixPath) -> tuple[bool, int, str]:
+        way = posixpath.relpath(place, includer.parent)
+        return way != posixpath.normpath(mention), way.count("/"), way
+
+    return sorted(places, key=rank)[:1]

@@ -129,7 +129,7 @@ def changes(x: torch.Tensor) -> torch.Tensor:
 @pytest.mark.parametrize(
     ("formula", "text"),
     [
-        (lambda x: x.sort().values, "the baseline has no kernel for sort"),
+        (lambda x: x.kthvalue(1).values, "the baseline has no kernel for kthvalue"),
         (
             lambda x: x + torch.tensor([1.0, 2.0]).sum() * torch.tensor([1.0])[0],
             "an array of constants|neither an input",

@@ -11,7 +11,7 @@ import torch
 from grader.judge.timing.program import step
 from grader.judge.timing.pytorch import stepwise
 from grader.problems.dtypes import DTYPES
-from grader.problems.operations import TYPED, Kind, Operation, Tensor, dense, mapped, reduced
+from grader.problems.operations import TYPED, Kind, Operation, Tensor, Window, dense, mapped, reduced
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -187,6 +187,66 @@ def test_elements_are_gathered_and_scattered(on_the_sim: Ran) -> None:
             (dense("a", 9, 4, dtype=dtype), dense("i", 9, 4, dtype="int64")),
         )
         programs.append(((scatter,), {"a": content("a", dtype, (9, 4)), "i": order, **result(dtype, 9, 4)}))
+    agree(on_the_sim, programs)
+
+
+def test_every_line_is_sorted_in_either_order_and_equal_elements_keep_theirs(on_the_sim: Ran) -> None:
+    programs = []
+    for function in TYPED[Kind.SORT]:
+        for dtype in ("float16", "float32", "float64", "int32", "int64", "uint8"):
+            for shape, axis in (((2, 3, 40), 2), ((2, 37, 3), 1), ((1, 1, 1), 0)):
+                out = "int64" if function.startswith("argsort") else dtype
+                a = content("a", dtype, shape)
+                a = torch.where(a > a.flatten()[0], a, a.flatten()[0])  # many equal ones
+                operation = Operation(
+                    Kind.SORT,
+                    function,
+                    dense("y", *shape, dtype=out),
+                    (dense("a", *shape, dtype=dtype),),
+                    axis,
+                )
+                programs.append(((operation,), {"a": a, **result(out, *shape)}))
+    nan = torch.tensor([2.0, torch.nan, -torch.inf, torch.inf, 1.0])
+    operation = Operation(Kind.SORT, "argsort", dense("y", 5, dtype="int64"), (dense("a", 5),))
+    programs.append(((operation,), {"a": nan, **result("int64", 5)}))
+    agree(on_the_sim, programs)
+
+
+def test_segments_are_summed_and_may_be_empty(on_the_sim: Ran) -> None:
+    programs = []
+    for dtype in ("float16", "float32", "float64"):
+        for places in ("int32", "int64"):
+            a = Tensor("a", (20, 3), (1, 20), dtype)
+            starts = Tensor("i", (5, 1), (1, 0), places)
+            operation = Operation(Kind.SEGMENT, "segment sum", dense("y", 4, 3, dtype=dtype), (a, starts))
+            cut = torch.tensor([0, 7, 7, 8, 20], dtype=getattr(torch, places))
+            arrays = {"a": content("a", dtype, (3, 20)), "i": cut, **result(dtype, 4, 3)}
+            programs.append(((operation,), arrays))
+    agree(on_the_sim, programs)
+
+
+def test_convolutions_of_any_window_and_number_of_dimensions(on_the_sim: Ran) -> None:
+    programs = []
+    for dtype in ("float16", "float32", "float64"):
+        for extent, taps, shape, window in (
+            ((2, 4, 9), (6, 2, 3), (2, 6, 5), Window((2,), (1,), (1,), 2)),
+            ((1, 1, 6, 7), (1, 1, 3, 3), (1, 1, 6, 7), Window((1, 1), (1, 1), (1, 1), 1)),
+            ((2, 3, 8, 9), (2, 3, 2, 3), (2, 2, 8, 3), Window((1, 3), (1, 2), (2, 2), 1)),
+            ((1, 2, 4, 4, 4), (1, 2, 2, 2, 2), (1, 1, 3, 3, 3), Window((1,) * 3, (0,) * 3, (1,) * 3, 1)),
+        ):
+            operation = Operation(
+                Kind.CONVOLUTION,
+                "convolution",
+                dense("y", *shape, dtype=dtype),
+                (dense("a", *extent, dtype=dtype), dense("w", *taps, dtype=dtype)),
+                window=window,
+            )
+            arrays = {
+                "a": content("a", dtype, extent),
+                "w": content("w", dtype, taps),
+                **result(dtype, *shape),
+            }
+            programs.append(((operation,), arrays))
     agree(on_the_sim, programs)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import os
 import signal
 import subprocess
@@ -16,7 +17,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 from grader.assignments.assignment import load, read
-from grader.batch.batch import BatchRequest, BatchResult, FolderError, Shard, closing_lines, run
+from grader.batch import progress
+from grader.batch.batch import (
+    BatchProgress,
+    BatchRequest,
+    BatchResult,
+    FolderError,
+    Shard,
+    closing_lines,
+    run,
+)
 from grader.batch.handed_in import TableError
 from grader.batch.records import StorageError, fault
 from grader.records import record as results
@@ -142,7 +152,7 @@ def test_what_would_be_judged_otherwise_is_graded_again(
     for name, place in changed.items():
         path = request_.out / name / "result.json"
         path.write_text(path.read_text().replace(place, place + "0", 1))
-    (request_.out / "d" / "result.json").write_text('{"schema": "9.0"}')
+    (request_.out / "d" / "result.json").write_text('{"schema": "1.0"}')
     run(request_)
     assert graded() == ["a", "b", "c", "d", "e.zip", "e.zip", "f", "g"]
 
@@ -168,6 +178,50 @@ def test_a_record_that_does_not_answer_what_is_asked_is_made_again(
     graded()
     run(replace(request_, **asked))  # type: ignore[arg-type]
     assert graded() == (["a"] if again else [])
+
+
+def test_a_record_of_a_newer_grader_is_kept_and_the_batch_refused(request_: BatchRequest) -> None:
+    hand_in(request_.folder, a="right")
+    newer = request_.out / "a" / "result.json"
+    newer.parent.mkdir(parents=True)
+    newer.write_text('{"schema": "9.0"}')
+    with pytest.raises(results.NewerError, match=r"newer grader \(schema 9\.0.*Update the grader"):
+        run(request_)
+    assert newer.read_text() == '{"schema": "9.0"}'
+
+
+def test_the_pages_grow_with_the_batch(request_: BatchRequest) -> None:
+    hand_in(request_.folder, a="right", b="right")
+    seen: list[str] = []
+
+    def look(step: BatchProgress) -> None:
+        if step.done == 1:
+            seen.append((request_.out / "index.html").read_text())
+            assert len(list(request_.out.glob("*/report.html"))) == 1
+
+    run(replace(request_, jobs=1), look)
+    assert 'href="a/report.html"' in seen[0]
+    assert "not graded yet" in seen[0]
+
+
+def test_the_pages_of_a_shard_show_what_the_others_have_graded(request_: BatchRequest) -> None:
+    hand_in(request_.folder, a="right", b="right", c="right")
+    run(replace(request_, shard=Shard(1, 2)))
+    seen: list[str] = []
+    part = replace(request_, shard=Shard(2, 2))
+    run(part, lambda _step: seen.append((request_.out / "index.html").read_text()))
+    assert all(f'href="{name}/report.html"' in seen[0] for name in "abc")
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_there_is_a_line_for_each_submission_also_without_a_terminal(terminal: bool) -> None:
+    stream = io.StringIO()
+    stream.isatty = lambda: terminal  # type: ignore[method-assign]
+    with progress.shown(stream) as show:
+        show(BatchProgress("[1/2] a  60.0/60.0  1.0 s", 1, 2))
+        show(BatchProgress("", 1, 2))
+    assert stream.getvalue().count("[1/2] a  60.0/60.0  1.0 s\n") == 1
+    assert terminal or stream.getvalue() == "[1/2] a  60.0/60.0  1.0 s\n"
 
 
 def test_the_options_reach_each_grading(request_: BatchRequest, tmp_path: Path) -> None:
@@ -213,7 +267,9 @@ def test_the_gradebook_keeps_what_other_folders_brought(request_: BatchRequest, 
     assert outcome.graded == 1
     assert list(gradebook(request_.out)) == ["a", "b"]
     (request_.out / "a" / "result.json").write_text("{")
-    run(replace(request_, folder=tmp_path / "later"))
+    outcome = run(replace(request_, folder=tmp_path / "later"))
+    assert "a/result.json: no result record" in outcome.damaged["a"]
+    assert outcome.exit_code == ExitCode.MACHINE_FAULT
     assert list(gradebook(request_.out)) == ["a", "b"]
     assert gradebook(request_.out)["a"]["note"] == "not graded yet"
 
@@ -322,7 +378,7 @@ def test_a_full_disk_ends_the_batch_with_what_is_finished(
 
     def full_after_the_first_submission(number: int) -> None:
         written.append(number)
-        if len(written) > 2:
+        if len(written) > 4:
             raise OSError(28, "No space left on device")
         real(number)
 

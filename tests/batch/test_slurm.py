@@ -83,4 +83,4 @@ def test_a_controller_that_does_not_answer_has_not_ended_the_tasks(
 ) -> None:
     tool(tmp_path, "squeue", "echo Unable to contact slurm controller >&2; exit 1")
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    assert slurm._alive("12")
+    assert slurm.alive("12")

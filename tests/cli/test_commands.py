@@ -17,7 +17,9 @@ import pytest
 from first_assignment import ASSIGNMENT
 from privileges import without_privileges
 
+from grader.assignments.assignment import available
 from grader.cli.main import commands
+from grader.cli.new import CLUTTER, HANDOUTS
 from grader.records import record as results
 from grader.records.verdict import Verdict
 
@@ -191,7 +193,7 @@ def test_a_compile_error_shows_file_line_and_the_words_of_the_compiler(tmp_path:
     ("header", "said"),
     [
         ("<nccl/nccl.h>", "the header <nccl/nccl.h> is not available here. Do without it"),
-        ('"tile.cuh"', "tile.cuh was not handed in. Hand in the folder that holds it, too."),
+        ('"tile.cuh"', "tile.cuh was not found beside softmax_kernel.cu or near it. Hand in the folder that"),
     ],
 )
 def test_a_header_that_is_not_there_is_the_machines_or_the_students(
@@ -369,6 +371,15 @@ def test_new_copies_the_template_and_keeps_what_is_there(tmp_path: Path) -> None
     assert "is there already" in done.stderr
 
 
+@pytest.mark.parametrize("name", available())
+def test_what_a_student_reads_says_how_to_grade_the_folder_that_new_makes(name: str, tmp_path: Path) -> None:
+    folder = tmp_path / "hw"
+    assert commands.main(["new", str(folder), "--assignment", name], standalone_mode=False) == 0
+    (handout,) = (folder / text for text in HANDOUTS if (folder / text).exists())
+    assert "grader grade ." in handout.read_text()
+    assert not [path for path in folder.rglob("*") if path.name in CLUTTER or path.name.startswith(".")]
+
+
 def test_new_leaves_what_working_in_the_template_has_made(tmp_path: Path) -> None:
     template = tmp_path / "student_template"
     (template / "__pycache__").mkdir(parents=True)
@@ -376,7 +387,9 @@ def test_new_leaves_what_working_in_the_template_has_made(tmp_path: Path) -> Non
     (template / "row.cu").write_text("")
     (tmp_path / "assignment.toml").write_text('id = "own"\ntitle = "Own"\nextends = "llm_systems_3"\n')
     done = run("new", tmp_path / "hw", "--assignment", tmp_path)
-    assert done.stdout.startswith("Write your kernels")
+    assert done.stdout == (
+        f"Write your kernels, then: grader grade {tmp_path / 'hw'} --assignment {tmp_path}\n"
+    )
     assert {path.name for path in (tmp_path / "hw").iterdir()} == {"row.cu", "grader.toml"}
 
 

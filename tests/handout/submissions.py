@@ -391,7 +391,7 @@ HANDED = (
     ),
     Handed(
         "two-files-without-their-headers",
-        {FORWARD: Expected(0.0, ("includes/block_reduce.h was not handed in. Hand in the folder that holds it",))},
+        {FORWARD: Expected(0.0, ("includes/block_reduce.h was not found beside",))},
         lacks="src/includes/",
     ),
     Handed(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.nn import functional
 
-from grader.problems.contents import indices, integers, mask, positive, real, truths
+from grader.problems.contents import indices, integers, mask, offsets, positive, real, scores, truths
 from grader.problems.formula import Range, backward_of, problem
 
 if TYPE_CHECKING:
@@ -67,6 +67,15 @@ def stencil(x: Tensor) -> Tensor:
         x = x.clone()
         x[1:-1, 1:-1] = inside
     return x
+
+
+def blurred(image: Tensor, weights: Tensor, bias: Tensor) -> Tensor:
+    """Two channels from four in two groups, with every second pixel of the image."""
+    return functional.conv2d(image, weights, bias, stride=(1, 2), padding=1, dilation=(2, 1), groups=2)
+
+
+def sums_of_segments(rows: Tensor, order: Tensor, starts: Tensor) -> Tensor:
+    return torch.segment_reduce(rows[order], "sum", offsets=starts, unsafe=True)
 
 
 def attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
@@ -207,10 +216,35 @@ FORMULAS = {
             {"rows": Range(3, 4096), "n": Range(3, 4096)},
         ),
         _problem(
+            "sort",
+            "float* values, long long* places, const float* x, int rows, int n",
+            lambda x: x.sort(dim=-1, descending=True, stable=True),
+            lambda rows, n: {"x": integers(-50, 50, rows, n)},
+            ROWS,
+        ),
+        _problem(
+            "convolution",
+            "float* y, const float* image, const float* weights, const float* bias, int rows, int n",
+            blurred,
+            lambda rows, n: {"image": real(3, 4, rows, n), "weights": real(2, 2, 3, 3), "bias": real(2)},
+            {"rows": Range(3, 512), "n": Range(1, 512)},
+        ),
+        _problem(
+            "segments",
+            "float* sums, const float* rows, const int* order, const int* starts, int count, int n",
+            sums_of_segments,
+            lambda count, n: {
+                "rows": real(n, 3),
+                "order": indices(n, n),
+                "starts": offsets(n, count),
+            },
+            {"count": Range(1, 4096), "n": Range(1, 1 << 20)},
+        ),
+        _problem(
             "attention",
             "float* y, const float* q, const float* k, const float* v, int rows, int n",
             attention,
-            lambda rows, n: {name: real(rows, n) for name in "qkv"},
+            lambda rows, n: {"q": scores(rows, n, large=30.0), "k": real(rows, n), "v": real(rows, n)},
             {"rows": Range(1, 1024), "n": Range(1, 128)},
             without=("large offset", "one huge element"),
         ),

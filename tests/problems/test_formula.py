@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from problems.formulas import FORMULAS
 
 from grader.judge.correctness.comparison import compare
 from grader.problems import formula as module
-from grader.problems.contents import integers, real
+from grader.problems.contents import indices, integers, real
 from grader.problems.distributions import STREAMS
 from grader.problems.dtypes import DTYPES
 from grader.problems.formula import FormulaError, Range, problem
@@ -117,6 +118,26 @@ def added(rows: Floats, count: int, places: Floats) -> Floats:
     return total
 
 
+def of_segments(rows: Floats, order: Floats, starts: Floats) -> Outputs:
+    pieces = [rows[order[begin:end]] for begin, end in itertools.pairwise(starts)]
+    return {"sums": np.array([serial(piece.T)[:, 0] if len(piece) else 0 * rows[0] for piece in pieces])}
+
+
+def descending(x: Floats) -> Outputs:
+    places = np.argsort(-x, axis=-1, kind="stable")
+    return {"values": np.take_along_axis(x, places, -1), "places": places}
+
+
+def blurred(image: Floats, weights: Floats, bias: Floats) -> Outputs:
+    padded = np.pad(image, ((0, 0), (0, 0), (1, 1), (1, 1)))
+    rows, columns = image.shape[2] - 2, (image.shape[3] + 1) // 2
+    total = np.zeros((3, 2, rows, columns), np.float32)
+    for channel, i, j in itertools.product(range(2), range(3), range(3)):
+        part = padded[:, [channel, 2 + channel], 2 * i : 2 * i + rows, j : j + 2 * columns - 1 : 2]
+        total += weights[None, :, channel, i, j, None, None] * part
+    return {"y": total + bias[:, None, None]}
+
+
 RIGHT: Mapping[str, Callable[..., Outputs]] = {
     "saxpy": lambda x, y: {"y": np.float32(2.3) * x + y},
     "half_add": lambda x, y: {"z": narrow(x.astype(np.float32) + y.astype(np.float32), "float16")},
@@ -134,7 +155,14 @@ RIGHT: Mapping[str, Callable[..., Outputs]] = {
     "embedding_backward": lambda y_grad, table, words: {"table_grad": added(y_grad, len(table), words)},
     "histogram": lambda keys: {"counts": np.bincount(keys, minlength=256)},
     "transpose": lambda x: {"y": x.T},
+    "segments": of_segments,
+    "sort": descending,
+    "convolution": blurred,
 }
+
+
+def halved(array: Floats) -> Floats:
+    return array.astype(np.float16).astype(array.dtype) if array.dtype.kind == "f" else array
 
 
 def share(asked: KernelProblem, case: Case, given: Inputs, outputs: Outputs) -> tuple[bool, float]:
@@ -166,14 +194,17 @@ def test_a_right_kernel_passes_with_margin(name: str) -> None:
         assert used <= room, f"{case.name}: {used:.2f} of the allowed error"
 
 
-@pytest.mark.parametrize("name", ["saxpy", "sum_rows", "scan", "masked_softmax", "mean_square"])
+HALVED = ["saxpy", "sum_rows", "scan", "masked_softmax", "mean_square", "segments", "convolution"]
+
+
+@pytest.mark.parametrize("name", HALVED)
 def test_half_precision_inside_fails(name: str) -> None:
     asked = PROBLEMS[name]
     for case in some_cases(asked):
         if case.distribution != "normal" or case.sizes["n"] == 1:
             continue
         given = asked.inputs(case)
-        rough = {n: a.astype(np.float16).astype(np.float32) for n, a in given.arrays.items()}  # type: ignore[union-attr]
+        rough = {n: halved(a) for n, a in given.arrays.items()}  # type: ignore[arg-type]
         assert not share(asked, case, given, RIGHT[name](**rough))[0], case.name
 
 
@@ -201,6 +232,20 @@ def test_every_size_takes_its_borders_and_goes_beyond_a_million() -> None:
     even = {case.sizes["n"] for case in PROBLEMS["rope"].cases(1)}
     assert even >= {2, 32, 34, 256, 258, 512}
     assert all(size % 2 == 0 for size in even)
+
+
+def test_a_queued_call_of_the_same_arrays_keeps_the_size_that_their_numbers_stay_below() -> None:
+    counts = problem(
+        id="counts",
+        file="counts.cu",
+        launcher="counts(int* counts, const int* values, int n, int bins, cudaStream_t stream)",
+        formula=lambda values, bins: torch.zeros(bins, dtype=torch.int32).scatter_add(
+            0, values.long(), torch.ones_like(values)
+        ),
+        inputs=lambda n, bins: {"values": indices(bins, n)},
+        sizes={"n": Range(1, 1 << 20), "bins": Range(1, 1000)},
+    )
+    assert {tuple(case.queued) for case in counts.cases(1) if case.staged} == {("n",)}
 
 
 def test_the_same_seed_gives_the_same_inputs_of_the_launchers_types() -> None:

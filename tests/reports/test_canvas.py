@@ -90,6 +90,27 @@ def test_undecided_points_are_said_where_the_assignment_counts_them() -> None:
     assert "counts" not in "\n".join(merge(EXPORT, {"jdoe": samples.record()}, COLUMN).notices)
 
 
+def test_scores_are_scaled_to_the_column_where_asked() -> None:
+    ten = EXPORT.replace("10,24,(read", "10,20,(read")
+    merged = merge(ten, {"jdoe": samples.record()}, COLUMN, scale=True)
+    assert table(merged.text)[3][7] == "6.00", "12 of 40 possible points"
+    assert any("scaled to 20 points, but 24 of 40 points were decided" in notice for notice in merged.notices)
+    whole = samples.record("jdoe", samples.timed())
+    assert table(merge(ten, {"jdoe": whole}, COLUMN, scale=True).text)[3][7] == "20.00"
+    with pytest.raises(ExportError, match=r"how many points 'HW3 softmax \(4711\)' has"):
+        merge(EXPORT.replace("10,24,(read", "10,,(read"), {"jdoe": whole}, COLUMN, scale=True)
+
+
+def test_the_reason_of_no_points_is_said() -> None:
+    lost = samples.problem(
+        verdict="FAIL",
+        points={"earned": 0, "decided": 12, "possible": 20},
+        message="softmax_kernel.cu is missing.",
+    )
+    notices = merge(EXPORT, {"jdoe": samples.record("jdoe", lost)}, COLUMN).notices
+    assert "no points: Doe, Jane (softmax_kernel.cu is missing.)" in notices
+
+
 def test_names_that_two_students_share_are_left_to_a_person() -> None:
     twins = EXPORT.replace("Missing, Max", "Doe, Jane")
     merged = merge(twins, {"Jane Doe": samples.record()}, COLUMN)

@@ -35,6 +35,37 @@ def test_the_same_mistake_with_other_numbers_is_one_failure_and_the_most_common_
     ]
 
 
+def ended(message: str, seconds: int) -> dict[str, object]:
+    """A problem whose only wrong case ended without numbers, and no checker saw why."""
+    case = {"name": "2 x 3", "group": "short rows", "verdict": "FAIL", "message": message.format(seconds)}
+    return samples.raced(correctness={"verdict": "FAIL", "cases": [case]}, checks=[])
+
+
+def test_the_same_limit_or_crash_in_several_submissions_is_suspicious_and_no_common_failure() -> None:
+    late, crash = "the host code used more than {} s of processor time", "the host code crashed: SIGSEGV"
+    together = classroom(
+        a=samples.record("a", ended(late, 60)),
+        b=samples.record("b", ended(late, 61)),
+        c=samples.record("c", ended(crash, 0)),
+        d=samples.record("d", samples.raced()),
+        e=samples.record("e", samples.raced()),
+    )
+    (doubted,) = [kind for kind in attention(together) if kind.title.startswith("The same limit or crash")]
+    assert [item.name for item in doubted.entries] == ["a", "b"]
+    assert doubted.entries[0].text == "LayerNorm forward: The host code used more than 60 s of processor time"
+    listed = {failure.text: failure.names for failure in failures(together)}
+    assert listed[RACE] == ("d", "e")
+    assert listed["The host code crashed: SIGSEGV"] == ("c",)
+    assert not [text for text in listed if "processor time" in text]
+
+
+def test_a_compiler_that_was_stopped_is_as_suspicious() -> None:
+    stopped = samples.unbuilt(log="Compiling was stopped: more than 180 s of processor time.")
+    several = classroom(a=samples.record("a", stopped), b=samples.record("b", stopped))
+    assert [kind.title[:22] for kind in attention(several)] == ["The same limit or crash"[:22]]
+    assert failures(several) == ()
+
+
 def test_a_board_ranks_what_was_measured_and_believed() -> None:
     (board,) = boards(
         classroom(

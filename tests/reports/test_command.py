@@ -111,6 +111,16 @@ def test_an_alias_of_nobody_is_named(folder: Path, tmp_path: Path) -> None:
     assert second.startswith("wrote 2 pages")
 
 
+def test_the_leaderboard_is_a_page_of_those_with_an_alias(folder: Path, tmp_path: Path) -> None:
+    results.write(samples.record("max", samples.timed()), folder / "doejane_1001" / "result.json")
+    aliases = tmp_path / "aliases.csv"
+    aliases.write_text("doejane_1001,Turing\n")
+    done = run("report", folder, "--leaderboard", tmp_path / "speeds.html", "--aliases", aliases)
+    assert (done.returncode, done.stdout) == (0, f"wrote {tmp_path / 'speeds.html'}\n"), done.stderr
+    assert "Turing" in (tmp_path / "speeds.html").read_text()
+    assert not (folder / "index.html").exists()
+
+
 def test_gradebooks_of_canvas_and_moodle(folder: Path, tmp_path: Path) -> None:
     export = tmp_path / "export.csv"
     export.write_bytes('\ufeffStudent,ID,Section,HW3 (7)\r\n"Doe, Jane",1001,A,\r\n'.encode())
@@ -205,6 +215,9 @@ def test_an_appeal_goes_on_after_a_damaged_record(folder: Path) -> None:
         (("--column", "HW3"), "--column does nothing without --canvas"),
         (("--roster", __file__), "--roster does nothing without --moodle"),
         (("--submissions", "."), "--submissions does nothing without --jplag"),
+        (("--scale",), "--scale does nothing without --canvas or --moodle"),
+        (("--scale", "--moodle", "x.csv"), "--moodle: there is no maximum grade to scale to"),
+        (("--leaderboard", "x.html"), "--leaderboard shows only those who asked for it"),
         (("--staff",), "--staff needs --html DIR"),
         (("--appeal", "--staff"), "--staff does nothing with --appeal, which writes no report"),
         (("--junit", "x.xml", "--appeal"), "--junit does nothing with --appeal"),

@@ -29,6 +29,14 @@ def test_a_row_has_totals_problems_and_verdicts() -> None:
     assert row["note"] == "wrong"
 
 
+def test_the_note_gives_the_reason_of_a_zero_and_the_message_of_what_lost_less() -> None:
+    some = samples.raced(points={"earned": 3, "decided": 12, "possible": 20})
+    none, less = rows({"a": samples.record("a", samples.raced()), "b": samples.record("b", some)})
+    assert none["note"].startswith("LayerNorm forward: Two threads use the same shared memory")
+    assert none["note"].endswith("at layernorm_kernel.cu:17")
+    assert less["note"] == ""
+
+
 def test_zero_points_are_zero_and_undecided_ones_blank() -> None:
     undecided = samples.problem("other", points={"earned": 0, "decided": 0, "possible": 20})
     (row,) = rows({"doe": samples.record("doe", samples.raced(), undecided)})

@@ -63,6 +63,31 @@ def test_grades_stay_below_the_maximum_of_the_site() -> None:
     assert row["HW3"] == "75.00"
 
 
+WORKSHEET = (
+    "Identifier,Full name,Email address,Status,Grade,Maximum Grade\nParticipant 77,Doe,a@uni.edu,,,{}\n"
+)
+
+
+def test_grades_are_scaled_to_the_maximum_of_the_worksheet_where_asked() -> None:
+    results = {"a@uni.edu": samples.record("a")}
+    for scale, grade in ((True, "3.00"), (False, "12.00")):
+        (row,) = rows(grades(results, "HW3", WORKSHEET.format("10.00"), scale=scale).text)
+        assert row["HW3"] == grade
+    for roster in (None, ROSTER, WORKSHEET.format("-")):
+        with pytest.raises(RosterError, match="no maximum grade to scale to"):
+            grades(results, "HW3", roster, scale=True)
+
+
+def test_the_feedback_gives_the_reason_of_a_zero() -> None:
+    lost = samples.problem(
+        verdict="FAIL",
+        points={"earned": 0, "decided": 12, "possible": 20},
+        message="softmax_kernel.cu is missing.",
+    )
+    (row,) = rows(grades({"jdoe": samples.record("jdoe", lost)}, "HW3").text)
+    assert row["feedback"] == "Softmax forward: 0.00 of 12.00 (softmax_kernel.cu is missing)"
+
+
 def test_no_cell_is_a_formula() -> None:
     text = grades({"=1+1": samples.record("x", samples.problem(title="=cmd"))}, "=HW3").text
     assert not [cell for row in csv.reader(io.StringIO(text)) for cell in row if cell.startswith("=")]

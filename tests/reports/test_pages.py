@@ -14,7 +14,7 @@ import report_samples as samples
 
 from grader.reports.advice import ADVICE
 from grader.reports.explanations import explanations
-from grader.reports.pages import class_page, submission_page
+from grader.reports.pages import class_page, leaderboard_page, submission_page
 from grader.reports.views import view
 
 if TYPE_CHECKING:
@@ -221,6 +221,20 @@ def test_staff_see_who_is_to_be_looked_at_and_why() -> None:
     assert "64 x 32: 1.2 us for what the device needs" in found.text
     assert "CUDA error 719" in found.text
     assert "eva: not graded yet" in found.text
+
+
+def test_staff_find_the_submissions_before_the_charts() -> None:
+    text = class_page({"doe": samples.record()}, TITLE, staff=True)
+    assert text.index(">Submissions<") < text.index(">Points<") < text.index(">Common failures<")
+
+
+def test_the_leaderboard_shows_those_with_an_alias_alone() -> None:
+    results = {"doe": samples.record("doe", samples.timed()), "max": samples.record("max", samples.timed())}
+    found = Page(leaderboard_page(results, TITLE, {"doe": "Turing"}))
+    assert "Turing" in found.text
+    assert "8.00x" in found.text
+    assert not re.search(r"\b(doe|max)\b", found.text)
+    assert "No speed of theirs" in Page(leaderboard_page(results, TITLE, {"eva": "Hopper"})).text
 
 
 def test_students_see_the_class_without_names() -> None:

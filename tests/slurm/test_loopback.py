@@ -25,7 +25,7 @@ SECONDS = 400.0
 RUNNING = [f"1 {node}" for node in NODES]  # as squeue tells of the second task
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Loopback]:
     running = Loopback(tmp_path_factory.mktemp("slurm"))
     try:
@@ -45,6 +45,26 @@ def seen(out: Path) -> dict[str, tuple[int, int]]:
         status = path.stat()
         found[path.parent.name] = (status.st_ino, status.st_mtime_ns)
     return found
+
+
+@pytest.mark.long
+def test_one_submission_as_a_job_shows_what_it_shows_here(cluster: Loopback, tmp_path: Path) -> None:
+    (tmp_path / "hw").mkdir()
+    (tmp_path / "hw" / "softmax_kernels.cu").write_text("")
+    command = [sys.executable, "-P", "-m", "grader", "grade", "hw", "--device", "sim", "--seed", "3"]
+    here, there = (
+        subprocess.run(
+            [*command, *options],
+            cwd=tmp_path,
+            env=os.environ | cluster.environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        for options in ((), ("--slurm", "--slurm-option", "cpus-per-task=1"))
+    )
+    assert (there.returncode, there.stdout) == (here.returncode, here.stdout), there.stderr
+    assert here.returncode == 1
 
 
 @pytest.mark.long

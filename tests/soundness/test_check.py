@@ -157,6 +157,14 @@ def test_what_is_not_sound_is_named(fault: str, tmp_path: Path) -> None:
     assert [said in row.said for row in bad] == [True], bad
 
 
+def test_a_baseline_may_take_kernels_of_both_sources(tmp_path: Path) -> None:
+    before = 'return product, zipped("z", "add", product.output, dense("y", n))'
+    typed = 'mapped("z", "copy", zipped("sum", "add", product.output, dense("y", n)).output)'
+    after = f'return product, zipped("sum", "add", product.output, dense("y", n)), {typed}'
+    (row,) = check.unfused(examined(example(tmp_path / "own", (PROBLEM, before, after))))
+    assert row.sound, row.said
+
+
 def test_a_reference_that_is_right_and_too_slow_is_the_target_s_matter(tmp_path: Path) -> None:
     one = examined(example(tmp_path / "own"))
     record = one.graded(one.assignment.reference, 1)

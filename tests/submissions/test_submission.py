@@ -301,6 +301,37 @@ def test_files_of_different_folders_keep_their_own_headers(tmp_path: Path) -> No
             assert contents["reduce.h"] == f"// {name[:4]}/reduce.h\n".encode()
 
 
+@pytest.mark.parametrize(
+    ("written", "there", "found"),
+    [
+        ("../sum.h", "sum.h", "../sum.h"),
+        ("sum.h", "sum.h", "../sum.h"),
+        ("sum.h", "includes/sum.h", "../includes/sum.h"),
+        ("../includes/sum.h", "includes/sum.h", "../includes/sum.h"),
+        ("sum.h", "a/b/c/sum.h", None),
+    ],
+)
+def test_a_header_that_lies_above_or_in_a_folder_beside_is_found(
+    written: str, there: str, found: str | None, tmp_path: Path
+) -> None:
+    _folder(tmp_path, f"src/{WANTED[0]}", there, "old/deep/in/sum.h")
+    (tmp_path / "src" / WANTED[0]).write_text(f'#include "{written}"\n')
+    with collect(tmp_path, WANTED) as submission:
+        contents = submission.contents(WANTED[0])
+        assert contents.keys() == ({WANTED[0], found} if found else {WANTED[0]})
+        assert not found or contents[found] == f"// {there}\n".encode()
+        ignored = "old/deep/in/sum.h" if found else f"{there}, old/deep/in/sum.h"
+        assert submission.notes[-1] == f"ignored {ignored}"
+
+
+def test_a_header_beside_the_source_counts_before_one_above(tmp_path: Path) -> None:
+    _folder(tmp_path, f"src/{WANTED[0]}", "src/sum.h", "sum.h")
+    (tmp_path / "src" / WANTED[0]).write_text('#include "sum.h"\n')
+    with collect(tmp_path, WANTED) as submission:
+        assert submission.contents(WANTED[0])["sum.h"] == b"// src/sum.h\n"
+        assert submission.notes[-1] == "ignored sum.h"
+
+
 def test_names_that_are_no_utf_8(tmp_path: Path) -> None:
     root = tmp_path / os.fsdecode(b"M\xfcller")
     _folder(root, *(os.fsdecode(b"l\xf6sung/") + name for name in WANTED), os.fsdecode(b"\xff.h"))

@@ -66,6 +66,9 @@ def _typed(operation: Operation, numbers: Mapping[str, int]) -> Step:
         Kind.SCAN: _around_scan,
         Kind.MATMUL: _around_matmul,
         Kind.INDEXED: _around_indexed,
+        Kind.SEGMENT: _around_map,
+        Kind.CONVOLUTION: _around_convolution,
+        Kind.SORT: _around_scan,
     }[kind](operation)
     arguments: list[Argument] = [
         ("int", TYPED[kind].index(function)),
@@ -133,3 +136,16 @@ def _around_indexed(operation: Operation) -> Sequence[Argument]:
     source, chosen = operation.tensors
     other = source if operation.function == "gather" else operation.output
     return [("ints", chosen.shape), ("int", operation.axis), ("int", other.shape[operation.axis])]
+
+
+def _around_convolution(operation: Operation) -> Sequence[Argument]:
+    image, weight = operation.tensors
+    window = operation.window
+    numbers = (("ints", one) for one in (window.stride, window.padding, window.dilation))
+    return [
+        ("ints", operation.output.shape),
+        ("ints", image.shape),
+        ("ints", weight.shape),
+        *numbers,
+        ("int", window.groups),
+    ]

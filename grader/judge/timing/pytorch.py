@@ -185,7 +185,9 @@ def _applied(
 ) -> torch.Tensor:
     name = "amax" if operation.function == "max" else operation.function.replace(" ", "_")
     result: torch.Tensor
-    if operation.kind is Kind.REDUCE:
+    if operation.kind in _OF_KIND:
+        result = _OF_KIND[operation.kind](operation, inputs)
+    elif operation.kind is Kind.REDUCE:
         result = _reduced(operation, inputs[0], name)
     elif operation.kind in {Kind.SCAN, Kind.INDEXED}:
         further = (inputs[1].long(),) if operation.kind is Kind.INDEXED else ()
@@ -206,6 +208,36 @@ def _reduced(operation: Operation, whole: torch.Tensor, name: str) -> torch.Tens
     else:
         result = reduce(whole, axes, keepdim=True)
     return result
+
+
+def _convolved(operation: Operation, inputs: Sequence[torch.Tensor]) -> torch.Tensor:
+    window = operation.window
+    outside = (0,) * len(window.stride)
+    image, weight = inputs
+    result: torch.Tensor = torch.ops.aten.convolution(
+        image, weight, None, window.stride, window.padding, window.dilation, False, outside, window.groups
+    )
+    return result
+
+
+def _summed(operation: Operation, inputs: Sequence[torch.Tensor]) -> torch.Tensor:
+    terms, places = inputs
+    result: torch.Tensor = torch.segment_reduce(terms, "sum", offsets=places.flatten(), unsafe=True)
+    return result.reshape(operation.output.shape)
+
+
+def _sorted(operation: Operation, inputs: Sequence[torch.Tensor]) -> torch.Tensor:
+    name, _, descending = operation.function.partition(" ")
+    values, places = torch.sort(inputs[0], dim=operation.axis, descending=bool(descending), stable=True)
+    return values if name == "sort" else places
+
+
+_OF_KIND: Mapping[Kind, Callable[[Operation, Sequence[torch.Tensor]], torch.Tensor]] = {
+    Kind.SEGMENT: _summed,
+    Kind.CONVOLUTION: _convolved,
+    Kind.SORT: _sorted,
+}
+"""What takes its inputs in a way of its own."""
 
 
 _UNLIKE: Mapping[

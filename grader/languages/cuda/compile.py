@@ -78,6 +78,8 @@ STAND_INS = (
 the real ones, which the compiler's wheels do not have."""
 
 _STAND_IN_FOLDER = "stand-ins"
+_ABOVE = ("two-up", "two-up/one-up", "two-up/one-up/here")
+"""Where what lies in the two folders above a source is put: the source itself is at the top of its job."""
 
 _HEAD = re.compile(
     r"(?P<file>[^\s:()][^:()]*)[(:](?P<line>\d+)(?:\)|:\d+)?: *(?P<kind>[a-z ]*error|warning)?"
@@ -159,7 +161,8 @@ def build(
 
     Args:
         source: the name of the file to compile.
-        contents: ``source`` and every file of the submission that it may include, by path from there.
+        contents: ``source`` and every file of the submission that it may include, by path from there; those
+            of the two folders above it are found by their paths and by their names.
         toolchain: the compilers.
         sandbox: what confines them.
         limits: what they may use; a limit that is hit is a failed build that names it.
@@ -170,7 +173,9 @@ def build(
     Raises:
         BuildError: the machine failed.
     """
-    needed = reachable(source, contents)
+    found = reachable(source, contents)
+    needed = {_placed(name): content for name, content in found.items()}
+    above = needed.keys() != found.keys()
     empty = stand_ins(needed, toolchain.root / "include")
     runtime = _link_folder(toolchain)
     # Only to those who write lambdas of the device: all others' objects stay what they are without it.
@@ -179,12 +184,14 @@ def build(
         *_STUDENT_FLAGS,
         *lambdas,
         *_GRADER_FLAGS,
-        *(("-Xcompiler", f"-idirafter,{_STAND_IN_FOLDER}") if empty else ()),
+        *(part for folder in reversed(_ABOVE if above else ()) for part in _last(folder)),
+        *(_last(_STAND_IN_FOLDER) if empty else ()),
         "-gencode",
         f"arch={PTX_ARCHITECTURE},code=[{PTX_ARCHITECTURE},{architecture}]",
         *("-o", "object.o", source),
     )
     needed |= {f"{_STAND_IN_FOLDER}/{name}": b"" for name in empty}
+    needed |= {f"{_ABOVE[-1]}/empty": b""} if above else {}  # there has to be such a folder
     files = [part for name in sorted(needed) for part in (name, needed[name])]
     entry = key(_FORMAT, _SCRIPT, toolchain.identity, toolchain.runtime_name, *arguments, "", *files)
     if (folder := cache.find(entry)) is not None:
@@ -212,7 +219,7 @@ def build(
         seconds=round(outcome.seconds, 3),
         cached=False,
         command=" ".join(("nvcc", *_STUDENT_FLAGS, *lambdas, "-arch=" + architecture, source)),
-        log=_explained(diagnostics(text, set(contents)) or limit, () if ok else empty),
+        log=_explained(diagnostics(text, set(map(_placed, contents))) or limit, () if ok else empty),
         resources=resources(text) if ok else (),
     )
     if limit:  # another machine, or a quieter one, may do better: not kept
@@ -238,6 +245,17 @@ def reachable(source: str, contents: Mapping[str, bytes]) -> dict[str, bytes]:
                 found[name] = contents[name]
                 pending.append(name)
     return found
+
+
+def _placed(path: str) -> str:
+    """Where a file of the submission is put, by its path from the source."""
+    up = path.count("../")
+    return f"{_ABOVE[-1 - up]}/{path.removeprefix('../' * up)}" if up else path
+
+
+def _last(folder: str) -> tuple[str, str]:
+    """Options of nvcc: look for headers in ``folder``, after all others."""
+    return "-Xcompiler", f"-idirafter,{folder}"
 
 
 def stand_ins(contents: Mapping[str, bytes], real: Path) -> tuple[str, ...]:

@@ -43,10 +43,10 @@ def missing(log: str, file: str, there: Iterable[str]) -> str:
         )
     if _leads_out(posixpath.normpath(posixpath.join(folder, path))):
         return (
-            f"{name} lies outside the folder of {file}, and only what lies in it is taken. Put the header "
-            f'there and write #include "{posixpath.basename(path)}".'
+            f"{name} was not found near {file} in what was handed in. Put the header beside {file} and write "
+            f'#include "{posixpath.basename(path)}".'
         )
-    return f"{name} was not handed in. Hand in the folder that holds it, too."
+    return f"{name} was not found beside {file} or near it. Hand in the folder that holds it, too."
 
 
 def _leads_out(path: str) -> bool:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from grader.judge.correctness import comparison
 from grader.judge.correctness.comparison import SHOWN, changed_elements, compare
 from grader.problems.problem import Candidate, Expectation
 
@@ -76,9 +77,32 @@ def test_each_row_may_follow_another_candidate_but_only_as_a_whole() -> None:
     assert {element.index[0] for element in result.first_bad} == {1}
 
 
-def test_of_two_candidates_that_both_pass_the_nearer_one_is_shown() -> None:
+def test_of_two_candidates_that_a_row_meets_the_nearer_one_is_shown_where_another_row_is_wrong() -> None:
     right = expectation(ONES + 5e-7, ONES)
-    assert compare("out", right, RIGHT).max_error == 0.0
+    shown = compare("out", right, changed((0, 0), 2.0)).expected
+    assert (shown == 1.0).all()
+
+
+def test_what_is_right_by_the_first_candidate_is_compared_with_no_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    compared: list[Candidate] = []
+
+    def counted(candidate: Candidate, *arrays: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        compared.append(candidate)
+        return judged(candidate, *arrays)
+
+    judged = comparison._judged
+    monkeypatch.setattr(comparison, "_judged", counted)
+    right = expectation(ONES, 0 * ONES)
+    assert compare("out", right, RIGHT).right
+    assert compared == [right.candidates[0]]
+    got = changed((1, 0), 7.0)
+    loose = Expectation(right.candidates, np.array([False, True, False, False]))
+    assert compare("out", loose, got).right
+    assert compared == [right.candidates[0]] * 2
+    assert not compare("out", right, got).right
+    assert compared[2:] == list(right.candidates)
 
 
 def test_rows_of_which_only_finiteness_is_asked_may_hold_any_number() -> None:

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
 GOOD = b"""
 #include "includes/scale.cuh"
+#include "../beside/row.cuh"
+#include "../../top.cuh"
+#include "lost.cuh"
 #include <cooperative_groups.h>
 #include <cublas_v2.h>
 #include <curand_kernel.h>
@@ -46,7 +49,7 @@ template <int N> __global__ void sum(float* x, int n) {
   cooperative_groups::this_thread_block().sync();
   float total = Reduce(storage).Sum(x[threadIdx.x]);
   assert(n > 0);
-  if (threadIdx.x == 0) { x[0] = total * SCALE; printf("%f", total); }
+  if (threadIdx.x == 0) { x[0] = total * SCALE + ROW + TOP + LOST; printf("%f", total); }
 }
 extern "C" void launch(float* x, int n, cudaStream_t stream) {
   static std::vector<float> sizes(3);
@@ -60,6 +63,9 @@ FILES = {
     "bad.cu": BAD,
     "includes/scale.cuh": b'#include "number.h"\n#include <cublasLt.h>\n#define SCALE NUMBER\n',
     "includes/number.h": b"#define NUMBER 2.0f\n",
+    "../beside/row.cuh": b"#define ROW 1\n",
+    "../../top.cuh": b"#define TOP 1\n",
+    "../lost.cuh": b"#define LOST 1\n",
     "other.cu": b"#error\n",
 }
 
@@ -164,7 +170,9 @@ def test_only_what_a_source_may_include_travels_and_counts(tmp_path: Path, toolc
     assert (first.ok, first.cached) == (True, False)
     empty = {f"stand-ins/{name}": b"" for name in ("cublas_v2.h", "cublasLt.h", "curand_kernel.h")}
     sent = sandbox.jobs[0].files
-    assert sent.keys() == {"good.cu", "includes/scale.cuh", "includes/number.h", *empty}
+    above = {f"two-up/{name}" for name in ("top.cuh", "one-up/lost.cuh", "one-up/beside/row.cuh")}
+    below = {"good.cu", "includes/scale.cuh", "includes/number.h"}
+    assert sent.keys() == {*below, *above, "two-up/one-up/here/empty", *empty}
     assert sent.items() >= empty.items()
     assert _build(toolchain, sandbox, cache, "other.cu").cached
     assert not _build(toolchain, sandbox, cache, "includes/scale.cuh").cached

@@ -4,7 +4,7 @@ import pytest
 
 from grader.languages.cuda.headers import missing
 
-HEADERS = ("softmax_kernel.cu", "row.cuh", "inc/tile.cuh")
+HEADERS = ("softmax_kernel.cu", "row.cuh", "inc/tile.cuh", "../inc/warp.cuh")
 
 
 def log(name: str, includer: str = "softmax_kernel.cu", quotes: str = '""') -> str:
@@ -20,11 +20,12 @@ def log(name: str, includer: str = "softmax_kernel.cu", quotes: str = '""') -> s
         (log("C:\\Users\\Jane Doe\\tile.cuh"), 'Write #include "inc/tile.cuh".'),
         (log("row.cuh", "inc/tile.cuh"), 'Write #include "../row.cuh".'),
         (log("row.cuh", quotes="<>"), 'Write #include "row.cuh".'),
-        (log("../include/sum.cuh"), "../include/sum.cuh lies outside the folder of softmax_kernel.cu"),
-        (log("/home/doe/sum.cuh"), 'Put the header there and write #include "sum.cuh".'),
-        (log("C:\\hw3\\sum.cuh"), 'Put the header there and write #include "sum.cuh".'),
-        (log("../sum.cuh", "inc/tile.cuh"), "../sum.cuh was not handed in. Hand in the folder that holds it"),
-        (log("sum.cuh"), "sum.cuh was not handed in. Hand in the folder that holds it, too."),
+        (log("../include/sum.cuh"), "../include/sum.cuh was not found near softmax_kernel.cu"),
+        (log("/home/doe/sum.cuh"), 'Put the header beside softmax_kernel.cu and write #include "sum.cuh".'),
+        (log("C:\\hw3\\sum.cuh"), 'Put the header beside softmax_kernel.cu and write #include "sum.cuh".'),
+        (log("../sum.cuh", "inc/tile.cuh"), "../sum.cuh was not found beside softmax_kernel.cu or near it."),
+        (log("sum.cuh"), "sum.cuh was not found beside softmax_kernel.cu or near it. Hand in the folder"),
+        (log("warp.cuh"), 'Write #include "../inc/warp.cuh".'),
         (log("nccl/nccl.h", quotes="<>"), "the header <nccl/nccl.h> is not available here. Do without it"),
     ],
 )

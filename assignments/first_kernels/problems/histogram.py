@@ -1,0 +1,29 @@
+"""Histogram: how often each number below ``bins`` occurs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+
+from grader.problems.contents import indices
+from grader.problems.formula import Range, problem
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+def histogram(values: Tensor, bins: int) -> Tensor:
+    """``torch.bincount`` with ``bins`` elements."""
+    return torch.zeros(bins, dtype=torch.int32).scatter_add(0, values.long(), torch.ones_like(values))
+
+
+PROBLEM = problem(
+    id="histogram",
+    file="histogram.cu",
+    launcher="launch_histogram(int* counts, const int* values, int n, int bins, cudaStream_t stream)",
+    formula=histogram,
+    inputs=lambda n, bins: {"values": indices(bins, n)},
+    sizes={"n": Range(1, 1 << 26), "bins": Range(1, 4096)},
+    timing=({"n": 1 << 22, "bins": 256}, {"n": 1 << 26, "bins": 256}, {"n": 1 << 26, "bins": 4096}),
+)

@@ -1,0 +1,17 @@
+"""Matrix multiplication in float32: C = A B."""
+
+from __future__ import annotations
+
+from grader.problems.contents import real
+from grader.problems.formula import Range, problem
+
+PROBLEM = problem(
+    id="matmul",
+    file="matmul.cu",
+    launcher="launch_matmul(float* c, const float* a, const float* b, int m, int n, int k, "
+    "cudaStream_t stream)",
+    formula=lambda a, b: a @ b,
+    inputs=lambda m, n, k: {"a": real(m, k), "b": real(k, n)},
+    sizes={"m": Range(1, 1 << 21), "n": Range(1, 1 << 21), "k": Range(1, 1 << 14)},
+    timing=({"m": 512, "n": 512, "k": 512}, {"m": 2048, "n": 2048, "k": 2048}),
+)

@@ -1,0 +1,16 @@
+"""Reduction: the sum of a vector."""
+
+from __future__ import annotations
+
+from grader.problems.contents import real
+from grader.problems.formula import Range, problem
+
+PROBLEM = problem(
+    id="reduce_sum",
+    file="reduce_sum.cu",
+    launcher="launch_reduce_sum(float* total, const float* x, int n, cudaStream_t stream)",
+    formula=lambda x: x.sum(0, keepdim=True),
+    inputs=lambda n: {"x": real(n)},
+    sizes={"n": Range(1, 1 << 26)},
+    timing=({"n": 1 << 22}, {"n": 1 << 26}),
+)

@@ -1,0 +1,16 @@
+"""Inclusive scan: each element becomes the sum of all up to its own place."""
+
+from __future__ import annotations
+
+from grader.problems.contents import real
+from grader.problems.formula import Range, problem
+
+PROBLEM = problem(
+    id="scan",
+    file="scan.cu",
+    launcher="launch_scan(float* sums, const float* x, int n, cudaStream_t stream)",
+    formula=lambda x: x.cumsum(0),
+    inputs=lambda n: {"x": real(n)},
+    sizes={"n": Range(1, 1 << 26)},
+    timing=({"n": 1 << 22}, {"n": 1 << 26}),
+)

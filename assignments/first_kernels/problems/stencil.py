@@ -1,0 +1,34 @@
+"""5-point stencil: heat spreads over a plate whose border stays as it is, for several steps."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from grader.problems.contents import real
+from grader.problems.formula import Range, problem
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+def stencil(before: Tensor, rate: float, steps: int) -> Tensor:
+    """``steps`` times: u + rate (north + south + west + east - 4 u), inside the border."""
+    plate = before
+    for _ in range(steps):
+        middle = plate[1:-1, 1:-1]
+        around = plate[:-2, 1:-1] + plate[2:, 1:-1] + plate[1:-1, :-2] + plate[1:-1, 2:]
+        plate = plate.clone()
+        plate[1:-1, 1:-1] = middle + rate * (around - 4 * middle)
+    return plate
+
+
+PROBLEM = problem(
+    id="stencil",
+    file="stencil.cu",
+    launcher="launch_stencil(float* after, const float* before, float rate, int rows, int columns, "
+    "int steps, cudaStream_t stream)",
+    formula=stencil,
+    inputs=lambda rows, columns: {"before": real(rows, columns), "rate": 0.2},
+    sizes={"rows": Range(1, 1 << 13), "columns": Range(1, 1 << 13), "steps": Range(1, 8)},
+    timing=({"rows": 2048, "columns": 2048, "steps": 1}, {"rows": 2048, "columns": 2048, "steps": 4}),
+)
