@@ -37,6 +37,7 @@ ELSEWHERE = {
         "cd hw": "tests/test_notebook.py",
         "grader grade .": "tests/test_notebook.py",
     },
+    "docs/write_an_assignment.md": {"grader": "tests/test_write_an_assignment.py"},
     "": {
         "grader assignment check": "tests/soundness/test_check.py",
         "grader assignment mutate": "tests/soundness/test_mutate.py",

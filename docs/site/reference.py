@@ -9,7 +9,7 @@ from mkdocs.structure.files import File
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
-from grader.assignments.rules import ProblemPoints, Rules, Waiver, WorkLimits
+from grader.assignments.rules import Deadline, Hidden, ProblemPoints, Rules, Step, Waiver, WorkLimits
 from grader.cli.main import commands
 from grader.records.record import SCHEMA_VERSION, Record
 
@@ -70,7 +70,10 @@ def _assignment_toml() -> Iterator[str]:
     tables: tuple[tuple[str, type[BaseModel]], ...] = (
         ("The top of the file", Rules),
         ("[[problems]]", ProblemPoints),
+        ("[[problems.steps]]", Step),
         ("[limits]", WorkLimits),
+        ("[deadline]", Deadline),
+        ("[hidden]", Hidden),
         ("[[waivers]]", Waiver),
     )
     for title, model in tables:

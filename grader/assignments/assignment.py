@@ -40,6 +40,9 @@ _INSTALLED = (
 _NOT_INHERITED = {"id", "title", "extends", "template", "reference"}
 """Keys of the rules that an assignment that extends another does not take from there, or not as a path."""
 
+_NO_VERDICT = {"deadline", "attempts"}
+"""Keys of the rules that tables of a class follow, and no verdict."""
+
 _IDENTITY = {".py", ".toml", ".cu", ".cuh", ".h", ".hpp", ".json"}
 
 
@@ -85,7 +88,7 @@ class Assignment:
     @cached_property
     def sha256(self) -> str:
         """The hash of all that a verdict can depend on: only records with the same one compare."""
-        digest = hashlib.sha256(self.rules.model_dump_json().encode())
+        digest = hashlib.sha256(self.rules.model_dump_json(exclude=_NO_VERDICT).encode())
         for folder in (*self.modules, self.template):
             for path in sorted(_sources(folder)):
                 content = path.read_bytes()

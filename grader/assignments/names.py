@@ -36,6 +36,9 @@ def check(assignment: Assignment) -> None:
     groups = {name: None for problem in graded for name in (*problem.groups, MEMORY_GROUP)}
     if graded:
         faults += _unknown("case group", rules.group_points, groups)
+        if rules.hidden is not None:
+            of_cases = [name for name in groups if name != MEMORY_GROUP]
+            faults += _unknown("group of cases", rules.hidden.groups, of_cases)
     for waiver in rules.waivers:
         if waiver.problem in known:
             faults += _unknown_conditions(waiver, known[waiver.problem])

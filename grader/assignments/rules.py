@@ -9,9 +9,12 @@ from __future__ import annotations
 import difflib
 import re
 import tomllib
+from datetime import datetime, timedelta
+from itertools import pairwise
+from math import ceil
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,6 +22,8 @@ if TYPE_CHECKING:
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Points = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Share = Annotated[float, Field(gt=0, le=1)]
+Attempts = Literal["last", "best"]
 
 
 class AssignmentError(Exception):
@@ -61,6 +66,13 @@ class WorkLimits(_Table):
     scratch_mib: Positive = Field(default=256.0, description="files written while running")
 
 
+class Step(_Table):
+    """A speed below the target that earns some of the points."""
+
+    at: Positive = Field(description="speedup, or share of the limit, from which on it counts")
+    points: Points = Field(description="performance points that it earns in all")
+
+
 class ProblemPoints(_Table):
     """What one problem of the assignment is worth."""
 
@@ -69,7 +81,9 @@ class ProblemPoints(_Table):
     correctness: Points = Field(
         description="points for right results, in proportion to the case groups passed"
     )
-    performance: Points = Field(description="points for speed: times min(1, speedup / target)")
+    performance: Points = Field(
+        description="points for speed: times min(1, speedup / target), unless there are steps"
+    )
     target: Positive = Field(description="speedup that earns all performance points")
     measure: Literal["speedup", "share_of_limit"] = Field(
         default="speedup",
@@ -81,6 +95,12 @@ class ProblemPoints(_Table):
         description="target of a launcher that takes host pointers, whose time is mostly copies; the same if "
         "there is none",
     )
+    steps: tuple[Step, ...] = Field(
+        default=(),
+        strict=False,
+        description="speeds below the target that earn a part of the points, in rising order: a speed "
+        "between two of them earns what the slower one does, and one below the first nothing",
+    )
     per_output: bool = Field(
         default=False,
         description="whether the outputs share the points of each case group, so that a right one keeps its "
@@ -90,14 +110,66 @@ class ProblemPoints(_Table):
         default=True, description="false: not part of this release's grading, its points stay undecided"
     )
 
+    @model_validator(mode="after")
+    def _rising(self) -> ProblemPoints:
+        stairs = [*((step.at, step.points) for step in self.steps), (self.target, self.performance)]
+        for (at, points), (next_at, next_points) in pairwise(stairs):
+            if at >= next_at or points >= next_points:
+                raise ValueError(
+                    f"{points:g} points at {at:g} stand before {next_points:g} at {next_at:g}. Each step has "
+                    "to be faster and worth more than the one before it, and the target (all "
+                    f"{self.performance:g} at {self.target:g}) than the last."
+                )
+        return self
+
     @property
     def possible(self) -> float:
         """All points of this problem."""
         return self.correctness + self.performance
 
     def with_host_pointers(self) -> ProblemPoints:
-        """The same for a launcher that takes host pointers."""
-        return self.model_copy(update={"target": self.host_target or self.target})
+        """The same for a launcher that takes host pointers: steps stay the same parts of the target."""
+        target = self.host_target or self.target
+        steps = tuple(Step(at=step.at * target / self.target, points=step.points) for step in self.steps)
+        return self.model_copy(update={"target": target, "steps": steps})
+
+
+class Deadline(_Table):
+    """What being late costs; records keep the points before that."""
+
+    due: AwareDatetime = Field(
+        strict=False,
+        description="date and time with their distance from UTC, such as 2026-12-01T23:59:00+01:00",
+    )
+    grace_minutes: Annotated[float, Field(ge=0, allow_inf_nan=False)] = Field(
+        default=0.0, description="so much later costs nothing; from then on days count from the deadline"
+    )
+    per_day: Share = Field(description="share of the earned points that each day begun takes off")
+    most: Share = Field(default=1.0, description="share that is taken off at most")
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Deadline:
+        if self.most < self.per_day:
+            raise ValueError(f"most ({self.most:g}) is less than what one day takes off ({self.per_day:g})")
+        return self
+
+    def days_late(self, moment: datetime) -> int:
+        """The days that have begun between the deadline and ``moment``; 0 within the time of grace."""
+        late = moment - self.due
+        return 0 if late <= timedelta(minutes=self.grace_minutes) else ceil(late / timedelta(days=1))
+
+    def taken_off(self, days: int) -> float:
+        """The share of the earned points that is taken off what is so many days late."""
+        return min(self.most, days * self.per_day)
+
+
+class Hidden(_Table):
+    """Case groups of which students see counts until a date; points and staff's pages are not different."""
+
+    groups: tuple[str, ...] = Field(min_length=1, strict=False, description="names of case groups")
+    until: AwareDatetime = Field(
+        strict=False, description="date and time with their distance from UTC, as of the deadline"
+    )
 
 
 class Waiver(_Table):
@@ -170,6 +242,15 @@ class Rules(_Table):
         strict=False,
         description="regular expressions of functions and libraries that a built library may use beyond the "
         "import policy; those of C++ by their mangled names, which nm -D shows",
+    )
+    hidden: Hidden | None = Field(
+        default=None, description="case groups of which students see counts alone, and until when"
+    )
+    deadline: Deadline | None = Field(
+        default=None, description="when submissions are late, and what it costs; without it, none is"
+    )
+    attempts: Attempts = Field(
+        default="last", description="which of several submissions of a student counts in the gradebook"
     )
     limits: WorkLimits = Field(default=WorkLimits(), description="limits of compiling and running")
     problems: tuple[ProblemPoints, ...] = Field(min_length=1, strict=False, description="in order of reports")
@@ -267,6 +348,8 @@ def _explain(where: tuple[int | str, ...], kind: str, message: str) -> str:
     place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in where).lstrip(".")
     if kind == "extra_forbidden":
         return f"unknown key {place!r}.{nearest(str(where[-1]), list(_table_at(where).model_fields))}"
+    if kind == "timezone_aware":
+        return f"{place}: it has no distance from UTC. Write it as 2026-12-01T23:59:00+01:00."
     if kind == "missing":
         return f"missing key {place!r}"
     message = message.removeprefix("Value error, ")  # of pydantic, for what a validator here says itself

@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from grader.batch.crew import WORKER, Crew, EndedError, NoWorkerLeftError, Station, Worker
-from grader.batch.records import DeviceKind, Records, Wish, class_seed, fault, finished
+from grader.batch.handed_in import renew
+from grader.batch.records import DeviceKind, Records, Wish, class_seed, fault, finished, storing
 from grader.processes import leftovers
 from grader.records.errors import MachineError
 from grader.records.exit_codes import ExitCode
@@ -72,6 +73,7 @@ class BatchRequest:
         since: finished submissions that were graded earlier than this are graded again; None keeps them.
         only: names of submissions; all if empty.
         shard: the part to grade.
+        submitted: the table of when submissions were handed in; None for the one that was named before.
         command: the command that starts a worker.
     """
 
@@ -87,6 +89,7 @@ class BatchRequest:
     since: datetime | None = None
     only: tuple[str, ...] = ()
     shard: Shard = Shard()
+    submitted: Path | None = None
     command: Sequence[str] = WORKER
 
 
@@ -175,8 +178,10 @@ def run(request: BatchRequest, progress: Callable[[BatchProgress], None] = lambd
         MachineError: this machine cannot grade.
         StorageError: the disk is full, or the folder of the results is read-only.
         NewerError: a newer grader has written a record there.
+        TableError: the table of times is wrong.
     """
     _check_folders(request)
+    keep_times(request)
     with _crews(request) as (builders, graders, device, files):
         discovery = find(request.folder, files)
         chosen = choose(discovery.entries, request.only, request.shard)
@@ -205,6 +210,18 @@ def run(request: BatchRequest, progress: Callable[[BatchProgress], None] = lambd
         stopped=running.stopped,
         damaged=records.damaged,
     )
+
+
+def keep_times(request: BatchRequest) -> None:
+    """Keep the table of times beside the records, for every later report.
+
+    Raises:
+        StorageError: there is no room for it.
+        TableError: it is wrong.
+    """
+    with storing(request.out):
+        request.out.mkdir(parents=True, exist_ok=True)
+        renew(request.out, request.assignment.rules, request.submitted)
 
 
 def outcome(

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from grader.batch.handed_in import kept, settled
 from grader.processes import leftovers
 from grader.records.exit_codes import ExitCode
 from grader.records.record import SEED_BITS, NewerError, Record, RecordError, write, write_text
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from grader.assignments.assignment import Assignment
+    from grader.batch.handed_in import Settled
     from grader.submissions.discovery import Entry
 
 _SEED = ".seed"
@@ -163,7 +165,9 @@ class Records:
         with storing(folder):
             folder.mkdir(exist_ok=True)
             write(record, folder / RECORD)
-            write_page(folder, record, self._title)
+            shown = self._settled().results[entry.name]
+            assert shown is not None
+            write_page(folder, shown, self._title)
 
     def show(self, *, shared: bool) -> None:
         """Write the page of the class and the gradebook, with ``shared`` of what other batches wrote, too.
@@ -179,7 +183,8 @@ class Records:
             with storing(self._folder), _locked(self._folder / _LOCK):
                 if shared:
                     self._take_in()
-                write_tables(self._folder, self._all, self._title)
+                shown = self._settled()
+                write_tables(self._folder, shown.results, self._title, superseded=shown.superseded)
             self._next = begun + _SHARE * (time.monotonic() - begun)
 
     def show_all(self) -> None:
@@ -191,7 +196,12 @@ class Records:
         """
         with storing(self._folder), _locked(self._folder / _LOCK):
             self._take_in()
-            write_pages(self._folder, self._all, self._title)
+            shown = self._settled()
+            write_pages(self._folder, shown.results, self._title, superseded=shown.superseded)
+
+    def _settled(self) -> Settled:
+        """The records after lateness, and which of several of a student count."""
+        return settled(self._all, kept(self._folder))
 
     def _take_in(self) -> None:
         """Read all records again."""

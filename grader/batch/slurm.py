@@ -16,7 +16,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grader.batch.batch import BatchProgress, BatchRequest, BatchResult, choose, find, outcome
+from grader.batch.batch import (
+    BatchProgress,
+    BatchRequest,
+    BatchResult,
+    choose,
+    find,
+    keep_times,
+    outcome,
+)
 from grader.batch.records import Records, class_seed, finished, storing
 from grader.records.errors import MachineError
 from grader.records.record import write_text
@@ -102,8 +110,10 @@ def run(request: BatchRequest, cluster: Cluster, progress: Callable[[BatchProgre
         FolderError: as for ``batch.run``.
         MachineError: Slurm or submitit is missing, Slurm rejects the job, or an earlier array still runs.
         StorageError: the shared folder cannot be written.
+        TableError: as for ``batch.run``.
     """
     check()
+    keep_times(request)
     discovery = find(request.folder, graded_files(request.assignment))
     chosen = choose(discovery.entries, request.only, request.shard)
     begun = datetime.now(UTC)

@@ -49,6 +49,7 @@ def _shard(_context: click.Context, _parameter: click.Parameter, text: str | Non
 @click.option("--since", type=click.DateTime(["%Y-%m-%dT%H:%M:%S%z"]), hidden=True)
 @click.option("--slurm", type=click.IntRange(min=1), metavar="TASKS", help="As a Slurm array, a GPU each.")
 @options.of_slurm(minutes=240)
+@options.submitted
 @options.assignment
 @options.device
 @options.sandbox
@@ -68,6 +69,7 @@ def batch(
     account: str | None,
     minutes: int,
     slurm_options: dict[str, str],
+    submitted: Path | None,
     assignment: str | None,
     device: str,
     sandbox: str,
@@ -87,6 +89,8 @@ def batch(
         from grader.batch import batch as batches  # noqa: PLC0415 - takes a second that others need not wait
         from grader.batch import progress  # noqa: PLC0415
         from grader.batch import slurm as clusters  # noqa: PLC0415
+        from grader.batch.handed_in import FILE as TIMES  # noqa: PLC0415
+        from grader.batch.handed_in import TableError  # noqa: PLC0415
         from grader.batch.records import StorageError  # noqa: PLC0415
 
     request = batches.BatchRequest(
@@ -102,6 +106,7 @@ def batch(
         since=datetime.now(UTC) if force else since,
         only=only,
         shard=batches.Shard(*shard),
+        submitted=submitted,
     )
     try:
         with progress.shown(sys.stderr) as show:
@@ -110,7 +115,7 @@ def batch(
             else:
                 cluster = clusters.cluster(slurm, minutes, partition, account, slurm_options)
                 outcome = clusters.run(request, cluster, show)
-    except (batches.FolderError, NewerError) as error:
+    except (batches.FolderError, NewerError, TableError) as error:
         raise FaultError(str(error), ExitCode.USAGE) from error
     except (MachineError, StorageError) as error:
         raise FaultError(str(error), ExitCode.MACHINE_FAULT) from error
@@ -122,5 +127,7 @@ def batch(
         click.echo(f"not graded: {reason}", err=True)
     for reason in outcome.damaged.values():
         click.echo(f"left out: {reason}", err=True)
+    if request.assignment.rules.deadline is not None and not (out / TIMES).is_file():
+        click.echo("nothing is taken off for lateness: name the times by --submitted CSV", err=True)
     click.echo("\n".join(batches.closing_lines(outcome)))
     return outcome.exit_code

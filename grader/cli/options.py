@@ -50,6 +50,12 @@ gradescope = click.option(
     metavar="FILE",
     help="Write Gradescope's results.json to FILE.",
 )
+submitted = click.option(
+    "--submitted",
+    type=INPUT,
+    metavar="CSV",
+    help="Lines of SUBMISSION,SUBMITTED,STUDENT: when each was handed in, and by whom.",
+)
 staff = click.option("--staff", is_flag=True, help="Show seeds and reasons that are not for students.")
 
 OF_SLURM = {"partition", "account", "minutes", "slurm_options"}

@@ -27,17 +27,18 @@ def problems(assignment: str | None, json_path: Path | None) -> int:
     installed = assignment is None or assignment in available()
     chosen = load_assignment(assignment) if installed else checked_assignment(assignment)
     if json_path is not None:
-        return write_json(chosen.rules.model_dump(), json_path)
+        return write_json(chosen.rules.model_dump(mode="json"), json_path)
     names = ("title", "correctness", "performance", "target")
     table = Table(Column("problem", no_wrap=True), *names, title=chosen.title, box=None)
     for problem in chosen.rules.problems:
         host = "" if problem.host_target is None else f", host {problem.host_target:g}x"
+        steps = "".join(f", {step.points:g} points at {step.at:g}x" for step in problem.steps)
         table.add_row(
             problem.id,
             problem.title if problem.graded else f"{problem.title} (not graded in this release)",
             f"{problem.correctness:g}",
             f"{problem.performance:g}",
-            f"{problem.target:g}x{host}",
+            f"{problem.target:g}x{host}{steps}",
         )
     Console().print(table)
     return ExitCode.OK

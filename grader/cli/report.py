@@ -20,6 +20,7 @@ from grader.reports.escaping import line
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from grader.batch.handed_in import Settled
     from grader.records.record import Record
 
 
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 @click.option("--submissions", type=FOLDER, metavar="FOLDER", help="What was graded, for --jplag.")
 @click.option("--appeal", is_flag=True, help="Only decide the speeds again, from the raw times.")
 @options.staff
+@options.submitted
 @options.assignment
 def report(
     path: Path,
@@ -63,6 +65,7 @@ def report(
     submissions: Path | None,
     appeal: bool,
     staff: bool,
+    submitted: Path | None,
     assignment: str | None,
 ) -> int:
     """Make reports again from the records in DIR, or from one record, and run nothing.
@@ -92,10 +95,13 @@ def report(
     if appeal:
         _appeal(records)
         return code
+    shown = _settled(path, {**records, **dict.fromkeys(damaged)}, assignment, submitted)
     asked = reports.ReportRequest(
-        records,
+        {name: record for name, record in shown.results.items() if record},
         place=path,
         title=_title(assignment, next(iter(records.values())).assignment),
+        superseded=shown.superseded,
+        students=shown.students,
         damaged=damaged,
         staff=staff,
         html=html,
@@ -119,6 +125,30 @@ def report(
     except RecordError as error:
         raise FaultError(str(error), ExitCode.MACHINE_FAULT) from error
     return code
+
+
+def _settled(
+    path: Path, results: Mapping[str, Record | None], assignment: str | None, table: Path | None
+) -> Settled:
+    """The records of a batch after lateness, of several of a student the one that counts; one as it is."""
+    with importing():
+        from grader.batch import handed_in  # noqa: PLC0415
+
+    if table is not None and (assignment is None or path.is_file()):
+        raise FaultError(
+            "--submitted needs the folder of a batch, and --assignment, which says what lateness costs.",
+            ExitCode.USAGE,
+        )
+    if path.is_file():
+        return handed_in.Settled(results)
+    try:
+        if assignment is None:
+            return handed_in.settled(results, handed_in.kept(path))
+        return handed_in.settled(results, handed_in.renew(path, load_assignment(assignment).rules, table))
+    except handed_in.TableError as error:
+        raise FaultError(str(error), ExitCode.USAGE) from error
+    except RecordError as error:
+        raise FaultError(str(error), ExitCode.MACHINE_FAULT) from error
 
 
 def _appeal(records: Mapping[str, Record]) -> None:

@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
 from grader.records.verdict import Verdict
 
@@ -154,6 +154,9 @@ class GroupResult(_Part):
     verdict: Verdict
     earned: Number
     possible: Number
+    hidden_until: AwareDatetime | None = Field(
+        default=None, description="when students may see its cases; until then, counts alone"
+    )
 
 
 class CorrectnessResult(_Part):

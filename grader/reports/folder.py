@@ -17,7 +17,7 @@ from grader.reports.pages import class_page, submission_page
 from grader.reports.views import view
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
     from pathlib import Path
 
     from grader.records.record import Record
@@ -76,6 +76,7 @@ def write_pages(
     names: bool = True,
     staff: bool = False,
     aliases: Mapping[str, str] | None = None,
+    superseded: Collection[str] = (),
 ) -> None:
     """Write the page of each submission, the page of the class and, with ``names``, the gradebook.
 
@@ -86,6 +87,7 @@ def write_pages(
         names: whether the page of the class is for staff and shows all names.
         staff: whether the pages of submissions are for staff.
         aliases: names of submissions on the speed board.
+        superseded: submissions that have a page, and no place in the page of the class and the gradebook.
 
     Raises:
         OSError: a folder cannot be created.
@@ -94,7 +96,7 @@ def write_pages(
     for name, record in results.items():
         if record is not None:
             write_page(folder / name, record, title, staff=staff)
-    write_tables(folder, results, title, names=names, aliases=aliases)
+    write_tables(folder, results, title, names=names, aliases=aliases, superseded=superseded)
 
 
 def write_page(folder: Path, record: Record, title: str, *, staff: bool = False) -> None:
@@ -110,9 +112,13 @@ def write_tables(
     *,
     names: bool = True,
     aliases: Mapping[str, str] | None = None,
+    superseded: Collection[str] = (),
 ) -> None:
     """Write what ``write_pages`` writes of the class as a whole."""
-    links = {name: f"{name}/{REPORT}" for name, record in results.items() if record}
-    write_text(class_page(results, title, staff=names, aliases=aliases, links=links), folder / INDEX)
+    counting = {name: record for name, record in results.items() if name not in superseded}
+    if not names:
+        counting = {name: one and view(one, staff=False).record for name, one in counting.items()}
+    links = {name: f"{name}/{REPORT}" for name, record in counting.items() if record}
+    write_text(class_page(counting, title, staff=names, aliases=aliases, links=links), folder / INDEX)
     if names:
-        write_text(gradebook(results), folder / GRADEBOOK)
+        write_text(gradebook(counting), folder / GRADEBOOK)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -46,6 +46,8 @@ class ReportRequest:
         records: the records by submission.
         place: the folder of the records, or the file of a single record.
         title: title of the assignment.
+        superseded: submissions of students of whom another one counts.
+        students: whose each submission is, where that is another name.
         damaged: submissions whose record cannot be read; tables show them without a result.
         staff: whether the pages are for staff.
         html: folder for the pages.
@@ -65,6 +67,8 @@ class ReportRequest:
     records: Mapping[str, Record]
     place: Path
     title: str
+    superseded: Collection[str] = ()
+    students: Mapping[str, str] = field(default_factory=dict)
     damaged: Collection[str] = ()
     staff: bool = False
     html: Path | None = None
@@ -84,6 +88,16 @@ class ReportRequest:
     def folder(self) -> Path:
         """The folder of the records."""
         return self.place if self.place.is_dir() else self.place.parent
+
+    @property
+    def counting(self) -> dict[str, Record]:
+        """The records that no other one of the same student supersedes."""
+        return {name: record for name, record in self.records.items() if name not in self.superseded}
+
+    @property
+    def by_student(self) -> dict[str, Record]:
+        """The record that counts of each student, by the name that other systems know."""
+        return {self.students.get(name, name): record for name, record in self.counting.items()}
 
     @property
     def names_none(self) -> bool:
@@ -120,14 +134,14 @@ def run(request: ReportRequest) -> Iterator[str]:
     if request.leaderboard:
         aliases = _aliases(request)
         yield from _unknown(aliases, request)
-        yield _written(request.leaderboard, leaderboard_page(records, request.title, aliases))
+        yield _written(request.leaderboard, leaderboard_page(request.counting, request.title, aliases))
     if request.jplag:
         yield from _similarity(request, request.jplag)
 
 
 def _tables(request: ReportRequest) -> Iterator[str]:
     """The scores for systems of courses."""
-    records, scale = request.records, request.scale
+    records, scale = request.by_student, request.scale
     if request.canvas:
         try:
             export = _read(request.canvas, exactly=True)
@@ -139,7 +153,8 @@ def _tables(request: ReportRequest) -> Iterator[str]:
     if request.moodle:
         try:
             roster = None if request.roster is None else _read(request.roster)
-            grades = moodle.grades(records, request.title, roster, scale=scale)
+            for_students = {name: view(record, staff=False).record for name, record in records.items()}
+            grades = moodle.grades(for_students, request.title, roster, scale=scale)
         except moodle.RosterError as error:
             raise RequestError(f"{request.roster or '--moodle'}: {error}") from error
         yield from grades.notices
@@ -172,7 +187,15 @@ def _pages(request: ReportRequest, folder: Path, *, in_place: bool) -> Iterator[
     names = staff or in_place
     try:
         if request.place.is_dir():
-            write_pages(folder, results, title, names=names, staff=staff, aliases=aliases)
+            write_pages(
+                folder,
+                results,
+                title,
+                names=names,
+                staff=staff,
+                aliases=aliases,
+                superseded=request.superseded,
+            )
         else:
             folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

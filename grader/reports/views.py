@@ -6,13 +6,17 @@ Only this module hides anything: each report shows the whole record that it gets
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from grader.records.record import CaseResult
 from grader.records.verdict import Verdict
 from grader.reports.escaping import without_folders
 
 if TYPE_CHECKING:
-    from grader.records.record import CaseResult, ProblemResult, Record
+    from collections.abc import Sequence
+
+    from grader.records.record import GroupResult, ProblemResult, Record
 
 MACHINE = (
     "The grading machine failed. This is not the fault of this submission and costs no points: it will be "
@@ -32,10 +36,11 @@ class View:
     staff: bool
 
 
-def view(record: Record, *, staff: bool) -> View:
-    """The whole record for staff, or the part of it that students may see."""
+def view(record: Record, *, staff: bool, now: datetime | None = None) -> View:
+    """The whole record for staff, or the part of it that students may see; ``now`` is the time of asking."""
     if staff:
         return View(record, staff=True)
+    now = now or datetime.now(UTC)
     shown = record.model_copy(
         update={
             "seed": 0,
@@ -48,10 +53,39 @@ def view(record: Record, *, staff: bool) -> View:
                 }
             ),
             "error": record.error and MACHINE,
-            "problems": [_problem(problem) for problem in record.problems],
+            "problems": [_problem(_open(problem, now)) for problem in record.problems],
         }
     )
     return View(shown, staff=False)
+
+
+def _open(problem: ProblemResult, now: datetime) -> ProblemResult:
+    """The problem with a count in place of the cases of each hidden group, and without what the code printed.
+
+    A kernel can print its inputs.
+    """
+    correctness = problem.correctness
+    hidden = [group for group in correctness.groups if group.hidden_until and group.hidden_until > now]
+    if not hidden:
+        return problem
+    names = {group.name for group in hidden}
+    cases = [case for case in correctness.cases if case.group not in names]
+    cases += [_count(group, correctness.cases) for group in hidden]
+    shown = correctness.model_copy(update={"cases": cases})
+    return problem.model_copy(update={"correctness": shown, "printed": ""})
+
+
+def _count(group: GroupResult, cases: Sequence[CaseResult]) -> CaseResult:
+    """What stands for those of the ``cases`` that are in a hidden group."""
+    counted = [case for case in cases if case.group == group.name and not case.waived]
+    until = f"hidden until {group.hidden_until:%Y-%m-%d %H:%M %z}"
+    right = sum(case.verdict is Verdict.PASS for case in counted)
+    return CaseResult(
+        name=f"{right} of {len(counted)} hidden cases are right",
+        group=group.name,
+        verdict=group.verdict,
+        message="" if group.verdict is Verdict.PASS else until,
+    )
 
 
 def _problem(problem: ProblemResult) -> ProblemResult:

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from grader.devices.timed import TimedSession
     from grader.problems.problem import Case, Problem
     from grader.records.findings import Finding
-    from grader.records.record import CaseResult
+    from grader.records.record import CaseResult, GroupResult
     from grader.run.preparation import Material
 
 NO_GPU = "not measured: no GPU here. Grade on a GPU machine, or leave it to your instructor."
@@ -152,6 +152,17 @@ def excuses(rules: Rules, problem_id: str, cases: Iterable[Case]) -> dict[str, E
     }
 
 
+def _hidden(rules: Rules, groups: Iterable[GroupResult]) -> list[GroupResult]:
+    """The groups, with the date for those that students do not see before it."""
+    hidden = rules.hidden
+    return [
+        group.model_copy(update={"hidden_until": hidden.until})
+        if hidden is not None and group.name in hidden.groups
+        else group
+        for group in groups
+    ]
+
+
 class _InterruptedError(Exception):
     """Raised between cases once the run was interrupted."""
 
@@ -231,7 +242,7 @@ class ProblemJudge:
             correctness=CorrectnessResult(
                 verdict=score.correctness,
                 summary=judged.summary,
-                groups=list(score.groups),
+                groups=_hidden(self.material.assignment.rules, score.groups),
                 cases=list(judged.cases),
             ),
             checks=[_check(tool, checked, sources) for tool in get_args(Tool)],

@@ -2,9 +2,9 @@
 
 Case groups share the correctness points as the assignment says; a group earns its share if all its cases
 pass. Where the assignment says so, the outputs divide a group's share, and each earns its part if it is right
-in all cases of the group. Performance points are ``points x min(1, speedup / target)``, and none unless
-every group passed. What the machine could not tell (NOT_MEASURED, INFRA_ERROR) is undecided: neither earned
-nor lost.
+in all cases of the group. Performance points are ``points x min(1, speedup / target)``, or those of the
+fastest step that was reached where the assignment has steps, and none unless every group passed. What the
+machine could not tell (NOT_MEASURED, INFRA_ERROR) is undecided: neither earned nor lost.
 
 Layer: imports assignment, results and verdict.
 """
@@ -109,7 +109,7 @@ def score_problem(
         group_points,
         {**verdicts, MEMORY_GROUP: memory},
         performance.verdict,
-        performance.speedup,
+        _speed_points(entry, performance),
         kept,
     )
 
@@ -140,7 +140,7 @@ def score_without_cases(
         verdict: of every group.
         performance: FAIL where the speed would have been measured, else NOT_MEASURED.
     """
-    return _score(entry, group_points, dict.fromkeys((*groups, MEMORY_GROUP), verdict), performance, None)
+    return _score(entry, group_points, dict.fromkeys((*groups, MEMORY_GROUP), verdict), performance, 0.0)
 
 
 def total(points: Iterable[Points]) -> Points:
@@ -158,7 +158,7 @@ def _score(
     group_points: Mapping[str, float],
     verdicts: Mapping[str, Verdict],
     performance: Verdict,
-    speedup: float | None,
+    speed_points: float,
     kept: Mapping[str, float] | None = None,
 ) -> ProblemScore:
     """The score from the verdicts of all groups; ``kept``: what share of its points a failed one keeps."""
@@ -174,7 +174,7 @@ def _score(
     if performance.decided and correctness.decided:
         decided += entry.performance
         if correctness in _EARNING:
-            earned += entry.performance * _fraction(performance, speedup, entry.target)
+            earned += speed_points
     return ProblemScore(
         verdict=_overall(correctness, performance),
         correctness=correctness,
@@ -217,11 +217,15 @@ def _shares(
     return {name: named.get(name, rest) for name in groups}
 
 
-def _fraction(verdict: Verdict, speedup: float | None, target: float) -> float:
-    """The share of the performance points; a straddling interval counts for the student."""
-    if verdict in _EARNING:
-        return 1.0
-    return min(1.0, max(0.0, (speedup or 0.0) / target))
+def _speed_points(entry: ProblemPoints, performance: PerformanceResult) -> float:
+    """What a right kernel earns for its speed; an interval that straddles counts for the student."""
+    if performance.verdict in _EARNING:
+        return entry.performance
+    speedup = performance.speedup or 0.0
+    if not entry.steps:
+        return entry.performance * min(1.0, max(0.0, speedup / entry.target))
+    fastest = performance.interval[1] if performance.interval else speedup
+    return max((step.points for step in entry.steps if step.at <= fastest), default=0.0)
 
 
 def _points(earned: float, decided: float, possible: float) -> Points:

@@ -173,7 +173,7 @@ def check(
 
 
 def handout(one: Examination) -> Iterator[Row]:
-    """The handout names every entry point and every target."""
+    """The handout names every entry point, every target and every step of points."""
     folders = (one.assignment.template, one.assignment.folder)
     paths = [folder / name for folder in folders for name in HANDOUTS if (folder / name).is_file()]
     if not paths:
@@ -185,7 +185,8 @@ def handout(one: Examination) -> Iterator[Row]:
         problem = one.assignment.problems[entry.id]
         wanted = problem.entry_points if isinstance(problem, KernelProblem) else (problem.file,)
         missing += [f"{entry.id}'s {name}" for name in wanted if name not in text]
-        missing += [f"{entry.id}'s target {entry.target:g}"] if f"{entry.target:g}" not in text else []
+        speeds = [("target", entry.target), *(("step at", step.at) for step in entry.steps)]
+        missing += [f"{entry.id}'s {what} {at:g}" for what, at in speeds if f"{at:g}" not in text]
     said = f"{paths[0].name} does not name {', '.join(missing)}" if missing else f"{paths[0].name} names all"
     yield Row("handout", not missing, said)
 

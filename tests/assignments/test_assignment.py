@@ -71,6 +71,26 @@ def test_defaults_fill_the_limits_that_are_not_written(tmp_path: Path) -> None:
         ),
         ("processes = 8", "proceses = 8", r"unknown key 'limits.proceses'. Did you mean 'processes'"),
         ('title = "Small"', 'title = "Small"\nlimit = 3', r"unknown key 'limit'. Did you mean 'limits'"),
+        (
+            "target = 6.5",
+            "target = 6.5\nsteps = [{ at = 2.0, point = 3.0 }]",
+            r"unknown key 'problems\[0\].steps\[0\].point'. Did you mean 'points'",
+        ),
+        (
+            "target = 6.5",
+            "target = 6.5\nsteps = [{ at = 2.0, points = 3.0 }, { at = 1.0, points = 4.0 }]",
+            r"problems\[0\]: 3 points at 2 stand before 4 at 1\. Each step has to be faster and worth more",
+        ),
+        (
+            "target = 6.5",
+            "target = 6.5\nsteps = [{ at = 6.5, points = 3.0 }]",
+            r"3 points at 6\.5 stand before 8 at 6\.5\. .* the target \(all 8 at 6\.5\)",
+        ),
+        (
+            "target = 6.5",
+            "target = 6.5\nsteps = [{ at = 2.0, points = 8.0 }]",
+            r"8 points at 2 stand before 8 at 6\.5",
+        ),
         ("target = 6.5", "", r"missing key 'problems\[0\].target'"),
         ("target = 6.5", "target = 0.0", r"problems\[0\].target: .*greater than 0"),
         ("target = 6.5", "target = inf", r"problems\[0\].target: .*finite"),
@@ -79,6 +99,37 @@ def test_defaults_fill_the_limits_that_are_not_written(tmp_path: Path) -> None:
             "correctness = 2.0",
             "group_points sum to 3, more than the 2 correctness points",
         ),
+        (
+            "[group_points]",
+            "[deadline]\ndue = 2026-12-01T23:59:00\nper_day = 0.1\n[group_points]",
+            r"deadline\.due: it has no distance from UTC\. Write it as 2026-12-01T23:59:00\+01:00",
+        ),
+        (
+            "[group_points]",
+            "[deadline]\ndue = 2026-12-01T23:59:00Z\nper_day = 0.5\nmost = 0.2\n[group_points]",
+            r"deadline: most \(0\.2\) is less than what one day takes off \(0\.5\)",
+        ),
+        (
+            "[group_points]",
+            "[deadline]\ndue = 2026-12-01T23:59:00Z\nper_day = 10\n[group_points]",
+            r"deadline\.per_day: .*less than or equal to 1",
+        ),
+        (
+            "[group_points]",
+            "[deadline]\ndue = 2026-12-01T23:59:00Z\nperday = 0.1\n[group_points]",
+            r"unknown key 'deadline\.perday'\. Did you mean 'per_day'",
+        ),
+        (
+            "[group_points]",
+            '[hidden]\ngroups = ["short rows"]\n[group_points]',
+            r"missing key 'hidden\.until'",
+        ),
+        (
+            "[group_points]",
+            "[hidden]\ngroups = []\nuntil = 2026-12-01T23:59:00Z\n[group_points]",
+            r"hidden\.groups: .*at least 1 item",
+        ),
+        ("[group_points]", 'attempts = "first"\n[group_points]', "attempts: .*'last' or 'best'"),
         ("processes = 8", 'processes = "8"', "limits.processes: .*integer"),
         ("[limits]", "[limits", "not TOML"),
         (
@@ -219,6 +270,15 @@ def test_a_problem_of_its_own_comes_before_that_of_the_base(tmp_path: Path) -> N
 def test_an_unknown_base_is_refused(tmp_path: Path) -> None:
     with pytest.raises(AssignmentError, match=r"extends: there is no assignment 'llm_systems_33'\. Did you"):
         read(written(tmp_path, EXTENDING.replace("llm_systems_3", "llm_systems_33")))
+
+
+def test_another_deadline_grades_nothing_again(tmp_path: Path) -> None:
+    before = read(written(tmp_path, TEXT)).sha256
+    deadline = 'attempts = "best"\n[deadline]\ndue = 2026-12-01T23:59:00Z\nper_day = 0.1\n[group_points]'
+    after = read(written(tmp_path, TEXT.replace("[group_points]", deadline)))
+    assert after.rules.deadline is not None
+    assert after.rules.deadline.due.isoformat() == "2026-12-01T23:59:00+00:00"
+    assert after.sha256 == before
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
@@ -8,7 +9,7 @@ from assignments.own_assignment import write
 
 from grader.assignments.assignment import Assignment, available, load
 from grader.assignments.names import check
-from grader.assignments.rules import AssignmentError, ProblemPoints, Waiver
+from grader.assignments.rules import AssignmentError, Hidden, ProblemPoints, Waiver
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,6 +35,17 @@ def test_a_problem_that_nobody_can_grade_is_refused_unless_it_is_not_to_be_grade
     ):
         check(with_rules(problems=(later,)))
     check(with_rules(problems=(*HANDOUT.rules.problems, later.model_copy(update={"graded": False}))))
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("short row", "Did you mean 'short rows'"), ("memory and concurrency", "Valid: ")],
+)
+def test_a_group_that_has_no_cases_to_hide_is_refused(name: str, said: str) -> None:
+    until = datetime(2026, 12, 1, tzinfo=UTC)
+    check(with_rules(hidden=Hidden(groups=("short rows",), until=until)))
+    with pytest.raises(AssignmentError, match=f"there is no group of cases '{name}'. {said}"):
+        check(with_rules(hidden=Hidden(groups=(name,), until=until)))
 
 
 def test_a_case_group_that_no_problem_has_is_refused() -> None:

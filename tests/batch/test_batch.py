@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from grader.assignments.assignment import load
+from grader.assignments.assignment import load, read
 from grader.batch import progress
 from grader.batch.batch import (
     BatchProgress,
@@ -27,6 +27,7 @@ from grader.batch.batch import (
     closing_lines,
     run,
 )
+from grader.batch.handed_in import TableError
 from grader.batch.records import StorageError, fault
 from grader.cli.arguments import FaultError
 from grader.cli.main import commands
@@ -38,6 +39,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 FAKE = Path(__file__).with_name("fake_worker.py")
+WITH_DEADLINE = """id = "own"
+title = "Own"
+extends = "llm_systems_3"
+[deadline]
+due = 2026-12-01T23:59:00+01:00
+per_day = 0.1
+"""
 
 
 def hand_in(folder: Path, **words: str) -> None:
@@ -533,3 +541,38 @@ def test_more_gpus_than_shown_are_refused(gpus: BatchRequest) -> None:
     hand_in(gpus.folder, a="right")
     with pytest.raises(MachineError, match="CUDA_VISIBLE_DEVICES names 2"):
         run(replace(gpus, gpus=3))
+
+
+def test_what_is_late_loses_points_in_the_tables_and_not_in_the_record(
+    request_: BatchRequest, tmp_path: Path, graded: Callable[[], list[str]]
+) -> None:
+    hand_in(request_.folder, a="right", b="right", c="wrong")
+    rules = tmp_path / "assignment.toml"
+    rules.write_text(WITH_DEADLINE)
+    table = tmp_path / "times.csv"
+    table.write_text(
+        "submission,submitted,student\na,2026-12-02T10:00:00Z,doe\nb,2026-12-01T10:00:00Z,roe\n"
+        "c,2026-12-01T11:00:00Z,roe\n"
+    )
+    late = replace(request_, assignment=read(tmp_path), submitted=table)
+    run(late)
+    rows = gradebook(late.out)
+    assert {name: row["score"] for name, row in rows.items()} == {"a": "54.00", "c": "15.00"}
+    assert rows["a"]["note"] == "1 day late: 10% of 60.00 points are taken off"
+    assert results.read(late.out / "a" / "result.json").score.earned == 60
+    assert "the last of several is c" in (late.out / "b" / "report.html").read_text()
+    graded()
+    rules.write_text(WITH_DEADLINE.replace("per_day = 0.1", "per_day = 0.2"))
+    run(replace(late, assignment=read(tmp_path), submitted=None))
+    assert gradebook(late.out)["a"]["score"] == "48.00"
+    assert graded() == []
+
+
+def test_a_wrong_table_is_refused_before_anything_is_graded(
+    request_: BatchRequest, tmp_path: Path, graded: Callable[[], list[str]]
+) -> None:
+    hand_in(request_.folder, a="right")
+    (tmp_path / "times.csv").write_text("submission,submitted\na,noon\n")
+    with pytest.raises(TableError, match=r"times.csv:2: 'noon' is no time"):
+        run(replace(request_, submitted=tmp_path / "times.csv"))
+    assert graded() == []

@@ -68,6 +68,39 @@ def test_a_report_that_cannot_be_written_is_the_fault_of_the_machine(folder: Pat
     assert f"{tmp_path / 'none'} is no folder. Name a file in one that is." in done.stderr
 
 
+RULES = """id = "own"
+title = "Own"
+extends = "llm_systems_3"
+[deadline]
+due = 2026-12-01T23:59:00+01:00
+per_day = 0.5
+"""
+TIMES = """submission,submitted,student
+doejane_1001,2026-12-01T10:00:00Z,poe
+käthe müller,2026-12-02T10:00:00Z,poe
+"""
+
+
+def test_lateness_and_the_last_of_several_reach_every_table(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "times.csv").write_text(TIMES)
+    (tmp_path / "assignment.toml").write_text(RULES)
+    (tmp_path / "export.csv").write_text("Student,ID,Section,HW3 (1)\nPoe,7,A,\n    Points Possible,,,24\n")
+    (tmp_path / "roster.csv").write_text("username,email\npoe,poe@x.org\n")
+    named = ("--submitted", tmp_path / "times.csv")
+    assert run("report", folder, *named).returncode == 2, "it has to be said what lateness costs"
+    assert run("report", folder / "doejane_1001", *named, "--assignment", tmp_path).returncode == 2
+    done = run("report", folder, *named, "--assignment", tmp_path)
+    assert done.returncode == 0, done.stderr
+    tables = ("--canvas", tmp_path / "export.csv", "--moodle", tmp_path / "moodle.csv")
+    assert run("report", folder, *tables, "--roster", tmp_path / "roster.csv").returncode == 0
+    rows = (folder / "gradebook.csv").read_text().splitlines()[1:]
+    assert [row.split(",")[:3] for row in rows] == [["käthe müller", "6.00", "24.00"]]
+    assert "Poe,7,A,6.00" in (folder / "canvas.csv").read_text()
+    assert "poe,poe@x.org,,6.00," in (tmp_path / "moodle.csv").read_text()
+    assert "doejane" not in (folder / "index.html").read_text()
+    assert "does not count" in (folder / "doejane_1001" / "report.html").read_text()
+
+
 def test_an_alias_of_nobody_is_named(folder: Path, tmp_path: Path) -> None:
     aliases = tmp_path / "aliases.csv"
     aliases.write_text("submission,alias\ndoejane_1001,Turing\ndoejane_1002,Hopper\n")

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
 import report_samples as samples
 
 from grader.reports.views import DOUBTED, MACHINE, view
+
+if TYPE_CHECKING:
+    from grader.records.record import Record
 
 
 def test_staff_see_the_record_as_it_is() -> None:
@@ -42,6 +48,31 @@ def test_a_fault_of_the_machine_is_told_as_no_fault_of_the_student() -> None:
     shown = view(record, staff=False).record
     assert shown.error == MACHINE
     assert shown.problems[0].message == MACHINE
+
+
+UNTIL = datetime(2026, 12, 1, 12, tzinfo=UTC)
+
+
+def with_hidden_cases() -> Record:
+    wrong = samples.raced(printed="input[0] = 3.25")
+    for group in wrong["correctness"]["groups"][:1]:
+        group["hidden_until"] = UNTIL.isoformat()
+    return samples.record("doe", wrong)
+
+
+def test_of_a_hidden_group_students_see_counts_until_its_date() -> None:
+    record = with_hidden_cases()
+    shown = view(record, staff=False, now=UNTIL - timedelta(seconds=1)).record
+    (case,) = shown.problems[0].correctness.cases
+    assert (case.name, case.group, case.verdict) == ("1 of 4 hidden cases are right", "short rows", "FAIL")
+    assert case.message == "hidden until 2026-12-01 12:00 +0000"
+    text = shown.model_dump_json()
+    for secret in ("1000", "37 x", "1037", "last elements", "3.25"):
+        assert secret not in text
+    assert shown.score == record.score
+    later = view(record, staff=False, now=UNTIL).record.problems[0]
+    assert (len(later.correctness.cases), later.printed) == (4, "input[0] = 3.25")
+    assert view(record, staff=True).record is record
 
 
 def test_raw_times_are_left_out() -> None:

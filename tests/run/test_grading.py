@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from copy import copy
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ import pytest
 from first_assignment import ASSIGNMENT, MUTANTS
 
 from grader.assignments.assignment import load
+from grader.assignments.rules import Hidden
 from grader.devices.device import Answer, Schedule, Status
 from grader.devices.gpu import Gpu
 from grader.devices.profile import ProfileError
@@ -363,6 +365,20 @@ def test_profiling_comes_after_all_that_is_timed_and_changes_no_verdict(
     assert notes == ([f"not profiled: {why_not}"] if why_not else [])
     told = [line for problem in record.problems for line in problem.performance.info if "counted" in line]
     assert len(told) == (0 if why_not else 2)
+
+
+def test_a_record_says_which_groups_students_may_not_see_and_until_when() -> None:
+    assignment, until = load("llm_systems_3"), datetime(2026, 12, 1, tzinfo=UTC)
+    hidden = Hidden(groups=("short rows",), until=until)
+    rules = assignment.rules.model_copy(update={"hidden": hidden})
+    request = grading.GradingRequest(
+        REFERENCE, replace(assignment, rules=rules), ("softmax_backward",), "sim", "auto", "auto", seed=1
+    )
+    (problem,) = grading.grade(request, bench=Sharing()).problems
+    dates = {group.name: group.hidden_until for group in problem.correctness.groups}
+    assert dates.pop("short rows") == until
+    assert set(dates.values()) == {None}
+    assert problem.points.earned == 12
 
 
 def test_without_a_gpu_a_profile_is_a_note() -> None:

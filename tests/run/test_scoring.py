@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from grader.assignments.rules import ProblemPoints
+from grader.assignments.rules import ProblemPoints, Step
 from grader.problems.problem import MEMORY_GROUP
 from grader.records.record import CaseResult, OutputResult, PerformanceResult, Points
 from grader.records.verdict import Verdict
@@ -126,6 +126,37 @@ def test_speed_earns_in_proportion_up_to_the_target(
     result = score(performance=speed(verdict, speedup))
     assert result.points == points(12 + earned, 20)
     assert result.verdict is (Verdict.FAIL if verdict is Verdict.FAIL else Verdict.PASS)
+
+
+STEPS = (Step(at=1.0, points=2.0), Step(at=2.0, points=5.0))
+
+
+@pytest.mark.parametrize(
+    ("verdict", "speedup", "high", "earned"),
+    [
+        (Verdict.FAIL, 0.9, 0.95, 0.0),
+        (Verdict.FAIL, 1.0, 1.1, 2.0),
+        (Verdict.FAIL, 1.9, 1.99, 2.0),
+        (Verdict.FAIL, 1.9, 2.1, 5.0),
+        (Verdict.FAIL, 3.9, 3.95, 5.0),
+        (Verdict.AMBIGUOUS, 3.9, 4.1, 8.0),
+        (Verdict.PASS, 9.0, 9.1, 8.0),
+    ],
+)
+def test_steps_earn_what_the_fastest_one_within_the_interval_is_worth(
+    verdict: Verdict, speedup: float, high: float, earned: float
+) -> None:
+    entry = ENTRY.model_copy(update={"steps": STEPS})
+    timed = speed(verdict, speedup).model_copy(update={"interval": (speedup - 0.1, high)})
+    result = score_problem(entry, NAMED, GROUPS, ALL_RIGHT, Verdict.PASS, timed)
+    assert result.points == points(12 + earned, 20)
+    wrong = [*ALL_RIGHT, case("long rows", Verdict.FAIL)]
+    assert score_problem(entry, NAMED, GROUPS, wrong, Verdict.PASS, timed).points == points(9, 20)
+
+
+def test_steps_are_the_same_parts_of_a_target_for_host_pointers() -> None:
+    entry = ENTRY.model_copy(update={"steps": STEPS, "host_target": 2.0})
+    assert [(step.at, step.points) for step in entry.with_host_pointers().steps] == [(0.5, 2), (1, 5)]
 
 
 def test_speed_without_correctness_earns_nothing() -> None:

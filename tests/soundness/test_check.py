@@ -8,9 +8,12 @@ import pytest
 from soundness.examples import example
 
 from grader.cli.main import commands
+from grader.records.record import PerformanceResult
+from grader.records.verdict import Verdict
 from grader.run.bench import Bench
 from grader.soundness import check
 from grader.soundness.check import Examination
+from grader.soundness.targets import target_row
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -26,10 +29,41 @@ HANDOUT, TEMPLATE, VARIANT = (
     "variants/vector_add/grid_stride.cu",
 )
 
+IMPORTS = """from dataclasses import replace
+
+from grader.problems.operations import dense, mapped, zipped
+from grader.problems.problem import Candidate, Expectation
+"""
+BY_HAND = """def too_wide(case, given):
+    (exact,) = (one.candidates[0] for one in made.oracle(case, given).values())
+    allowed = 2.0**-9 * (abs(1.7 * given.wide("x")) + abs(exact.expected))
+    return {"z": Expectation((Candidate(exact.expected, allowed),))}
+
+
+def wrong_program(case):
+    *before, last = made.unfused(case)
+    return (*before, replace(last, inputs=last.inputs[:1] * 2))
+
+
+def of_both_sources(case):
+    n = case.sizes["n"]
+    product = mapped("product", "multiply constant", dense("x", n), 1.7)
+    total = zipped("sum", "add", product.output, dense("y", n))
+    return product, total, mapped("z", "copy", total.output)
+
+
+PROBLEM = replace(made, """
+
 BLOCK_EACH = """__global__ void ker_z(float* z, const float* x, const float* y, float a) {
   z[blockIdx.x] = a * x[blockIdx.x] + y[blockIdx.x];
 }
 """
+
+
+def replaced(what: str) -> tuple[str, str, str]:
+    """The change by which the problem takes ``what`` in place of what follows from the formula."""
+    end = 'timing=({"n": 1 << 16}, {"n": 1 << 25}),\n)\n'
+    return (PROBLEM, end, f"{end}made = PROBLEM\n{IMPORTS}\n\n{BY_HAND}{what})\n")
 
 
 def examined(assignment: Assignment) -> Examination:
@@ -38,6 +72,13 @@ def examined(assignment: Assignment) -> Examination:
 
 def references(one: Examination) -> Iterator[Row]:
     return check.reference(one, one.graded(one.assignment.reference, 1))
+
+
+def target(one: Examination) -> Iterator[Row]:
+    """Of a reference that a GPU found to be four times as fast as the baseline."""
+    (entry,) = one.assignment.rules.problems
+    timed = PerformanceResult(verdict=Verdict.FAIL, target=entry.target, speedup=4.0, interval=(3.9, 4.1))
+    yield check.Row("target", *target_row(entry, timed, {}))
 
 
 def variants(one: Examination) -> Iterator[Row]:
@@ -65,14 +106,14 @@ def test_a_new_assignment_is_complete_and_sound(tmp_path: Path, capsys: pytest.C
 
 UNSOUND: dict[str, tuple[tuple[tuple[str, str, str], ...], Callable[[Examination], Iterator[Row]], str]] = {
     "a bound too wide": (
-        ((PROBLEM, "2 * precision.unit * abs(product)", "2.0**-9 * (abs(product) + abs(exact))"),),
+        (replaced("oracle=too_wide"),),
         check.half_precision,
         "no case finds it, is a bound too wide? `a * x[i] + y[i]` of reference/vector_add.cu:9",
     ),
     "a case list too thin": (
-        ((PROBLEM, '        (STREAMS, {"n": 3000}, "normal"),\n', ""),),
+        ((PROBLEM, "Range(1, 1 << 25)", "Range(1, 100)"),),
         check.wrong_kernels,
-        "default-stream passes: no case finds that the kernel runs on the default stream",
+        "one-block passes: no case finds that only one block is launched",
     ),
     "a template that earns points": (
         (
@@ -84,7 +125,7 @@ UNSOUND: dict[str, tuple[tuple[tuple[str, str, str], ...], Callable[[Examination
             (TEMPLATE, "// z[i]", f"{BLOCK_EACH}// z[i]"),
         ),
         check.template,
-        "earns 12 points, of: sizes, values, streams, memory and concurrency",
+        "earns 12 points, of: small sizes, sizes around a border, large sizes, beyond a million, ",
     ),
     "a template that does not compile": (
         ((TEMPLATE, "  // Write a kernel above, and launch it here.", "  launch;"),),
@@ -113,12 +154,12 @@ UNSOUND: dict[str, tuple[tuple[tuple[str, str, str], ...], Callable[[Examination
         "of no kernel problem: no-factor",
     ),
     "a wrong baseline": (
-        ((PROBLEM, 'dense("x", n), FACTOR)', 'dense("x", n), 2 * FACTOR)'),),
+        (replaced("unfused=wrong_program"),),
         check.unfused,
         "differs from the oracle in 1, normal: ",
     ),
     "no baseline": (
-        ((PROBLEM, "    unfused=unfused,\n", ""),),
+        (replaced("unfused=lambda case: ()"),),
         check.unfused,
         "there is none",
     ),
@@ -132,6 +173,11 @@ UNSOUND: dict[str, tuple[tuple[tuple[str, str, str], ...], Callable[[Examination
         check.handout,
         "HANDOUT.md does not name vector_add's launch_vector_add",
     ),
+    "an unreachable target": (
+        (("assignment.toml", "target = 1.5 ", "target = 4.0 "),),
+        target,
+        "target 4x is out of reach or has no room: the reference needs 1.1x of it; reference 4.00x",
+    ),
     "a wrong reference": (
         ((KERNEL, "if (i < n)", "if (i < n - 1)"),),
         references,
@@ -140,12 +186,12 @@ UNSOUND: dict[str, tuple[tuple[tuple[str, str, str], ...], Callable[[Examination
     "a variant that fails": (
         ((VARIANT, "i += gridDim.x * blockDim.x", "i += n"),),
         variants,
-        "variants/vector_add/grid_stride.cu fails: 4099, normal: 3075 of 4099 elements were never written",
+        "variants/vector_add/grid_stride.cu fails: 1025, normal: 1 of 1025 elements were never written",
     ),
     "a name that nothing has": (
-        (("assignment.toml", "[[problems]]", "group_points = { sices = 1.0 }\n\n[[problems]]"),),
+        (("assignment.toml", "[[problems]]", "group_points = { 'small sices' = 1.0 }\n\n[[problems]]"),),
         lambda one: check.check(one.assignment),
-        "there is no case group 'sices'. Did you mean 'sizes'?",
+        "there is no case group 'small sices'. Did you mean 'small sizes'?",
     ),
 }
 
@@ -158,18 +204,14 @@ def test_what_is_not_sound_is_named(fault: str, tmp_path: Path) -> None:
 
 
 def test_a_baseline_may_take_kernels_of_both_sources(tmp_path: Path) -> None:
-    before = 'return product, zipped("z", "add", product.output, dense("y", n))'
-    typed = 'mapped("z", "copy", zipped("sum", "add", product.output, dense("y", n)).output)'
-    after = f'return product, zipped("sum", "add", product.output, dense("y", n)), {typed}'
-    (row,) = check.unfused(examined(example(tmp_path / "own", (PROBLEM, before, after))))
+    (row,) = check.unfused(examined(example(tmp_path / "own", replaced("unfused=of_both_sources"))))
     assert row.sound, row.said
 
 
 def test_a_share_of_the_limit_needs_no_baseline(tmp_path: Path) -> None:
     share = ("assignment.toml", "[[problems]]\n", '[[problems]]\nmeasure = "share_of_limit"\n')
-    (row,) = check.unfused(
-        examined(example(tmp_path / "own", (PROBLEM, "    unfused=unfused,\n", ""), share))
-    )
+    none = replaced("unfused=lambda case: ()")
+    (row,) = check.unfused(examined(example(tmp_path / "own", none, share)))
     assert (row.sound, row.said) == (None, "there is none")
 
 

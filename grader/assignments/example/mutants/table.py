@@ -13,7 +13,7 @@ MUTANTS = (
         old="if (i < n)",
         new="if (i < n - 1)",
         why="the last element is left out",
-        group="sizes",
+        group="small sizes",
     ),
     Mutant(
         id="no-factor",
@@ -22,8 +22,16 @@ MUTANTS = (
         old="a * x[i]",
         new="x[i]",
         why="x is not multiplied",
-        group="sizes",
-        diagnosis="x is not multiplied by a",
+        group="small sizes",
+    ),
+    Mutant(
+        id="one-block",
+        problem="vector_add",
+        file="vector_add.cu",
+        old="(n + THREADS - 1) / THREADS",
+        new="1",
+        why="only one block is launched",
+        group="large sizes",
     ),
     Mutant(
         id="default-stream",

@@ -1,0 +1,212 @@
+"""When each submission was handed in, and by whom: what lateness takes off, and which of several counts.
+
+A table that an instructor exports or writes says it. The time of a file never does: a student sets it, or
+whatever unpacked it. The table and the rules that it meets are kept beside the records, so that every later
+report follows them. Records keep the points of the work itself.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections import defaultdict
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError
+
+from grader.assignments.rules import Attempts, Deadline, Rules, nearest
+from grader.records.record import write_text
+from grader.reports.gradebook import totals
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from grader.records.record import Record
+
+FILE = ".submitted.json"
+COLUMNS = ["submission", "submitted", "student"]
+UNKNOWN = "nothing says when it was handed in: nothing is taken off"
+
+
+class TableError(Exception):
+    """The table cannot be used; the message names file, line and remedy."""
+
+
+class _Kept(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class Attempt(_Kept):
+    """A submission: whose it is, and when it was handed in, where the table says it."""
+
+    student: str
+    submitted: AwareDatetime | None
+
+
+class HandedIn(_Kept):
+    """All submissions of the table, and the rules that they meet."""
+
+    deadline: Deadline | None
+    attempts: Attempts
+    submissions: dict[str, Attempt]
+
+
+@dataclass(frozen=True)
+class Settled:
+    """What the tables of a class show.
+
+    Attributes:
+        results: the records by submission, with what lateness takes off; None for one without a result.
+        superseded: submissions of students of whom another one counts.
+        students: whose each submission of the table is.
+    """
+
+    results: Mapping[str, Record | None]
+    superseded: frozenset[str] = frozenset()
+    students: Mapping[str, str] = field(default_factory=dict)
+
+
+def kept(folder: Path) -> HandedIn | None:
+    """What is kept in the folder of the records; None if no table was named so far.
+
+    Raises:
+        TableError: it cannot be read.
+    """
+    path = folder / FILE
+    try:
+        return HandedIn.model_validate_json(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValidationError) as error:
+        raise TableError(f"{path} cannot be read. Remove it, and name the table by --submitted.") from error
+
+
+def renew(folder: Path, rules: Rules, table: Path | None) -> HandedIn | None:
+    """Keep what ``table`` says, or an earlier one said, with the rules as they are now.
+
+    Raises:
+        TableError: the table is wrong, or lacks what the rules need.
+        RecordError: it cannot be kept.
+    """
+    before = kept(folder)
+    if table is not None:
+        submissions = _read(table)
+    elif before is not None:
+        submissions = before.submissions
+    else:
+        return None
+    after = HandedIn(deadline=rules.deadline, attempts=rules.attempts, submissions=submissions)
+    _check(after, folder / FILE if table is None else table)
+    if after != before:
+        write_text(after.model_dump_json(indent=1) + "\n", folder / FILE)
+    return after
+
+
+def settled(results: Mapping[str, Record | None], handed_in: HandedIn | None) -> Settled:
+    """The records as the rules of the class have it."""
+    if handed_in is None:
+        return Settled(results)
+    after = {name: record and _after(record, name, handed_in) for name, record in results.items()}
+    students = {name: attempt.student for name, attempt in handed_in.submissions.items() if name in after}
+    superseded: dict[str, str] = {}
+    for mine in _by_student(students).values():
+        counts = max(mine, key=lambda name: _rank(name, after[name], handed_in))
+        superseded |= dict.fromkeys(set(mine) - {counts}, counts)
+    for name, counts in superseded.items():
+        if record := after[name]:
+            after[name] = _noted(record, f"does not count: the {handed_in.attempts} of several is {counts}")
+    return Settled(after, frozenset(superseded), students)
+
+
+def _rank(name: str, record: Record | None, handed_in: HandedIn) -> tuple[float, float]:
+    """Of several the one with the largest counts: the latest, or the earliest with most points."""
+    submitted = handed_in.submissions[name].submitted
+    moment = 0.0 if submitted is None else submitted.timestamp()
+    if handed_in.attempts == "last":
+        return moment, 0.0
+    return float(totals(record)[0] or -1.0), -moment
+
+
+def _after(record: Record, name: str, handed_in: HandedIn) -> Record:
+    """The record with the points after what lateness takes off, and a note of it."""
+    deadline, attempt = handed_in.deadline, handed_in.submissions.get(name)
+    if deadline is None:
+        return record
+    if attempt is None or attempt.submitted is None:
+        return _noted(record, UNKNOWN)
+    if not (days := deadline.days_late(attempt.submitted)):
+        return record
+    share, score = deadline.taken_off(days), record.score
+    left = score.model_copy(update={"earned": round(score.earned * (1 - share), 2)})
+    late = f"{days} {'day' if days == 1 else 'days'} late"
+    note = f"{late}: {share:.0%} of {score.earned:.2f} points are taken off"
+    return _noted(record.model_copy(update={"score": left}), note)
+
+
+def _noted(record: Record, note: str) -> Record:
+    submission = record.submission
+    return record.model_copy(
+        update={"submission": submission.model_copy(update={"notes": [*submission.notes, note]})}
+    )
+
+
+def _by_student(students: Mapping[str, str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = defaultdict(list)
+    for name, student in sorted(students.items()):
+        found[student].append(name)
+    return found
+
+
+def _check(handed_in: HandedIn, place: Path) -> None:
+    """Refuse a table without the times that the rules need."""
+    students = _by_student({name: one.student for name, one in handed_in.submissions.items()})
+    for name, attempt in handed_in.submissions.items():
+        if attempt.submitted is not None:
+            continue
+        if handed_in.deadline is not None:
+            raise TableError(f"{place}: {name} has no time, and the assignment has a deadline. Add it.")
+        if handed_in.attempts == "last" and len(students[attempt.student]) > 1:
+            raise TableError(
+                f"{place}: {name} has no time, and {attempt.student} has several submissions, of which the "
+                'last counts. Add it, or write attempts = "best" in assignment.toml.'
+            )
+
+
+def _read(table: Path) -> dict[str, Attempt]:
+    try:
+        with table.open(encoding="utf-8-sig", newline="") as file:
+            rows = csv.DictReader(file)
+            titles = rows.fieldnames or []
+            if unknown := [title for title in titles if title not in COLUMNS]:
+                raise TableError(f"{table}: unknown column {unknown[0]!r}.{nearest(unknown[0], COLUMNS)}")
+            if "submission" not in titles:
+                raise TableError(f"{table}: the first line has to name its columns: {', '.join(COLUMNS)}")
+            found: dict[str, Attempt] = {}
+            for row in rows:
+                place = f"{table}:{rows.line_num}"
+                name = (row["submission"] or "").strip()
+                if not name or None in row:
+                    raise TableError(f"{place}: not a line of {', '.join(titles)}")
+                if name in found:
+                    raise TableError(f"{place}: {name} stands twice")
+                student = (row.get("student") or "").strip() or name
+                found[name] = Attempt(student=student, submitted=_moment(row.get("submitted"), place))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise TableError(f"{table}: cannot be read: {error}") from error
+    return found
+
+
+def _moment(text: str | None, place: str) -> datetime | None:
+    if not (text or "").strip():
+        return None
+    try:
+        moment = datetime.fromisoformat((text or "").strip())
+    except ValueError as error:
+        raise TableError(f"{place}: {text!r} is no time. Write it as 2026-12-01T23:10:00+01:00.") from error
+    if moment.tzinfo is None:
+        raise TableError(
+            f"{place}: {text!r} has no distance from UTC. Write it as 2026-12-01T23:10:00+01:00."
+        )
+    return moment
