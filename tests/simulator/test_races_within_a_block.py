@@ -128,6 +128,27 @@ __global__ void named_barriers(float* p, float* q) {
   asm volatile("bar.sync %0, 64;" :: "r"(1 + T / 64) : "memory");
   q[MINE] = ROW[T ^ 32];
 }
+// Two of four warps meet: what they have read before is over for them, and not for the others.
+__global__ void others_do_not_meet(float* p, float* q) {
+  if (T < 64) {
+    q[MINE] = ROW[T];  // others_do_not_meet
+    asm volatile("bar.sync 1, 64;" ::: "memory");
+  } else {
+    ROW[T - 64] = T + 1;  // others_do_not_meet
+  }
+}
+__global__ void those_who_meet(float* p, float* q) {
+  if (T >= 64) return;
+  const float x = ROW[T ^ 32];
+  asm volatile("bar.sync 1, 64;" ::: "memory");
+  ROW[T] = x * 2 + 1;
+}
+__global__ void many_rows_before(float* p, float* q) {
+  float x = 0;
+  for (int n = 0; n < 100; ++n) x += ROW[(T + n) % 256];  // many_rows_before
+  if (T == 5) ROW[6] = 7;  // many_rows_before
+  q[MINE] = x;
+}
 
 extern "C" int launched(void (*kernel)(float*, float*)) {
   float *p, *q;
@@ -151,7 +172,7 @@ RIGHT = (
         "in_place",
     ),
     *("all_the_same", "behind_a_fence", "named_barriers"),
-    *("behind_the_fence_of_another", "released_by_another"),
+    *("behind_the_fence_of_another", "released_by_another", "those_who_meet"),
 )
 LINES = marked_lines(SOURCE)
 

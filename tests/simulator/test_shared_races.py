@@ -64,6 +64,27 @@ KERNEL(another_warp_writes_what_one_has_read_twice) {
   out[t] = read;
 }
 
+KERNEL(two_warps_meet_and_the_third_writes) {
+  SUMS
+  float read = 0;
+  if (t < 64) {
+    read = sums[lane % 8];  // two_warps_meet_and_the_third_writes
+    asm volatile("bar.sync 1, 64;" ::: "memory");
+  } else if (t == 66) {
+    sums[2] = 9;  // two_warps_meet_and_the_third_writes
+  }
+  out[t] = read;
+}
+
+KERNEL(two_warps_meet_and_one_of_them_writes) {
+  SUMS
+  if (t >= 64) return;
+  const float read = sums[lane % 8];
+  asm volatile("bar.sync 1, 64;" ::: "memory");
+  if (t == 34) sums[2] = read + 9;
+  out[t] = read;
+}
+
 KERNEL(barriers_between_reads_and_writes) {
   SUMS
   float read = 0;
@@ -94,6 +115,11 @@ KERNEL(a_warp_meets_between_its_reads_and_writes) {
 }
 """
 LINES = marked_lines(SOURCE)
+RIGHT = (
+    "barriers_between_reads_and_writes",
+    "a_warp_meets_between_its_reads_and_writes",
+    "two_warps_meet_and_one_of_them_writes",
+)
 KINDS = {"race_shared", "race_warp"}
 EITHER_WAY = [
     pytest.param(Options(order=order), id=order.name.lower()) for order in (Order.PROGRAM, Order.REVERSED)
@@ -116,8 +142,6 @@ def test_a_write_races_with_whoever_has_read_in_whatever_turn(
 
 
 @pytest.mark.parametrize("options", EITHER_WAY)
-@pytest.mark.parametrize(
-    "kernel", ["barriers_between_reads_and_writes", "a_warp_meets_between_its_reads_and_writes"]
-)
+@pytest.mark.parametrize("kernel", RIGHT)
 def test_reads_in_turns_that_are_over_do_not_race(kernel: str, options: Options, library: Path) -> None:
     assert races(library, f"run_{kernel}", options, KINDS) == []

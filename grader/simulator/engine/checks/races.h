@@ -136,6 +136,7 @@ struct SharedRaces {
     std::array<Row, most> list;
     std::size_t count = 0, own = 0;  // from `own` on: those of `warp`, which has come last
     std::uint32_t warp = 0;
+    bool full = false;  // it has been: what comes before all warps meet is noted at once, not twice as much later
     struct Around {
       Bounds written, read;
     };
@@ -157,6 +158,7 @@ struct SharedRaces {
     }
     void clear() {
       count = own = area_count = 0;
+      full = false;
       noted = {};
     }
   };

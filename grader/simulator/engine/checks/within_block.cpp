@@ -327,8 +327,9 @@ struct Checker {
     SharedRaces::Rows& rows_off = r.unnoted_rows;
     const bool together = a.shape == Access::Shape::uniform;
     const Region& allocation = w.regions[i.site];
-    if ((together && a.write) || rows_off.count == rows_off.most || row.low < allocation.base ||
-        row.high > allocation.end || meets(rows_off.noted, row))
+    rows_off.full |= rows_off.count == rows_off.most;
+    if ((together && a.write) || rows_off.full || row.low < allocation.base || row.high > allocation.end ||
+        meets(rows_off.noted, row))
       return false;
     if (rows_off.warp != w.number) {
       rows_off.warp = w.number;
@@ -367,7 +368,9 @@ void note_rows(SharedRaces& r) {
       remember(write ? r.global_writes : r.global_reads, piece_of(r, me.low), me, r.floor[warp], false);
     }
   }
+  const bool full = rows.full;
   rows.clear();
+  rows.full = full;
   rows.noted = {r.written, r.read};
 }
 
