@@ -144,9 +144,10 @@ MUTANTS = (
     _mutant(
         "matmul_half",
         "half-sums",
-        "wmma::accumulator, 16, 16, 16, float> sum[2][2];",
-        "wmma::accumulator, 16, 16, 16, __half> sum[2][2];",
-        "sums are kept in half precision",
+        "wmma::mma_sync(sum[i][j], down[i], right[j], sum[i][j]);",
+        "{\n          wmma::mma_sync(sum[i][j], down[i], right[j], sum[i][j]);\n"
+        "          for (float& one : sum[i][j].x) one = __half2float(__float2half(one));\n        }",
+        "sums are rounded to half precision in every step",
         "large sizes",
     ),
     _mutant(
