@@ -21,6 +21,7 @@ class Resources:
     registers: int  # per thread
     spill_bytes: int  # per thread, stored plus loaded
     shared_bytes: int  # static, per block
+    code_bytes: int | None = None  # of machine code; None where that is not known
 
 
 @dataclass(frozen=True)

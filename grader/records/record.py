@@ -89,12 +89,13 @@ class SandboxInfo(_Part):
 
 
 class KernelResources(_Part):
-    """What ptxas says of one kernel."""
+    """What ptxas says of one kernel, and how large its machine code is."""
 
     kernel: str
     registers: int
     spill_bytes: int
     shared_bytes: int
+    code_bytes: int | None = None
 
 
 class BuildResult(_Part):
@@ -106,6 +107,12 @@ class BuildResult(_Part):
     command: str
     log: str
     resources: list[KernelResources]
+
+    @property
+    def code(self) -> str:
+        """How many kernels there are and how large their machine code is; "" where that is not known."""
+        sizes = [kernel.code_bytes for kernel in self.resources if kernel.code_bytes is not None]
+        return f"kernels: {len(sizes)}, {sum(sizes):,} bytes of machine code" if sizes else ""
 
 
 class BadElement(_Part):

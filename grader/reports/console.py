@@ -178,6 +178,7 @@ def _build(build: BuildResult) -> Iterator[RenderableType]:
         parts += [f"{plain(kernel.kernel)} spills {kernel.spill_bytes} bytes" for kernel in spilling] or [
             "no spills"
         ]
+    parts += [build.code] if build.code else []
     yield Text(", ".join(parts))
 
 

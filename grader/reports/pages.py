@@ -188,6 +188,7 @@ def _built(build: BuildResult | None) -> str:
         parts.append(f"up to {max(kernel.registers for kernel in build.resources)} registers")
         spilled = sum(kernel.spill_bytes > 0 for kernel in build.resources)
         parts.append(f"{spilled} kernels spill" if spilled else "no spills")
+    parts += [build.code] if build.code else []
     return ", ".join(parts)
 
 

@@ -67,9 +67,15 @@ def memory_verdict(entry: ProblemPoints, kinds: Iterable[str], cases: Sequence[C
     if any(case.verdict is Verdict.NOT_MEASURED and not case.waived for case in cases):
         return Verdict.NOT_MEASURED
     some_right = entry.per_output and _right_outputs([case for case in cases if not case.waived]) > 0
-    if not some_right and not any(case.verdict is Verdict.PASS for case in cases):
+    if not some_right and not any(map(_something_right, cases)):
         return worst(case.verdict for case in cases if not case.waived)
     return Verdict.PASS
+
+
+def _something_right(case: CaseResult) -> bool:
+    """Whether a case passed; one whose outputs have no elements passes without any work."""
+    sizes = [output.total for output in case.outputs]
+    return case.verdict is Verdict.PASS and (not sizes or any(sizes))
 
 
 def score_problem(

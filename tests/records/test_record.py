@@ -102,3 +102,14 @@ def test_numbers_that_json_lacks_become_words() -> None:
         "-Infinity",
         0.5,
     ]
+
+
+def test_a_build_says_how_large_its_kernels_are() -> None:
+    kernel = {"kernel": "k", "registers": 8, "spill_bytes": 0, "shared_bytes": 0}
+    build = {"ok": True, "seconds": 1, "cached": False, "command": "nvcc", "log": ""}
+    known = [{**kernel, "code_bytes": size} for size in (384, 1280)]
+    assert (
+        results.BuildResult.model_validate({**build, "resources": known}).code
+        == "kernels: 2, 1,664 bytes of machine code"
+    )
+    assert not results.BuildResult.model_validate({**build, "resources": [kernel]}).code

@@ -266,3 +266,14 @@ def test_the_checkers_decide_where_an_output_is_right_and_outputs_share_the_poin
 def test_the_score_of_a_run_is_the_sum_of_its_problems() -> None:
     assert total([points(12, 12), points(9.29, 20), points(0, 0)]) == points(21.29, 32, 60)
     assert total([]) == points(0, 0, 0)
+
+
+def test_right_outputs_without_elements_say_nothing_of_memory() -> None:
+    nothing = OutputResult(
+        name="out", max_error=0, allowed=0, bad=0, total=0, nan=0, infinite=0, first_bad=[]
+    )
+    empty = CaseResult(name="0", group="g", verdict=Verdict.PASS, outputs=[nothing])
+    wrong = CaseResult(name="1", group="g", verdict=Verdict.FAIL)
+    assert memory_verdict(ENTRY, [], [empty, wrong]) is Verdict.FAIL
+    right = empty.model_copy(update={"outputs": [nothing.model_copy(update={"total": 1})]})
+    assert memory_verdict(ENTRY, [], [right, wrong]) is Verdict.PASS

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grader.languages.cuda.cache import key
+from grader.languages.cuda.machine_code import machine_code
 from grader.languages.cuda.slots import SlotError, slot
 from grader.languages.cuda.toolchain import INSTALL_WHEELS
 from grader.languages.language import Build, Resources
@@ -25,7 +26,7 @@ from grader.records.errors import MachineError
 from grader.sandbox.sandbox import Ended, Job, Limits
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from grader.languages.cuda.cache import Cache
     from grader.languages.cuda.toolchain import Toolchain
@@ -33,8 +34,9 @@ if TYPE_CHECKING:
 
 PTX_ARCHITECTURE = "compute_80"
 DEFAULT_ARCHITECTURE = "sm_80"
-_FORMAT = "2"  # of a cache entry
+_FORMAT = "3"  # of a cache entry
 _LIBRARY = "library.so"
+_LOG = "log"
 _RECORD = "build.json"
 _LOG_LINES = 60
 _DISK_RESERVE_BYTES = 64 << 20
@@ -200,7 +202,7 @@ def build(
         argv=("/bin/sh", "-c", _SCRIPT, "compile", *arguments),
         limits=limits,
         inputs=(*toolchain.inputs, runtime),
-        outputs=(_LIBRARY,),
+        outputs=(_LIBRARY, _LOG),
         files=needed,
         environment={**toolchain.environment, "LINK": str(runtime), "RUNTIME": toolchain.runtime_name},
     )
@@ -220,7 +222,7 @@ def build(
         cached=False,
         command=" ".join(("nvcc", *_STUDENT_FLAGS, *lambdas, "-arch=" + architecture, source)),
         log=_explained(diagnostics(text, set(contents)) or limit, () if ok else empty),
-        resources=resources(text) if ok else (),
+        resources=resources(text, _code(outcome)) if ok else (),
     )
     if limit:  # another machine, or a quieter one, may do better: not kept
         log = f"{limit}\n{built.log}" if built.log != limit else limit
@@ -350,20 +352,34 @@ def diagnostics(text: str, own: set[str]) -> str:
     return "\n".join(lines).strip()
 
 
-def resources(text: str) -> tuple[Resources, ...]:
-    """What ptxas says of each kernel, without those that come with CUDA's own libraries."""
+def _code(outcome: Outcome) -> list[int | None]:
+    """Bytes of machine code of each kernel that ptxas speaks of, in its order: the log has mangled names."""
+    sizes = machine_code(outcome.artefacts[_LIBRARY])
+    lines = outcome.artefacts.get(_LOG, b"").decode(errors="replace").splitlines()
+    return [sizes.get(entry["name"]) for entry in map(_ENTRY.match, lines) if entry]
+
+
+def resources(text: str, code: Iterable[int | None] = ()) -> tuple[Resources, ...]:
+    """What ptxas says of each kernel, without those that come with CUDA's own libraries.
+
+    Args:
+        text: the log of the compiler, with readable names.
+        code: bytes of machine code of each kernel in it.
+    """
     found: list[Resources] = []
-    name, spills = "", 0
+    sizes = iter(code)
+    name, spills, size = "", 0, None
     for line in text.splitlines():
         if entry := _ENTRY.match(line):
-            name, spills = entry["name"], 0
+            name, spills, size = entry["name"], 0, next(sizes, None)
         elif spill := _SPILLS.search(line):
             spills = int(spill[1]) + int(spill[2])
         elif name and (used := _USED.match(line)):
             shared = _SHARED.search(line)
             if not _LIBRARY_KERNEL.match(name):
                 shown = short_name(name)
-                found.append(Resources(shown, int(used[1]), spills, int(shared[1]) if shared else 0))
+                static = int(shared[1]) if shared else 0
+                found.append(Resources(shown, int(used[1]), spills, static, size))
             name = ""
     return tuple(found)
 

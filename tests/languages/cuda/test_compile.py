@@ -21,6 +21,7 @@ from grader.languages.cuda.compile import (
     short_name,
 )
 from grader.languages.cuda.imports import violations
+from grader.languages.cuda.machine_code import machine_code
 from grader.languages.cuda.toolchain import Toolchain, find
 from grader.sandbox.backends import select
 from grader.sandbox.sandbox import Ended, Outcome
@@ -118,6 +119,7 @@ def test_compiles_for_both_devices_and_passes_the_import_policy(tmp_path: Path) 
     assert [kernel.kernel for kernel in good.resources] == ["sum<2>"]
     assert good.resources[0].registers > 0
     assert good.resources[0].shared_bytes > 0
+    assert good.resources[0].code_bytes == machine_code(good.library.read_bytes())["_Z3sumILi2EEvPfi"]
     content = good.library.read_bytes()
     assert b".target sm_80" in content, "the PTX must be readable in the library"
     assert b"libcudart.so.13" in content
@@ -370,15 +372,22 @@ ptxas info    : Function properties for void k<2>(float*, int)
 ptxas info    : Used 255 registers, used 1 barriers, 24 bytes smem, 364 bytes cmem[0]
 ptxas info    : Compile time = 4.977 ms
 """
-    (kernel,) = resources(text)
-    assert (kernel.kernel, kernel.registers, kernel.spill_bytes, kernel.shared_bytes) == (
+    (kernel,) = resources(text, [128, 896])
+    assert (kernel.kernel, kernel.registers, kernel.spill_bytes, kernel.shared_bytes, kernel.code_bytes) == (
         "k<2, f(int)>",
         255,
         28,
         24,
+        896,
     )
+    assert [one.code_bytes for one in resources(text)] == [None]
 
 
 def test_short_names() -> None:
     assert short_name("ker_attn_softmax") == "ker_attn_softmax"
     assert short_name("void a::b<(int)3>(float*)") == "a::b<(int)3>"
+
+
+@pytest.mark.parametrize("held", [b"", b"not an object", b"\x7fELF\x02\x01" + bytes(80)])
+def test_no_machine_code_in_what_is_no_object(held: bytes) -> None:
+    assert machine_code(held) == {}
