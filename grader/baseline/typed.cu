@@ -309,7 +309,8 @@ template <typename Number>
 __global__ void ker_matmul(int rows, int columns, int inner, View out, View left, View right) {
   __shared__ Number a[TILE][TILE], b[TILE][TILE];
   const int x = threadIdx.x, y = threadIdx.y;
-  const int row = blockIdx.y * TILE + y, column = blockIdx.x * TILE + x;
+  const int across = (columns + TILE - 1) / TILE;  // tiles lie along x alone, as a grid has 65,535 blocks along y
+  const int row = blockIdx.x / across * TILE + y, column = blockIdx.x % across * TILE + x;
   const int product = blockIdx.z;
   Number sum = 0;
   for (int first = 0; first < inner; first += TILE) {
@@ -527,7 +528,7 @@ extern "C" void typed_matmul(int, int compute, int, const int* shape, int inner,
                              void* left, int left_dtype, const int* left_strides, Integer left_offset,     //
                              void* right, int right_dtype, const int* right_strides, Integer right_offset,  //
                              cudaStream_t stream) {
-  const dim3 blocks((shape[2] + TILE - 1) / TILE, (shape[1] + TILE - 1) / TILE, shape[0]);
+  const dim3 blocks((shape[2] + TILE - 1) / TILE * ((shape[1] + TILE - 1) / TILE), 1, shape[0]);
   LAUNCH(ker_matmul, compute, blocks, dim3(TILE, TILE), stream, shape[1], shape[2], inner,
          view_of(out, out_dtype, out_strides, 3, out_offset), view_of(left, left_dtype, left_strides, 3, left_offset),
          view_of(right, right_dtype, right_strides, 3, right_offset));

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from grader.problems.contents import real
+from grader.problems.contents import NORMAL, real
 from grader.problems.formula import Range, problem
 
 PROBLEM = problem(
@@ -12,5 +12,6 @@ PROBLEM = problem(
     formula=lambda matrix: matrix.t().contiguous(),
     inputs=lambda rows, columns: {"matrix": real(rows, columns)},
     sizes={"rows": Range(1, 1 << 21), "columns": Range(1, 1 << 21)},
+    cases=[("beyond a million", {"rows": 1 << 21, "columns": 1}, NORMAL)],  # 65,536 tiles of 32 rows
     timing=({"rows": 2048, "columns": 2048}, {"rows": 8192, "columns": 8192}),
 )
