@@ -62,7 +62,10 @@ def run(script: list[str], fresh: Path, folder: Path) -> str:
         "PIP_IGNORE_INSTALLED": "1",  # that of the tests
         "GITHUB_ACTIONS": "",
     }
-    checked = "\n".join(f"{line.partition(' #')[0]} || [ $? -eq 1 ] || exit 9" for line in script)
+    one = " --problem softmax_forward"  # the language model takes most of a grading
+    commands = [line.partition(" #")[0].strip() for line in script]
+    graded = [line + one if line.startswith("grader grade") else line for line in commands]
+    checked = "\n".join(f"{line} || [ $? -eq 1 ] || exit 9" for line in graded)
     done = subprocess.run(
         ["sh", "-c", checked], cwd=folder, env=environment, capture_output=True, text=True, check=False
     )

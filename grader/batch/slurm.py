@@ -66,6 +66,34 @@ class Cluster:
     options: Mapping[str, str] = field(default_factory=dict)
 
 
+@dataclass
+class _Telling:
+    """Tells of the records that all tasks have written since ``begun``, each once."""
+
+    out: Path
+    chosen: Sequence[Entry]
+    begun: datetime
+    progress: Callable[[BatchProgress], None]
+    done: set[str] = field(default_factory=set)
+
+    def tell(self, line: str = "") -> None:
+        """A line for each new record, then ``line``."""
+        for entry in self.chosen:
+            if entry.name not in self.done and self._is_written(self.out / entry.name / RECORD):
+                self.done.add(entry.name)
+                self._tell(f"[{len(self.done)}/{len(self.chosen)}] {entry.name}")
+        self._tell(line)
+
+    def _tell(self, line: str) -> None:
+        self.progress(BatchProgress(line, len(self.done), len(self.chosen)))
+
+    def _is_written(self, path: Path) -> bool:
+        try:
+            return path.stat().st_mtime >= self.begun.timestamp()
+        except OSError:
+            return False
+
+
 def cluster(
     tasks: int, minutes: int, partition: str | None, account: str | None, options: Mapping[str, str]
 ) -> Cluster:
@@ -99,16 +127,18 @@ def run(request: BatchRequest, cluster: Cluster, progress: Callable[[BatchProgre
     with storing(ends):
         ends.mkdir()
     shards = list(range(1, cluster.tasks + 1))
+    telling = _Telling(request.out, chosen, begun, progress)
     interrupted = False
     for attempt in range(SUBMISSIONS):
         if attempt:
             which = ", ".join(f"{number}/{cluster.tasks}" for number in shards)
-            progress(_step(f"died and is submitted again: shard {which}", request, chosen, begun))
+            telling.tell(f"died and is submitted again: shard {which}")
         array = _submit(request, cluster, shards, ends)
         with storing(home):
             write_text(f"{array}\n", home / _RUNNING)
-        progress(_step(f"array {array} of {len(shards)} tasks is submitted", request, chosen, begun))
-        interrupted = _wait(array, lambda: progress(_step("", request, chosen, begun)))
+        telling.tell(f"array {array} of {len(shards)} tasks is submitted")
+        interrupted = _wait(array, telling.tell)
+        telling.tell()
         shards = [number for number in shards if not (ends / str(number)).exists()]
         if interrupted or not shards:
             break
@@ -234,17 +264,3 @@ def _refuse_two(running: Path) -> None:
             f"Array {array} still grades into {running.parent.parent}. Wait for it, or end it:\n"
             f"  scancel {array}"
         )
-
-
-def _step(line: str, request: BatchRequest, chosen: Sequence[Entry], begun: datetime) -> BatchProgress:
-    """The progress of all tasks, from the number of records written since the start."""
-    paths = (request.out / entry.name / RECORD for entry in chosen)
-    done = sum(_written(path) >= begun.timestamp() for path in paths)
-    return BatchProgress(line, done, len(chosen))
-
-
-def _written(path: Path) -> float:
-    try:
-        return path.stat().st_mtime
-    except OSError:
-        return 0.0

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from grader.devices.runner import Runner
+    from grader.problems.problem import Scalar
 
 
 def arrays(call: Call) -> list[ArrayArgument]:
@@ -48,11 +49,11 @@ def request(call: Call, pointers: Mapping[str, int] | None = None) -> dict[str, 
 
 
 def _arguments(
-    call: Call, pointers: Mapping[str, int] | None, changed: Mapping[str, int]
-) -> list[tuple[str, int | bool | float | None]]:
+    call: Call, pointers: Mapping[str, int] | None, changed: Mapping[str, Scalar]
+) -> list[tuple[str, Scalar | None]]:
     """Kind and value of each argument, with the scalars in ``changed`` replaced."""
     indices = {argument.name: index for index, argument in enumerate(arrays(call))}
-    encoded: list[tuple[str, int | bool | float | None]] = []
+    encoded: list[tuple[str, Scalar | None]] = []
     for argument in call.arguments:
         match argument:
             case ArrayArgument(null=True):

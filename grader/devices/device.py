@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from grader.problems.problem import Scalar
     from grader.records.findings import Finding, LineCount
 
 
@@ -66,11 +67,11 @@ class ArrayArgument:
 
 @dataclass(frozen=True)
 class ScalarArgument:
-    """A value; ``ctype`` is ``int``, ``long``, ``bool``, ``float`` or ``double``."""
+    """A value; ``ctype`` is that of a ``ScalarParameter``."""
 
     name: str
     ctype: str
-    value: int | bool | float
+    value: Scalar
 
 
 @dataclass(frozen=True)

@@ -30,11 +30,13 @@ class Dtype:
         name: as problems write it.
         storage: how NumPy holds an element; bool as a byte, which a wrong kernel may set to more than 1.
         spellings: what C++ calls it, the usual name first.
+        arithmetic: the type of a scalar that meets such elements: what arithmetic on them is done in.
     """
 
     name: str
     storage: np.dtype[np.generic]
     spellings: tuple[str, ...]
+    arithmetic: str
 
     @property
     def exact(self) -> bool:
@@ -50,14 +52,19 @@ class Dtype:
 DTYPES = {
     one.name: one
     for one in (
-        Dtype("float16", np.dtype(np.float16), ("__half", "half")),
-        Dtype("bfloat16", np.dtype(ml_dtypes.bfloat16), ("__nv_bfloat16", "nv_bfloat16")),
-        Dtype("float32", np.dtype(np.float32), ("float",)),
-        Dtype("float64", np.dtype(np.float64), ("double",)),
-        Dtype("int32", np.dtype(np.int32), ("int", "int32_t", "std::int32_t", "signed int")),
-        Dtype("int64", np.dtype(np.int64), ("long long", "int64_t", "std::int64_t", "long", "long long int")),
-        Dtype("uint8", np.dtype(np.uint8), ("unsigned char", "uint8_t", "std::uint8_t")),
-        Dtype("bool", np.dtype(np.uint8), ("bool",)),
+        Dtype("float16", np.dtype(np.float16), ("__half", "half"), "float"),
+        Dtype("bfloat16", np.dtype(ml_dtypes.bfloat16), ("__nv_bfloat16", "nv_bfloat16"), "float"),
+        Dtype("float32", np.dtype(np.float32), ("float",), "float"),
+        Dtype("float64", np.dtype(np.float64), ("double",), "double"),
+        Dtype("int32", np.dtype(np.int32), ("int", "int32_t", "std::int32_t", "signed int"), "int"),
+        Dtype(
+            "int64",
+            np.dtype(np.int64),
+            ("long long", "int64_t", "std::int64_t", "long", "long long int"),
+            "long",
+        ),
+        Dtype("uint8", np.dtype(np.uint8), ("unsigned char", "uint8_t", "std::uint8_t"), "int"),
+        Dtype("bool", np.dtype(np.uint8), ("bool",), "bool"),
     )
 }
 """All element types by name."""
@@ -86,7 +93,7 @@ def poisoned(array: NDArray[np.generic]) -> NDArray[np.bool_]:
     """Which elements still hold the poison: that of ``poison``, or bytes of 0xFF alone."""
     itemsize = array.dtype.itemsize
     part = min(itemsize, 4)
-    bits = np.ascontiguousarray(array).view(f"<u{part}").reshape(*array.shape, -1)
+    bits = np.ascontiguousarray(array).view(f"<u{part}").reshape(*array.shape, itemsize // part)
     least = _WORDS[itemsize] & ((1 << 8 * part) - 1)
     held: NDArray[np.bool_] = ((bits & least) == least).all(axis=-1)
     return held

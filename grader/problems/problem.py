@@ -3,7 +3,7 @@
 A module in the folder ``problems`` of an assignment defines ``PROBLEM``, which is one of the two. Judge,
 scoring and reports read only what stands in this file.
 
-Layer: imports numpy and the standard library (problem modules may use torch).
+Layer: imports the element types, numpy and the standard library (problem modules may use torch).
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
+
+from grader.problems.dtypes import DTYPES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,7 +58,11 @@ class ArrayParameter:
 
 @dataclass(frozen=True)
 class ScalarParameter:
-    """A parameter passed by value: ``ctype`` is ``int``, ``long``, ``bool``, ``float`` or ``double``."""
+    """A parameter passed by value: ``ctype`` is ``int``, ``long``, ``bool``, ``float`` or ``double``.
+
+    Or ``longs``: a pointer to 64-bit integers that the host reads, such as the sizes of a tensor. Or
+    ``ANY_TYPE``: a number in the type that arithmetic on the case's element type is done in.
+    """
 
     name: str
     ctype: str
@@ -70,6 +76,7 @@ class StreamParameter:
 
 
 Parameter = ArrayParameter | ScalarParameter | StreamParameter
+Scalar = int | bool | float | tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -94,12 +101,12 @@ class Inputs:
     """What the entry point is called with, before it runs.
 
     ``arrays`` holds every INPUT and INOUT array (None for a null pointer); ``outputs`` the shape of every
-    OUTPUT.
+    OUTPUT; ``scalars`` each ``Scalar`` by name.
     """
 
     arrays: Mapping[str, NDArray[np.generic] | None]
     outputs: Mapping[str, tuple[int, ...]]
-    scalars: Mapping[str, int | bool | float]
+    scalars: Mapping[str, Any]
 
     def wide(self, name: str) -> NDArray[np.float64]:
         """The content of an array as float64.
@@ -155,7 +162,7 @@ class Slices:
     take: Callable[[Inputs, NDArray[np.intp]], Inputs]
 
 
-Fused = Callable[[Mapping[str, Any], Mapping[str, int | bool | float]], Callable[[], object]]
+Fused = Callable[[Mapping[str, Any], Mapping[str, Any]], Callable[[], object]]
 """From PyTorch tensors by name and the scalars to a call of PyTorch's own operator on them."""
 
 
@@ -260,8 +267,17 @@ class KernelProblem(Problem):
 def several_types(problem: KernelProblem, types: Collection[str]) -> KernelProblem:
     """``problem`` for several element types, each with an entry point of its own: its name, ``_``, the type.
 
-    The arrays of ``ANY_TYPE`` have the type that a case names in ``Case.dtype``.
+    The arrays of ``ANY_TYPE`` have the type that a case names in ``Case.dtype``; scalars of it have the type
+    that arithmetic on those is done in.
     """
+
+    def typed(parameter: Parameter, dtype: str) -> Parameter:
+        match parameter:
+            case ArrayParameter() if parameter.dtype == ANY_TYPE:
+                return replace(parameter, dtype=dtype)
+            case ScalarParameter() if parameter.ctype == ANY_TYPE:
+                return replace(parameter, ctype=DTYPES[dtype].arithmetic)
+        return parameter
 
     def of_type(dtype: str) -> KernelProblem:
         def those(cases: Callable[[int], tuple[Case, ...]]) -> Callable[[int], tuple[Case, ...]]:
@@ -270,12 +286,7 @@ def several_types(problem: KernelProblem, types: Collection[str]) -> KernelProbl
         return replace(
             problem,
             entry_point=f"{problem.entry_point}_{dtype}",
-            parameters=tuple(
-                replace(one, dtype=dtype)
-                if isinstance(one, ArrayParameter) and one.dtype == ANY_TYPE
-                else one
-                for one in problem.parameters
-            ),
+            parameters=tuple(typed(one, dtype) for one in problem.parameters),
             cases=those(problem.cases),
             timing_cases=those(problem.timing_cases),
         )

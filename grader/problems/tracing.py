@@ -10,6 +10,7 @@ Layer: imports torch and the operations.
 from __future__ import annotations
 
 from dataclasses import replace
+from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
@@ -502,7 +503,7 @@ def _tidied(program: list[Operation], outputs: Mapping[str, str]) -> tuple[Opera
             program = [_renamed(one, old, new) for one in program]
     needed, kept = set(outputs), []
     for operation in reversed(program):
-        if operation.output.name in needed:
+        if operation.output.name in needed and prod(operation.output.shape) > 0:
             kept.append(operation)
             needed |= {one.name for one in operation.tensors}
     return tuple(reversed(kept))

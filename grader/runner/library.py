@@ -16,6 +16,8 @@ CTYPES = {
     "float": ctypes.c_float,
     "double": ctypes.c_double,
 }
+_LISTS = {"ints": ctypes.c_int, "longs": ctypes.c_longlong}
+"""Arrays that the host reads, by kind: what they hold."""
 NON_BLOCKING = 1  # cudaStreamNonBlocking
 DRIVER = "libcuda.so.1"
 
@@ -116,6 +118,6 @@ def argument(kind: str, value: Any, pointers: list[int], streams: list[int]) -> 
         return ctypes.c_void_p(pointers[value])
     if kind == "stream":
         return ctypes.c_void_p(streams[value])
-    if kind == "ints":
-        return (ctypes.c_int * len(value))(*value)
+    if kind in _LISTS:
+        return (_LISTS[kind] * len(value))(*value)
     return CTYPES[kind](value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,10 +19,12 @@ from grader.run import grading
 from grader.run.bench import Bench
 
 if TYPE_CHECKING:
-    from grader.problems.problem import Case, Inputs
+    from grader.problems.problem import Case, Inputs, Problem
 
 RMSNORM = load(str(Path(__file__).parents[2] / "assignments" / "rmsnorm"))
 NAMES = tuple(RMSNORM.problems)
+KERNELS = tuple(name for name, problem in RMSNORM.problems.items() if isinstance(problem, KernelProblem))
+MODULE = "rmsnorm_module"
 
 
 def kernel(name: str) -> KernelProblem:
@@ -30,18 +33,42 @@ def kernel(name: str) -> KernelProblem:
     return problem
 
 
-def firsts(problem: KernelProblem) -> tuple[Case, ...]:
+def firsts(problem: Problem) -> tuple[Case, ...]:
     return tuple({case.group: case for case in reversed(problem.cases(1))}.values())
 
 
 @pytest.mark.usefixtures("ptx_only")
 def test_the_reference_is_right(monkeypatch: pytest.MonkeyPatch) -> None:
-    some = {name: replace(kernel(name), cases=lambda _, name=name: firsts(kernel(name))) for name in NAMES}
+    some = {
+        name: replace(problem, cases=lambda _, problem=problem: firsts(problem))
+        for name, problem in RMSNORM.problems.items()
+    }
     monkeypatch.setattr(Assignment, "problems", some)
     request = grading.GradingRequest(RMSNORM.reference, RMSNORM, NAMES, "sim", "process", "device", seed=1)
     record = grading.grade(request, bench=Bench(remembers=True))
-    assert [problem.verdict for problem in record.problems] == [Verdict.PASS] * 2
-    assert (record.score.earned, record.score.decided) == (24, 24)
+    assert [problem.verdict for problem in record.problems] == [Verdict.PASS] * len(NAMES)
+    assert (record.score.earned, record.score.decided) == (34, 34)
+
+
+WRONG_MODULES = (
+    ("norm.weight = module.weight", "norm.weight = nn.Parameter(module.weight.clone())", "no copy of it"),
+    ("RMSNorm(0, module.variance_epsilon)", "RMSNorm(0)", ""),
+    ("dy.contiguous()", "dy.clone()", ""),
+)
+
+
+@pytest.mark.usefixtures("ptx_only")
+@pytest.mark.parametrize(("old", "new", "said"), WRONG_MODULES)
+def test_a_wrong_module_fails(old: str, new: str, said: str, tmp_path: Path) -> None:
+    shutil.copytree(RMSNORM.reference, tmp_path, dirs_exist_ok=True)
+    text = (tmp_path / "rmsnorm.py").read_text()
+    assert text.count(old) == 1
+    (tmp_path / "rmsnorm.py").write_text(text.replace(old, new))
+    request = grading.GradingRequest(tmp_path, RMSNORM, (MODULE,), "sim", "process", "device", seed=1)
+    (problem,) = grading.grade(request, bench=Bench(remembers=True)).problems
+    assert problem.verdict is Verdict.FAIL
+    messages = [f"{case.message} {case.diagnosis}" for case in problem.correctness.cases]
+    assert any(said in message for message in messages)
 
 
 def tensors(given: Inputs) -> dict[str, torch.Tensor]:
@@ -52,7 +79,7 @@ def tensors(given: Inputs) -> dict[str, torch.Tensor]:
     }
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", KERNELS)
 def test_the_oracle_is_what_pytorch_computes(name: str) -> None:
     for case in firsts(kernel(name)):
         given = kernel(name).inputs(case)

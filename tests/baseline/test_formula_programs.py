@@ -121,6 +121,12 @@ def test_a_program_has_one_kernel_for_each_operation_and_none_to_spare() -> None
     assert names == ["add", "amax", "subtract", "exp", "sum", "divide"]
 
 
+def test_what_has_no_elements_takes_no_kernel() -> None:
+    case = replace(a_case(FORMULAS["stencil"]), sizes={"rows": 2, "n": 5})
+    program = FORMULAS["stencil"].unfused(case)
+    assert [(one.function, one.output.shape) for one in program] == [("copy", (2, 5))] * 3
+
+
 def changes(x: torch.Tensor) -> torch.Tensor:
     x += 1
     return x

@@ -35,6 +35,48 @@ def stream(program: Callable[[str, str], str]) -> str:
     return program("stream.cu", PROGRAM)
 
 
+THIN = """
+#include SOURCE
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+int main(int, char** given) {
+  const long long reads = atoll(given[1]), writes = atoll(given[2]);
+  std::vector<float> source(4 * reads), got(4 * writes, -1.0f);
+  double wanted = 0, sum = 0;
+  for (long long i = 0; i < 4 * reads; ++i) wanted += source[i] = i % 1009;
+  float4 *from, *to;
+  cudaMalloc(&from, 16 * reads), cudaMalloc(&to, 16 * writes);
+  cudaMemcpy(from, source.data(), 16 * reads, cudaMemcpyHostToDevice);
+  launch_stream(from, 16 * reads, to, 16 * writes, nullptr);
+  cudaMemcpy(got.data(), to, 16 * writes, cudaMemcpyDeviceToHost);
+  for (float one : got) sum += one;
+  printf("%g of %g", sum, wanted);
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def thin(program: Callable[[str, str], str]) -> str:
+    return program("stream.cu", THIN)
+
+
+def sums(thin: str, reads: int, writes: int, capfd: pytest.CaptureFixture[str]) -> tuple[float, float]:
+    assert simulate([thin, str(reads), str(writes)], json_path=None, leak_check=False) == 0
+    written, _, whole = capfd.readouterr().out.partition(" of ")
+    return float(written), float(whole)
+
+
+def test_a_far_larger_source_is_read_by_as_many_threads_as_it_has_loads(
+    thin: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    written, whole = sums(thin, 8 * 512, 512, capfd)  # each thread has an element of the target
+    assert written == whole
+    for reads, writes in ((100_003, 3), (8, 1)):
+        written, whole = sums(thin, reads, writes, capfd)
+        assert 0 < written <= whole
+
+
 SIZES: Mapping[str, tuple[int, int]] = {
     "one": (1, 1),
     "fewer reads": (700, 1000),

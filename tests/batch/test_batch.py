@@ -29,6 +29,8 @@ from grader.batch.batch import (
 )
 from grader.batch.handed_in import TableError
 from grader.batch.records import StorageError, fault
+from grader.cli.arguments import FaultError
+from grader.cli.main import commands
 from grader.records import record as results
 from grader.records.errors import MachineError
 from grader.records.exit_codes import ExitCode
@@ -188,6 +190,24 @@ def test_a_record_of_a_newer_grader_is_kept_and_the_batch_refused(request_: Batc
     with pytest.raises(results.NewerError, match=r"newer grader \(schema 9\.0.*Update the grader"):
         run(request_)
     assert newer.read_text() == '{"schema": "9.0"}'
+
+
+def test_the_command_tells_of_damaged_and_newer_records_as_report_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["batch", str(tmp_path), "--out", str(tmp_path / "out")]
+    ended = BatchResult(1, 0, {}, 0, interrupted=False, ignored=(), damaged={"a": "a/result.json: none"})
+    monkeypatch.setattr("grader.batch.batch.run", lambda *_: ended)
+    assert commands.main(words, standalone_mode=False) == ExitCode.MACHINE_FAULT
+    assert "left out: a/result.json: none\n" in capsys.readouterr().err
+
+    def newer(*_: object) -> BatchResult:
+        raise results.NewerError("written by a newer grader")
+
+    monkeypatch.setattr("grader.batch.batch.run", newer)
+    with pytest.raises(FaultError, match="newer grader") as refused:
+        commands.main(words, standalone_mode=False)
+    assert refused.value.code == ExitCode.USAGE
 
 
 def test_the_pages_grow_with_the_batch(request_: BatchRequest) -> None:

@@ -13,6 +13,7 @@ from grader.batch import slurm
 from grader.batch.batch import BatchRequest, Shard
 from grader.batch.slurm import Cluster
 from grader.records.errors import MachineError
+from grader.submissions.discovery import Entry
 
 
 @pytest.fixture
@@ -76,6 +77,23 @@ def test_an_array_that_still_runs_keeps_others_out(
             slurm._refuse_two(running)
     else:
         slurm._refuse_two(running)
+
+
+def test_each_record_that_a_task_writes_is_told_once(tmp_path: Path) -> None:
+    told: list[tuple[str, int]] = []
+    entries = [Entry(name, tmp_path) for name in ("a", "b")]
+    telling = slurm._Telling(
+        tmp_path / "out",
+        entries,
+        datetime(2026, 1, 1, tzinfo=UTC),
+        lambda step: told.append((step.line, step.done)),
+    )
+    telling.tell("submitted")
+    (tmp_path / "out" / "b").mkdir(parents=True)
+    (tmp_path / "out" / "b" / "result.json").touch()
+    telling.tell()
+    telling.tell()
+    assert told == [("submitted", 0), ("[1/2] b", 1), ("", 1), ("", 1)]
 
 
 def test_a_controller_that_does_not_answer_has_not_ended_the_tasks(

@@ -27,7 +27,7 @@ def pytest_terminal_summary(terminalreporter: TerminalReporter, config: Config) 
     rows = config.stash.get(ROWS, {})
     if not rows:
         return
-    terminalreporter.section("the sim on the reference kernels")
+    terminalreporter.section("how fast the sim executes kernels")
     columns = list(next(iter(rows.values())))
     first = max(map(len, rows))
     terminalreporter.write_line("".join([" " * first, *(f"  {column}" for column in columns)]))

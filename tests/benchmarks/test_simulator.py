@@ -1,4 +1,6 @@
-"""How fast the sim executes the reference kernels: plain, with every check, and on two threads.
+"""How fast the sim executes kernels, plain, with every check, and on two threads.
+
+The kernels are the reference's, and some on bytes and halves, as students write them.
 
 Warp instructions come from the sim's counters. On one thread the sim's processor time counts, which other
 load hardly changes; what a second thread gains is wall time, told by the sim itself, and means nothing unless
@@ -17,6 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 from first_assignment import PROBLEMS
 
@@ -37,7 +40,8 @@ if TYPE_CHECKING:
 
     from grader.devices.device import Argument
 
-REFERENCE = Path(__file__).parents[2] / "reference"
+HERE = Path(__file__).parent
+REFERENCE = HERE.parents[1] / "reference"
 PTX_ONLY = "compute_80"  # as architecture: ptxas takes half of a build
 ROUNDS = 9
 UNCHECKED = {"memcheck": False, "initcheck": False, "racecheck": False, "synccheck": False, "counters": False}
@@ -69,6 +73,21 @@ KERNELS = {  # of the reference: each has sizes for which it is chosen
     "layer norm backward, split": ("layernorm_backward", {"batch_size": 256, "hidden_dim": 1024}),
     "layer norm backward, fused": ("layernorm_backward", {"batch_size": 8320, "hidden_dim": 64}),
 }
+
+NARROW = {  # kernels of narrow.cu
+    "bytes, stream": "stream",
+    "halves, stream": "stream_halves",
+    "halves, softmax of rows": "softmax_rows",
+    "bytes, reduction in shared memory": "reduction",
+    "bytes, stencil": "stencil",
+    "bytes, blur in blocks of 16 x 16": "blur",
+    "bytes, pixels of three": "grey",
+    "bytes, look-up in a table": "lookup",
+    "bytes, tiled product": "product",
+    "bytes, transposition": "transposition",
+}
+HALVES = {"stream_halves", "softmax_rows"}
+MEBIBYTE = 1 << 20
 
 
 def arrays(given: Iterable[Argument]) -> list[ArrayArgument]:
@@ -122,11 +141,56 @@ def processor_seconds(simulator: Simulator) -> float:
     return time.clock_gettime(~simulator._process.pid << 3 | 2)
 
 
-def compiled(file: str) -> Path:
-    contents = {path.name: path.read_bytes() for path in REFERENCE.iterdir() if path.is_file()}
+def compiled(folder: Path, file: str) -> Path:
+    contents = {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix in (".cu", ".cuh")}
     built = build(file, contents, find_toolchain(), ProcessSandbox(), compile_limits(), Cache(), PTX_ONLY)
     assert built.library is not None, built.log
     return built.library
+
+
+@contextmanager
+def simulated(library: Path) -> Iterator[tuple[Simulator, Callable[..., None]]]:
+    """A simulator, and a process that calls functions of ``library`` on it."""
+    with (
+        Simulator(device_bytes=1 << 30, shared_bytes=1 << 20) as simulator,
+        program(simulator, library) as call,
+    ):
+        yield simulator, call
+
+
+def measured(
+    simulator: Simulator, prepare: Callable[[], None], call: Callable[[], None], benchmark: BenchmarkFixture
+) -> dict[str, float]:
+    """What a call costs, one way beside the others; ``prepare`` comes before each and does not count."""
+    wall, used = dict.fromkeys(VARIANTS, math.inf), dict.fromkeys(VARIANTS, math.inf)  # seconds
+
+    def run(variant: str) -> None:
+        prepare()
+        simulator.configure(VARIANTS[variant])
+        before, used_before = simulator.statistics().kernel_seconds, processor_seconds(simulator)
+        call()
+        used[variant] = min(used[variant], processor_seconds(simulator) - used_before)
+        wall[variant] = min(wall[variant], simulator.statistics().kernel_seconds - before)
+
+    def turn() -> None:
+        for variant in VARIANTS:
+            run(variant)
+
+    run("counted")
+    instructions = sum(count.instructions for count in simulator.take_counts())
+    assert simulator.take_findings() == ()
+    assert instructions > 0
+    benchmark.pedantic(turn, rounds=ROUNDS)
+    row = {
+        "thousand warp instructions": instructions / 1e3,
+        "ns each": used["plain"] / instructions * 1e9,
+        "checked / plain": used["checked"] / used["plain"],
+        "counted too / plain": used["counted"] / used["plain"],
+        "one / two threads": wall["plain"] / wall["two threads"],
+        "counted, one / two": wall["counted"] / wall["counted, two threads"],
+    }
+    benchmark.extra_info.update(row)
+    return row
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -137,41 +201,31 @@ def test_speed_on_the_reference(
     problem = PROBLEMS[name]
     case = Case(kernel, "benchmark", sizes, "normal", seed=1)
     given = arguments(problem, case, problem.inputs(case))
-    wall, used = dict.fromkeys(VARIANTS, math.inf), dict.fromkeys(VARIANTS, math.inf)  # seconds
-    with (
-        Simulator(device_bytes=1 << 30, shared_bytes=1 << 20) as simulator,
-        program(simulator, compiled(problem.file)) as call,
-    ):
+    with simulated(compiled(REFERENCE, problem.file)) as (simulator, call):
         places = {array.name: simulator.allocate(data_bytes(array)) for array in arrays(given)}
         words = [word(argument, places) for argument in given]
 
-        def run(variant: str) -> None:
+        def write() -> None:
             for array in arrays(given):
                 if array.data is not None:
                     simulator.write(places[array.name], content(array).data)
-            simulator.configure(VARIANTS[variant])
-            before, used_before = simulator.statistics().kernel_seconds, processor_seconds(simulator)
-            call(problem.entry_point, words)
-            used[variant] = min(used[variant], processor_seconds(simulator) - used_before)
-            wall[variant] = min(wall[variant], simulator.statistics().kernel_seconds - before)
 
-        run("counted")
-        instructions = sum(count.instructions for count in simulator.take_counts())
-        assert simulator.take_findings() == ()
-        assert instructions > 0
+        show(kernel, measured(simulator, write, lambda: call(problem.entry_point, words), benchmark))
 
-        def turn() -> None:
-            for variant in VARIANTS:
-                run(variant)
 
-        benchmark.pedantic(turn, rounds=ROUNDS)
-    row = {
-        "thousand warp instructions": instructions / 1e3,
-        "ns each": used["plain"] / instructions * 1e9,
-        "checked / plain": used["checked"] / used["plain"],
-        "counted too / plain": used["counted"] / used["plain"],
-        "one / two threads": wall["plain"] / wall["two threads"],
-        "counted, one / two": wall["counted"] / wall["counted, two threads"],
-    }
-    benchmark.extra_info.update(row)
-    show(kernel, row)
+@pytest.mark.parametrize("kernel", NARROW)
+def test_speed_on_bytes_and_halves(
+    kernel: str, benchmark: BenchmarkFixture, show: Callable[[str, dict[str, float]], None]
+) -> None:
+    numbers = np.random.default_rng(1)
+    values = numbers.integers(0, 256, MEBIBYTE, np.uint8).tobytes()
+    if NARROW[kernel] in HALVES:
+        values = numbers.standard_normal(MEBIBYTE // 2).astype(np.float16).tobytes()
+    with simulated(compiled(HERE, "narrow.cu")) as (simulator, call):
+        places = [simulator.allocate(MEBIBYTE) for _ in range(2)]
+        words = [("c_void_p", place) for place in places]
+        entry_point = f"launch_{NARROW[kernel]}"
+        row = measured(
+            simulator, lambda: simulator.write(places[0], values), lambda: call(entry_point, words), benchmark
+        )
+        show(kernel, row)

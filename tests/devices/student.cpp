@@ -15,6 +15,7 @@ void twice(float* out, const float* in, int n, bool negate, float factor, void* 
 void address(std::uint64_t* out) { *out = reinterpret_cast<std::uint64_t>(out); }
 void nothing(float*) {}
 void null(float* out, const float* in) { *out = in == nullptr; }
+void copy_longs(long long* out, const long long* sizes, int n) { for (int i = 0; i < n; ++i) out[i] = sizes[i]; }
 void beyond(float* out, int n) { for (int i = -1; i < n + 2; ++i) out[i] = 1; }
 void leave(float*) { std::exit(0); }
 void leave_at_once(float*) { std::_Exit(7); }

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 NAMES = (
     *("twice", "address", "nothing", "null", "beyond", "leave", "leave_at_once", "abort_it"),
-    *("fault", "hang", "fail", "chatter", "complain", "report", "forge", "babble"),
+    *("fault", "hang", "fail", "chatter", "complain", "report", "forge", "babble", "copy_longs"),
 )
 
 
@@ -92,6 +92,12 @@ def test_null_arrays_are_null(runner: Runner) -> None:
     answer = ask(runner, "null", output(1), ArrayArgument("in", "float32", (7,), None, null=True))
     assert answer.arrays["out"][0] == 1
     assert set(answer.arrays) == {"out"}
+
+
+def test_lists_are_arrays_that_the_host_reads(runner: Runner) -> None:
+    sizes = ScalarArgument("sizes", "longs", (3, 1 << 40, -2))
+    answer = ask(runner, "copy_longs", output(3, "int64"), sizes, ScalarArgument("n", "int", 3))
+    np.testing.assert_array_equal(answer.arrays["out"], sizes.value)
 
 
 def test_untouched_outputs_are_nan_that_changes_from_call_to_call(runner: Runner) -> None:

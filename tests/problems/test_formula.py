@@ -258,6 +258,22 @@ def test_the_same_seed_gives_the_same_inputs_of_the_launchers_types() -> None:
                 np.testing.assert_array_equal(first, again)
 
 
+def test_contents_name_the_sizes_that_they_need_and_a_problem_may_limit_its_cases() -> None:
+    def doubled(x: torch.Tensor, steps: int) -> torch.Tensor:
+        for _ in range(steps):
+            x = x + x
+        return x
+
+    launcher = "f(float* y, const float* x, int n, int steps)"
+    sizes = {"n": Range(1, 1 << 22), "steps": Range(1, 3)}
+    asked = made(launcher=launcher, formula=doubled, sizes=sizes, most=1000)
+    assert {case.sizes["steps"] for case in asked.cases(1)} == {1, 2, 3}
+    assert max(case.sizes["n"] for case in asked.cases(1)) <= 500
+    (case,) = (case for case in asked.cases(1) if case.sizes == {"n": 30, "steps": 3})
+    given = asked.inputs(case)
+    assert share(asked, case, given, {"y": 8 * given.arrays["x"]})[0]  # type: ignore[operator]
+
+
 def test_roles_and_types_follow_from_the_launcher_and_the_inputs() -> None:
     roles = {array.name: (array.role, array.dtype) for array in PROBLEMS["saxpy"].arrays}
     assert roles == {"y": (Role.INOUT, "float32"), "x": (Role.INPUT, "float32")}

@@ -19,6 +19,8 @@ PARTS = {
     "stencil": [],
     "attention": [],
     "histogram": [],
+    "sort": [("values", "places")],
+    "segments": [],
 }
 TURNING = {
     "saxpy": {"x", "y"},

@@ -10,7 +10,7 @@ from selenium.common.exceptions import NoAlertPresentException
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-from grader.reports.pages import class_page, submission_page
+from grader.reports.pages import class_page, leaderboard_page, submission_page
 from grader.reports.views import view
 
 if TYPE_CHECKING:
@@ -58,6 +58,7 @@ def pages() -> dict[str, str]:
         "submission, staff": submission_page(view(everything(), staff=True), "Homework 3"),
         "class": class_page(whole_class(), "Homework 3", staff=False, aliases={"student03_3": "Turing"}),
         "class, staff": class_page(whole_class(), "Homework 3", staff=True),
+        "leaderboard": leaderboard_page(whole_class(), "Homework 3", {"student03_3": "Turing"}),
         "hostile": submission_page(view(samples.hostile(), staff=True), samples.HOSTILE),
     }
 

@@ -553,12 +553,14 @@ def main() -> int:
     )
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--seconds", type=float, default=280.0, help="no run begins after this")
-    parser.add_argument("names", nargs="*", help="only these programs")
+    parser.add_argument("names", nargs="*", help="only these programs; the record keeps the others")
     arguments = parser.parse_args()
     chosen = [program for program in programs() if not arguments.names or program.name in arguments.names]
     if arguments.device:
         sys.path.insert(0, str(HERE.parents[1]))
         record = Record(arguments.json)
+        if arguments.names and arguments.json:
+            record.runs.update(Record.read(arguments.json))
         run_all(arguments.device, chosen, record, arguments.jobs, arguments.seconds)
         for program in chosen:
             runs = record.runs.get(program.name, {})

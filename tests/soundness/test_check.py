@@ -195,6 +195,13 @@ def test_what_is_not_sound_is_named(fault: str, tmp_path: Path) -> None:
     assert [said in row.said for row in bad] == [True], bad
 
 
+def test_a_share_of_the_limit_needs_no_baseline(tmp_path: Path) -> None:
+    share = ("assignment.toml", "[[problems]]\n", '[[problems]]\nmeasure = "share_of_limit"\n')
+    none = replaced("unfused=lambda case: ()")
+    (row,) = check.unfused(examined(example(tmp_path / "own", none, share)))
+    assert (row.sound, row.said) == (None, "there is none")
+
+
 def test_a_reference_that_is_right_and_too_slow_is_the_target_s_matter(tmp_path: Path) -> None:
     one = examined(example(tmp_path / "own"))
     record = one.graded(one.assignment.reference, 1)

@@ -2,15 +2,43 @@
 
 from __future__ import annotations
 
-from grader.problems.contents import real
+from typing import TYPE_CHECKING
+
+from grader.problems.contents import EQUAL, NORMAL, Content, real
 from grader.problems.formula import Range, problem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from grader.problems.contents import Draw
+
+NEGATIVE, FEW = "negative numbers", "few different numbers"
+
+
+def numbers(n: int) -> Content:
+    """``real`` numbers; also all negative, or of three values, so that the largest is at many places."""
+
+    def draws(dtype: str) -> Mapping[str, Draw]:
+        return {
+            **real(n).draws(dtype),
+            NEGATIVE: lambda random, shape: -random.uniform(1, 2, shape),
+            FEW: lambda random, shape: random.integers(-3, 0, shape),
+        }
+
+    return Content((n,), draws)
+
 
 PROBLEM = problem(
     id="argmax",
     file="argmax.cu",
     launcher="launch_argmax(int* place, const float* x, int n, cudaStream_t stream)",
     formula=lambda x: x.argmax(0, keepdim=True),
-    inputs=lambda n: {"x": real(n)},
+    inputs=lambda n: {"x": numbers(n)},
     sizes={"n": Range(1, 1 << 26)},
+    cases=[
+        ("beyond a million", {"n": 3 * (1 << 20) + 5}, NORMAL),
+        (EQUAL, {"n": 50_001}, EQUAL),
+        (FEW, {"n": 50_001}, FEW),
+    ],
     timing=({"n": 1 << 22}, {"n": 1 << 26}),
 )

@@ -35,7 +35,7 @@ PROBLEM = problem(
         "v": real(n, DEPTH),
     },
     sizes={"n": Range(1, 1 << 14)},
-    timing=({"n": 1024}, {"n": 4096}),
+    timing=({"n": 1024}, {"n": 2048}),
     cases=[(name, {"n": 200}, name) for name in (LARGE, EQUAL, HUGE)],
     most=4 * DEPTH * 300,  # there are n x n logits, too
 )

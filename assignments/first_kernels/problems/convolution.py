@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from torch.nn.functional import conv2d
 
-from grader.problems.contents import real
+from grader.problems.contents import NORMAL, real
+from grader.problems.distributions import STREAMS
 from grader.problems.formula import Range, problem
 
 if TYPE_CHECKING:
@@ -29,5 +30,6 @@ PROBLEM = problem(
         "weights": real(2 * radius + 1, 2 * radius + 1),
     },
     sizes={"rows": Range(1, 1 << 13), "columns": Range(1, 1 << 13), "radius": Range(1, 3)},
+    cases=[(STREAMS, {"rows": 70, "columns": 130, "radius": radius}, NORMAL) for radius in (1, 2)],
     timing=tuple({"rows": 2048, "columns": 2048, "radius": radius} for radius in (1, 3)),
 )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from grader.problems.contents import indices
+from grader.problems.contents import NORMAL, REPEATED, indices
 from grader.problems.formula import Range, problem
 
 if TYPE_CHECKING:
@@ -25,5 +25,10 @@ PROBLEM = problem(
     formula=histogram,
     inputs=lambda n, bins: {"values": indices(bins, n)},
     sizes={"n": Range(1, 1 << 26), "bins": Range(1, 4096)},
+    cases=[
+        ("large sizes", {"n": 50_001, "bins": 4096}, NORMAL),
+        ("beyond a million", {"n": 3 * (1 << 20) + 5, "bins": 100}, NORMAL),
+        (REPEATED, {"n": 50_001, "bins": 37}, REPEATED),
+    ],
     timing=({"n": 1 << 22, "bins": 256}, {"n": 1 << 26, "bins": 256}, {"n": 1 << 26, "bins": 4096}),
 )

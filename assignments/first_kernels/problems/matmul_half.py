@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from grader.problems.contents import real
+from grader.problems.contents import NORMAL, real
 from grader.problems.formula import Range, problem
 
 PROBLEM = problem(
@@ -13,5 +13,6 @@ PROBLEM = problem(
     formula=lambda a, b: a @ b,
     inputs=lambda m, n, k: {"a": real(m, k), "b": real(k, n)},
     sizes={"m": Range(1, 1 << 21), "n": Range(1, 1 << 21), "k": Range(1, 1 << 14)},
+    cases=[("large sizes", {"m": 150, "n": 200, "k": 100}, NORMAL)],  # several tiles in every direction
     timing=({"m": 512, "n": 512, "k": 512}, {"m": 2048, "n": 2048, "k": 2048}),
 )

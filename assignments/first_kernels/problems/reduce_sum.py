@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from grader.problems.contents import real
+from grader.problems.contents import NORMAL, real
 from grader.problems.formula import Range, problem
 
 PROBLEM = problem(
@@ -12,5 +12,6 @@ PROBLEM = problem(
     formula=lambda x: x.sum(0, keepdim=True),
     inputs=lambda n: {"x": real(n)},
     sizes={"n": Range(1, 1 << 26)},
+    cases=[("beyond a million", {"n": 3 * (1 << 20) + 5}, NORMAL)],  # more than one round of a large grid
     timing=({"n": 1 << 22}, {"n": 1 << 26}),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from grader.problems.contents import real
+from grader.problems.contents import NORMAL, real
 from grader.problems.formula import Range, problem
 
 PROBLEM = problem(
@@ -12,5 +12,6 @@ PROBLEM = problem(
     formula=lambda x: x.cumsum(0),
     inputs=lambda n: {"x": real(n)},
     sizes={"n": Range(1, 1 << 26)},
+    cases=[("large sizes", {"n": 150_001}, NORMAL)],  # many tiles, in every order of blocks
     timing=({"n": 1 << 22}, {"n": 1 << 26}),
 )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from grader.problems.contents import indices, offsets, real
+from grader.problems.contents import NORMAL, indices, offsets, real
 from grader.problems.formula import Range, problem
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ PROBLEM = problem(
         "x": real(width),
     },
     sizes={"rows": Range(1, 1 << 21), "width": Range(1, 1 << 21), "entries": Range(1, 1 << 24)},
+    cases=[("large sizes", {"rows": 300, "width": 200, "entries": 30_000}, NORMAL)],
     timing=(
         {"rows": 1 << 18, "width": 1 << 18, "entries": 1 << 22},
         {"rows": 1 << 16, "width": 1 << 16, "entries": 1 << 22},

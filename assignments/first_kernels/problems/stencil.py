@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from grader.problems.contents import real
+from grader.problems.contents import NORMAL, real
 from grader.problems.formula import Range, problem
 
 if TYPE_CHECKING:
@@ -30,5 +30,6 @@ PROBLEM = problem(
     formula=stencil,
     inputs=lambda rows, columns: {"before": real(rows, columns), "rate": 0.2},
     sizes={"rows": Range(1, 1 << 13), "columns": Range(1, 1 << 13), "steps": Range(1, 8)},
+    cases=[("several steps", {"rows": 70, "columns": 130, "steps": steps}, NORMAL) for steps in range(1, 9)],
     timing=({"rows": 2048, "columns": 2048, "steps": 1}, {"rows": 2048, "columns": 2048, "steps": 4}),
 )

@@ -1,9 +1,12 @@
 // The place of the largest number of a vector; the first one if there are several.
 //
-// Idea: a reduction of pairs (number, place) under an order in which no two are equal: the larger number is better,
-// and of equal numbers the smaller place. Then the order of the reduction does not matter. Each block leaves a pair,
-// and a second kernel of one block reduces those. Bytes: 4 per element. Launch: at most 1024 blocks of 512 threads,
-// which walk over the vector in loads of 16 bytes; then one block.
+// Idea: a reduction of pairs (number, place) under an order in which no two are equal: the larger number is
+// better, and of equal numbers the smaller place. Then the order of the reduction does not matter. Each block
+// leaves a pair, and a second kernel of one block reduces those.
+//
+// Bytes: 4 per element.
+//
+// Launch: at most 1024 blocks of 512 threads, which walk over the vector in loads of 16 bytes; then one block.
 #include <cuda_runtime.h>
 
 #include <cmath>

@@ -1,10 +1,13 @@
 // Causal attention, one head: tiles of keys go by, and an online softmax keeps up with them.
 //
-// Idea: the n x n logits are never stored. A block has 32 queries. For each tile of 64 keys it computes 32 x 64 logits,
-// and with a larger maximum than before it scales down what it has: `scale = 2^(old maximum - new one)` on the sum of
-// powers and on the output. At the end the output is divided by the sum. Tiles behind the last query are left out.
-// Work: 4 DEPTH n^2 / 2 operations on 16 DEPTH n bytes, so arithmetic is the limit. A thread has 4 queries and 4 keys
-// (or 4 numbers of the output): 8 loads of 4 floats from shared memory for 64 products.
+// Idea: the n x n logits are never stored. A block has 32 queries. For each tile of 64 keys it computes 32 x 64
+// logits, and with a larger maximum than before it scales down what it has: `scale = 2^(old maximum - new one)` on
+// the sum of powers and on the output. At the end the output is divided by the sum. Tiles behind the last query are
+// left out.
+//
+// Work: 4 DEPTH n^2 / 2 operations on 16 DEPTH n bytes, so arithmetic is the limit. A thread has 4 queries and 4
+// keys (or 4 numbers of the output): 8 loads of 4 floats from shared memory for 64 products.
+//
 // Launch: a block of 16 x 8 threads for each 32 queries, the last ones first, as they have the most keys. The 16
 // threads of a query are half of a warp, so that shuffles join them.
 #include <cuda_runtime.h>

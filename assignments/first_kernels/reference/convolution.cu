@@ -1,9 +1,11 @@
 // 2-D convolution: a tile with its halo in shared memory, a strip of pixels in each thread's registers.
 //
-// Idea: a pixel of the tile is needed by (2 radius + 1)^2 outputs. A thread computes STRIP outputs below each other, so
-// that it loads a pixel once for all of them in its column: 22 x 7 loads for 16 x 49 products with radius 3. The radius
-// is a template parameter, so that loops are unrolled and sums stay in registers.
+// Idea: a pixel of the tile is needed by (2 radius + 1)^2 outputs. A thread computes STRIP outputs below each
+// other, so that it loads a pixel once for all of them in its column: 22 x 7 loads for 16 x 49 products with radius
+// 3. The radius is a template parameter, so that loops are unrolled and sums stay in registers.
+//
 // Bytes: 4 read and 4 written per pixel, and the halo, which the L2 cache has mostly.
+//
 // Launch: a block of 64 x 4 threads for a tile of 64 x 64 outputs.
 #include <cuda_runtime.h>
 

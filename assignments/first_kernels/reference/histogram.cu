@@ -1,8 +1,11 @@
 // Histogram: how often each number below `bins` occurs.
 //
-// Idea: all threads of the GPU adding to a few counters in memory wait for each other. So each block counts in its own
-// shared memory, where an atomic addition is fast, and adds what it has to memory once, at the end. The fewer blocks,
-// the fewer of those additions: about four per processor walk over all values. Bytes: 4 per value, loaded 16 at a time.
+// Idea: all threads of the GPU adding to a few counters in memory wait for each other. So each block counts in
+// its own shared memory, where an atomic addition is fast, and adds what it has to memory once, at the end. The
+// fewer blocks, the fewer of those additions: about four per processor walk over all values.
+//
+// Bytes: 4 per value, loaded 16 at a time.
+//
 // Launch: at most 528 blocks of 512 threads, with 4 bytes of shared memory per bin.
 #include <cuda_runtime.h>
 

@@ -1,9 +1,12 @@
 // Matrix multiplication in float32: C = A B.
 //
-// Idea: each number that is loaded must be used often. A block computes 64 x 64 elements of C and walks along k in
-// steps of 16: it loads 64 x 16 of A and 16 x 64 of B into shared memory, and there each number serves 64 products. A
-// thread keeps 8 x 4 elements of C in registers, so 12 numbers from shared memory give 32 products. Operations: 2 m n
-// k. Launch: a block of 128 threads per tile of C, all in one dimension of the grid.
+// Idea: each number that is loaded must be used often. A block computes 64 x 64 elements of C and walks along k
+// in steps of 16: it loads 64 x 16 of A and 16 x 64 of B into shared memory, and there each number serves 64
+// products. A thread keeps 8 x 4 elements of C in registers, so 12 numbers from shared memory give 32 products.
+//
+// Operations: 2 m n k.
+//
+// Launch: a block of 128 threads per tile of C, all in one dimension of the grid.
 #include <cuda_runtime.h>
 
 constexpr int TILE = 64, STEP = 16, THREADS = 128, DOWN = 8, ACROSS = 4;

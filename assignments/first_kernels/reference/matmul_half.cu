@@ -1,11 +1,13 @@
 // Matrix multiplication of half precision, C = A B, added up in float32 and rounded once.
 //
-// Idea: tensor cores. A warp multiplies 16 x 16 x 16 by one instruction (wmma), from shared memory, and keeps the sums
-// in float32. A block of four warps computes 64 x 64 elements of C, each warp 32 x 32 of them, and walks along k in
-// steps of
-// 32. Rows in shared memory are padded by 16 bytes, so that the rows of a fragment lie in different banks. Loads are 16
-// bytes wide where every row of the matrix begins at a multiple of that. Operations: 2 m n k. Launch: a block of 128
-// threads per tile of C, all in one dimension of the grid.
+// Idea: tensor cores. A warp multiplies 16 x 16 x 16 by one instruction (wmma), from shared memory, and keeps
+// the sums in float32. A block of four warps computes 64 x 64 elements of C, each warp 32 x 32 of them, and
+// walks along k in steps of 32. Rows in shared memory are padded by 16 bytes, so that the rows of a fragment lie
+// in different banks. Loads are 16 bytes wide where every row of the matrix begins at a multiple of that.
+//
+// Operations: 2 m n k.
+//
+// Launch: a block of 128 threads per tile of C, all in one dimension of the grid.
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 #include <mma.h>

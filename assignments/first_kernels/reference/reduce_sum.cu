@@ -1,9 +1,12 @@
 // The sum of a vector.
 //
-// Idea: every block adds up a share of the vector and leaves one partial sum; a second kernel of one block adds those
-// up. Blocks cannot wait for each other, but kernels on a stream do. Nothing is added by atomics, so the result has
-// the same bits every time. Bytes: 4 per element. Launch: at most 1024 blocks of 512 threads, which walk over the
-// vector in loads of 16 bytes; then one block.
+// Idea: every block adds up a share of the vector and leaves one partial sum; a second kernel of one block adds
+// those up. Blocks cannot wait for each other, but kernels on a stream do. Nothing is added by atomics, so the
+// result has the same bits every time.
+//
+// Bytes: 4 per element.
+//
+// Launch: at most 1024 blocks of 512 threads, which walk over the vector in loads of 16 bytes; then one block.
 #include <cuda_runtime.h>
 
 constexpr int THREADS = 512, BLOCKS = 1024;

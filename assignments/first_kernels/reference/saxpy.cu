@@ -1,8 +1,12 @@
 // SAXPY: y becomes a x + y.
 //
-// Idea: as for vector addition, memory is the limit and loads are 16 bytes wide. y is changed in place: each thread
-// reads what it overwrites, and nobody else does. Bytes: 12 per element. Launch: a thread per four elements, 256 in a
-// block; threads after the last whole group of four take the rest, one element each.
+// Idea: as for vector addition, memory is the limit and loads are 16 bytes wide. y is changed in place: each
+// thread reads what it overwrites, and nobody else does.
+//
+// Bytes: 12 per element.
+//
+// Launch: a thread per four elements, 256 in a block; threads after the last whole group of four take the rest,
+// one element each.
 #include <cuda_runtime.h>
 
 constexpr int THREADS = 256;

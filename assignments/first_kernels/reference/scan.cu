@@ -1,11 +1,14 @@
 // Inclusive scan: each element becomes the sum of all up to its own place.
 //
 // Idea: one pass with decoupled look-back (Merrill and Garland, "Single-pass Parallel Prefix Scan with Decoupled
-// Look-back", 2016). A block scans its tile in registers, publishes the tile's sum, and looks at the tiles before it,
-// 32 at a time: it adds up their sums until it meets one that knows its whole prefix. Then it publishes its own. A
-// tile's number is a ticket, taken when the block begins, so every tile that a block waits for is already running.
-// Sum and state travel in one word of 64 bits, which is written at once. Bytes: 8 per element, which is the least there
-// is. Launch: a block of 256 threads per 4096 elements, 16 per thread.
+// Look-back", 2016). A block scans its tile in registers, publishes the tile's sum, and looks at the tiles
+// before it, 32 at a time: it adds up their sums until it meets one that knows its whole prefix. Then it
+// publishes its own. A tile's number is a ticket, taken when the block begins, so every tile that a block waits
+// for is already running. Sum and state travel in one word of 64 bits, which is written at once.
+//
+// Bytes: 8 per element, which is the least there is.
+//
+// Launch: a block of 256 threads per 4096 elements, 16 per thread.
 #include <cuda_runtime.h>
 
 constexpr int THREADS = 256, WARPS = THREADS / 32, STEPS = 4, TILE = THREADS * 4 * STEPS;

@@ -1,14 +1,17 @@
-// Sorting of 32-bit keys: four passes over 8 bits each, from the lowest (radix sort), each of which reads and writes
-// once.
+// Sorting of 32-bit keys: four passes over 8 bits each, from the lowest (radix sort), each of which reads and
+// writes once.
 //
 // Idea: a pass keeps the order of keys with the same digit, so after the last one all are in order. A key goes to
-//     keys with a smaller digit + keys with this digit in tiles before + those before it in its own tile.
+// the place: keys with a smaller digit + keys with this digit in tiles before + those before it in its own tile.
 // The first number comes from histograms of all four digits, which one kernel makes. For the second, each tile
 // publishes how many it has of each digit, and looks back over the tiles before it until one knows the whole sum
-// (decoupled look-back, Merrill and Garland 2016; for sorting: Adinets and Merrill 2022). The third comes from votes in
-// each warp. Before it writes, a tile puts its keys in order in shared memory, so that keys of a digit are written side
-// by side. Bytes: 4 per key for the histograms, 8 for each pass: 36 in all. Launch: 512 threads for a tile of 8192
-// keys. Tiles are numbered as they begin: one never waits for one behind it.
+// (decoupled look-back, Merrill and Garland 2016; for sorting: Adinets and Merrill 2022). The third comes from
+// votes in each warp. Before it writes, a tile puts its keys in order in shared memory, so that keys of a digit are
+// written side by side.
+//
+// Bytes: 4 per key for the histograms, 8 for each pass: 36 in all.
+//
+// Launch: 512 threads for a tile of 6144 keys. Tiles are numbered as they begin: one never waits for one behind it.
 #include <cuda_runtime.h>
 
 constexpr int BITS = 8, DIGITS = 1 << BITS, PASSES = 32 / BITS;

@@ -1,10 +1,13 @@
 // Sparse matrix (CSR) times vector: a group of lanes for each row.
 //
 // Idea: a thread per row reads far apart from its neighbours, and a warp per short row has nothing to do for most
-// lanes. So a group has as many lanes as half of an average row, from 2 to 32: its loads are next to each other, and
-// the groups of a warp finish at about the same time. The group adds up by shuffles. Bytes: 8 per entry, 4 for its
-// place in x, of which the L2 cache has most, and 8 per row. What is read once (`__ldcs`) is not to push x out of the
-// cache. Launch: one thread per lane of all groups, 256 in a block.
+// lanes. So a group has as many lanes as half of an average row, from 2 to 32: its loads are next to each other,
+// and the groups of a warp finish at about the same time. The group adds up by shuffles.
+//
+// Bytes: 8 per entry, 4 for its place in x, of which the L2 cache has most, and 8 per row. What is read once
+// (`__ldcs`) is not to push x out of the cache.
+//
+// Launch: one thread per lane of all groups, 256 in a block.
 #include <cuda_runtime.h>
 
 constexpr int THREADS = 256;

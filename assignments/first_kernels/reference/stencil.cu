@@ -1,11 +1,14 @@
 // 5-point stencil: several steps at a time in shared memory.
 //
 // Idea: a step needs 5 neighbours, so four steps in one launch need a halo of 4 cells around what a block writes. A
-// block loads a square with its halo once, takes all steps there between two copies, and writes the middle. Cells near
-// the square's edge become wrong, one ring with each step, and are not written. Bytes: read and write each cell once
-// for AT_ONCE steps, 8 bytes, and the halo: (EDGE / (EDGE - 2 steps))^2 of the reads. Launch: a block of 64 x 8 threads
-// for a square of 64 x 64; a thread goes down 8 rows of one column, so that the cells north of it and south of it are
-// in registers.
+// block loads a square with its halo once, takes all steps there between two copies, and writes the middle. Cells
+// near the square's edge become wrong, one ring with each step, and are not written.
+//
+// Bytes: read and write each cell once for AT_ONCE steps, 8 bytes, and the halo: (EDGE / (EDGE - 2 steps))^2 of the
+// reads.
+//
+// Launch: a block of 64 x 8 threads for a square of 64 x 64; a thread goes down 8 rows of one column, so that the
+// cells north of it and south of it are in registers.
 #include <cuda_runtime.h>
 
 constexpr int EDGE = 64;  // of a block's square

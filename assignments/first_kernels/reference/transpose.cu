@@ -1,9 +1,13 @@
 // Matrix transpose: rows become columns.
 //
-// Idea: a warp that reads a row writes a column, one number to each of 32 lines of memory. So a block takes a square
-// tile through shared memory: it reads rows of the tile and writes rows of its transpose. A row of the tile has one
-// element of padding, or a column of it would lie in a single bank. Bytes: 8 per element. Launch: a block of 32 x 8
-// threads per tile of 32 x 32, four elements per thread; one dimension of the grid, as y and z end at 65,535 blocks.
+// Idea: a warp that reads a row writes a column, one number to each of 32 lines of memory. So a block takes a
+// square tile through shared memory: it reads rows of the tile and writes rows of its transpose. A row of the
+// tile has one element of padding, or a column of it would lie in a single bank.
+//
+// Bytes: 8 per element.
+//
+// Launch: a block of 32 x 8 threads per tile of 32 x 32, four elements per thread; one dimension of the grid, as
+// y and z end at 65,535 blocks.
 #include <cuda_runtime.h>
 
 constexpr int TILE = 32, ROWS = 8;

@@ -1,8 +1,12 @@
 // Vector addition: z = x + y.
 //
 // Idea: nothing is used twice, so memory is the limit. A load of 16 bytes brings four numbers: a quarter of the
-// instructions for the same bytes. Bytes: 12 per element. Launch: a thread per four elements, 256 in a block; threads
-// after the last whole group of four take the rest, one element each.
+// instructions for the same bytes.
+//
+// Bytes: 12 per element.
+//
+// Launch: a thread per four elements, 256 in a block; threads after the last whole group of four take the rest,
+// one element each.
 #include <cuda_runtime.h>
 
 constexpr int THREADS = 256;

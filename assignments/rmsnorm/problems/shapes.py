@@ -144,6 +144,13 @@ def roots(x: Array) -> Roots:
     return Roots(1 / np.sqrt(square + EPSILON), 1 / np.sqrt(1 - share) - 1 + UNIT * bounds.QUOTIENT)
 
 
+def exact_roots(x: NDArray[np.generic]) -> Array:
+    """The exact reciprocal roots [rows] alone, without an array of ``x`` in float64."""
+    narrow = x.astype(np.float32, copy=False)
+    square = np.einsum("ij,ij->i", narrow, narrow, dtype=np.float64) / x.shape[1]
+    return np.asarray(1 / np.sqrt(square + EPSILON))
+
+
 def timing_cases(seed: int) -> tuple[Case, ...]:
     """Rows as long as those of a model of 8 billion parameters, of as many tokens as are published."""
     table = [

@@ -100,9 +100,8 @@ def compare(name: str, expectation: Expectation, got: NDArray[np.generic]) -> Co
     if shown.dtype.kind in "iu" and got.dtype.kind in "iu":
         max_error, allowed = _largest_difference(shown, got), 0.0
     else:
-        with np.errstate(invalid="ignore"):  # infinity that is expected, and there
-            errors = np.abs(values - expected)
-        max_error, allowed = _worst(errors, bound)
+        with np.errstate(invalid="ignore"):  # of equal infinities
+            max_error, allowed = _worst(np.abs(values - expected), bound)
     places = [tuple(map(int, place)) for place in np.argwhere(wrong)[:SHOWN]]
     return Comparison(
         name=name,
@@ -155,6 +154,8 @@ def _largest_difference(one: NDArray[np.generic], other: NDArray[np.generic]) ->
 
 def _worst(errors: Array, bounds: Array) -> tuple[float, float]:
     """Error and bound of the finite element with the largest ratio of the two; zeros if there is none."""
+    if not errors.size:
+        return 0.0, 0.0
     with np.errstate(invalid="ignore", divide="ignore"):
         ratio = errors / bounds
     ratio[~np.isfinite(errors)] = -1.0

@@ -209,7 +209,7 @@ def build(
             outcome = sandbox.run(job)
     except SlotError as error:
         raise BuildError(f"{source} was not compiled: {error}") from error
-    text = outcome.stdout.decode(errors="replace")
+    text = _as_handed_in(outcome.stdout.decode(errors="replace"))
     limit = _limit_hit(outcome, text, limits)
     ok = not limit and outcome.ended is Ended.EXITED and outcome.code == 0 and _LIBRARY in outcome.artefacts
     built = Build(
@@ -219,7 +219,7 @@ def build(
         seconds=round(outcome.seconds, 3),
         cached=False,
         command=" ".join(("nvcc", *_STUDENT_FLAGS, *lambdas, "-arch=" + architecture, source)),
-        log=_explained(diagnostics(text, set(map(_placed, contents))) or limit, () if ok else empty),
+        log=_explained(diagnostics(text, set(contents)) or limit, () if ok else empty),
         resources=resources(text) if ok else (),
     )
     if limit:  # another machine, or a quieter one, may do better: not kept
@@ -251,6 +251,13 @@ def _placed(path: str) -> str:
     """Where a file of the submission is put, by its path from the source."""
     up = path.count("../")
     return f"{_ABOVE[-1 - up]}/{path.removeprefix('../' * up)}" if up else path
+
+
+def _as_handed_in(text: str) -> str:
+    """The compiler's words with the paths of a submission's headers as they are from its source."""
+    for up, folder in enumerate(reversed(_ABOVE)):
+        text = re.sub(rf"[^\s:\"'(]*\b{folder}/", "../" * up, text)
+    return text
 
 
 def _last(folder: str) -> tuple[str, str]:

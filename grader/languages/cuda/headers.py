@@ -35,6 +35,8 @@ def missing(log: str, file: str, there: Iterable[str]) -> str:
     path = name.replace("\\", "/")
     for other in sorted(there):
         if posixpath.basename(other) == posixpath.basename(path):
+            if folder.startswith(".."):  # from there, the folder of the source has a name that is not known
+                return f"{name} is not where the compiler looks for it. Put it beside {found['includer']}."
             right = posixpath.relpath(other, folder or ".")
             return f'{name} is not where the compiler looks for it. Write #include "{right}".'
     if found["angle"]:

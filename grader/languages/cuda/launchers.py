@@ -36,6 +36,7 @@ _CTYPES = {
     "float": "float",
     "double": "double",
 }
+_LONGS, _HOST_ARRAY = "longs", "const long long*"
 _WHOLE = {"int", "long", "bool"}
 _STREAMS = {"cudaStream_t", "CUstream"}
 
@@ -148,6 +149,8 @@ def _kind(parameter: Parameter) -> str:
 
 
 def _fits(wanted: Wanted, kind: str) -> bool:
+    if isinstance(wanted, ScalarParameter) and wanted.ctype == _LONGS:
+        return kind.removesuffix("*") in DTYPES["int64"].spellings and kind.endswith("*")
     if isinstance(wanted, ScalarParameter):
         return kind == wanted.ctype or (wanted.ctype in _WHOLE and kind in _WHOLE)
     if isinstance(wanted, ArrayParameter):
@@ -156,7 +159,9 @@ def _fits(wanted: Wanted, kind: str) -> bool:
 
 
 def _as_taken(wanted: Wanted, kind: str) -> Wanted:
-    return replace(wanted, ctype=kind) if isinstance(wanted, ScalarParameter) else wanted
+    if isinstance(wanted, ScalarParameter) and wanted.ctype != _LONGS:
+        return replace(wanted, ctype=kind)
+    return wanted
 
 
 def _said(problem: KernelProblem, found: Function, order: Sequence[Wanted]) -> Iterator[str]:
@@ -182,7 +187,7 @@ def _asked(parameters: Iterable[Wanted]) -> str:
     return ", ".join(
         f"{'const ' if one.role is Role.INPUT else ''}{DTYPES[one.dtype].spellings[0]}* {one.name}"
         if isinstance(one, ArrayParameter)
-        else f"{one.ctype} {one.name}"
+        else f"{_HOST_ARRAY if one.ctype == _LONGS else one.ctype} {one.name}"
         if isinstance(one, ScalarParameter)
         else f"cudaStream_t {one.name}"
         for one in parameters

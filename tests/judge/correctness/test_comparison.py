@@ -129,3 +129,9 @@ def test_inputs_are_compared_bit_by_bit() -> None:
     before = np.array([0.0, np.nan, 1.0], np.float32)
     assert changed_elements(before, before.copy()) == 0
     assert changed_elements(before, np.array([-0.0, np.nan, 1.0], np.float32)) == 1
+
+
+def test_an_output_without_elements_is_right() -> None:
+    nothing = np.zeros((3, 0))
+    compared = compare("out", Expectation((Candidate(nothing, nothing),)), nothing.astype(np.float32))
+    assert (compared.right, compared.total, compared.max_error) == (True, 0, 0.0)

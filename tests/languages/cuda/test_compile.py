@@ -180,6 +180,19 @@ def test_only_what_a_source_may_include_travels_and_counts(tmp_path: Path, toolc
     assert not _build(toolchain, sandbox, cache).cached
 
 
+def test_headers_above_are_named_as_they_are_from_the_source(tmp_path: Path, toolchain: Toolchain) -> None:
+    said = (
+        "/tmp/two-up/one-up/row.h(3): error: a\n\n"
+        "two-up/one-up/here/../beside/tile.h(4): error: b\n\n"
+        'In file included from two-up/top.h:1,\n  "two-up/one-up/row.h"\n'
+    )
+    failed = Recorded(_outcome(said))
+    built = _build(toolchain, failed, Cache(tmp_path / "cache"))
+    assert "\n../row.h(3): error: a\n" in f"\n{built.log}\n"
+    assert "\n../beside/tile.h(4): error: b\n" in f"\n{built.log}\n"
+    assert 'from ../../top.h:1,\n  "../row.h"' in built.log
+
+
 def test_a_damaged_build_is_made_again(tmp_path: Path, toolchain: Toolchain) -> None:
     sandbox, cache = Recorded(_outcome(code=0, library_so=b"elf")), Cache(tmp_path / "cache")
     library = _build(toolchain, sandbox, cache).library

@@ -19,6 +19,10 @@ def log(name: str, includer: str = "softmax_kernel.cu", quotes: str = '""') -> s
         (log("/home/doe/hw3/row.cuh"), 'Write #include "row.cuh".'),
         (log("C:\\Users\\Jane Doe\\tile.cuh"), 'Write #include "inc/tile.cuh".'),
         (log("row.cuh", "inc/tile.cuh"), 'Write #include "../row.cuh".'),
+        (
+            log("row.cuh", "../lost.cuh"),
+            "row.cuh is not where the compiler looks for it. Put it beside ../lost",
+        ),
         (log("row.cuh", quotes="<>"), 'Write #include "row.cuh".'),
         (log("../include/sum.cuh"), "../include/sum.cuh was not found near softmax_kernel.cu"),
         (log("/home/doe/sum.cuh"), 'Put the header beside softmax_kernel.cu and write #include "sum.cuh".'),

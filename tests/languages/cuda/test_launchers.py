@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,6 +11,7 @@ from first_assignment import KERNELS
 from grader.devices.device import Memory
 from grader.languages.cuda.launchers import launcher
 from grader.languages.language import LauncherError
+from grader.problems.problem import ANY_TYPE, ScalarParameter, several_types
 
 if TYPE_CHECKING:
     from grader.languages.cuda.launchers import Launcher
@@ -158,3 +160,24 @@ def test_no_stream_on_device_memory_is_said() -> None:
 
 def test_a_launcher_that_is_not_in_the_text_is_called_as_asked() -> None:
     assert of(SOFTMAX, "DEFINE_LAUNCHER(launch_attn_softmax)").problem == SOFTMAX
+
+
+@pytest.mark.parametrize("taken", ["const long long*", "const int64_t*", "long*"])
+def test_sizes_in_an_array_of_the_host(taken: str) -> None:
+    problem = replace(FORWARD, parameters=(*FORWARD.parameters, ScalarParameter("sizes", "longs")))
+    head = (
+        "void launch_layernorm(float* y, float* v, float* m, const float* x, const float* s, const float* b"
+    )
+    found = of(problem, f"{head}, int rows, int n, cudaStream_t t, {taken} sizes) {{}}")
+    assert found.problem.parameters[-1] == ScalarParameter("sizes", "longs")
+    with pytest.raises(LauncherError, match=r"const long long\* sizes\)"):
+        of(problem, f"{head}, int rows, int n, cudaStream_t t, const int* sizes) {{}}")
+
+
+def test_a_scalar_has_the_type_that_arithmetic_is_done_in() -> None:
+    types = {"bfloat16": "float", "float64": "double", "int64": "long"}
+    problem = several_types(replace(FORWARD, parameters=(ScalarParameter("alpha", ANY_TYPE),)), types)
+    assert {
+        dtype: [one.ctype for one in typed.parameters if isinstance(one, ScalarParameter)]
+        for dtype, typed in problem.by_type.items()
+    } == {dtype: [ctype] for dtype, ctype in types.items()}

@@ -23,6 +23,14 @@ std::uint64_t sectors_of(const Access& a, const Rows& rows) {
     }
     if (rising) return total;
   }
+  if (const std::uint64_t low = a.low / sector; (a.high - 1) / sector - low < 64) {
+    std::uint64_t asked = 0;
+    for (Mask m = a.mask; m; m &= m - 1) {
+      const Address at = a.address[std::countr_zero(m)];
+      asked |= std::uint64_t{1} << (at / sector - low) | std::uint64_t{1} << ((at + a.size - 1) / sector - low);
+    }
+    return static_cast<std::uint64_t>(std::popcount(asked));
+  }
   std::array<std::uint64_t, 2 * lane_count> list;
   std::size_t n = 0;
   bool sorted = true;

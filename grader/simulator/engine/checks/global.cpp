@@ -1,7 +1,7 @@
 // initcheck of global memory, and races between blocks.
 //
-// A word is of 4 bytes here, or of as few as the kernel ever stores. Per page of 1024 words it is kept what one block
-// did there, until another comes; then, per segment of 32 words, the block that wrote it and some blocks that read it,
+// A word is of 4 bytes here, or of as few as the kernel ever stores. Per page of 256 words it is kept what one block
+// did there, until another comes; then, per segment of 32 words, two blocks that wrote it and some blocks that read it,
 // each with its words; when that does not tell what happened to each word, records are kept per word. Two accesses are
 // ordered if the first block has executed a fence since, for more than itself, and the second block has since looked at
 // what others publish (an atomic, volatile or acquiring access): coarser than the memory model, so that a correct
@@ -26,10 +26,10 @@
 namespace sim {
 namespace {
 
-constexpr unsigned words_per_segment = 32, segments_per_page = 32;
+constexpr unsigned words_per_segment = 32, segments_per_page = 8;
 // log2 of the bytes of a segment, and of a page.
 constexpr unsigned segment_shift(unsigned word_shift) { return word_shift + 5; }
-constexpr unsigned page_shift(unsigned word_shift) { return word_shift + 10; }
+constexpr unsigned page_shift(unsigned word_shift) { return word_shift + 8; }
 constexpr std::size_t details_at_once = 64;
 
 struct Touch {
@@ -54,26 +54,33 @@ struct alignas(64) Segment {
   std::atomic<std::uint8_t> reader_count;
   std::atomic<std::uint32_t> launch;
   std::atomic<Detail*> detail;  // the words' own records
-  Record writer;
-  std::array<Record, 6> readers;  // each of another block
+  std::array<Record, 2> writers;  // each of another block, and of other words
+  std::array<Record, 5> readers;  // each of another block
 };
 static_assert(sizeof(Segment) == 128);
 
-// What one block alone did to a page. Most blocks have their rows to themselves, and what is kept of them here is a
-// seventh of their bytes, in segments as many bytes again: a cache holds the one and not the other.
-struct alignas(64) Page {
+// What blocks did to the segments of a page that each has alone. Most blocks have their rows to themselves, and what is
+// kept of them here is a seventh of their bytes, in segments as many bytes again: a cache holds the one and not the
+// other.
+struct alignas(16) Page {
   struct Part {
     std::uint32_t read = 0, written = 0;  // words of a segment
-    std::uint32_t read_site = 0, write_site = 0;
+    std::uint16_t read_site = 0, write_site = 0;
+    std::uint32_t block = 0;
   };
   std::atomic_flag busy;
   std::atomic<bool> shared;  // the segments hold everything
+  std::uint8_t used;  // parts that hold something
   std::atomic<std::uint32_t> launch;
-  std::uint32_t block, time;
-  std::uint32_t used;  // parts that hold something
-  alignas(64) std::array<Part, segments_per_page> parts;
+  std::uint32_t block, time;  // block: or several_blocks, all at that time
+  union {
+    std::array<Part, segments_per_page> parts;
+    // If the segments hold everything: of each, words whose next reader has nothing to add until the time changes.
+    std::array<std::uint32_t, segments_per_page> read_twice;
+  };
 };
-static_assert(sizeof(Page) == 576);
+static_assert(sizeof(Page) == 144);
+constexpr std::uint32_t several_blocks = ~0u, last_site_of_a_part = 0xffff;
 
 // Zeroed memory of which only what is touched takes room.
 template <class T> class Reserved {
@@ -281,12 +288,12 @@ template <unsigned word_shift> struct Checker {
   static std::span<Record> readers(Segment& s) {
     return {s.readers.data(), s.reader_count.load(std::memory_order_acquire)};
   }
-  // Words that have two readers who have told nobody since: that suffices, as every writer is another block than one of
-  // them.
-  std::uint32_t read_twice(Segment& s) const {
+  // Words that have two readers, apart from this one, who have told nobody since: that suffices, as every writer is
+  // another block than one of them.
+  std::uint32_t read_twice(Segment& s, const Record* apart = nullptr) const {
     std::uint32_t once = 0, twice = 0;
     for (const Record& record : readers(s)) {
-      if (record.touch.atomic || has_since(r.told, record.touch)) continue;
+      if (&record == apart || record.touch.atomic || has_since(r.told, record.touch)) continue;
       twice |= once & record.words;
       once |= record.words;
     }
@@ -298,7 +305,13 @@ template <unsigned word_shift> struct Checker {
       if (record.touch.block == me.block) return extend(record, words);
     }
     if (known.size() > 1 && (words & ~read_twice(s)) == 0) return true;
-    if (known.size() == s.readers.size()) return false;
+    if (known.size() == s.readers.size()) {
+      const auto needless = [&](const Record& record) { return (record.words & ~read_twice(s, &record)) == 0; };
+      const auto found = r.threads ? known.end() : std::ranges::find_if(known, needless);
+      if (found == known.end()) return false;
+      *found = {me, words};
+      return true;
+    }
     s.readers[known.size()] = {me, words};
     s.reader_count.store(static_cast<std::uint8_t>(known.size() + 1), std::memory_order_release);
     return true;
@@ -307,7 +320,7 @@ template <unsigned word_shift> struct Checker {
   // other at every one. A writer that comes between finds the readers that stand here.
   bool known(Segment& s, std::uint32_t words) const {
     if (s.launch.load(std::memory_order_acquire) != r.launch || s.detail.load(std::memory_order_acquire) ||
-        s.writer.touch.block)
+        s.writers[0].touch.block)
       return false;
     for (const Record& record : readers(s)) {
       if (record.touch.block != me.block) continue;
@@ -315,23 +328,31 @@ template <unsigned word_shift> struct Checker {
     }
     return (words & ~read_twice(s)) == 0;
   }
-  // The common case: nobody else, or only readers, and this is a read too.
+  // The common case: of others, nobody at these words, or only readers, and this is a read too.
   bool quick(Segment& s, std::uint32_t words) const {
     if (s.launch.load(std::memory_order_relaxed) != r.launch) {
-      s.writer = {};
+      s.writers = {};
       s.reader_count.store(0, std::memory_order_relaxed);
       s.detail.store(nullptr, std::memory_order_relaxed);
       s.launch.store(r.launch, std::memory_order_release);
     }
-    if (s.detail.load(std::memory_order_relaxed) || (s.writer.touch.block && s.writer.touch.block != me.block))
-      return false;
+    if (s.detail.load(std::memory_order_relaxed)) return false;
+    const auto by_another = [&](const Record& record) {
+      return record.touch.block != me.block && (record.words & words);
+    };
+    if (std::ranges::any_of(s.writers, by_another)) return false;
+    Record* writer = nullptr;  // this block's, or one for it
+    for (Record& record : s.writers) {
+      if (record.touch.block == me.block || (record.touch.block == 0 && !writer)) writer = &record;
+    }
     if (!a.write) {
-      check_stale(static_cast<std::uint64_t>(&s - r.segments.data()), s.writer.words & words, s.writer.touch.site);
+      if (writer)
+        check_stale(static_cast<std::uint64_t>(&s - r.segments.data()), writer->words & words, writer->touch.site);
       return read_quickly(s, words);
     }
-    const auto others = [&](const Record& record) { return record.touch.block != me.block; };
-    const bool plain_write_lost = me.atomic && !s.writer.touch.atomic && (s.writer.words & words);
-    return !plain_write_lost && !std::ranges::any_of(readers(s), others) && extend(s.writer, words);
+    if (!writer || std::ranges::any_of(readers(s), by_another)) return false;
+    const bool plain_write_lost = me.atomic && !writer->touch.atomic && (writer->words & words);
+    return !plain_write_lost && extend(*writer, words);
   }
   void on_segment(Segment& s, std::uint32_t words, const std::array<std::uint8_t, words_per_segment>& lanes) {
     if (!s.detail.load(std::memory_order_relaxed)) split(s);
@@ -359,31 +380,71 @@ template <unsigned word_shift> struct Checker {
       f(s);
       return true;
     });
+    if (a.write && !r.threads) read_twice_in_page(n) = 0;
   }
-  // Whether nobody but this block has touched the page with bytes [low, high), which then has noted the access by
-  // mark(part).
+  std::uint32_t& read_twice_in_page(std::uint64_t n) const {
+    return r.pages[n / segments_per_page].read_twice[n % segments_per_page];
+  }
+  // For a table that all blocks look up, and one thread that runs them: whether a read of these words says nothing new.
+  bool known_of_page(std::uint64_t n, std::uint32_t words) const {
+    return !r.threads && !a.write && r.pages[n / segments_per_page].time == me.time &&
+           (words & ~read_twice_in_page(n)) == 0;
+  }
+  void learn_of_page(std::uint64_t n, std::uint32_t words) const {
+    if (r.threads || a.write) return;
+    Page& page = r.pages[n / segments_per_page];
+    if (page.time != me.time) page.read_twice.fill(0);
+    page.time = me.time;
+    Segment& s = r.segments[n];
+    std::uint32_t& twice = read_twice_in_page(n);
+    if (const Detail* detail = s.detail.load(std::memory_order_relaxed)) {
+      const auto lasting = [&](const Touch& t) { return t.block && !t.atomic && !has_since(r.told, t); };
+      for (std::uint32_t m = words & ~twice; m; m &= m - 1) {
+        const Word& word = (*detail)[static_cast<unsigned>(std::countr_zero(m))];
+        if (!word.writer.block && !word.updater.block && lasting(word.reader) && lasting(word.other_reader))
+          twice |= m & -m;
+      }
+    } else if (!s.writers[0].touch.block) {
+      twice = read_twice(s);
+    }
+  }
+  // Whether nobody but this block has touched these segments, of the page with bytes [low, high), which then has noted
+  // the access by mark(part).
   template <class F> bool alone(std::uint64_t low, std::uint64_t high, F mark) const {
     Page& page = r.pages[low >> page_shift];
     if (page.launch.load(std::memory_order_acquire) == r.launch && page.shared.load(std::memory_order_acquire))
       return false;
     return locked(page.busy, low, high, [&] {
-      if (!own(page, low >> page_shift)) return false;
-      for (std::uint64_t n = low >> segment_shift; n <= (high - 1) >> segment_shift; ++n) {
+      const std::uint64_t first = low >> segment_shift, last = (high - 1) >> segment_shift;
+      if (!open(page, low >> page_shift)) return false;
+      if (page.block == several_blocks) {
+        for (std::uint64_t n = first; n <= last; ++n) {
+          const auto at = n % segments_per_page;
+          if ((page.used >> at & 1) == 0 || page.parts[at].block == me.block || mark(n) == 0) continue;
+          share(page, low >> page_shift);
+          return false;
+        }
+      }
+      const auto words_of = a.write ? &Page::Part::written : &Page::Part::read;
+      const auto site_of = a.write ? &Page::Part::write_site : &Page::Part::read_site;
+      for (std::uint64_t n = first; n <= last; ++n) {
         const std::uint32_t words = mark(n);
         if (words == 0) continue;
         Page::Part& part = page.parts[n % segments_per_page];
-        const std::uint32_t bit = 1u << n % segments_per_page;
+        const auto bit = static_cast<std::uint8_t>(1u << n % segments_per_page);
         if (!(page.used & bit)) part = {};
         page.used |= bit;
-        check_stale(n, part.written & words, part.write_site);
-        (a.write ? part.written : part.read) |= words;
-        (a.write ? part.write_site : part.read_site) = me.site;
+        if (i.read_only) check_stale(n, part.written & words, part.write_site);
+        part.*words_of |= words;
+        part.*site_of = static_cast<std::uint16_t>(me.site);
+        part.block = me.block;
       }
       return true;
     });
   }
-  // Whether page n is this block's; if it is not, or can no longer be told in so few words, the segments take over.
-  bool own(Page& page, std::uint64_t n) const {
+  // Whether page n has room for this access; if it has not, or if what it would hold can no longer be told in so few
+  // words, the segments take over.
+  bool open(Page& page, std::uint64_t n) const {
     if (page.launch.load(std::memory_order_relaxed) != r.launch) {
       page.block = me.block;
       page.time = me.time;
@@ -394,18 +455,22 @@ template <unsigned word_shift> struct Checker {
       r.touched.push_back(n);
     }
     if (page.shared.load(std::memory_order_relaxed)) return false;
-    if (page.block != me.block || me.atomic || r.told[me.block - 1] > page.time) {
-      share(page, n * segments_per_page);
+    const bool alone = page.block == me.block;
+    if (me.atomic || me.site > last_site_of_a_part ||
+        (alone ? r.told[me.block - 1] > page.time : page.time != me.time)) {
+      share(page, n);
       return false;
     }
+    if (!alone) page.block = several_blocks;
     page.time = me.time;
     return true;
   }
-  // Writes what the page's block did into its segments, of which `first` is the first.
-  void share(Page& page, std::uint64_t first) const {
-    const auto touch = [&](std::uint32_t site) {
+  // Writes what blocks did to this page into its segments.
+  void share(Page& page, std::uint64_t number) const {
+    const std::uint64_t first = number * segments_per_page;
+    const auto touch = [&](const Page::Part& part, std::uint32_t site) {
       Touch made;
-      made.block = page.block;
+      made.block = part.block;
       made.time = page.time;
       made.site = site;
       return made;
@@ -414,12 +479,14 @@ template <unsigned word_shift> struct Checker {
       const auto n = static_cast<unsigned>(std::countr_zero(m));
       const Page::Part& part = page.parts[n];
       Segment& s = r.segments[first + n];
-      s.writer = part.written ? Record{touch(part.write_site), part.written} : Record{};
-      if (part.read) s.readers[0] = {touch(part.read_site), part.read};
+      s.writers = {};
+      if (part.written) s.writers[0] = {touch(part, part.write_site), part.written};
+      if (part.read) s.readers[0] = {touch(part, part.read_site), part.read};
       s.reader_count.store(part.read != 0, std::memory_order_relaxed);
       s.detail.store(nullptr, std::memory_order_relaxed);
       s.launch.store(r.launch, std::memory_order_release);
     }
+    page.read_twice.fill(0);
     page.shared.store(true, std::memory_order_release);
   }
   // The instruction stores after its checks. Whoever finds its record must find the value as well, lest a harmless
@@ -448,7 +515,8 @@ template <unsigned word_shift> struct Checker {
     const auto each_word = [&](const Record& record, auto f) {
       for (Mask m = record.words; m; m &= m - 1) f((*detail)[static_cast<unsigned>(std::countr_zero(m))]);
     };
-    each_word(s.writer, [&](Word& word) { (s.writer.touch.atomic ? word.updater : word.writer) = s.writer.touch; });
+    for (const Record& record : s.writers)
+      each_word(record, [&](Word& word) { (record.touch.atomic ? word.updater : word.writer) = record.touch; });
     for (const Record& record : readers(s)) {
       each_word(record, [&](Word& word) { word.other_reader = std::exchange(word.reader, record.touch); });
     }
@@ -459,14 +527,12 @@ template <unsigned word_shift> struct Checker {
     const std::uint64_t low = row.low - r.memory.device_base(), high = row.high - r.memory.device_base();
     for (std::uint64_t page = low >> page_shift; page <= (high - 1) >> page_shift; ++page) {
       const std::uint64_t from = std::max(low, page << page_shift), to = std::min(high, (page + 1) << page_shift);
-      const auto words = [&](std::uint64_t segment) {
-        const std::uint64_t start = segment << segment_shift;
-        const std::uint64_t first = (std::max(from, start) - start) >> word_shift,
-                            last = (std::min(to, start + (1u << segment_shift)) - 1 - start) >> word_shift;
-        return (~0u << first) & (~0u >> (31 - last));
-      };
+      const std::uint64_t first = from >> segment_shift, last = (to - 1) >> segment_shift;
+      const std::uint32_t of_first = ~0u << (from >> word_shift) % words_per_segment,
+                          of_last = ~0u >> (words_per_segment - 1 - ((to - 1) >> word_shift) % words_per_segment);
+      const auto words = [&](std::uint64_t n) { return (n == first ? of_first : ~0u) & (n == last ? of_last : ~0u); };
       if (alone(from, to, words)) continue;
-      for (std::uint64_t n = from >> segment_shift; n <= (to - 1) >> segment_shift; ++n) on_row(row, n, words(n));
+      for (std::uint64_t n = first; n <= last; ++n) on_row(row, n, words(n));
     }
   }
   void on_row(const Row& row, std::uint64_t segment, std::uint32_t words) {
@@ -488,35 +554,46 @@ template <unsigned word_shift> struct Checker {
     for (const Row& row : rows) run_row(row);
     if (rows.count) return;
     // Lanes of one page usually follow each other, in any order of its segments.
-    std::uint64_t current = ~0ull;
-    std::uint32_t touched = 0;  // segments of the page
     std::array<std::uint32_t, segments_per_page> words{};
     const std::uint32_t of_a_lane = (2u << ((a.size - 1) >> word_shift)) - 1;  // aligned: no lane's are in two segments
-    const auto flush = [&] {
-      if (!touched) return;
-      const std::uint64_t start = current * segments_per_page;
-      const auto first = static_cast<unsigned>(std::countr_zero(touched)),
-                 end = 32 - static_cast<unsigned>(std::countl_zero(touched));
+    const auto add = [&](std::uint64_t at) {
+      words[at >> segment_shift & (segments_per_page - 1)] |= of_a_lane << (at >> word_shift & (words_per_segment - 1));
+    };
+    const auto flush = [&](std::uint64_t page) {
+      const std::uint64_t start = page * segments_per_page;
+      unsigned first = 0, end = segments_per_page;
+      while (words[first] == 0) ++first;
+      while (words[end - 1] == 0) --end;
       const bool noted = alone((start + first) << segment_shift, (start + end) << segment_shift,
                                [&](std::uint64_t n) { return words[n % segments_per_page]; });
-      for (std::uint32_t m = touched; m; m &= m - 1) {
-        const auto n = static_cast<unsigned>(std::countr_zero(m));
-        if (!noted) on_scattered(start + n, words[n]);
-        words[n] = 0;
+      for (unsigned n = first; n < end; ++n) {
+        if (!noted && words[n] && !known_of_page(start + n, words[n])) {
+          on_scattered(start + n, words[n]);
+          learn_of_page(start + n, words[n]);
+        }
       }
-      touched = 0;
+      words = {};
     };
+    const std::uint64_t base = r.memory.device_base(), first = (a.low - base) >> page_shift;
+    if (first == (a.high - 1 - base) >> page_shift) {
+      // Not one after the other: neighbours mostly meet in a segment, and each would wait for the one before.
+      constexpr unsigned apart = lane_count / 4;
+      for (unsigned lane = 0; lane < apart && a.mask == all_lanes; ++lane) {
+        for (unsigned l = lane; l < lane_count; l += apart) add(a.address[l] - base);
+      }
+      for (Mask m = a.mask == all_lanes ? 0 : a.mask; m; m &= m - 1) add(a.address[std::countr_zero(m)] - base);
+      return flush(first);
+    }
+    std::uint64_t current = (a.address[std::countr_zero(a.mask)] - base) >> page_shift;
     for (Mask m = a.mask; m; m &= m - 1) {
-      const std::uint64_t at = a.address[std::countr_zero(m)] - r.memory.device_base();
+      const std::uint64_t at = a.address[std::countr_zero(m)] - base;
       if (at >> page_shift != current) {
-        flush();
+        flush(current);
         current = at >> page_shift;
       }
-      const auto n = at >> segment_shift & (segments_per_page - 1);
-      touched |= 1u << n;
-      words[n] |= of_a_lane << (at >> word_shift & (words_per_segment - 1));
+      add(at);
     }
-    flush();
+    flush(current);
   }
   void on_scattered(std::uint64_t segment, std::uint32_t words) {
     with_segment(segment, words, [&](Segment& s) {
@@ -697,7 +774,15 @@ Footprint footprint(const GlobalRaces& r) {
         site = s.readers[k].touch.site;
       }
       reads.add(at, read, site);
-      if (s.writer.touch.block) (s.writer.touch.atomic ? updates : writes).add(at, s.writer.words, s.writer.touch.site);
+      // In the order of their addresses, if two blocks share the segment.
+      const std::uint32_t one_by_one = s.writers[1].words ? s.writers[0].words | s.writers[1].words : 0;
+      const auto add = [&](const Record& record, std::uint32_t words) {
+        if (words) (record.touch.atomic ? updates : writes).add(at, words, record.touch.site);
+      };
+      if (!one_by_one) add(s.writers[0], s.writers[0].words);
+      for (std::uint32_t m = one_by_one; m; m &= m - 1) {
+        for (const Record& record : s.writers) add(record, record.words & m & -m);
+      }
     }
   }
   // Of smaller loads it is only known which words they are in.

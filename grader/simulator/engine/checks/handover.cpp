@@ -37,6 +37,9 @@ void finish(SharedRaces& r, std::uint32_t thread, std::uint32_t group) {
     }
     return true;
   };
+  note_reads(r);
+  r.shared_written = {0, ~Address{0}};
+  r.last_shared_write = r.clock;
   r.in_flight -= std::erase_if(copies, done);
 }
 
@@ -62,6 +65,7 @@ void acquired(Warp& w, std::uint64_t address) {
   if (!r) return;
   const auto found = r->published.find(address >> r->shift);
   if (found == r->published.end()) return;
+  note_reads(*r);
   auto& known = r->known[w.number];
   for (std::size_t n = 0; n < known.size(); ++n) known[n] = std::max(known[n], found->second[n]);
 }

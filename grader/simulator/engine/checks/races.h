@@ -55,6 +55,31 @@ struct SharedRaces {
       high = std::max(high, to);
     }
   };
+  // Around the writes to shared memory since all warps last met, and the clock of the last of them.
+  Bounds shared_written;
+  std::uint32_t last_shared_write = 0;
+  // Reads of shared memory that no such write meets. They say something only to a write that comes before the next
+  // barrier of all warps, which there mostly is none of: until then they are not yet noted in their granules.
+  struct Read {
+    Warp* warp;
+    const Instruction* instruction;
+    Address low, high;
+    Mask mask;
+    std::uint32_t size;
+    Access::Shape shape;
+  };
+  struct Reads {
+    static constexpr std::size_t most = 2048;
+    std::vector<Read> list;
+    std::vector<std::uint32_t> addresses;  // of the lanes of those that are scattered
+    Bounds around;
+    void clear() {
+      list.clear();
+      addresses.clear();
+      around = {};
+    }
+  };
+  Reads unnoted;
   // Of global memory: around the writes and the reads since all warps last met, and the clocks of the last of them.
   Bounds written, read;
   std::uint32_t last_global_write = 0, last_global_read = 0;
@@ -99,6 +124,43 @@ struct SharedRaces {
     std::size_t count(std::uint32_t floor) const { return last_beside < floor ? 1 : kept.size(); }
   };
   Touches global_writes, global_reads;
+  // Rows that race with nothing since all warps last met: they say something only to those that come before that
+  // happens again, and until one does they are not yet among the pieces.
+  struct Row {
+    Touch touch;
+    std::uint32_t warp = 0;
+    bool write = false;
+  };
+  struct Rows {
+    static constexpr std::size_t most = 256, most_own = 24;
+    std::array<Row, most> list;
+    std::size_t count = 0, own = 0;  // from `own` on: those of `warp`, which has come last
+    std::uint32_t warp = 0;
+    struct Around {
+      Bounds written, read;
+    };
+    Around noted;  // around what is not in the list
+    // Around those in the list, and those of other warps there, of one allocation each; of the last, of all others.
+    struct Area {
+      Address allocation;
+      Around all, others;
+    };
+    std::array<Area, 8> areas;
+    std::size_t area_count = 0;
+    Area& area(Address allocation) {
+      for (std::size_t n = 0; n < area_count; ++n) {
+        if (areas[n].allocation == allocation) return areas[n];
+      }
+      if (area_count == areas.size()) return areas.back();
+      areas[area_count] = {allocation, {}, {}};
+      return areas[area_count++];
+    }
+    void clear() {
+      count = own = area_count = 0;
+      noted = {};
+    }
+  };
+  Rows unnoted_rows;
   Clocks released{};  // [warp]: what it did before is not held against it
   // What a warp may have taken as a lock, and whether it has touched other memory since then without a fence behind the
   // taking, or since its last fence.
@@ -117,6 +179,10 @@ bool ordered(const SharedRaces&, std::uint32_t stamp, std::uint32_t warp, std::u
 
 // A new moment: what comes now is told apart from what was before.
 void tick(SharedRaces&);
+// Notes the reads of shared memory that have not been noted yet, before anything changes that they depend on.
+void note_reads(SharedRaces&);
+// The same for rows of global memory.
+void note_rows(SharedRaces&);
 // Adds to what is to be known by those who acquire from a granule.
 void publish(SharedRaces&, std::uint64_t granule, const SharedRaces::Clocks&);
 // The warp has executed a fence: what it did before, and what others did before it met them, is held against nobody in

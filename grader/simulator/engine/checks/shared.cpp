@@ -3,7 +3,8 @@
 // Every granule (4 bytes; 2 or 1 if the kernel accesses as few) remembers its last writer and two of its last readers
 // as stamps of clock and thread. The clock of a block moves at every barrier and warp-wide operation. An access is
 // ordered after an earlier one if the two threads have met since: at a barrier, or, in one warp, in a warp-wide
-// operation. A write that stores what is there already harms nobody.
+// operation. A write that stores what is there already harms nobody. Reads are mostly followed by a barrier of all
+// warps and not by a write: they are put into their granules only when something else comes first.
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -269,12 +270,12 @@ bool quick(const Warp& w, const Instruction& i, const Access& a, SharedRaces& r)
   const std::uint32_t *writer = &r.writer[first], *reader = &r.reader[first], *other = &r.other_reader[first];
   const unsigned lane_shift = static_cast<unsigned>(std::countr_zero(per_lane));
   std::uint32_t trouble = 0;
-  for (std::uint32_t n = 0; n < count; ++n) {
+  for (std::uint32_t n = 0; n < count; ++n) {  // without branches: several granules at a time
     const std::uint32_t own = thread + (n >> lane_shift);
-    trouble |= writer[n] >= floor && (writer[n] & thread_mask) != own;
-    trouble |= reader[n] >= floor && (reader[n] & thread_mask) != own;
-    trouble |= a.write && other[n] >= floor;
+    trouble |= (writer[n] >= floor) & ((writer[n] & thread_mask) != own);
+    trouble |= (reader[n] >= floor) & ((reader[n] & thread_mask) != own);
   }
+  for (std::uint32_t n = 0; n < count && a.write; ++n) trouble |= other[n] >= floor;
   if (r.in_flight) {
     for (std::uint32_t n = 0; n < count; ++n) trouble |= r.filling[first + n];
   }
@@ -307,6 +308,29 @@ Mask first_two_of_each_run(const Access& a) {
 // Bytes around a read that are worth a look as a whole.
 constexpr Address most_between = 1024;
 
+// Whether all that the lanes access has been written, in pieces of type T.
+template <class T> bool lanes_written(const std::uint8_t* written, const Access& a) {
+  auto all = static_cast<T>(0x0101010101010101);
+  const T set = all;
+  for (Mask m = a.mask; m; m &= m - 1) {
+    const std::uint8_t* at = written + a.address[std::countr_zero(m)];
+    for (std::uint32_t n = 0; n < a.size; n += sizeof(T)) {
+      T piece;
+      std::memcpy(&piece, at + n, sizeof piece);
+      all &= piece;
+    }
+  }
+  return all == set;
+}
+bool lanes_written(const std::uint8_t* written, const Access& a) {
+  switch (a.size) {
+    case 1: return lanes_written<std::uint8_t>(written, a);
+    case 2: return lanes_written<std::uint16_t>(written, a);
+    case 4: return lanes_written<std::uint32_t>(written, a);
+    default: return lanes_written<std::uint64_t>(written, a);
+  }
+}
+
 void check_written(Warp& w, const Instruction& i, const Access& a) {
   auto& written = w.block->written;
   LaunchState& launch = w.worker->launch;
@@ -319,13 +343,12 @@ void check_written(Warp& w, const Instruction& i, const Access& a) {
   if ((!a.write || a.atomic) && a.high - a.low <= most_between &&
       !std::memchr(written.data() + a.low, 0, a.high - a.low))
     return;
+  if (!a.write && lanes_written(written.data(), a)) return;
   for (Mask m = a.mask; m; m &= m - 1) {
     const auto l = static_cast<std::uint32_t>(std::countr_zero(m));
     std::uint8_t* at = written.data() + a.address[l];
     if (!a.write || a.atomic) {
-      std::uint32_t four;
-      std::memcpy(&four, at, sizeof four);
-      if (a.size == 4 ? four == 0x01010101 : !std::memchr(at, 0, a.size)) continue;
+      if (!std::memchr(at, 0, a.size)) continue;
       if (!launch.faulted && !launch.place(i.site).reads_ahead && !launch.seen("uninit_shared", i.site)) {
         launch.report("initcheck", "uninit_shared", i.site,
                       name_thread(launch, *w.block, w.number, l) + " reads " + std::to_string(a.size) +
@@ -348,13 +371,10 @@ bool ordered(const SharedRaces& r, std::uint32_t stamp, std::uint32_t warp, std:
   return clock < r.met[warp] || (clock < r.synced[warp][lane] && clock < r.synced[warp][other_lane]);
 }
 
-void check_shared(Warp& w, const Instruction& i, const Access& a) {
-  const Options& o = w.worker->launch.options;
-  const unsigned period = period_of(a);
-  if (o.initcheck) check_written(w, i, a);
-  if (!o.racecheck || w.worker->launch.faulted.load(std::memory_order_relaxed)) return;
-  SharedRaces& r = *w.block->races;
-  if (i.is_volatile) synchronise_through(w, i, a, r);
+namespace {
+
+// Puts an access into its granules, and compares it with what is there.
+void note(Warp& w, const Instruction& i, const Access& a, SharedRaces& r) {
   if (quick(w, i, a, r)) return;
   Checker checker{w, i, a, r};
   if (a.shape == Access::Shape::uniform && !a.write) {
@@ -366,6 +386,7 @@ void check_shared(Warp& w, const Instruction& i, const Access& a) {
     }
     return;
   }
+  const unsigned period = period_of(a);
   const bool turns = checker.two_turns_suffice(period);
   for (Mask m = turns ? (1u << period) - 1 : a.write ? a.mask : first_two_of_each_run(a); m; m &= m - 1) {
     const auto l = static_cast<unsigned>(std::countr_zero(m));
@@ -378,7 +399,63 @@ void check_shared(Warp& w, const Instruction& i, const Access& a) {
   }
 }
 
+// Whether a read can wait until it is noted: no write since the last barrier meets it.
+bool put_off(Warp& w, const Instruction& i, const Access& a, SharedRaces& r) {
+  SharedRaces::Reads& reads = r.unnoted;
+  if (a.write || a.atomic || i.is_volatile || r.updates || r.in_flight || reads.list.size() == reads.most ||
+      (r.last_shared_write >= r.floor[w.number] && r.shared_written.meets(a.low, a.high)))
+    return false;
+  reads.list.push_back({&w, &i, a.low, a.high, a.mask, a.size, a.shape});
+  reads.around.extend(a.low, a.high);
+  if (a.shape == Access::Shape::scattered)
+    reads.addresses.insert(reads.addresses.end(), a.address, a.address + lane_count);
+  return true;
+}
+
+}  // namespace
+
+void note_reads(SharedRaces& r) {
+  if (r.unnoted.list.empty()) return;
+  const auto* at = r.unnoted.addresses.data();
+  for (const SharedRaces::Read& read : r.unnoted.list) {
+    Access a;
+    a.shape = read.shape;
+    a.space = ptx::Space::shared;
+    a.size = read.size;
+    a.mask = read.mask;
+    a.low = read.low;
+    a.high = read.high;
+    if (a.shape == Access::Shape::scattered) {
+      std::copy(at, at + lane_count, a.address);
+      at += lane_count;
+    } else {
+      const auto first = static_cast<unsigned>(std::countr_zero(a.mask));
+      const std::uint64_t apart = a.shape == Access::Shape::contiguous ? a.size : 0;
+      for (unsigned l = 0; l < lane_count; ++l) a.address[l] = a.low + (std::uint64_t{l} - first) * apart;
+    }
+    note(*read.warp, *read.instruction, a, r);
+  }
+  r.unnoted.clear();
+}
+
+void check_shared(Warp& w, const Instruction& i, const Access& a) {
+  const Options& o = w.worker->launch.options;
+  if (o.initcheck) check_written(w, i, a);
+  if (!o.racecheck || w.worker->launch.faulted.load(std::memory_order_relaxed)) return;
+  SharedRaces& r = *w.block->races;
+  if (put_off(w, i, a, r)) return;
+  const Address granule = Address{1} << r.shift;
+  if (i.is_volatile || r.unnoted.around.meets(a.low & -granule, (a.high + granule - 1) & -granule)) note_reads(r);
+  if (i.is_volatile) synchronise_through(w, i, a, r);
+  if (a.write) {
+    r.shared_written.extend(a.low & -granule, (a.high + granule - 1) & -granule);
+    r.last_shared_write = r.clock;
+  }
+  note(w, i, a, r);
+}
+
 void tick(SharedRaces& r) {
+  note_reads(r);
   if (++r.clock < SharedRaces::last_clock) return;
   // The clock is used up: everything before is forgotten, which can only hide a race.
   r.published.clear();
@@ -389,7 +466,8 @@ void tick(SharedRaces& r) {
   r.met.fill(1);
   r.floor.fill(1);
   r.global_writes = r.global_reads = {};
-  r.last_global_write = r.last_global_read = 0;
+  r.last_global_write = r.last_global_read = r.last_shared_write = 0;
+  r.unnoted_rows.clear();
   r.gathers = r.scatters = {};
   r.released.fill(0);
   r.clock = 1;
@@ -410,8 +488,13 @@ void synchronised(Warp& w, Mask lanes) {
 void synchronised(Block& block, Mask warps) {
   if (!block.races) return;
   SharedRaces& r = *block.races;
-  tick(r);
   const auto count = static_cast<std::uint32_t>(block.warps.size());
+  if (count_lanes(warps) == count) {
+    r.unnoted.clear();
+    r.unnoted_rows.clear();
+  }
+  note_rows(r);
+  tick(r);
   std::array<std::uint32_t, lane_count> joined{};
   for (Mask m = warps; m; m &= m - 1) {
     const auto& known = r.known[static_cast<std::size_t>(std::countr_zero(m))];
@@ -425,8 +508,9 @@ void synchronised(Block& block, Mask warps) {
     r.floor[n] = floor;
     r.met[n] = r.clock;
   }
-  if (*std::min_element(r.floor.begin(), r.floor.begin() + count) > std::max(r.last_global_write, r.last_global_read))
-    r.written = r.read = {};
+  const std::uint32_t lowest = *std::min_element(r.floor.begin(), r.floor.begin() + count);
+  if (lowest > std::max(r.last_global_write, r.last_global_read)) r.written = r.read = {};
+  if (lowest > r.last_shared_write) r.shared_written = {};
 }
 
 void begin_block(Block& block, Worker& worker) {
@@ -454,13 +538,15 @@ void begin_block(Block& block, Worker& worker) {
   r.published.clear();
   r.has_fenced = 0;
   forget_copies(r);
+  r.unnoted.clear();
+  r.unnoted_rows.clear();
   tick(r);
   for (std::size_t n = 0; n < block.warps.size(); ++n) {
     r.known[n].fill(r.clock);
     r.met[n] = r.clock;
   }
   r.floor.fill(r.clock);
-  r.written = r.read = {};
+  r.written = r.read = r.shared_written = {};
 }
 
 void outside_own_mask(Warp& w, const Instruction& i, Mask lanes, Mask members) {

@@ -1,10 +1,11 @@
 // Races between threads of one block in global memory, by the clocks of racecheck for shared memory.
 //
 // What a warp does in a piece of 512 bytes is mostly a row of its threads: told in so few words, it takes one
-// comparison to see that the same threads come again. Of accesses all over the place the last ones are kept as they
-// are, for others that meet them. Only plain accesses are looked at, and volatile ones that revise a value; a fence,
-// whatever follows it, orders what its warp did before and what that warp had met others after. So a race may be
-// missed, but a correct program is never accused.
+// comparison to see that the same threads come again. Even that waits until another access may have to do with it,
+// which mostly a barrier comes before. Of accesses all over the place the last ones are kept as they are, for others
+// that meet them. Only plain accesses are looked at, and volatile ones that revise a value; a fence, whatever follows
+// it, orders what its warp did before and what that warp had met others after. So a race may be missed, but a correct
+// program is never accused.
 #include <algorithm>
 #include <bit>
 
@@ -48,7 +49,14 @@ class Places {
   std::array<std::uint8_t, 64> entries_;
 };
 
-bool ascending(const Access& a) {
+// Whether each lane accesses what begins behind where the lane before it does.
+bool ascending(const Access& a, const Rows& rows) {
+  if (a.shape == Access::Shape::uniform) return count_lanes(a.mask) == 1;
+  if (rows.count) {
+    return std::adjacent_find(rows.begin(), rows.end(), [&](const Row& before, const Row& row) {
+             return row.low + a.size <= before.high;
+           }) == rows.end();
+  }
   Address last = 0;
   for (Mask m = a.mask; m; m &= m - 1) {
     const Address at = a.address[std::countr_zero(m)];
@@ -58,10 +66,47 @@ bool ascending(const Access& a) {
   return true;
 }
 
+std::size_t piece_of(const SharedRaces& r, Address at) {
+  const auto number = at >> r.piece_shift;
+  return (number ^ number / SharedRaces::pieces) % SharedRaces::pieces;  // of arrays that lie 64 KiB apart, too
+}
+bool meets(const Touch& t, const Touch& me) { return t.low <= me.low + me.bytes && me.low <= t.low + t.bytes; }
+bool fits(const Touch& t, const Touch& me, std::uint32_t floor) {
+  return t.clock < floor || (t.alike(me) && meets(t, me));
+}
+void put(Touch& last, const Touch& me) {
+  if (last.clock == me.clock && last.site == me.site && last.alike(me) && meets(last, me)) {  // next part of a row
+    const Address end = std::max(last.low + last.bytes, me.low + me.bytes);
+    last.low = std::min(last.low, me.low);
+    last.bytes = static_cast<std::uint16_t>(end - last.low);
+  } else {
+    last = me;
+  }
+}
+// What several threads write alike is nobody's in particular.
+void remember(SharedRaces::Touches& touches, std::size_t piece, const Touch& me, std::uint32_t floor, bool shared) {
+  if (shared) {
+    for (auto& kept : touches.kept) {
+      if (meets(kept[piece], me)) kept[piece] = {};
+    }
+    return;
+  }
+  Touch* last = &touches.kept[0][piece];
+  if (!fits(*last, me, floor)) [[unlikely]] {
+    touches.last_beside = me.clock;
+    for (auto& kept : touches.kept) {
+      if (fits(kept[piece], me, floor) || kept[piece].clock < last->clock) last = &kept[piece];
+      if (fits(*last, me, floor)) break;
+    }
+  }
+  put(*last, me);
+}
+
 struct Checker {
   Warp& w;
   const Instruction& i;
   const Access& a;
+  const Rows& rows;
   SharedRaces& r;
 
   std::uint16_t thread(unsigned lane) const { return static_cast<std::uint16_t>(w.number * lane_count + lane); }
@@ -97,7 +142,7 @@ struct Checker {
   // other.
   void against_each_other() const {
     if (!a.write || a.atomic || a.shape == Access::Shape::contiguous || (i.is_volatile && !i.only_volatile) ||
-        ascending(a))
+        ascending(a, rows))
       return;
     Places places(a);
     for (Mask m = a.mask; m; m &= m - 1) {
@@ -153,7 +198,7 @@ struct Checker {
   // Lanes that write to the same place as others.
   Mask meeting() const {
     Mask found = 0;
-    if (ascending(a)) return found;
+    if (ascending(a, rows)) return found;
     Places places(a);
     for (Mask m = a.mask; m; m &= m - 1) {
       const auto lane = static_cast<unsigned>(std::countr_zero(m));
@@ -185,89 +230,154 @@ struct Checker {
     return same;
   }
 
-  // Bytes [low, high), of which each lane touches those of its own, or all of `mask` the same. `kept`: among the
-  // scattered ones; `alike`: others have just written the same. Whether they have.
-  bool run(Address low, Address high, unsigned first, Mask mask, bool together, bool kept, bool alike) {
-    Touch me;
+  SharedRaces::Touches& own() const { return a.write ? r.global_writes : r.global_reads; }
+  void extend(Address low, Address high) const {
+    (a.write ? r.written : r.read).extend(low, high);
+    (a.write ? r.last_global_write : r.last_global_read) = r.clock;
+  }
+  // The same of what is among the pieces.
+  void extend_noted(Address low, Address high) const {
+    extend(low, high);
+    (a.write ? r.unnoted_rows.noted.written : r.unnoted_rows.noted.read).extend(low, high);
+  }
+  bool meets(const SharedRaces::Rows::Around& around, const Row& row) const {
+    return around.written.meets(row.low, row.high) || (a.write && around.read.meets(row.low, row.high));
+  }
+  bool harmless(const Touch& t, const Touch& me) const {
+    return t.low >= me.low + me.bytes || me.low >= t.low + t.bytes || (t.alike(me) && t.first == t.second);
+  }
+  // Field by field, in its place: a processor waits where what was stored in parts is soon loaded as a whole.
+  void set(Touch& me, Address low, Address high, unsigned first, Mask mask, bool together) const {
+    me.low = low;
     me.clock = r.clock;
     me.site = i.site;
+    me.bytes = static_cast<std::uint16_t>(high - low);
     if (together) {
-      me.shift = SharedRaces::same_place;
+      me.origin = 0;
       me.first = thread(first);
       me.second = thread(lane_count - 1 - static_cast<unsigned>(std::countl_zero(mask)));
+      me.shift = SharedRaces::same_place;
     } else {
       me.shift = static_cast<std::uint8_t>(std::countr_zero(a.size));
       me.origin = low - (Address{thread(first)} << me.shift);
+      me.first = me.second = 0;
     }
+  }
+
+  // Bytes [low, high), of which each lane touches those of its own, or all of `mask` the same. `kept`: among the
+  // scattered ones; `alike`: others have just written the same. Whether they have.
+  bool run(Address low, Address high, unsigned first, Mask mask, bool together, bool kept, bool alike) const {
+    note_rows(r);
+    Touch me;
+    set(me, low, high, first, mask, together);
     const auto lane_of = [&](Address at) {
       return together ? first : first + static_cast<unsigned>((at - low) >> me.shift);
     };
     const std::uint32_t floor = r.floor[w.number];
-    const bool after_writes = r.last_global_write >= floor && r.written.meets(low, high),
-               after_reads = a.write && r.last_global_read >= floor && r.read.meets(low, high);
+    const bool meets_writes = after_writes(low, high), meets_reads = after_reads(low, high);
     bool some_alike = alike;
     for (Address from = low, to; from < high; from = to) {
       to = std::min(high, ((from >> r.piece_shift) + 1) << r.piece_shift);
       me.low = from;
       me.bytes = static_cast<std::uint16_t>(to - from);
-      const auto number = from >> r.piece_shift;
-      const auto piece =
-          (number ^ number / SharedRaces::pieces) % SharedRaces::pieces;  // of arrays that lie 64 KiB apart, too
+      const auto piece = piece_of(r, from);
       bool same = alike;
       const auto compare = [&](const SharedRaces::Touches& touches, bool writes) {
         for (std::size_t n = 0; n < touches.count(floor); ++n)
           same |= against(touches.kept[n][piece], writes, me, lane_of);
       };
-      if (after_writes) compare(r.global_writes, true);
-      if (after_reads) compare(r.global_reads, false);
-      if (!kept || same)
-        remember(a.write ? r.global_writes : r.global_reads, piece, me, floor,
-                 same || (a.write && me.first != me.second));
+      if (meets_writes) compare(r.global_writes, true);
+      if (meets_reads) compare(r.global_reads, false);
+      if (!kept || same) remember(own(), piece, me, floor, same || (a.write && me.first != me.second));
       some_alike |= same;
     }
-    if (kept) return some_alike;
-    (a.write ? r.written : r.read).extend(low, high);
-    (a.write ? r.last_global_write : r.last_global_read) = r.clock;
+    if (!kept) extend_noted(low, high);
     return some_alike;
   }
-  // What several threads write alike is nobody's in particular.
-  static void remember(SharedRaces::Touches& touches, std::size_t piece, const Touch& me, std::uint32_t floor,
-                       bool shared) {
-    const auto meets = [&](const Touch& t) { return t.low <= me.low + me.bytes && me.low <= t.low + t.bytes; };
-    if (shared) {
-      for (auto& kept : touches.kept) {
-        if (meets(kept[piece])) kept[piece] = {};
+  bool after_writes(Address low, Address high) const {
+    return r.last_global_write >= r.floor[w.number] && r.written.meets(low, high);
+  }
+  bool after_reads(Address low, Address high) const {
+    return a.write && r.last_global_read >= r.floor[w.number] && r.read.meets(low, high);
+  }
+  // run() of a row in one piece, if what others did there has nothing to do with it.
+  bool quick(const Row& row) const {
+    if (row.low >> r.piece_shift != (row.high - 1) >> r.piece_shift) return false;
+    Touch me;
+    set(me, row.low, row.high, row.first, a.mask, a.shape == Access::Shape::uniform);
+    if (a.write && me.first != me.second) return false;
+    const auto piece = piece_of(r, row.low);
+    const std::uint32_t floor = r.floor[w.number];
+    const auto all_harmless = [&](const SharedRaces::Touches& touches) {
+      for (std::size_t n = 0; n < touches.count(floor); ++n) {
+        const Touch& t = touches.kept[n][piece];
+        if (t.clock >= floor && !harmless(t, me)) return false;
       }
-      return;
+      return true;
+    };
+    note_rows(r);
+    if (!all_harmless(r.global_writes) || (a.write && !all_harmless(r.global_reads))) return false;
+    remember(own(), piece, me, floor, false);
+    extend_noted(row.low, row.high);
+    return true;
+  }
+  // Whether a row can wait until it is noted: of what has come since the last barrier it meets only what the same
+  // threads did.
+  bool put_off(const Row& row) const {
+    SharedRaces::Rows& rows_off = r.unnoted_rows;
+    const bool together = a.shape == Access::Shape::uniform;
+    const Region& allocation = w.regions[i.site];
+    if ((together && a.write) || rows_off.count == rows_off.most || row.low < allocation.base ||
+        row.high > allocation.end || meets(rows_off.noted, row))
+      return false;
+    if (rows_off.warp != w.number) {
+      rows_off.warp = w.number;
+      rows_off.own = rows_off.count;
+      for (std::size_t n = 0; n < rows_off.area_count; ++n) rows_off.areas[n].others = rows_off.areas[n].all;
     }
-    const auto fits = [&](const Touch& t) { return t.clock < floor || (t.alike(me) && meets(t)); };
-    Touch* last = &touches.kept[0][piece];
-    if (!fits(*last)) [[unlikely]] {
-      touches.last_beside = me.clock;
-      for (auto& kept : touches.kept) {
-        if (fits(kept[piece]) || kept[piece].clock < last->clock) last = &kept[piece];
-        if (fits(*last)) break;
+    SharedRaces::Rows::Area& area = rows_off.area(allocation.base);
+    SharedRaces::Row& last = rows_off.list[rows_off.count];
+    set(last.touch, row.low, row.high, row.first, a.mask, together);
+    last.warp = w.number;
+    last.write = a.write;
+    if (meets(area.all, row)) {
+      if (rows_off.count - rows_off.own > rows_off.most_own || meets(area.others, row)) return false;
+      for (const SharedRaces::Row* before = &rows_off.list[rows_off.own]; before != &last; ++before) {
+        if ((before->write || a.write) && !harmless(before->touch, last.touch)) return false;
       }
     }
-    if (last->clock == me.clock && last->site == me.site && last->alike(me) && meets(*last)) {  // next part of a row
-      const Address end = std::max(last->low + last->bytes, me.low + me.bytes);
-      last->low = std::min(last->low, me.low);
-      last->bytes = static_cast<std::uint16_t>(end - last->low);
-    } else {
-      *last = me;
-    }
+    ++rows_off.count;
+    (a.write ? area.all.written : area.all.read).extend(row.low, row.high);
+    extend(row.low, row.high);
+    return true;
   }
 };
 
 }  // namespace
 
+void note_rows(SharedRaces& r) {
+  SharedRaces::Rows& rows = r.unnoted_rows;
+  for (std::size_t n = 0; n < rows.count; ++n) {
+    const auto& [touch, warp, write] = rows.list[n];
+    Touch me = touch;
+    const Address high = me.low + me.bytes;
+    for (Address to; me.low < high; me.low = to) {
+      to = std::min(high, ((me.low >> r.piece_shift) + 1) << r.piece_shift);
+      me.bytes = static_cast<std::uint16_t>(to - me.low);
+      remember(write ? r.global_writes : r.global_reads, piece_of(r, me.low), me, r.floor[warp], false);
+    }
+  }
+  rows.clear();
+  rows.noted = {r.written, r.read};
+}
+
 void check_within_block(Warp& w, const Instruction& i, const Access& a, const Rows& rows) {
   SharedRaces& r = *w.block->races;
   if (a.write && i.is_volatile && i.target == 1) released_to_all(r, w.number);
-  check_lock(w, i, a, r);
-  Checker checker{w, i, a, r};
-  checker.against_each_other();
   r.exchanged |= a.atomic && i.may_spin;
+  if (r.exchanged) check_lock(w, i, a, r);
+  const Checker checker{w, i, a, rows, r};
+  checker.against_each_other();
   if (i.is_volatile && (!i.revises || r.exchanged)) return;
   const bool scattered = rows.count == 0 || rows.count > 2;
   Mask alike = checker.against_scattered(r.scatters, true);
@@ -276,8 +386,10 @@ void check_within_block(Warp& w, const Instruction& i, const Access& a, const Ro
     checker.keep(r.gathers, a.mask);
     if (r.last_global_write < r.floor[w.number] || !r.written.meets(a.low, a.high)) return;
   }
-  for (const Row& row : rows)
-    checker.run(row.low, row.high, row.first, a.mask, a.shape == Access::Shape::uniform, false, alike != 0);
+  for (const Row& row : rows) {
+    if (alike || (!checker.put_off(row) && !checker.quick(row)))
+      checker.run(row.low, row.high, row.first, a.mask, a.shape == Access::Shape::uniform, false, alike != 0);
+  }
   if (rows.count == 0) {
     for (Mask m = a.mask; m; m &= m - 1) {
       const auto l = static_cast<unsigned>(std::countr_zero(m));

@@ -1,0 +1,41 @@
+"""Subtraction of tensors: out = a - alpha b."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .tensors import Operator, multiply_add
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from .tensors import Array, Operands
+
+
+def formula(given: Operands) -> tuple[Array, ...]:
+    """The difference, rounded after the product as well, or once."""
+    return multiply_add(-given["alpha"], given["b"], given["a"])
+
+
+def pytorch(given: Mapping[str, Any]) -> object:
+    """PyTorch's ``sub``."""
+    import torch  # noqa: PLC0415 - only timing needs PyTorch here
+
+    return torch.sub(given["a"], given["b"], alpha=given["alpha"])
+
+
+PROBLEM = Operator(
+    id="sub",
+    operands=("a", "b"),
+    numbers=("a", "b"),
+    scalars=("alpha",),
+    formula=formula,
+    pytorch=pytorch,
+    bugs={
+        "alpha is not applied": lambda of: of["a"] - of["b"],
+        "alpha is applied to a instead of b": lambda of: of["alpha"] * of["a"] - of["b"],
+        "alpha is applied to both": lambda of: of["alpha"] * (of["a"] - of["b"]),
+        "alpha b is added": lambda of: of["a"] + of["alpha"] * of["b"],
+        "a and b are swapped": lambda of: of["b"] - of["alpha"] * of["a"],
+    },
+).problem

@@ -1,0 +1,442 @@
+"""What all operators share: tensors with strides, their cases and contents, and exact arithmetic.
+
+An operator computes ``out = f(operands)`` element by element. ``out`` is contiguous; an operand is an array
+with strides and an offset, or a number, for which its pointer is null. Element i of operand k is
+
+    operand[offsets[k] + sum over d of i_d strides[k, d]]           strides and offsets in elements
+
+Arithmetic is done in float32 for the types of 16 bits, else in the type itself, and rounded once at the end.
+Nothing else rounds, so results are exact: one value, or two where a compiler may contract a product and a sum
+into a fused multiply-add. ``multiply_add`` gives both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import cycle
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from grader.problems.distributions import STREAMS, build_cases, generator
+from grader.problems.dtypes import DTYPES
+from grader.problems.problem import (
+    ANY_TYPE,
+    ArrayParameter,
+    Candidate,
+    Case,
+    Expectation,
+    Inputs,
+    KernelProblem,
+    Role,
+    ScalarParameter,
+    Slices,
+    StreamParameter,
+    several_types,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    import torch
+    from numpy.typing import NDArray
+
+    Array = NDArray[Any]
+    Operands = Mapping[str, Array]
+    """Operands and scalars by name, in the type of the arithmetic, as shapes that broadcast."""
+    Row = tuple[str, str, tuple[int, ...], str, str]
+    """Group, element type, shape, layouts of the operands (repeated in turn) and content of a case."""
+
+TYPES = ("float32", "float16", "bfloat16", "float64", "int32", "int64")
+FLOATS = TYPES[:4]
+ARITHMETIC: Mapping[str, type[np.generic]] = {
+    "float16": np.float32,
+    "bfloat16": np.float32,
+    "float32": np.float32,
+    "float64": np.float64,
+    "int32": np.int32,
+    "int64": np.int64,
+}
+
+CONTIGUOUS, NUMBERS, BROADCAST = "contiguous tensors", "a number and a tensor", "broadcasting"
+STRIDES, SMALL, VALUES, MANY = "strides", "empty and small tensors", "special values", "many elements"
+GROUPS = (CONTIGUOUS, NUMBERS, BROADCAST, STRIDES, SMALL, VALUES, MANY, *TYPES[1:], STREAMS)
+PLAIN, NUMBER, BOTH = "contiguous", "number", "contiguous and contiguous"
+
+
+@dataclass(frozen=True)
+class View:
+    """Where the elements of an operand lie: ``length`` counts those of its array."""
+
+    length: int
+    strides: tuple[int, ...]
+    offset: int
+
+
+def view(layout: str, shape: tuple[int, ...]) -> View:
+    """An operand of this shape.
+
+    Args:
+        layout: ``contiguous``, ``transposed`` (the last two dimensions), ``reversed`` (all), ``gaps`` (behind
+            each row), ``every second`` (element of a row), ``offset N``, ``broadcast D ...`` (dimensions of
+            stride 0), ``one element`` (all of stride 0) or ``number``.
+        shape: of the output.
+    """
+    word, *rest = layout.split()
+    order, extents = list(range(len(shape))), list(shape)
+    repeated = {int(dimension) for dimension in rest} if word == "broadcast" else set()
+    if word in {"one", NUMBER}:
+        repeated = set(order)
+    elif word == "transposed":
+        order[-2:] = order[:-3:-1]
+    elif word == "reversed":
+        order.reverse()
+    elif word == "gaps":
+        extents[-1] += 3
+    length = 2 if word == "every" else 1
+    strides = [0] * len(shape)
+    for dimension in reversed(order):
+        if dimension not in repeated:
+            strides[dimension] = length
+            length *= extents[dimension]
+    offset = int(rest[0]) if word == "offset" else 0
+    return View(length + offset, tuple(strides), offset)
+
+
+def rows(dtype: str) -> list[Row]:
+    """The cases of a type beside float32."""
+    kinds = (
+        ((1000,), BOTH, "usual"),
+        ((4099,), BOTH, "usual"),
+        ((1024,), "offset 1 and contiguous", "usual"),
+        ((1024,), "contiguous and number", "usual"),
+        ((77,), "number and contiguous", "usual"),
+        ((520,), "contiguous and number", "0.25"),
+        ((520,), "number and contiguous", "0.0001"),
+        ((24, 40), "broadcast 0 and broadcast 1", "usual"),
+        ((5, 17), "contiguous and broadcast 0", "usual"),
+        ((32, 48), "transposed and contiguous", "usual"),
+        ((2, 3, 4, 5, 6), "reversed and broadcast 1 3", "usual"),
+        ((0, 4), BOTH, "usual"),
+        ((2000,), BOTH, "special"),
+        ((2000,), BOTH, "cancelling"),
+    )
+    return [(dtype, dtype, *kind) for kind in kinds]
+
+
+def table(drawn: np.random.Generator) -> list[Row]:
+    """The cases of float32 by their theme, then those of the other types."""
+    five, odd = (3, 5, 4, 6, 8), tuple(int(size) for size in drawn.integers(2, 9, 5))
+    kinds: list[tuple[str, tuple[int, ...], str, str]] = [
+        *((CONTIGUOUS, (size,), BOTH, "usual") for size in (1, 3, 4, 5, 31, 1000, 1024, 4099)),
+        (CONTIGUOUS, (33, 65), BOTH, "usual"),
+        (CONTIGUOUS, odd, BOTH, "usual"),
+        *((CONTIGUOUS, (2048,), f"{one} and {other}", "usual") for one, other in _SHIFTED),
+        *(
+            (NUMBERS, (999,), layouts, "usual")
+            for layouts in ("contiguous and number", "number and contiguous")
+        ),
+        (NUMBERS, (16, 40), "transposed and number", "usual"),
+        (NUMBERS, (16, 40), "number and gaps", "usual"),
+        (NUMBERS, (1030,), "offset 1 and number", "0.0001"),
+        *((BROADCAST, five, f"broadcast {d} and contiguous", "usual") for d in range(5)),
+        *((BROADCAST, odd, f"contiguous and broadcast {d}", "usual") for d in range(5)),
+        (BROADCAST, five, "broadcast 0 2 and broadcast 1", "usual"),
+        (BROADCAST, (64, 96), "broadcast 0 and broadcast 1", "usual"),
+        (BROADCAST, (64, 96), "broadcast 1 and contiguous", "usual"),
+        (BROADCAST, (640,), "one element and contiguous", "usual"),
+        *((STRIDES, shape, layouts, "usual") for shape in ((33, 65), (64, 128)) for layouts in _TURNED),
+        *(
+            (STRIDES, five, layouts, "usual")
+            for layouts in ("reversed and contiguous", "reversed and reversed")
+        ),
+        (STRIDES, odd[:4], "contiguous and reversed", "usual"),
+        *((STRIDES, shape, "gaps and contiguous", "usual") for shape in ((17, 29), (16, 32), (5, 6, 8))),
+        *((STRIDES, shape, "contiguous and every second", "usual") for shape in ((300,), (16, 32))),
+        *((SMALL, shape, BOTH, "usual") for shape in ((), (0,), (3, 0), (0, 5, 2), (1, 1, 1, 1, 1))),
+        (SMALL, (1, 7, 1), "reversed and transposed", "usual"),
+        (SMALL, (5, 1), "broadcast 0 and transposed", "usual"),
+        (SMALL, (0, 3), "number and contiguous", "usual"),
+        *((VALUES, (3000,), BOTH, content) for content in ("special", "cancelling", "tiny")),
+        (MANY, (270_001,), BOTH, "usual"),
+        (MANY, (70_001, 3), "contiguous and broadcast 1", "usual"),
+        (STREAMS, (5000,), BOTH, "usual"),
+        (STREAMS, (60, 52), "transposed and contiguous", "usual"),
+    ]
+    themes = [(group, "float32", shape, layouts, content) for group, shape, layouts, content in kinds]
+    others = [row for dtype in TYPES[1:] for row in rows(dtype)]
+    return sorted([*themes, *others], key=lambda row: GROUPS.index(row[0]))
+
+
+_SHIFTED = (("offset 1", PLAIN), (PLAIN, "offset 3"), ("offset 2", "offset 2"), ("offset 1", "offset 2"))
+_TURNED = ("transposed and contiguous", "contiguous and transposed", "transposed and transposed")
+_TIMED: tuple[Row, ...] = (
+    *((PLAIN, dtype, (1 << 24,), BOTH, "usual") for dtype in ("float32", "float16", "bfloat16")),
+    *((PLAIN, dtype, (1 << 23,), BOTH, "usual") for dtype in ("float64", "int64")),
+    (PLAIN, "int32", (1 << 24,), BOTH, "usual"),
+    (PLAIN, "float16", (1 << 24,), "contiguous and number", "usual"),
+    (BROADCAST, "float16", (4096, 4096), "contiguous and broadcast 0", "usual"),
+)
+
+
+def made(seed: int, table: Iterable[Row], types: Sequence[str]) -> tuple[Case, ...]:
+    """Cases from the rows of ``types``."""
+    cases = []
+    for group, dtype, shape, layouts, content in table:
+        if dtype in types:
+            sizes = {f"n{d}": size for d, size in enumerate(shape)}
+            (case,) = build_cases(seed, [(group, sizes, f"{dtype}, {layouts}, {content}")])
+            cases.append(replace(case, dtype=dtype))
+    return tuple(cases)
+
+
+def values(random: np.random.Generator, dtype: str, content: str, count: int) -> Array:
+    """Contents of an array, in its type."""
+    storage = DTYPES[dtype].storage
+    if dtype == "bool":
+        return random.integers(0, 2, count, dtype=np.uint8)
+    if dtype not in FLOATS:
+        limits = np.iinfo(DTYPES[dtype].name)
+        low, high = (-1000, 1001) if content == "usual" else (limits.min, limits.max)
+        return random.integers(low, high, count, dtype=storage)
+    numbers = random.standard_normal(count)
+    if content == "tiny":
+        numbers *= 2.0**-130
+    stored: Array = numbers.astype(storage)
+    if content == "special":
+        strange = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 0.5, 3.0e4, 2.0**-24], storage)
+        places = random.random(count) < 0.5
+        stored[places] = random.choice(strange, int(places.sum()))
+    return stored
+
+
+def number(random: np.random.Generator, dtype: str, content: str) -> int | float:
+    """A scalar, in the type of the arithmetic."""
+    arithmetic = ARITHMETIC[dtype]
+    if dtype not in FLOATS:
+        whole: int = values(random, dtype, content, 1)[0].item()
+        return whole
+    drawn = float(content) if content[0].isdigit() else random.uniform(0.3, 0.9)
+    rounded: float = np.asarray(drawn, arithmetic).item()
+    return rounded
+
+
+def multiply_add(factor: Array, other: Array, addend: Array) -> tuple[Array, ...]:
+    """``factor * other + addend``, rounded after each operation and, where these are floats, fused.
+
+    A fused one is exact until it is rounded to the type: the exact sum is rounded to odd in float64 first, so
+    that the second rounding sees on which side of a midpoint it is. For float64 the product's error comes
+    from Dekker's splitting, and the sum of three is that of Boldo and Melquiond (2008).
+    """
+    twice = factor * other + addend
+    if twice.dtype.kind != "f":
+        return (twice,)
+    p, q, c = (one.astype(np.float64) for one in (factor, other, addend))
+    product = p * q
+    if twice.dtype == np.float64:
+        high, low = _two_sum(c, _product_error(p, q, product))
+        sum_, rest = _two_sum(product, high)
+        once = sum_ + _to_odd(low, rest)
+        return twice, np.where(np.isfinite(once), once, twice)
+    return twice, _to_odd(product, c).astype(twice.dtype)
+
+
+def _two_sum(one: Array, other: Array) -> tuple[Array, Array]:
+    """The rounded sum and its error (Knuth)."""
+    total = one + other
+    part = total - one
+    return total, (one - (total - part)) + (other - part)
+
+
+def _to_odd(one: Array, other: Array) -> Array:
+    """Their sum, where it is no float64 the one of its two neighbours whose last bit is 1."""
+    total, error = _two_sum(one, other)
+    even = np.ascontiguousarray(total).view(np.int64) % 2 == 0
+    towards = np.nextafter(total, np.copysign(np.inf, error))
+    return np.where(even & (error != 0) & np.isfinite(error), towards, total)
+
+
+def _product_error(p: Array, q: Array, product: Array) -> Array:
+    (p_high, p_low), (q_high, q_low) = _halves(p), _halves(q)
+    return p_low * q_low - (((product - p_high * q_high) - p_low * q_high) - p_high * q_low)
+
+
+def _halves(values: Array) -> tuple[Array, Array]:
+    """Two numbers of 26 bits that add up to each (Veltkamp)."""
+    scaled = values * 134_217_729.0
+    high = scaled - (scaled - values)
+    return high, values - high
+
+
+@dataclass(frozen=True)
+class Operator:
+    """An operator on tensors.
+
+    Attributes:
+        id: of the problem; its file and launchers have this name.
+        operands: their names in order.
+        numbers: which of them may be a number.
+        formula: the values that are right, in the type of the arithmetic: one or two for each element.
+        pytorch: the same by PyTorch, on operands that are tensors or numbers, and the scalars.
+        bugs: wrong formulas by what is wrong in them.
+        scalars: the names of further numbers.
+        types: of the elements.
+        fixed: operands of another type.
+    """
+
+    id: str
+    operands: tuple[str, ...]
+    numbers: tuple[str, ...]
+    formula: Callable[[Operands], tuple[Array, ...]]
+    pytorch: Callable[[Mapping[str, Any]], object]
+    bugs: Mapping[str, Callable[[Operands], Array]]
+    scalars: tuple[str, ...] = ()
+    types: tuple[str, ...] = TYPES
+    fixed: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def problem(self) -> KernelProblem:
+        """The problem that asks for it."""
+        fixed = dict(self.fixed)
+        whole = Slices(("out",), lambda case: prod(case.sizes.values()), self.some)
+        problem = KernelProblem(
+            id=self.id,
+            file=f"{self.id}.cu",
+            entry_point=f"launch_{self.id}",
+            parameters=(
+                ArrayParameter("out", Role.OUTPUT, ANY_TYPE),
+                *(ArrayParameter(one, Role.INPUT, fixed.get(one, ANY_TYPE)) for one in self.operands),
+                *(ScalarParameter(f"{one}_number", ANY_TYPE) for one in self.numbers),
+                *(ScalarParameter(one, ANY_TYPE) for one in self.scalars),
+                ScalarParameter("dimensions", "int"),
+                *(ScalarParameter(one, "longs") for one in ("sizes", "strides", "offsets")),
+                StreamParameter("stream"),
+            ),
+            groups=tuple(group for group in GROUPS if group not in set(TYPES) - set(self.types)),
+            cases=lambda seed: made(seed, table(generator(seed)), self.types),
+            timing_cases=lambda seed: made(seed, _TIMED, self.types),
+            inputs=self.inputs,
+            oracle=self.oracle,
+            minimal_bytes=self.minimal_bytes,
+            slices=(whole,),
+            fused=self.fused,
+            bugs={said: self._wrong(formula) for said, formula in self.bugs.items()},
+        )
+        return several_types(problem, self.types)
+
+    def _views(self, case: Case) -> dict[str, tuple[str, View]]:
+        """Layout and view of each operand. What cannot be a number is contiguous instead."""
+        shape = tuple(case.sizes.values())
+        layouts = zip(self.operands, cycle(case.distribution.split(", ")[1].split(" and ")), strict=False)
+        return {
+            name: (layout, view(layout, shape))
+            for name, asked in layouts
+            for layout in [PLAIN if asked == NUMBER and name not in self.numbers else asked]
+        }
+
+    def inputs(self, case: Case) -> Inputs:
+        """The arrays of the operands [length], and numbers, sizes, strides and offsets."""
+        random, content = generator(case.seed), case.distribution.rpartition(", ")[2]
+        views, shape, fixed = self._views(case), tuple(case.sizes.values()), dict(self.fixed)
+        arrays = {
+            name: None
+            if layout == NUMBER
+            else values(random, fixed.get(name, case.dtype), content, one.length)
+            for name, (layout, one) in views.items()
+        }
+        scalars = {name: number(random, case.dtype, content) for name in self.scalars}
+        if content == "cancelling" and case.dtype in FLOATS:
+            self._cancel(arrays, scalars)
+        return Inputs(
+            arrays=arrays,
+            outputs={"out": (*shape, 1)},
+            scalars={
+                **{f"{name}_number": number(random, case.dtype, content) for name in self.numbers},
+                **scalars,
+                "dimensions": len(shape),
+                "sizes": shape,
+                "strides": tuple(stride for _, one in views.values() for stride in one.strides),
+                "offsets": tuple(one.offset for _, one in views.values()),
+            },
+        )
+
+    def _cancel(self, arrays: dict[str, Array | None], scalars: Mapping[str, float]) -> None:
+        """Make ``a`` the rounded ``alpha b`` of either sign: what is left is what rounding has taken."""
+        a, b = arrays["a"], arrays["b"]
+        assert a is not None
+        assert b is not None
+        sign = np.where(np.arange(a.size) % 2, 1, -1)
+        arrays["a"] = (sign * b.astype(np.float64) * scalars.get("alpha", 1.0)).astype(a.dtype)
+
+    def operand(self, given: Inputs, name: str) -> Array:
+        """The elements of an operand as it is in memory, or its number [1]."""
+        stored, sizes = given.arrays[name], given.scalars["sizes"]
+        if stored is None:
+            dtype = next(
+                one.dtype for one in given.arrays.values() if one is not None and one.dtype != np.uint8
+            )
+            return np.array([given.scalars[f"{name}_number"]], ARITHMETIC[str(dtype)])
+        place, count = self.operands.index(name), len(sizes)
+        strides = given.scalars["strides"][place * count : (place + 1) * count]
+        start = stored[given.scalars["offsets"][place] :]
+        return np.lib.stride_tricks.as_strided(start, sizes, [step * stored.itemsize for step in strides])
+
+    def operands_of(self, given: Inputs) -> Operands:
+        """All operands, and the scalars, in the type of the arithmetic."""
+        stored = [one.dtype for one in given.arrays.values() if one is not None and one.dtype != np.uint8]
+        arithmetic = ARITHMETIC[str(stored[0])]
+        arrays = {name: self.operand(given, name).astype(arithmetic) for name in self.operands}
+        return arrays | {name: np.array([given.scalars[name]], arithmetic) for name in self.scalars}
+
+    def oracle(self, case: Case, given: Inputs) -> Mapping[str, Expectation]:
+        """The values that are right; the last axis of ``out`` makes each element a row of its own."""
+        storage, shape = DTYPES[case.dtype].storage, given.outputs["out"]
+        with np.errstate(all="ignore"):
+            right = [one.astype(storage) for one in self.formula(self.operands_of(given))]
+        wide = [one if case.dtype not in FLOATS else one.astype(np.float64) for one in right]
+        exact = np.zeros(shape)
+        return {"out": Expectation(tuple(Candidate(one.reshape(shape), exact) for one in wide))}
+
+    def some(self, given: Inputs, index: NDArray[np.intp]) -> Inputs:
+        """Some elements alone, as contiguous tensors."""
+        shape = given.scalars["sizes"]
+        chosen = {
+            name: None if stored is None else self.operand(given, name)[np.unravel_index(index, shape)]
+            for name, stored in given.arrays.items()
+        }
+        strides = tuple(0 if stored is None else 1 for stored in chosen.values())
+        one = {"dimensions": 1, "sizes": index.shape, "strides": strides, "offsets": (0,) * len(strides)}
+        return Inputs(chosen, {"out": (index.size, 1)}, {**given.scalars, **one})
+
+    def minimal_bytes(self, case: Case) -> int:
+        """Every element of the operands that is used, read once; every element of the output written."""
+        shape, fixed = tuple(case.sizes.values()), dict(self.fixed)
+        read = [
+            DTYPES[fixed.get(name, case.dtype)].itemsize
+            * prod(size for size, stride in zip(shape, one.strides, strict=True) if stride)
+            for name, (layout, one) in self._views(case).items()
+            if layout != NUMBER
+        ]
+        return DTYPES[case.dtype].itemsize * prod(shape) + sum(read)
+
+    def fused(self, arrays: Mapping[str, torch.Tensor], scalars: Mapping[str, Any]) -> Callable[[], object]:
+        """PyTorch's own operator on the same views."""
+        sizes, count = scalars["sizes"], len(scalars["sizes"])
+        given: dict[str, Any] = {name: scalars[name] for name in self.scalars}
+        for place, name in enumerate(self.operands):
+            if name in arrays:
+                strides = scalars["strides"][place * count : (place + 1) * count]
+                given[name] = arrays[name].as_strided(sizes, strides, scalars["offsets"][place])
+            else:
+                given[name] = scalars[f"{name}_number"]
+        return lambda: self.pytorch(given)
+
+    def _wrong(self, formula: Callable[[Operands], Array]) -> Callable[[Inputs], Mapping[str, Array]]:
+        def outputs(given: Inputs) -> Mapping[str, Array]:
+            stored = next(one for one in given.arrays.values() if one is not None and one.dtype != np.uint8)
+            with np.errstate(all="ignore"):
+                wrong = formula(self.operands_of(given)).astype(stored.dtype).astype(np.float64)
+            return {"out": np.broadcast_to(wrong, given.scalars["sizes"]).reshape(given.outputs["out"])}
+
+        return outputs

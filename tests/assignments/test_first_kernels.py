@@ -1,0 +1,112 @@
+"""The assignment ``first_kernels``: a case of some problems; ``nox -s assignments`` runs all of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+import torch
+
+from grader.assignments.assignment import Assignment, load
+from grader.assignments.mutants import table
+from grader.problems.contents import NORMAL
+from grader.problems.problem import MEMORY_GROUP, KernelProblem
+from grader.records.verdict import Verdict
+from grader.run import grading
+from grader.run.bench import Bench
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from grader.problems.problem import Case
+
+    Numbers = Mapping[str, torch.Tensor]
+
+FIRST = load(str(Path(__file__).parents[2] / "assignments" / "first_kernels"))
+NAMES = tuple(FIRST.problems)
+GRADED = ("scan", "histogram", "matmul_half", "spmv", "sort")
+"""Blocks that wait for each other, integers, tensor cores, segments, a launch for each pass."""
+VARIANTS = sorted((FIRST.folder / "variants").glob("*/*.cu"))
+
+
+def kernel(name: str) -> KernelProblem:
+    problem = FIRST.problems[name]
+    assert isinstance(problem, KernelProblem)
+    return problem
+
+
+def middle(name: str) -> Case:
+    """A case whose sizes divide no warp, block or tile."""
+    cases = kernel(name).cases(1)
+    return next(case for case in cases if max(case.sizes.values()) == 37 and case.distribution == NORMAL)
+
+
+@pytest.mark.usefixtures("ptx_only")
+def test_the_reference_is_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    some = {name: replace(kernel(name), cases=lambda _, name=name: (middle(name),)) for name in GRADED}
+    monkeypatch.setattr(Assignment, "problems", some)
+    request = grading.GradingRequest(FIRST.reference, FIRST, GRADED, "sim", "process", "device", seed=1)
+    record = grading.grade(request, bench=Bench(remembers=True))
+    assert {problem.id: problem.verdict for problem in record.problems} == dict.fromkeys(GRADED, Verdict.PASS)
+
+
+LIBRARY: dict[str, Callable[[Numbers, Mapping[str, int]], torch.Tensor]] = {
+    "vector_add": lambda given, _: torch.add(given["x"], given["y"]),
+    "saxpy": lambda given, _: torch.add(given["y"], given["x"], alpha=2.5),
+    "reduce_sum": lambda given, _: torch.tensor([np.sum(given["x"].numpy())]),
+    "argmax": lambda given, _: torch.tensor([np.argmax(given["x"].numpy())]),
+    "scan": lambda given, _: torch.tensor(np.cumsum(given["x"].numpy())),
+    "histogram": lambda given, sizes: torch.bincount(given["values"], minlength=sizes["bins"]),
+    "transpose": lambda given, _: torch.tensor(given["matrix"].numpy().T),
+    "matmul": lambda given, _: torch.einsum("ij,jk->ik", given["a"], given["b"]),
+    "matmul_half": lambda given, _: torch.einsum("ij,jk->ik", given["a"], given["b"]),
+    "sort": lambda given, _: torch.tensor(np.sort(given["keys"].numpy())),
+    "attention": lambda given, _: torch.nn.functional.scaled_dot_product_attention(
+        given["q"], given["k"], given["v"], is_causal=True
+    ),
+}
+"""The same from another function than that of the formula, where there is one."""
+
+
+@pytest.mark.parametrize("name", LIBRARY)
+def test_the_oracle_is_what_a_library_computes(name: str) -> None:
+    problem, case = kernel(name), middle(name)
+    given = problem.inputs(case)
+    arrays = {
+        one: torch.from_numpy(data.astype(np.int64 if data.dtype.kind == "i" else np.float64))
+        for one, data in given.arrays.items()
+        if data is not None
+    }
+    (output,) = problem.oracle(case, given).values()
+    found = LIBRARY[name](arrays, case.sizes).double().numpy()
+    np.testing.assert_allclose(output.candidates[0].expected, found, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_some_case_has_several_blocks_in_every_order(name: str) -> None:
+    """What blocks do to each other is seen only where they change places."""
+    problem = kernel(name)
+    usual = [problem.minimal_bytes(case) for case in problem.cases(1) if case.orders is None]
+    assert max(usual) >= 16 * 1024
+
+
+def test_every_mutant_is_an_edit_of_the_reference() -> None:
+    mutants = table(FIRST)
+    assert {mutant.problem for mutant in mutants} == set(NAMES)
+    for mutant in mutants:
+        assert mutant.text(FIRST)
+        assert mutant.group in {*kernel(mutant.problem).groups, MEMORY_GROUP}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_three_variants_have_the_entry_point_and_say_how_they_differ(name: str) -> None:
+    texts = {path.stem: path.read_text() for path in VARIANTS if path.parent.name == name}
+    assert len(texts) >= 3
+    assert "naive" in texts
+    for text in texts.values():
+        assert f'extern "C" void {kernel(name).entry_point}(' in text
+        assert text.startswith("// ")
+    assert len({text.partition("\n")[0] for text in texts.values()}) == len(texts)
