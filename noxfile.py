@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -20,8 +21,10 @@ nox.options.reuse_existing_virtualenvs = True
 nox.options.default_venv_backend = "virtualenv"  # uv keeps a built package although its sources have changed
 nox.options.error_on_missing_interpreters = True
 
-BUILD = Path(__file__).parent / ".nox" / "build"
-SIMULATOR = Path(__file__).parent / "grader" / "simulator"
+ROOT = Path(__file__).resolve().parent
+BUILD = ROOT / ".nox" / "build"
+SIMULATOR = ROOT / "grader" / "simulator"
+ASSIGNMENTS = ROOT / "assignments"
 
 
 def has_nvcc() -> bool:
@@ -127,15 +130,46 @@ def corpus(session: nox.Session) -> None:
 
 @nox.session
 def assignments(session: nox.Session) -> None:
-    """Check that every assignment of this repository is sound: nox -s assignments -- [ID ...].
+    """Check that the assignments of this repository are sound: nox -s assignments -- [ID ...].
 
-    In its folder here: an installed one has neither mutants nor variants.
+    In its folder here: an installed one has neither mutants nor variants. With ``--changed BASE`` in place of
+    ids, those with a file that differs from where this branch left BASE (origin/main if not given).
     """
+    names = list(session.posargs) or every_assignment()
+    if names[0] == "--changed":
+        names = changed_assignments(*names[1:])
+    if not names:
+        session.skip("no assignment has changed")
     install(session)
-    folder = Path(__file__).parent / "assignments"
-    names = session.posargs or sorted(path.parent.name for path in folder.glob("*/assignment.toml"))
     for name in names:
-        session.run("grader", "assignment", "check", str(folder / name))
+        session.run("grader", "assignment", "check", str(ASSIGNMENTS / name))
+
+
+def every_assignment() -> list[str]:
+    """The ids of all assignments here."""
+    return sorted(path.parent.name for path in ASSIGNMENTS.glob("*/assignment.toml"))
+
+
+def changed_assignments(base: str = "origin/main") -> list[str]:
+    """The ids of those with a file that differs from where this branch left ``base``; all where git fails."""
+    command = [shutil.which("git") or "false", "diff", "--name-only", "--merge-base", base]
+    told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if told.returncode:
+        return every_assignment()
+    files = [ROOT / name for name in told.stdout.splitlines()]
+    return [
+        name
+        for name in every_assignment()
+        if any(file.is_relative_to(folder) for file in files for folder in folders_of(name))
+    ]
+
+
+def folders_of(name: str) -> list[Path]:
+    """Where the files of an assignment lie, with those of the one that it extends."""
+    folder = ASSIGNMENTS / name
+    rules = tomllib.loads((folder / "assignment.toml").read_text(encoding="utf-8"))
+    others = [(folder / rules[key]).resolve() for key in ("template", "reference") if key in rules]
+    return [folder, *others, *(folders_of(rules["extends"]) if "extends" in rules else [])]
 
 
 @nox.session

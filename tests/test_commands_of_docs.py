@@ -45,6 +45,7 @@ ELSEWHERE = {
         "grader batch FOLDER --out DIR --slurm": "tests/slurm/test_loopback.py",
         "grader grade PATH --slurm": "tests/slurm/test_loopback.py",
         "nox -s docs": "tests/test_docs.py",
+        "nox -s assignments -- --changed": "tests/assignments/test_changed.py",
         "nox -s matrix": "tests/test_matrix.py",
         "nox -s under_load": "tests/test_under_load.py",
         "python tests/batch/make_class.py": "tests/batch/test_class.py",

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from assignments.own_assignment import write
 
 from grader.simulator.driver import RUNTIME
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.skipif(not RUNTIME.is_file(), reason="the simulator is not built")
 
@@ -37,6 +35,7 @@ def planted(tmp_path: Path) -> Path:
     rules = (own / "assignment.toml").read_text()
     (submission / "assignment.toml").write_text(rules.replace("correctness = 6.0", "correctness = 600.0"))
     (submission / "mutants" / "survivors.toml").write_text("[[survivor]]\n")
+    (submission / "grader.toml").write_text('assignment = "handout"\n')
     return submission
 
 
@@ -66,6 +65,19 @@ def test_a_marker_loads_no_code(planted: Path, tmp_path: Path, name: str) -> Non
     assert done.returncode == 2
     assert f"grader.toml: {name!r} is no installed assignment" in done.stderr
     assert not (tmp_path / "loaded").exists()
+
+
+def test_the_page_of_attacks_names_what_is_planted(planted: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "attacks.md").read_text()
+    table = page[page.index("| planted |") : page.index("## What a killed grader leaves")]
+    named = re.findall(r"`([\w./*]+)`", " ".join(re.findall(r"^\|(.*?)\|", table, re.MULTILINE)))
+    files = [path.relative_to(planted) for path in planted.rglob("*.*") if path.suffix in {".py", ".toml"}]
+    own = {"int_add.py", "sizes.py"}  # named like modules of this assignment
+    assert not [
+        str(path)
+        for path in files
+        if str(path) not in own and not any(path.match(name) or str(path).startswith(name) for name in named)
+    ]
 
 
 def test_the_trace_works(planted: Path, tmp_path: Path) -> None:

@@ -31,7 +31,6 @@ HANDOUT, TEMPLATE, VARIANT = (
 
 IMPORTS = """from dataclasses import replace
 
-from grader.problems.operations import dense, mapped, zipped
 from grader.problems.problem import Candidate, Expectation
 """
 BY_HAND = """def too_wide(case, given):
@@ -43,13 +42,6 @@ BY_HAND = """def too_wide(case, given):
 def wrong_program(case):
     *before, last = made.unfused(case)
     return (*before, replace(last, inputs=last.inputs[:1] * 2))
-
-
-def of_both_sources(case):
-    n = case.sizes["n"]
-    product = mapped("product", "multiply constant", dense("x", n), 1.7)
-    total = zipped("sum", "add", product.output, dense("y", n))
-    return product, total, mapped("z", "copy", total.output)
 
 
 PROBLEM = replace(made, """
@@ -201,11 +193,6 @@ def test_what_is_not_sound_is_named(fault: str, tmp_path: Path) -> None:
     changes, of, said = UNSOUND[fault]
     bad = [row for row in of(examined(example(tmp_path / "own", *changes))) if row.sound is False]
     assert [said in row.said for row in bad] == [True], bad
-
-
-def test_a_baseline_may_take_kernels_of_both_sources(tmp_path: Path) -> None:
-    (row,) = check.unfused(examined(example(tmp_path / "own", replaced("unfused=of_both_sources"))))
-    assert row.sound, row.said
 
 
 def test_a_share_of_the_limit_needs_no_baseline(tmp_path: Path) -> None:
