@@ -1,6 +1,6 @@
 """The kernels of ``rmsnorm`` and ``rglru`` over the published shapes, beside other kernels.
 
-    python tests/benchmarks/assignments_gpu.py OUT.json [--only rmsnorm | rglru] [--rounds N]
+    PYTHONPATH=tests python tests/benchmarks/assignments_gpu.py OUT.json [--only rmsnorm | rglru] [--rounds N]
 
 Everything is bfloat16: RMSNorm of rows of 4096 over the number of tokens, the RG-LRU of 8 x 1024 channels
 over the length, with causal attention of 16 heads of 64 beside it. As in ``kernels.py``, the versions are

@@ -140,7 +140,7 @@ MUTANTS = (
         "float sum = -1.0f / 40320;\n  sum = sum * z + 1.0f / 5040;\n  sum = sum * z - 1.0f / 720;\n",
         "float sum = 0.0f;\n",
         "the series ends too early",
-        BORDER,
+        VALUES,
     ),
     _forward(
         "literal-softplus",

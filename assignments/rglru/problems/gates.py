@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 EIGHT = 8.0
-CLOSED, OPEN = "closed gates", "open gates"
+CLOSED, OPEN, MIDDLE = "closed gates", "open gates", "middling decay"
 
 
 @dataclass(frozen=True)
@@ -98,6 +98,8 @@ def contents(random: np.random.Generator, case: Case) -> dict[str, NDArray[np.ge
         c -= 3
     elif case.distribution == GONE:
         c, mean = c - 6, -8.0
+    elif case.distribution == MIDDLE:  # d on both sides of where a series for 1 - a^2 has to end
+        c = random.uniform(-4, -1.5, shape[2])
     elif case.distribution in {OPEN, CLOSED}:
         c = random.uniform(-2, 2, shape[2])
         mean = 5.0 if case.distribution == OPEN else -14.0

@@ -41,7 +41,7 @@ from grader.problems.problem import (
     several_types,
 )
 
-from .gates import CLOSED, OPEN, Gates, gates
+from .gates import CLOSED, MIDDLE, OPEN, Gates, gates
 from .rglru_forward import WITHOUT_DECAY, scanned
 from .rglru_forward import inputs as forward_inputs
 from .shapes import (
@@ -74,6 +74,7 @@ def cases(seed: int) -> tuple[Case, ...]:
     own = (
         (VALUES, "float32", 2, 300, 8, OPEN),
         (VALUES, "float32", 2, 300, 8, CLOSED),
+        (VALUES, "float32", 2, 300, 8, MIDDLE),
         (VALUES, "float32", 2, 70, 8, WITHOUT_DECAY),
     )
     return graded(seed, own)

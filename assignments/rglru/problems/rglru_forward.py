@@ -29,7 +29,7 @@ from grader.problems.problem import (
     several_types,
 )
 
-from .gates import CLOSED, EIGHT, OPEN, Gates, contents, gates, sigmoid
+from .gates import CLOSED, EIGHT, MIDDLE, OPEN, Gates, contents, gates, sigmoid
 from .shapes import (
     GROUPS,
     TYPES,
@@ -63,6 +63,7 @@ def cases(seed: int) -> tuple[Case, ...]:
     own = (
         (VALUES, "float32", 2, 300, 8, OPEN),
         (VALUES, "float32", 2, 300, 8, CLOSED),
+        (VALUES, "float32", 2, 300, 8, MIDDLE),
         (VALUES, "float32", 2, 70, 8, WITHOUT_DECAY),
     )
     return graded(seed, own)

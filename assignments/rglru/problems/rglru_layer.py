@@ -114,7 +114,7 @@ def _results(arrays: Mapping[str, NDArray[np.generic] | None]) -> list[tuple[str
 
 def oracle(case: Case, given: Inputs) -> Mapping[str, Expectation]:
     """What the function returns in float64, and how far float32 may be from it."""
-    arrays = {name: torch.from_numpy(one) for name, one in given.arrays.items() if one is not None}
+    arrays = {name: torch.tensor(one) for name, one in given.arrays.items() if one is not None}
     arrays = {name: one.double() if one.is_floating_point() else one for name, one in arrays.items()}
     program = {"recurrence": _recurrence, "layer": _layer, "train": _train}[case.function]
     with one_thread():

@@ -301,33 +301,58 @@ static void backward(T* dx, T* dgx, T* dga, float* dc, float* dh0, const T* dh, 
 }
 
 // h, a, b: [batch, length, width]; h0: [batch, width] or null for zeros.
-#define SCAN(T, NAME)                                                                                             \
-  extern "C" void launch_linear_scan_##NAME(T* h, const T* a, const T* b, const float* h0, int batch, int length, \
-                                            int width, cudaStream_t stream) {                                     \
-    linear_scan(h, a, b, h0, batch, length, width, stream);                                                       \
-  }
-SCAN(float, float32)
-SCAN(__half, float16)
-SCAN(__nv_bfloat16, bfloat16)
+extern "C" void launch_linear_scan_float32(float* h, const float* a, const float* b, const float* h0, int batch,
+                                           int length, int width, cudaStream_t stream) {
+  linear_scan(h, a, b, h0, batch, length, width, stream);
+}
+
+extern "C" void launch_linear_scan_float16(__half* h, const __half* a, const __half* b, const float* h0, int batch,
+                                           int length, int width, cudaStream_t stream) {
+  linear_scan(h, a, b, h0, batch, length, width, stream);
+}
+
+extern "C" void launch_linear_scan_bfloat16(__nv_bfloat16* h, const __nv_bfloat16* a, const __nv_bfloat16* b,
+                                            const float* h0, int batch, int length, int width, cudaStream_t stream) {
+  linear_scan(h, a, b, h0, batch, length, width, stream);
+}
 
 // h, x, gx, ga: [batch, length, width]; c: [width]; h0: [batch, width] or null for zeros.
-#define FORWARD(T, NAME)                                                                                  \
-  extern "C" void launch_rglru_forward_##NAME(T* h, const T* x, const T* gx, const T* ga, const float* c, \
-                                              const float* h0, int batch, int length, int width,          \
-                                              cudaStream_t stream) {                                      \
-    forward(h, x, gx, ga, c, h0, batch, length, width, stream);                                           \
-  }
-FORWARD(float, float32)
-FORWARD(__half, float16)
-FORWARD(__nv_bfloat16, bfloat16)
+extern "C" void launch_rglru_forward_float32(float* h, const float* x, const float* gx, const float* ga, const float* c,
+                                             const float* h0, int batch, int length, int width, cudaStream_t stream) {
+  forward(h, x, gx, ga, c, h0, batch, length, width, stream);
+}
+
+extern "C" void launch_rglru_forward_float16(__half* h, const __half* x, const __half* gx, const __half* ga,
+                                             const float* c, const float* h0, int batch, int length, int width,
+                                             cudaStream_t stream) {
+  forward(h, x, gx, ga, c, h0, batch, length, width, stream);
+}
+
+extern "C" void launch_rglru_forward_bfloat16(__nv_bfloat16* h, const __nv_bfloat16* x, const __nv_bfloat16* gx,
+                                              const __nv_bfloat16* ga, const float* c, const float* h0, int batch,
+                                              int length, int width, cudaStream_t stream) {
+  forward(h, x, gx, ga, c, h0, batch, length, width, stream);
+}
 
 // h is what forward wrote. dc [width] and dh0 [batch, width] are written, not added to.
-#define BACKWARD(T, NAME)                                                                                             \
-  extern "C" void launch_rglru_backward_##NAME(T* dx, T* dgx, T* dga, float* dc, float* dh0, const T* dh, const T* x, \
-                                               const T* gx, const T* ga, const float* c, const T* h, const float* h0, \
-                                               int batch, int length, int width, cudaStream_t stream) {               \
-    backward(dx, dgx, dga, dc, dh0, dh, x, gx, ga, c, h, h0, batch, length, width, stream);                           \
-  }
-BACKWARD(float, float32)
-BACKWARD(__half, float16)
-BACKWARD(__nv_bfloat16, bfloat16)
+extern "C" void launch_rglru_backward_float32(float* dx, float* dgx, float* dga, float* dc, float* dh0, const float* dh,
+                                              const float* x, const float* gx, const float* ga, const float* c,
+                                              const float* h, const float* h0, int batch, int length, int width,
+                                              cudaStream_t stream) {
+  backward(dx, dgx, dga, dc, dh0, dh, x, gx, ga, c, h, h0, batch, length, width, stream);
+}
+
+extern "C" void launch_rglru_backward_float16(__half* dx, __half* dgx, __half* dga, float* dc, float* dh0,
+                                              const __half* dh, const __half* x, const __half* gx, const __half* ga,
+                                              const float* c, const __half* h, const float* h0, int batch, int length,
+                                              int width, cudaStream_t stream) {
+  backward(dx, dgx, dga, dc, dh0, dh, x, gx, ga, c, h, h0, batch, length, width, stream);
+}
+
+extern "C" void launch_rglru_backward_bfloat16(__nv_bfloat16* dx, __nv_bfloat16* dgx, __nv_bfloat16* dga, float* dc,
+                                               float* dh0, const __nv_bfloat16* dh, const __nv_bfloat16* x,
+                                               const __nv_bfloat16* gx, const __nv_bfloat16* ga, const float* c,
+                                               const __nv_bfloat16* h, const float* h0, int batch, int length,
+                                               int width, cudaStream_t stream) {
+  backward(dx, dgx, dga, dc, dh0, dh, x, gx, ga, c, h, h0, batch, length, width, stream);
+}
