@@ -258,7 +258,8 @@ def _placed(path: str) -> str:
 def _as_handed_in(text: str) -> str:
     """The compiler's words with the paths of a submission's headers as they are from its source."""
     for up, folder in enumerate(reversed(_ABOVE)):
-        text = re.sub(rf"[^\s:\"'(]*\b{folder}/", "../" * up, text)
+        # From the start of a path alone: names of templates are long, and each is looked at once.
+        text = re.sub(rf"(?<![^\s:\"'(])[^\s:\"'(]*?\b{folder}/", "../" * up, text)
     return text
 
 
