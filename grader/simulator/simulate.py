@@ -22,6 +22,7 @@ from elftools.elf.elffile import ELFFile
 from grader.records.errors import DeviceError
 from grader.records.findings import Severity
 from grader.simulator.driver import LIBRARIES, ON_THE_CPU, RUNTIME, SOCKET_VARIABLE, Options, Simulator
+from grader.simulator.triton_words import in_words_of_triton
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -80,7 +81,8 @@ def simulate(
     try:
         with Simulator(options) as simulator:
             code, ended = _run(command, simulator, seconds)
-            findings, gaps = simulator.take_findings(), simulator.unsupported()
+            findings = tuple(map(in_words_of_triton, simulator.take_findings()))
+            gaps = simulator.unsupported()
             gaps += simulator.tampering()
             kernels = simulator.statistics().kernels
     except DeviceError as error:
