@@ -48,6 +48,13 @@ def test_a_bug_is_found_in_its_line(bug: str, tmp_path: Path) -> None:
     assert re.search(BUGS[bug][1], "\n".join(messages))
 
 
+def test_right_kernels_compute_what_pytorch_does_and_are_not_accused(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    assert simulate([str(SCRIPTS / "kernels.py")], json_path=None, leak_check=False) == 0, capfd.readouterr()
+    assert len(capfd.readouterr().out.splitlines()) >= 15
+
+
 def test_without_triton_the_command_that_installs_it_is_said(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
