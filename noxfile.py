@@ -120,6 +120,13 @@ def tests(session: nox.Session) -> None:
 
 
 @nox.session
+def triton(session: nox.Session) -> None:
+    """Run the tests that need Triton, which is a download of 285 MB and 1 GB on the disk."""
+    install(session, "tests", "triton")
+    session.run("pytest", "--benchmark-disable", "tests/runner/test_triton_scripts.py", *session.posargs)
+
+
+@nox.session
 def corpus(session: nox.Session) -> None:
     """Run the checkers on all generated programs (the tests take a sample) and write docs/corpus.md."""
     install(session, "tests")

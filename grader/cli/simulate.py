@@ -1,4 +1,4 @@
-"""``grader simulate``: any program on the simulator, with all checks."""
+"""``grader simulate``: any program, or script with Triton, on the simulator, with all checks."""
 
 from __future__ import annotations
 
@@ -46,7 +46,10 @@ def simulate(
     budget: int | None,
     seconds: float | None,
 ) -> int:
-    """Run a PROGRAM built by nvcc with -cudart shared on the simulator and print what its checks find."""
+    """Run a PROGRAM on the simulator and print what its checks find.
+
+    PROGRAM is built by nvcc with -cudart shared, or a Python script SCRIPT.py whose kernels are in Triton.
+    """
     with importing():
         from grader.records.errors import DeviceError  # noqa: PLC0415
         from grader.simulator.simulate import simulate as run  # noqa: PLC0415

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 from dataclasses import asdict, dataclass
 from enum import StrEnum
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from grader.sandbox.backends import BACKENDS
 from grader.sandbox.loader import loader_path
 
 _CUPY = "python -m pip install 'kernel-grader[gpu]'"
+_TRITON = "python -m pip install 'kernel-grader[triton]'"
 
 
 class State(StrEnum):
@@ -56,7 +58,7 @@ class Diagnosis:
 def examine() -> Diagnosis:
     """Look at this machine; runs the compilers' ``--version`` and one trivial job in each sandbox."""
     system = f"{platform.platform()}, Python {platform.python_version()}"
-    return Diagnosis(system, (*_compilers(), _simulator(), *_gpu(), *_sandboxes(), _slurm()))
+    return Diagnosis(system, (*_compilers(), _simulator(), _triton(), *_gpu(), *_sandboxes(), _slurm()))
 
 
 def render(diagnosis: Diagnosis) -> str:
@@ -88,6 +90,12 @@ def _simulator() -> Part:
     if any(folder.glob("libcudart.so.*")):
         return Part("simulator", State.READY, "built")
     return Part("simulator", State.MISSING, f"not built, looked in {folder}", "python -m pip install .")
+
+
+def _triton() -> Part:
+    if importlib.util.find_spec("triton") is None:
+        return Part("Triton", State.ABSENT, "not installed: needed for scripts in Triton only", _TRITON)
+    return Part("Triton", State.READY, metadata.version("triton"))
 
 
 def _gpu() -> tuple[Part, ...]:

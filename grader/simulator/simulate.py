@@ -1,7 +1,11 @@
-"""``grader simulate``: run a program that nvcc built with the shared runtime, on the sim, with all checks."""
+"""``grader simulate``: run a program that nvcc built with the shared runtime, on the sim, with all checks.
+
+Or a Python script with kernels in Triton, which a driver in the script's process brings to the sim.
+"""
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import shutil
@@ -18,6 +22,7 @@ from elftools.elf.elffile import ELFFile
 from grader.records.errors import DeviceError
 from grader.records.findings import Severity
 from grader.simulator.driver import LIBRARIES, ON_THE_CPU, RUNTIME, SOCKET_VARIABLE, Options, Simulator
+from grader.simulator.triton_words import in_words_of_triton
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,6 +32,7 @@ if TYPE_CHECKING:
 EXIT_FINDINGS = 86
 BUDGET = 1_000_000_000  # warp instructions of one kernel: some 10 to 30 s
 WITHOUT_PROGRESS = 5  # times less of them until one of its warps ends or passes a barrier
+_SCRIPTS = "grader.runner.triton.script"  # a module that only the script's process loads
 _EXIT_USAGE = 2
 _EXIT_MACHINE = 3
 _EXIT_TIME_UP = 124  # as timeout(1)
@@ -46,7 +52,8 @@ def simulate(
     """Run ``argv`` on the sim and print what the checkers saw to stderr.
 
     Args:
-        argv: the program, by path or by its name on PATH, and its arguments; its input and output are ours.
+        argv: the program, by path or by its name on PATH, or a script ``*.py`` in Triton, and its arguments;
+            its input and output are ours.
         json_path: where findings and gaps go as JSON, too.
         leak_check: also report what the program did not free.
         overflow: also report 32-bit arithmetic that wraps and decides an address.
@@ -59,10 +66,10 @@ def simulate(
         program cannot run here, 3 if the simulator failed or lacks what the program needs, 124 if its time
         was up, 130 if it was interrupted. After the last two, what was found until then is told, too.
     """
-    program = shutil.which(argv[0])
-    reason = _not_found(argv[0]) if program is None else why_not(Path(program))
-    if program is None or reason:
-        return _complain(reason, _EXIT_USAGE)
+    try:
+        command = _command(argv)
+    except _CannotRunError as error:
+        return _complain(str(error), _EXIT_USAGE)
     options = Options(
         open=True,
         leak_check=leak_check,
@@ -73,8 +80,9 @@ def simulate(
     )
     try:
         with Simulator(options) as simulator:
-            code, ended = _run([program, *argv[1:]], simulator, seconds)
-            findings, gaps = simulator.take_findings(), simulator.unsupported()
+            code, ended = _run(command, simulator, seconds)
+            findings = tuple(map(in_words_of_triton, simulator.take_findings()))
+            gaps = simulator.unsupported()
             gaps += simulator.tampering()
             kernels = simulator.statistics().kernels
     except DeviceError as error:
@@ -99,6 +107,31 @@ def simulate(
         except OSError as error:
             return _complain(f"{json_path} cannot be written: {error.strerror}", _EXIT_USAGE)
     return exit_code
+
+
+class _CannotRunError(Exception):
+    """What is asked for cannot run on the sim; the text says why and what helps."""
+
+
+def _command(argv: Sequence[str]) -> list[str]:
+    """What to start for ``argv``: the program, or our Python for a script.
+
+    Raises:
+        _CannotRunError: there is no such program, or it cannot run here.
+    """
+    if argv[0].endswith(".py") and Path(argv[0]).is_file():
+        if importlib.util.find_spec("triton") is None:
+            raise _CannotRunError(
+                f"{argv[0]} is run with Triton, which is not installed: "
+                "python -m pip install 'kernel-grader[triton]' (for a script without Triton: python "
+                f"{argv[0]})"
+            )
+        return [sys.executable, "-m", _SCRIPTS, *argv]
+    program = shutil.which(argv[0])
+    reason = _not_found(argv[0]) if program is None else why_not(Path(program))
+    if program is None or reason:
+        raise _CannotRunError(reason)
+    return [program, *argv[1:]]
 
 
 def _not_found(name: str) -> str:

@@ -18,6 +18,7 @@ def test_this_machine_is_plain_data_and_lists_every_part() -> None:
         "nvcc",
         "g++",
         "simulator",
+        "Triton",
         "GPU",
         "sandbox docker",
         "sandbox bubblewrap",

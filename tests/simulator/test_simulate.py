@@ -290,7 +290,7 @@ def test_a_record_that_cannot_be_written_is_said(tmp_path: Path, capfd: pytest.C
 def test_a_script_that_cannot_be_run_is_told_from_nothing(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    script = tmp_path / "train.py"
+    script = tmp_path / "train.sh"
     assert simulate([str(script)], json_path=None, leak_check=False) == 2
     script.touch()
     assert simulate([str(script)], json_path=None, leak_check=False) == 2

@@ -1,0 +1,172 @@
+"""A driver for Triton whose device is the simulator: kernels are compiled to PTX and no further.
+
+The target is always sm_80, the device that the simulator plays.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import torch
+from triton import knobs
+from triton.backends.compiler import GPUTarget
+from triton.backends.driver import DriverBase, decompose_descriptor, expand_signature
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from grader.runner.triton.memory import Memory
+    from grader.runner.triton.runtime import Runtime
+
+_WARP = 32
+_CAPABILITY = 80
+_PROPERTIES = {"warpSize": 10, "max_num_regs": 12, "multiprocessor_count": 16, "max_shared_mem": 97}
+"""What kernels are tuned by, and the attribute of ``cudaDeviceAttr`` that says it."""
+
+_INLINE = re.compile(r"// begin inline asm\n.*?// end inline asm", re.DOTALL)
+_LINE = re.compile(r"^\t\.loc\t.*\n", re.MULTILINE)
+
+_TYPES = {"fp16": torch.float16, "bf16": torch.bfloat16, "fp32": torch.float32, "fp64": torch.float64}
+_TYPES |= {"i1": torch.bool, "i8": torch.int8, "i16": torch.int16, "i32": torch.int32, "i64": torch.int64}
+_TYPES |= {"u1": torch.bool, "u8": torch.uint8, "u16": torch.uint16, "u32": torch.uint32, "u64": torch.uint64}
+"""Of scalars, by Triton's names."""
+
+
+class SimulatorDriver(DriverBase):  # type: ignore[misc, unused-ignore] # Triton may be missing
+    """What Triton asks of a driver, answered for one device whose memory is tensors of the CPU."""
+
+    def __init__(self, runtime: Runtime, memory: Memory) -> None:
+        super().__init__()
+        self.utils = _Loader(runtime)
+        self._runtime = runtime
+        self._memory = memory
+        knobs.runtime.add_stages_inspection_hook = _end_with_ptx
+
+    @classmethod
+    def is_active(cls) -> bool:
+        """Whether Triton should choose this driver by itself: never, it is set."""
+        return False
+
+    def map_python_to_cpp_type(self, ty: str) -> str:
+        """Refuse: nothing here is compiled for the host."""
+        raise NotImplementedError(ty)
+
+    def get_current_target(self) -> GPUTarget:
+        """The device that the simulator plays."""
+        return GPUTarget("cuda", _CAPABILITY, _WARP)
+
+    def get_active_torch_device(self) -> torch.device:
+        """Where PyTorch keeps the tensors that kernels take."""
+        return torch.device("cpu")
+
+    def get_current_device(self) -> int:
+        """The number of the only device."""
+        return 0
+
+    def get_current_stream(self, device: int) -> int:
+        """The default stream."""
+        return device
+
+    def get_benchmarker(self) -> Callable[..., list[float]]:
+        """Autotuning's clock, which the sim has not: all are alike, and the first is taken."""
+        return lambda _call, *, quantiles, **_options: [0.0] * len(quantiles)
+
+    def launcher_cls(self, source: Any, metadata: Any) -> Launcher:  # noqa: ANN401 (Triton's)
+        """What launches a compiled kernel."""
+        return Launcher(self._runtime, self._memory, tuple(source.signature.values()), metadata)
+
+
+def _end_with_ptx(*call: Any) -> tuple[str, str] | None:  # noqa: ANN401 (Triton's)
+    """Triton's hook: without arguments it names the changed way, else it changes the stages."""
+    if not call:
+        return "grader: PTX", "grader: PTX"
+    _backend, stages, *_ = call
+    stages["cubin"] = lambda ptx, _metadata: _with_lines_of_python(ptx).encode()
+    return None
+
+
+def _with_lines_of_python(ptx: str) -> str:
+    """The PTX without the lines that LLVM counts on inside inline assembly, which is one line of Python."""
+    return _INLINE.sub(lambda block: _LINE.sub("", block[0]), ptx)
+
+
+class _Loader:
+    """The part of a driver that Triton calls ``utils``."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+
+    def load_binary(
+        self, name: str, ptx: bytes, _shared: int, _device: int
+    ) -> tuple[int, int, int, int, int]:
+        """Module, function, registers, spills and the most threads of a block."""
+        function = self._runtime.load(ptx, name, _CAPABILITY)
+        return function, function, 0, 0, 1024
+
+    def unload_module(self, _module: int) -> None:
+        """Nothing: the device forgets it with the process."""
+
+    def get_device_properties(self, _device: int) -> dict[str, int]:
+        """What kernels are tuned by."""
+        return {name: self._runtime.attribute(number) for name, number in _PROPERTIES.items()}
+
+
+class Launcher:
+    """Launches one compiled kernel.
+
+    Args:
+        runtime: of the device.
+        memory: where tensors lie there.
+        signature: Triton's type of each argument in Python, ``constexpr`` where the code holds it.
+        metadata: of the compiled kernel.
+    """
+
+    def __init__(self, runtime: Runtime, memory: Memory, signature: Sequence[Any], metadata: Any) -> None:  # noqa: ANN401
+        self._runtime = runtime
+        self._memory = memory
+        self._signature = signature
+        self._threads = _WARP * metadata.num_warps
+        self._shared = metadata.shared
+        self._scratch = (metadata.global_scratch_size, metadata.profile_scratch_size)
+
+    def __call__(self, x: int, y: int, z: int, _stream: int, function: int, *rest: Any) -> None:  # noqa: ANN401
+        """Launch a grid of programs and wait for them; ``rest``: four of Triton's own, then the arguments."""
+        arguments = rest[4:]
+        tensors: list[torch.Tensor] = []
+        values = [
+            self._value(kind, argument, tensors)
+            for kind, argument in _flat(expand_signature(self._signature, None, "nvTmaDesc"), arguments)
+        ]
+        for nbytes in self._scratch:
+            scratch = torch.zeros(x * y * z * nbytes, dtype=torch.int8)
+            values.append(self._value("*i8", scratch if nbytes else 0, tensors))
+        try:
+            self._runtime.launch(
+                function, (x, y, z), self._threads, self._shared, [value.data_ptr() for value in values]
+            )
+        finally:
+            self._memory.leave(tensors)
+
+    def _value(self, kind: str, argument: Any, tensors: list[torch.Tensor]) -> torch.Tensor:  # noqa: ANN401
+        """A parameter's bytes; a tensor behind it is added to ``tensors``."""
+        if not kind.startswith("*"):
+            return torch.tensor(argument, dtype=_TYPES[kind])
+        tensor = getattr(argument, "base", argument)  # of triton.reinterpret
+        if not isinstance(tensor, torch.Tensor):
+            return torch.tensor(argument or 0, dtype=torch.int64)
+        tensors.append(tensor)
+        return torch.tensor(self._memory.enter(tensor), dtype=torch.int64)
+
+
+def _flat(signature: Sequence[Any], arguments: Sequence[Any]) -> Iterator[tuple[str, Any]]:
+    """Type and value of each parameter: no constants, tuples and descriptors by their parts."""
+    parts: list[Any] = []
+    for argument in arguments:
+        described = hasattr(argument, "block_shape") and hasattr(argument, "strides")
+        parts += decompose_descriptor(argument) if described else [argument]
+    for kind, argument in zip(signature, parts, strict=True):
+        if isinstance(kind, tuple):
+            yield from _flat(kind, argument)
+        elif kind != "constexpr":
+            yield kind, argument

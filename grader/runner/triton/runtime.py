@@ -1,0 +1,109 @@
+"""The few calls of the CUDA runtime that launches of Triton need, on the library of this process.
+
+On the sim that library is ours, and the device behind it takes PTX as it is.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import struct
+
+_FATBIN_MAGIC, _WRAPPER_MAGIC = 0xBA55ED50, 0x466243B1
+_CONTAINER = struct.Struct("<IHHQ")
+_IMAGE = struct.Struct("<HHIQIIIIQQQQ")  # kind, version, header, size, ..., target, ..., flags, ..., inflated
+_PTX = 1
+_TO_DEVICE, _TO_HOST = 1, 2
+
+
+class DeviceCallError(RuntimeError):
+    """A call of the runtime failed; the text says which and why."""
+
+
+class _Dim3(ctypes.Structure):
+    _fields_ = (("x", ctypes.c_uint), ("y", ctypes.c_uint), ("z", ctypes.c_uint))
+
+
+class _Wrapper(ctypes.Structure):
+    _fields_ = (
+        ("magic", ctypes.c_uint),
+        ("version", ctypes.c_uint),
+        ("data", ctypes.c_void_p),
+        ("unused", ctypes.c_void_p),
+    )
+
+
+class Runtime:
+    """The library's calls, with errors as :class:`DeviceCallError`."""
+
+    def __init__(self) -> None:
+        self._library = ctypes.CDLL("libcudart.so.13")
+        for function in ("cudaGetErrorString", "__cudaRegisterFatBinary"):
+            getattr(self._library, function).restype = ctypes.c_void_p
+        self._functions = itertools.count(1)
+
+    def load(self, ptx: bytes, kernel: str, target: int) -> int:
+        """The handle of a kernel in PTX for compute capability ``target``, such as 80."""
+        text = ptx + bytes(8 - len(ptx) % 8)
+        image = _IMAGE.pack(_PTX, 0x101, _IMAGE.size, len(text), 0, 0, 0, target, 0, 0, 0, 0) + text
+        container = _CONTAINER.pack(_FATBIN_MAGIC, 1, _CONTAINER.size, len(image)) + image
+        wrapper = _Wrapper(_WRAPPER_MAGIC, 1, ctypes.cast(ctypes.c_char_p(container), ctypes.c_void_p), None)
+        fatbin = ctypes.c_void_p(getattr(self._library, "__cudaRegisterFatBinary")(ctypes.byref(wrapper)))
+        function, name = next(self._functions), kernel.encode()
+        register = getattr(self._library, "__cudaRegisterFunction")
+        register(fatbin, ctypes.c_void_p(function), name, name, -1, *(None,) * 5)
+        return function
+
+    def launch(
+        self, function: int, grid: tuple[int, int, int], threads: int, shared: int, values: list[int]
+    ) -> None:
+        """Run a kernel to its end; ``values`` are addresses in this process of the parameters' bytes."""
+        if 0 in grid:
+            return
+        arguments = (ctypes.c_void_p * len(values))(*values)
+        self._call(
+            "cudaLaunchKernel",
+            ctypes.c_void_p(function),
+            _Dim3(*grid),
+            _Dim3(threads, 1, 1),
+            arguments,
+            ctypes.c_size_t(shared),
+            None,
+        )
+        self._call("cudaDeviceSynchronize")
+
+    def allocate(self, nbytes: int) -> int:
+        """Address of new device memory."""
+        address = ctypes.c_void_p()
+        self._call("cudaMalloc", ctypes.byref(address), ctypes.c_size_t(nbytes))
+        return address.value or 0
+
+    def release(self, address: int) -> None:
+        """Free device memory."""
+        self._library.cudaFree(
+            ctypes.c_void_p(address)
+        )  # an earlier error of the device comes back here, too
+
+    def copy_in(self, to: int, source: int, nbytes: int) -> None:
+        """Copy from this process."""
+        self._copy(to, source, nbytes, _TO_DEVICE)
+
+    def copy_out(self, to: int, source: int, nbytes: int) -> None:
+        """Copy to this process."""
+        self._copy(to, source, nbytes, _TO_HOST)
+
+    def attribute(self, number: int) -> int:
+        """A device's attribute by its number in ``cudaDeviceAttr``."""
+        value = ctypes.c_int()
+        self._call("cudaDeviceGetAttribute", ctypes.byref(value), number, 0)
+        return value.value
+
+    def _copy(self, to: int, source: int, nbytes: int, direction: int) -> None:
+        self._call(
+            "cudaMemcpy", ctypes.c_void_p(to), ctypes.c_void_p(source), ctypes.c_size_t(nbytes), direction
+        )
+
+    def _call(self, name: str, *arguments: object) -> None:
+        if error := getattr(self._library, name)(*arguments):
+            words = ctypes.cast(self._library.cudaGetErrorString(error), ctypes.c_char_p).value or b""
+            raise DeviceCallError(f"{name}: {words.decode()}")

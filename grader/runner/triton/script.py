@@ -1,0 +1,28 @@
+"""A script whose kernels in Triton run on the simulator: ``python -m grader.runner.triton.script FILE``."""
+
+from __future__ import annotations
+
+import runpy
+import sys
+from pathlib import Path
+
+import triton
+
+from grader.runner.triton.driver import SimulatorDriver
+from grader.runner.triton.memory import Memory, OnTheSimulator
+from grader.runner.triton.runtime import Runtime
+
+
+def main() -> None:
+    """Run the script of the command line as Python would."""
+    runtime = Runtime()
+    memory = Memory(runtime)
+    triton.runtime.driver.set_active(SimulatorDriver(runtime, memory))
+    del sys.argv[0]
+    sys.path[0] = str(Path(sys.argv[0]).resolve().parent)
+    with OnTheSimulator(memory):
+        runpy.run_path(sys.argv[0], run_name="__main__")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,37 @@
+"""Findings in kernels of Triton, in its words: programs and masks instead of blocks and threads."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from grader.records.findings import Finding
+
+_THREAD = re.compile(r"thread \([\d,]+\) of block (\([\d,]+\))")
+_WORDS = (
+    (re.compile(r"\bblock (\([\d,]+\))"), r"program \1"),
+    (re.compile(r"\b__sync(?:threads|warp)\(\)"), "tl.debug_barrier()"),
+    (
+        re.compile(r"blocks run in any order; use an atomic, another launch or a fence and a flag"),
+        "programs run in any order; use an atomic operation such as tl.atomic_add, or another launch",
+    ),
+)
+_MASK = "; the mask of this access is missing, or lets too much through"
+
+
+def in_words_of_triton(finding: Finding) -> Finding:
+    """The finding as it is, unless its line is one of Python; then with a message for who writes Triton."""
+    if not finding.file.endswith(".py"):
+        return finding
+    programs: list[str] = []
+
+    def name(thread: re.Match[str]) -> str:
+        programs.append(thread[1])
+        return f"program {thread[1]}" if thread[1] not in programs[:-1] else "another of its threads"
+
+    message = _THREAD.sub(name, finding.message)
+    for pattern, words in _WORDS:
+        message = pattern.sub(words, message)
+    return replace(finding, message=message + _MASK * (finding.kind == "global_oob"))

@@ -1,0 +1,63 @@
+"""``grader simulate script.py``: scripts with kernels in Triton, on the simulator."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from grader.simulator import simulate as module
+from grader.simulator.simulate import EXIT_FINDINGS, simulate
+
+pytest.importorskip("triton", reason="needs Triton: pip install 'kernel-grader[triton]'")
+
+SCRIPTS = Path(__file__).parent / "triton_scripts"
+BUGS = {  # programs run on two threads: which of them is told of is left to chance
+    "missing_mask": ("global_oob", r"program \(3,0,0\) reads 8 bytes.*; the mask of this access is missing"),
+    "unlocked": ("race_global", r"program \(.,0,0\) (reads|writes) byte 0.* nothing orders the two"),
+    "uninitialised": ("uninit_global", r"program \(.,0,0\) reads 4 bytes .* that nothing has written"),
+    "missing_barrier": (
+        "race_global",
+        r"another of its threads has written.*: a tl.debug_barrier\(\) between",
+    ),
+    "overlap": ("race_global", r"that program \(.,0,0\) has written.*: programs run in any order"),
+}
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "triton"))
+
+
+def test_a_right_script_runs_as_on_a_gpu(capfd: pytest.CaptureFixture[str]) -> None:
+    assert simulate([str(SCRIPTS / "host.py")], json_path=None, leak_check=True) == 0
+    out, err = capfd.readouterr()
+    assert out == "well done\n"
+    assert "finding" not in err
+
+
+@pytest.mark.parametrize("bug", BUGS)
+def test_a_bug_is_found_in_its_line(bug: str, tmp_path: Path) -> None:
+    script, record = SCRIPTS / "bugs.py", tmp_path / "findings.json"
+    assert simulate([str(script), bug], json_path=record, leak_check=False) == EXIT_FINDINGS
+    line = next(n for n, text in enumerate(script.read_text().splitlines(), 1) if text.endswith(f"# {bug}"))
+    findings = json.loads(record.read_text())["findings"]
+    assert {finding["kind"] for finding in findings} == {BUGS[bug][0]}
+    assert {(finding["file"], finding["kernel"]) for finding in findings} == {(str(script), bug)}
+    messages = [finding["message"] for finding in findings if finding["line"] == line]
+    assert re.search(BUGS[bug][1], "\n".join(messages))
+
+
+def test_right_kernels_compute_what_pytorch_does_and_are_not_accused(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    assert simulate([str(SCRIPTS / "kernels.py")], json_path=None, leak_check=False) == 0, capfd.readouterr()
+    assert len(capfd.readouterr().out.splitlines()) >= 15
+
+
+def test_without_triton_the_command_that_installs_it_is_said(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(module.importlib.util, "find_spec", lambda _name: None)
+    assert simulate([str(SCRIPTS / "host.py")], json_path=None, leak_check=False) == 2
+    assert "pip install 'kernel-grader[triton]'" in capfd.readouterr().err
