@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[1]
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text())
 GITHUB = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text())
+NIGHTLY = yaml.safe_load((ROOT / ".github" / "workflows" / "nightly.yml").read_text())
 GITLAB = yaml.safe_load((ROOT / ".gitlab-ci.yml").read_text())
 COURSE = yaml.safe_load((ROOT / "autograder" / "gitlab" / "grade.yml").read_text())
 SESSIONS = {
@@ -142,6 +143,15 @@ def test_this_repositorys_jobs_run_sessions_that_exist_and_the_same_in_both_plac
     assert ran[0] == ran[1]
     assert ran[0]
     assert {name for line in ran[0] for name in line.partition(" -- ")[0].split()} <= SESSIONS
+
+
+def test_at_night_sessions_run_that_exist(machine: dict[str, str], tmp_path: Path) -> None:
+    steps = NIGHTLY["jobs"]["cpu"]["steps"]
+    done = shell("\n".join(step["run"] for step in steps if "run" in step), machine, tmp_path / "work")
+    assert done.returncode == 0, done.stderr
+    ran = [note.partition(" -m nox -s ")[2] for note in noted(machine) if " -m nox -s " in note]
+    assert ran == ["assignments", "triton"]
+    assert set(ran) <= SESSIONS
 
 
 def test_a_course_uses_the_action_in_three_lines_and_names_inputs_that_exist() -> None:
