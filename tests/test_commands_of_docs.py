@@ -37,6 +37,7 @@ ELSEWHERE = {
         "cd hw": "tests/test_notebook.py",
         "grader grade .": "tests/test_notebook.py",
     },
+    "docs/triton.md": {"grader simulate script.py": "tests/runner/test_triton_scripts.py"},
     "docs/write_an_assignment.md": {"grader": "tests/test_write_an_assignment.py"},
     "": {
         "grader assignment check": "tests/soundness/test_check.py",
@@ -72,6 +73,7 @@ NOT_RUN = {
     "grader report DIR --jplag base": "the same as the line before for the template",
     "python train_translation.py": "trains; tests/transformer/test_training.py in small",
     "cd student_template": "for what trains",
+    "python tests/benchmarks/plot_scan.py": "draws what a GPU has measured",
 }
 """Why nothing runs commands that begin so."""
 

@@ -209,10 +209,10 @@ def build(
     try:
         with slot(given_up):
             outcome = sandbox.run(job)
+            text = _as_handed_in(outcome.stdout.decode(errors="replace"))
+            limit = _limit_hit(outcome, text, limits)
     except SlotError as error:
         raise BuildError(f"{source} was not compiled: {error}") from error
-    text = _as_handed_in(outcome.stdout.decode(errors="replace"))
-    limit = _limit_hit(outcome, text, limits)
     ok = not limit and outcome.ended is Ended.EXITED and outcome.code == 0 and _LIBRARY in outcome.artefacts
     built = Build(
         source=source,

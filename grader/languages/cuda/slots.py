@@ -38,7 +38,7 @@ def slot(given_up: threading.Event | None = None) -> Iterator[None]:
     """Hold one of the slots, and wait for it as long as it takes.
 
     Args:
-        given_up: set by another thread to end the wait.
+        given_up: set by another thread to end the wait, and here by an error while the slot is held.
 
     Raises:
         SlotError: ``given_up`` was set, or the folder of the slots is not ours.
@@ -52,9 +52,13 @@ def slot(given_up: threading.Event | None = None) -> Iterator[None]:
         held = _taken(folder)
         if held is None:
             given_up.wait(_POLL_SECONDS)
+    failed = True
     try:
         yield
+        failed = False
     finally:
+        if failed:
+            given_up.set()  # before the slot is free: none of those who wait is to take it
         os.close(held)
 
 
