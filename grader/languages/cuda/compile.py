@@ -142,11 +142,14 @@ def build_all(
     with ThreadPoolExecutor(max(1, min(len(sources), os.cpu_count() or 1))) as pool:
         builds = {name: pool.submit(one, name) for name in sources}
         try:
-            for ended in wait(builds.values(), return_when=FIRST_EXCEPTION).done:
-                ended.result()
+            wait(builds.values(), return_when=FIRST_EXCEPTION)
         finally:
             given_up.set()  # also on Ctrl-C: the pool waits for its threads
-        return {name: ended.result() for name, ended in builds.items()}
+    errors = [error for ended in builds.values() if (error := ended.exception())]
+    # Those who gave up waiting did so because of another one.
+    for error in sorted(errors, key=lambda error: isinstance(error.__cause__, SlotError)):
+        raise error
+    return {name: ended.result() for name, ended in builds.items()}
 
 
 def build(
