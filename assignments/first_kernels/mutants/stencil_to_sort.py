@@ -1,19 +1,11 @@
-"""Wrong kernels of stencil, spmv, convolution, attention and sort that ``mutate`` does not make.
+"""Wrong kernels of stencil, spmv, convolution, attention and sort that ``mutate`` does not make."""
 
-Each is the reference with one small edit and one reason.
-"""
-
-from grader.assignments.mutants import Mutant
 from grader.problems.problem import MEMORY_GROUP
 
-
-def _mutant(problem: str, name: str, old: str, new: str, why: str, group: str) -> Mutant:
-    file = f"{problem}.cu"
-    return Mutant(id=f"{problem}-{name}", problem=problem, file=file, old=old, new=new, why=why, group=group)
-
+from .edit import edit
 
 MUTANTS = (
-    _mutant(
+    edit(
         "stencil",
         "in-place",
         "auto& fresh = squares[(step + 1) % 2];",
@@ -21,7 +13,7 @@ MUTANTS = (
         "a step reads what the same step has written",
         MEMORY_GROUP,
     ),
-    _mutant(
+    edit(
         "stencil",
         "narrow-halo",
         "if (x < steps || x >= EDGE - steps || column >= columns) return;",
@@ -29,7 +21,7 @@ MUTANTS = (
         "columns are written that some of the steps have made wrong",
         "large sizes",
     ),
-    _mutant(
+    edit(
         "stencil",
         "border-spreads",
         "y < EDGE - 1 && row > 0 && row < rows - 1",
@@ -37,7 +29,7 @@ MUTANTS = (
         "the first and the last row do not stay as they are",
         "small sizes",
     ),
-    _mutant(
+    edit(
         "spmv",
         "empty-rows",
         "if (row < rows && lane == 0) y[row] = sum;",
@@ -45,7 +37,7 @@ MUTANTS = (
         "rows without entries are not written",
         "one long segment",
     ),
-    _mutant(
+    edit(
         "spmv",
         "equal-rows",
         "int k = starts[row] + lane;",
@@ -53,7 +45,7 @@ MUTANTS = (
         "rows are taken to be of one length",
         "small sizes",
     ),
-    _mutant(
+    edit(
         "spmv",
         "first-group",
         "if (row < rows && lane == 0) y[row] = sum;",
@@ -61,7 +53,7 @@ MUTANTS = (
         "only the first row of each warp is written",
         "sizes around a border",
     ),
-    _mutant(
+    edit(
         "convolution",
         "mirrored",
         "filter[thread / TAPS][thread % TAPS] = weights[thread]",
@@ -69,7 +61,7 @@ MUTANTS = (
         "the filter is mirrored",
         "small sizes",
     ),
-    _mutant(
+    edit(
         "convolution",
         "transposed",
         "weight[i] = filter[i][j];",
@@ -77,7 +69,7 @@ MUTANTS = (
         "rows and columns of the filter are exchanged",
         "small sizes",
     ),
-    _mutant(
+    edit(
         "convolution",
         "repeated-border",
         "inside ? image[static_cast<size_t>(row) * columns + column] : 0.0f;",
@@ -85,7 +77,7 @@ MUTANTS = (
         "outside of the image the border is repeated",
         "small sizes",
     ),
-    _mutant(
+    edit(
         "attention",
         "future",
         "begin + x + j * ACROSS > first + top + i;",
@@ -93,7 +85,7 @@ MUTANTS = (
         "keys behind the query are not hidden",
         "small sizes",
     ),
-    _mutant(
+    edit(
         "attention",
         "not-scaled",
         "1.4426950408889634f / 8.0f;",
@@ -101,7 +93,7 @@ MUTANTS = (
         "logits are not divided by sqrt(64)",
         "small sizes",
     ),
-    _mutant(
+    edit(
         "attention",
         "no-maximum",
         "high = largest(high);",
@@ -109,7 +101,7 @@ MUTANTS = (
         "powers overflow, as no maximum is subtracted",
         "large numbers",
     ),
-    _mutant(
+    edit(
         "attention",
         "sum-not-rescaled",
         "sum[i] = sum[i] * scale + total(added);",
@@ -117,7 +109,7 @@ MUTANTS = (
         "the sum of earlier tiles belongs to another maximum",
         "sizes around a border",
     ),
-    _mutant(
+    edit(
         "sort",
         "unsigned",
         "return pass == PASSES - 1 ? digit ^ (DIGITS / 2) : digit;",
@@ -125,7 +117,7 @@ MUTANTS = (
         "negative keys come last",
         "extreme integers",
     ),
-    _mutant(
+    edit(
         "sort",
         "not-stable",
         "place[i] = counted + __popc(before);",
@@ -133,7 +125,7 @@ MUTANTS = (
         "a pass turns the order of keys with the same digit around",
         "small sizes",
     ),
-    _mutant(
+    edit(
         "sort",
         "last-tile-alone",
         "= SUMMED | (before + count);",

@@ -1,19 +1,11 @@
-"""Wrong kernels of the problems from vector addition to matrix multiplication that ``mutate`` does not make.
+"""Wrong kernels from vector addition to matrix multiplication that ``mutate`` does not make."""
 
-Each is the reference with one small edit and one reason.
-"""
-
-from grader.assignments.mutants import Mutant
 from grader.problems.problem import MEMORY_GROUP
 
-
-def _mutant(problem: str, name: str, old: str, new: str, why: str, group: str) -> Mutant:
-    file = f"{problem}.cu"
-    return Mutant(id=f"{problem}-{name}", problem=problem, file=file, old=old, new=new, why=why, group=group)
-
+from .edit import edit
 
 MUTANTS = (
-    _mutant(
+    edit(
         "vector_add",
         "whole-packs",
         "} else if (const int i = 3 * packs + thread; i < n) {\n    z[i] = x[i] + y[i];\n  }",
@@ -21,7 +13,7 @@ MUTANTS = (
         "the elements after the last whole group of four are left out",
         "small sizes",
     ),
-    _mutant(
+    edit(
         "vector_add",
         "short-grid",
         "(n / 4 + n % 4 + THREADS - 1) / THREADS",
@@ -29,7 +21,7 @@ MUTANTS = (
         "the last block lacks the threads of the rest",
         "sizes around a border",
     ),
-    _mutant(
+    edit(
         "saxpy",
         "overwritten",
         "sum.x = fmaf(a, add.x, sum.x);",
@@ -37,7 +29,7 @@ MUTANTS = (
         "y is overwritten, not added to",
         "small sizes",
     ),
-    _mutant(
+    edit(
         "reduce_sum",
         "one-warp",
         "sum = threadIdx.x < THREADS / 32 ? sums[threadIdx.x] : 0.0f;",
@@ -45,7 +37,7 @@ MUTANTS = (
         "the sum of the first warp alone counts",
         "sizes around a border",
     ),
-    _mutant(
+    edit(
         "reduce_sum",
         "half-sums",
         "four.w += more.w;",
@@ -53,7 +45,7 @@ MUTANTS = (
         "a sum is rounded to half precision on its way",
         "sizes around a border",
     ),
-    _mutant(
+    edit(
         "argmax",
         "any-of-equal",
         "|| (b.number == a.number && b.place < a.place)",
@@ -61,7 +53,7 @@ MUTANTS = (
         "of equal numbers the last one wins",
         "equal numbers",
     ),
-    _mutant(
+    edit(
         "argmax",
         "begins-at-zero",
         "const Best none = {-INFINITY, n};\n  Best best = none;\n  for (int i = thread; i < packs",
@@ -69,7 +61,7 @@ MUTANTS = (
         "a vector of negative numbers has no maximum",
         "small sizes",
     ),
-    _mutant(
+    edit(
         "scan",
         "exclusive-tiles",
         "publish(tiles + tile, before + whole, PREFIX)",
@@ -77,7 +69,7 @@ MUTANTS = (
         "a tile publishes what is before it as its own prefix",
         "beyond a million",
     ),
-    _mutant(
+    edit(
         "scan",
         "nearest-left-out",
         "<= nearest ? __uint_as_float",
@@ -85,7 +77,7 @@ MUTANTS = (
         "the prefix of the nearest tile that knows its own is left out",
         "beyond a million",
     ),
-    _mutant(
+    edit(
         "scan",
         "sum-not-carried",
         "sum += __shfl_sync(0xffffffff, upto, 31);",
@@ -93,7 +85,7 @@ MUTANTS = (
         "only the step before counts",
         "sizes around a border",
     ),
-    _mutant(
+    edit(
         "histogram",
         "not-cleared",
         "cudaMemsetAsync(counts, 0, bins * sizeof(int), stream);\n  ",
@@ -101,7 +93,7 @@ MUTANTS = (
         "counters begin with what was in memory",
         "small sizes",
     ),
-    _mutant(
+    edit(
         "histogram",
         "lost-update",
         "atomicAdd(own + four.x, 1);",
@@ -109,7 +101,7 @@ MUTANTS = (
         "threads add to a counter at the same time",
         MEMORY_GROUP,
     ),
-    _mutant(
+    edit(
         "transpose",
         "square",
         "out[(size_t)(left + k) * rows + row]",
@@ -117,7 +109,7 @@ MUTANTS = (
         "the result has as many columns as the matrix",
         "small sizes",
     ),
-    _mutant(
+    edit(
         "transpose",
         "grid-of-y",
         "blockIdx.x / across * TILE, left",
@@ -125,7 +117,7 @@ MUTANTS = (
         "tiles beyond 65,535 down are not written",
         "beyond a million",
     ),
-    _mutant(
+    edit(
         "matmul",
         "transposed",
         "b[(size_t)(begin + s) * n + left + r]",
@@ -133,7 +125,7 @@ MUTANTS = (
         "B is read as if it were transposed",
         "small sizes",
     ),
-    _mutant(
+    edit(
         "matmul",
         "no-zeros",
         "top + r < m && begin + s < k ? a[(size_t)(top + r) * k + begin + s] : 0.0f",
@@ -141,7 +133,7 @@ MUTANTS = (
         "the last step along k takes what follows the row",
         "small sizes",
     ),
-    _mutant(
+    edit(
         "matmul_half",
         "half-sums",
         "wmma::mma_sync(sum[i][j], down[i], right[j], sum[i][j]);",
@@ -150,7 +142,7 @@ MUTANTS = (
         "sums are rounded to half precision in every step",
         "large sizes",
     ),
-    _mutant(
+    edit(
         "matmul_half",
         "ragged-rows",
         "if (columns % 8 == 0) {",
