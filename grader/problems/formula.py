@@ -202,8 +202,7 @@ class _Whole:
     @cached_property
     def parameters(self) -> tuple[Parameter, ...]:
         """The launcher's parameters; an array that is written is an output, or in place."""
-        least = {name: one.nearest(one.low) for name, one in self.sizes.items()}
-        given, made = self.given(least), []
+        given, made = self.given(self.least), []
         for parameter in self.signature:
             if isinstance(parameter, ArrayParameter):
                 if parameter.role is Role.OUTPUT and parameter.name in given:
@@ -217,6 +216,11 @@ class _Whole:
         if unknown:
             raise FormulaError(f"the launcher has no parameter {' and no '.join(sorted(unknown))}")
         return tuple(made)
+
+    @cached_property
+    def least(self) -> Sizes:
+        """The smallest value of each size."""
+        return {name: one.nearest(one.low) for name, one in self.sizes.items()}
 
     def given(self, sizes: Sizes) -> Mapping[str, Content | float]:
         """Contents and other scalars for those sizes that they depend on."""
@@ -239,10 +243,9 @@ class _Whole:
 
     def cases(self, seed: int) -> tuple[Case, ...]:
         """The derived cases and those by hand."""
-        least = {name: one.nearest(one.low) for name, one in self.sizes.items()}
         distributions = {NORMAL: None}
         for array in self.arrays:
-            content = self.given(least).get(array.name)
+            content = self.given(self.least).get(array.name)
             if isinstance(content, Content):
                 distributions |= dict.fromkeys(content.draws(array.dtype))
         return derived(
@@ -264,9 +267,8 @@ class _Whole:
         """Whether the arrays of a call suit one with a smaller ``size``: no number of theirs is too large."""
         if size not in self.sizes:
             return False
-        least = {name: one.nearest(one.low) for name, one in self.sizes.items()}
-        longer = {**least, size: self.sizes[size].nearest(least[size] + 1)}
-        return self.below(least) == self.below(longer)
+        longer = {**self.least, size: self.sizes[size].nearest(self.least[size] + 1)}
+        return self.below(self.least) == self.below(longer)
 
     def below(self, sizes: Sizes) -> list[int]:
         """What the numbers of each array stay below."""
