@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import shlex
 import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -65,16 +64,8 @@ def grade(request: GradingRequest, cluster: Cluster, tell: Callable[[str], None]
 
 def _command(request: GradingRequest, record: Path) -> list[str]:
     """The command line of the job, which grades the same."""
-    options = {
-        "assignment": request.assignment.folder,
-        "device": "gpu" if request.device == "auto" else request.device,
-        "sandbox": request.sandbox,
-        "memory": request.memory,
-        "seed": request.seed,
-        "json": record,
-    }
-    words = [sys.executable, "-P", "-m", "grader", "grade", str(request.path.resolve()), "--quiet"]
-    words += [word for name, value in options.items() for word in (f"--{name}", str(value))]
+    options = {**slurm.graded_alike(request), "json": record}
+    words = [*slurm.grader("grade", request.path, options), "--quiet"]
     words += [word for name in request.problems for word in ("--problem", name)]
     return words + [f"--{name}" for name in ("profile", "fast") if getattr(request, name)]
 
@@ -87,7 +78,7 @@ def _submit(words: Sequence[str], device: str, cluster: Cluster, log: Path) -> s
         "cpus-per-task": str(cluster.processors),
         "partition": cluster.partition,
         "account": cluster.account,
-        "gpus-per-node": None if device == "sim" or "gres" in cluster.options else "1",
+        "gpus-per-node": cluster.gpus(device),
         "output": str(log),
         **cluster.options,
     }

@@ -34,6 +34,7 @@ from grader.run.grading import graded_files
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from grader.run.grading import GradingRequest
     from grader.submissions.discovery import Entry
 
 INSTALL = "python -m pip install 'kernel-grader[slurm]'"
@@ -64,6 +65,10 @@ class Cluster:
     partition: str | None = None
     account: str | None = None
     options: Mapping[str, str] = field(default_factory=dict)
+
+    def gpus(self, device: str) -> int | None:
+        """How many to ask of a node; None where the simulator needs none, or the options say it."""
+        return None if device == "sim" or "gres" in self.options else 1
 
 
 @dataclass
@@ -181,23 +186,34 @@ def shard(command: Sequence[str], end: str) -> None:
 
 def command(request: BatchRequest, cluster: Cluster, number: int) -> list[str]:
     """The command line of task ``number``, from 1."""
-    device = "gpu" if request.device == "auto" else request.device
     options = {
         "out": request.out.resolve(),
-        "assignment": request.assignment.folder,
-        "device": device,
-        "sandbox": request.sandbox,
-        "memory": request.memory,
-        "seed": request.seed,
+        **graded_alike(request),
         "jobs": request.jobs or cluster.processors,
         "since": request.since and request.since.isoformat(timespec="seconds"),
         "shard": f"{number}/{cluster.tasks}",
     }
-    line = [sys.executable, "-P", "-m", "grader", "batch", str(request.folder.resolve())]
-    line += [
-        word for name, value in options.items() if value is not None for word in (f"--{name}", str(value))
-    ]
+    line = grader("batch", request.folder, options)
     return line + [word for name in request.only for word in ("--only", name)]
+
+
+def graded_alike(request: BatchRequest | GradingRequest) -> dict[str, object]:
+    """The options by which a job grades as was asked here; unless another device was, on a GPU."""
+    return {
+        "assignment": request.assignment.folder,
+        "device": "gpu" if request.device == "auto" else request.device,
+        "sandbox": request.sandbox,
+        "memory": request.memory,
+        "seed": request.seed,
+    }
+
+
+def grader(name: str, path: Path, options: Mapping[str, object]) -> list[str]:
+    """The command line of a grader's command, with those options that have a value."""
+    line = [sys.executable, "-P", "-m", "grader", name, str(path.resolve())]
+    return line + [
+        word for option, value in options.items() if value is not None for word in (f"--{option}", str(value))
+    ]
 
 
 def _submit(request: BatchRequest, cluster: Cluster, shards: Sequence[int], ends: Path) -> str:
@@ -210,7 +226,7 @@ def _submit(request: BatchRequest, cluster: Cluster, shards: Sequence[int], ends
         job_name="grader",
         time=cluster.minutes,
         cpus_per_task=cluster.processors,
-        gpus_per_node=None if request.device == "sim" or "gres" in cluster.options else 1,
+        gpus_per_node=cluster.gpus(request.device),
         partition=cluster.partition,
         account=cluster.account,
         array_parallelism=len(shards),
