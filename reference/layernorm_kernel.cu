@@ -403,7 +403,7 @@ extern "C" void launch_layernorm(float* ln_res, float* vars, float* means, const
   else if (hidden_dim <= 128) launch(Bucket<32, 1>{});
   else if (hidden_dim <= 256) launch(Bucket<32, 2>{});
   else if (hidden_dim <= 512) launch(Bucket<32, 4>{});
-  else if (hidden_dim <= 1024) launch(Bucket<256, 1>{});
+  else if (hidden_dim <= 1024) launch(Bucket<128, 2>{});
   else if (hidden_dim <= 2048) launch(Bucket<128, 4>{});
   else if (hidden_dim <= 4096) launch(Bucket<512, 2>{});
   else if (hidden_dim <= 8192) launch(Bucket<512, 4>{});
