@@ -146,6 +146,7 @@ Stop run_block(Block& block, Worker& worker, std::uint64_t slice) {
       if (launch.stop.load(std::memory_order_relaxed)) return Stop::done;
       if (std::exchange(worker.progressed, false)) launch.progress.store(total, std::memory_order_relaxed);
       if (over_budget(launch, w, total)) return Stop::done;
+      if (worker.paused) return Stop::slice;
     }
     if (!left) return Stop::done;
     if (!ran) return Stop::waiting;

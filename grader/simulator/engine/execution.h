@@ -164,6 +164,8 @@ struct alignas(128) Worker {
   std::uint64_t unreported = 0;  // of it: not in LaunchState::executed yet
   std::uint64_t spins = 0;  // accesses that may be part of a spin loop
   bool progressed = false;  // a warp ended, or passed a barrier of its block
+  bool to_pause = false;    // the block is to pause when it has published something
+  bool paused = false;      // which it has just done
   Trail* trail = nullptr;   // of a warp that is watched
 
   explicit Worker(LaunchState&);

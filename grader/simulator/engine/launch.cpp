@@ -28,6 +28,7 @@ constexpr unsigned haste = 16,
 constexpr std::chrono::microseconds rest{50};
 constexpr std::uint64_t most_at_once =
     16;          // blocks that a worker takes: neighbours write to the same lines of the cache
+constexpr std::size_t most_paused = 64;  // blocks of a worker that wait because they have published something
 constexpr std::size_t resident_bytes = 1ull << 30;  // for blocks that wait for others
 
 std::byte* align_up(std::vector<std::byte>& storage, std::size_t bytes) {
@@ -360,13 +361,18 @@ void Worker::run() {
     const std::uint64_t first = n / most_resident * most_resident;
     return first + ordered(n - first, std::min<std::uint64_t>(most_resident, launch.blocks - first), launch.options);
   };
+  // A block that runs until it waits finds all that others publish for it complete. In one of the orders it pauses when
+  // it has published something for the first time, so that others meet what it knows by then.
+  const bool pauses = launch.options.order == Order::reversed;
+  bool some_paused = false;
   unsigned waited = 0;  // slices, one after the other
   std::uint64_t next = 0, end = 0;  // of the blocks that are this worker's to start
   while (!launch.stop) {
     std::unique_ptr<Block> block;
     // Meanwhile another worker may have freed one that waits, most often the first or the last.
     const auto kind = alone || waiting.empty() ? 0 : ++turn % 4;
-    if (kind == 0 && (waiting.size() < most_resident || launch.launch.cooperative)) {
+    const bool enough_paused = some_paused && waiting.size() >= most_paused && waited <= 2 * most_paused;
+    if (kind == 0 && !enough_paused && (waiting.size() < most_resident || launch.launch.cooperative)) {
       // One that keeps blocks waiting takes no more than it can start: others may wait for those that it would hold.
       if (next == end) std::tie(next, end) = launch.take_blocks(waiting.empty() ? most_at_once : 1);
       if (next < end) block = start(in_order(next++));
@@ -385,11 +391,19 @@ void Worker::run() {
       chosen = kind == 1 ? 0 : kind == 2 ? waiting.size() - 1 : back ? --at : at++;
     }
     Stop stop;
+    to_pause = pauses && fresh && waiting.size() <= most_paused;
+    bool has_paused = false;
     const auto before = spins;
     unsigned slices = 0;
     do {
       stop = run_block(*waiting[chosen], *this, fresh && !stalled() ? long_slice : short_slice);
-    } while (stop == Stop::slice && spins == before && ++slices < patience && !stalled() && !launch.stop);
+      has_paused = std::exchange(paused, false);
+    } while (stop == Stop::slice && !has_paused && spins == before && ++slices < patience && !stalled() &&
+             !launch.stop);
+    if (has_paused) {
+      some_paused = true;
+      at = waiting.size();  // the last one goes on first
+    }
     if (stop == Stop::waiting) report_deadlock(*waiting[chosen], *this);
     waited = stop == Stop::slice && spins != before ? waited + 1 : 0;
     // What it waits for may be another worker's, which needs a processor; and waiting takes instructions of the budget.

@@ -76,6 +76,7 @@ struct alignas(64) Instruction {
   bool revises : 1 = false;  // of these, a store of what is computed from a load of the same place
   bool may_spin : 1 = false;  // of these, what a loop that waits for another thread would use
   bool waits : 1 = false;  // of these, what asks an mbarrier, and would rather sleep
+  bool publishes : 1 = false;  // a store to global memory that other threads may wait for
   bool polls : 1 = false;  // an atomic that changes nothing, as atomicAdd(p, 0): a loop that waits may read with it
 };
 

@@ -129,6 +129,11 @@ class Runner {
               left_ -= static_cast<std::int64_t>(i.waits ? nap : spin_cost);
               ++worker_.spins;
             }
+            if (i.publishes && worker_.to_pause) [[unlikely]] {
+              worker_.to_pause = false;
+              worker_.paused = true;
+              left_ = 0;
+            }
             if (w_.fallen) [[unlikely]] {
               const Mask gone = std::exchange(w_.fallen, 0);
               mask &= ~gone;

@@ -110,6 +110,7 @@ void Decoder::memory(const Words& words, const char* kind, Space space, const Ty
   if (i.only_volatile) volatiles.push_back({i.site, static_cast<std::uint32_t>(count), kind[0] == 'l'});
   i.is_volatile = i.only_volatile || has(words, "relaxed") || has(words, "acquire") || has(words, "release");
   i.may_spin = i.is_volatile && kind[0] == 'l';
+  i.publishes = i.is_volatile && kind[0] == 's' && (space == Space::global || space == Space::generic);
   i.read_only = has(words, "nc");
   i.target = has(words, "release");
   if (space == Space::shared || space == Space::generic)
@@ -225,6 +226,7 @@ void Decoder::atomic(const Words& words) {
   finish_access(i, a, space, type.bytes);
   i.is_volatile = true;
   i.may_spin = operation == ".cas" || operation == ".exch";
+  i.publishes = operation == ".exch" && space != Space::shared;
   const bool zero_is_neutral = operation == ".add" || operation == ".sub" || operation == ".or" || operation == ".xor";
   i.polls =
       result && (operation == ".cas" ? slots.back() == value : zero_is_neutral && value == constant(0, type.bytes));
