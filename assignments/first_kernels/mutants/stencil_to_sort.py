@@ -120,8 +120,8 @@ MUTANTS = (
     edit(
         "sort",
         "not-stable",
-        "place[i] = counted + __popc(before);",
-        "place[i] = counted + __popc(peers) - 1 - __popc(before);",
+        "in_order[place] = key[i];",
+        "in_order[place + __popc(lanes) - 1 - 2 * __popc(lower)] = key[i];",
         "a pass turns the order of keys with the same digit around",
         "small sizes",
     ),
@@ -131,6 +131,14 @@ MUTANTS = (
         "= SUMMED | (before + count);",
         "= SUMMED | count;",
         "of the tiles before, only the one next to it counts",
+        "large sizes",
+    ),
+    edit(
+        "sort",
+        "first-tile-counts",
+        "if (tile > 0) published[tile * DIGITS + digit] = COUNTED | count;",
+        "published[tile * DIGITS + digit] = COUNTED | count;",
+        "the next tile takes the count of the first one for all there is, and misses smaller digits",
         "large sizes",
     ),
 )
