@@ -131,7 +131,8 @@ def measure(timing: Timing, target: float, memory: Memory) -> Measured:
         except (DeviceError, LoadError) as error:
             return _unmeasured(Verdict.INFRA_ERROR, target, str(error))
     sizes = [timing.problem.minimal_bytes(case) for case in timed_cases(timing.problem, timing.seed, method)]
-    result = speed.assessed(processes, target, sizes)
+    shared = looks[0] is not None and bool(looks[0].others)
+    result = speed.assessed(processes, target, sizes, shared=shared)
     untrusted = result.verdict is Verdict.UNTRUSTED
     reasons = dict.fromkeys(reason for process in processes for reason in speed.doubts(process))
     return Measured(_with_condition(result, looks), tuple(reasons) if untrusted else ())
@@ -151,7 +152,7 @@ def _with_condition(result: PerformanceResult, looks: Sequence[Condition | None]
     before, *during = looks
     remarks = doubts(before, [look for look in during if look is not None]) if before is not None else ()
     message = result.message
-    if remarks and result.verdict is not Verdict.PASS:
+    if remarks and result.verdict not in {Verdict.PASS, Verdict.INFRA_ERROR}:
         message = "; ".join(filter(None, (message, "doubtful: " + ", ".join(remarks))))
     return result.model_copy(update={"condition": seen, "message": message, "info": [*result.info, *remarks]})
 

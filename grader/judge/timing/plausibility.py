@@ -25,10 +25,7 @@ NOVELTY = 1.25  # how many times longer a sweep may take on contents that were n
 
 def reasons(case: CaseTimes) -> tuple[str, ...]:
     """Why the times of ``case`` cannot be believed; empty if they can."""
-    raw = [time for block in (*case.blocks, *case.same) for time in block.seconds]
-    raw += [*case.stream, *case.novel, *(seconds for *_, seconds in case.batches)]
-    raw += [*case.first, *(seconds for _, seconds in case.stopped)]
-    if not all(math.isfinite(time) and time > 0 for time in raw):
+    if not _are_times(case):
         return (f"{case.case}: a time is not a positive number",)
     contradictions = []
     reported, ceiling = median(case.times("B")), median(case.stream)
@@ -61,6 +58,18 @@ def reasons(case: CaseTimes) -> tuple[str, ...]:
                 f"{_us(min(alone))} for a first call, but {_us(call)} for one of {case.slots}"
             )
     return tuple(f"{case.case}: {reason}" for reason in contradictions)
+
+
+def neighbours_explain(case: CaseTimes) -> bool:
+    """Whether reasons to doubt ``case`` may come from other processes on the GPU: only times are in doubt."""
+    return _are_times(case) and not case.wrong and not case.early
+
+
+def _are_times(case: CaseTimes) -> bool:
+    raw = [time for block in (*case.blocks, *case.same) for time in block.seconds]
+    raw += [*case.stream, *case.novel, *(seconds for *_, seconds in case.batches)]
+    raw += [*case.first, *(seconds for _, seconds in case.stopped)]
+    return all(math.isfinite(time) and time > 0 for time in raw)
 
 
 def remembers(novel: Sequence[float], reported: float) -> bool:

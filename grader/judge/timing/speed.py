@@ -37,6 +37,11 @@ HOST_TIMES = (
     "the kernel; every operation of the baseline makes such a round trip, as in the original course"
 )
 """The remark on speedups that the method ``host`` measured."""
+SHARED = (
+    "other processes had the GPU open before timing began, which may be why these times contradict each "
+    "other; grade again when they have ended"
+)
+"""What is said of times that nobody can believe, and that may have been right but for the neighbours."""
 
 
 class NoSamplesError(Exception):
@@ -58,13 +63,16 @@ def verdict(processes: Sequence[Process], target: float) -> Verdict | None:
     )
 
 
-def assessed(processes: Sequence[Process], target: float, sizes: Sequence[int | None]) -> PerformanceResult:
+def assessed(
+    processes: Sequence[Process], target: float, sizes: Sequence[int | None], *, shared: bool = False
+) -> PerformanceResult:
     """The record, with speedup and interval from the blocks of all trusted processes.
 
     Args:
         processes: the times of enough processes for a verdict.
         target: the speedup to reach.
         sizes: minimal bytes of each case.
+        shared: whether others used the GPU, so that times which contradict each other may be their fault.
 
     Raises:
         NoSamplesError: there are too few processes for a verdict.
@@ -84,7 +92,10 @@ def assessed(processes: Sequence[Process], target: float, sizes: Sequence[int | 
     ]
     reasons = dict.fromkeys(reason for process in processes for reason in doubts(process))
     if concluded is Verdict.UNTRUSTED or not trusted:
-        return PerformanceResult(verdict=concluded, target=target, message="; ".join(reasons), cases=cases)
+        message = "; ".join(reasons)
+        if shared and all(trust.neighbours_explain(case) for process in processes for case in process):
+            concluded, message = Verdict.INFRA_ERROR, f"{message}; {SHARED}"
+        return PerformanceResult(verdict=concluded, target=target, message=message, cases=cases)
     together = [pooled([process[index] for process in trusted]) for index in range(len(sizes))]
     overall, _ = combined(together)
     return PerformanceResult(
@@ -110,7 +121,8 @@ def recomputed(record: PerformanceResult) -> PerformanceResult:
     if not cases or not all(cases):
         raise NoSamplesError("the record holds no raw times")
     processes = list(zip(*cases, strict=True))
-    return assessed(processes, record.target, [case.minimal_bytes for case in record.cases])
+    shared = bool(record.condition and record.condition[0].others)
+    return assessed(processes, record.target, [case.minimal_bytes for case in record.cases], shared=shared)
 
 
 def _case(times: Process, trusted: Process, target: float, minimal_bytes: int | None) -> TimedCase:

@@ -187,7 +187,7 @@ class FakeDevice:
         self.speedup: float = speedup
         self.speedups: list[float] = []  # of one case after the other, as they are prepared
         self.lie, self.spoils, self.lazy = 1.0, N, False
-        self.shown, self.slowdowns, self.interrupted = True, (), False
+        self.shown, self.slowdowns, self.others, self.interrupted = True, (), 0, False
         self.captures, self.replays, self.dies, self.stumbles = True, False, False, False
         self.remembers, self.works, self.pads = False, math.inf, 1.0
         self.merges, self.prepares, self.sleeps, self.loads = False, False, False, 0.0
@@ -206,7 +206,7 @@ class FakeDevice:
 
     def look(self, moment: str) -> Condition | None:
         slow = () if moment == "before timing" else self.slowdowns
-        return Condition(moment, celsius=90, slowdowns=slow, others=0) if self.shown else None
+        return Condition(moment, celsius=90, slowdowns=slow, others=self.others) if self.shown else None
 
     def open(self) -> FakeSession:
         self.opened += 1
@@ -383,6 +383,8 @@ def test_one_slow_sweep_on_new_contents_accuses_nobody_but_five_do(memory: Memor
     told = run(FakeDevice(5, replays=True), memory=memory)
     assert any("never seen before" in reason for reason in told.reasons)
     assert len(told.performance.cases[0].samples["process 1: novel"]) == 5
+    beside = run(FakeDevice(5, replays=True, others=2), memory=memory)
+    assert (beside.performance.verdict, beside.reasons) == (Verdict.INFRA_ERROR, ())
 
 
 def test_with_host_pointers_large_shapes_are_left_out_as_the_bus_would_be_timed_for_minutes() -> None:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 from test_statistics import Machine
 
-from grader.judge.timing.speed import HOST_TIMES, NoSamplesError, assessed, recomputed
-from grader.records.record import PerformanceResult
+from grader.judge.timing.speed import HOST_TIMES, SHARED, NoSamplesError, assessed, recomputed
+from grader.records.record import GpuCondition, PerformanceResult
 from grader.records.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -63,6 +63,27 @@ def test_untrusted_times_stay_untrusted_for_the_same_reasons() -> None:
     assert first.verdict is Verdict.UNTRUSTED
     assert "3 of 8 outputs" in first.message
     assert recomputed(through_json(first)) == first
+
+
+@pytest.mark.parametrize(
+    ("changes", "verdict"),
+    [
+        ({"novel": (1.0,)}, Verdict.INFRA_ERROR),
+        ({"novel": (1.0,), "early": 1}, Verdict.UNTRUSTED),
+        ({"wrong": 3}, Verdict.UNTRUSTED),
+        ({"stream": (math.nan,)}, Verdict.UNTRUSTED),
+    ],
+)
+def test_neighbours_on_the_gpu_excuse_times_and_no_outputs(
+    changes: dict[str, object], verdict: Verdict
+) -> None:
+    measured = processes(2.0, **changes)
+    assert assessed(measured, 1.5, [8, 16, 24]).verdict is Verdict.UNTRUSTED
+    first = assessed(measured, 1.5, [8, 16, 24], shared=True)
+    assert first.verdict is verdict
+    assert (SHARED in first.message) is (verdict is Verdict.INFRA_ERROR)
+    before = GpuCondition(moment="before timing", others=1)
+    assert recomputed(through_json(first.model_copy(update={"condition": [before]}))).verdict is verdict
 
 
 def test_a_time_that_is_no_number_leaves_a_record_that_can_be_written_and_read() -> None:
