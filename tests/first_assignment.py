@@ -25,3 +25,31 @@ def program(file: Path) -> ModelProgram:
     problem = PROBLEMS["transformer"]
     given = tuple(ASSIGNMENT.template / name for name in problem.given)
     return ModelProgram(file, problem.harness, given)
+
+
+RULES = """
+id = "few_rows"
+title = "The four kernels without many rows"
+extends = "llm_systems_3"
+"""
+MOST_ROWS = {
+    "softmax_forward": "batch_size = 1000, from_len = 200",
+    "softmax_backward": "rows = 1000",
+    "layernorm_forward": "batch_size = 1000",
+    "layernorm_backward": "batch_size = 1000",
+}
+
+
+def few_rows(folder: Path) -> Path:
+    """An assignment in ``folder`` that waives the cases with many rows, which take most of a grading.
+
+    For tests of what happens around gradings, in processes of their own.
+    """
+    problems = "".join(f'[[problems]]\nid = "{name}"\n' for name in MOST_ROWS)
+    waivers = "".join(
+        f'[[waivers]]\nproblem = "{name}"\nabove = {{ {sizes} }}\nreason = "many"\n'
+        for name, sizes in MOST_ROWS.items()
+    )
+    folder.mkdir()
+    (folder / "assignment.toml").write_text(RULES + problems + waivers)
+    return folder

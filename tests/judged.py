@@ -269,10 +269,10 @@ class Bench:
     turn: AbstractContextManager[object]  # a context manager that keeps a GPU from being crowded
     problems: Mapping[str, Problem]
 
-    def result(self, entry: Entry) -> Result:
-        """Build and judge one entry on all cases, and with the handout's own checks."""
+    def result(self, entry: Entry, *, handouts: bool = True) -> Result:
+        """Build and judge one entry on all cases, and with the handout's own checks unless told otherwise."""
         problem = self.problems[entry.problem]
-        return self._result(entry, alone(entry), problem.cases(entry.seed), handouts=True)
+        return self._result(entry, alone(entry), problem.cases(entry.seed), handouts=handouts)
 
     def brief(self, entry: Entry, among: Iterable[Entry]) -> Result:
         """The same of a mutant, built with its neighbours ``among`` all, and on the ``telling`` cases.

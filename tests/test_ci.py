@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -143,6 +144,20 @@ def test_this_repositorys_jobs_run_sessions_that_exist_and_the_same_in_both_plac
     assert ran[0] == ran[1]
     assert ran[0]
     assert {name for line in ran[0] for name in line.partition(" -- ")[0].split()} <= SESSIONS
+
+
+@pytest.mark.parametrize("failing", ["nothing", "lint types", "tests"])
+def test_what_runs_side_by_side_fails_with_each_of_its_parts(
+    machine: dict[str, str], tmp_path: Path, failing: str
+) -> None:
+    (tmp_path / "work" / ".ci").mkdir()
+    shutil.copy(ROOT / ".ci" / "run", tmp_path / "work" / ".ci")
+    failure = f'if [ "$*" = "-m nox -s {failing}" ]; then exit 3; fi\n'
+    (tmp_path / "programs" / "python3").write_text(_STAND_IN + _VENV + failure)
+    done = shell(".ci/run", machine, tmp_path / "work")
+    assert done.returncode == (0 if failing == "nothing" else 3), done.stderr
+    ran = sorted(note.partition(" -m nox -s ")[2] for note in noted(machine) if " -m nox -s " in note)
+    assert ran == ["lint types", "tests"]
 
 
 def test_at_night_sessions_run_that_exist(machine: dict[str, str], tmp_path: Path) -> None:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from forked import run
 
 from grader.simulator.driver import RUNTIME
 
@@ -72,7 +70,6 @@ def test_a_formula_is_graded(kernel: str, last: str, tmp_path: Path) -> None:
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
-    command = [sys.executable, "-P", "-m", "grader", "grade", str(tmp_path / "work")]
-    command += ["--assignment", str(tmp_path / "own"), "--device", "sim", "--sandbox", "process"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ)
+    options = ("--assignment", tmp_path / "own", "--device", "sim", "--sandbox", "process")
+    done = run("grade", tmp_path / "work", *options)
     assert done.stdout.splitlines()[-1] == last, done.stdout + done.stderr

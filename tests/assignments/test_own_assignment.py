@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import csv
 import json
-import os
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import engine
 import pytest
 from assignments.own_assignment import write
+from forked import run
 
 from grader.sandbox.bubblewrap import BubblewrapSandbox
 from grader.sandbox.docker import IMAGE_VARIABLE
@@ -22,11 +20,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 pytestmark = pytest.mark.skipif(not RUNTIME.is_file(), reason="the simulator is not built")
-
-
-def run(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-P", "-m", "grader", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ)
 
 
 @pytest.fixture(scope="module", params=["process", "bubblewrap", "docker"])

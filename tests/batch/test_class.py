@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import fake_worker
 import kill
 import pytest
+from first_assignment import few_rows
 from make_class import make, mismatches
 
 from grader.records import record as results
@@ -20,41 +21,18 @@ if TYPE_CHECKING:
 SIZE = 12
 KEPT = 4  # mutants and variants, which the killed batch finds finished: they take longest
 KILLS = 3
-RULES = """
-id = "usual"
-title = "What the class is graded for: a million rows would take most of the time"
-extends = "llm_systems_3"
-"""
-ROWS = {
-    "softmax_forward": "batch_size = 3000",
-    "softmax_backward": "rows = 1_000_000",
-    "layernorm_forward": "batch_size = 1_000_000",
-    "layernorm_backward": "batch_size = 1_000_000",
-}
-
-
-def usual(folder: Path) -> str:
-    """An assignment of the four kernels that waives the case of a million rows of each."""
-    problems = "".join(f'[[problems]]\nid = "{name}"\n' for name in ROWS)
-    waivers = "".join(
-        f'[[waivers]]\nproblem = "{name}"\nabove = {{ {sizes} }}\nreason = "many"\n'
-        for name, sizes in ROWS.items()
-    )
-    folder.mkdir()
-    (folder / "assignment.toml").write_text(RULES + problems + waivers)
-    return str(folder)
 
 
 @pytest.mark.long
 def test_each_submission_gets_what_it_must_also_if_the_batch_is_killed(tmp_path: Path) -> None:
     make(tmp_path, SIZE)
-    assignment = usual(tmp_path / "usual")
+    assignment = str(few_rows(tmp_path / "few_rows"))
     assert kill.batch(tmp_path / "submissions", tmp_path / "alone", assignment).wait() == 0
     assert len(kill.written(tmp_path / "alone")) == SIZE
     assert mismatches(tmp_path, tmp_path / "alone") == []
     for name in list(json.loads((tmp_path / "expected.json").read_text()))[:KEPT]:
         shutil.copytree(tmp_path / "alone" / name, tmp_path / "killed-1" / name)
-    _, wrong = kill.killed(tmp_path / "submissions", tmp_path, KILLS, 15, 1, assignment)
+    _, wrong = kill.killed(tmp_path / "submissions", tmp_path, KILLS, 8, 1, assignment)
     assert wrong == []
 
 

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import forked
 import pytest
 
 from grader.batch import job, slurm
@@ -48,9 +49,8 @@ def cluster(tmp_path: Path) -> dict[str, str]:
 
 
 def grade(folder: Path, cluster: Mapping[str, str], *options: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "GITHUB_ACTIONS": "", **cluster}
-    command = [*GRADER, "hw", "--device", "sim", "--seed", "3", *options]
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    words = ("grade", "hw", "--device", "sim", "--seed", "3", *options)
+    return forked.run(*words, environment={"GITHUB_ACTIONS": "", **cluster}, folder=folder)
 
 
 def test_a_job_shows_what_a_grading_here_shows(tmp_path: Path, cluster: dict[str, str]) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 import click
 import pytest
 from first_assignment import ASSIGNMENT
+from forked import run
 from privileges import without_privileges
 
 from grader.assignments.assignment import available
@@ -27,15 +28,14 @@ GRADER = [sys.executable, "-P", "-m", "grader"]
 EMPTY_KERNELS = 'extern "C" void launch_attn_softmax() {}\n'
 
 
-def run(
-    *arguments: str | Path, environment: dict[str, str] | None = None
-) -> subprocess.CompletedProcess[str]:
+def fresh(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """The same from the start of Python."""
     return subprocess.run(
         [*GRADER, *map(str, arguments)],
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, **(environment or {})},
+        env={**os.environ, **environment},
     )
 
 
@@ -248,7 +248,7 @@ def test_a_full_stderr_changes_no_exit_code(tmp_path: Path) -> None:
 
 def test_what_stdout_cannot_encode_is_escaped(tmp_path: Path) -> None:
     (tmp_path / "softmax_kernel.cu").write_text('int x = "中";\n')
-    done = run("grade", tmp_path, "--problem", "softmax_forward", environment={"PYTHONIOENCODING": "latin-1"})
+    done = fresh("grade", tmp_path, "--problem", "softmax_forward", PYTHONIOENCODING="latin-1")
     assert done.returncode == 1, done.stderr
     assert "\\u4e2d" in done.stdout
     assert done.stdout.splitlines()[-1].startswith("Score: 0.0/")
@@ -321,7 +321,7 @@ def test_an_interrupt_while_a_library_loads_ends_as_any_other(
         "    raise ImportError('multiarray failed to import')\n"
     )
     path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
-    done = run("grade", tmp_path, environment={"PYTHONPATH": path})
+    done = fresh("grade", tmp_path, PYTHONPATH=path)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
 
 

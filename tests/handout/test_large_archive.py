@@ -12,7 +12,7 @@ import zipfile
 from typing import TYPE_CHECKING
 
 import pytest
-from submissions import FOUR, HANDED
+from submissions import HANDED
 from test_submissions import graded
 
 from grader.submissions.submission import collect
@@ -56,5 +56,5 @@ def test_two_kernels_are_found_in_a_large_archive(benchmark: BenchmarkFixture, t
     taken, ignored = benchmark.pedantic(understand, rounds=3)
     assert taken == "layernorm_kernel.cu and softmax_kernel.cu were taken from hw3/src/"
     assert ignored.endswith(f"and {files * 3 // 5 - 3:,} more files")
-    record = graded(archive, FOUR)
-    assert record.score.earned == pytest.approx(48)
+    record = graded(archive, ("softmax_backward", "layernorm_forward"))  # one of each file
+    assert record.score.earned == pytest.approx(24)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+import forked
 import pytest
 import report_samples as samples
 from privileges import without_privileges
@@ -21,13 +21,7 @@ GRADER = [sys.executable, "-P", "-m", "grader"]
 
 
 def run(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*GRADER, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "GITHUB_ACTIONS": "", "CUDA_HOME": "/nowhere", **environment},
-    )
+    return forked.run(*arguments, environment={"GITHUB_ACTIONS": "", "CUDA_HOME": "/nowhere", **environment})
 
 
 @pytest.fixture

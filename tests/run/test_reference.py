@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from grader.assignments.assignment import load
+from grader.records.findings import ONLY_REPORTED
 from grader.records.verdict import Verdict
 from grader.run import grading
 
@@ -22,6 +23,8 @@ def test_the_reference_gets_full_marks_of_what_a_simulator_can_decide() -> None:
     assert (record.score.earned, record.score.decided, record.score.possible) == (60, 60, 100)
     assert record.exit_code == 0
     assert {problems[name].verdict for name in FOUR} == {Verdict.PASS}
+    findings = [finding for name in FOUR for check in problems[name].checks for finding in check.findings]
+    assert [finding.kind for finding in findings if finding.kind not in ONLY_REPORTED] == []
     assert {problems[name].performance.verdict for name in FOUR} == {Verdict.NOT_MEASURED}
     assert problems["transformer"].verdict is Verdict.PASS
     build = problems["softmax_forward"].build

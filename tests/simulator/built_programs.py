@@ -39,7 +39,7 @@ def call(simulator: Simulator, library: Path, function: str) -> int:
 def call_through(channel: socket.socket, library: Path, function: str) -> int:
     environment = {"LD_LIBRARY_PATH": str(LIBRARIES), SOCKET_VARIABLE: str(channel.fileno())}
     done = subprocess.run(
-        [sys.executable, "-c", CALL, str(library), function],
+        [sys.executable, "-I", "-S", "-c", CALL, str(library), function],
         check=False,
         env={**os.environ, **environment},
         pass_fds=[channel.fileno()],

@@ -512,7 +512,7 @@ def run(library: Path, programs: Sequence[Generated], options: Options) -> dict[
         with simulator.client_socket() as channel:
             environment = {"LD_LIBRARY_PATH": str(LIBRARIES), SOCKET_VARIABLE: str(channel.fileno())}
             process = subprocess.Popen(
-                [sys.executable, "-c", CALL, str(library)],
+                [sys.executable, "-I", "-S", "-c", CALL, str(library)],
                 env={**os.environ, **environment},
                 pass_fds=[channel.fileno()],
                 stdin=subprocess.PIPE,

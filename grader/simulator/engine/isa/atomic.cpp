@@ -75,9 +75,16 @@ template <class Op, class T, Space S> SIM_INLINE T apply(std::byte* where, T b, 
   }
 }
 
-template <class Op, class T, Space S> SIM_INLINE void modify(Warp& w, const Instruction& i, Access& a, unsigned first) {
-  if (!allowed<S>(w, i, a)) return;
+// Bounds and checkers, the same for all operations. False if no lane is left.
+template <Space S> [[gnu::noinline]] bool admitted(Warp& w, const Instruction& i, Access& a) {
+  if (!allowed<S>(w, i, a)) return false;
   if (S != Space::local && w.watched) watch(w, i, a);
+  return true;
+}
+
+template <class Op, class T, Space S> [[gnu::noinline]] void modify(Warp& w, const Instruction& i, Access& a,
+                                                                    unsigned first) {
+  if (!admitted<S>(w, i, a)) return;
   const T* b = at<T>(w, i.o[first + 1]);
   const T* c = std::is_same_v<Op, Swap> ? at<T>(w, i.o[first + 2]) : b;
   T* d = first ? at<T>(w, i.o[0]) : nullptr;
@@ -104,23 +111,24 @@ template <class Op, class T, Space S, bool Result> void atomic(Warp& w, const In
   }
 }
 
-template <class Op, class T, Space S> void add_in(Table& t, const std::string& space, const std::string& name) {
+template <class Op, class T, Space S> [[gnu::cold]] void add_in(Table& t, const std::string& space,
+                                                                const std::string& name) {
   t.add("atom" + space + name, atomic<Op, T, S, true>);
   t.add("red" + space + name, atomic<Op, T, S, false>);
 }
-template <class Op, class T> void add_op(Table& t, const std::string& name) {
+template <class Op, class T> [[gnu::cold]] void add_op(Table& t, const std::string& name) {
   add_in<Op, T, Space::generic>(t, ".generic", name);
   add_in<Op, T, Space::global>(t, ".global", name);
   add_in<Op, T, Space::shared>(t, ".shared", name);
 }
-template <class T> void add_bits_of(Table& t, const std::string& type) {
+template <class T> [[gnu::cold]] void add_bits_of(Table& t, const std::string& type) {
   add_op<And, T>(t, ".and" + type);
   add_op<Or, T>(t, ".or" + type);
   add_op<Xor, T>(t, ".xor" + type);
   add_op<Exchange, T>(t, ".exch" + type);
   add_op<Swap, T>(t, ".cas" + type);
 }
-template <class T> void add_arithmetic(Table& t) {
+template <class T> [[gnu::cold]] void add_arithmetic(Table& t) {
   const std::string type = std::string(".") + name_of<T>();
   add_op<Add, T>(t, ".add" + type);
   add_op<Min, T>(t, ".min" + type);
@@ -129,7 +137,7 @@ template <class T> void add_arithmetic(Table& t) {
 
 }  // namespace
 
-void add_atomic(Table& t) {
+[[gnu::cold]] void add_atomic(Table& t) {
   add_arithmetic<u32>(t);
   add_arithmetic<s32>(t);
   add_arithmetic<u64>(t);

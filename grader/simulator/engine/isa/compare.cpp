@@ -62,8 +62,9 @@ struct Nan {
   template <class T> static SIM_INLINE bool of(T a, T b) { return (a != a) | (b != b); }
 };
 
-template <class C, class T, bool Ftz> SIM_INLINE Mask compare(Warp& w, const Instruction& i, unsigned first) {
-  const T *a = at<T>(w, i.o[first]), *b = at<T>(w, i.o[first + 1]);
+// Not inlined: in each of the handlers that share it, the comparison would take most of the time to compile them.
+template <class C, class T, bool Ftz> [[gnu::noinline]] Mask compare(const Warp& w, const Instruction& i) {
+  const T *a = at<T>(w, i.o[2]), *b = at<T>(w, i.o[3]);
   if constexpr (std::is_floating_point_v<T>) {
     return collect([=](u32 l) { return C::of(flush<Ftz>(a[l]), flush<Ftz>(b[l])); });
   } else {
@@ -72,11 +73,11 @@ template <class C, class T, bool Ftz> SIM_INLINE Mask compare(Warp& w, const Ins
 }
 
 // Of halves, or of those of pairs that begin at a bit.
-template <class C, class H, bool Ftz, class T> SIM_INLINE Mask compare_half(Warp& w, const Instruction& i,
-                                                                            u32 shift = 0) {
+template <class C, class H, bool Ftz, class T> [[gnu::noinline]] Mask compare_half(const Warp& w, const Instruction& i,
+                                                                                   u32 shift = 0) {
   const T *a = at<T>(w, i.o[2]), *b = at<T>(w, i.o[3]);
   const auto value = [=](T register_) {
-    const u16 h = static_cast<u16>(register_ >> shift);
+    const u16 h = static_cast<u16>(sizeof(T) > sizeof(u16) ? register_ >> shift : register_);
     return H::widen(Ftz && !(h & H::infinity) ? h & H::sign : h);
   };
   return collect([=](u32 l) { return C::of(value(a[l]), value(b[l])); });
@@ -102,7 +103,7 @@ SIM_INLINE void write_both(Warp& w, const Instruction& i, Mask mask, Mask result
 }
 
 template <class C, class T, bool Ftz> void setp(Warp& w, const Instruction& i, Mask mask) {
-  write_both(w, i, mask, compare<C, T, Ftz>(w, i, 2));
+  write_both(w, i, mask, compare<C, T, Ftz>(w, i));
 }
 template <class C, class H, bool Ftz> void setp_half(Warp& w, const Instruction& i, Mask mask) {
   write_both(w, i, mask, compare_half<C, H, Ftz, u16>(w, i));
@@ -116,26 +117,28 @@ template <class C, class H, bool Ftz> void setp_pair(Warp& w, const Instruction&
   if (i.target) set_predicate(w, i.o[1], combine(how, high, c), mask);
 }
 
-// set: all ones or 1.0. o: d, (unused), a, b, c as setp.
+// set: all ones, or one in single precision. o: d, (unused), a, b, c as setp.
 SIM_INLINE Mask combined(Warp& w, const Instruction& i, Mask result) {
   const auto how = static_cast<Combine>(i.offset);
   return combine(how, result, how == Combine::none ? 0 : predicate(w, i.o[4]));
 }
-template <class C, class D, class T, bool Ftz> void set(Warp& w, const Instruction& i, Mask mask) {
-  const Mask result = combined(w, i, compare<C, T, Ftz>(w, i, 2));
-  constexpr D yes = std::is_floating_point_v<D> ? D{1} : static_cast<D>(-1);
+template <class D> [[gnu::noinline]] void answer(Warp& w, const Instruction& i, Mask mask, Mask result, D yes) {
   each(at<D>(w, i.o[0]), mask, [=](u32 l) { return result & lane_bit[l] ? yes : D{0}; });
+}
+[[gnu::noinline]] void answer_pair(Warp& w, const Instruction& i, Mask mask, Mask low, Mask high, u32 yes) {
+  each(at<u32>(w, i.o[0]), mask,
+       [=](u32 l) { return (low & lane_bit[l] ? yes : 0) | (high & lane_bit[l] ? yes << 16 : 0); });
+}
+template <class C, class T, bool Ftz, u32 Yes> void set(Warp& w, const Instruction& i, Mask mask) {
+  answer(w, i, mask, combined(w, i, compare<C, T, Ftz>(w, i)), Yes);
 }
 template <class C, class H, bool Wide> void set_pair(Warp& w, const Instruction& i, Mask mask) {
   const Mask low = combined(w, i, compare_half<C, H, false, u32>(w, i)),
              high = combined(w, i, compare_half<C, H, false, u32>(w, i, 16));
-  constexpr u32 yes = Wide ? 0xffff : H::one;
-  each(at<u32>(w, i.o[0]), mask,
-       [=](u32 l) { return (low & lane_bit[l] ? yes : 0) | (high & lane_bit[l] ? yes << 16 : 0); });
+  answer_pair(w, i, mask, low, high, Wide ? 0xffff : H::one);
 }
-template <class C, class H, class D, u64 Yes> void set_half(Warp& w, const Instruction& i, Mask mask) {
-  const Mask result = combined(w, i, compare_half<C, H, false, u16>(w, i));
-  each(at<D>(w, i.o[0]), mask, [=](u32 l) { return result & lane_bit[l] ? static_cast<D>(Yes) : D{0}; });
+template <class C, class H, class D, D Yes> void set_half(Warp& w, const Instruction& i, Mask mask) {
+  answer(w, i, mask, combined(w, i, compare_half<C, H, false, u16>(w, i)), Yes);
 }
 
 template <class T> void selp(Warp& w, const Instruction& i, Mask mask) {
@@ -154,14 +157,15 @@ template <class T, class C, bool Ftz> void slct(Warp& w, const Instruction& i, M
   });
 }
 
-template <class C, class T, bool Ftz> void add_one(Table& t, const std::string& type) {
+// Cold, here and elsewhere: it runs once, and to make it fast would take the compiler longer than all handlers.
+template <class C, class T, bool Ftz> [[gnu::cold]] void add_one(Table& t, const std::string& type) {
   const std::string name = std::string(".") + C::name + (Ftz ? ".ftz" : "");
   t.add("setp" + name + "." + type, setp<C, T, Ftz>);
-  t.add("set" + name + ".u32." + type, set<C, u32, T, Ftz>);
-  t.add("set" + name + ".s32." + type, set<C, u32, T, Ftz>);
-  t.add("set" + name + ".f32." + type, set<C, f32, T, Ftz>);
+  t.add("set" + name + ".u32." + type, set<C, T, Ftz, 0xffffffff>);
+  t.add("set" + name + ".s32." + type, set<C, T, Ftz, 0xffffffff>);
+  t.add("set" + name + ".f32." + type, set<C, T, Ftz, std::bit_cast<u32>(1.0f)>);
 }
-template <class T> void add_ordered(Table& t, const std::string& type) {
+template <class T> [[gnu::cold]] void add_ordered(Table& t, const std::string& type) {
   add_one<Eq, T, false>(t, type);
   add_one<Ne, T, false>(t, type);
   add_one<Lt, T, false>(t, type);
@@ -169,8 +173,10 @@ template <class T> void add_ordered(Table& t, const std::string& type) {
   add_one<Gt, T, false>(t, type);
   add_one<Ge, T, false>(t, type);
 }
-template <class T, bool Ftz, class... C> void add_real_type(Table& t) { (add_one<C, T, Ftz>(t, name_of<T>()), ...); }
-template <class H, bool Ftz, class C> void add_half_compare(Table& t) {
+template <class T, bool Ftz, class... C> [[gnu::cold]] void add_real_type(Table& t) {
+  (add_one<C, T, Ftz>(t, name_of<T>()), ...);
+}
+template <class H, bool Ftz, class C> [[gnu::cold]] void add_half_compare(Table& t) {
   const std::string name = std::string(".") + C::name + (Ftz ? ".ftz" : "");
   const std::string n = std::string(".") + H::name;
   t.add("setp" + name + n, setp_half<C, H, Ftz>);
@@ -183,8 +189,10 @@ template <class H, bool Ftz, class C> void add_half_compare(Table& t) {
     t.add("set" + name + ".u32" + n + "x2", set_pair<C, H, true>);
   }
 }
-template <class H, bool Ftz, class... C> void add_half_type(Table& t) { (add_half_compare<H, Ftz, C>(t), ...); }
-template <class T> void add_select(Table& t, const std::string& type) {
+template <class H, bool Ftz, class... C> [[gnu::cold]] void add_half_type(Table& t) {
+  (add_half_compare<H, Ftz, C>(t), ...);
+}
+template <class T> [[gnu::cold]] void add_select(Table& t, const std::string& type) {
   t.add("selp." + type, selp<T>);
   t.add("slct." + type + ".s32", slct<T, s32, false>);
   t.add("slct." + type + ".f32", slct<T, f32, false>);
@@ -193,7 +201,7 @@ template <class T> void add_select(Table& t, const std::string& type) {
 
 }  // namespace
 
-void add_compare(Table& t) {
+[[gnu::cold]] void add_compare(Table& t) {
   add_ordered<s16>(t, "s16");
   add_ordered<u16>(t, "u16");
   add_ordered<u16>(t, "b16");

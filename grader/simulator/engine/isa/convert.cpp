@@ -44,13 +44,24 @@ template <class H, Round R> SIM_INLINE u16 narrow_to(f32 v) {
   return (R == Round::up ? back < v : back > v) ? static_cast<u16>(cut + 1) : cut;
 }
 
+// As `each`, for handlers of which there are hundreds: they share the loops that write.
+template <class D> [[gnu::noinline]] void write(D* d, Mask mask, const D* value) {
+  each(d, mask, [=](u32 l) { return value[l]; });
+}
+template <class D, class F> SIM_INLINE void each_apart(D* d, Mask mask, F f) {
+  alignas(64) D value[lane_count];
+#pragma GCC ivdep
+  for (u32 l = 0; l < lane_count; ++l) value[l] = f(l);
+  write(d, mask, value);
+}
+
 template <class D, class S, Round R, bool Ftz> void float_to_int(Warp& w, const Instruction& i, Mask mask) {
   const S* a = at<S>(w, i.o[1]);
-  each(at<D>(w, i.o[0]), mask, [=](u32 l) { return real_to_integer<D, S, R>(flush<Ftz>(a[l])); });
+  each_apart(at<D>(w, i.o[0]), mask, [=](u32 l) { return real_to_integer<D, S, R>(flush<Ftz>(a[l])); });
 }
 template <class D, class H, Round R> void half_to_int(Warp& w, const Instruction& i, Mask mask) {
   const u16* a = at<u16>(w, i.o[1]);
-  each(at<D>(w, i.o[0]), mask, [=](u32 l) { return real_to_integer<D, f32, R>(H::widen(a[l])); });
+  each_apart(at<D>(w, i.o[0]), mask, [=](u32 l) { return real_to_integer<D, f32, R>(H::widen(a[l])); });
 }
 template <class D, class S, Round R, bool Sat> void int_to_float(Warp& w, const Instruction& i, Mask mask) {
   const S* a = at<S>(w, i.o[1]);
@@ -68,7 +79,8 @@ template <class S> SIM_INLINE S shortened(S a) {
 }
 template <class H, class S, Round R> void int_to_half(Warp& w, const Instruction& i, Mask mask) {
   const S* a = at<S>(w, i.o[1]);
-  each(at<u16>(w, i.o[0]), mask, [=](u32 l) { return narrow_to<H, R>(to_odd(static_cast<f64>(shortened(a[l])))); });
+  each_apart(at<u16>(w, i.o[0]), mask,
+             [=](u32 l) { return narrow_to<H, R>(to_odd(static_cast<f64>(shortened(a[l])))); });
 }
 
 template <class D, class S, Round R, bool Ftz, bool Sat> void float_to_float(Warp& w, const Instruction& i, Mask mask) {
@@ -149,7 +161,7 @@ constexpr const char* explicit_name(Round r) {
 }
 template <class D, class S> std::string types() { return std::string(".") + name_of<D>() + "." + name_of<S>(); }
 
-template <class D, Round R> void add_to_int(Table& t) {
+template <class D, Round R> [[gnu::cold]] void add_to_int(Table& t) {
   const std::string r = std::string("cvt") + integral_name(R);
   for (const char* sat : {"", ".sat"}) {
     t.add(r + sat + types<D, f32>(), float_to_int<D, f32, R, false>);
@@ -159,7 +171,7 @@ template <class D, Round R> void add_to_int(Table& t) {
     t.add(r + sat + "." + name_of<D>() + ".bf16", half_to_int<D, Brain, R>);
   }
 }
-template <class S, Round R> void add_from_int(Table& t) {
+template <class S, Round R> [[gnu::cold]] void add_from_int(Table& t) {
   const std::string r = std::string("cvt") + explicit_name(R);
   t.add(r + types<f32, S>(), int_to_float<f32, S, R, false>);
   t.add(r + ".sat" + types<f32, S>(), int_to_float<f32, S, R, true>);
@@ -167,11 +179,11 @@ template <class S, Round R> void add_from_int(Table& t) {
   t.add(r + ".f16." + name_of<S>(), int_to_half<Half, S, R>);
   if constexpr (R == Round::near || R == Round::zero) t.add(r + ".bf16." + name_of<S>(), int_to_half<Brain, S, R>);
 }
-template <class D, class... S> void add_int_to_int(Table& t) {
+template <class D, class... S> [[gnu::cold]] void add_int_to_int(Table& t) {
   (t.add("cvt" + types<D, S>(), unary<plain<D, S>, D, S>), ...);
   (t.add("cvt.sat" + types<D, S>(), one_by_one<saturating<D, S>, D, S>), ...);
 }
-template <class T> void add_integer_type(Table& t) {
+template <class T> [[gnu::cold]] void add_integer_type(Table& t) {
   add_int_to_int<T, u8, s8, u16, s16, u32, s32, u64, s64>(t);
   add_to_int<T, Round::near>(t);
   add_to_int<T, Round::zero>(t);
@@ -183,7 +195,7 @@ template <class T> void add_integer_type(Table& t) {
   add_from_int<T, Round::up>(t);
 }
 
-template <Round R> void add_real_rounding(Table& t) {
+template <Round R> [[gnu::cold]] void add_real_rounding(Table& t) {
   const std::string r = std::string("cvt") + explicit_name(R), w = std::string("cvt") + integral_name(R);
   t.add(r + ".f32.f64", float_to_float<f32, f64, R, false, false>);
   t.add(r + ".ftz.f32.f64", float_to_float<f32, f64, R, true, false>);
@@ -196,7 +208,7 @@ template <Round R> void add_real_rounding(Table& t) {
   t.add(w + ".f16.f16", half_to_whole<Half, R>);
   t.add(w + ".bf16.bf16", half_to_whole<Brain, R>);
 }
-template <class H, Round R> void add_to_half(Table& t) {
+template <class H, Round R> [[gnu::cold]] void add_to_half(Table& t) {
   const std::string r = std::string("cvt") + explicit_name(R), n = std::string(".") + H::name;
   t.add(r + n + ".f32", to_half<H, f32, R, false, false, false>);
   t.add(r + ".ftz" + n + ".f32", to_half<H, f32, R, true, false, false>);
@@ -208,7 +220,7 @@ template <class H, Round R> void add_to_half(Table& t) {
   t.add(r + n + ".f16", half_to_half<H, Half, R, false>);
   t.add(r + n + ".bf16", half_to_half<H, Brain, R, false>);
 }
-template <class H> void add_from_half(Table& t) {
+template <class H> [[gnu::cold]] void add_from_half(Table& t) {
   const std::string n = std::string(".") + H::name;
   t.add("cvt.f32" + n, from_half<H, f32, false, false>);
   t.add("cvt.ftz.f32" + n, from_half<H, f32, true, false>);
@@ -218,7 +230,7 @@ template <class H> void add_from_half(Table& t) {
 
 }  // namespace
 
-void add_convert(Table& t) {
+[[gnu::cold]] void add_convert(Table& t) {
   add_integer_type<u8>(t);
   add_integer_type<s8>(t);
   add_integer_type<u16>(t);
