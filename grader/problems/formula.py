@@ -25,7 +25,8 @@ What follows (``rounding``, ``tracing`` and ``sizes`` say how):
 
 - oracle: the formula in float64; integers are exact,
 - bound of each element: Monte Carlo arithmetic, for any order of summation. An equally right way to compute
-  the same that loses more, such as a variance as E[x^2] - E[x]^2, is listed in ``also``,
+  the same that loses more, such as a variance as E[x^2] - E[x]^2, is listed in ``also``. Of large outputs
+  whose rows have results of their own it is worked out for some rows, and the largest holds in all others,
 - baseline: one generic kernel for each operation of the formula,
 - PyTorch's time: the formula itself on a GPU,
 - cases: borders of every size and distributions that hurt; further ones in ``cases``, and ``without`` names
@@ -41,6 +42,7 @@ Layer: imports numpy, torch and the library of problems.
 from __future__ import annotations
 
 import inspect
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -67,8 +69,8 @@ from grader.problems.problem import (
     ScalarParameter,
     StreamParameter,
 )
-from grader.problems.rounding import Rounding, squared_errors
-from grader.problems.sizes import MOST_ELEMENTS, Range, derived
+from grader.problems.rounding import Rounding, squared_errors, steady_errors
+from grader.problems.sizes import MANY_ELEMENTS, MOST_ELEMENTS, Range, derived
 from grader.problems.tracing import traced
 
 if TYPE_CHECKING:
@@ -78,13 +80,16 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from grader.problems.operations import Operation
-    from grader.problems.problem import Parameter
+    from grader.problems.problem import Parameter, Slices
 
     Formula = Callable[..., Tensor | Sequence[Tensor] | Mapping[str, Tensor]]
     Sizes = Mapping[str, int]
     Given = Mapping[str, Any]
 
 __all__ = ["FormulaError", "Range", "backward_of", "problem"]
+
+FEW = 6  # places along a size of an example
+SAMPLED_ELEMENTS = 1 << 16  # of large outputs, of which the bound is worked out
 
 _LAUNCHER = re.compile(r"\s*(?:void\s+)?(\w+)\s*\((.*)\)\s*;?\s*", re.DOTALL)
 _PARAMETER = re.compile(r"\s*(const\s+)?([\w: ]+?)\s*(\*?)\s*(\w+)\s*")
@@ -133,7 +138,6 @@ def problem(
     """
     entry_point, parameters = _parsed(launcher)
     whole = _Whole(parameters, formula, tuple(also), inputs, sizes, tuple(cases), tuple(without), most)
-    example = whole.example()
     return KernelProblem(
         id=id,
         file=file,
@@ -147,8 +151,8 @@ def problem(
         minimal_bytes=whole.minimal_bytes,
         unfused=whole.unfused,
         fused=whole.fused,
-        slices=independence.slices(*example),
-        turning=independence.turning(*example),
+        slices=whole.slices,
+        turning=independence.turning(*whole.example),
     )
 
 
@@ -332,10 +336,11 @@ class _Whole:
 
     def called(self, formula: Formula, given: Given) -> dict[str, Tensor]:
         """The outputs of a formula by name."""
-        missing = [name for name in inspect.signature(formula).parameters if name not in given]
+        asked = inspect.signature(formula).parameters
+        missing = [name for name, one in asked.items() if name not in given and one.default is one.empty]
         if missing:
             raise FormulaError(f"the formula asks for {missing[0]}, which is no input, scalar or size")
-        result = formula(**{name: given[name] for name in inspect.signature(formula).parameters})
+        result = formula(**{name: given[name] for name in asked if name in given})
         names = [output.name for output in self.outputs]
         if isinstance(result, Mapping):
             made = dict(result)
@@ -346,37 +351,92 @@ class _Whole:
             raise FormulaError(f"the formula returns {', '.join(made)}; the outputs are {', '.join(names)}")
         return made
 
+    @cached_property
     def example(
         self,
     ) -> tuple[Inputs, Mapping[str, Mapping[str, int]], Callable[[Inputs], Mapping[str, Any]]]:
         """Small inputs, the dimension of each size in each array, and the outputs in float64 of inputs."""
-        sizes = {name: one.nearest(6 + number) for number, (name, one) in enumerate(self.sizes.items())}
+        sizes = {name: one.nearest(FEW + number) for number, (name, one) in enumerate(self.sizes.items())}
         steps = {name: one.multiple_of for name, one in self.sizes.items()}
         loose = [name for name, one in self.sizes.items() if one.multiple_of == 1 and one.high > one.low]
         axes = independence.axes(self.shapes, sizes, steps, loose)
-        inputs = self.inputs(Case("example", "", sizes, NORMAL, 1))
 
         def outputs(given: Inputs) -> dict[str, NDArray[Any]]:
-            with Rounding(None):
-                made = self.called(self.formula, {**given.scalars, **self.wide(given)})
-            return {name: one.numpy() for name, one in made.items()}
+            return {name: one.numpy() for name, one in self.exact(self.values(given))[0].items()}
 
-        return inputs, axes, outputs
+        return self.inputs(Case("example", "", sizes, NORMAL, 1)), axes, outputs
+
+    @cached_property
+    def slices(self) -> tuple[Slices, ...]:
+        """How the outputs fall apart."""
+        inputs, axes, outputs = self.example
+
+        def long(size: str, sizes: Sizes) -> Inputs:
+            few = {name: self.sizes[name].nearest(FEW) for name in axes}
+            places = {size: self.sizes[size].nearest(independence.PLACES)}
+            return self.inputs(Case("example", "", {**self.least, **sizes, **few, **places}, NORMAL, 1))
+
+        fewest = {name: self.least[name] for name in axes if self.loose(name)}
+        return independence.slices(inputs, axes, outputs, fewest, long)
+
+    def values(self, given: Inputs) -> Given:
+        """All that the formula may ask for: floating-point arrays as float64."""
+        return {**given.scalars, **self.wide(given)}
+
+    def exact(self, values: Given) -> tuple[dict[str, Tensor], float]:
+        """The outputs in float64, and how many operations of a right kernel make errors."""
+        with Rounding(None) as seen:
+            made = self.called(self.formula, values)
+        return made, math.inf if self.also else seen.inexact
 
     def oracle(self, case: Case, given: Inputs) -> Mapping[str, Expectation]:
         """The formula in float64, and how far a right kernel may be from it."""
-        values = {**given.scalars, **self.wide(given)}
-        programs = [partial(self.inexact, formula, values) for formula in (self.formula, *self.also)]
-        with Rounding(None):
-            exact = self.called(self.formula, values)
-        real = {name: value for name, value in exact.items() if value.is_floating_point()}
-        squares = squared_errors(programs, real, case.seed, unit=self.unit) if real else {}
+        values = self.values(given)
+        exact, inexact = self.exact(values)
+        parts = self.slices if inexact > 1 and case.distribution == NORMAL else ()
+        squares = (
+            self.sampled(case, given, exact)
+            if parts and all(_large(case, slices, exact) for slices in parts)
+            else self.squares(values, exact, inexact, case.seed)
+        )
         return {
             output.name: Expectation(
                 (_candidate(exact[output.name], squares.get(output.name), output.dtype),)
             )
             for output in self.outputs
         }
+
+    def squares(
+        self, values: Given, exact: Mapping[str, Tensor], inexact: float, seed: int
+    ) -> dict[str, Tensor]:
+        """The mean square error of each element of the floating-point outputs; none where all are 0."""
+        real = {name: value for name, value in exact.items() if value.is_floating_point()}
+        if not real or not inexact:
+            return {}
+        programs = [partial(self.inexact, formula, values) for formula in (self.formula, *self.also)]
+        if inexact == 1:
+            return steady_errors(programs[0], real, self.unit)
+        return squared_errors(programs, real, seed, unit=self.unit)
+
+    def sampled(self, case: Case, given: Inputs, exact: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """The same of large outputs, from some of their slices, which the case's seed draws.
+
+        The largest of these errors stands for that of every other element: all are of one distribution.
+        """
+        found, random = {}, generator(case.seed)
+        for slices in self.slices:
+            count = slices.count(case)
+            elements = sum(exact[name].numel() for name in slices.outputs)
+            length = max(1, count * SAMPLED_ELEMENTS // elements)
+            first = int(random.integers(count - length + 1))
+            part, kept = slices.window(case, given, first, length)
+            values = self.values(part)
+            for name, square in self.squares(values, *self.exact(values), case.seed).items():
+                if name in slices.outputs:
+                    largest = float(square[kept].nan_to_num(0.0, 0.0).max())
+                    found[name] = torch.full_like(exact[name], largest)
+                    found[name][first : first + length] = square[kept]
+        return found
 
     def inexact(self, formula: Formula, values: Given) -> dict[str, Tensor]:
         """The floating-point outputs."""
@@ -417,6 +477,12 @@ class _Whole:
                 return tuple(self.called(self.formula, {**scalars, **arrays}).values())
 
         return run
+
+
+def _large(case: Case, slices: Slices, exact: Mapping[str, Tensor]) -> bool:
+    """Whether the outputs of ``slices`` are those of the whole case, and too many to try each element."""
+    whole = all(len(exact[name]) == slices.count(case) for name in slices.outputs)
+    return whole and sum(exact[name].numel() for name in slices.outputs) >= MANY_ELEMENTS
 
 
 def _candidate(exact: Tensor, square: Tensor | None, dtype: str) -> Candidate:

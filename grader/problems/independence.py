@@ -1,7 +1,7 @@
 """Which parts of a formula's outputs need a part of its inputs only, found by trying it on small arrays.
 
-Timed calls are verified by such parts: rows of which each has its own result, and arrays that may be rotated.
-A size is a dimension of an array if the array's shape changes with it.
+Timed calls are verified by such parts: rows of which each has its own result, or needs only those near it,
+and arrays that may be rotated. A size is a dimension of an array if the array's shape changes with it.
 
 Layer: imports numpy and the problem's shape.
 """
@@ -9,6 +9,7 @@ Layer: imports numpy and the problem's shape.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,14 +21,20 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from grader.problems.problem import Case
+
     Arrays = Mapping[str, NDArray[np.generic]]
     Evaluate = Callable[[Inputs], Arrays]
-    Shapes = Callable[[Mapping[str, int]], Mapping[str, tuple[int, ...]]]
+    Sizes = Mapping[str, int]
+    Shapes = Callable[[Sizes], Mapping[str, tuple[int, ...]]]
+    Long = Callable[[str, Sizes], Inputs]
 
 CLOSE = 1e-9
+MOST_HALO = 16
+PLACES = 3 * MOST_HALO  # in an example that shows how many places beside its own a result needs
 
 
-def dimensions(shapes: Shapes, sizes: Mapping[str, int], name: str, step: int) -> dict[str, list[int]]:
+def dimensions(shapes: Shapes, sizes: Sizes, name: str, step: int) -> dict[str, list[int]]:
     """The dimensions of each array that grow with the size ``name``, of those that have any."""
     before, after = shapes(sizes), shapes({**sizes, name: sizes[name] + step})
     grown = {
@@ -54,27 +61,42 @@ def part(inputs: Inputs, axes: Mapping[str, int], size: str, index: NDArray[np.i
     )
 
 
-def slices(inputs: Inputs, axes: Mapping[str, Mapping[str, int]], evaluate: Evaluate) -> tuple[Slices, ...]:
+def slices(
+    inputs: Inputs,
+    axes: Mapping[str, Mapping[str, int]],
+    evaluate: Evaluate,
+    fewest: Mapping[str, int],
+    long: Long,
+) -> tuple[Slices, ...]:
     """The sizes along whose places outputs fall apart, each with these outputs; then the other outputs.
 
     Args:
         inputs: a small example.
         axes: by size: its dimension in each array.
         evaluate: the outputs of inputs.
+        fewest: the sizes whose places may need those near them, each with the fewest places that it may have.
+        long: from one of these and the sizes of a case to an example with ``PLACES`` places of it.
     """
-    whole, found, left = evaluate(inputs), [], set(evaluate(inputs))
+    whole, found = evaluate(inputs), []
+    left = set(whole)
     for size, own in axes.items():
-        count = inputs.scalars[size]
-        apart = {name for name in left if own.get(name) == 0 and whole[name].shape[0] == count}
-        random = np.random.default_rng(int(count))
-        for chosen in (int(count), int(count), 2, 1):
-            index = random.integers(int(count), size=chosen)
+        count = int(inputs.scalars[size])
+        along = {name for name in left if own.get(name) == 0 and whole[name].shape[0] == count}
+        apart, random = along, np.random.default_rng(count)
+        for chosen in (count, count, 2, 1):
+            index = random.integers(count, size=chosen)
             if apart:
                 alone = evaluate(part(inputs, own, size, index))
                 apart = {name for name in apart if _same(alone[name], whole[name][index])}
         if apart:
             left -= apart
             found.append(_slices(tuple(name for name in whole if name in apart), size, own))
+        near = tuple(name for name in whole if name in along - apart)
+        if near and size in fewest:
+            halos = _halos(size, own, near, evaluate, fewest[size], long)
+            if halos({}) is not None:
+                left -= {*near}
+                found.append(replace(_slices(near, size, own), halo=_of_cases(size, halos)))
     if found and left:  # the others need all inputs
         rest = tuple(name for name in whole if name in left)
         found.append(Slices(rest, lambda _: 1, lambda inputs, _: inputs))
@@ -85,6 +107,55 @@ def _slices(outputs: tuple[str, ...], size: str, axes: Mapping[str, int]) -> Sli
     return Slices(
         outputs, lambda case: case.sizes[size], lambda inputs, index: part(inputs, axes, size, index)
     )
+
+
+def halo(
+    inputs: Inputs,
+    axes: Mapping[str, int],
+    size: str,
+    outputs: Sequence[str],
+    evaluate: Evaluate,
+    fewest: int,
+) -> int | None:
+    """How many places of ``size`` on each side of its own a result needs; None if more than ``MOST_HALO``."""
+    whole, count = evaluate(inputs), int(inputs.scalars[size])
+
+    def enough(place: int, reach: int) -> bool:
+        begin, end = max(0, place - reach), min(count, place + reach + 1)
+        alone = evaluate(part(inputs, axes, size, np.arange(begin, end)))
+        return all(_same(alone[name][place - begin], whole[name][place]) for name in outputs)
+
+    reach = fewest - 1
+    if reach > MOST_HALO or count < PLACES or not enough(count // 2, MOST_HALO):
+        return None
+    for place in (0, *range(MOST_HALO, count - MOST_HALO, 4), count - 1):
+        while not enough(place, reach):
+            reach += 1
+            if reach > MOST_HALO:
+                return None
+    return reach
+
+
+def _halos(
+    size: str, axes: Mapping[str, int], outputs: Sequence[str], evaluate: Evaluate, fewest: int, long: Long
+) -> Callable[[Sizes], int | None]:
+    """The halo for the sizes of a case, each looked for once."""
+
+    @cache
+    def known(sizes: frozenset[tuple[str, int]]) -> int | None:
+        return halo(long(size, dict(sizes)), axes, size, outputs, evaluate, fewest)
+
+    return lambda sizes: known(frozenset(sizes.items()))
+
+
+def _of_cases(size: str, halos: Callable[[Sizes], int | None]) -> Callable[[Case], int]:
+    """The halo of a case; all places where it is not known."""
+
+    def of_case(case: Case) -> int:
+        found = halos(case.sizes)
+        return case.sizes[size] if found is None else found
+
+    return of_case
 
 
 def turning(inputs: Inputs, axes: Mapping[str, Mapping[str, int]], evaluate: Evaluate) -> tuple[str, ...]:
@@ -113,7 +184,7 @@ def _same(one: NDArray[np.generic], other: NDArray[np.generic]) -> bool:
 
 
 def axes(
-    shapes: Shapes, sizes: Mapping[str, int], steps: Mapping[str, int], names: Sequence[str]
+    shapes: Shapes, sizes: Sizes, steps: Mapping[str, int], names: Sequence[str]
 ) -> dict[str, dict[str, int]]:
     """By size: its dimension in each array, for the sizes that are at most one dimension of every array.
 

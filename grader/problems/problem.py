@@ -13,12 +13,13 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from grader.problems.dtypes import DTYPES
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from grader.problems.operations import Operation
@@ -147,6 +148,10 @@ Bug = Callable[[Inputs], "Mapping[str, NDArray[np.float64]]"]
 """What a known wrong formula would compute: the outputs that it gets wrong, by name."""
 
 
+def _alone(_: Case) -> int:
+    return 0
+
+
 @dataclass(frozen=True)
 class Slices:
     """A way in which outputs fall apart: each of their slices needs some of the inputs only.
@@ -154,12 +159,21 @@ class Slices:
     Attributes:
         outputs: their names; slice i of one is ``output.reshape(count, -1)[i]``.
         count: how many slices a case has.
-        take: the inputs of these slices alone, by index and in that order, as inputs of the same problem.
+        take: the inputs of these consecutive slices alone, by index, as inputs of the same problem.
+        halo: how many slices on each side a slice needs beside itself. Where it needs any, slices lie along
+            the first axis of the outputs.
     """
 
     outputs: tuple[str, ...]
     count: Callable[[Case], int]
     take: Callable[[Inputs, NDArray[np.intp]], Inputs]
+    halo: Callable[[Case], int] = _alone
+
+    def window(self, case: Case, inputs: Inputs, first: int, length: int) -> tuple[Inputs, slice]:
+        """The inputs of ``length`` slices from ``first`` on, and where these are in what they give."""
+        halo = self.halo(case)
+        begin, end = max(0, first - halo), min(self.count(case), first + length + halo)
+        return self.take(inputs, np.arange(begin, end)), slice(first - begin, first - begin + length)
 
 
 Fused = Callable[[Mapping[str, Any], Mapping[str, Any]], Callable[[], object]]

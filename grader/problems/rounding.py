@@ -20,7 +20,9 @@ operation without an error model is refused by name.
 
 A right program stays within ``bounds.LUCK`` times the spread, and ``bounds.allowed`` doubles that. The spread
 of a single element is estimated from ``SAMPLES`` runs. It comes out as less than a third of what it is for
-one element in 100 000; the factor 12 keeps right programs right even there.
+one element in 100 000; the factor 12 keeps right programs right even there. Where only one operation of a
+formula makes errors, nothing has to be estimated: two runs, in which each error is plus or minus its root
+mean square, give the spread.
 
 Layer: imports numpy, torch and the bounds.
 """
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     Programs = Sequence[Callable[[], Mapping[str, Tensor]]]
+    Errors = Callable[[Tensor], Tensor]
 
 ROW_SAMPLES = 6  # where the elements of a row are taken together
 SAMPLES = 12
@@ -94,14 +97,18 @@ class Rounding(Operators):  # type: ignore[no-untyped-call]
     """Runs in float64, whatever floating-point types it is asked for, and adds the errors of arithmetic.
 
     Args:
-        seed: of the errors; without one there are none.
+        errors: of the elements of a result, in units of their root mean square; without it there are none.
         unit: the unit roundoff of a right program's arithmetic.
+
+    Attributes:
+        inexact: how many of the operations that were run make errors.
     """
 
-    def __init__(self, seed: int | None, unit: float = UNIT) -> None:
+    def __init__(self, errors: Errors | None, unit: float = UNIT) -> None:
         super().__init__()
-        self._random = None if seed is None else torch.Generator().manual_seed(seed % 2**63)
+        self._errors = errors
         self._unit = unit
+        self.inexact = 0
 
     def knows(self, name: str, args: Sequence[Any]) -> bool:
         """Whether there is an error model: of operations on integers alone, all are exact."""
@@ -129,11 +136,13 @@ class Rounding(Operators):  # type: ignore[no-untyped-call]
             return result
         if result.is_floating_point() and result.dtype is not torch.float64 and not func.is_view:
             result = result.double()
-        size = None if func.is_view else self._size(name, args, kwargs, result, wanted)
-        if size is None or self._random is None:
+        if func.is_view or result.dtype is not torch.float64:
             return result
-        noise = torch.empty_like(result).uniform_(-math.sqrt(3), math.sqrt(3), generator=self._random)
-        rough, finite = noise.mul_(size).add_(result), torch.isfinite(result)
+        self.inexact += name in RELATIVE or name in _SIZES or self._storage(name, wanted) > 0
+        size = None if self._errors is None else self._size(name, args, kwargs, result, wanted)
+        if size is None or self._errors is None:
+            return result
+        rough, finite = self._errors(result).mul_(size).add_(result), torch.isfinite(result)
         return rough if finite.all() else torch.where(finite, rough, result)
 
     def _size(
@@ -145,17 +154,20 @@ class Rounding(Operators):  # type: ignore[no-untyped-call]
         wanted: torch.dtype | None,
     ) -> Tensor | None:
         """The root mean square of the error of one operation; None for those that are exact."""
-        if self._random is None or result.dtype is not torch.float64:
-            return None
         if name in RELATIVE:
             return RELATIVE[name] * self._unit * result.abs()
         if name in _SIZES:
             units = _SIZES[name](args, kwargs, result)
             return None if units is None else self._unit * units
+        storage = self._storage(name, wanted)
+        return storage * result.abs() if storage else None
+
+    def _storage(self, name: str, wanted: torch.dtype | None) -> float:
+        """The unit roundoff of the type that a cast goes to; 0 if it is no less exact than arithmetic."""
+        if name not in {"_to_copy", "convert_element_type"}:
+            return 0.0
         precision = bounds.PRECISIONS.get(str(wanted).removeprefix("torch."))
-        if name in {"_to_copy", "convert_element_type"} and precision and precision.storage > self._unit:
-            return precision.storage * result.abs()
-        return None
+        return precision.storage if precision and precision.storage > self._unit else 0.0
 
 
 def _is_floating(dtype: object) -> bool:
@@ -300,6 +312,12 @@ def expectations(
     }
 
 
+def _random_errors(seed: int) -> Errors:
+    """Independent ones, uniformly distributed."""
+    generator, most = torch.Generator().manual_seed(seed % 2**63), math.sqrt(3)
+    return lambda result: torch.empty_like(result).uniform_(-most, most, generator=generator)
+
+
 def squared_errors(
     programs: Programs, exact: Mapping[str, Tensor], seed: int, samples: int = SAMPLES, unit: float = UNIT
 ) -> dict[str, Tensor]:
@@ -308,13 +326,26 @@ def squared_errors(
     for program in programs:
         squares = {name: torch.zeros_like(value) for name, value in exact.items()}
         for sample in range(samples):
-            with Rounding(seed + sample, unit):
+            with Rounding(_random_errors(seed + sample), unit):
                 rough = program()
             for name, value in rough.items():
                 squares[name] += (value - exact[name]) ** 2
         means = {name: square / samples for name, square in squares.items()}
         worst = {name: torch.maximum(worst.get(name, mean), mean) for name, mean in means.items()}
     return worst
+
+
+def steady_errors(
+    program: Callable[[], Mapping[str, Tensor]], exact: Mapping[str, Tensor], unit: float = UNIT
+) -> dict[str, Tensor]:
+    """The same of a program in which at most one operation makes errors."""
+    squares = {name: torch.zeros_like(value) for name, value in exact.items()}
+    for errors in (torch.ones_like, lambda result: torch.full_like(result, -1.0)):
+        with Rounding(errors, unit):
+            rough = program()
+        for name, value in rough.items():
+            squares[name] = torch.maximum(squares[name], (value - exact[name]) ** 2)
+    return squares
 
 
 def _candidate(expected: NDArray[np.float64], square: NDArray[np.float64]) -> Candidate:

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from grader.records.record import PerformanceResult, ProblemResult, Record
     from grader.run.bench import Machine
     from grader.soundness.kernels import RightKernel
+    from grader.soundness.mutants import AutomaticMutant
 
 HANDOUTS = ("ASSIGNMENT.md", "HANDOUT.md", "README.md")
 """What the text for students may be called, in the template or beside it."""
@@ -231,16 +232,19 @@ def variants(one: Examination, speeds: dict[str, dict[str, PerformanceResult]]) 
     """Every variant passes; what is measured of them goes into ``speeds``."""
     for name, problem in kernel_problems(one.assignment).items():
         mine = [kernel for kernel in one.kernels if kernel.problem.id == name and kernel.name != "reference"]
-        lost = []
+        lost, most = [], (0.0, "")
         for kernel in mine:
             with tempfile.TemporaryDirectory() as folder:
                 for file, text in kernel.files.items():
                     (Path(folder) / file).write_text(text, encoding="utf-8")
                 (result,) = one.graded(Path(folder), SEED, [problem.id]).problems
             speeds.setdefault(name, {})[Path(kernel.name).stem] = result.performance
+            most = max(most, _most_used(result))
             if not _right(result):
                 lost.append(f"{kernel.name} fails: {_reason(result)}")
-        said = "; ".join(lost) or (f"{len(mine)} pass" if mine else "there are none")
+        share, where = most
+        used = f", with at most {share:.0%} of a bound ({where})" if where else ""
+        said = "; ".join(lost) or (f"{len(mine)} pass{used}" if mine else "there are none")
         yield Row(f"variants of {name}", not lost if mine else None, said)
 
 
@@ -309,16 +313,11 @@ def half_precision(one: Examination) -> Iterator[Row]:
     """
     known = explained(one.assignment)
     references = [kernel for kernel in one.kernels if kernel.name == "reference"]
-    rounding = [edit for edit in mutants(references) if edit.edit.operator == "half precision"]
-    for kernel in references:
+    for kernel, mine in in_eleven_bits(references):
         what, killers = f"half precision in {kernel.problem.id}", one.references[kernel.problem.id]
-        mine = sample([edit for edit in rounding if kernel in edit.kernels], TOGETHER, SEED)[:TOGETHER]
         one.progress(what)
-        rounded = [
-            replace(edit, edit=replace(edit.edit, new=ELEVEN_BITS.format(edit.edit.old))) for edit in mine
-        ]
-        built = killers.built([edit.of(kernel) for edit in rounded])
-        shown = [finding(killers, edit, version).status for edit, version in zip(rounded, built, strict=True)]
+        built = killers.built([edit.of(kernel) for edit in mine])
+        shown = [finding(killers, edit, version).status for edit, version in zip(mine, built, strict=True)]
         lost = [
             f"`{edit.edit.old}` of {edit.label}:{edit.lines[0]}"
             for edit, status in zip(mine, shown, strict=True)
@@ -330,6 +329,19 @@ def half_precision(one: Examination) -> Iterator[Row]:
         else:
             more = f"; {shown.count(Status.SURVIVED)} are explained" if Status.SURVIVED in shown else ""
             yield Row(what, True if killed else None, f"found in all {killed} places that change{more}")
+
+
+def in_eleven_bits(
+    references: Sequence[RightKernel],
+) -> Iterator[tuple[RightKernel, list[AutomaticMutant]]]:
+    """Of each reference some versions that round a number to the 11 bits of half precision."""
+    rounding = [edit for edit in mutants(references) if edit.edit.operator == "half precision"]
+    for kernel in references:
+        mine = sample([edit for edit in rounding if kernel in edit.kernels], TOGETHER, SEED)[:TOGETHER]
+        yield (
+            kernel,
+            [replace(one, edit=replace(one.edit, new=ELEVEN_BITS.format(one.edit.old))) for one in mine],
+        )
 
 
 def unfused(one: Examination) -> Iterator[Row]:

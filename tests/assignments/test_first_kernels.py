@@ -93,6 +93,31 @@ def test_some_case_has_several_blocks_in_every_order(name: str) -> None:
     assert max(usual) >= 16 * 1024
 
 
+@pytest.mark.parametrize(
+    ("name", "sizes", "halo"),
+    [
+        ("stencil", {"rows": 90, "columns": 40, "steps": 5}, 5),
+        ("convolution", {"rows": 90, "columns": 40, "radius": 2}, 2),
+        ("spmv", {"rows": 90, "width": 50, "entries": 300}, 0),
+        ("spmv", {"rows": 90, "width": 50, "entries": 1}, 0),
+        ("attention", {"n": 90}, 0),
+    ],
+)
+def test_some_rows_alone_are_expected_to_be_what_they_are_in_the_whole(
+    name: str, sizes: Mapping[str, int], halo: int
+) -> None:
+    problem, case = kernel(name), replace(middle(name), sizes=sizes)
+    given, (slices,) = problem.inputs(case), problem.slices
+    (whole,) = problem.oracle(case, given).values()
+    assert slices.halo(case) == halo
+    for first in (0, 41, 88):
+        part, kept = slices.window(case, given, first, 2)
+        (alone,) = problem.oracle(case, part).values()
+        got = alone.candidates[0].expected[kept if halo else slice(None)]
+        wanted = whole.candidates[0].expected[first : first + 2]
+        np.testing.assert_allclose(got, wanted, rtol=1e-12, atol=1e-13)
+
+
 def test_every_mutant_is_an_edit_of_the_reference() -> None:
     mutants = table(FIRST)
     assert {mutant.problem for mutant in mutants} == set(NAMES)

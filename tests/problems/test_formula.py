@@ -19,6 +19,7 @@ from grader.problems.distributions import STREAMS
 from grader.problems.dtypes import DTYPES
 from grader.problems.formula import FormulaError, Range, problem
 from grader.problems.problem import Case, KernelProblem, Role
+from grader.problems.rounding import squared_errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -206,6 +207,44 @@ def test_half_precision_inside_fails(name: str) -> None:
         given = asked.inputs(case)
         rough = {n: halved(a) for n, a in given.arrays.items()}  # type: ignore[arg-type]
         assert not share(asked, case, given, RIGHT[name](**rough))[0], case.name
+
+
+def test_one_operation_has_the_bound_that_many_tries_come_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = PROBLEMS["scan"]
+    case = next(case for case in asked.cases(5) if case.sizes == {"rows": 37, "n": 37})
+    given = asked.inputs(case)
+    steady = asked.oracle(case, given)["y"].candidates[0].allowed
+    monkeypatch.setattr(
+        module, "steady_errors", lambda program, exact, unit: squared_errors([program], exact, 1, 400, unit)
+    )
+    np.testing.assert_allclose(steady, asked.oracle(case, given)["y"].candidates[0].allowed, rtol=0.2)
+
+
+@pytest.mark.parametrize("name", ["mean_square", "saxpy"])
+def test_of_large_outputs_all_are_judged_though_the_bound_is_worked_out_for_some(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = PROBLEMS[name]
+    sizes = {"rows": 1 << 16, "n": 16} if name == "mean_square" else {"n": 1 << 20}
+    case = Case("large", "", sizes, "normal", 3)
+    given, tried = asked.inputs(case), []
+
+    def counted(programs: Any, exact: Any, seed: int, unit: float) -> Any:  # noqa: ANN401
+        tried.append(exact["y"].numel())
+        return squared_errors(programs, exact, seed, unit=unit)
+
+    monkeypatch.setattr(module, "squared_errors", counted)
+    outputs = RIGHT[name](**given.arrays)
+    right, used = share(asked, case, given, outputs)
+    assert right
+    assert used < MARGIN
+    assert tried == [1 << 16]
+    rough = {n: halved(a) for n, a in given.arrays.items()}  # type: ignore[arg-type]
+    assert not share(asked, case, given, RIGHT[name](**rough))[0]
+    for place in (5, 400_000, (1 << 20) - 1):
+        wrong = outputs["y"].copy()
+        wrong.reshape(-1)[place] = wrong.reshape(-1)[place - 1]
+        assert not share(asked, case, given, {"y": wrong})[0]
 
 
 @pytest.mark.parametrize("name", PROBLEMS)

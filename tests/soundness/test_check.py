@@ -93,6 +93,7 @@ def test_a_new_assignment_is_complete_and_sound(tmp_path: Path, capsys: pytest.C
     assert last == "Sound, as far as it could be seen here."
     assert [row.split("  ")[0] for row in rows] == [*["ok"] * 8, "--"]
     assert "full marks, seeds: 2; uses at most" in rows[3]
+    assert " pass, with at most " in rows[4]
     assert "found in all 1 places that change" in rows[6]
 
 

@@ -3,27 +3,38 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import torch
 
 from grader.problems.contents import EQUAL, HUGE, LARGE, real, scores
 from grader.problems.formula import Range, problem
+from grader.problems.problem import Inputs, Slices
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
     from torch import Tensor
 
 DEPTH = 64  # numbers of a query, a key and a value
 
 
-def attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """Softmax of q k^T / sqrt(DEPTH), in which key j > query i is hidden, times v."""
-    hidden = torch.ones(len(q), len(k), dtype=torch.bool).triu(1)
+def attention(q: Tensor, k: Tensor, v: Tensor, first: int = 0) -> Tensor:
+    """Softmax of q k^T / sqrt(DEPTH), in which key j > query ``first`` + i is hidden, times v."""
+    hidden = torch.ones(len(q), len(k), dtype=torch.bool).triu(first + 1)
     logits = (q @ k.t() / math.sqrt(DEPTH)).masked_fill(hidden, -math.inf)
     return torch.softmax(logits, -1) @ v
 
 
-PROBLEM = problem(
+def some_queries(given: Inputs, index: NDArray[np.intp]) -> Inputs:
+    """Consecutive queries alone, with the keys and values that they see."""
+    ends = {"q": slice(index[0], index[-1] + 1), "k": slice(index[-1] + 1), "v": slice(index[-1] + 1)}
+    arrays = {name: array if array is None else array[ends[name]] for name, array in given.arrays.items()}
+    return Inputs(arrays, {"out": (index.size, DEPTH)}, {**given.scalars, "first": int(index[0])})
+
+
+FORMULA = problem(
     id="attention",
     file="attention.cu",
     launcher="launch_attention(float* out, const float* q, const float* k, const float* v, int n, "
@@ -39,3 +50,4 @@ PROBLEM = problem(
     cases=[(name, {"n": 200}, name) for name in (LARGE, EQUAL, HUGE)],
     most=4 * DEPTH * 300,  # there are n x n logits, too
 )
+PROBLEM = replace(FORMULA, slices=(Slices(("out",), lambda case: case.sizes["n"], some_queries),))

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import torch
 
 from grader.problems.contents import NORMAL, indices, offsets, real
 from grader.problems.formula import Range, problem
+from grader.problems.problem import Inputs, Slices
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
     from torch import Tensor
 
 
@@ -18,7 +22,20 @@ def spmv(values: Tensor, columns: Tensor, starts: Tensor, x: Tensor) -> Tensor:
     return torch.segment_reduce(values * x[columns], "sum", offsets=starts, unsafe=True)
 
 
-PROBLEM = problem(
+def some_rows(given: Inputs, index: NDArray[np.intp]) -> Inputs:
+    """Consecutive rows alone, with their entries."""
+    values, columns, starts = (given.arrays[name] for name in ("values", "columns", "starts"))
+    assert values is not None
+    assert columns is not None
+    assert starts is not None
+    own = starts[index[0] : index[-1] + 2]
+    entries = slice(own[0], own[-1])
+    arrays = {"values": values[entries], "columns": columns[entries], "starts": own - own[0]}
+    sizes = {"rows": index.size, "entries": int(own[-1] - own[0])}
+    return Inputs({**given.arrays, **arrays}, {"y": index.shape}, {**given.scalars, **sizes})
+
+
+FORMULA = problem(
     id="spmv",
     file="spmv.cu",
     launcher="launch_spmv(float* y, const float* values, const int* columns, const int* starts, "
@@ -37,3 +54,4 @@ PROBLEM = problem(
         {"rows": 1 << 16, "width": 1 << 16, "entries": 1 << 22},
     ),
 )
+PROBLEM = replace(FORMULA, slices=(Slices(("y",), lambda case: case.sizes["rows"], some_rows),))

@@ -26,7 +26,7 @@ from grader.judge.timing import plausibility as trust
 from grader.judge.timing import speed
 from grader.judge.timing.program import step
 from grader.judge.timing.statistics import BLOCKS, NOTHING, ORDERS, Block, CaseTimes
-from grader.judge.timing.verification import Verifier, draw, threads, turns
+from grader.judge.timing.verification import Verifier, draw, extents, threads, turns
 from grader.problems.operations import temporaries
 from grader.problems.problem import Role
 from grader.records.errors import DeviceError
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from grader.devices.condition import Condition
     from grader.devices.timed import Content, Step, TimedSession
-    from grader.judge.timing.verification import Bases
+    from grader.judge.timing.verification import Bases, Extent
     from grader.problems.problem import Case, Inputs, KernelProblem
 
 CACHES = 5  # all slots together exceed the L2 this many times
@@ -216,21 +216,26 @@ def _check_reachable(target: float, slow: Mapping[str, float], cases: int) -> No
 
 @dataclass(frozen=True)
 class _Prepared:
-    """A case with its plan, its usual bases and an iterator of novel bases, the first already drawn."""
+    """A case with its plan, its usual bases and an iterator of novel bases, the first already drawn.
+
+    ``judged`` is how much of its outputs is judged at a time.
+    """
 
     case: Case
     plan: Plan
     bases: Bases
     novel: Iterator[Bases]
+    judged: tuple[Extent, ...]
 
 
 def _prepared(timing: Timing, case: Case, method: str, source: Random) -> _Prepared:
     seeds = iter(lambda: source.getrandbits(48), None)
     first = timing.problem.inputs(replace(case, seed=next(seeds)))
     plan = _plan(timing, case, first, method)
-    usual = draw(timing.problem, case, seeds, plan.slots)
+    usual = draw(timing.problem, case, seeds, plan.slots, first)
     novel = (draw(timing.problem, case, seeds, plan.slots, novel=True) for _ in repeat(None))
-    return _Prepared(case, plan, usual, chain([next(novel)], novel))
+    judged = extents(timing.problem, case, first)
+    return _Prepared(case, plan, usual, chain([next(novel)], novel), judged)
 
 
 class _Sweeps:
@@ -246,7 +251,9 @@ class _Sweeps:
         self._session, self._case, self._plan = session, prepared.case, prepared.plan
         self._random = SystemRandom()
         self._bases, self._novel_bases = prepared.bases, prepared.novel
-        self._verifier = Verifier(problem, prepared.case, pool, self._plan.slots, self._random)
+        self._verifier = Verifier(
+            problem, prepared.case, prepared.judged, pool, self._plan.slots, self._random
+        )
         session.prepare(self._plan, self._bases.arrays)
 
     def _contents(self) -> list[Content]:

@@ -5,7 +5,8 @@ A *base* is a newly drawn set of inputs. A *content* is a base whose arrays are 
 device, and the oracle of a base gives the expected outputs of all its contents.
 
 After each sweep of the submission, a range of slices is drawn and read from every slot. Twice per case, all
-outputs of one call are read. They are compared when nothing is being timed.
+outputs of one call are read; where the oracle would take too long for them, as many ranges as it can work
+through. They are compared when nothing is being timed.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
+from time import thread_time
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -39,9 +41,12 @@ if TYPE_CHECKING:
     Mask = NDArray[np.bool_]
 
 CONTENTS = 8  # smallest number of different contents, unless there are fewer slots
-SAMPLED_INPUTS = 1 << 16  # elements per sweep that the oracle works through
-SAMPLED_OUTPUTS = 1 << 18  # elements per sweep that are read and compared
-CHUNK = 1 << 17  # elements that are compared at a time, so that the oracle's arrays stay in a core's cache
+SWEEP_SECONDS = 0.02  # of processor time that the oracle may take per sweep
+THOROUGH_SECONDS = 2.0  # that it may take for a call of which all outputs are read, or many
+RANGE_SECONDS = 0.05  # that it takes for a range at least, because each range costs something of its own,
+WORTH = 1.5  # and as long as one twice as long takes less than so many times as long
+LEAST_SECONDS = 1e-4  # that are told apart, because some clocks are coarse
+SAMPLED_OUTPUTS = 1 << 18  # elements per sweep that are read
 MOST_THREADS = 16
 
 
@@ -94,14 +99,21 @@ def turns(problem: KernelProblem, inputs: Inputs) -> int:
 
 
 def draw(
-    problem: KernelProblem, case: Case, seeds: Iterator[int], slots: int, *, novel: bool = False
+    problem: KernelProblem,
+    case: Case,
+    seeds: Iterator[int],
+    slots: int,
+    first: Inputs | None = None,
+    *,
+    novel: bool = False,
 ) -> Bases:
-    """As many bases as ``slots`` contents need, drawn with the next of ``seeds``.
+    """As many bases as ``slots`` contents need, drawn with the next of ``seeds`` unless ``first`` is one.
 
     With ``novel``, each slot gets a separate base. Rotation only moves rows, so a submission that memoised
     results by row, or a sum over all rows, would already know them from the first content of a base.
     """
-    first = problem.inputs(replace(case, seed=next(seeds)))
+    if first is None:
+        first = problem.inputs(replace(case, seed=next(seeds)))
     rotations = turns(problem, first)
     count = slots if novel else -(-min(slots, CONTENTS) // rotations)
     inputs = (first, *(problem.inputs(replace(case, seed=next(seeds))) for _ in range(count - 1)))
@@ -123,16 +135,58 @@ def _unwritten(problem: KernelProblem, inputs: Inputs, seeds: Iterator[int]) -> 
 
 
 @dataclass(frozen=True)
+class Extent:
+    """How much of some slices is judged at a time.
+
+    Attributes:
+        slices: which.
+        length: how many of them the oracle gets.
+        seconds: of processor time that it takes for them.
+    """
+
+    slices: Slices
+    length: int
+    seconds: float
+
+
+def extents(problem: KernelProblem, case: Case, inputs: Inputs) -> tuple[Extent, ...]:
+    """For each kind of slices as many as the oracle takes ``RANGE_SECONDS`` for, tried with ``inputs``."""
+    written = {array.name for array in problem.arrays}
+    kinds = [
+        replace(slices, outputs=tuple(name for name in slices.outputs if name in written))
+        for slices in problem.slices or (_whole(problem),)
+    ]
+    return tuple(_extent(problem, case, inputs, slices) for slices in kinds)
+
+
+def _extent(problem: KernelProblem, case: Case, inputs: Inputs, slices: Slices) -> Extent:
+    count, length, before = slices.count(case), max(1, 2 * slices.halo(case)), 0.0
+    while True:
+        length = min(length, count)
+        given, _ = slices.window(case, inputs, (count - length) // 2, length)
+        start = thread_time()
+        problem.oracle(case, given)
+        seconds = thread_time() - start
+        if length == count or seconds >= max(RANGE_SECONDS, WORTH * before):
+            return Extent(slices, length, max(seconds, LEAST_SECONDS))
+        length, before = 2 * length, seconds
+
+
+@dataclass(frozen=True)
 class _Sample:
     """The outputs of a sweep in ``count`` slices of the bases from slice ``first`` on.
 
     Attributes:
+        extent: what the slices are, and how many are compared at a time.
+        first: the first one.
+        count: how many there are.
+        bases: what the calls were made on.
         calls: numbers of the calls.
         contents: the content of each call.
         outputs: by name of the output, what each call wrote: [calls, count, elements].
     """
 
-    slices: Slices
+    extent: Extent
     first: int
     count: int
     bases: Bases
@@ -145,15 +199,17 @@ class Verifier:
     """Takes samples of the outputs of one case's timed calls, and compares them when asked to."""
 
     def __init__(
-        self, problem: KernelProblem, case: Case, pool: ThreadPoolExecutor, slots: int, random: SystemRandom
+        self,
+        problem: KernelProblem,
+        case: Case,
+        judged: Sequence[Extent],
+        pool: ThreadPoolExecutor,
+        slots: int,
+        random: SystemRandom,
     ) -> None:
         self._problem, self._case, self._pool = problem, case, pool
         self._slots, self._random = slots, random
-        written = {array.name for array in problem.arrays}
-        self._slices = [
-            replace(slices, outputs=tuple(name for name in slices.outputs if name in written))
-            for slices in problem.slices or (_whole(problem),)
-        ]
+        self._extents = judged
         self._samples: list[_Sample] = []
         self._calls: set[int] = set()
         self._wrong: set[int] = set()
@@ -184,24 +240,25 @@ class Verifier:
         whole: bool = False,
         made: int | None = None,
     ) -> None:
-        """Read some outputs of the last sweep from every slot, and with ``whole`` all outputs of one slot.
+        """Read some outputs of the last sweep from every slot, and with ``whole`` all or many of one slot.
 
         If the sweep ended after ``made`` calls, the remaining slots must hold what restoring left there.
         """
         calls = range(self._next, self._next + len(contents))
         self._next += len(contents)
         numbered = [(call, slot, contents[slot]) for slot, call in enumerate(calls)]
-        runs = [self._run(slices, bases) for slices in self._slices]
-        for slices, run in zip(self._slices, runs, strict=True):
-            if run is not None:
-                self._take(session, slices, run, bases, numbered[:made])
-                if made is not None:
-                    self._early += self._touched(session, slices, run, bases, numbered[made:])
+        used = len({content.base for content in contents})
+        for extent in self._extents:
+            afforded = extent.length * min(1.0, SWEEP_SECONDS / (used * extent.seconds))
+            if run := self._run(extent.slices, bases, afforded):
+                self._take(session, extent, run, bases, numbered[:made])
+            if made is not None and (run := self._run(extent.slices, bases)):
+                self._early += self._touched(session, extent.slices, run, bases, numbered[made:])
         if whole:
             slot = self._random.randrange(len(contents))
-            for slices in self._slices:
-                everything = (0, slices.count(self._case))
-                self._take(session, slices, everything, bases, [(calls[slot], slot, contents[slot])])
+            for extent in self._extents:
+                for run in self._runs(extent):
+                    self._take(session, extent, run, bases, [numbered[slot]])
 
     def settle(self) -> None:
         """Compare the outputs that were read since the last call of this method."""
@@ -212,29 +269,38 @@ class Verifier:
             self._calls |= set(sample.calls)
         self._samples = []
 
-    def _run(self, slices: Slices, bases: Bases) -> tuple[int, int] | None:
-        """First and number of slices to read from each call of a sweep; sometimes None if they are large."""
+    def _run(self, slices: Slices, bases: Bases, afforded: float = math.inf) -> tuple[int, int] | None:
+        """First and number of slices to read from each call of a sweep; sometimes None if they are large.
+
+        Where less than one can be ``afforded``, that is the chance of reading one.
+        """
         count = slices.count(self._case)
-        inputs = bases.inputs[0]
-        read = sum(array.size for array in inputs.arrays.values() if array is not None) / count
-        written = sum(math.prod(_shape(inputs, name)) for name in slices.outputs) / count
-        length = min(count, SAMPLED_INPUTS / read, SAMPLED_OUTPUTS / (written * self._slots))
+        written = sum(math.prod(_shape(bases.inputs[0], name)) for name in slices.outputs) / count
+        length = min(count, afforded, SAMPLED_OUTPUTS / (written * self._slots))
         if length < self._random.random():
             return None
         whole = max(1, int(length))
         return self._random.randrange(count - whole + 1), whole
 
+    def _runs(self, extent: Extent) -> list[tuple[int, int]]:
+        """All slices, or as many ranges of them as the oracle can work through."""
+        count = extent.slices.count(self._case)
+        afforded = max(1, int(THOROUGH_SECONDS / extent.seconds))
+        if count <= afforded * extent.length:
+            return [(0, count)]
+        return [(self._random.randrange(count - extent.length + 1), extent.length) for _ in range(afforded)]
+
     def _take(
         self,
         session: TimedSession,
-        slices: Slices,
+        extent: Extent,
         run: tuple[int, int],
         bases: Bases,
         calls: Sequence[tuple[int, int, Content]],
     ) -> None:
-        outputs = self._read(session, slices, run, bases, calls)
+        outputs = self._read(session, extent.slices, run, bases, calls)
         numbers, contents = tuple(call for call, *_ in calls), tuple(content for *_, content in calls)
-        self._samples.append(_Sample(slices, *run, bases, numbers, contents, outputs))
+        self._samples.append(_Sample(extent, *run, bases, numbers, contents, outputs))
 
     def _touched(
         self,
@@ -281,23 +347,29 @@ class Verifier:
     def _jobs(self, sample: _Sample) -> Iterator[Callable[[], set[int]]]:
         """The comparison of a sample, split into jobs for threads; each job returns the wrong calls."""
         order = sorted(range(len(sample.calls)), key=lambda index: sample.contents[index].base)
-        count = sample.slices.count(self._case)
         for base, group in groupby(order, key=lambda index: sample.contents[index].base):
-            indices = list(group)
-            inputs = sample.bases.inputs[base]
-            read = sum(array.size for array in inputs.arrays.values() if array is not None) / count
-            step = max(1, int(CHUNK / read))
-            for start in range(0, sample.count, step):
-                yield partial(self._compare, sample, inputs, indices, start, min(start + step, sample.count))
+            indices, inputs = list(group), sample.bases.inputs[base]
+            for start in range(0, sample.count, sample.extent.length):
+                end = min(start + sample.extent.length, sample.count)
+                yield partial(self._compare, sample, inputs, indices, start, end)
 
     def _compare(self, sample: _Sample, inputs: Inputs, indices: list[int], start: int, end: int) -> set[int]:
-        chosen = np.arange(sample.first + start, sample.first + end)
-        expected = self._problem.oracle(self._case, sample.slices.take(inputs, chosen))
+        slices = sample.extent.slices
+        given, kept = slices.window(self._case, inputs, sample.first + start, end - start)
+        expected = self._problem.oracle(self._case, given)
         bad = np.zeros(len(indices), np.bool_)
-        for name in sample.slices.outputs:
-            wrong = _wrong(name, expected[name], sample.outputs[name][indices, start:end])
+        for name in slices.outputs:
+            right = _within(expected[name], kept) if slices.halo(self._case) else expected[name]
+            wrong = _wrong(name, right, sample.outputs[name][indices, start:end])
             bad |= wrong.reshape(len(indices), -1).any(axis=1)
         return {sample.calls[index] for index, is_bad in zip(indices, bad, strict=True) if is_bad}
+
+
+def _within(expectation: Expectation, kept: slice) -> Expectation:
+    """That of some slices, which lie along the first axis."""
+    candidates = tuple(Candidate(one.expected[kept], one.allowed[kept]) for one in expectation.candidates)
+    finite_only = None if expectation.finite_only is None else expectation.finite_only[kept]
+    return Expectation(candidates, finite_only)
 
 
 def _wrong(name: str, expectation: Expectation, got: Array) -> Mask:

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from first_assignment import PROBLEMS
+from first_assignment import KERNELS as PROBLEMS
+from problems.formulas import FORMULAS
 
-from grader.judge.timing.verification import CONTENTS, Bases, Verifier, draw, threads
+from grader.judge.timing import verification
+from grader.judge.timing.verification import CONTENTS, Bases, Extent, Verifier, draw, extents, threads
 from grader.problems.distributions import build_cases
 from grader.problems.dtypes import DTYPES
 from grader.problems.problem import (
@@ -65,14 +67,28 @@ class Session:
 
 
 def verify(
-    problem: Problem, *, sweeps: int = 1, whole: bool = False, spoil: Sequence[tuple[int, str, int]] = ()
+    problem: KernelProblem,
+    *,
+    sweeps: int = 1,
+    whole: bool = False,
+    spoil: Sequence[tuple[int, str, int]] = (),
+    sizes: Mapping[str, int] | None = None,
+    seconds: float = 0.0,
 ) -> Verifier:
-    """``spoil`` names slot, output and element of what is wrong after every sweep."""
-    (case,) = build_cases(5, [("any", SIZES[problem.id], "normal")])
+    """``spoil`` names slot, output and element of what is wrong after every sweep.
+
+    With ``seconds``, the oracle is said to take as long for four slices.
+    """
+    (case,) = build_cases(5, [("any", sizes or SIZES[problem.id], "normal")])
     seeds, random = iter(range(1000)), SystemRandom()
     bases = draw(problem, case, seeds, SLOTS)
+    judged = (
+        [Extent(slices, 4, seconds) for slices in problem.slices]
+        if seconds
+        else extents(problem, case, bases.inputs[0])
+    )
     with threads() as pool:
-        verifier = Verifier(problem, case, pool, SLOTS, random)
+        verifier = Verifier(problem, case, judged, pool, SLOTS, random)
         for _ in range(sweeps):
             contents = bases.contents(SLOTS, random)
             session = Session(problem, case, bases, contents)
@@ -111,12 +127,51 @@ def test_a_tenth_of_wrong_rows_is_seen_within_some_sweeps() -> None:
     assert verify(problem, sweeps=20, spoil=rows).wrong > 0
 
 
+def test_outputs_that_the_oracle_needs_long_for_are_verified_in_some_places() -> None:
+    problem, rows = PROBLEMS["softmax_backward"], []
+
+    def oracle(case: Case, given: Inputs) -> Mapping[str, Expectation]:
+        rows.append(len(given.wide("soft_inp")))
+        return problem.oracle(case, given)
+
+    slow = replace(problem, oracle=oracle)
+    half = [(slot, "out_grad", row * 40) for slot in range(SLOTS) for row in range(250)]
+    assert verify(slow, whole=True, spoil=half, seconds=0.1).wrong > 0
+    assert rows.count(4) == 20  # in two seconds of processor time
+    assert sum(rows) <= SLOTS * 500 + 81
+
+
+def test_how_much_is_judged_at_a_time_is_what_the_oracle_takes_a_moment_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    problem, clock = PROBLEMS["layernorm_backward"], [0.0]
+
+    def oracle(case: Case, given: Inputs) -> Mapping[str, Expectation]:
+        clock[0] += given.wide("inp").size * 1e-5
+        return problem.oracle(case, given)
+
+    (case,) = build_cases(5, [("any", SIZES[problem.id], "normal")])
+    monkeypatch.setattr(verification, "thread_time", lambda: clock[0])
+    rows, columns = extents(replace(problem, oracle=oracle), case, problem.inputs(case))
+    assert (rows.length, columns.length) == (128, 16)
+    assert (rows.seconds, columns.seconds) == pytest.approx((128 * 64e-5, 16 * 500e-5))
+
+
+def test_results_that_need_those_near_them_are_verified() -> None:
+    problem, sizes = FORMULAS["stencil"], {"rows": 90, "n": 30}
+    verifier = verify(problem, sizes=sizes, sweeps=3, whole=True)
+    assert (verifier.verified, verifier.wrong) == (3 * SLOTS, 0)
+    spoil = [(slot, "x", 40 * 30 + 7) for slot in range(SLOTS)]
+    assert verify(problem, sizes=sizes, whole=True, spoil=spoil).wrong >= 1
+
+
 def test_outputs_of_another_content_are_wrong() -> None:
     problem = PROBLEMS["layernorm_backward"]
     (case,) = build_cases(5, [("any", SIZES[problem.id], "normal")])
     first, second = (draw(problem, case, iter((seed,)), SLOTS) for seed in (1, 2))
     with threads() as pool:
-        verifier = Verifier(problem, case, pool, SLOTS, SystemRandom())
+        judged = extents(problem, case, first.inputs[0])
+        verifier = Verifier(problem, case, judged, pool, SLOTS, SystemRandom())
         contents = first.contents(SLOTS, SystemRandom())
         verifier.sample(Session(problem, case, first, contents), second, contents, whole=False)  # type: ignore[arg-type]
         verifier.settle()
@@ -137,8 +192,9 @@ def test_only_a_call_that_was_made_may_have_written(problem_id: str, *, merged: 
             poison = np.frombuffer(b"\xff" * output.nbytes, np.float32).reshape(output.shape)
             turn = content.turn if name in problem.turning else 0
             outputs[name] = poison if given is None else np.roll(given, turn, axis=0)
+    judged = extents(problem, case, bases.inputs[0])
     with threads() as pool:
-        verifier = Verifier(problem, case, pool, SLOTS, random)
+        verifier = Verifier(problem, case, judged, pool, SLOTS, random)
         verifier.sample(session, bases, contents, made=made)  # type: ignore[arg-type]
         verifier.settle()
     assert (verifier.verified, verifier.wrong) == (made, 0)
@@ -225,8 +281,9 @@ def test_calls_of_every_type_are_verified_and_those_that_were_not_made_are_told(
     case = Case("60", "all", {"n": 60}, "counted", 1)
     bases = draw(problem, case, iter(range(100)), SLOTS)
     contents = bases.contents(SLOTS, random)
+    judged = extents(problem, case, bases.inputs[0])
     with threads() as pool:
-        verifier = Verifier(problem, case, pool, SLOTS, random)
+        verifier = Verifier(problem, case, judged, pool, SLOTS, random)
         verifier.sample(Restored(bases, contents, made, dtype), bases, contents, made=made)  # type: ignore[arg-type]
         verifier.settle()
         assert (verifier.verified, verifier.wrong, verifier.early) == (made, 0, 0)
