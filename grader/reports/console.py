@@ -132,8 +132,8 @@ def _problem(problem: ProblemResult, *, verbose: bool) -> Iterator[RenderableTyp
     if verbose:
         for label, lines in _rest(problem):
             stages.add_row(label, Group(*_capped(lines, SHOWN_FINDINGS)))
-    for label, lines in _beside(problem, verbose=verbose):
-        stages.add_row(label, Group(*lines))
+    for label, parts in _beside(problem, verbose=verbose):
+        stages.add_row(label, Group(*parts))
     yield Padding(stages, (0, 0, 0, 2))
 
 
@@ -300,7 +300,8 @@ def _performance(problem: ProblemResult, *, verbose: bool) -> Iterator[Renderabl
 
 
 def _demand(demand: DemandResult) -> Text:
-    return Text(f"{plain(demand.said)}: {demand.verdict}", style=STYLES[demand.verdict])
+    verdict = "" if demand.found is None else f": {demand.verdict}"
+    return Text(f"{plain(demand.said)}{verdict}", style=STYLES[demand.verdict])
 
 
 def _capped(lines: list[Text], most: int) -> Iterable[Text]:
