@@ -64,9 +64,8 @@ def judged(
         performance: the measured speed; where it says nothing, nor does its spread.
     """
     if demand.measure == "code":
-        known = own is not None and reference is not None
-        found, message = (own / reference, "") if known else (None, NO_CODE)
-        verdict = Verdict.NOT_MEASURED
+        found = None if own is None or reference is None else own / reference
+        message, verdict = "" if found is not None else NO_CODE, Verdict.NOT_MEASURED
     else:
         speedups = [case.speedup for case in performance.cases if case.speedup is not None]
         found, message = (max(speedups) / min(speedups), "") if speedups else (None, performance.message)
