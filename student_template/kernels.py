@@ -1,11 +1,11 @@
-"""Given: hands PyTorch tensors to the launchers in softmax_kernel.cu and layernorm_kernel.cu.
+"""Given: hands PyTorch tensors to the launchers that ``launchers.py`` declares.
 
-    launch("launch_attn_softmax", weights, mask, batch, heads, queries, keys, True)
+    launch("launch_something", output, input, None, rows, 1e-6)
 
 The arguments are those of the C function in its order, without the streams: work goes to PyTorch's current
 stream. A tensor becomes its device pointer and None a null pointer. On a GPU nothing is copied and nobody
 waits. On the simulator tensors live on the CPU, so ``launch`` copies them to the simulated device and what is
-not const back: the same ``transformer.py`` runs on both, with its tensors on ``DEVICE``.
+not const back: the same file of yours runs on both, with its tensors on ``DEVICE``.
 """
 
 from __future__ import annotations
@@ -19,41 +19,31 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from launchers import LAUNCHERS, SOURCES
 from torch import Tensor
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 LIBRARIES = "KERNEL_LIBRARIES"  # environment: paths of the built libraries, separated by colons
 MEMORY = "KERNEL_MEMORY"  # environment: "host" if the launchers take host pointers and copy themselves
 
-LAUNCHERS = {
-    "launch_attn_softmax": (
-        "float* inp, const float* attn_mask, int batch_size, int nhead, int from_len, int to_len, "
-        "bool mask_future, cudaStream_t stream"
-    ),
-    "launch_attn_softmax_bw": (
-        "float* out_grad, const float* soft_inp, int rows, int softmax_len, cudaStream_t stream"
-    ),
-    "launch_layernorm": (
-        "float* ln_res, float* vars, float* means, const float* inp, const float* scale, const float* bias, "
-        "int batch_size, int hidden_dim, cudaStream_t stream"
-    ),
-    "launch_layernorm_bw": (
-        "float* gamma_grad, float* betta_grad, float* inp_grad, const float* out_grad, const float* inp, "
-        "const float* gamma, const float* betta, const float* vars, const float* means, int batch_size, "
-        "int hidden_dim, cudaStream_t stream_1, cudaStream_t stream_2"
-    ),
-}
-"""The entry points as C declares them."""
+SCALARS = {"int": (int, ctypes.c_int), "bool": (bool, ctypes.c_bool), "float": (float, ctypes.c_float)}
+DTYPES = {"float": torch.float32, "__half": torch.float16, "__nv_bfloat16": torch.bfloat16}
+"""What is passed by value, and the elements of arrays, by what C calls them."""
 
 TO_DEVICE, TO_HOST = 1, 2  # cudaMemcpyKind
 
 
-def launch(entry_point: str, *arguments: Tensor | int | bool | None) -> None:
+def typed(entry_point: str, dtype: torch.dtype) -> str:
+    """The launcher for arrays of ``dtype``, where each type has its own: its name ends with the type's."""
+    return f"{entry_point}_{str(dtype).removeprefix('torch.')}"
+
+
+def launch(entry_point: str, *arguments: Tensor | float | None) -> None:
     """Call a launcher.
 
     Raises:
         TypeError: the arguments are not those of the C function.
-        ValueError: a tensor is not dense float32 memory on ``DEVICE``. The kernel would read something else.
+        ValueError: a tensor is not dense memory of the type that the kernel takes, on ``DEVICE``.
         RuntimeError: CUDA reports an error, or there is no such function.
     """
     declared = [parameter.strip() for parameter in LAUNCHERS[entry_point].split(",")]
@@ -74,7 +64,7 @@ def launch(entry_point: str, *arguments: Tensor | int | bool | None) -> None:
 
 
 def build(folder: Path) -> None:
-    """Compile the two .cu files of ``folder`` into ``folder/build`` if they changed, for ``launch`` to use.
+    """Compile the .cu files of ``folder`` into ``folder/build`` if they changed, for ``launch`` to use.
 
     Raises:
         RuntimeError: there is no nvcc, or it refuses the file; its own words are in the message.
@@ -102,7 +92,7 @@ def build(folder: Path) -> None:
         "-lineinfo",
     ]
     libraries = []
-    for source in ("softmax_kernel.cu", "layernorm_kernel.cu"):
+    for source in SOURCES:
         library = folder / "build" / f"{source}.so"
         libraries.append(str(library.resolve()))
         if library.exists() and library.stat().st_mtime > newest:
@@ -166,16 +156,15 @@ class _Staged:
 
 
 def _check(entry_point: str, parameter: str, argument: object) -> None:
-    if parameter.startswith("int"):
-        if not isinstance(argument, int) or isinstance(argument, bool):
-            raise TypeError(f"{entry_point}: {parameter} is {argument!r}, not an int")
-    elif parameter.startswith("bool"):
-        if not isinstance(argument, bool):
-            raise TypeError(f"{entry_point}: {parameter} is {argument!r}, not a bool")
+    kind = parameter.removeprefix("const ").partition(" ")[0]
+    if kind in SCALARS:
+        if type(argument) is not SCALARS[kind][0]:  # a bool is an int, too
+            raise TypeError(f"{entry_point}: {parameter} is {argument!r}, not of type {kind}")
     elif isinstance(argument, Tensor):
-        if argument.dtype is not torch.float32 or argument.device.type != DEVICE:
+        dtype = DTYPES[kind.removesuffix("*")]
+        if argument.dtype is not dtype or argument.device.type != DEVICE:
             what = f"{argument.dtype} on {argument.device}"
-            raise ValueError(f"{entry_point}: {parameter} is {what}; the kernel takes float32 on {DEVICE}")
+            raise ValueError(f"{entry_point}: {parameter} is {what}; the kernel takes {dtype} on {DEVICE}")
         if not argument.is_contiguous():
             shape = f"shape {tuple(argument.shape)}, strides {argument.stride()}"
             raise ValueError(
@@ -190,7 +179,7 @@ def _value(device: _Direct | _Staged, parameter: str, argument: Tensor | float |
         return ctypes.c_void_p(device.pointer(argument, written=not parameter.startswith("const")))
     if argument is None:
         return ctypes.c_void_p(None)
-    return ctypes.c_bool(argument) if parameter.startswith("bool") else ctypes.c_int(int(argument))
+    return SCALARS[parameter.partition(" ")[0]][1](argument)
 
 
 @cache

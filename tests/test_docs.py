@@ -18,7 +18,16 @@ import yaml
 from first_assignment import MUTANTS, VARIANTS
 
 import grader
-from grader.assignments.rules import Deadline, Hidden, ProblemPoints, Rules, Step, Waiver, WorkLimits
+from grader.assignments.rules import (
+    Deadline,
+    Demand,
+    Hidden,
+    ProblemPoints,
+    Rules,
+    Step,
+    Waiver,
+    WorkLimits,
+)
 from grader.cli.main import commands
 from grader.records.record import Record
 
@@ -66,7 +75,7 @@ def test_every_command_option_and_key_is_in_the_reference() -> None:
                 option for option in one.params if isinstance(option, click.Option) and not option.hidden
             ]
             assert not [option for option in shown if option.opts[0] not in pages["command-line"]]
-    for model in (Rules, ProblemPoints, Step, WorkLimits, Deadline, Hidden, Waiver):
+    for model in (Rules, ProblemPoints, Step, Demand, WorkLimits, Deadline, Hidden, Waiver):
         assert not [name for name in model.model_fields if f"| `{name}` |" not in pages["assignment-toml"]]
     kinds = Record.model_json_schema()["$defs"].values()
     named = {f"## {kind['title']}" for kind in kinds if kind["type"] == "object"}

@@ -9,7 +9,16 @@ from mkdocs.structure.files import File
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
-from grader.assignments.rules import Deadline, Hidden, ProblemPoints, Rules, Step, Waiver, WorkLimits
+from grader.assignments.rules import (
+    Deadline,
+    Demand,
+    Hidden,
+    ProblemPoints,
+    Rules,
+    Step,
+    Waiver,
+    WorkLimits,
+)
 from grader.cli.main import commands
 from grader.records.record import SCHEMA_VERSION, Record
 
@@ -71,6 +80,7 @@ def _assignment_toml() -> Iterator[str]:
         ("The top of the file", Rules),
         ("[[problems]]", ProblemPoints),
         ("[[problems.steps]]", Step),
+        ("[[problems.demands]]", Demand),
         ("[limits]", WorkLimits),
         ("[deadline]", Deadline),
         ("[hidden]", Hidden),

@@ -42,8 +42,9 @@ def check(assignment: Assignment) -> None:
     for waiver in rules.waivers:
         if waiver.problem in known:
             faults += _unknown_conditions(waiver, known[waiver.problem])
-    entries = ((entry, known[entry.id]) for entry in rules.problems if entry.id in known)
-    faults += [fault for entry, problem in entries if (fault := _without_baseline(entry, problem))]
+    entries = [(entry, known[entry.id]) for entry in rules.problems if entry.id in known]
+    for without in (_without_baseline, _without_code, _without_times):
+        faults += [fault for entry, problem in entries if (fault := without(entry, problem))]
     if faults:
         raise AssignmentError(f"{assignment.folder / FILE}: {'; '.join(faults)}")
 
@@ -56,6 +57,20 @@ def _without_baseline(entry: ProblemPoints, problem: Problem) -> str:
     if not timed or problem.unfused(timed[0]):
         return ""
     return f'{entry.id} has timing cases and no unfused program: write it, or measure = "share_of_limit"'
+
+
+def _without_code(entry: ProblemPoints, problem: Problem) -> str:
+    """Why there would be no code to measure; "" where it is that of a kernel, or is not asked for."""
+    asked = any(demand.measure == "code" for demand in entry.demands)
+    unknown = asked and not isinstance(problem, KernelProblem)
+    return f"{entry.id} asks for small code and is no kernel problem" if unknown else ""
+
+
+def _without_times(entry: ProblemPoints, problem: Problem) -> str:
+    """Why a spread of speeds would be that of none; "" where some are measured, or it is not asked for."""
+    asked = any(demand.measure == "spread" for demand in entry.demands)
+    unknown = asked and not problem.timing_cases(0)
+    return f"{entry.id} asks for a spread of speeds and has no timing cases" if unknown else ""
 
 
 def _unknown(what: str, names: Collection[str], valid: Collection[str]) -> Iterator[str]:

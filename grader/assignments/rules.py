@@ -73,6 +73,17 @@ class Step(_Table):
     points: Points = Field(description="performance points that it earns in all")
 
 
+class Demand(_Table):
+    """Something beside right results and speed, which earns its points as a whole or not at all."""
+
+    measure: Literal["code", "spread"] = Field(
+        description="code: bytes of machine code in the library over those of the reference's; spread: the "
+        "largest over the smallest speedup of the cases that are timed"
+    )
+    most: Positive = Field(description="the largest value that earns the points")
+    points: Points = Field(description="that it earns, once every case is right")
+
+
 class ProblemPoints(_Table):
     """What one problem of the assignment is worth."""
 
@@ -101,6 +112,9 @@ class ProblemPoints(_Table):
         description="speeds below the target that earn a part of the points, in rising order: a speed "
         "between two of them earns what the slower one does, and one below the first nothing",
     )
+    demands: tuple[Demand, ...] = Field(
+        default=(), strict=False, description="what earns points beside right results and speed"
+    )
     per_output: bool = Field(
         default=False,
         description="whether the outputs share the points of each case group, so that a right one keeps its "
@@ -125,7 +139,7 @@ class ProblemPoints(_Table):
     @property
     def possible(self) -> float:
         """All points of this problem."""
-        return self.correctness + self.performance
+        return self.correctness + self.performance + sum(demand.points for demand in self.demands)
 
     def with_host_pointers(self) -> ProblemPoints:
         """The same for a launcher that takes host pointers: steps stay the same parts of the target."""

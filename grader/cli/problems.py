@@ -33,12 +33,15 @@ def problems(assignment: str | None, json_path: Path | None) -> int:
     for problem in chosen.rules.problems:
         host = "" if problem.host_target is None else f", host {problem.host_target:g}x"
         steps = "".join(f", {step.points:g} points at {step.at:g}x" for step in problem.steps)
+        demands = "".join(
+            f", {one.points:g} points for {one.measure} of at most {one.most:g}" for one in problem.demands
+        )
         table.add_row(
             problem.id,
             problem.title if problem.graded else f"{problem.title} (not graded in this release)",
             f"{problem.correctness:g}",
             f"{problem.performance:g}",
-            f"{problem.target:g}x{host}{steps}",
+            f"{problem.target:g}x{host}{steps}{demands}",
         )
     Console().print(table)
     return ExitCode.OK

@@ -161,6 +161,9 @@ class Language(Protocol):
             allowed: regular expressions of what it may use beyond the policy.
         """
 
+    def code_bytes(self, library: Path) -> int | None:
+        """Bytes of machine code in a built library, whatever it comes from; None where that is not known."""
+
     def explain(self, build: FileBuild, contents: Mapping[str, bytes]) -> str:
         """Why nothing of a file that did not compile can be graded."""
 

@@ -279,6 +279,29 @@ class PerformanceResult(_Part):
         return "the unfused baseline" if self.measure == "speedup" else "the limit that memory sets"
 
 
+class DemandResult(_Part):
+    """What the assignment asks for beside right results and speed."""
+
+    measure: Literal["code", "spread"] = Field(
+        description="code: machine code over the reference's; spread: the largest over the smallest speedup"
+    )
+    verdict: Verdict
+    most: Number = Field(description="the largest value that earns the points")
+    points: Number = Field(description="that it earns, once every case is right")
+    found: Number | None = None
+    message: str = Field(default="", description="why nothing was found")
+
+    @property
+    def said(self) -> str:
+        """What was found, in one line."""
+        words = {
+            "code": "bytes of machine code over the reference's",
+            "spread": "largest over smallest speedup",
+        }
+        found = self.message if self.found is None else f"{self.found:.2f}, of at most {self.most:g}"
+        return f"{words[self.measure]}: {found}"
+
+
 class HintRecord(_Part):
     """Why a line would be slow, as the simulator counted it; never a speed."""
 
@@ -312,6 +335,7 @@ class ProblemResult(_Part):
     correctness: CorrectnessResult
     checks: list[CheckResult] = []
     performance: PerformanceResult
+    demands: list[DemandResult] = []
     hints: list[HintRecord] = []
     trust: TrustResult
     printed: str = Field(default="", description="the end of what the student's code printed")

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         BuildResult,
         CaseResult,
         CorrectnessResult,
+        DemandResult,
         OutputResult,
         Points,
         ProblemResult,
@@ -131,10 +132,8 @@ def _problem(problem: ProblemResult, *, verbose: bool) -> Iterator[RenderableTyp
     if verbose:
         for label, lines in _rest(problem):
             stages.add_row(label, Group(*_capped(lines, SHOWN_FINDINGS)))
-    if problem.performance.verdict is not Verdict.NOT_MEASURED:
-        stages.add_row("performance", Group(*_performance(problem, verbose=verbose)))
-    if problem.printed:
-        stages.add_row("printed", Text("\n".join(plain(problem.printed).splitlines()[-5:])))
+    for label, parts in _beside(problem, verbose=verbose):
+        stages.add_row(label, Group(*parts))
     yield Padding(stages, (0, 0, 0, 2))
 
 
@@ -151,6 +150,16 @@ def _first(problem: ProblemResult, found: tuple[Fix, ...]) -> Iterator[tuple[str
             yield label, [Text(plain(text), style="dim")]
     if others:
         yield "then", [Text(plain(fix.cause)) for fix in others]
+
+
+def _beside(problem: ProblemResult, *, verbose: bool) -> Iterator[tuple[str, list[RenderableType]]]:
+    """What there is beside correctness."""
+    if problem.performance.verdict is not Verdict.NOT_MEASURED:
+        yield "performance", list(_performance(problem, verbose=verbose))
+    if problem.demands:
+        yield "demands", [_demand(one) for one in problem.demands]
+    if problem.printed:
+        yield "printed", [Text("\n".join(plain(problem.printed).splitlines()[-5:]))]
 
 
 def _rest(problem: ProblemResult) -> Iterator[tuple[str, list[Text]]]:
@@ -288,6 +297,11 @@ def _performance(problem: ProblemResult, *, verbose: bool) -> Iterator[Renderabl
         yield Text(plain(performance.message))
     for text in performance.info:
         yield Text(plain(text), style="dim")
+
+
+def _demand(demand: DemandResult) -> Text:
+    verdict = "" if demand.found is None else f": {demand.verdict}"
+    return Text(f"{plain(demand.said)}{verdict}", style=STYLES[demand.verdict])
 
 
 def _capped(lines: list[Text], most: int) -> Iterable[Text]:

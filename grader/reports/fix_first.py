@@ -34,6 +34,10 @@ if TYPE_CHECKING:
     )
 
 TOO_SLOW = "Right, but too slow"
+_DEMANDS = {
+    "code": ("Right, but the code is too large", "It has {} times the reference's bytes of machine code"),
+    "spread": ("Right, but much slower in some cases", "The largest speedup is {} times the smallest"),
+}
 UNKNOWN = "no known cause"
 MOST_CHARACTERS = 80  # of a source line
 _NUMBERS = "numbers"
@@ -154,7 +158,7 @@ def fixes(problem: ProblemResult) -> tuple[Fix, ...]:
     late = order[order.index(_NUMBERS) :]
     before = [fix for fix in found if fix.kind not in late]
     behind = [fix for fix in found if fix.kind in late]
-    return (*before, *_numbers(failing, beside=found), *behind) or tuple(_speed(problem))
+    return (*before, *_numbers(failing, beside=found), *behind) or (*_speed(problem), *_demands(problem))
 
 
 def causes(problem: ProblemResult) -> tuple[str, ...]:
@@ -409,6 +413,14 @@ def _speed(problem: ProblemResult) -> Iterator[Fix]:
         yield Fix(
             TOO_SLOW, f"{speed} {readable(hint.message)}", line(hint.file), hint.line, text, hint.source
         )
+
+
+def _demands(problem: ProblemResult) -> Iterator[Fix]:
+    """What else the assignment asks for and was not met."""
+    for one in problem.demands:
+        if one.verdict is Verdict.FAIL and one.found is not None:
+            what, do = _DEMANDS[one.measure]
+            yield Fix(what, f"{do.format(f'{one.found:.2f}')}, of at most {one.most:g}.")
 
 
 def _quoted(place: str, text: str) -> str:

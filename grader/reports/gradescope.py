@@ -116,10 +116,10 @@ def _tests(number: int, problem: ProblemResult) -> Iterator[Json]:
         earned = problem.points.earned - rest - sum(group.earned for group in groups)
         yield {
             "number": f"{number}.{len(groups) + 2}",
-            "name": f"{title}: {'speed' if groups else 'points'}",
+            "name": f"{title}: {_what_else(problem) if groups else 'points'}",
             "score": round(earned, 2) if passed else 0,
             "max_score": speed,
-            "output": "\n".join(_speed(problem)),
+            "output": "\n".join((*_speed(problem), *(one.said for one in problem.demands))),
         }
 
 
@@ -153,6 +153,10 @@ def _group(problem: ProblemResult, group: GroupResult) -> Iterator[str]:
         yield f"{line(case.name)}: {case_cause(case)}"
     if len(failing) > SHOWN_CASES:
         yield f"[...] {len(failing) - SHOWN_CASES} more"
+
+
+def _what_else(problem: ProblemResult) -> str:
+    return "speed and further demands" if problem.demands else "speed"
 
 
 def _speed(problem: ProblemResult) -> Iterator[str]:

@@ -17,7 +17,7 @@ from grader.reports.fix_first import fix_first, largest_error
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from grader.records.record import CaseResult, CheckResult, ProblemResult
+    from grader.records.record import CaseResult, CheckResult, DemandResult, ProblemResult
     from grader.reports.fix_first import Fix
     from grader.reports.views import View
 
@@ -46,7 +46,7 @@ def _suite(name: str, problem: ProblemResult, error: str) -> ET.Element:
     tests.append(_build(problem, error))
     tests += [_case(case) for case in problem.correctness.cases]
     tests += [_check(check) for check in problem.checks]
-    tests.append(_performance(problem))
+    tests += [_performance(problem), *(_demand(one) for one in problem.demands)]
     for test in tests:
         test.set("classname", _legal(name))
         suite.append(test)
@@ -116,6 +116,12 @@ def _performance(problem: ProblemResult) -> ET.Element:
     _outcome(test, performance.verdict, message, performance.message)
     if speed and performance.verdict in {Verdict.PASS, Verdict.AMBIGUOUS}:
         ET.SubElement(test, "system-out").text = _legal(f"{performance.verdict}: {speed}")
+    return test
+
+
+def _demand(demand: DemandResult) -> ET.Element:
+    test = ET.Element("testcase", name=f"demand: {demand.measure}")
+    _outcome(test, demand.verdict, demand.said, demand.message)
     return test
 
 

@@ -29,6 +29,7 @@ from grader.records.exit_codes import ExitCode
 from grader.records.record import DeviceInfo, GraderInfo, ProblemResult, Record, SandboxInfo, SubmissionInfo
 from grader.records.verdict import Verdict
 from grader.run.bench import Bench
+from grader.run.demands import reference_code
 from grader.run.identity import judging_sha256
 from grader.run.judging import ProblemJudge, without_cases
 from grader.run.preparation import Material
@@ -227,6 +228,7 @@ def _grade(run: _Run, progress: Callable[[str], None], built: Built | None) -> N
             submission=submission,
             language=language,
             builds=builds,
+            reference_code=reference_code(assignment.reference, wanted, language),
             machine=machine,
             bench=run.bench,
             progress=progress,

@@ -19,6 +19,7 @@ from grader.records.record import (
     BuildResult,
     CheckResult,
     CorrectnessResult,
+    DemandResult,
     FindingRecord,
     HintRecord,
     PerformanceResult,
@@ -28,7 +29,7 @@ from grader.records.record import (
     TrustResult,
 )
 from grader.records.verdict import Verdict
-from grader.run import kernel, model
+from grader.run import demands, kernel, model
 from grader.run.excerpt import excerpt, line_of, place_of
 from grader.run.passes import judged_in_passes
 from grader.run.preparation import NotJudgedError
@@ -221,6 +222,7 @@ class ProblemJudge:
         with self._turn():
             measured = self._measured(answer, judged)
         reasons = [*judged.untrusted, *measured.reasons]
+        asked = self._demands(answer, measured.performance)
         score = score_problem(
             entry,
             self.material.assignment.rules.group_points,
@@ -230,6 +232,7 @@ class ProblemJudge:
                 entry, (finding.kind for finding in checked.findings if finding.counts), checked.cases
             ),
             measured.performance,
+            asked,
         )
         return ProblemResult(
             id=entry.id,
@@ -247,6 +250,7 @@ class ProblemJudge:
             ),
             checks=[_check(tool, checked, sources) for tool in get_args(Tool)],
             performance=measured.performance,
+            demands=asked,
             hints=[
                 HintRecord(**vars(hint), source=excerpt(sources, hint.file, hint.line))
                 for hint in checked.hints
@@ -292,6 +296,14 @@ class ProblemJudge:
         measured = answer.measured(machine.gpu, machine.baseline, self)
         self._timed = answer if isinstance(answer, kernel.PreparedKernel) else None
         return measured
+
+    def _demands(self, answer: Prepared, performance: PerformanceResult) -> list[DemandResult]:
+        """What was found for what else the assignment asks for."""
+        if not answer.entry.demands or not isinstance(answer, kernel.PreparedKernel):
+            return []
+        own = self.material.language.code_bytes(answer.library)
+        reference = self.material.reference_code.get(answer.problem.file)
+        return [demands.judged(one, own, reference, performance) for one in answer.entry.demands]
 
     def profiled(self, gpu: Gpu) -> list[str]:
         """What Nsight Compute sees of the largest case that was timed; nothing if none was.

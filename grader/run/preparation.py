@@ -30,6 +30,7 @@ class Material:
         submission: its files.
         language: that they are written in.
         builds: of those files.
+        reference_code: bytes of machine code of the reference's files, where the assignment asks for them.
         machine: what judges.
         bench: what other gradings know.
         progress: told what comes next.
@@ -43,6 +44,7 @@ class Material:
     submission: Submission
     language: Language
     builds: Mapping[str, FileBuild]
+    reference_code: Mapping[str, int]
     machine: Machine
     bench: Bench
     progress: Callable[[str], None]

@@ -3,8 +3,9 @@
 Case groups share the correctness points as the assignment says; a group earns its share if all its cases
 pass. Where the assignment says so, the outputs divide a group's share, and each earns its part if it is right
 in all cases of the group. Performance points are ``points x min(1, speedup / target)``, or those of the
-fastest step that was reached where the assignment has steps, and none unless every group passed. What the
-machine could not tell (NOT_MEASURED, INFRA_ERROR) is undecided: neither earned nor lost.
+fastest step that was reached where the assignment has steps, and none unless every group passed. A demand
+that is met earns its points under the same condition. What the machine could not tell (NOT_MEASURED,
+INFRA_ERROR) is undecided: neither earned nor lost.
 
 Layer: imports assignment, results and verdict.
 """
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from grader.assignments.rules import ProblemPoints
-    from grader.records.record import CaseResult, PerformanceResult
+    from grader.records.record import CaseResult, DemandResult, PerformanceResult
 
 _WORST_FIRST = (
     Verdict.UNTRUSTED,
@@ -85,6 +86,7 @@ def score_problem(
     cases: Sequence[CaseResult],
     memory: Verdict,
     performance: PerformanceResult,
+    demands: Sequence[DemandResult] = (),
 ) -> ProblemScore:
     """The score of a problem whose cases ran, all or in part.
 
@@ -97,6 +99,7 @@ def score_problem(
         cases: results of the cases.
         memory: verdict of the memory group.
         performance: the speed verdict.
+        demands: what was found for what else the assignment asks for.
     """
     counted = [case for case in cases if not case.waived]
     graded = {case.group for case in counted} | (set(groups) - {case.group for case in cases})
@@ -117,6 +120,7 @@ def score_problem(
         performance.verdict,
         _speed_points(entry, performance),
         kept,
+        demands,
     )
 
 
@@ -166,6 +170,7 @@ def _score(
     performance: Verdict,
     speed_points: float,
     kept: Mapping[str, float] | None = None,
+    demands: Sequence[DemandResult] = (),
 ) -> ProblemScore:
     """The score from the verdicts of all groups; ``kept``: what share of its points a failed one keeps."""
     shares = _shares(entry.correctness, group_points, tuple(verdicts))
@@ -181,8 +186,12 @@ def _score(
         decided += entry.performance
         if correctness in _EARNING:
             earned += speed_points
+    if correctness.decided:
+        decided += sum(one.points for one in demands if one.verdict.decided)
+    if correctness in _EARNING:
+        earned += sum(one.points for one in demands if one.verdict in _EARNING)
     return ProblemScore(
-        verdict=_overall(correctness, performance),
+        verdict=_overall(correctness, [performance, *(one.verdict for one in demands)]),
         correctness=correctness,
         points=_points(earned, decided, entry.possible),
         groups=tuple(
@@ -197,11 +206,11 @@ def _score(
     )
 
 
-def _overall(correctness: Verdict, performance: Verdict) -> Verdict:
-    """A problem passes if it is right and not too slow; a speed that was not measured says nothing."""
-    if performance is Verdict.NOT_MEASURED or correctness is not Verdict.PASS:
+def _overall(correctness: Verdict, others: Iterable[Verdict]) -> Verdict:
+    """A problem passes if it is right and nothing else that was measured of it fails."""
+    if correctness is not Verdict.PASS:
         return correctness
-    return Verdict.PASS if performance in _EARNING else performance
+    return worst((correctness, *(one for one in others if one not in {*_EARNING, Verdict.NOT_MEASURED})))
 
 
 def _shares(

@@ -174,7 +174,7 @@ def check(
 
 
 def handout(one: Examination) -> Iterator[Row]:
-    """The handout names every entry point, every target and every step of points."""
+    """The handout names every entry point, every target, every step of points and every further demand."""
     folders = (one.assignment.template, one.assignment.folder)
     paths = [folder / name for folder in folders for name in HANDOUTS if (folder / name).is_file()]
     if not paths:
@@ -187,6 +187,7 @@ def handout(one: Examination) -> Iterator[Row]:
         wanted = problem.entry_points if isinstance(problem, KernelProblem) else (problem.file,)
         missing += [f"{entry.id}'s {name}" for name in wanted if name not in text]
         speeds = [("target", entry.target), *(("step at", step.at) for step in entry.steps)]
+        speeds += [(f"demand of {one.measure}", one.most) for one in entry.demands]
         missing += [f"{entry.id}'s {what} {at:g}" for what, at in speeds if f"{at:g}" not in text]
     said = f"{paths[0].name} does not name {', '.join(missing)}" if missing else f"{paths[0].name} names all"
     yield Row("handout", not missing, said)

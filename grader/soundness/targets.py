@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from grader.records.record import PerformanceResult
 
 ROOM = 1.1  # the reference is to be so much faster than the target: a GPU of another day is slower
+LIMIT = 1.0  # a share of the limit is no more than that, but for noise
 SHARE = 0.8  # of the reference's speedup, as a target: near enough to ask for the same ideas
 NAIVE = "naive"
 """The name of a variant that a beginner would write; without one, the slowest stands for it."""
@@ -32,20 +33,27 @@ def target_row(
     """
     if reference.speedup is None or reference.interval is None:
         return (None if entry.performance else True), reference.message or "no speed is asked for"
-    low = reference.interval[0]
+    low, room = reference.interval[0], _room(entry)
     figures = [f"reference {reference.speedup:.2f}x{_times(reference)}"]
     timed = {name: one for name, one in variants.items() if one.speedup is not None}
     if timed:
         name = NAIVE if NAIVE in timed else min(timed, key=lambda name: timed[name].speedup or 0.0)
         figures.append(f"{name} {timed[name].speedup:.2f}x")
-    if low >= ROOM * entry.target:
+    if low >= room * entry.target:
         verdict = f"target {entry.target:g}x is reached with {low / entry.target - 1:.0%} to spare"
     else:
         verdict = (
-            f"target {entry.target:g}x is out of reach or has no room: the reference needs {ROOM}x of it"
+            f"target {entry.target:g}x is out of reach or has no room: the reference needs {room:.3g}x of it"
         )
     suggestion = f"suggested: {_two_digits(SHARE * low):g}x"
-    return low >= ROOM * entry.target, "; ".join((verdict, *figures, suggestion))
+    return low >= room * entry.target, "; ".join((verdict, *figures, suggestion))
+
+
+def _room(entry: ProblemPoints) -> float:
+    """How much faster than its target the reference is to be; of a share, at most half of the way to all."""
+    if entry.measure == "speedup" or entry.target >= LIMIT:
+        return ROOM
+    return min(ROOM, (entry.target + LIMIT) / 2 / entry.target)
 
 
 def _times(performance: PerformanceResult) -> str:

@@ -9,7 +9,7 @@ from assignments.own_assignment import write
 
 from grader.assignments.assignment import Assignment, available, load
 from grader.assignments.names import check
-from grader.assignments.rules import AssignmentError, Hidden, ProblemPoints, Waiver
+from grader.assignments.rules import AssignmentError, Demand, Hidden, ProblemPoints, Waiver
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -55,6 +55,18 @@ def test_a_case_group_that_no_problem_has_is_refused() -> None:
         match=r"no case group 'memory and concurency'. Did you mean 'memory and concurrency'\?$",
     ):
         check(with_rules(group_points=points))
+
+
+def test_a_demand_that_nothing_can_meet_is_refused() -> None:
+    code, spread = (Demand(measure=name, most=1.5, points=2) for name in ("code", "spread"))
+    problems = {entry.id: entry for entry in HANDOUT.rules.problems}
+    asked = problems["softmax_forward"].model_copy(update={"demands": (code, spread)})
+    check(with_rules(problems=(asked,)))
+    norm = load("rmsnorm")
+    asked = norm.rules.problem("rmsnorm_module").model_copy(update={"demands": (code, spread)})
+    said = r"rmsnorm_module asks for small code .*; rmsnorm_module asks for a spread of speeds and has no timing"
+    with pytest.raises(AssignmentError, match=said):
+        check(replace(norm, rules=norm.rules.model_copy(update={"problems": (asked,)})))
 
 
 def test_a_waiver_of_sizes_and_values_that_no_case_has_is_refused() -> None:

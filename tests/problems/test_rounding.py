@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from first_assignment import ASSIGNMENT, KERNELS
+from first_assignment import ASSIGNMENT
 from torch.nn import functional
 
 from grader.assignments.modules import load_module
-from grader.problems.problem import ScalarParameter, StreamParameter
 from grader.problems.rounding import expectations
 
 decoder = load_module(ASSIGNMENT.modules[0], "decoder")
@@ -75,18 +74,3 @@ def test_the_oracle_agrees_with_pytorch() -> None:
             torch.autograd.grad(output, leaves, upstream, retain_graph=True) for output in (mine, other)
         )
         torch.testing.assert_close(*gradients, rtol=1e-10, atol=1e-12)
-
-
-def test_the_template_declares_the_launchers_as_the_problems_do() -> None:
-    text = (ASSIGNMENT.template / "kernels.py").read_text()
-    for problem in KERNELS.values():
-        declared = []
-        for parameter in problem.parameters:
-            kind = getattr(parameter, "role", None)
-            if isinstance(parameter, StreamParameter):
-                declared.append(f"cudaStream_t {parameter.name}")
-            elif isinstance(parameter, ScalarParameter):
-                declared.append(f"{parameter.ctype} {parameter.name}")
-            else:
-                declared.append(f"{'const ' if kind == 'in' else ''}float* {parameter.name}")
-        assert ", ".join(declared) in text.replace('"\n        "', ""), problem.id

@@ -170,6 +170,15 @@ def timed(name: str = "softmax_forward", speedup: float = 8.0, **changes: object
     return problem(name, **{"verdict": verdict, "points": points, "performance": performance, **changes})
 
 
+def demanding(name: str = "softmax_forward") -> dict[str, Any]:
+    """A right problem whose code is too large, where no speeds were measured."""
+    code = {"measure": "code", "verdict": "FAIL", "most": 1.5, "points": 2, "found": 1.724}
+    spread = {"measure": "spread", "verdict": "NOT_MEASURED", "most": 1.3, "points": 2}
+    points = {"earned": 12, "decided": 14, "possible": 20}
+    demands = [code, {**spread, "message": "no GPU here"}]
+    return problem(name, verdict="FAIL", points=points, demands=demands)
+
+
 def untrusted(name: str = "softmax_forward") -> dict[str, Any]:
     reason = "64 x 32: 1.2 us for what the device needs 14 us to read and write at full bandwidth"
     return timed(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 
 import pytest
 
@@ -12,6 +13,7 @@ from grader.records.record import (
     CaseResult,
     CheckResult,
     CorrectnessResult,
+    DemandResult,
     DeviceInfo,
     FindingRecord,
     GraderInfo,
@@ -205,6 +207,16 @@ def test_a_measured_speed_has_its_interval_target_and_cases() -> None:
     text = shown(problem(performance=performance), verbose=True)
     assert "8.12x the unfused baseline (8.00 to 8.25), target 6.5x: PASS" in text
     assert "97%" in text
+
+
+def test_each_demand_is_a_line() -> None:
+    demands = [
+        DemandResult(measure="code", verdict=Verdict.PASS, most=1.5, points=2, found=0.5),
+        DemandResult(measure="spread", verdict=Verdict.NOT_MEASURED, most=1.3, points=2, message="no GPU"),
+    ]
+    text = shown(problem(demands=demands))
+    assert "bytes of machine code over the reference's: 0.50, of at most 1.5: PASS" in text
+    assert "largest over smallest speedup: no GPU\n" in re.sub(" +\n", "\n", text)
 
 
 @pytest.mark.parametrize(

@@ -202,6 +202,12 @@ def test_only_what_lost_points_is_to_be_mended() -> None:
     assert causes(result(content)) == ()
 
 
+def test_a_demand_that_is_not_met_is_what_to_mend() -> None:
+    (fix,) = fixes(result(samples.demanding()))
+    assert fix.what == "Right, but the code is too large"
+    assert fix.do == "It has 1.72 times the reference's bytes of machine code, of at most 1.5."
+
+
 def test_reasons_not_to_trust_are_what_to_do() -> None:
     (fix,) = fixes(result(samples.untrusted()))
     assert "full bandwidth" in fix.do

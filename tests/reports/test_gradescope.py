@@ -98,6 +98,13 @@ def test_what_rounding_took_from_the_groups_is_given_back() -> None:
         assert not [test for test in tests if test.get("status") == "failed"]
 
 
+def test_points_of_demands_are_in_the_test_of_the_speed() -> None:
+    tests = {test["name"]: test for test in made(samples.record("x", samples.demanding()))["tests"]}
+    last = tests["Softmax forward: speed and further demands"]
+    assert (last["score"], last["max_score"]) == (0, 2)
+    assert "bytes of machine code over the reference's: 1.72, of at most 1.5" in last["output"]
+
+
 def test_a_problem_that_nobody_began_is_one_line() -> None:
     untouched = samples.raced()
     untouched["correctness"]["summary"] = "nothing was written"

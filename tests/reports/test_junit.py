@@ -63,6 +63,11 @@ def test_each_stage_of_a_problem_is_a_test() -> None:
     assert "1037 of 37000 wrong" in (failure.text or "")
 
 
+def test_each_demand_is_a_test() -> None:
+    found = outcomes(suites(samples.demanding()))
+    assert (found["demand: code"], found["demand: spread"]) == ("failure", "skipped")
+
+
 def test_a_file_that_does_not_compile_fails_its_build_and_runs_nothing() -> None:
     root = suites(samples.unbuilt())
     assert outcomes(root) == {"fix first": "failure", "build": "failure", "performance": "skipped"}

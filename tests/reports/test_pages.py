@@ -109,6 +109,12 @@ def test_a_page_begins_with_a_headline_and_each_problem_with_what_to_mend() -> N
     assert "Fix first" not in right
 
 
+def test_a_page_says_what_was_found_for_each_demand() -> None:
+    shown = page(samples.record("doe", samples.demanding())).text
+    assert "bytes of machine code over the reference's: 1.72, of at most 1.5" in shown
+    assert "largest over smallest speedup: no GPU here" in shown
+
+
 def test_groups_that_passed_are_folded_and_those_that_lost_points_are_not() -> None:
     content = samples.raced()
     content["correctness"]["groups"][0]["verdict"] = "PASS"

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from grader.assignments.rules import ProblemPoints, Step
+from grader.assignments.rules import Demand, ProblemPoints, Step
 from grader.problems.problem import MEMORY_GROUP
-from grader.records.record import CaseResult, OutputResult, PerformanceResult, Points
+from grader.records.record import CaseResult, DemandResult, OutputResult, PerformanceResult, Points
 from grader.records.verdict import Verdict
 from grader.run.scoring import ProblemScore, memory_verdict, score_problem, score_without_cases, total
 
@@ -157,6 +157,32 @@ def test_steps_earn_what_the_fastest_one_within_the_interval_is_worth(
 def test_steps_are_the_same_parts_of_a_target_for_host_pointers() -> None:
     entry = ENTRY.model_copy(update={"steps": STEPS, "host_target": 2.0})
     assert [(step.at, step.points) for step in entry.with_host_pointers().steps] == [(0.5, 2), (1, 5)]
+
+
+def demand(verdict: Verdict, worth: float = 2.0) -> DemandResult:
+    return DemandResult(measure="code", verdict=verdict, most=1.5, points=worth)
+
+
+@pytest.mark.parametrize(
+    ("met", "verdict", "earned", "decided"),
+    [
+        ((Verdict.PASS, Verdict.PASS), Verdict.PASS, 16, 16),
+        ((Verdict.PASS, Verdict.FAIL), Verdict.FAIL, 14, 16),
+        ((Verdict.PASS, Verdict.NOT_MEASURED), Verdict.PASS, 14, 14),
+        ((Verdict.PASS, Verdict.INFRA_ERROR), Verdict.INFRA_ERROR, 14, 14),
+    ],
+)
+def test_demands_earn_their_points_once_every_case_is_right(
+    met: tuple[Verdict, ...], verdict: Verdict, earned: float, decided: float
+) -> None:
+    asked = tuple(Demand(measure="code", most=1.5, points=2.0) for _ in met)
+    entry = ENTRY.model_copy(update={"performance": 4.0, "demands": asked})
+    found = [demand(one) for one in met]
+    result = score_problem(entry, NAMED, GROUPS, ALL_RIGHT, Verdict.PASS, NO_GPU, found)
+    assert (result.verdict, result.points) == (verdict, points(earned, decided))
+    wrong = [*ALL_RIGHT, case("long rows", Verdict.FAIL)]
+    result = score_problem(entry, NAMED, GROUPS, wrong, Verdict.PASS, NO_GPU, found)
+    assert result.points == points(9, decided)
 
 
 def test_speed_without_correctness_earns_nothing() -> None:

@@ -40,6 +40,12 @@ def test_a_target_that_the_reference_hardly_or_never_reaches_is_not(target: floa
     assert said.endswith("suggested: 3.1x")
 
 
+@pytest.mark.parametrize(("low", "sound"), [(0.98, True), (0.97, False)])
+def test_the_room_above_a_share_ends_half_of_the_way_to_the_limit(low: float, sound: bool) -> None:
+    share = entry(0.95).model_copy(update={"measure": "share_of_limit"})
+    assert target_row(share, measured(0.99, low), {})[0] is sound
+
+
 def test_the_slowest_variant_stands_for_a_naive_one() -> None:
     variants = {"a": measured(3.0, 2.9), "b": measured(1.2, 1.1), "c": NOT_MEASURED}
     assert "; b 1.20x; " in target_row(entry(2.0), measured(4.0, 3.9), variants)[1]

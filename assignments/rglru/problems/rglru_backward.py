@@ -76,6 +76,7 @@ def cases(seed: int) -> tuple[Case, ...]:
         (VALUES, "float32", 2, 300, 8, CLOSED),
         (VALUES, "float32", 2, 300, 8, MIDDLE),
         (VALUES, "float32", 2, 70, 8, WITHOUT_DECAY),
+        (VALUES, "float32", 1, 3, 64, OPEN),  # so few steps that dC is bounded as tightly as one product
     )
     return graded(seed, own)
 

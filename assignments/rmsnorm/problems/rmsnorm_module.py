@@ -150,7 +150,7 @@ PROBLEM = ModelProblem(
     oracle=oracle,
     bugs={"weight is not applied": _unscaled},
     harness=Path(__file__).with_name("rmsnorm_module_harness.py"),
-    given=("kernels.py",),
+    given=("kernels.py", "launchers.py"),
     launchers={
         "rmsnorm_kernel.cu": (
             *rmsnorm_forward.PROBLEM.entry_points,

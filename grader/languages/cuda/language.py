@@ -10,6 +10,7 @@ from grader.languages.cuda.compile import build, build_all
 from grader.languages.cuda.exports import find
 from grader.languages.cuda.headers import missing
 from grader.languages.cuda.imports import violations
+from grader.languages.cuda.machine_code import machine_code
 from grader.languages.cuda.partial import build_partly
 from grader.languages.language import FileBuild, Inspection
 
@@ -73,6 +74,10 @@ class Cuda:
         if forbidden:
             return Inspection(forbidden, ())
         return Inspection((), tuple(find(library, name, source, others) for name in entry_points))
+
+    def code_bytes(self, library: Path) -> int | None:
+        """The bytes of all kernels and functions of the device; see ``Language``."""
+        return sum(machine_code(library.read_bytes()).values()) or None
 
     def explain(self, build: FileBuild, contents: Mapping[str, bytes]) -> str:
         """Why nothing of a file can be graded; see ``Language``."""

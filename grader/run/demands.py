@@ -1,0 +1,82 @@
+"""What an assignment asks for beside right results and speed: how large the code is, how even the speed.
+
+Layer: imports assignments, records, languages and submissions.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from grader.records.record import DemandResult
+from grader.records.verdict import Verdict
+from grader.submissions.submission import SubmissionError, UnreadableError, collect
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    from grader.assignments.rules import Demand, ProblemPoints
+    from grader.languages.language import Language
+    from grader.problems.problem import Problem
+    from grader.records.record import PerformanceResult
+
+NO_CODE = "not measured: the machine code here, or that of the reference, is not known"
+
+
+def reference_code(
+    folder: Path, wanted: Iterable[tuple[ProblemPoints, Problem]], language: Language
+) -> Mapping[str, int]:
+    """Bytes of machine code of the reference by file, where a problem asks for them and they are known.
+
+    Args:
+        folder: of the reference.
+        wanted: the problems that are graded.
+        language: that builds it.
+
+    Raises:
+        BuildError: the machine failed.
+    """
+    asking = {
+        problem.file for entry, problem in wanted if any(one.measure == "code" for one in entry.demands)
+    }
+    if not asking:
+        return {}
+    try:
+        with collect(folder, sorted(asking)) as reference:
+            sources = {name: reference.contents(name) for name in asking & reference.files.keys()}
+            builds = language.build(sources, dict.fromkeys(sources, ()))
+    except (SubmissionError, UnreadableError):  # it does not come with every installation
+        return {}
+    libraries = {name: build.whole.library for name, build in builds.items()}
+    sizes = {name: language.code_bytes(library) for name, library in libraries.items() if library is not None}
+    return {name: size for name, size in sizes.items() if size is not None}
+
+
+def judged(
+    demand: Demand, own: int | None, reference: int | None, performance: PerformanceResult
+) -> DemandResult:
+    """What was found for a demand.
+
+    Args:
+        demand: of the assignment.
+        own: bytes of machine code of the submission's library.
+        reference: those of the reference's.
+        performance: the measured speed; where it says nothing, nor does its spread.
+    """
+    if demand.measure == "code":
+        found = None if own is None or reference is None else own / reference
+        message, verdict = "" if found is not None else NO_CODE, Verdict.NOT_MEASURED
+    else:
+        speedups = [case.speedup for case in performance.cases if case.speedup is not None]
+        found, message = (max(speedups) / min(speedups), "") if speedups else (None, performance.message)
+        verdict = performance.verdict
+    if found is not None:
+        verdict = Verdict.PASS if found <= demand.most else Verdict.FAIL
+    return DemandResult(
+        measure=demand.measure,
+        verdict=verdict,
+        most=demand.most,
+        points=demand.points,
+        found=found,
+        message=message,
+    )
