@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -107,6 +108,13 @@ struct Aside {
   std::optional<std::uint32_t> other{};  // the instruction that its own one has met; the message names both lines
 };
 
+// What follows from the value that an instruction loads, as far as checks/copies.cpp can tell.
+struct Consequences {
+  bool unknown = false;  // perhaps anything
+  bool of_warp = false;  // lanes hand it to each other
+  std::vector<std::uint32_t> stores{};  // instructions: of what is made from it, or to where it says
+};
+
 struct LaunchState {
   const KernelCode& program;
   const ptx::Module& module;
@@ -132,6 +140,7 @@ struct LaunchState {
   alignas(128) std::mutex mutex;  // of what follows
   Ran result;
   std::set<std::uint32_t> asserted;  // calls of assert that have failed
+  std::map<std::uint32_t, Consequences> consequences;  // of loads
 
   LaunchState(const KernelCode& p, const ptx::Module& m, const Launch& l, const Options& o, Memory& memory_,
               Findings& f, const Layout& variables)

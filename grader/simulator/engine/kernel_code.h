@@ -78,7 +78,7 @@ struct KernelCode {
   std::vector<CallSite> calls;
   std::vector<std::vector<std::uint32_t>> branch_tables;
   std::vector<std::uint32_t> lists;  // operands of instructions that have many (Warp::lists)
-  std::vector<std::uint32_t> texts;  // per instruction: statement's index, for messages
+  std::vector<std::uint32_t> statements;  // per instruction: the one of its function that it belongs to
   std::vector<std::byte> constants;
   std::vector<ptx::Place> places;  // per instruction
   std::vector<ParameterSlot> parameter_slots;
@@ -89,6 +89,7 @@ struct KernelCode {
   std::uint32_t local_bytes = 0;  // per thread, all calls together
   std::unordered_map<std::uint32_t, std::uint32_t> function_by_number;
   bool waits_for_launch_ahead = false;  // somewhere
+  bool of_triton = false;  // its source is Python
 };
 
 // What decoding needs to know of the module's memory.

@@ -410,6 +410,7 @@ void Worker::run() {
     // What nothing ends is to be found in seconds, so it rests for some tenths of one only.
     if (waited > haste && waited < resignation && launch.options.threads > 1) std::this_thread::sleep_for(rest);
     if (stop == Stop::slice) continue;
+    end_block(*waiting[chosen]);
     idle.push_back(std::move(waiting[chosen]));
     waiting.erase(waiting.begin() + static_cast<std::ptrdiff_t>(chosen));
     if (at > chosen) --at;

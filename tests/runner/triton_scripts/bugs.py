@@ -1,4 +1,4 @@
-"""Kernels with one bug each, in the line with the mark; the argument chooses which."""
+"""Kernels with one bug each, in the lines with the mark; the argument chooses which."""
 
 import sys
 
@@ -42,6 +42,58 @@ def overlap(x, y, size: tl.constexpr):
     tl.store(y + at, tl.load(x + at) * tl.program_id(0))  # overlap
 
 
+@triton.jit
+def unmasked_store(x, y, n, size: tl.constexpr):
+    at = tl.program_id(0) * size + tl.arange(0, size)
+    value = tl.load(x + at, mask=at < n)
+    tl.store(y + at, 2 * value)  # unmasked_store
+
+
+@triton.jit
+def ignored_target(x, target, loss, columns):
+    row = tl.program_id(0)
+    picked = tl.load(x + row * columns + tl.load(target + row))  # ignored_target
+    tl.store(loss + row, -picked)
+
+
+@triton.jit
+def half_written(x, scratch, y, size: tl.constexpr):
+    at = tl.arange(0, size)
+    tl.store(scratch + at, tl.load(x + at), mask=at < size // 2)
+    tl.debug_barrier()
+    tl.store(y + at, tl.load(scratch + at))  # half_written
+
+
+@triton.jit
+def backwards(x, size: tl.constexpr):
+    at = tl.arange(0, size)
+    value = tl.load(x + size - 1 - at)  # backwards
+    tl.store(x + at, value)
+
+
+@triton.jit
+def shared_number(x, y, number, size: tl.constexpr):
+    at = tl.arange(0, size)
+    factor = tl.load(number)
+    tl.store(number, factor / 2)  # shared_number
+    tl.store(y + at, factor * tl.load(x + at))
+
+
+@triton.jit
+def neighbours(x, size: tl.constexpr):
+    at = tl.program_id(0) * size + tl.arange(0, size)
+    left = tl.load(x + at - 1, mask=at > 0, other=0.0)  # neighbours
+    tl.debug_barrier()
+    tl.store(x + at, (tl.load(x + at) + left) / 2)  # neighbours
+
+
+@triton.jit
+def same_bins(x, index, out, size: tl.constexpr):
+    at = tl.arange(0, size)
+    bins = out + tl.load(index + at)
+    tl.store(bins, tl.load(bins) + tl.load(x + at))  # same_bins
+
+
 x, y, scratch = torch.randn(1024), torch.zeros(1024), torch.zeros(1024)
 match sys.argv[1]:
     case "missing_mask":
@@ -54,3 +106,17 @@ match sys.argv[1]:
         missing_barrier[(1,)](x, scratch, y, 1024)
     case "overlap":
         overlap[(4,)](x, y, 256)
+    case "unmasked_store":
+        unmasked_store[(4,)](x, y[:1000].clone(), 1000, 256)
+    case "ignored_target":
+        ignored_target[(4,)](x, torch.tensor([5, 3, -700, 1]), y, 256)
+    case "half_written":
+        half_written[(1,)](x, torch.empty(1024), y, 1024)
+    case "backwards":
+        backwards[(1,)](x, 1024)
+    case "shared_number":
+        shared_number[(1,)](x, y, torch.ones(1), 1024)
+    case "neighbours":
+        neighbours[(4,)](x, 256)
+    case "same_bins":
+        same_bins[(1,)](x, torch.arange(1024) % 16, y, 1024)

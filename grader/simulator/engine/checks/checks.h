@@ -58,6 +58,9 @@ struct Rows {
 // Clears what is known of a block's shared memory.
 void begin_block(Block&, Worker&);
 
+// Reports what could not be told before a block's end.
+void end_block(const Block&);
+
 // For initcheck: these bytes have been written, by a store that watch() does not see.
 void note_written(const Memory&, Address, std::size_t bytes);
 
@@ -69,6 +72,7 @@ bool store_alike(const Access&, unsigned lane, unsigned other);
 std::string describe(const Warp&, const Instruction&, const Access&, unsigned lane);
 
 // The parts of watch().
+void note_store(const Warp&, const Instruction&, const Access&);  // of a kernel in Triton
 void check_shared(Warp&, const Instruction&, const Access&);
 void check_global(Warp&, const Instruction&, const Access&, const Rows&);
 void check_within_block(Warp&, const Instruction&, const Access&, const Rows&);  // a part of check_global()

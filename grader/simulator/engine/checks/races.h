@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -174,6 +175,24 @@ struct SharedRaces {
   };
   std::array<Lock, lane_count> locks{};
   bool exchanged = false;  // a thread of the block may have taken or released a lock
+  // Of kernels in Triton: races that count only if what a load brings is of consequence.
+  struct Doubt {
+    std::uint32_t load, warp;  // which instruction, and whose
+    Mask lanes;  // that may have loaded it
+    std::uint32_t site, other;  // instructions that race; the message is that of the first
+    std::string message;
+  };
+  std::vector<Doubt> doubts;
+  bool doubted(const Doubt& doubt) {  // such a race has been met before in the block
+    for (Doubt& d : doubts) {
+      if (d.load != doubt.load || d.warp != doubt.warp || d.site != doubt.site || d.other != doubt.other) continue;
+      d.lanes |= doubt.lanes;
+      return true;
+    }
+    return false;
+  }
+  std::vector<Mask> stored;  // per instruction, per warp: lanes that have
+  std::vector<std::size_t> entries_stored;  // those that are not empty
 };
 
 // Whether what a stamp tells of came before all that this lane does now.

@@ -171,6 +171,12 @@ struct Checker {
     return a.address[other] == a.address[lane] && store_alike(a, lane, other);
   }
 
+  // In Triton only the compiler uses shared memory, and threads that hold the same element may have rounded
+  // differently.
+  bool copies(std::uint32_t site) const {
+    return !a.atomic && w.worker->launch.program.of_triton && (site & ~polled) == i.site;
+  }
+
   void one(unsigned lane, std::uint64_t g) {
     const std::uint32_t stamp = stamp_of(lane);
     if (r.in_flight && r.filling[g]) return report_copy(w, i, a, lane, g);
@@ -182,7 +188,8 @@ struct Checker {
     const auto quiet = [&] {
       return a.write && (silent(w, a, lane, g, r.shift) || same_as_lane(writer, r.writer_site[g], lane));
     };
-    if (writer && !ordered(r, writer, w.number, lane) && !both_strong(writer, r.writer_site[g]) && !quiet()) {
+    if (writer && !ordered(r, writer, w.number, lane) && !both_strong(writer, r.writer_site[g]) && !quiet() &&
+        !copies(r.writer_site[g])) {
       report_race(w, i, a, lane, writer, r.writer_site[g] & ~polled, true, g);
     } else if (updater && !a.atomic && !polls() && !ordered(r, updater, w.number, lane) && !quiet()) {
       report_race(w, i, a, lane, updater, r.updater_site[g], true, g);

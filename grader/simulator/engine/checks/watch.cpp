@@ -17,6 +17,7 @@ void watch(Warp& w, const Instruction& i, const Access& a) {
   const LaunchState& launch = w.worker->launch;
   if (w.worker->trail) [[unlikely]]
     w.worker->trail->accessed(w, i, a);
+  if (launch.program.of_triton && launch.options.racecheck && a.write) note_store(w, i, a);
   if (a.space == ptx::Space::shared) {
     if (launch.options.racecheck || launch.options.initcheck) check_shared(w, i, a);
     if (launch.options.counters) count_shared(w, i, a);

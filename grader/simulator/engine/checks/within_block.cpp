@@ -114,17 +114,25 @@ struct Checker {
     return other != thread(lane) && touch.clock >= r.released[other / lane_count] &&
            !ordered(r, touch.clock << SharedRaces::thread_bits | other, w.number, lane);
   }
-  void report(const Touch& touch, bool other_writes, std::uint32_t other, unsigned lane) const {
+  // `readers`: the lanes that may have read, if one of the two accesses is a read.
+  void report(const Touch& touch, bool other_writes, std::uint32_t other, unsigned lane, Mask readers) const {
     LaunchState& launch = w.worker->launch;
-    if (launch.faulted || launch.seen("race_global", i.site)) return;
-    const bool same_warp = other / lane_count == w.number;
-    launch.report("racecheck", "race_global", i.site,
-                  describe(w, i, a, lane) + " that " +
-                      name_thread(launch, *w.block, other / lane_count, other % lane_count) +
-                      (other_writes ? " has written" : " has read") + launch.line(touch.site) +
-                      ", and nothing orders the two: a " + (same_warp ? "__syncwarp()" : "__syncthreads()") +
-                      " between them is missing" + launch.overlap(i.site, a.write, touch.site, other_writes),
-                  {.other = touch.site});
+    if (launch.faulted) return;
+    const std::uint32_t other_warp = other / lane_count, other_lane = other % lane_count;
+    const bool same_warp = other_warp == w.number;
+    SharedRaces::Doubt doubt{
+        a.write ? touch.site : i.site, a.write ? other_warp : w.number, readers, i.site, touch.site, {}};
+    if (same_warp) doubt.lanes &= ~(1u << (a.write ? lane : other_lane));
+    const bool doubtful = launch.program.of_triton && a.write != other_writes;
+    if (doubtful ? r.doubted(doubt) : launch.seen("race_global", i.site)) return;
+    doubt.message = describe(w, i, a, lane) + " that " + name_thread(launch, *w.block, other_warp, other_lane) +
+                    (other_writes ? " has written" : " has read") + launch.line(touch.site) +
+                    ", and nothing orders the two: a " + (same_warp ? "__syncwarp()" : "__syncthreads()") +
+                    " between them is missing" + launch.overlap(i.site, a.write, touch.site, other_writes);
+    if (doubtful)
+      r.doubts.push_back(std::move(doubt));
+    else
+      launch.report("racecheck", "race_global", i.site, doubt.message, {.other = touch.site});
   }
 
   void report_lanes(unsigned lane, unsigned other) const {
@@ -186,7 +194,8 @@ struct Checker {
         const std::uint32_t other = g.warp * lane_count + it;
         if (lane == lane_count || !conflicts(touch, other, lane)) continue;
         if (!silent(a, lane)) {
-          report(touch, writes, other, lane);
+          report(touch, writes, other, lane, 1u << (a.write ? it : lane));
+          if (w.worker->launch.program.of_triton) continue;
           return alike;
         }
         alike |= 1u << lane;
@@ -207,6 +216,12 @@ struct Checker {
     return found;
   }
 
+  // The lanes that touched what this thread touched.
+  static Mask lanes_of(const Touch& touch, std::uint32_t thread) {
+    if (touch.shift != SharedRaces::same_place) return 1u << thread % lane_count;
+    return all_lanes << touch.first % lane_count & all_lanes >> (lane_count - 1 - touch.second % lane_count);
+  }
+
   // Compares with what others did to these bytes; `lane_of` tells who touches which now. Whether some of them have just
   // written the same: whoever reads it may find either.
   template <class F> bool against(const Touch& touch, bool other_writes, const Touch& me, F lane_of) const {
@@ -224,7 +239,7 @@ struct Checker {
           (silent(a, lane) || (touch.site == i.site && touch.clock == r.clock && other / lane_count == w.number))) {
         same = true;
       } else {
-        report(touch, other_writes, other, lane);
+        report(touch, other_writes, other, lane, a.write ? lanes_of(touch, other) : lanes_of(me, thread(lane)));
       }
     }
     return same;

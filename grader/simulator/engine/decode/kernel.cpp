@@ -149,6 +149,7 @@ void Decoder::one_function(std::uint32_t number) {
   last.place = statement_line.empty() ? 0 : statement_line.back();
   last.site = static_cast<std::uint32_t>(program.code.size() - 1);
   last.hidden = true;
+  program.statements.push_back(static_cast<std::uint32_t>(function->statements.size()));
   for (const auto& f : fixups) program.code[f.instruction].target = statement_pc[f.label];
   for (auto& [instruction, targets] : table_fixups) {
     for (auto& target : targets) target = statement_pc[target];
@@ -278,6 +279,7 @@ void Decoder::run(std::uint32_t kernel) {
     one_function(next);
   }
   for (const auto& i : program.code) program.places.push_back(module.places[i.place]);
+  program.of_triton = std::ranges::any_of(program.places, [](const auto& p) { return p.file.ends_with(".py"); });
   for (const auto& f : program.functions) program.local_bytes += f.local_bytes + local_gap;
   if (program.functions.size() > 1) program.local_bytes += call_stack;
 }

@@ -284,6 +284,7 @@ Instruction& OperandDecoder::emit(Handler handler, const std::vector<Slot>& oper
   }
   const auto number = static_cast<std::size_t>(statement - function->statements.data());
   i.place = statement_line[number];
+  program.statements.push_back(static_cast<std::uint32_t>(number));
   i.site = static_cast<std::uint32_t>(program.code.size() - 1);
   return i;
 }
