@@ -133,8 +133,10 @@ class Rounding(Operators):  # type: ignore[no-untyped-call]
         if size is None or self._random is None:
             return result
         noise = torch.empty_like(result).uniform_(-math.sqrt(3), math.sqrt(3), generator=self._random)
-        rough, finite = noise.mul_(size).add_(result), torch.isfinite(result)
-        return rough if finite.all() else torch.where(finite, rough, result)
+        rough = noise.mul_(size).add_(result)
+        if math.isfinite(rough.sum()):  # so is each element, and that of the result
+            return rough
+        return torch.where(torch.isfinite(result), rough, result)
 
     def _size(
         self,
