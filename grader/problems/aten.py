@@ -32,6 +32,11 @@ class Operators(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """PyTorch's own hook: no, as to skip its compiler it loads that first, which takes seconds."""
+        return False
+
     @abstractmethod
     def knows(self, name: str, args: Sequence[Any]) -> bool:
         """Whether ``run`` takes an operation, by its name without a trailing ``_``; it takes all views."""

@@ -82,18 +82,30 @@ def additions(n: int) -> float:
 
 def partial_sum(terms: Array, axis: int) -> Array:
     """M: how large a partial sum of ``terms`` gets, whatever the order; keeps ``axis`` with length 1."""
-    walk = 4 * np.sqrt(np.sum(terms * terms, axis=axis, keepdims=True))
-    total = np.abs(np.sum(terms, axis=axis, keepdims=True))
-    bound: Array = np.minimum(np.sum(np.abs(terms), axis=axis, keepdims=True), total + walk)
-    return bound
+    return _partial_sum(terms, axis, *_norms(terms, axis))
 
 
 def sum_error(terms: Array, axis: int, roundings: float, unit: float) -> Array:
     """Error of the sum of ``terms``, each of which carries ``roundings`` rounding errors; keeps ``axis``."""
-    spread = LUCK * np.sqrt(np.sum(terms * terms, axis=axis, keepdims=True))
-    own = np.minimum(np.sum(np.abs(terms), axis=axis, keepdims=True), spread)
-    error: Array = unit * (additions(terms.shape[axis]) * partial_sum(terms, axis) + roundings * own)
+    magnitudes, length = _norms(terms, axis)
+    own = np.minimum(magnitudes, LUCK * length)
+    largest = _partial_sum(terms, axis, magnitudes, length)
+    error: Array = unit * (additions(terms.shape[axis]) * largest + roundings * own)
     return error
+
+
+def _partial_sum(terms: Array, axis: int, magnitudes: Array, length: Array) -> Array:
+    total = np.abs(np.sum(terms, axis=axis, keepdims=True))
+    bound: Array = np.minimum(magnitudes, total + 4 * length)
+    return bound
+
+
+def _norms(terms: Array, axis: int) -> tuple[Array, Array]:
+    """sum|t| and sqrt(sum t^2) of ``terms``."""
+    positive = np.abs(terms)
+    magnitudes: Array = np.sum(positive, axis=axis, keepdims=True)
+    squares = np.multiply(terms, terms, out=positive)
+    return magnitudes, np.sqrt(np.sum(squares, axis=axis, keepdims=True))
 
 
 def exp_error(argument: Array, unit: float) -> Array:
@@ -104,5 +116,7 @@ def exp_error(argument: Array, unit: float) -> Array:
 
 def allowed(error: Array, expected: Array, precision: Precision) -> Array:
     """The tolerance of an output: ``error`` of computing and of storing ``expected``, made safe."""
-    bound: Array = SAFETY * (error + precision.word * np.abs(expected)) + precision.tiny
+    bound: Array = error + precision.word * np.abs(expected)
+    bound *= SAFETY
+    bound += precision.tiny
     return bound

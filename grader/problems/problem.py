@@ -138,10 +138,12 @@ class Expectation:
     """What is right for one output: each row (last axis) must match one of the candidates as a whole.
 
     ``finite_only`` marks rows (shape of the output without its last axis) of which only finiteness is asked.
+    ``others`` makes further candidates, which a right output mostly does not need.
     """
 
     candidates: tuple[Candidate, ...]
     finite_only: NDArray[np.bool_] | None = None
+    others: Callable[[], tuple[Candidate, ...]] = tuple
 
 
 Bug = Callable[[Inputs], "Mapping[str, NDArray[np.float64]]"]

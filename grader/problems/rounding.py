@@ -142,8 +142,10 @@ class Rounding(Operators):  # type: ignore[no-untyped-call]
         size = None if self._errors is None else self._size(name, args, kwargs, result, wanted)
         if size is None or self._errors is None:
             return result
-        rough, finite = self._errors(result).mul_(size).add_(result), torch.isfinite(result)
-        return rough if finite.all() else torch.where(finite, rough, result)
+        rough = self._errors(result).mul_(size).add_(result)
+        if math.isfinite(rough.sum()):  # so is each element, and that of the result
+            return rough
+        return torch.where(torch.isfinite(result), rough, result)
 
     def _size(
         self,

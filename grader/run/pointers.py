@@ -30,7 +30,7 @@ _OF_THE_OTHER_KIND = frozenset({"host_pointer", "device_pointer_on_host"})
 """Kinds of findings that a pointer of the wrong kind leads to."""
 
 
-class _Outcome(IntEnum):
+class Outcome(IntEnum):
     """What a trial showed, the best first."""
 
     RIGHT = 0
@@ -40,10 +40,10 @@ class _Outcome(IntEnum):
 
 
 _SAID = {
-    _Outcome.RIGHT: "right numbers",
-    _Outcome.WRONG: "wrong numbers",
-    _Outcome.ENDED: "no numbers",
-    _Outcome.MISTAKEN: "which it took for the other kind",
+    Outcome.RIGHT: "right numbers",
+    Outcome.WRONG: "wrong numbers",
+    Outcome.ENDED: "no numbers",
+    Outcome.MISTAKEN: "which it took for the other kind",
 }
 
 
@@ -90,12 +90,13 @@ def called(conduct: Conduct, candidate: Candidate, memory: Memory | None = None)
             refused[kind] = error
     if not known:
         raise refused[Memory.DEVICE]
-    tried = _tried(conduct, candidate, known)
+    place = problem.id, candidate.library, candidate.symbol  # which a model problem may ask for, too
+    tried = material.trials.of(place, lambda: _tried(conduct, candidate, known))
     best = min(tried, key=lambda kind: tried[kind])
-    if Memory.DEVICE in refused and tried[best] is _Outcome.MISTAKEN:
+    if Memory.DEVICE in refused and tried[best] is Outcome.MISTAKEN:
         raise refused[Memory.DEVICE]
     launcher = known[best]
-    notes = () if tried[best] is _Outcome.RIGHT and best is Memory.DEVICE else (_note(problem, tried, best),)
+    notes = () if tried[best] is Outcome.RIGHT and best is Memory.DEVICE else (_note(problem, tried, best),)
     return replace(launcher, notes=(*notes, *launcher.notes))
 
 
@@ -105,18 +106,18 @@ def _under_its_symbol(launcher: Launcher, candidate: Candidate) -> Launcher:
 
 def _tried(
     conduct: Conduct, candidate: Candidate, known: Mapping[Memory, Launcher]
-) -> Mapping[Memory, _Outcome]:
+) -> Mapping[Memory, Outcome]:
     """What came of each way, device pointers first: of these alone where they work.
 
     A second case is tried where the first one tells nothing apart: a launcher may refuse small sizes.
     """
-    tried = dict.fromkeys(known, _Outcome.ENDED)
+    tried = dict.fromkeys(known, Outcome.ENDED)
     for case in _small(conduct.material, candidate.problem):
         tried = {}
         for memory, launcher in known.items():
             conduct.begin(f"{candidate.problem.id} on the sim, with {memory} pointers: {case.name}")
             tried[memory] = _outcome(conduct, candidate, launcher, case)
-            if tried[memory] is _Outcome.RIGHT:
+            if tried[memory] is Outcome.RIGHT:
                 return tried
         if len(set(tried.values())) > 1:
             return tried
@@ -141,7 +142,7 @@ def _small(material: Material, problem: KernelProblem) -> Sequence[Case]:
     return ordered[:: max(1, len(ordered) // 2)][:2]
 
 
-def _outcome(conduct: Conduct, candidate: Candidate, launcher: Launcher, case: Case) -> _Outcome:
+def _outcome(conduct: Conduct, candidate: Candidate, launcher: Launcher, case: Case) -> Outcome:
     material = conduct.material
     sim = material.machine.checker
     judged = judge(
@@ -156,13 +157,13 @@ def _outcome(conduct: Conduct, candidate: Candidate, launcher: Launcher, case: C
     if judged.machine_failed:
         raise NotJudgedError(result.message, verdict=Verdict.INFRA_ERROR)
     if any(finding.kind in _OF_THE_OTHER_KIND for finding in judged.findings):
-        return _Outcome.MISTAKEN
+        return Outcome.MISTAKEN
     if result.verdict is Verdict.PASS:
-        return _Outcome.RIGHT
-    return _Outcome.WRONG if result.outputs else _Outcome.ENDED
+        return Outcome.RIGHT
+    return Outcome.WRONG if result.outputs else Outcome.ENDED
 
 
-def _note(problem: KernelProblem, tried: Mapping[Memory, _Outcome], taken: Memory) -> str:
+def _note(problem: KernelProblem, tried: Mapping[Memory, Outcome], taken: Memory) -> str:
     ways = " and with ".join(f"{memory} pointers ({_SAID[outcome]})" for memory, outcome in tried.items())
     other = "".join(f" (--memory {memory} for {memory} pointers)" for memory in tried if memory is not taken)
     return f"{problem.entry_point} was tried with {ways}: it is given {taken} pointers{other}"

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from grader.records.record import BuildResult, KernelResources
 from grader.records.verdict import Verdict
+from grader.run.once import Once
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
     from pathlib import Path
 
     from grader.assignments.assignment import Assignment
+    from grader.devices.device import Memory
     from grader.languages.language import Build, EntryPoint, FileBuild, Language
     from grader.problems.problem import Problem
     from grader.run.bench import Bench, Machine
+    from grader.run.pointers import Outcome
     from grader.submissions.submission import Submission
 
 
@@ -36,6 +39,7 @@ class Material:
         progress: told what comes next.
         fast: whether to end a problem at the first pass of cases that shows something wrong.
         failed: the names of cases to begin with then, by problem.
+        trials: what came of calling launchers with each kind of pointers.
     """
 
     assignment: Assignment
@@ -50,6 +54,7 @@ class Material:
     progress: Callable[[str], None]
     fast: bool
     failed: Mapping[str, Collection[str]]
+    trials: Once[Mapping[Memory, Outcome]] = field(default_factory=Once)
 
 
 class NotJudgedError(Exception):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -50,6 +53,17 @@ def test_one_tensor_in_half_precision_does_not(name: str) -> None:
     given = tensors(1, torch.float32)
     given[name] = given[name].half().float()
     assert max(shares(1, layer(given)).values()) > 10
+
+
+def test_a_bound_does_not_load_pytorchs_compiler() -> None:
+    code = (
+        "import sys, torch\n"
+        "from grader.problems.rounding import expectations\n"
+        "expectations(lambda: {'out': torch.ones(4, dtype=torch.float64).exp()}, 1)\n"
+        "print('torch._dynamo' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
 
 
 def test_the_bound_of_a_row_follows_its_size() -> None:

@@ -230,8 +230,9 @@ def oracle(case: Case, given: Inputs) -> Mapping[str, Expectation]:  # noqa: ARG
     """The weights in float64; rows without a visible key may be zeros, uniform or NaN."""
     logits = _logits(given)
     masked = np.isneginf(logits).all(axis=-1, keepdims=True)
-    weights = torch.softmax(torch.from_numpy(np.where(masked, 0.0, logits)), dim=-1).numpy()
-    tolerance = _tolerance(np.where(masked, 0.0, logits), weights)
+    shown = np.where(masked, 0.0, logits)
+    weights = torch.softmax(torch.from_numpy(shown), dim=-1).numpy()
+    tolerance = _tolerance(shown, weights)
     if not masked.any():
         return {"inp": Expectation((Candidate(weights, tolerance),))}
     nothing = Candidate(np.where(masked, 0.0, weights), tolerance)

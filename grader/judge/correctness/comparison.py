@@ -16,6 +16,8 @@ import numpy as np
 from grader.problems.dtypes import poisoned
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from grader.problems.problem import Candidate, Expectation
@@ -81,17 +83,16 @@ def compare(name: str, expectation: Expectation, got: NDArray[np.generic]) -> Co
     """
     values = got.astype(np.float64)
     loose = np.False_ if expectation.finite_only is None else expectation.finite_only[..., None]
-    expected, bound, wrong = _judged(expectation.candidates[0], got, values)
-    shown: NDArray[np.generic] = expectation.candidates[0].expected
-    for candidate in expectation.candidates[1:]:
-        if not (wrong & ~loose).any():
-            break
+    first, others = expectation.candidates[0], _others(expectation)
+    expected, bound, error, wrong = _judged(first, got, values)
+    shown: NDArray[np.generic] = first.expected
+    while (wrong & ~loose).any() and (candidate := next(others, None)) is not None:
         other = _judged(candidate, got, values)
-        better = _distance(values, *other) < _distance(values, expected, bound, wrong)
+        better = _distance(*other[1:]) < _distance(bound, error, wrong)
         shown = np.where(better, candidate.expected, shown)
-        expected, bound, wrong = (
+        expected, bound, error, wrong = (
             np.where(better, theirs, ours)
-            for theirs, ours in zip(other, (expected, bound, wrong), strict=True)
+            for theirs, ours in zip(other, (expected, bound, error, wrong), strict=True)
         )
     if expectation.finite_only is not None:
         wrong = np.where(loose, ~np.isfinite(values), wrong)
@@ -100,18 +101,18 @@ def compare(name: str, expectation: Expectation, got: NDArray[np.generic]) -> Co
     if shown.dtype.kind in "iu" and got.dtype.kind in "iu":
         max_error, allowed = _largest_difference(shown, got), 0.0
     else:
-        with np.errstate(invalid="ignore"):  # of equal infinities
-            max_error, allowed = _worst(np.abs(values - expected), bound)
+        max_error, allowed = _worst(error, bound)
     places = [tuple(map(int, place)) for place in np.argwhere(wrong)[:SHOWN]]
+    lost = values[wrong]
     return Comparison(
         name=name,
         max_error=max_error,
         allowed=allowed,
-        bad=int(np.count_nonzero(wrong)),
+        bad=lost.size,
         total=values.size,
-        nan=int(np.count_nonzero(wrong & np.isnan(values))),
-        infinite=int(np.count_nonzero(wrong & np.isinf(values))),
-        unwritten=int(np.count_nonzero(wrong & poisoned(got))),
+        nan=int(np.count_nonzero(np.isnan(lost))),
+        infinite=int(np.count_nonzero(np.isinf(lost))),
+        unwritten=int(np.count_nonzero(poisoned(got[wrong]))),
         first_bad=tuple(BadElement(place, shown[place].item(), got[place].item()) for place in places),
         expected=expected,
         bound=bound,
@@ -119,29 +120,39 @@ def compare(name: str, expectation: Expectation, got: NDArray[np.generic]) -> Co
     )
 
 
+def _others(expectation: Expectation) -> Iterator[Candidate]:
+    """The candidates behind the first one, each made when it is asked for."""
+    yield from expectation.candidates[1:]
+    yield from expectation.others()
+
+
 def changed_elements(before: NDArray[np.generic], after: NDArray[np.generic]) -> int:
     """How many elements of an array that must not change differ in any bit."""
-    size = before.dtype.itemsize
-    bits = np.dtype((np.void, size))
+    bits = f"u{before.dtype.itemsize}"
     one, other = (np.ascontiguousarray(array).view(bits) for array in (before, after))
     return int(np.count_nonzero(one != other))
 
 
-def _judged(candidate: Candidate, got: NDArray[np.generic], values: Array) -> tuple[Array, Array, Mask]:
-    """Expected, bound and which elements are wrong, for one candidate; integers have to be equal."""
-    expected = candidate.expected.astype(np.float64)
-    if candidate.expected.dtype.kind in "iu":  # float64 cannot tell large ones apart
-        return expected, candidate.allowed, np.asarray(got != candidate.expected)
+def _judged(
+    candidate: Candidate, got: NDArray[np.generic], values: Array
+) -> tuple[Array, Array, Array, Mask]:
+    """Expected, bound, error and which elements are wrong, for one candidate; integers have to be equal."""
+    expected = candidate.expected.astype(np.float64, copy=False)
     with np.errstate(invalid="ignore", over="ignore"):
-        near = (values == expected) | (np.abs(values - expected) <= candidate.allowed)  # infinity is itself
-    right = near | (np.isnan(expected) & np.isnan(values))
-    return expected, candidate.allowed, ~right
+        error = values - expected
+    np.abs(error, out=error)
+    if candidate.expected.dtype.kind in "iu":  # float64 cannot tell large ones apart
+        return expected, candidate.allowed, error, np.asarray(got != candidate.expected)
+    wrong = np.asarray(~(error <= candidate.allowed))
+    if wrong.any():  # infinity is itself, and so is NaN
+        wrong &= (values != expected) & ~(np.isnan(expected) & np.isnan(values))
+    return expected, candidate.allowed, error, wrong
 
 
-def _distance(values: Array, expected: Array, bound: Array, wrong: Mask) -> Array:
+def _distance(bound: Array, error: Array, wrong: Mask) -> Array:
     """How far each row is from a candidate: wrong elements, then the largest share of the allowed error."""
     with np.errstate(invalid="ignore", divide="ignore"):
-        share = np.where(wrong, 0.0, np.nan_to_num(np.abs(values - expected) / bound))
+        share = np.where(wrong, 0.0, np.nan_to_num(error / bound))
     count: Array = wrong.sum(axis=-1, keepdims=True) + 0.5 * share.max(axis=-1, keepdims=True)
     return count
 
@@ -158,8 +169,11 @@ def _worst(errors: Array, bounds: Array) -> tuple[float, float]:
         return 0.0, 0.0
     with np.errstate(invalid="ignore", divide="ignore"):
         ratio = errors / bounds
-    ratio[~np.isfinite(errors)] = -1.0
-    worst = np.unravel_index(int(np.nanargmax(np.where(np.isnan(ratio), -1.0, ratio))), ratio.shape)
-    if ratio[worst] < 0:
+    worst = int(np.argmax(ratio))
+    if not np.isfinite(ratio.flat[worst]):  # the largest of them, or one that is no number
+        ratio[~np.isfinite(errors) | np.isnan(ratio)] = -1.0
+        worst = int(np.argmax(ratio))
+    if ratio.flat[worst] < 0:
         return 0.0, 0.0
-    return float(errors[worst]), float(bounds[worst])
+    place = np.unravel_index(worst, ratio.shape)
+    return float(errors[place]), float(bounds[place])

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING
+
+from grader.problems.problem import Expectation
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from grader.problems.problem import Case, Expectation, Inputs, Problem
+    from grader.problems.problem import Candidate, Case, Inputs, Problem
 
 
 def remembered(problem: Problem) -> Problem:
@@ -32,11 +35,23 @@ def remembered(problem: Problem) -> Problem:
             return problem.oracle(case, given)
         if place not in oracles:
             made = problem.oracle(case, given)
-            for expectation in made.values():
-                for candidate in expectation.candidates:
-                    candidate.expected.flags.writeable = False
-                    candidate.allowed.flags.writeable = False
-            oracles[place] = made
+            oracles[place] = {name: _kept(expectation) for name, expectation in made.items()}
         return oracles[place]
 
     return replace(problem, inputs=inputs_of, oracle=oracle_of)
+
+
+def _kept(expectation: Expectation) -> Expectation:
+    """``expectation`` with read-only arrays, whose other candidates are computed once."""
+    return Expectation(
+        _read_only(expectation.candidates),
+        expectation.finite_only,
+        cache(lambda: _read_only(expectation.others())),
+    )
+
+
+def _read_only(candidates: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
+    for candidate in candidates:
+        candidate.expected.flags.writeable = False
+        candidate.allowed.flags.writeable = False
+    return candidates

@@ -29,7 +29,7 @@ from grader.problems.dtypes import DTYPES
 from grader.problems.problem import Candidate, Expectation, Role, Slices
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from random import SystemRandom
 
     from numpy.typing import NDArray
@@ -384,11 +384,17 @@ def _wrong(name: str, expectation: Expectation, got: Array) -> Mask:
             near = np.abs(got.reshape(shape).astype(np.float64) - first.expected) <= first.allowed
     if near.all():  # usually true, and ten times cheaper than a full comparison
         return ~near
-    for_all = [
-        Candidate(np.broadcast_to(candidate.expected, shape), np.broadcast_to(candidate.allowed, shape))
-        for candidate in expectation.candidates
-    ]
-    return compare(name, Expectation(tuple(for_all), expectation.finite_only), got.reshape(shape)).wrong
+
+    def for_all(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
+        return tuple(
+            Candidate(np.broadcast_to(one.expected, shape), np.broadcast_to(one.allowed, shape))
+            for one in candidates
+        )
+
+    right = Expectation(
+        for_all(expectation.candidates), expectation.finite_only, lambda: for_all(expectation.others())
+    )
+    return compare(name, right, got.reshape(shape)).wrong
 
 
 def _whole(problem: KernelProblem) -> Slices:

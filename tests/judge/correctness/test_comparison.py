@@ -88,7 +88,7 @@ def test_what_is_right_by_the_first_candidate_is_compared_with_no_other(
 ) -> None:
     compared: list[Candidate] = []
 
-    def counted(candidate: Candidate, *arrays: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def counted(candidate: Candidate, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
         compared.append(candidate)
         return judged(candidate, *arrays)
 
@@ -103,6 +103,22 @@ def test_what_is_right_by_the_first_candidate_is_compared_with_no_other(
     assert compared == [right.candidates[0]] * 2
     assert not compare("out", right, got).right
     assert compared[2:] == list(right.candidates)
+
+
+def test_what_is_right_by_the_first_candidate_makes_no_others() -> None:
+    made: list[Candidate] = []
+
+    def others() -> tuple[Candidate, ...]:
+        made.append(Candidate(0 * ONES, np.full(ONES.shape, 1e-6)))
+        return tuple(made)
+
+    right = Expectation(expectation(ONES).candidates, others=others)
+    assert compare("out", right, RIGHT).right
+    assert not made
+    got = RIGHT.copy()
+    got[1] = 0
+    assert compare("out", right, got).right
+    assert len(made) == 1
 
 
 def test_rows_of_which_only_finiteness_is_asked_may_hold_any_number() -> None:
