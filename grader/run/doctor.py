@@ -17,6 +17,7 @@ from grader.sandbox.backends import BACKENDS
 from grader.sandbox.loader import loader_path
 
 _CUPY = "python -m pip install 'kernel-grader[gpu]'"
+_SIMULATOR = "python -m pip install .    (in the source; or install a wheel made for this machine)"
 _TRITON = "python -m pip install 'kernel-grader[triton]'"
 
 
@@ -87,9 +88,16 @@ def _compilers() -> tuple[Part, ...]:
 
 def _simulator() -> Part:
     folder = Path(__file__).parents[1] / "simulator" / "lib"
-    if any(folder.glob("libcudart.so.*")):
-        return Part("simulator", State.READY, "built")
-    return Part("simulator", State.MISSING, f"not built, looked in {folder}", "python -m pip install .")
+    program = folder / "grader-sim"
+    if not program.exists() or not any(folder.glob("libcudart.so.*")):
+        return Part("simulator", State.MISSING, f"not built, looked in {folder}", _SIMULATOR)
+    try:
+        told = subprocess.run([program, "--simd"], capture_output=True, text=True, timeout=60, check=False)
+    except OSError as error:  # made for another kind of processor
+        return Part("simulator", State.MISSING, f"does not run: {error}", _SIMULATOR)
+    if told.returncode != 0:
+        return Part("simulator", State.MISSING, f"does not run: {told.stderr.strip()}", _SIMULATOR)
+    return Part("simulator", State.READY, f"built, runs as {told.stdout.partition(',')[0]}")
 
 
 def _triton() -> Part:

