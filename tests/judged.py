@@ -20,9 +20,10 @@ from grader.devices.device import Memory
 from grader.devices.select import select as select_device
 from grader.judge.correctness.cases import beside, judge
 from grader.judge.correctness.diagnosis import UNKNOWN
-from grader.languages.cuda.cache import Cache
-from grader.languages.cuda.compile import build, compile_limits
+from grader.languages.cache import Cache
+from grader.languages.cuda.compile import build
 from grader.languages.cuda.toolchain import find as find_toolchain
+from grader.languages.jobs import compile_limits
 from grader.problems.problem import MEMORY_GROUP
 from grader.records.findings import ONLY_REPORTED
 from grader.records.verdict import Verdict
@@ -305,9 +306,9 @@ class Bench:
             Cache(),
             builds.PTX_ONLY if self.device.kind == "sim" else self.device.architecture,
         )
-        if built.library is None:
+        if built.artefact is None:
             return replace(result, error=f"does not compile: {built.log}")
-        library = built.library
+        library = built.artefact
         passed = 0
         with self.turn:
             judged, seen = self._judged(problem, entry, cases, self.device, library)

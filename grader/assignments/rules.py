@@ -24,6 +24,7 @@ Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Points = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Share = Annotated[float, Field(gt=0, le=1)]
 Attempts = Literal["last", "best"]
+LanguageName = Literal["cuda", "triton"]
 
 
 class AssignmentError(Exception):
@@ -246,6 +247,13 @@ class Rules(_Table):
         default="student_template", description="folder of what students begin with, from this file's"
     )
     reference: str = Field(default="reference", description="folder of the reference, from this file's")
+    languages: tuple[LanguageName, ...] = Field(
+        default=("cuda",),
+        min_length=1,
+        strict=False,
+        description="what kernels may be written in: cuda, in the problem's file, and triton, in one of its "
+        "name with .py; of several files that answer a problem, that of the last language counts",
+    )
     group_points: dict[str, Points] = Field(
         default_factory=dict,
         description="points, of each problem's correctness points, of the case groups named here; "

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grader.languages.cuda.compile import BuildError, build_all, compile_limits
+from grader.languages.cuda.compile import build_all
+from grader.languages.jobs import BuildError, compile_limits
 
 if TYPE_CHECKING:
-    from grader.languages.cuda.cache import Cache
+    from grader.languages.cache import Cache
     from grader.languages.cuda.toolchain import Toolchain
     from grader.sandbox.sandbox import Sandbox
 
@@ -35,7 +36,7 @@ def build_baseline(
     builds = build_all(sources, toolchain, sandbox, compile_limits(), cache, architecture)
     libraries = {}
     for name, build in builds.items():
-        if build.library is None:
+        if build.artefact is None:
             raise BuildError(f"the baseline's {name} does not compile: {build.log}")
-        libraries[build.library] = FUNCTIONS[name]
+        libraries[build.artefact] = FUNCTIONS[name]
     return libraries

@@ -68,6 +68,40 @@ def _arguments(
     return encoded
 
 
+def of_python(call: Call, pointers: Mapping[str, int]) -> dict[str, Any]:
+    """The request for a function in Python, which takes tensors at the addresses ``pointers``, and numbers.
+
+    It gets no stream: the first one is the current stream of the call.
+    """
+    asked = request(call, pointers)
+
+    def encoded(changed: Mapping[str, Scalar]) -> list[tuple[str, Any]]:
+        passed: list[tuple[str, Any]] = []
+        for argument in call.arguments:
+            match argument:
+                case ArrayArgument(null=True):
+                    passed.append(("value", None))
+                case ArrayArgument():
+                    described = pointers[argument.name], argument.dtype, argument.shape
+                    passed.append(("tensor", described))
+                case ScalarArgument():
+                    passed.append(("value", changed.get(argument.name, argument.value)))
+        return passed
+
+    return {
+        **asked,
+        "arguments": encoded({}),
+        "streams": max(1, asked["streams"]),
+        "queued": encoded(call.queued) if asked["queued"] else [],
+    }
+
+
+def failed(header: Mapping[str, Any]) -> Answer:
+    """The answer to a call that did not return."""
+    status = Status.RAISED if header["status"] == "raised" else Status.CUDA_ERROR
+    return Answer(status, header["message"], printed=header["printed"])
+
+
 def _staged(call: Call, pointers: Mapping[str, int] | None) -> list[tuple[int, int, bool]]:
     """Index or address, size, and whether it is read, of each array that is copied through the streams."""
     if not call.staged or call.memory is Memory.HOST:
@@ -93,7 +127,7 @@ def run(runner: Runner, call: Call) -> Answer:
         return error.answer
     printed = frame.header["printed"]
     if frame.header["status"] != "returned":
-        return Answer(Status.CUDA_ERROR, frame.header["message"], printed=printed)
+        return failed(frame.header)
     if len(frame.payload) != size:
         return Answer(Status.UNTRUSTED, "forged channel: the answer holds no arrays", printed=printed)
     held, overrun, offset = {}, {}, 0

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Literal, Protocol, Self
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
     from types import TracebackType
 
@@ -125,6 +125,39 @@ class ModelProgram:
     file: Path
     harness: Path
     given: tuple[Path, ...]
+
+
+@dataclass(frozen=True)
+class DeviceKernel:
+    """A kernel for one specialisation.
+
+    Attributes:
+        ptx: its code.
+        facts: what a launch needs to know of it, as JSON can hold it.
+    """
+
+    ptx: bytes
+    facts: Mapping[str, Any]
+
+
+class RefusedKernelError(Exception):
+    """A kernel cannot be built; the text is for its author."""
+
+
+@dataclass(frozen=True)
+class Script:
+    """A Python file of a submission whose functions launch kernels, each built when it is first needed.
+
+    Attributes:
+        file: the student's file.
+        packages: folders of the Python packages that it may import.
+        build: a kernel of the file for the specialisation that the runner asks for, as it came. Raises
+            RefusedKernelError if the author is at fault, and MachineError if the machine is.
+    """
+
+    file: Path
+    packages: tuple[Path, ...]
+    build: Callable[[Mapping[str, Any]], DeviceKernel]
 
 
 @dataclass(frozen=True)

@@ -120,17 +120,16 @@ class Gpu:
 
     def open(self, library: Path, entry_points: tuple[str, ...]) -> GpuSession:
         """Start a runner, which creates a CUDA context, and load ``library``."""
-        return GpuSession(self._start(library, entry_points), self._sandbox)
+        return GpuSession(self._start({library: entry_points}), self._sandbox)
 
     def open_model(
         self, program: ModelProgram, libraries: Mapping[Path, tuple[str, ...]], memory: Memory
     ) -> GpuModelSession:
         """Start a runner whose context belongs to PyTorch, and load ``libraries``."""
         start = replace(
-            self._start(*next(iter(libraries.items()))),
+            self._start(libraries),
             packages=models.packages(),
             inputs=tuple({package.parent for package in models.packages()}),
-            further=libraries,
             program=program,
             memory=memory,
         )
@@ -144,7 +143,7 @@ class Gpu:
         Raises:
             RunnerError: the runner ended while loading.
         """
-        start = replace(self._start(library, entry_points), inputs=tuple(baseline))
+        start = replace(self._start({library: entry_points}), inputs=tuple(baseline))
         return TimedSession(Runner(self._sandbox, start))
 
     def profiled(self, library: Path, call: Call) -> list[str]:
@@ -160,7 +159,7 @@ class Gpu:
             raise profile.ProfileError(profile.NO_IMAGE)
         ncu = profile.find()
         start = replace(
-            self._start(library, (call.entry_point,)),
+            self._start({library: (call.entry_point,)}),
             through=profile.command(ncu),
             inputs=profile.folders(ncu),
         )
@@ -181,10 +180,9 @@ class Gpu:
         walls = "" if self._sandbox.name == "process" else profile.WALLS
         return profile.ProfileError((profile.reason(printed) or otherwise) + walls)
 
-    def _start(self, library: Path, entry_points: tuple[str, ...]) -> Start:
+    def _start(self, libraries: Mapping[Path, tuple[str, ...]]) -> Start:
         return Start(
-            library,
-            entry_points,
+            libraries,
             runtime_library(self._runtime),
             gpu=True,
             packages=packages(),

@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import zipfile
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -64,23 +64,21 @@ class Start:
     """How to start a runner.
 
     Attributes:
-        library: the student's shared library.
-        entry_points: functions that it must export.
+        libraries: shared libraries with the functions that each must export.
         runtime: path of the libcudart that it is loaded with.
         gpu: whether the runner imports CuPy, found in ``packages``.
         packages: folders of Python packages that the runner may import.
         limits: limits of the whole session.
         inputs: further files and folders that the runner may read.
         environment: further environment variables.
-        pass_fds: file descriptors for the library's CUDA runtime.
-        further: further shared libraries with their entry points.
-        program: a PyTorch program that calls them; PyTorch is then found in ``packages``.
+        pass_fds: file descriptors for the CUDA runtime.
+        program: a PyTorch program that calls the libraries; PyTorch is then found in ``packages``.
+        script: a Python file with kernels, and the functions that it must have.
         memory: kind of the pointers that this program passes to the entry points.
         through: a program, with its options, that starts the runner.
     """
 
-    library: Path
-    entry_points: tuple[str, ...]
+    libraries: Mapping[Path, tuple[str, ...]]
     runtime: Path
     gpu: bool = False
     packages: tuple[Path, ...] = ()
@@ -88,26 +86,33 @@ class Start:
     inputs: tuple[Path, ...] = ()
     environment: Mapping[str, str] | None = None
     pass_fds: tuple[int, ...] = ()
-    further: Mapping[Path, tuple[str, ...]] = field(default_factory=dict)
     program: ModelProgram | None = None
+    script: tuple[Path, tuple[str, ...]] | None = None
     memory: Memory = Memory.DEVICE
     through: tuple[str, ...] = ()
 
     @property
-    def libraries(self) -> Mapping[Path, tuple[str, ...]]:
-        """All shared libraries with their entry points."""
-        return {self.library: self.entry_points, **self.further}
+    def entry_points(self) -> tuple[str, ...]:
+        """The functions of all libraries."""
+        return tuple(name for names in self.libraries.values() for name in names)
+
+    @property
+    def python(self) -> Path | None:
+        """The Python file of the submission, if the runner loads one."""
+        if self.script is not None:
+            return self.script[0]
+        return None if self.program is None else self.program.file
 
 
 @cache
-def packed(program: ModelProgram | None = None) -> bytes:
+def packed(program: ModelProgram | None = None, *, triton: bool = False) -> bytes:
     """The runner as a zip archive: only the files that it needs from the grader and from the assignment."""
     folder = Path(__file__).parents[1] / "runner"
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w") as files:
         files.writestr("grader/__init__.py", "")
-        for path in sorted(folder.glob("*.py")):
-            files.write(path, f"grader/runner/{path.name}")
+        for path in sorted((*folder.glob("*.py"), *(folder.glob("triton/*.py") if triton else ()))):
+            files.write(path, f"grader/runner/{path.relative_to(folder).as_posix()}")
         if program is not None:
             files.write(program.harness, "harness.py")
             for path in program.given:
@@ -122,51 +127,66 @@ def python() -> tuple[Path, tuple[Path, ...]]:
     return prefix / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}", (prefix,)
 
 
-def _python_in(image: Image, start: Start) -> tuple[Path, tuple[Path, ...]]:
-    """The image's interpreter, or ours if the runner needs our packages and the image's cannot load them."""
+def interpreter(image: Image | None, *, packages: bool) -> tuple[Path, tuple[Path, ...]]:
+    """The interpreter of a job and the folders that it needs.
+
+    The ``image``'s, or ours if the job needs our ``packages`` and the image's cannot load them.
+
+    Raises:
+        DeviceError: ours cannot run in the image.
+    """
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    if not start.packages or image.python_version == version:
+    if image is None:
+        return python()
+    if not packages or image.python_version == version:
         return image.python, ()
-    interpreter, folders = python()
-    if interpreter.is_relative_to("/usr"):
+    program, folders = python()
+    if program.is_relative_to("/usr"):
         raise DeviceError(
             f"The image has Python {image.python_version}, but the packages here are for Python {version}.\n"
             f"Build the image on a base with Python {version}, or use --sandbox bubblewrap."
         )
-    return interpreter, folders
+    return program, folders
 
 
 class Runner:
     """A live runner with its library loaded."""
 
-    def __init__(self, sandbox: Sandbox, start: Start, working: Callable[[], bool] = lambda: False) -> None:
-        """Start the runner and load the library.
+    def __init__(
+        self,
+        sandbox: Sandbox,
+        start: Start,
+        working: Callable[[], bool] = lambda: False,
+        builds: Callable[[Header], tuple[Header, Bytes]] | None = None,
+    ) -> None:
+        """Start the runner and load what it calls.
 
         Args:
             sandbox: confines the runner.
             start: describes what the runner loads.
             working: returns whether the runner is waiting for a simulator that works for it.
+            builds: returns the answer, header and payload, to a runner that asks for a kernel during a call.
 
         Raises:
-            LoadError: the library cannot be loaded or lacks an entry point.
+            LoadError: something cannot be loaded or lacks an entry point.
             DeviceError: the machine cannot start the runner.
             RunnerError: the runner ended while loading; UNSUPPORTED if the CUDA runtime lacks a function that
                 the library calls.
         """
-        interpreter, folders = python() if sandbox.image is None else _python_in(sandbox.image, start)
+        program, folders = interpreter(sandbox.image, packages=bool(start.packages))
         memory = os.memfd_create("witness")
         job = Job(
-            argv=(*start.through, str(interpreter), "-I", "-S", "-B", "runner.zip"),
+            argv=(*start.through, str(program), "-I", "-S", "-B", "runner.zip"),
             limits=start.limits,
             inputs=(
                 *start.libraries,
-                *((start.program.file,) if start.program else ()),
+                *((start.python,) if start.python else ()),
                 start.runtime.parent,
                 *folders,
                 *start.packages,
                 *start.inputs,
             ),
-            files={"runner.zip": packed(start.program)},
+            files={"runner.zip": packed(start.program, triton=start.script is not None)},
             environment={
                 "LD_LIBRARY_PATH": str(start.runtime.parent),
                 VARIABLE: str(memory),
@@ -186,6 +206,7 @@ class Runner:
         self._flooded = flooded(start.limits.output_bytes)
         self._start = start
         self._working = working
+        self._builds = builds
         self._channel = Channel(self._running.stdout.fileno(), self._running.stdin.fileno())
         self._load(start)
 
@@ -196,6 +217,7 @@ class Runner:
             "runtime": str(start.runtime),
             "gpu": start.gpu and start.program is None,  # PyTorch creates the context for a program
             "model": str(start.program.file) if start.program else None,
+            "script": [str(start.script[0]), start.script[1]] if start.script else None,
             "memory": start.memory.value,
             "packages": [str(path) for path in start.packages],
             "printed_most": start.limits.output_bytes,
@@ -226,6 +248,10 @@ class Runner:
         patience = self.patience(seconds)
         try:
             frame = self._channel.exchange(request, payload, reply_bytes, patience.over)
+            while frame.header.get("status") == "build" and self._builds is not None:
+                header, content = self._builds(frame.header)
+                patience = self.patience(seconds)  # the runner waited meanwhile
+                frame = self._channel.exchange(header, (content,), reply_bytes, patience.over)
             if len(frame.payload) not in (0, reply_bytes):
                 raise MalformedError("the answer has the wrong size")  # noqa: TRY301
             header = _checked(frame.header)
@@ -237,6 +263,9 @@ class Runner:
             self._ended = RunnerError(Status.UNTRUSTED, f"forged channel: {error}", _printed(self._end()))
         except ExpiredError:
             self._ended = self.expired(patience)
+        except RunnerError as error:
+            self._end()
+            self._ended = error
         except ClosedError:
             self._ended = ended(self._running.wait(GONE_SECONDS) or self._end())
         raise self._ended
@@ -255,10 +284,8 @@ class Runner:
     def _position(self, patience: Patience) -> str:
         """Where the host code is that takes too long."""
         start = self._start
-        entry_points = [name for names in start.libraries.values() for name in names]
         trace = self._running.witness(WITNESS_SECONDS)
-        model = None if start.program is None else start.program.file
-        return where(trace, start.libraries, entry_points, asleep=patience.asleep, model=model)
+        return where(trace, start.libraries, start.entry_points, asleep=patience.asleep, model=start.python)
 
     def _ending(self, header: Header) -> RunnerError | None:
         """The error if an answer with this header ends the session, otherwise None."""

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
 from grader.devices import calls, layout, models
 from grader.devices.budget import BUDGET, Budget
-from grader.devices.device import Answer, Call, LoadError, Memory, Schedule, Status
+from grader.devices.device import Answer, Call, LoadError, Memory, RefusedKernelError, Schedule, Status
 from grader.devices.runner import LIMITS, Runner, RunnerError, Start, flooded
 from grader.problems.dtypes import DTYPES
-from grader.records.errors import DeviceError
+from grader.records.errors import MachineError
 from grader.simulator.driver import (
     LIBRARIES,
     ON_THE_CPU,
@@ -29,14 +29,16 @@ from grader.simulator.driver import (
     RefusedError,
     Simulator,
 )
+from grader.simulator.triton_words import in_words_of_triton
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
     from types import TracebackType
 
-    from grader.devices.device import ArrayArgument, ModelProgram
+    from grader.devices.device import ArrayArgument, ModelProgram, Script
     from grader.records.findings import Place
+    from grader.runner.protocol import Bytes, Header
     from grader.sandbox.sandbox import Limits, Sandbox
 
 _SCHEDULES = {  # memory traffic is the same in every order, so it is counted only once
@@ -46,6 +48,10 @@ _SCHEDULES = {  # memory traffic is the same in every order, so it is counted on
     Schedule.LATE_STREAMS: Options(late_streams=True, counters=False),
     Schedule.OVERFLOW: Options(overflow=True, counters=False),
 }
+
+
+MOST_KERNELS = 500  # that a runner may ask for
+COPIED = "copied between the host and the device: kernels alone may compute"
 
 
 class Sim:
@@ -71,46 +77,59 @@ class Sim:
         """Start a simulator and a runner with PyTorch, and load ``libraries``."""
         return SimModelSession(self._sandbox, self._limits, self._budget, program, libraries, memory)
 
+    def open_script(self, script: Script, entry_points: tuple[str, ...]) -> SimScriptSession:
+        """Start a simulator and a runner with PyTorch and Triton, and load ``script``.
+
+        Raises:
+            LoadError: the file cannot be loaded or lacks a function; the submission is at fault.
+            DeviceError: the machine failed.
+        """
+        return SimScriptSession(self._sandbox, self._limits, self._budget, script, entry_points)
+
 
 class SimSession:
     """One simulator and one runner with the library loaded; see ``Session``."""
 
+    _shared_bytes = 1 << 30  # of memory that the runner and the device share
+
     def __init__(
         self, sandbox: Sandbox, limits: Limits, budget: Budget, library: Path, entry_points: tuple[str, ...]
     ) -> None:
-        self._limits = limits
+        start = Start({library: entry_points}, RUNTIME, limits=limits, inputs=(LIBRARIES,))
+        self._begin(sandbox, start, budget)
+
+    def _begin(
+        self,
+        sandbox: Sandbox,
+        start: Start,
+        budget: Budget,
+        builds: Callable[[Header], tuple[Header, Bytes]] | None = None,
+    ) -> None:
+        self._limits = start.limits
         self._budget = budget
         self._held: dict[str, tuple[int, int]] = {}  # array name -> address, bytes
         self._failed: Answer | None = None
         self._runner: Runner | None = None
-        self._simulator = Simulator()
+        self._simulator = Simulator(shared_bytes=self._shared_bytes)
         try:
-            self._start(sandbox, library, entry_points)
+            self._start(sandbox, start, builds)
         except RefusedError as error:
             self._failed = Answer(Status.UNSUPPORTED, str(error))
         except RunnerError as error:
             self._failed = error.answer
-        except (LoadError, DeviceError):
+        except (LoadError, MachineError):
             self.close()
             raise
 
-    def _start(self, sandbox: Sandbox, library: Path, entry_points: tuple[str, ...]) -> None:
-        start = Start(
-            library,
-            entry_points,
-            RUNTIME,
-            limits=self._limits,
-            inputs=(LIBRARIES,),
-        )
-        self._start_runner(sandbox, start)
-
-    def _start_runner(self, sandbox: Sandbox, start: Start) -> None:
+    def _start(
+        self, sandbox: Sandbox, start: Start, builds: Callable[[Header], tuple[Header, Bytes]] | None
+    ) -> None:
         for library in start.libraries:
             self._simulator.load(library)
         with self._simulator.client_socket() as socket:
             variables = {SOCKET_VARIABLE: str(socket.fileno()), **(start.environment or {})}
             start = replace(start, environment=variables, pass_fds=(socket.fileno(),))
-            self._runner = Runner(sandbox, start, self._simulator.working)
+            self._runner = Runner(sandbox, start, self._simulator.working, builds)
 
     def run(self, call: Call) -> Answer:
         """Run one call; see ``Session``."""
@@ -126,7 +145,7 @@ class SimSession:
             )
             self._simulator.configure(options)
             answer = self._judged(self._call(self._runner, call), self._runner, call.seconds)
-        except (DeviceError, RefusedError) as error:
+        except (MachineError, RefusedError) as error:
             answer = Answer(Status.LOST, str(error))
         if not answer.goes_on:
             self._failed = answer
@@ -138,11 +157,11 @@ class SimSession:
         again = call.schedule is not Schedule.PROGRAM
         pointers = {argument.name: self._address(argument, again=again) for argument in calls.arrays(call)}
         try:
-            header = runner.ask(calls.request(call, pointers), (), 0, call.seconds).header
+            header = runner.ask(self._request(call, pointers), (), 0, call.seconds).header
         except RunnerError as error:
             return error.answer
         if header["status"] != "returned":
-            return Answer(Status.CUDA_ERROR, header["message"], printed=header["printed"])
+            return calls.failed(header)
         if failure := self._synchronized(runner, call.seconds, header["printed"]):
             return failure  # in kernels on streams that the launcher did not wait for
         arrays = {}
@@ -150,6 +169,9 @@ class SimSession:
             data = self._simulator.read(pointers[argument.name], layout.data_bytes(argument))
             arrays[argument.name] = layout.array(argument, np.frombuffer(data, np.uint8))
         return Answer(Status.RETURNED, arrays=arrays, printed=header["printed"])
+
+    def _request(self, call: Call, pointers: Mapping[str, int]) -> Mapping[str, Any]:
+        return calls.request(call, pointers)
 
     def _address(self, argument: ArrayArgument, *, again: bool) -> int:
         """The address of the array; an input of unchanged size keeps its memory, outputs get new memory.
@@ -243,26 +265,19 @@ class SimModelSession(SimSession):
         libraries: Mapping[Path, tuple[str, ...]],
         memory: Memory,
     ) -> None:
-        self._program = program
-        self._libraries = libraries
-        self._memory = memory
+        self._entry_points = {name for names in libraries.values() for name in names}
         self._launches: dict[str, int] = {}  # launches of each needed call, by its key
-        super().__init__(sandbox, limits, budget, *next(iter(libraries.items())))
-
-    def _start(self, sandbox: Sandbox, library: Path, entry_points: tuple[str, ...]) -> None:
         start = Start(
-            library,
-            entry_points,
+            libraries,
             RUNTIME,
             packages=models.packages(),
-            limits=self._limits,
+            limits=limits,
             inputs=(LIBRARIES, *{package.parent for package in models.packages()}),
-            further=self._libraries,
             environment=ON_THE_CPU,
-            program=self._program,
-            memory=self._memory,
+            program=program,
+            memory=memory,
         )
-        self._start_runner(sandbox, start)
+        self._begin(sandbox, start, budget)
 
     def run(self, call: Call) -> Answer:
         """Make those calls that ``call`` needs and that were not made yet, then ``call`` itself."""
@@ -288,9 +303,60 @@ class SimModelSession(SimSession):
         return answer, self._simulator.statistics().launches - before if answer.goes_on else 0
 
     def _call(self, runner: Runner, call: Call) -> Answer:
-        if call.entry_point in {name for names in self._libraries.values() for name in names}:
+        if call.entry_point in self._entry_points:
             return super()._call(runner, call)
         return models.run(runner, call)
+
+
+class SimScriptSession(SimSession):
+    """A simulator and a runner in which functions in Python launch kernels; see ``Session``.
+
+    The runner asks for each kernel when it first launches it. Arrays are on the device alone: the functions
+    get tensors without content, so nothing but kernels can compute.
+    """
+
+    _shared_bytes = 4096  # there has to be some; a launcher has no need of it
+
+    def __init__(
+        self, sandbox: Sandbox, limits: Limits, budget: Budget, script: Script, entry_points: tuple[str, ...]
+    ) -> None:
+        self._build = script.build
+        self._built = 0
+        start = Start(
+            {},
+            RUNTIME,
+            packages=script.packages,
+            limits=limits,
+            inputs=(LIBRARIES, *{package.parent for package in script.packages}),
+            environment=ON_THE_CPU,
+            script=(script.file, entry_points),
+        )
+        self._begin(sandbox, start, budget, self._kernel)
+
+    def _kernel(self, asked: Header) -> tuple[Header, Bytes]:
+        """The answer to a runner that asks for a kernel: its code, now known to the device, or why not."""
+        self._built += 1
+        if self._built > MOST_KERNELS:
+            raise RunnerError(Status.LIMIT, f"more than {MOST_KERNELS} kernels, for as many specialisations")
+        try:
+            kernel = self._build(asked.get("specialisation", {}))
+        except RefusedKernelError as error:
+            return {"operation": "built", "refused": str(error)}, b""
+        self._simulator.load_ptx(kernel.ptx.decode(errors="replace"))
+        return {"operation": "built", "refused": "", "facts": kernel.facts}, kernel.ptx
+
+    def run(self, call: Call) -> Answer:
+        """Run one call; copies between host and device are none of a kernel's and make it untrusted."""
+        if self._failed is not None:
+            return self._failed
+        before = self._simulator.statistics().host_copies
+        answer = super().run(call)
+        if answer.goes_on and self._simulator.statistics().host_copies > before:
+            answer = self._failed = Answer(Status.UNTRUSTED, COPIED, printed=answer.printed)
+        return replace(answer, findings=tuple(map(in_words_of_triton, answer.findings)))
+
+    def _request(self, call: Call, pointers: Mapping[str, int]) -> Mapping[str, Any]:
+        return calls.of_python(call, pointers)
 
 
 def _without_folders(place: Place) -> Place:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from grader.devices.device import Memory
+    from grader.devices.device import Device, Memory, Session
     from grader.problems.problem import KernelProblem
 
 
@@ -30,7 +30,7 @@ class Build:
 
     source: str  # the file's name in the submission
     ok: bool
-    library: Path | None  # None unless ok
+    artefact: Path | None  # what a device opens; None unless ok
     seconds: float
     cached: bool
     command: str  # what a student can type to see the same
@@ -83,7 +83,7 @@ class FileBuild:
 
 @dataclass(frozen=True)
 class EntryPoint:
-    """An entry point of a library: its symbol, "" if it is not there, and a note to its author."""
+    """An entry point of an artefact: its symbol, "" if it is not there, and a note to its author."""
 
     symbol: str
     note: str = ""
@@ -91,7 +91,7 @@ class EntryPoint:
 
 @dataclass(frozen=True)
 class Inspection:
-    """What a built library holds.
+    """What an artefact holds.
 
     Attributes:
         forbidden: why it breaks the policy of what a submission may use, a sentence per reason.
@@ -128,6 +128,20 @@ class Language(Protocol):
     def name(self) -> str:
         """Its short name, such as ``cuda``."""
 
+    @property
+    def memory(self) -> Memory | None:
+        """Which pointers its launchers take; None if that is to be tried of each."""
+
+    @property
+    def on_gpu(self) -> bool:
+        """Whether a GPU can open its artefacts; the simulator can open all."""
+
+    def asked(self, problem: KernelProblem) -> KernelProblem:
+        """The problem as it is answered in this language: in which file, by which entry points."""
+
+    def answers(self, problem: KernelProblem, contents: Mapping[str, bytes]) -> bool:
+        """Whether a file with these contents seems to answer ``problem``, which is as ``asked``."""
+
     def build(
         self, sources: Mapping[str, Mapping[str, bytes]], entry_points: Mapping[str, Collection[str]]
     ) -> Mapping[str, FileBuild]:
@@ -143,17 +157,17 @@ class Language(Protocol):
 
     def inspect(
         self,
-        library: Path,
+        artefact: Path,
         source: str,
         contents: Mapping[str, bytes],
         entry_points: Collection[str],
         others: Collection[str],
         allowed: Collection[str],
     ) -> Inspection:
-        """What the library built of ``source`` holds.
+        """What the artefact built of ``source`` holds.
 
         Args:
-            library: the built object.
+            artefact: of the build.
             source: the file's name.
             contents: the file and what it includes.
             entry_points: what to look for.
@@ -161,8 +175,8 @@ class Language(Protocol):
             allowed: regular expressions of what it may use beyond the policy.
         """
 
-    def code_bytes(self, library: Path) -> int | None:
-        """Bytes of machine code in a built library, whatever it comes from; None where that is not known."""
+    def code_bytes(self, artefact: Path) -> int | None:
+        """Bytes of machine code in an artefact, whatever it comes from; None where that is not known."""
 
     def explain(self, build: FileBuild, contents: Mapping[str, bytes]) -> str:
         """Why nothing of a file that did not compile can be graded."""
@@ -177,4 +191,12 @@ class Language(Protocol):
 
         Raises:
             LauncherError: its parameters fit no reading of the problem's.
+        """
+
+    def open(self, device: Device, artefact: Path, entry_points: tuple[str, ...]) -> Session:
+        """Start a runner on ``device`` with an artefact; see ``Device``.
+
+        Raises:
+            LoadError: it cannot be loaded or lacks an entry point; the submission is at fault.
+            DeviceError: the machine failed.
         """

@@ -327,6 +327,9 @@ class ProblemResult(_Part):
     verdict: Verdict
     points: Points
     message: str = Field(default="", description="why nothing ran, where nothing ran")
+    language: str = Field(
+        default="cuda", description="what the kernels are written in, as far as that is known"
+    )
     memory: Literal["device", "host"] = "device"
     notes: list[str] = Field(
         default=[], description="how the launcher differs from what was asked for, and is graded all the same"
@@ -339,6 +342,11 @@ class ProblemResult(_Part):
     hints: list[HintRecord] = []
     trust: TrustResult
     printed: str = Field(default="", description="the end of what the student's code printed")
+
+    @property
+    def written_in(self) -> str:
+        """The language for a heading, where it is not CUDA; else empty."""
+        return "" if self.language == "cuda" else f", in {self.language.capitalize()}"
 
 
 class Record(_Part):

@@ -75,6 +75,11 @@ ADVICE = {
         "A thread reads or writes outside of every array",
         "Compare the index with the size first (if (i < n)); the block may not divide the size.",
         (
+            (
+                "the mask of this access",
+                "A program reads or writes outside of every array",
+                "Give this access a mask that is true for what is inside alone: mask=offsets < n.",
+            ),
             ("behind the end of an allocation", "A thread goes past the end of an array", ""),
             (" reads ", "A thread reads outside of every array", ""),
             (" writes ", "A thread writes outside of every array", ""),
@@ -140,6 +145,16 @@ ADVICE = {
         "Two blocks use the same global memory, one of them writes, and nothing orders them",
         _ATOMIC,
         (
+            (
+                "programs run in any order",
+                "Two programs use the same memory, one of them writes, and nothing orders them",
+                "Use tl.atomic_add, let one program write, or do what needs all programs in a second launch.",
+            ),
+            (
+                "tl.debug_barrier()",
+                "Two threads of a program use the same memory, one writes, and no barrier orders them",
+                "Put a tl.debug_barrier() {between}, or give each its own place.",
+            ),
             (
                 "__syncthreads()",
                 "Two threads use the same global memory, one of them writes, and no barrier orders them",

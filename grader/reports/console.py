@@ -108,7 +108,7 @@ def _problem(problem: ProblemResult, *, verbose: bool) -> Iterator[RenderableTyp
     undecided = problem.points.possible - problem.points.decided
     title = Table.grid(expand=False, padding=(0, 2))
     title.add_row(
-        Text(f"{problem.title} ({problem.id})", style="bold"),
+        Text(f"{problem.title} ({problem.id}){problem.written_in}", style="bold"),
         Text(problem.verdict, style=STYLES[problem.verdict]),
         Text(f"{problem.points.earned:.1f}/{problem.points.decided:.1f} points"),
         Text(f"({undecided:.1f} undecided)" if undecided else "", style="dim"),

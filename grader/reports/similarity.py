@@ -1,5 +1,7 @@
 """Writes a folder of submissions for JPlag, with CUDA rewritten so that JPlag's C++ parser can read it.
 
+Files with kernels in Triton stay as they are, for JPlag's Python parser; it takes those of its suffix.
+
 Line numbers do not change, so that JPlag's matches are at the same lines of the original files.
 """
 
@@ -21,6 +23,7 @@ _BOUNDS = re.compile(r"__(?:launch_bounds|cluster_dims|maxnreg|align)__\s*\([^()
 _SPACES = re.compile(
     r"\b__(?:global|device|host|shared|constant|managed|forceinline|noinline|restrict|grid_constant)__\b"
 )
+_TRITON = re.compile(rb"^\s*(?:import|from) triton\b", re.MULTILINE)
 _SUFFIXES = {".cu": ".cpp", ".cuh": ".hpp", ".inl": ".hpp", ".inc": ".hpp"}
 
 
@@ -41,6 +44,9 @@ def export(entries: Iterable[Entry], wanted: Iterable[str], out: Path, scratch: 
         try:
             contents = dict(_contents(entry, names, scratch))
             for path, content in contents.items():
+                if PurePath(path).suffix == ".py":
+                    write(out / entry.name, path, content)
+                    continue
                 text = as_cpp(content.decode("utf-8", errors="replace"))
                 write(out / entry.name, path + _SUFFIXES.get(PurePath(path).suffix, ""), text.encode())
         except (SubmissionError, UnreadableError) as error:
@@ -60,7 +66,7 @@ def _contents(entry: Entry, wanted: tuple[str, ...], scratch: Path) -> Iterator[
     with collect(path, wanted) as submission:
         for name in submission.files:
             for file, content in submission.contents(name).items():
-                if PurePath(file).suffix != ".py":
+                if PurePath(file).suffix != ".py" or _TRITON.search(content):
                     yield file.replace("../", ""), content
 
 

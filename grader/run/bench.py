@@ -13,7 +13,7 @@ from grader.devices.gpu import Gpu
 from grader.devices.runner import LIMITS
 from grader.devices.select import select as select_device
 from grader.judge.correctness.remembered import remembered
-from grader.languages.cuda.cache import Cache
+from grader.languages.cache import Cache
 from grader.languages.cuda.toolchain import find as find_toolchain
 from grader.records.record import DeviceInfo, SandboxInfo
 from grader.sandbox.backends import select as select_sandbox
@@ -44,6 +44,11 @@ class Machine:
     checker: Device  # the sim, which has the checkers; the device itself without a GPU
     gpu: Gpu | None  # the device where it has a clock
     baseline: Mapping[Path, tuple[str, ...]]  # what speed is measured against, built for that GPU
+
+    @property
+    def simulated(self) -> Machine:
+        """The same for artefacts that no GPU can open."""
+        return replace(self, device=self.checker, gpu=None)
 
 
 def find_machine(device: str, sandbox: str, limits: WorkLimits) -> Machine:

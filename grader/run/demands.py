@@ -12,7 +12,7 @@ from grader.records.verdict import Verdict
 from grader.submissions.submission import SubmissionError, UnreadableError, collect
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
     from grader.assignments.rules import Demand, ProblemPoints
@@ -24,31 +24,29 @@ NO_CODE = "not measured: the machine code here, or that of the reference, is not
 
 
 def reference_code(
-    folder: Path, wanted: Iterable[tuple[ProblemPoints, Problem]], language: Language
+    folder: Path, entry: ProblemPoints, problem: Problem, language: Language
 ) -> Mapping[str, int]:
-    """Bytes of machine code of the reference by file, where a problem asks for them and they are known.
+    """Bytes of machine code of the reference by file, where the problem asks for them and they are known.
 
     Args:
         folder: of the reference.
-        wanted: the problems that are graded.
+        entry: what the assignment says of the problem.
+        problem: with the file that its language asks for.
         language: that builds it.
 
     Raises:
         BuildError: the machine failed.
     """
-    asking = {
-        problem.file for entry, problem in wanted if any(one.measure == "code" for one in entry.demands)
-    }
-    if not asking:
+    if all(one.measure != "code" for one in entry.demands):
         return {}
     try:
-        with collect(folder, sorted(asking)) as reference:
-            sources = {name: reference.contents(name) for name in asking & reference.files.keys()}
+        with collect(folder, [problem.file]) as reference:
+            sources = {name: reference.contents(name) for name in reference.files if name == problem.file}
             builds = language.build(sources, dict.fromkeys(sources, ()))
     except (SubmissionError, UnreadableError):  # it does not come with every installation
         return {}
-    libraries = {name: build.whole.library for name, build in builds.items()}
-    sizes = {name: language.code_bytes(library) for name, library in libraries.items() if library is not None}
+    artefacts = {name: build.whole.artefact for name, build in builds.items()}
+    sizes = {name: language.code_bytes(one) for name, one in artefacts.items() if one is not None}
     return {name: size for name, size in sizes.items() if size is not None}
 
 

@@ -102,7 +102,9 @@ def _simulator() -> Part:
 
 def _triton() -> Part:
     if importlib.util.find_spec("triton") is None:
-        return Part("Triton", State.ABSENT, "not installed: needed for scripts in Triton only", _TRITON)
+        return Part(
+            "Triton", State.ABSENT, "not installed: needed for submissions and scripts in Triton", _TRITON
+        )
     return Part("Triton", State.READY, metadata.version("triton"))
 
 

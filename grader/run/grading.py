@@ -19,15 +19,16 @@ import torch
 from grader import __version__
 from grader.devices import profile
 from grader.judge.timing import pytorch
-from grader.languages.cuda.cache import Cache
-from grader.languages.cuda.compile import compile_limits
-from grader.languages.cuda.language import Cuda
+from grader.languages.cache import Cache
+from grader.languages.jobs import compile_limits
+from grader.languages.known import files, languages
 from grader.languages.language import FileBuild  # noqa: TC001 - pydantic reads the annotation
 from grader.problems.problem import KernelProblem
 from grader.records.errors import MachineError
 from grader.records.exit_codes import ExitCode
 from grader.records.record import DeviceInfo, GraderInfo, ProblemResult, Record, SandboxInfo, SubmissionInfo
 from grader.records.verdict import Verdict
+from grader.run.answers import Answered, answered
 from grader.run.bench import Bench
 from grader.run.demands import reference_code
 from grader.run.identity import judging_sha256
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
     from grader.assignments.assignment import Assignment
     from grader.assignments.rules import ProblemPoints
     from grader.devices.gpu import Gpu
-    from grader.languages.language import Language
     from grader.problems.problem import Problem
     from grader.run.bench import Machine
     from grader.submissions.submission import Submission
@@ -161,18 +161,18 @@ def build_ahead(request: GradingRequest, bench: Bench) -> Built | None:
         SubmissionError, MachineError, OSError: grading meets the same and tells why.
     """
     wanted = _wanted(request, request.assignment.problems)
-    with collect(request.path, _files(wanted)) as submission:
+    with collect(request.path, _files(request.assignment, wanted)) as submission:
         limits = request.assignment.rules.limits
         machine, cache = bench.machine(request.device, request.sandbox, limits), Cache()
-        builds = _build(_language(request, machine, cache), wanted, submission)
+        builds = _build(_answers(request, machine, cache, wanted, submission), submission)
         return None if cache.warning else Built(submission.sha256, builds)
 
 
 def graded_files(assignment: Assignment) -> tuple[str, ...]:
     """The names of the files that the assignment's problems are in."""
     known = assignment.problems
-    graded = (entry.id for entry in assignment.rules.problems if entry.graded and entry.id in known)
-    return tuple(sorted({file for name in graded for file in known[name].files}))
+    graded = [(one, known[one.id]) for one in assignment.rules.problems if one.graded and one.id in known]
+    return tuple(_files(assignment, graded))
 
 
 def grader_info(assignment: Assignment) -> GraderInfo:
@@ -202,7 +202,7 @@ def _grade(run: _Run, progress: Callable[[str], None], built: Built | None) -> N
         message = "not part of this release's grading"
         run.problems[name] = without_cases(assignment, name, Verdict.NOT_MEASURED, message)
     progress("collecting")
-    with collect(request.path, _files(wanted)) as submission:
+    with collect(request.path, _files(assignment, wanted)) as submission:
         run.submission = SubmissionInfo(
             name=submission.name,
             sha256=submission.sha256,
@@ -212,80 +212,104 @@ def _grade(run: _Run, progress: Callable[[str], None], built: Built | None) -> N
         progress("looking at this machine")
         machine = run.bench.machine(request.device, request.sandbox, assignment.rules.limits)
         run.sandbox, run.device = machine.sandbox_info, machine.device_info
-        progress("compiling " + ", ".join(_sources(wanted, submission)))
         cache = Cache()
-        language = _language(request, machine, cache)
+        answers = _answers(request, machine, cache, wanted, submission)
+        progress(
+            "compiling " + ", ".join(sorted({file for one in answers for file in _sources(one, submission)}))
+        )
         if built is not None and built.sha256 == submission.sha256:
             builds = built.builds
         else:
-            builds = _build(language, wanted, submission)
+            builds = _build(answers, submission)
             if cache.warning:
                 run.note(cache.warning)
-        material = Material(
-            assignment=assignment,
-            seed=request.seed,
-            memory=request.memory,
-            submission=submission,
-            language=language,
-            builds=builds,
-            reference_code=reference_code(assignment.reference, wanted, language),
-            machine=machine,
-            bench=run.bench,
-            progress=progress,
-            fast=request.fast,
-            failed=request.failed,
-        )
-        _judge_all(run, wanted, material)
+        materials = [
+            Material(
+                assignment=assignment,
+                seed=request.seed,
+                memory=request.memory,
+                submission=submission,
+                language=one.language,
+                note=one.note,
+                builds=builds,
+                reference_code=reference_code(assignment.reference, one.entry, one.problem, one.language),
+                machine=machine if one.language.on_gpu else machine.simulated,
+                bench=run.bench,
+                progress=progress,
+                fast=request.fast,
+                failed=request.failed,
+            )
+            for one in answers
+        ]
+        _judge_all(run, machine, answers, materials)
 
 
-def _files(wanted: Iterable[tuple[ProblemPoints, Problem]]) -> list[str]:
-    return sorted({file for _, problem in wanted for file in problem.files})
+def _files(assignment: Assignment, wanted: Iterable[tuple[ProblemPoints, Problem]]) -> list[str]:
+    return sorted({file for _, problem in wanted for file in files(problem, assignment.rules.languages)})
 
 
-def _sources(wanted: Iterable[tuple[ProblemPoints, Problem]], submission: Submission) -> list[str]:
-    return sorted(submission.files.keys() & {file for _, problem in wanted for file in problem.sources})
+def _sources(answer: Answered, submission: Submission) -> list[str]:
+    return sorted(submission.files.keys() & answer.problem.sources)
 
 
-def _language(request: GradingRequest, machine: Machine, cache: Cache) -> Language:
-    """The language of the submission, with the tools and limits that it is built by."""
-    limits = request.assignment.rules.limits
-    compiling = compile_limits(limits.compile_seconds, int(limits.compile_memory_gib * 2**30))
-    return Cuda(machine.toolchain, machine.sandbox, compiling, cache, machine.device.architecture)
+def _answers(
+    request: GradingRequest,
+    machine: Machine,
+    cache: Cache,
+    wanted: Iterable[tuple[ProblemPoints, Problem]],
+    submission: Submission,
+) -> list[Answered]:
+    """The problems, each in its language with the tools and limits that it is built by."""
+    rules = request.assignment.rules
+    compiling = compile_limits(rules.limits.compile_seconds, int(rules.limits.compile_memory_gib * 2**30))
+    allowed = languages(
+        rules.languages, machine.toolchain, machine.sandbox, compiling, cache, machine.device.architecture
+    )
+    return [answered(entry, problem, submission, allowed) for entry, problem in wanted]
 
 
-def _build(
-    language: Language, wanted: Iterable[tuple[ProblemPoints, Problem]], submission: Submission
-) -> Mapping[str, FileBuild]:
-    """Build every file that a problem is graded from."""
-    names = _sources(wanted, submission)
-    kernels = [problem for _, problem in wanted if isinstance(problem, KernelProblem)]
-    entry_points = {
-        name: [entry_point for one in kernels if one.file == name for entry_point in one.entry_points]
-        for name in names
-    }
-    return language.build({name: submission.contents(name) for name in names}, entry_points)
+def _build(answers: Iterable[Answered], submission: Submission) -> Mapping[str, FileBuild]:
+    """Build every file that a problem is graded from, those of a language side by side."""
+    by_language: dict[str, list[Answered]] = {}
+    for one in answers:
+        by_language.setdefault(one.language.name, []).append(one)
+    builds: dict[str, FileBuild] = {}
+    for those in by_language.values():
+        names = {file for one in those for file in _sources(one, submission)}
+        kernels = [one.problem for one in those if isinstance(one.problem, KernelProblem)]
+        entry_points = {
+            name: [entry_point for one in kernels if one.file == name for entry_point in one.entry_points]
+            for name in sorted(names)
+        }
+        sources = {name: submission.contents(name) for name in entry_points}
+        builds |= those[0].language.build(sources, entry_points)
+    return builds
 
 
-def _judge_all(run: _Run, wanted: list[tuple[ProblemPoints, Problem]], material: Material) -> None:
+def _judge_all(run: _Run, machine: Machine, answers: list[Answered], materials: list[Material]) -> None:
     """Judge the problems side by side; on a GPU one after the other is timed once all else is done."""
-    gpu = material.machine.gpu
-    workers = min(len(wanted), run.bench.problems_at_once)
+    gpu = machine.gpu
+    workers = min(len(answers), run.bench.problems_at_once)
     alone = threading.Lock()
-    judges = [ProblemJudge(material, entry, problem, alone) for entry, problem in wanted]
+    judges = [
+        ProblemJudge(material, one.entry, one.problem, alone)
+        for material, one in zip(materials, answers, strict=True)
+    ]
     # Each is one thread also within PyTorch, whose own threads would spin while they wait for a core.
     with ThreadPoolExecutor(max(1, workers), initializer=partial(torch.set_num_threads, 1)) as pool:
         checks = [pool.submit(judge.check) for judge in judges]
         try:
             if gpu is not None:
-                _time_pytorch(run, [problem for _, problem in wanted], checks)
+                _time_pytorch(run, [one.problem for one in answers], checks)
             for judge, check in zip(judges, checks, strict=True):
                 result = check.result()
                 if not judge.machine_failed:
                     run.problems[judge.id] = pool.submit(result).result()
             for index, judge in enumerate(judges):
                 if judge.machine_failed:  # perhaps because of the others, which are done now
-                    material.progress(f"{judge.id}: the machine failed, trying again")
-                    judges[index] = again = ProblemJudge(material, *wanted[index], alone)
+                    judge.material.progress(f"{judge.id}: the machine failed, trying again")
+                    one = answers[index]
+                    judges[index] = again = ProblemJudge(judge.material, one.entry, one.problem, alone)
                     run.problems[again.id] = pool.submit(pool.submit(again.check).result()).result()
         except BaseException:
             for check in checks:

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from grader.run.preparation import Material
 
 NO_GPU = "not measured: no GPU here. Grade on a GPU machine, or leave it to your instructor."
+NOT_TIMED = "not measured: kernels in {language} are not timed."
 NO_CASES = "not measured: this problem has no cases to time."
 NOT_RIGHT = "not measured: a kernel earns points for speed once all of its cases are right."
 PRINTED_CHARACTERS = 4000
@@ -124,6 +125,7 @@ def without_cases(
     message: str,
     build: BuildResult | None = None,
     reasons: tuple[str, ...] = (),
+    language: str = "cuda",
 ) -> ProblemResult:
     """The result of a problem of which no case ran."""
     entry = assignment.rules.problem(problem_id)
@@ -136,6 +138,7 @@ def without_cases(
         verdict=score.verdict,
         points=score.points,
         message=message,
+        language=language,
         build=build,
         correctness=CorrectnessResult(verdict=score.correctness, groups=list(score.groups)),
         performance=PerformanceResult(verdict=Verdict.NOT_MEASURED, target=entry.target),
@@ -205,6 +208,7 @@ class ProblemJudge:
                 str(error),
                 error.build,
                 error.reasons,
+                self.material.language.name,
             )
         machine = self.material.machine
         with self._turn():
@@ -239,6 +243,7 @@ class ProblemJudge:
             title=entry.title,
             verdict=score.verdict,
             points=score.points,
+            language=self.material.language.name,
             memory=answer.memory.value,
             notes=list(answer.notes),
             build=answer.build,
@@ -288,7 +293,9 @@ class ProblemJudge:
         """Measure the speed, unless the numbers are wrong."""
         machine, target = self.material.machine, answer.entry.target
         if machine.gpu is None:
-            return Measured(_no_speed(Verdict.NOT_MEASURED, target, NO_GPU))
+            language = self.material.language
+            message = NO_GPU if language.on_gpu else NOT_TIMED.format(language=language.name.capitalize())
+            return Measured(_no_speed(Verdict.NOT_MEASURED, target, message))
         if any(case.verdict is not Verdict.PASS for case in judged.cases if not case.waived):
             return Measured(_no_speed(Verdict.FAIL, target, NOT_RIGHT))
         if not answer.problem.timing_cases(self.material.seed):
@@ -301,7 +308,7 @@ class ProblemJudge:
         """What was found for what else the assignment asks for."""
         if not answer.entry.demands or not isinstance(answer, kernel.PreparedKernel):
             return []
-        own = self.material.language.code_bytes(answer.library)
+        own = self.material.language.code_bytes(answer.artefact)
         reference = self.material.reference_code.get(answer.problem.file)
         return [demands.judged(one, own, reference, performance) for one in answer.entry.demands]
 
@@ -320,7 +327,7 @@ class ProblemJudge:
         given = arguments(launcher, case, problem.inputs(case))
         call = Call(launcher.entry_point, given, profile.CALL_SECONDS, self._timed.memory)
         with self._turn():
-            return gpu.profiled(self._timed.library, call)
+            return gpu.profiled(self._timed.artefact, call)
 
     def begin(self, what: str) -> None:
         """Say what comes next, unless the run was interrupted."""

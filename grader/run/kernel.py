@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from grader.devices.device import Device, Session
     from grader.devices.gpu import Gpu
     from grader.judge.correctness.cases import Judged
-    from grader.languages.language import Launcher
+    from grader.languages.language import Language, Launcher
     from grader.problems.problem import Case
     from grader.records.record import BuildResult, CaseResult
     from grader.run.judging import Conduct
@@ -38,16 +38,18 @@ class PreparedKernel:
         problem: as the launcher takes it, under the linker's name of the entry point.
         entry: with the target of launchers that take such pointers.
         memory: which pointers the launcher takes.
-        library: that it is in.
+        language: that it is written in.
+        artefact: that it is in.
         notes: what differs from the assignment's text.
-        build: how the library was built.
+        build: how the artefact was built.
         missing: why there is no launcher for an element type, by type.
     """
 
     problem: KernelProblem
     entry: ProblemPoints
     memory: Memory
-    library: Path
+    language: Language
+    artefact: Path
     notes: tuple[str, ...]
     build: BuildResult | None
     missing: Mapping[str, str]
@@ -57,8 +59,8 @@ class PreparedKernel:
         return self.missing.get(case.dtype, "")
 
     def open(self, device: Device) -> Session:
-        """Start a runner with the library."""
-        return device.open(self.library, self.problem.entry_points)
+        """Start a runner with the artefact."""
+        return self.language.open(device, self.artefact, self.problem.entry_points)
 
     def combined(self, judged: Judged, checked: Judged, device: str) -> tuple[CaseResult, ...]:
         """The cases of the GPU called ``device``, with what the simulator saw of them."""
@@ -70,7 +72,7 @@ class PreparedKernel:
         timing = Timing(
             problem=self.problem,
             l2_bytes=gpu.l2_bytes,
-            open=lambda: conduct.watch(gpu.open_timed(self.library, entry_points, list(baseline))),
+            open=lambda: conduct.watch(gpu.open_timed(self.artefact, entry_points, list(baseline))),
             baseline=baseline,
             seed=material.seed,
             seconds=material.assignment.rules.limits.run_seconds_gpu,
@@ -96,13 +98,13 @@ def prepare(conduct: Conduct, entry: ProblemPoints, problem: KernelProblem) -> P
     """
     material = conduct.material
     check_files(material, problem)
-    file, notes = problem.file, []
+    file, notes = problem.file, [material.note]
     file_build = material.builds[file]
     build = file_build.whole
     if file_build.partial is not None and not all(map(file_build.partial.lacks, problem.entry_points)):
         build = file_build.partial.build
         notes.append(file_build.partial.note)
-    library, found, result = inspected(material, file, build, problem.entry_points, _in_file(material, file))
+    artefact, found, result = inspected(material, file, build, problem.entry_points, _in_file(material, file))
     contents = material.submission.contents(file)
     known: dict[str, Launcher] = {}
     missing: dict[str, str] = {}
@@ -112,17 +114,17 @@ def prepare(conduct: Conduct, entry: ProblemPoints, problem: KernelProblem) -> P
         if not one.symbol:
             missing[dtype] = one.note
             continue
-        memory = next(iter(known.values())).memory if known else None
+        memory = next(iter(known.values())).memory if known else material.language.memory
         try:
-            called = pointers.called(conduct, Candidate(wanted, contents, library, one.symbol), memory)
+            called = pointers.called(conduct, Candidate(wanted, contents, artefact, one.symbol), memory)
         except LauncherError as error:
             missing[dtype] = str(error)
             continue
         known[dtype] = called
-        notes += [*filter(None, (one.note,)), *called.notes]
+        notes += [one.note, *called.notes]
     if not known:
         raise NotJudgedError(next(iter(missing.values())), result)
-    return _prepared(entry, problem, known, missing, library, notes, result)
+    return _prepared(entry, problem, known, missing, material.language, artefact, notes, result)
 
 
 def _prepared(
@@ -130,7 +132,8 @@ def _prepared(
     problem: KernelProblem,
     known: Mapping[str, Launcher],
     missing: Mapping[str, str],
-    library: Path,
+    language: Language,
+    artefact: Path,
     notes: Sequence[str],
     build: BuildResult,
 ) -> PreparedKernel:
@@ -141,8 +144,9 @@ def _prepared(
         problem=replace(problem, by_type=taken) if problem.by_type else first.problem,
         entry=entry.with_host_pointers() if host else entry,
         memory=first.memory,
-        library=library,
-        notes=tuple(dict.fromkeys(notes)),
+        language=language,
+        artefact=artefact,
+        notes=tuple(dict.fromkeys(filter(None, notes))),
         build=build,
         missing=missing,
     )

@@ -54,13 +54,13 @@ class Candidate:
     Attributes:
         problem: what the assignment asks for.
         contents: its file and what that includes.
-        library: that was built of them.
+        artefact: that was built of them.
         symbol: its name in there.
     """
 
     problem: KernelProblem
     contents: Mapping[str, bytes]
-    library: Path
+    artefact: Path
     symbol: str
 
 
@@ -68,8 +68,8 @@ def called(conduct: Conduct, candidate: Candidate, memory: Memory | None = None)
     """How the launcher is to be called: with the pointers that the user asks for, or else those that work.
 
     With device pointers where both work, or where they tell nothing apart. A launcher whose arguments fit
-    host pointers alone gets these unless it takes them for device pointers. Where ``memory`` is known from
-    another launcher of the same problem, this one gets such pointers untried.
+    host pointers alone gets these unless it takes them for device pointers. Where ``memory`` is known, of its
+    language or from another launcher of the same problem, it gets such pointers untried.
 
     Raises:
         LauncherError: its parameters fit no reading of the problem's.
@@ -90,7 +90,7 @@ def called(conduct: Conduct, candidate: Candidate, memory: Memory | None = None)
             refused[kind] = error
     if not known:
         raise refused[Memory.DEVICE]
-    place = problem.id, candidate.library, candidate.symbol  # which a model problem may ask for, too
+    place = problem.id, candidate.artefact, candidate.symbol  # which a model problem may ask for, too
     tried = material.trials.of(place, lambda: _tried(conduct, candidate, known))
     best = min(tried, key=lambda kind: tried[kind])
     if Memory.DEVICE in refused and tried[best] is Outcome.MISTAKEN:
@@ -148,7 +148,7 @@ def _outcome(conduct: Conduct, candidate: Candidate, launcher: Launcher, case: C
     judged = judge(
         launcher.problem,
         (case,),
-        lambda: conduct.watch(sim.open(candidate.library, (candidate.symbol,))),
+        lambda: conduct.watch(material.language.open(sim, candidate.artefact, (candidate.symbol,))),
         (Schedule.LATE_STREAMS,),
         memory=launcher.memory,
         seconds=material.assignment.rules.limits.run_seconds_sim,

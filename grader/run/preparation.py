@@ -1,4 +1,4 @@
-"""From the builds of a submission's files to libraries that can be loaded, or the reason why none can."""
+"""From the builds of a submission's files to artefacts that can be opened, or the reason why none can."""
 
 from __future__ import annotations
 
@@ -24,15 +24,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Material:
-    """What the problems of one submission are judged on.
+    """What a problem of one submission is judged on.
 
     Attributes:
         assignment: its points, limits, waivers and problems.
         seed: of the inputs.
         memory: the option of ``grade``.
         submission: its files.
-        language: that they are written in.
-        builds: of those files.
+        language: that the problem is answered in.
+        note: what of the submission was not graded for it; empty if there is no such thing.
+        builds: of the files.
         reference_code: bytes of machine code of the reference's files, where the assignment asks for them.
         machine: what judges.
         bench: what other gradings know.
@@ -47,6 +48,7 @@ class Material:
     memory: str
     submission: Submission
     language: Language
+    note: str
     builds: Mapping[str, FileBuild]
     reference_code: Mapping[str, int]
     machine: Machine
@@ -88,17 +90,17 @@ def check_files(material: Material, problem: Problem) -> None:
 def inspected(
     material: Material, file: str, build: Build, entry_points: Collection[str], others: Collection[str]
 ) -> tuple[Path, tuple[EntryPoint, ...], BuildResult]:
-    """The library of ``build``, which is that of ``file`` or of a part of it, and what it has.
+    """The artefact of ``build``, which is that of ``file`` or of a part of it, and what it has.
 
     Args:
         material: of the submission.
         file: its name.
         build: what became of it.
-        entry_points: what to look for in the library.
+        entry_points: what to look for in the artefact.
         others: further entry points that the file has.
 
     Returns:
-        The library, the entry points in their order, and how it was built.
+        The artefact, the entry points in their order, and how it was built.
 
     Raises:
         NotJudgedError: it did not compile, or uses what a submission may not use.
@@ -112,11 +114,11 @@ def inspected(
         resources=[KernelResources(**vars(kernel)) for kernel in build.resources],
     )
     language, contents = material.language, material.submission.contents(file)
-    if build.library is None:
+    if build.artefact is None:
         raise NotJudgedError(language.explain(material.builds[file], contents), result)
     allowed = material.assignment.rules.allowed_imports
-    found = language.inspect(build.library, file, contents, entry_points, others, allowed)
+    found = language.inspect(build.artefact, file, contents, entry_points, others, allowed)
     if found.forbidden:
         message = f"{file} uses what a submission may not use"
         raise NotJudgedError(message, result, Verdict.UNTRUSTED, found.forbidden)
-    return build.library, found.entry_points, result
+    return build.artefact, found.entry_points, result

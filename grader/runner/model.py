@@ -13,7 +13,6 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
-import traceback
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +20,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
+
+from grader.runner.raised import account
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -157,7 +158,7 @@ class Model:
         except FaultError as error:
             return {"status": "raised", "message": str(error)}, []
         except Exception as error:  # noqa: BLE001 - the author reads whatever the student's code raises
-            return {"status": "raised", "message": self._described(error)}, []
+            return {"status": "raised", "message": account(error, self._path)}, []
         return {"status": "returned", "calls": dict(self._launches.calls), "seen": list(seen)}, content
 
     @property
@@ -177,16 +178,6 @@ class Model:
     def watch(self, drops: Sequence[Tensor] = ()) -> Watch:
         """A ``Watch`` for one pass through the model."""
         return Watch(self._path, self._given, iter(drops))
-
-    def _described(self, error: Exception) -> str:
-        """The error in one line, with the innermost line of the student's file in its traceback."""
-        frames = [
-            frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == self._path
-        ]
-        position = f"{os.path.basename(self._path)}:{frames[-1].lineno}: " if frames else ""  # noqa: PTH119
-        if isinstance(error, NotImplementedError) and frames:
-            return f"{position}{frames[-1].name} is still to be written"
-        return f"{position}{type(error).__name__}: {error}"
 
 
 def _arrays(described: Sequence[tuple[str, str, Sequence[int]]], payload: memoryview, device: str) -> Tensors:

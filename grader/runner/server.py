@@ -25,10 +25,12 @@ from grader.runner.library import (
 )
 from grader.runner.packages import Packages
 from grader.runner.protocol import Channel, ClosedError, Frame, Header
+from grader.runner.raised import RaisedError
 from grader.runner.staging import Staging
 
 if TYPE_CHECKING:
     from grader.runner.gpu import Gpu
+    from grader.runner.triton.launchers import Launchers
 
 FRAME_CAP = 8 << 30
 PRINTED_CAP = 64 << 10
@@ -92,11 +94,36 @@ def drop_rights() -> None:
 class Server:
     """Answers one request after the other, each operation with its own method."""
 
-    def __init__(self) -> None:
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+        self._nonce = ""
         self._printed = Printed()
         self._host = HostMemory()
         self._streams: list[int] = []
         self._gpu: Gpu | None = None
+        self._launchers: Launchers | None = None
+
+    def serve(self) -> None:
+        """Answer requests until the judge closes the channel."""
+        while True:
+            try:
+                header, payload = self.answer(self._receive())
+                self._send(header, payload)
+            except ClosedError:
+                return
+
+    def _receive(self) -> Frame:
+        request = self._channel.receive(FRAME_CAP)
+        self._nonce = request.header["nonce"]
+        return request
+
+    def _send(self, header: Header, payload: list[Any]) -> None:
+        self._channel.send({**header, "nonce": self._nonce, "at": time.monotonic()}, payload)
+
+    def ask(self, header: Header) -> Frame:
+        """The judge's answer to a question in the middle of a request."""
+        self._send(header, [])
+        return self._receive()
 
     def answer(self, request: Frame) -> tuple[Header, list[Any]]:
         """The header and payload that answer ``request``."""
@@ -111,6 +138,8 @@ class Server:
             header = {"status": "no memory", "message": str(error)}
         except UnsupportedError as error:
             header = {"status": "unsupported", "message": str(error)}
+        except RaisedError as error:
+            header = {"status": "raised", "message": str(error)}
         except UnloadableError as error:
             header = {"status": "unloadable", "message": error.text, "symbol": error.symbol}
         printed, flooded = self._printed.take()
@@ -126,6 +155,13 @@ class Server:
         self._functions: dict[str, Any] = {}
         for path, entry_points in header["libraries"].items():
             self._functions |= load(path, entry_points)
+        if header["script"]:
+            path, names = header["script"]
+            sys.path += {os.path.dirname(package): None for package in header["packages"]}  # noqa: PTH120
+            self._launchers = importlib.import_module("grader.runner.triton.launchers").Launchers(
+                path, self.ask
+            )
+            self._functions |= self._launchers.functions(names)
         if header["model"]:
             sys.path += {os.path.dirname(package): None for package in header["packages"]}  # noqa: PTH120
             os.environ["KERNEL_LIBRARIES"] = ":".join(header["libraries"])
@@ -155,9 +191,11 @@ class Server:
         addresses = memory.place(header["images"], payload)
         pointers = [address + header["guard"] for address in addresses]
         arguments, queued = (
-            [argument(kind, value, pointers, streams) for kind, value in header[name]]
+            [self._argument(kind, value, pointers, streams) for kind, value in header[name]]
             for name in ("arguments", "queued")
         )
+        if self._launchers:
+            self._launchers.use(streams[0])
         if self._gpu:
             self._gpu.soil()
         self._runtime.settle()
@@ -180,6 +218,11 @@ class Server:
             staging.finish()
         return {"status": "returned"}, memory.content() if content is None else content
 
+    def _argument(self, kind: str, value: Any, pointers: list[int], streams: list[int]) -> Any:  # noqa: ANN401
+        if self._launchers:
+            return self._launchers.argument(kind, value)
+        return argument(kind, value, pointers, streams)
+
     def _time(self, header: Header, payload: memoryview) -> tuple[Header, list[Any]]:
         answer: tuple[Header, list[Any]] = self._timer.answer(header, payload, self._functions)
         return answer
@@ -195,11 +238,4 @@ def main() -> None:
     drop_rights()
     number = os.environ.pop(witness.VARIABLE, "")
     _witness = witness.Witness(int(number)) if number else None  # must live as long as this loop
-    server = Server()
-    while True:
-        try:
-            request = channel.receive(FRAME_CAP)
-            header, payload = server.answer(request)
-            channel.send({**header, "nonce": request.header["nonce"], "at": time.monotonic()}, payload)
-        except ClosedError:
-            return
+    Server(channel).serve()

@@ -123,6 +123,7 @@ class Statistics:
     kernel_seconds: float  # of wall time in the launches
     copies: int
     copied_bytes: int
+    host_copies: int  # those of them that came from the host or went there
     kernels: Mapping[str, int]  # launches of each
 
 
@@ -313,9 +314,9 @@ class Simulator:
     def statistics(self) -> Statistics:
         """What ran so far."""
         reader = _Reader(self._ask(_Command.STATISTICS))
-        launches, nanoseconds, copies, copied_bytes = (reader.u64() for _ in range(4))
+        launches, nanoseconds, copies, copied_bytes, host_copies = (reader.u64() for _ in range(5))
         kernels = {reader.text(): reader.u64() for _ in range(reader.u32())}
-        return Statistics(launches, nanoseconds / 1e9, copies, copied_bytes, kernels)
+        return Statistics(launches, nanoseconds / 1e9, copies, copied_bytes, host_copies, kernels)
 
     def configure(self, options: Options) -> None:
         """Change how later launches are checked and scheduled."""

@@ -104,7 +104,8 @@ enum class Command : std::uint32_t {
               // u32 threads, u8 late streams, u8 open, u8 leak check
   add_client,  // and its socket as a descriptor
   reset,  //
-  statistics,  // -> u64 launches, nanoseconds in them, copies, bytes copied, u32 n, n x (text kernel, u64 launches)
+  statistics,  // -> u64 launches, nanoseconds in them, copies, bytes copied, copies from or to the host,
+               // u32 n, n x (text kernel, u64 launches)
 };
 
 struct Malformed : std::runtime_error {

@@ -12,13 +12,14 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from grader.languages.cuda.compile import build, compile_limits
+from grader.languages.cuda.compile import build
+from grader.languages.jobs import compile_limits
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from grader.languages.cuda.cache import Cache
+    from grader.languages.cache import Cache
     from grader.languages.language import Build
     from grader.problems.problem import KernelProblem
     from grader.run.bench import Machine
@@ -79,8 +80,8 @@ class Builder:
         left = list(range(len(texts)))
         while left:
             built = self._build({number: texts[number] for number in left}, problem)
-            if built.library is not None:
-                good = {one: Version(built.library, one) for one in left}
+            if built.artefact is not None:
+                good = {one: Version(built.artefact, one) for one in left}
                 return list(dict(sorted({**versions, **good}.items())).values())
             blamed = _blamed(built.log) & {*left}
             if len(left) == 1 or not blamed:
@@ -90,7 +91,7 @@ class Builder:
         if len(left) > 1:  # nobody is named, so each is tried alone
             for one in left:
                 alone = self._build({one: texts[one]}, problem)
-                versions[one] = Version(alone.library, one, alone.log)
+                versions[one] = Version(alone.artefact, one, alone.log)
         elif left:
             versions[left[0]] = Version(None, left[0], built.log)
         return [versions[number] for number in range(len(texts))]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from grader.assignments import names
 from grader.assignments.mutants import table
 from grader.assignments.rules import AssignmentError
-from grader.languages.cuda.cache import Cache
+from grader.languages.cache import Cache
 from grader.languages.cuda.source import functions
 from grader.problems.problem import KernelProblem
 from grader.records.errors import MachineError

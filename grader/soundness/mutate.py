@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from grader.languages.cuda.cache import Cache
+from grader.languages.cache import Cache
 from grader.records.record import write_text
 from grader.run.bench import find_machine
 from grader.soundness.builds import TOGETHER, Builder

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 import grader.baseline.programs as baseline
 from grader.devices.device import Memory, Schedule
 from grader.judge.timing.program import step
-from grader.languages.cuda.compile import BuildError, build, compile_limits
+from grader.languages.cuda.compile import build
+from grader.languages.jobs import BuildError, compile_limits
 from grader.problems.dtypes import DTYPES
 from grader.problems.operations import temporaries
 from grader.problems.problem import ArrayParameter, ScalarParameter, StreamParameter
@@ -84,12 +85,12 @@ def wrong_programs(
         builder.cache,
         PTX_ONLY,
     )
-    if built.library is None:
+    if built.artefact is None:
         raise BuildError(f"The unfused baseline of {problem.id} does not compile: {built.log}")
     for number, case in enumerate(cases):
         asked = problem.launcher(case)
         named = replace(asked, entry_point=_name(asked, number))
-        opened = partial(machine.checker.open, built.library, (named.entry_point,))
+        opened = partial(machine.checker.open, built.artefact, (named.entry_point,))
         with trial(named, opened, Memory.DEVICE, seconds, {}) as tried:
             shown = tried.run(case, (Schedule.PROGRAM,))
         if shown.wrong:

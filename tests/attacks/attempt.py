@@ -35,7 +35,7 @@ from grader.devices import patience, runner
 from grader.devices.device import Memory
 from grader.devices.sim import Sim
 from grader.judge.correctness.cases import judge
-from grader.languages.cuda.cache import Cache
+from grader.languages.cache import Cache
 from grader.languages.cuda.compile import build, compile_limits
 from grader.languages.cuda.imports import violations
 from grader.languages.cuda.toolchain import find as find_toolchain

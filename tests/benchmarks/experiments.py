@@ -51,8 +51,9 @@ from grader.judge.timing.statistics import (
     pooled,
 )
 from grader.judge.timing.verification import threads
-from grader.languages.cuda.cache import Cache
-from grader.languages.cuda.compile import build, compile_limits
+from grader.languages.cache import Cache
+from grader.languages.cuda.compile import build
+from grader.languages.jobs import compile_limits
 from grader.problems.distributions import build_cases
 from grader.records.verdict import Verdict
 from grader.run.bench import Machine, find_machine
@@ -106,9 +107,9 @@ class Bench:
                 Cache(),
                 gpu.architecture,
             )
-        if built.library is None:
+        if built.artefact is None:
             raise SystemExit(f"{folder}: {built.log}")
-        return built.library
+        return built.artefact
 
     def timing(self, problem: Problem, library: Path) -> Timing:
         """How ``problem`` is timed with ``library``."""

@@ -35,8 +35,9 @@ from first_assignment import KERNELS
 
 from grader.assignments.assignment import load
 from grader.judge.timing.measure import slots
-from grader.languages.cuda.cache import Cache
-from grader.languages.cuda.compile import build, compile_limits
+from grader.languages.cache import Cache
+from grader.languages.cuda.compile import build
+from grader.languages.jobs import compile_limits
 from grader.problems.distributions import build_cases
 from grader.problems.problem import ArrayParameter, ScalarParameter
 from grader.run.bench import find_machine
@@ -115,9 +116,9 @@ class Lab:
             Cache(),
             self._machine.device.architecture,
         )
-        if built.library is None:
+        if built.artefact is None:
             raise SystemExit(f"{source} does not compile: {built.log}")
-        return getattr(ctypes.CDLL(str(built.library)), name)
+        return getattr(ctypes.CDLL(str(built.artefact)), name)
 
     @property
     def stream(self) -> Any:  # noqa: ANN401

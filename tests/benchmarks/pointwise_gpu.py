@@ -26,8 +26,9 @@ import torch
 
 from grader.assignments.assignment import load
 from grader.assignments.modules import load_module
-from grader.languages.cuda.cache import Cache
-from grader.languages.cuda.compile import build_all, compile_limits
+from grader.languages.cache import Cache
+from grader.languages.cuda.compile import build_all
+from grader.languages.jobs import compile_limits
 from grader.problems.problem import ArrayParameter, KernelProblem, ScalarParameter
 from grader.run.bench import find_machine
 from grader.runner.library import argument
@@ -230,7 +231,7 @@ def main() -> None:
     wrong: list[str] = []
     found: list[Measurement] = []
     for problem in problems:
-        library = builds[problem.file].library
+        library = builds[problem.file].artefact
         if library is None:
             raise SystemExit(builds[problem.file].log)
         wrong += exactness(problem, library)

@@ -26,9 +26,10 @@ from first_assignment import PROBLEMS
 from grader.devices.device import ArrayArgument, ScalarArgument, StreamArgument
 from grader.devices.layout import content, data_bytes
 from grader.judge.correctness.calls import arguments
-from grader.languages.cuda.cache import Cache
-from grader.languages.cuda.compile import build, compile_limits
+from grader.languages.cache import Cache
+from grader.languages.cuda.compile import build
 from grader.languages.cuda.toolchain import find as find_toolchain
+from grader.languages.jobs import compile_limits
 from grader.problems.problem import Case
 from grader.sandbox.process import ProcessSandbox
 from grader.simulator.driver import LIBRARIES, SOCKET_VARIABLE, Options, Simulator
@@ -144,8 +145,8 @@ def processor_seconds(simulator: Simulator) -> float:
 def compiled(folder: Path, file: str) -> Path:
     contents = {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix in (".cu", ".cuh")}
     built = build(file, contents, find_toolchain(), ProcessSandbox(), compile_limits(), Cache(), PTX_ONLY)
-    assert built.library is not None, built.log
-    return built.library
+    assert built.artefact is not None, built.log
+    return built.artefact
 
 
 @contextmanager

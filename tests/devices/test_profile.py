@@ -14,6 +14,8 @@ from grader.devices.profile import STALLS, ProfileError, command, lines, reason
 from grader.devices.runner import Start
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from grader.sandbox.process import ProcessSandbox
 
 NAMES = command(Path("/ncu"))[-1].split(",")
@@ -98,8 +100,8 @@ def test_a_machine_without_ncu_has_none(tmp_path: Path, monkeypatch: pytest.Monk
 class OnTheHost(Gpu):
     """A GPU whose runner stays on the host, where its launchers work, too."""
 
-    def _start(self, library: Path, entry_points: tuple[str, ...]) -> Start:
-        return Start(library, entry_points, self._runtime)
+    def _start(self, libraries: Mapping[Path, tuple[str, ...]]) -> Start:
+        return Start(libraries, self._runtime)
 
 
 @pytest.fixture

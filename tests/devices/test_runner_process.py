@@ -39,7 +39,7 @@ NAMES = (
 
 @pytest.fixture
 def runner(sandbox: ProcessSandbox, student: Path, runtime: Path) -> Iterator[Runner]:
-    with closing(Runner(sandbox, Start(student, NAMES, runtime))) as runner:
+    with closing(Runner(sandbox, Start({student: NAMES}, runtime))) as runner:
         yield runner
 
 
@@ -194,7 +194,7 @@ def test_foreign_code_finds_no_rights_and_no_descriptors(runner: Runner) -> None
 
 def test_a_missing_entry_point_is_named(sandbox: ProcessSandbox, student: Path, runtime: Path) -> None:
     with pytest.raises(LoadError, match='no extern "C" function launch_it'):
-        Runner(sandbox, Start(student, ("launch_it",), runtime))
+        Runner(sandbox, Start({student: ("launch_it",)}, runtime))
 
 
 @pytest.mark.parametrize(("symbol", "error"), [("cudaFancy", RunnerError), ("helper", LoadError)])
@@ -205,7 +205,7 @@ def test_undefined_symbols_are_named_before_the_first_call(
     source.write_text(f'extern "C" {{ void {symbol}(); void nothing() {{ {symbol}(); }} }}')
     library = compile_library(source, tmp_path / "missing.so")
     with pytest.raises(error, match=symbol) as caught:
-        Runner(sandbox, Start(library, ("nothing",), runtime))
+        Runner(sandbox, Start({library: ("nothing",)}, runtime))
     if isinstance(caught.value, RunnerError):
         assert caught.value.status is Status.UNSUPPORTED
 
@@ -216,7 +216,7 @@ def test_code_that_runs_on_loading_can_end_only_its_runner(
     source = tmp_path / "early.cpp"
     source.write_text("#include <cstdlib>\n__attribute__((constructor)) void early() { std::_Exit(0); }")
     with pytest.raises(RunnerError) as caught:
-        Runner(sandbox, Start(compile_library(source, tmp_path / "early.so"), (), runtime))
+        Runner(sandbox, Start({compile_library(source, tmp_path / "early.so"): ()}, runtime))
     assert caught.value.status is Status.EXITED
 
 
@@ -225,7 +225,7 @@ def test_another_program_may_start_the_runner_and_have_the_last_word(
 ) -> None:
     script = tmp_path / "through.sh"
     script.write_text('#!/bin/sh\n"$@"\necho what was counted >&2\n')
-    start = Start(student, NAMES, runtime, through=("/bin/sh", str(script)), inputs=(script,))
+    start = Start({student: NAMES}, runtime, through=("/bin/sh", str(script)), inputs=(script,))
     runner = Runner(sandbox, start)
     assert ask(runner, "nothing").usable
     assert runner.finish(20).endswith("what was counted\n")

@@ -176,7 +176,7 @@ def test_the_runner_itself_is_a_witness(library: Path, tmp_path: Path) -> None:
             seen.append(super().start(replace(job, witness=memory)))
             return seen[0]  # type: ignore[return-value]
 
-    start = Start(library, ENTRY_POINTS, runtime, environment={VARIABLE: str(memory)}, pass_fds=(memory,))
+    start = Start({library: ENTRY_POINTS}, runtime, environment={VARIABLE: str(memory)}, pass_fds=(memory,))
     with closing(Runner(Watched(), start)) as runner:
         os.close(memory)
         text: list[str] = []

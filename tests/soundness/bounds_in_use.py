@@ -19,7 +19,7 @@ import torch
 from grader.assignments.assignment import load
 from grader.devices.device import Memory, Schedule
 from grader.judge.correctness.remembered import remembered
-from grader.languages.cuda.cache import Cache
+from grader.languages.cache import Cache
 from grader.problems.problem import KernelProblem, Role
 from grader.run.bench import find_machine
 from grader.soundness.builds import TOGETHER, Builder

@@ -8,7 +8,7 @@ import pytest
 from first_assignment import KERNELS
 
 from grader.assignments.rules import WorkLimits
-from grader.languages.cuda.cache import Cache
+from grader.languages.cache import Cache
 from grader.problems.problem import several_types
 from grader.run.bench import find_machine
 from grader.soundness.builds import Builder, Version, together

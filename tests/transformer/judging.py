@@ -12,9 +12,10 @@ from wrong_models import REFERENCE
 from grader.devices.device import Memory, Schedule
 from grader.devices.sim import Sim
 from grader.judge.correctness.cases import Judged, judge
-from grader.languages.cuda.cache import Cache
-from grader.languages.cuda.compile import build_all, compile_limits
+from grader.languages.cache import Cache
+from grader.languages.cuda.compile import build_all
 from grader.languages.cuda.toolchain import find as find_toolchain
+from grader.languages.jobs import compile_limits
 from grader.sandbox.backends import select as select_sandbox
 
 if TYPE_CHECKING:
@@ -46,8 +47,8 @@ def libraries() -> Mapping[Path, tuple[str, ...]]:
     )
     found = {}
     for name, build in built.items():
-        assert build.library is not None, build.log
-        found[build.library] = PROBLEMS["transformer"].launchers[name]
+        assert build.artefact is not None, build.log
+        found[build.artefact] = PROBLEMS["transformer"].launchers[name]
     return found
 
 

@@ -13,24 +13,24 @@ import shutil
 import tempfile
 import threading
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grader.languages.cuda.cache import key
+from grader.languages.cache import key
 from grader.languages.cuda.machine_code import machine_code
-from grader.languages.cuda.slots import SlotError, slot
 from grader.languages.cuda.toolchain import INSTALL_WHEELS
+from grader.languages.jobs import BuildError, limit_hit
 from grader.languages.language import Build, Resources
-from grader.records.errors import MachineError
-from grader.sandbox.sandbox import Ended, Job, Limits
+from grader.languages.slots import SlotError, slot
+from grader.sandbox.sandbox import Ended, Job
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from grader.languages.cuda.cache import Cache
+    from grader.languages.cache import Cache
     from grader.languages.cuda.toolchain import Toolchain
-    from grader.sandbox.sandbox import Outcome, Sandbox
+    from grader.sandbox.sandbox import Limits, Outcome, Sandbox
 
 PTX_ARCHITECTURE = "compute_80"
 DEFAULT_ARCHITECTURE = "sm_80"
@@ -40,8 +40,6 @@ _LOG = "log"
 _RECORD = "build.json"
 _LOG_LINES = 60
 _DISK_RESERVE_BYTES = 64 << 20
-_ASLEEP_SECONDS = 60.0  # a compiler waits for its parts, which work, and for the disk, which is no sleep
-_GUARD = 20  # wall time by processor time
 
 _SCRIPT = """\
 nvcc "$@" >log 2>&1 && g++ -shared -Wl,-z,defs -o library.so object.o -L"$LINK" -l:"$RUNTIME" >>log 2>&1
@@ -100,29 +98,6 @@ _TOLD = re.compile(
 )
 _OUT_OF_MEMORY = re.compile(r"out of memory|'std::bad_alloc'|memory exhausted|[Cc]annot allocate memory")
 _KILLED = re.compile(r"died due to signal 9|Killed signal terminated|^Killed$", re.MULTILINE)
-
-_FAULTS = {
-    Ended.SETUP_ERROR: "The compiler could not be run: {note}",
-    Ended.LOST: "The compiler could not be run: {note}",
-    Ended.BUSY: "Compiling did not end, as {note}. Grade again when it is less busy.",
-}
-"""Of the machine, by how the job ended."""
-
-
-class BuildError(MachineError):
-    """The machine failed while compiling: never the student's fault."""
-
-
-def compile_limits(seconds: float = 180, memory_bytes: int = 6 << 30) -> Limits:
-    """What compiling one file may use: so many ``seconds`` of processor time, however busy the machine is."""
-    return Limits(
-        wall_seconds=_GUARD * seconds,
-        processor_seconds=seconds,
-        asleep_seconds=_ASLEEP_SECONDS,
-        address_space_bytes=memory_bytes,
-        scratch_bytes=1 << 30,
-        output_bytes=4 << 20,
-    )
 
 
 def build_all(
@@ -220,7 +195,7 @@ def build(
     built = Build(
         source=source,
         ok=ok,
-        library=None,
+        artefact=None,
         seconds=round(outcome.seconds, 3),
         cached=False,
         command=" ".join(("nvcc", *_STUDENT_FLAGS, *lambdas, "-arch=" + architecture, source)),
@@ -229,12 +204,12 @@ def build(
     )
     if limit:  # another machine, or a quieter one, may do better: not kept
         log = f"{limit}\n{built.log}" if built.log != limit else limit
-        return Build(**{**vars(built), "log": log})
+        return replace(built, log=log)
     if not ok and not built.log:
         raise BuildError(
             f"Compiling {source} gave neither a library nor a message (exit code {outcome.code})."
         )
-    record = json.dumps(asdict(built)).encode()
+    record = json.dumps({name: told for name, told in asdict(built).items() if name != "artefact"}).encode()
     kept = {_RECORD: record} | ({_LIBRARY: outcome.artefacts[_LIBRARY]} if ok else {})
     return _load(cache.store(entry, kept), cached=False)
 
@@ -302,9 +277,16 @@ def _link_folder(toolchain: Toolchain) -> Path:
 
 def _load(folder: Path, *, cached: bool) -> Build:
     record = json.loads((folder / _RECORD).read_bytes())
-    record["resources"] = tuple(Resources(**kernel) for kernel in record["resources"])
-    library = folder / _LIBRARY if record["ok"] else None
-    return Build(**{**record, "library": library, "cached": cached})
+    return Build(
+        source=record["source"],
+        ok=record["ok"],
+        artefact=folder / _LIBRARY if record["ok"] else None,
+        seconds=record["seconds"],
+        cached=cached,
+        command=record["command"],
+        log=record["log"],
+        resources=tuple(Resources(**kernel) for kernel in record["resources"]),
+    )
 
 
 def _limit_hit(outcome: Outcome, text: str, limits: Limits) -> str:
@@ -313,10 +295,8 @@ def _limit_hit(outcome: Outcome, text: str, limits: Limits) -> str:
     Raises:
         BuildError: it was the machine that ended it.
     """
-    if outcome.ended in _FAULTS:
-        raise BuildError(_FAULTS[outcome.ended].format(note=outcome.note))
-    if outcome.ended in (Ended.TIMEOUT, Ended.MEMORY, Ended.OUTPUT, Ended.PROCESSES):
-        return f"Compiling was stopped: {outcome.note or outcome.ended}."
+    if limit := limit_hit(outcome):
+        return limit
     if _TOLD.search(text) or (outcome.ended is Ended.EXITED and outcome.code == 0):
         return ""  # an error at a place in a source: the compiler lived to tell it, and may quote the student
     if outcome.ended is Ended.EXITED and outcome.code in (126, 127):

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
     from pathlib import Path
 
-    from grader.devices.device import Memory
-    from grader.languages.cuda.cache import Cache
+    from grader.devices.device import Device, Memory, Session
+    from grader.languages.cache import Cache
     from grader.languages.cuda.toolchain import Toolchain
     from grader.languages.language import Build, Launcher
     from grader.problems.problem import KernelProblem
@@ -44,6 +44,16 @@ class Cuda:
     cache: Cache
     architecture: str
     name: str = "cuda"
+    memory: Memory | None = None
+    on_gpu: bool = True
+
+    def asked(self, problem: KernelProblem) -> KernelProblem:
+        """The problem as it stands; see ``Language``."""
+        return problem
+
+    def answers(self, _problem: KernelProblem, _contents: Mapping[str, bytes]) -> bool:
+        """Whatever is in its file: what the linker lacks is said of the build; see ``Language``."""
+        return True
 
     def build(
         self, sources: Mapping[str, Mapping[str, bytes]], entry_points: Mapping[str, Collection[str]]
@@ -62,7 +72,7 @@ class Cuda:
 
     def inspect(
         self,
-        library: Path,
+        artefact: Path,
         source: str,
         contents: Mapping[str, bytes],
         entry_points: Collection[str],
@@ -70,14 +80,14 @@ class Cuda:
         allowed: Collection[str],
     ) -> Inspection:
         """What a library holds; see ``Language``."""
-        forbidden = violations(library, contents, allowed)
+        forbidden = violations(artefact, contents, allowed)
         if forbidden:
             return Inspection(forbidden, ())
-        return Inspection((), tuple(find(library, name, source, others) for name in entry_points))
+        return Inspection((), tuple(find(artefact, name, source, others) for name in entry_points))
 
-    def code_bytes(self, library: Path) -> int | None:
+    def code_bytes(self, artefact: Path) -> int | None:
         """The bytes of all kernels and functions of the device; see ``Language``."""
-        return sum(machine_code(library.read_bytes()).values()) or None
+        return sum(machine_code(artefact.read_bytes()).values()) or None
 
     def explain(self, build: FileBuild, contents: Mapping[str, bytes]) -> str:
         """Why nothing of a file can be graded; see ``Language``."""
@@ -94,3 +104,7 @@ class Cuda:
     def launcher(self, problem: KernelProblem, contents: Mapping[str, bytes], memory: Memory) -> Launcher:
         """How a launcher is to be called; see ``Language``."""
         return launchers.launcher(problem, contents, memory)
+
+    def open(self, device: Device, artefact: Path, entry_points: tuple[str, ...]) -> Session:
+        """Start a runner with a library; see ``Language``."""
+        return device.open(artefact, entry_points)

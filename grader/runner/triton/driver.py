@@ -5,32 +5,37 @@ The target is always sm_80, the device that the simulator plays.
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 from triton import knobs
 from triton.backends.compiler import GPUTarget
 from triton.backends.driver import DriverBase, decompose_descriptor, expand_signature
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+from grader.runner.triton.ptx import CAPABILITY, WARP, end_with_ptx
 
-    from grader.runner.triton.memory import Memory
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
     from grader.runner.triton.runtime import Runtime
 
-_WARP = 32
-_CAPABILITY = 80
 _PROPERTIES = {"warpSize": 10, "max_num_regs": 12, "multiprocessor_count": 16, "max_shared_mem": 97}
 """What kernels are tuned by, and the attribute of ``cudaDeviceAttr`` that says it."""
-
-_INLINE = re.compile(r"// begin inline asm\n.*?// end inline asm", re.DOTALL)
-_LINE = re.compile(r"^\t\.loc\t.*\n", re.MULTILINE)
 
 _TYPES = {"fp16": torch.float16, "bf16": torch.bfloat16, "fp32": torch.float32, "fp64": torch.float64}
 _TYPES |= {"i1": torch.bool, "i8": torch.int8, "i16": torch.int16, "i32": torch.int32, "i64": torch.int64}
 _TYPES |= {"u1": torch.bool, "u8": torch.uint8, "u16": torch.uint16, "u32": torch.uint32, "u64": torch.uint64}
 """Of scalars, by Triton's names."""
+
+
+class Memory(Protocol):
+    """Where the tensors that kernels get lie on the device."""
+
+    def enter(self, tensor: torch.Tensor) -> int:
+        """Address on the device of a tensor's first element, before a launch."""
+
+    def leave(self, tensors: Iterable[torch.Tensor]) -> None:
+        """Take note that a kernel was launched on these."""
 
 
 class SimulatorDriver(DriverBase):  # type: ignore[misc, unused-ignore] # Triton may be missing
@@ -41,7 +46,7 @@ class SimulatorDriver(DriverBase):  # type: ignore[misc, unused-ignore] # Triton
         self.utils = _Loader(runtime)
         self._runtime = runtime
         self._memory = memory
-        knobs.runtime.add_stages_inspection_hook = _end_with_ptx
+        knobs.runtime.add_stages_inspection_hook = end_with_ptx
 
     @classmethod
     def is_active(cls) -> bool:
@@ -54,7 +59,7 @@ class SimulatorDriver(DriverBase):  # type: ignore[misc, unused-ignore] # Triton
 
     def get_current_target(self) -> GPUTarget:
         """The device that the simulator plays."""
-        return GPUTarget("cuda", _CAPABILITY, _WARP)
+        return GPUTarget("cuda", CAPABILITY, WARP)
 
     def get_active_torch_device(self) -> torch.device:
         """Where PyTorch keeps the tensors that kernels take."""
@@ -77,20 +82,6 @@ class SimulatorDriver(DriverBase):  # type: ignore[misc, unused-ignore] # Triton
         return Launcher(self._runtime, self._memory, tuple(source.signature.values()), metadata)
 
 
-def _end_with_ptx(*call: Any) -> tuple[str, str] | None:  # noqa: ANN401 (Triton's)
-    """Triton's hook: without arguments it names the changed way, else it changes the stages."""
-    if not call:
-        return "grader: PTX", "grader: PTX"
-    _backend, stages, *_ = call
-    stages["cubin"] = lambda ptx, _metadata: _with_lines_of_python(ptx).encode()
-    return None
-
-
-def _with_lines_of_python(ptx: str) -> str:
-    """The PTX without the lines that LLVM counts on inside inline assembly, which is one line of Python."""
-    return _INLINE.sub(lambda block: _LINE.sub("", block[0]), ptx)
-
-
 class _Loader:
     """The part of a driver that Triton calls ``utils``."""
 
@@ -101,7 +92,7 @@ class _Loader:
         self, name: str, ptx: bytes, _shared: int, _device: int
     ) -> tuple[int, int, int, int, int]:
         """Module, function, registers, spills and the most threads of a block."""
-        function = self._runtime.load(ptx, name, _CAPABILITY)
+        function = self._runtime.load(ptx, name, CAPABILITY)
         return function, function, 0, 0, 1024
 
     def unload_module(self, _module: int) -> None:
@@ -126,12 +117,12 @@ class Launcher:
         self._runtime = runtime
         self._memory = memory
         self._signature = signature
-        self._threads = _WARP * metadata.num_warps
+        self._threads = WARP * metadata.num_warps
         self._shared = metadata.shared
         self._scratch = (metadata.global_scratch_size, metadata.profile_scratch_size)
 
-    def __call__(self, x: int, y: int, z: int, _stream: int, function: int, *rest: Any) -> None:  # noqa: ANN401
-        """Launch a grid of programs and wait for them; ``rest``: four of Triton's own, then the arguments."""
+    def __call__(self, x: int, y: int, z: int, stream: int, function: int, *rest: Any) -> None:  # noqa: ANN401
+        """Launch a grid of programs; ``rest``: four of Triton's own, then the arguments."""
         arguments = rest[4:]
         tensors: list[torch.Tensor] = []
         values = [
@@ -139,12 +130,12 @@ class Launcher:
             for kind, argument in _flat(expand_signature(self._signature, None, "nvTmaDesc"), arguments)
         ]
         for nbytes in self._scratch:
-            scratch = torch.zeros(x * y * z * nbytes, dtype=torch.int8)
-            values.append(self._value("*i8", scratch if nbytes else 0, tensors))
+            size = x * y * z * nbytes
+            scratch = torch.zeros(size, dtype=torch.int8, device="cuda") if size else 0
+            values.append(self._value("*i8", scratch, tensors))
         try:
-            self._runtime.launch(
-                function, (x, y, z), self._threads, self._shared, [value.data_ptr() for value in values]
-            )
+            addresses = [value.data_ptr() for value in values]
+            self._runtime.launch(function, (x, y, z), self._threads, self._shared, addresses, stream)
         finally:
             self._memory.leave(tensors)
 

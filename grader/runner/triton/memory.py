@@ -70,7 +70,8 @@ class Memory:
         return twin.address + tensor.data_ptr() - storage.data_ptr()
 
     def leave(self, tensors: Iterable[torch.Tensor]) -> None:
-        """Give the host what the device holds."""
+        """Wait for the kernel, and give the host what the device holds."""
+        self._runtime.synchronize()
         for storage in {
             id(tensor.untyped_storage()): tensor.untyped_storage() for tensor in tensors
         }.values():

@@ -55,9 +55,15 @@ class Runtime:
         return function
 
     def launch(
-        self, function: int, grid: tuple[int, int, int], threads: int, shared: int, values: list[int]
+        self,
+        function: int,
+        grid: tuple[int, int, int],
+        threads: int,
+        shared: int,
+        values: list[int],
+        stream: int,
     ) -> None:
-        """Run a kernel to its end; ``values`` are addresses in this process of the parameters' bytes."""
+        """Enqueue a kernel; ``values`` are addresses in this process of the parameters' bytes."""
         if 0 in grid:
             return
         arguments = (ctypes.c_void_p * len(values))(*values)
@@ -68,9 +74,23 @@ class Runtime:
             _Dim3(threads, 1, 1),
             arguments,
             ctypes.c_size_t(shared),
-            None,
+            ctypes.c_void_p(stream),
         )
+
+    def synchronize(self) -> None:
+        """Wait for all work."""
         self._call("cudaDeviceSynchronize")
+
+    def fill(self, address: int, nbytes: int, stream: int) -> None:
+        """Enqueue writing zeros."""
+        value = ctypes.c_int(0)
+        self._call(
+            "cudaMemsetAsync",
+            ctypes.c_void_p(address),
+            value,
+            ctypes.c_size_t(nbytes),
+            ctypes.c_void_p(stream),
+        )
 
     def allocate(self, nbytes: int) -> int:
         """Address of new device memory."""
@@ -83,6 +103,16 @@ class Runtime:
         self._library.cudaFree(
             ctypes.c_void_p(address)
         )  # an earlier error of the device comes back here, too
+
+    def allocate_on(self, stream: int, nbytes: int) -> int:
+        """Address of new device memory for work that is enqueued on ``stream`` from now on."""
+        address = ctypes.c_void_p()
+        self._call("cudaMallocAsync", ctypes.byref(address), ctypes.c_size_t(nbytes), ctypes.c_void_p(stream))
+        return address.value or 0
+
+    def release_on(self, stream: int, address: int) -> None:
+        """Free such memory behind the work on ``stream``."""
+        self._library.cudaFreeAsync(ctypes.c_void_p(address), ctypes.c_void_p(stream))  # see ``release``
 
     def copy_in(self, to: int, source: int, nbytes: int) -> None:
         """Copy from this process."""

@@ -211,6 +211,7 @@ void Judge::perform(Command command, Reader& in, Writer& result) {
       return;
     case Command::statistics:
       result.put(report_.launches).put(report_.kernel_nanoseconds).put(report_.copies).put(report_.copied_bytes);
+      result.put(report_.host_copies);
       result.put(static_cast<std::uint32_t>(report_.launched.size()));
       for (const auto& [kernel, times] : report_.launched) result.text(kernel).put(times);
       return;

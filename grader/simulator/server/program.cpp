@@ -629,6 +629,7 @@ void Program::copy_in(std::string_view call, Reader& in) {
   }
   auto held = std::make_shared<const std::vector<std::byte>>(data.begin(), data.end());
   ++world_.report.copies;
+  ++world_.report.host_copies;
   world_.report.copied_bytes += data.size();
   timeline_.enqueue(
       stream,
@@ -654,6 +655,7 @@ void Program::copy_out(std::string_view call, Reader& in, Writer& result) {
   if (from.width * from.height > copy_chunk) throw Malformed("a copy of more than fits a frame");
   timeline_.synchronize(stream);
   ++world_.report.copies;
+  ++world_.report.host_copies;
   world_.report.copied_bytes += from.width * from.height;
   if (fault_.code != success) throw Failed{fault_.code};
   auto all = result.room(from.width * from.height);

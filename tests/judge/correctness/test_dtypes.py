@@ -13,10 +13,11 @@ from grader.devices.device import Memory, Schedule
 from grader.devices.layout import poison
 from grader.devices.sim import Sim
 from grader.judge.correctness.cases import judge
-from grader.languages.cuda.cache import Cache
-from grader.languages.cuda.compile import build, compile_limits
+from grader.languages.cache import Cache
+from grader.languages.cuda.compile import build
 from grader.languages.cuda.launchers import launcher
 from grader.languages.cuda.toolchain import find
+from grader.languages.jobs import compile_limits
 from grader.languages.language import LauncherError
 from grader.problems.dtypes import DTYPES, poisoned
 from grader.problems.problem import (
@@ -114,8 +115,8 @@ def built() -> tuple[bytes, Path]:
     ]
     text = (HEADERS + "".join(texts)).encode()
     found = build("reverse.cu", {"reverse.cu": text}, find(), sandbox(), compile_limits(), Cache())
-    assert found.library is not None, found.log
-    return text, found.library
+    assert found.artefact is not None, found.log
+    return text, found.artefact
 
 
 def judged(asked: KernelProblem, orders: tuple[Schedule, ...] = (Schedule.PROGRAM,)) -> Judged:

@@ -10,19 +10,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from grader.languages.cuda.cache import Cache
-from grader.languages.cuda.compile import (
-    BuildError,
-    build,
-    build_all,
-    compile_limits,
-    diagnostics,
-    resources,
-    short_name,
-)
+from grader.languages.cache import Cache
+from grader.languages.cuda.compile import build, build_all, diagnostics, resources, short_name
 from grader.languages.cuda.imports import violations
 from grader.languages.cuda.machine_code import machine_code
 from grader.languages.cuda.toolchain import Toolchain, find
+from grader.languages.jobs import BuildError, compile_limits
 from grader.sandbox.backends import select
 from grader.sandbox.sandbox import Ended, Outcome
 
@@ -115,23 +108,23 @@ def test_compiles_for_both_devices_and_passes_the_import_policy(tmp_path: Path) 
     good, bad = builds["good.cu"], builds["bad.cu"]
 
     assert good.ok, good.log
-    assert good.library is not None
+    assert good.artefact is not None
     assert [kernel.kernel for kernel in good.resources] == ["sum<2>"]
     assert good.resources[0].registers > 0
     assert good.resources[0].shared_bytes > 0
-    assert good.resources[0].code_bytes == machine_code(good.library.read_bytes())["_Z3sumILi2EEvPfi"]
-    content = good.library.read_bytes()
+    assert good.resources[0].code_bytes == machine_code(good.artefact.read_bytes())["_Z3sumILi2EEvPfi"]
+    content = good.artefact.read_bytes()
     assert b".target sm_80" in content, "the PTX must be readable in the library"
     assert b"libcudart.so.13" in content
-    assert violations(good.library) == ()
+    assert violations(good.artefact) == ()
 
     assert not bad.ok
-    assert bad.library is None
+    assert bad.artefact is None
     assert bad.log.startswith('bad.cu(2): error: identifier "missing" is undefined\n')
 
     again = build_all(sources, find(), sandbox, compile_limits(), Cache(tmp_path / "cache"))
     assert again["good.cu"].cached
-    assert again["good.cu"].library == good.library
+    assert again["good.cu"].artefact == good.artefact
     assert (again["bad.cu"].cached, again["bad.cu"].log) == (True, bad.log)
 
 
@@ -147,7 +140,7 @@ extern "C" void launch(float* x, cudaStream_t stream) {
 def test_lambdas_of_the_device_get_the_flag_that_they_need(tmp_path: Path) -> None:
     cache, sources = Cache(tmp_path / "cache"), {"good.cu": FILES, "lambdas.cu": {"lambdas.cu": LAMBDAS}}
     builds = build_all(sources, find(), select("auto"), compile_limits(), cache)
-    library = builds["lambdas.cu"].library
+    library = builds["lambdas.cu"].artefact
     assert library is not None, builds["lambdas.cu"].log
     assert violations(library) == ()
     assert [name for name, one in builds.items() if "--extended-lambda" in one.command] == ["lambdas.cu"]
@@ -197,12 +190,12 @@ def test_headers_above_are_named_as_they_are_from_the_source(tmp_path: Path, too
 
 def test_a_damaged_build_is_made_again(tmp_path: Path, toolchain: Toolchain) -> None:
     sandbox, cache = Recorded(_outcome(code=0, library_so=b"elf")), Cache(tmp_path / "cache")
-    library = _build(toolchain, sandbox, cache).library
+    library = _build(toolchain, sandbox, cache).artefact
     assert library is not None
     for damaged in (library, library.with_name("build.json")):
         damaged.write_bytes(b"{")
         again = _build(toolchain, sandbox, cache)
-        assert (again.cached, again.library) == (False, library)
+        assert (again.cached, again.artefact) == (False, library)
         assert library.read_bytes() == b"elf"
     assert _build(toolchain, sandbox, cache).cached
 
@@ -313,7 +306,7 @@ def test_compiles_wait_for_a_slot_and_one_that_fails_ends_the_wait(
     tmp_path: Path, toolchain: Toolchain, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr("grader.languages.cuda.slots.count", lambda: 1)
+    monkeypatch.setattr("grader.languages.slots.count", lambda: 1)
     monkeypatch.setattr("os.cpu_count", lambda: 4)
     begun: list[int] = []
 

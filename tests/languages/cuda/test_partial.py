@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from grader.languages.cuda.cache import Cache
-from grader.languages.cuda.compile import build, compile_limits
+from grader.languages.cache import Cache
+from grader.languages.cuda.compile import build
 from grader.languages.cuda.exports import functions
 from grader.languages.cuda.partial import build_partly
 from grader.languages.cuda.toolchain import find
+from grader.languages.jobs import compile_limits
 from grader.languages.language import Build
 from grader.sandbox.backends import select
 
@@ -34,7 +35,7 @@ extern "C" void launch_bw(float* x) { ker_bw<32><<<1, 1>>>(x); }
 
 
 def failed(log: str, source: str = "k.cu") -> Build:
-    return Build(source, ok=False, library=None, seconds=1, cached=False, command="", log=log, resources=())
+    return Build(source, ok=False, artefact=None, seconds=1, cached=False, command="", log=log, resources=())
 
 
 def never(_: object) -> Build:
@@ -58,8 +59,8 @@ def test_errors_of_compiler_assembler_and_linker_cost_only_what_needs_them(tmp_p
     assert partial.lacks("launch_fw")
     assert not partial.lacks("launch_bw")
     assert "ker_fw (lines 3 to 5)" in partial.note
-    assert partial.build.library is not None
-    assert {name for name in functions(partial.build.library) if name.startswith("launch")} == {"launch_bw"}
+    assert partial.build.artefact is not None
+    assert {name for name in functions(partial.build.artefact) if name.startswith("launch")} == {"launch_bw"}
     assert len(seen) == 4
 
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from grader.languages.cuda import slots
-from grader.languages.cuda.slots import SlotError, count, slot
+from grader.languages import slots
+from grader.languages.slots import SlotError, count, slot
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 GIB = 1 << 30
 HOLDER = (
     "import sys\n"
-    "from grader.languages.cuda import slots\n"
+    "from grader.languages import slots\n"
     "slots.count = lambda: 1\n"
     "print('begun', flush=True)\n"
     "with slots.slot():\n"

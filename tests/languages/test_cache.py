@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.languages.cuda.cache import Cache, default_folder, key
+from grader.languages.cache import Cache, default_folder, key
 
 
 def test_keeps_and_finds(tmp_path: Path) -> None:

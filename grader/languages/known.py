@@ -1,0 +1,57 @@
+"""The languages that an assignment may allow, by name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from grader.languages.cuda.language import Cuda
+from grader.languages.triton.language import Triton
+from grader.languages.triton.source import asked
+from grader.problems.problem import KernelProblem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from grader.languages.cache import Cache
+    from grader.languages.cuda.toolchain import Toolchain
+    from grader.languages.language import Language
+    from grader.problems.problem import Problem
+    from grader.sandbox.sandbox import Limits, Sandbox
+
+_ASKED: Mapping[str, Callable[[KernelProblem], KernelProblem]] = {
+    "cuda": lambda problem: problem,
+    "triton": asked,
+}
+"""A kernel problem as each language answers it."""
+
+
+def languages(
+    names: Iterable[str],
+    toolchain: Toolchain,
+    sandbox: Sandbox,
+    limits: Limits,
+    cache: Cache,
+    architecture: str,
+) -> tuple[Language, ...]:
+    """The languages of these names, in their order.
+
+    Args:
+        names: that an assignment allows.
+        toolchain: the compilers of this machine.
+        sandbox: what confines compiling.
+        limits: what compiling one file may use.
+        cache: where builds are kept.
+        architecture: the GPU to make machine code for, such as ``sm_90``.
+    """
+    found: Mapping[str, Language] = {
+        "cuda": Cuda(toolchain, sandbox, limits, cache, architecture),
+        "triton": Triton(sandbox, limits, cache),
+    }
+    return tuple(found[name] for name in names)
+
+
+def files(problem: Problem, names: Iterable[str]) -> tuple[str, ...]:
+    """Every file of a submission that ``problem`` may be graded from, in languages of these names."""
+    if not isinstance(problem, KernelProblem):
+        return problem.files
+    return tuple(_ASKED[name](problem).file for name in names)

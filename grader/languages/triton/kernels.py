@@ -1,0 +1,140 @@
+"""Compiles one kernel of a submission's file to PTX, in a sandbox that shows it nothing else.
+
+The runner asks for a kernel and says for what: types, constants, divisibility. What the device runs is what
+this makes of the file that was handed in; the runner's own copy of it, or of Triton, has no say.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import json
+import zipfile
+from dataclasses import dataclass
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from grader.devices.device import DeviceKernel, RefusedKernelError
+from grader.devices.runner import interpreter
+from grader.languages.cache import key
+from grader.languages.jobs import BuildError, limit_hit
+from grader.languages.slots import SlotError, slot
+from grader.sandbox.sandbox import Ended, Job
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from grader.languages.cache import Cache
+    from grader.sandbox.sandbox import Limits, Outcome, Sandbox
+
+INSTALL = "python -m pip install 'kernel-grader[triton]'"
+_SPECIALISATION, _PTX, _FACTS, _REFUSED = "specialisation.json", "kernel.ptx", "facts.json", "refused"
+_MOST_BYTES = 64 << 10  # of a specialisation
+_MAIN = (
+    "import sys\n\nsys.path.append(sys.argv.pop())\n\nfrom grader.runner.triton.build import main\n\nmain()\n"
+)
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """Triton in a sandbox.
+
+    Attributes:
+        sandbox: what confines it.
+        limits: what compiling one kernel may use.
+        cache: where kernels are kept.
+    """
+
+    sandbox: Sandbox
+    limits: Limits
+    cache: Cache
+
+    def build(self, file: Path, specialisation: Mapping[str, Any]) -> DeviceKernel:
+        """The kernel of ``file`` that a runner asks for.
+
+        Raises:
+            RefusedKernelError: it does not compile, or hits a limit.
+            BuildError: the machine failed.
+        """
+        source, asked = file.read_bytes(), json.dumps(specialisation, sort_keys=True).encode()
+        if len(asked) > _MOST_BYTES:
+            raise RefusedKernelError(f"a specialisation of more than {_MOST_BYTES >> 10} KiB")
+        name = key("triton", metadata.version("triton"), packed(), file.name, source, asked)
+        folder = self.cache.find(name) or self.cache.store(name, self._built(file.name, source, asked))
+        if (refused := folder / _REFUSED).is_file():
+            raise RefusedKernelError(refused.read_text())
+        try:
+            return DeviceKernel((folder / _PTX).read_bytes(), json.loads((folder / _FACTS).read_bytes()))
+        except (ValueError, RecursionError) as error:  # code of the file has interfered
+            raise RefusedKernelError("what a launch needs to know of the kernel is not said") from error
+
+    def _built(self, file: str, source: bytes, asked: bytes) -> dict[str, bytes]:
+        package = folder()
+        program, folders = interpreter(self.sandbox.image, packages=True)
+        job = Job(
+            argv=(str(program), "-I", "-S", "-B", "build.zip", file, str(package.parent)),
+            limits=self.limits,
+            inputs=(*folders, package.parent),
+            outputs=(_PTX, _FACTS),
+            files={"build.zip": packed(), file: source, _SPECIALISATION: asked},
+        )
+        try:
+            with slot():
+                outcome = self.sandbox.run(job)
+        except SlotError as error:
+            raise BuildError(f"{file} was not compiled: {error}") from error
+        if limit := limit_hit(outcome):  # another machine, or a quieter one, may do better: not kept
+            raise RefusedKernelError(limit)
+        return _kept(outcome)
+
+
+def _kept(outcome: Outcome) -> dict[str, bytes]:
+    """What is kept of a job: the kernel, or why there is none.
+
+    Raises:
+        BuildError: the job gave neither.
+    """
+    if outcome.ended is Ended.EXITED and outcome.code == 0 and _PTX in outcome.artefacts:
+        return {name: outcome.artefacts[name] for name in (_PTX, _FACTS)}
+    if outcome.ended is Ended.EXITED and outcome.code == 1 and outcome.stdout:
+        return {_REFUSED: outcome.stdout.decode(errors="replace").strip().encode()}
+    said = (outcome.stdout + outcome.stderr).decode(errors="replace").strip()
+    raise BuildError(f"Triton gave neither a kernel nor a message (exit code {outcome.code}): {said}")
+
+
+def folder() -> Path:
+    """The folder of Triton.
+
+    Raises:
+        BuildError: it is not installed.
+    """
+    spec = importlib.util.find_spec("triton")
+    if spec is None or spec.origin is None:
+        raise BuildError(f"Triton is not installed here. Install it:\n  {INSTALL}")
+    return Path(spec.origin).parent
+
+
+@cache
+def packed() -> bytes:
+    """The program of the job as a zip archive."""
+    runner = Path(__file__).parents[2] / "runner"
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as files:
+        for name, text in (
+            ("grader/__init__.py", ""),
+            *(
+                (f"grader/runner/{path.relative_to(runner).as_posix()}", path.read_text())
+                for path in (
+                    runner / "__init__.py",
+                    *(
+                        runner / "triton" / f"{one}.py"
+                        for one in ("__init__", "build", "ptx", "specialisation")
+                    ),
+                )
+            ),
+            ("__main__.py", _MAIN),
+        ):
+            files.writestr(zipfile.ZipInfo(name), text)  # of no date: equal programs are equal bytes
+    return archive.getvalue()

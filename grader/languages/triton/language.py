@@ -1,0 +1,129 @@
+"""Triton as a language of submissions; see ``Language``.
+
+The build of a file only reads it: its kernels are built one by one, when they are launched, for what they are
+launched with.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from grader.devices import models
+from grader.devices.device import Memory, Script
+from grader.devices.sim import Sim
+from grader.languages.cache import key
+from grader.languages.language import Build, FileBuild, Inspection
+from grader.languages.triton import source
+from grader.languages.triton.kernels import Compiler, folder
+from grader.records.errors import DeviceError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+    from pathlib import Path
+
+    from grader.devices.device import Device, Session
+    from grader.languages.cache import Cache
+    from grader.languages.language import Launcher
+    from grader.problems.problem import KernelProblem
+    from grader.sandbox.sandbox import Limits, Sandbox
+
+_FORMAT = "triton file 1"
+
+
+@dataclass(frozen=True)
+class Triton:
+    """Triton in a sandbox.
+
+    Attributes:
+        sandbox: what confines it.
+        limits: what compiling one kernel may use.
+        cache: where files and kernels are kept.
+    """
+
+    sandbox: Sandbox
+    limits: Limits
+    cache: Cache
+    name: str = "triton"
+    memory: Memory | None = Memory.DEVICE
+    on_gpu: bool = False
+
+    def asked(self, problem: KernelProblem) -> KernelProblem:
+        """The problem in a Python file; see ``Language``."""
+        return source.asked(problem)
+
+    def answers(self, problem: KernelProblem, contents: Mapping[str, bytes]) -> bool:
+        """Whether the file defines a function of the problem's name; see ``Language``."""
+        try:
+            tree = source.parsed(contents[problem.file], problem.file)
+        except SyntaxError:
+            return False
+        return problem.entry_point in {one.name for one in source.functions(tree)}
+
+    def build(
+        self, sources: Mapping[str, Mapping[str, bytes]], _entry_points: Mapping[str, Collection[str]]
+    ) -> Mapping[str, FileBuild]:
+        """Read files; see ``Language``."""
+        return {name: FileBuild(self._read(name, contents[name])) for name, contents in sources.items()}
+
+    def _read(self, name: str, content: bytes) -> Build:
+        folder()  # nothing of it runs without Triton
+        began, log, kept = time.monotonic(), "", None
+        try:
+            source.parsed(content, name)
+            kept = self._kept(name, content)
+        except SyntaxError as error:
+            log = f"{name}:{error.lineno}: {type(error).__name__}: {error.msg}"
+        return Build(
+            source=name,
+            ok=kept is not None,
+            artefact=kept,
+            seconds=round(time.monotonic() - began, 3),
+            cached=False,
+            command=f"python -m py_compile {name}",
+            log=log,
+            resources=(),
+        )
+
+    def _kept(self, name: str, content: bytes) -> Path:
+        """The file where it outlives the submission's private copy."""
+        entry = key(_FORMAT, name, content)
+        return (self.cache.find(entry) or self.cache.store(entry, {name: content})) / name
+
+    def inspect(
+        self,
+        artefact: Path,
+        source_name: str,
+        _contents: Mapping[str, bytes],
+        entry_points: Collection[str],
+        others: Collection[str],
+        _allowed: Collection[str],
+    ) -> Inspection:
+        """What a file holds; see ``Language``."""
+        tree = source.parsed(artefact.read_bytes(), source_name)
+        if forbidden := source.violations(tree, source_name):
+            return Inspection(forbidden, ())
+        return Inspection((), tuple(source.find(tree, source_name, name, others) for name in entry_points))
+
+    def code_bytes(self, artefact: Path) -> int | None:
+        """Not known: each kernel is built for what it is launched with; see ``Language``."""
+
+    def explain(self, build: FileBuild, _contents: Mapping[str, bytes]) -> str:
+        """Why nothing of a file can be graded; see ``Language``."""
+        return f"{build.whole.source} is no Python"
+
+    def launcher(self, problem: KernelProblem, contents: Mapping[str, bytes], _memory: Memory) -> Launcher:
+        """How a function is to be called; see ``Language``."""
+        tree = source.parsed(contents[problem.file], problem.file)
+        found = {one.name: one for one in source.functions(tree)}[problem.entry_point]
+        return source.launcher(problem, found, problem.file)
+
+    def open(self, device: Device, artefact: Path, entry_points: tuple[str, ...]) -> Session:
+        """Start a runner with a file, on the simulator; see ``Language``."""
+        if not isinstance(device, Sim):
+            raise DeviceError(f"kernels in Triton run on the simulator, not on {device.name}")
+        compiler = Compiler(self.sandbox, self.limits, self.cache)
+        packages = (*models.packages(), folder())
+        return device.open_script(Script(artefact, packages, partial(compiler.build, artefact)), entry_points)

@@ -1,0 +1,171 @@
+"""What a submission's Python file says, read and not run: its functions, and what it may not use.
+
+The policy is the counterpart of the one for libraries: a function that launches kernels needs Triton, PyTorch
+for new tensors, and arithmetic. What reaches files, processes, other modules or the inside of these is none
+of its business. Python can hide anything, so the sandbox and the device hold what this lets through.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from grader.devices.device import Memory
+from grader.languages.language import EntryPoint, Launcher, LauncherError
+from grader.problems.problem import ArrayParameter, ScalarParameter, StreamParameter
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+    from grader.problems.problem import KernelProblem, Parameter
+
+_IMPORTS = frozenset(
+    {"__future__", "collections", "dataclasses", "enum", "functools", "itertools", "math", "operator"}
+    | {"torch", "triton", "typing"}
+)
+_NAMES = frozenset(
+    {"__builtins__", "__import__", "__loader__", "__name__", "__spec__", "breakpoint", "compile", "delattr"}
+    | {"eval", "exec", "getattr", "globals", "input", "locals", "memoryview", "open", "setattr"}
+)
+_ATTRIBUTES = frozenset(
+    {"backends", "builtins", "classes", "compile", "compiler", "cpp_extension", "ctypes", "distributed"}
+    | {"driver", "from_file", "frombuffer", "gc", "hub", "importlib", "inspect", "io", "knobs", "library"}
+    | {"multiprocessing", "ops", "os", "package", "pathlib", "runtime", "serialization", "shutil", "socket"}
+    | {"subprocess", "sys", "tempfile", "testing", "threading", "time", "utils"}
+)
+_SIZES = frozenset({"int", "long", "longs"})
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function at the top level of a file."""
+
+    name: str
+    parameters: tuple[str, ...]
+    line: int
+
+
+def asked(problem: KernelProblem) -> KernelProblem:
+    """``problem`` for a file of its name with ``.py``, with one function of the problem's own name."""
+    name = PurePath(problem.file).with_suffix(".py").name
+    return replace(
+        problem,
+        file=name,
+        entry_point=problem.id,
+        by_type={dtype: asked(one) for dtype, one in problem.by_type.items()},
+    )
+
+
+@lru_cache(maxsize=64)
+def parsed(content: bytes, file: str) -> ast.Module:
+    """The syntax tree of a file.
+
+    Raises:
+        SyntaxError: it is no Python.
+    """
+    try:
+        return ast.parse(content, file)
+    except ValueError as error:  # of a null byte
+        raise SyntaxError(str(error)) from error
+
+
+def functions(tree: ast.Module) -> tuple[Function, ...]:
+    """The functions at the top level, without kernels."""
+    return tuple(
+        Function(node.name, tuple(one.arg for one in (*node.args.posonlyargs, *node.args.args)), node.lineno)
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef)
+    )
+
+
+def find(tree: ast.Module, file: str, entry_point: str, others: Collection[str]) -> EntryPoint:
+    """The function ``entry_point`` of ``file``, or why it cannot be called."""
+    names = [one.name for one in functions(tree)]
+    if entry_point in names:
+        return EntryPoint(entry_point)
+    near = difflib.get_close_matches(entry_point, [name for name in names if name not in others], n=1)
+    hint = f" Found {near[0]}: rename it to {entry_point}." if near else ""
+    return EntryPoint("", f"{file} has no function {entry_point} at its top level.{hint}")
+
+
+def violations(tree: ast.Module, file: str) -> tuple[str, ...]:
+    """What of a file breaks the policy, a sentence per reason.
+
+    What stands under ``if __name__ == "__main__"`` is not looked at, as it does not run.
+    """
+    nodes = [node for part in tree.body if not _is_main(part) for node in ast.walk(part)]
+    modules = {
+        (name.asname or name.name).partition(".")[0]
+        for node in nodes
+        if isinstance(node, ast.Import)
+        for name in node.names
+    }
+    found = (
+        f"{file}:{getattr(node, 'lineno', 0)} {one}" for node in nodes for one in _reasons(node, modules)
+    )
+    return tuple(dict.fromkeys(found))
+
+
+def _is_main(node: ast.stmt) -> bool:
+    return isinstance(node, ast.If) and not node.orelse and ast.unparse(node.test) == "__name__ == '__main__'"
+
+
+def _reasons(node: ast.AST, modules: Collection[str]) -> Iterator[str]:
+    match node:
+        case ast.Import():
+            for name in node.names:
+                yield from _of_import(name.name)
+        case ast.ImportFrom():
+            yield from _of_import(node.module or ".")
+            for name in node.names:
+                yield from _of_import(f"{node.module or '.'}.{name.name}")
+        case ast.Name() if node.id in _NAMES:
+            yield f"uses {node.id}, which no launcher needs"
+        case ast.Attribute() if node.attr in _ATTRIBUTES or node.attr.startswith("_"):
+            yield f"uses .{node.attr}, which no launcher needs"
+        case ast.Attribute(ctx=ast.Store() | ast.Del(), value=ast.Name(id=owner)) if owner in modules:
+            yield f"changes {owner}.{node.attr}, which belongs to the module"
+
+
+def _of_import(name: str) -> Iterator[str]:
+    first, *rest = name.split(".")
+    if first not in _IMPORTS:
+        yield f"imports {name}, which no launcher needs"
+    elif unfit := [part for part in rest if part in _ATTRIBUTES or part.startswith("_")]:
+        yield f"imports {name}, whose {unfit[0]} no launcher needs"
+
+
+def launcher(problem: KernelProblem, found: Function, file: str) -> Launcher:
+    """How a function is called: with arrays and what is no size in the problem's order, or all by name.
+
+    Raises:
+        LauncherError: its parameters are neither.
+    """
+    wanted = tuple(one for one in problem.parameters if not isinstance(one, StreamParameter))
+    needed = tuple(one for one in wanted if not _is_size(one))
+    by_name = _by_name(wanted, needed, found.parameters)
+    if by_name is None and len(found.parameters) != len(needed):
+        raise LauncherError(
+            f"{found.name} ({file}:{found.line}) takes {', '.join(found.parameters) or 'nothing'}. Give it "
+            f"{', '.join(one.name for one in needed)}; sizes are those of the tensors."
+        )
+    return Launcher(replace(problem, parameters=by_name or needed), Memory.DEVICE, ())
+
+
+def _by_name(
+    wanted: Sequence[Parameter], needed: Sequence[Parameter], names: Sequence[str]
+) -> tuple[Parameter, ...] | None:
+    """The parameters of these names, if they are all known and nothing that is needed is missing."""
+    known: dict[str, Parameter] = {one.name: one for one in wanted}
+    known |= {other: one for one in wanted if isinstance(one, ArrayParameter) for other in one.other_names}
+    order = tuple(known[name] for name in names if name in known)
+    complete = all(one in order or (isinstance(one, ArrayParameter) and one.optional) for one in needed)
+    return order if complete and len(order) == len(names) else None
+
+
+def _is_size(parameter: Parameter) -> bool:
+    return isinstance(parameter, ScalarParameter) and parameter.ctype in _SIZES

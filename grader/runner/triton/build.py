@@ -1,0 +1,118 @@
+"""Compiles one kernel of a submission's file to PTX; the program of a sandboxed job of the judge.
+
+Of the file only what kernels need is run: imports of Triton, functions under ``triton.jit``, and constants.
+So a build depends on nothing but the file, the specialisation and Triton.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import triton
+from triton import knobs
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource, CompilationError
+from triton.language import dtype
+
+from grader.runner.triton.ptx import CAPABILITY, WARP, end_with_ptx
+from grader.runner.triton.specialisation import decoded
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+SPECIALISATION, PTX, FACTS = "specialisation.json", "kernel.ptx", "facts.json"
+REFUSED = 1
+_FACTS = ("name", "num_warps", "shared", "global_scratch_size", "profile_scratch_size")
+_MODULES = frozenset({"__future__", "math", "triton"})
+
+
+class MissingError(Exception):
+    """The file has no such kernel."""
+
+
+def main() -> None:
+    """Compile a kernel of the file that the command line names, from the working folder to there."""
+    file = sys.argv[1]
+    os.environ["TRITON_CACHE_DIR"] = str(Path("cache").resolve())
+    knobs.runtime.add_stages_inspection_hook = end_with_ptx
+    try:
+        built = compiled(file, json.loads(Path(SPECIALISATION).read_text()))
+    except Exception as error:
+        sys.stdout.write(f"{file}: {_told(error)}\n")
+        raise SystemExit(REFUSED) from error
+    Path(PTX).write_bytes(built.kernel)
+    Path(FACTS).write_text(json.dumps({name: getattr(built.metadata, name) for name in _FACTS}))
+
+
+def compiled(file: str, described: dict[str, Any]) -> Any:  # noqa: ANN401 (Triton's)
+    """A kernel of ``file`` for a specialisation.
+
+    Raises:
+        MissingError: the file has no such kernel.
+        Exception: whatever Triton raises.
+    """
+    functions = kernels(Path(file).read_text(), file)
+
+    def find(name: str) -> Any:  # noqa: ANN401
+        if name not in functions:
+            raise MissingError(f"there is no function {name} under @triton.jit at its top level")
+        return functions[name]
+
+    kernel = find(described["kernel"])
+    signature, constants, attributes, options = decoded(described, find, dtype)
+    source = ASTSource(kernel, signature, constants, attributes)
+    return triton.compile(source, target=GPUTarget("cuda", CAPABILITY, WARP), options=options)
+
+
+def _told(error: Exception) -> str:
+    """What is wrong, with the line of the function; of what it calls, the innermost."""
+    if not isinstance(error, CompilationError):
+        return f"a kernel cannot be built: {error}"
+    while isinstance(error.__cause__, CompilationError):
+        error = error.__cause__
+    return f"a kernel does not compile: {error}"
+
+
+def kernels(text: str, file: str) -> Mapping[str, Any]:
+    """The functions under ``triton.jit`` at the top level of ``file``, by name."""
+    tree = ast.parse(text, file)
+    tree.body = [node for node in tree.body if _needed(node)]
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef):  # such as autotuning, which is the runner's
+            node.decorator_list = [one for one in node.decorator_list if _is_jit(one)]
+    found: dict[str, Any] = {"__name__": "submission"}
+    exec(compile(tree, file, "exec"), found)  # noqa: S102 - in a sandbox, which is what this program is for
+    return found
+
+
+def _needed(node: ast.stmt) -> bool:
+    match node:
+        case ast.Import():
+            node.names = [name for name in node.names if name.name.partition(".")[0] in _MODULES]
+            return bool(node.names)
+        case ast.ImportFrom():
+            return (node.module or "").partition(".")[0] in _MODULES
+        case ast.FunctionDef():
+            return any(map(_is_jit, node.decorator_list))
+        case ast.Assign() | ast.AnnAssign():
+            return node.value is not None and _is_constant(node.value)
+    return False
+
+
+def _is_jit(decorator: ast.expr) -> bool:
+    named = decorator.func if isinstance(decorator, ast.Call) else decorator
+    return ast.unparse(named).rpartition(".")[2] == "jit"
+
+
+def _is_constant(value: ast.expr) -> bool:
+    """Whether a value consists of numbers, names and calls of Triton or mathematics."""
+    return not any(
+        isinstance(node, ast.Call)
+        and ast.unparse(node.func).partition(".")[0] not in {"tl", "triton", "math", "float", "int"}
+        for node in ast.walk(value)
+    )

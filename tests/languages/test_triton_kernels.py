@@ -1,0 +1,147 @@
+"""A kernel is built from the file that was handed in and what the runner asks for, whatever that is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from grader.devices.device import RefusedKernelError
+from grader.languages.cache import Cache
+from grader.languages.jobs import compile_limits
+from grader.languages.triton.kernels import Compiler
+from grader.sandbox.backends import BACKENDS
+from grader.sandbox.sandbox import Ended, Outcome
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from grader.sandbox.sandbox import Job, Sandbox
+
+pytest.importorskip("triton", reason="needs Triton: pip install 'kernel-grader[triton]'")
+
+TEXT = """
+import nothing_of_this_name
+import triton
+import triton.language as tl
+
+OFFSET = tl.constexpr(3)
+raise SystemExit("code of the file runs")
+
+
+@triton.jit
+def shifted(value):
+    return value + OFFSET
+
+
+@triton.autotune([triton.Config({"size": 64})], key=[])
+@triton.jit
+def kernel(y, x, n, size: tl.constexpr):
+    at = tl.program_id(0) * size + tl.arange(0, size)
+    tl.store(y + at, shifted(tl.load(x + at, mask=at < n)), mask=at < n)
+
+
+@triton.jit
+def wrong(y):
+    tl.store(y, nothing)
+"""
+ASKED: dict[str, Any] = {
+    "kernel": "kernel",
+    "signature": [["y", "*fp32"], ["x", "*fp32"], ["n", "i32"], ["size", "constexpr"]],
+    "constants": [[[3], {"value": 64}]],
+    "attributes": [[[0], [["tt.divisibility", 16]]], [[1], [["tt.divisibility", 16]]], [[2], []]],
+    "options": {"num_warps": 2},
+}
+
+
+class Counting:
+    """A sandbox that counts its jobs."""
+
+    image = None
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self._sandbox = sandbox
+        self.jobs = 0
+
+    def run(self, job: Job) -> Outcome:
+        self.jobs += 1
+        return self._sandbox.run(job)
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Counting:
+    return Counting(BACKENDS["process"]())
+
+
+@pytest.fixture(scope="module")
+def compiler(sandbox: Counting, tmp_path_factory: pytest.TempPathFactory) -> Compiler:
+    return Compiler(sandbox, compile_limits(), Cache(tmp_path_factory.mktemp("kernels")))  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "file.py"
+    path.write_text(TEXT)
+    return path
+
+
+def test_a_kernel_is_built_once_without_running_the_rest_of_its_file(
+    compiler: Compiler, sandbox: Counting, file: Path
+) -> None:
+    before = sandbox.jobs
+    built = compiler.build(file, ASKED)
+    assert b".visible .entry kernel(" in built.ptx
+    assert b".target sm_80" in built.ptx
+    assert (built.facts["name"], built.facts["num_warps"]) == ("kernel", 2)
+    assert compiler.build(file, ASKED) == built
+    assert sandbox.jobs == before + 1
+    other = compiler.build(file, {**ASKED, "constants": [[[3], {"value": 128}]]})
+    assert other.ptx != built.ptx
+
+
+def test_what_does_not_compile_is_told_once_with_its_line(
+    compiler: Compiler, sandbox: Counting, file: Path
+) -> None:
+    asked = {**ASKED, "kernel": "wrong", "signature": [["y", "*fp32"]], "constants": [], "attributes": []}
+    before = sandbox.jobs
+    for _ in range(2):
+        with pytest.raises(RefusedKernelError, match=r"(?s)file.py: a kernel does not compile.*nothing"):
+            compiler.build(file, asked)
+    assert sandbox.jobs == before + 1
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {},
+        {**ASKED, "kernel": "../../file"},
+        {**ASKED, "signature": 3},
+        {**ASKED, "constants": [[[3], {"dtype": "nothing"}]]},
+        {**ASKED, "options": {"num_warps": 3}},
+        {"kernel": "x" * 100_000},
+    ],
+)
+def test_whatever_a_runner_asks_for_is_no_fault_of_the_machine(
+    compiler: Compiler, file: Path, asked: dict[str, Any]
+) -> None:
+    with pytest.raises(RefusedKernelError):
+        compiler.build(file, asked)
+
+
+def test_options_that_lead_to_files_are_left_out(compiler: Compiler, file: Path) -> None:
+    options = {**ASKED["options"], "ir_override": "/etc/passwd", "extern_libs": {"a": "/etc/passwd"}}
+    assert compiler.build(file, {**ASKED, "options": options}).ptx == compiler.build(file, ASKED).ptx
+
+
+def test_a_limit_is_told_and_not_kept(file: Path, tmp_path: Path) -> None:
+    class Ending(Counting):
+        def run(self, _job: Job) -> Outcome:
+            self.jobs += 1
+            return Outcome(Ended.TIMEOUT, 9, 1.0, b"", b"", False, {}, "more than 1 s")
+
+    ending = Ending(BACKENDS["process"]())
+    compiler = Compiler(ending, compile_limits(), Cache(tmp_path / "kernels"))  # type: ignore[arg-type]
+    for times in (1, 2):
+        with pytest.raises(RefusedKernelError, match="more than 1 s"):
+            compiler.build(file, ASKED)
+        assert ending.jobs == times
