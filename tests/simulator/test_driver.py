@@ -6,6 +6,8 @@ import resource
 import signal
 import socket
 import struct
+import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grader.records.errors import DeviceError
-from grader.simulator.driver import Options, RefusedError, Simulator, check_installed
+from grader.simulator.driver import Options, RefusedError, Simulator, _Activity, check_installed
 
 N = 1000
 SHARED = ("-cudart", "shared", "--shared", "-Xcompiler", "-fPIC")
@@ -222,3 +224,18 @@ def test_random_questions_never_kill_the_device(
 def test_missing_binaries_say_how_to_build_them(tmp_path: Path) -> None:
     with pytest.raises(DeviceError, match="pip"):
         check_installed([tmp_path / "grader-sim"])
+
+
+def test_work_of_less_than_a_clock_tick_is_seen() -> None:
+    with subprocess.Popen(["/bin/cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        activity = _Activity(process.pid)
+        for _ in range(3):
+            while activity.seen():
+                time.sleep(0.01)
+            process.stdin.write(b"a line\n")
+            process.stdin.flush()
+            assert process.stdout.readline() == b"a line\n"
+            time.sleep(0.05)  # it waits for the next line again
+            assert activity.seen()
