@@ -21,6 +21,7 @@ from pathlib import Path
 import engine
 from attacks.attempt import GONE_SECONDS, processes, sandboxes
 from attacks.table import HONEST
+from first_assignment import few_rows
 
 from grader.processes import leftovers
 from grader.records.record import RecordError, read
@@ -41,13 +42,14 @@ class Field:
         for made in (self._submission, self._temporary, self._record.parent):
             made.mkdir()
         (self._submission / "softmax_kernel.cu").write_text(HONEST)
+        self._assignment = few_rows(folder / "few_rows")
         self._whole: dict[bool, float] = {}  # seconds, with and without compiling
 
     def _start(self, *, compiling: bool) -> subprocess.Popen[bytes]:
         if compiling:
             shutil.rmtree(self._cache, ignore_errors=True)
         self._record.unlink(missing_ok=True)
-        options = ("--problem", PROBLEM, "--device", "sim", "--sandbox", self._sandbox, "--quiet")
+        options = ("--assignment", self._assignment, "--problem", PROBLEM, "--sandbox", self._sandbox)
         return subprocess.Popen(
             [
                 sys.executable,
@@ -57,8 +59,7 @@ class Field:
                 "grade",
                 self._submission,
                 *options,
-                "--json",
-                self._record,
+                *("--device", "sim", "--quiet", "--json", self._record),
             ],
             env={**os.environ, "TMPDIR": str(self._temporary), "GRADER_CACHE": str(self._cache)},
             stdout=subprocess.DEVNULL,

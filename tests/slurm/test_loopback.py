@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from cluster import NODES, Loopback, NoClusterError, install
+from first_assignment import few_rows
 
 from grader.batch.records import finished
 from grader.records import record as results
@@ -77,6 +78,7 @@ def test_a_lost_node_costs_no_record_and_grades_nothing_twice(cluster: Loopback,
     out = tmp_path / "out"
     options = ["--slurm", "2", "--device", "sim", "--slurm-option", "cpus-per-task=1", "--time", "30"]
     command = [sys.executable, "-P", "-m", "grader", "batch", str(tmp_path / "in"), "--out", str(out)]
+    command += ["--assignment", str(few_rows(tmp_path / "few_rows"))]
     second = {f"student{number}" for number in range(1, SUBMISSIONS, 2)}
     files: dict[str, set[tuple[int, int]]] = {}
     node, lost = "", False  # where the second task runs, and whether that is gone
