@@ -490,15 +490,17 @@ def _candidate(exact: Tensor, square: Tensor | None, dtype: str) -> Candidate:
     if DTYPES[dtype].exact:
         whole = exact.numpy().astype(stored)
         return Candidate(whole, np.zeros(whole.shape))
-    expected = exact.double().numpy()
+    expected, precision = exact.double().numpy(), bounds.PRECISIONS[dtype]
+    error = np.zeros(expected.shape) if square is None else bounds.LUCK * np.sqrt(square.numpy())
     with np.errstate(over="ignore"):
-        overflown = np.isinf(expected.astype(stored).astype(np.float64)) & np.isfinite(expected)
-    expected = np.where(overflown, np.copysign(np.inf, expected), expected)
-    spread = np.zeros(expected.shape) if square is None else np.sqrt(square.numpy())
-    finite = np.isfinite(expected)
-    error = bounds.LUCK * np.where(finite, np.nan_to_num(spread), 0.0)
-    allowed = bounds.allowed(error, np.where(finite, expected, 0.0), bounds.PRECISIONS[dtype])
-    return Candidate(expected, np.where(finite, allowed, 0.0))
+        kept = np.isfinite(expected.astype(stored))
+    if kept.all() and np.isfinite(error).all():  # usually true, and cheaper
+        return Candidate(expected, bounds.allowed(error, expected, precision))
+    expected = np.where(kept | ~np.isfinite(expected), expected, np.copysign(np.inf, expected))
+    allowed = bounds.allowed(
+        np.where(kept, np.nan_to_num(error), 0.0), np.where(kept, expected, 0.0), precision
+    )
+    return Candidate(expected, np.where(kept, allowed, 0.0))
 
 
 def _parsed(launcher: str) -> tuple[str, tuple[Parameter, ...]]:

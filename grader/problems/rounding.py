@@ -21,8 +21,8 @@ operation without an error model is refused by name.
 A right program stays within ``bounds.LUCK`` times the spread, and ``bounds.allowed`` doubles that. The spread
 of a single element is estimated from ``SAMPLES`` runs. It comes out as less than a third of what it is for
 one element in 100 000; the factor 12 keeps right programs right even there. Where only one operation of a
-formula makes errors, nothing has to be estimated: two runs, in which each error is plus or minus its root
-mean square, give the spread.
+formula makes errors, nothing has to be estimated: a run in which each error is its root mean square gives
+the spread, and one with the other sign, if operations follow that do not treat both signs alike.
 
 Layer: imports numpy, torch and the bounds.
 """
@@ -102,6 +102,7 @@ class Rounding(Operators):  # type: ignore[no-untyped-call]
 
     Attributes:
         inexact: how many of the operations that were run make errors.
+        ends_inexact: whether the last one did.
     """
 
     def __init__(self, errors: Errors | None, unit: float = UNIT) -> None:
@@ -109,6 +110,7 @@ class Rounding(Operators):  # type: ignore[no-untyped-call]
         self._errors = errors
         self._unit = unit
         self.inexact = 0
+        self.ends_inexact = False
 
     def knows(self, name: str, args: Sequence[Any]) -> bool:
         """Whether there is an error model: of operations on integers alone, all are exact."""
@@ -132,13 +134,14 @@ class Rounding(Operators):  # type: ignore[no-untyped-call]
         if name == "convert_element_type" and _is_floating(args[1]):
             wanted, args = args[1], (args[0], torch.float64)
         result = func(*args, **kwargs)
-        if not isinstance(result, torch.Tensor):
+        if func.is_view:
             return result
-        if result.is_floating_point() and result.dtype is not torch.float64 and not func.is_view:
-            result = result.double()
-        if func.is_view or result.dtype is not torch.float64:
+        self.ends_inexact = False
+        if not isinstance(result, torch.Tensor) or not result.is_floating_point():
             return result
-        self.inexact += name in RELATIVE or name in _SIZES or self._storage(name, wanted) > 0
+        result = result.double()
+        self.ends_inexact = name in RELATIVE or name in _SIZES or self._storage(name, wanted) > 0
+        self.inexact += self.ends_inexact
         size = None if self._errors is None else self._size(name, args, kwargs, result, wanted)
         if size is None or self._errors is None:
             return result
@@ -229,8 +232,9 @@ def _of_cumulative_product(args: Sequence[Any], _: Mapping[str, Any], result: Te
 
 
 def _places(like: Tensor, axis: int) -> Tensor:
-    """1, 2, 3, ... along ``axis``."""
-    return torch.cumsum(torch.ones_like(like), axis)
+    """1, 2, 3, ... along ``axis``, with length 1 along the others."""
+    shape = [-1 if one == axis % like.dim() else 1 for one in range(like.dim())]
+    return torch.arange(1.0, like.shape[axis] + 1, dtype=like.dtype).reshape(shape)
 
 
 def _of_matrices(args: Sequence[Any], _: Mapping[str, Any], result: Tensor) -> Tensor:
@@ -341,13 +345,17 @@ def steady_errors(
     program: Callable[[], Mapping[str, Tensor]], exact: Mapping[str, Tensor], unit: float = UNIT
 ) -> dict[str, Tensor]:
     """The same of a program in which at most one operation makes errors."""
-    squares = {name: torch.zeros_like(value) for name, value in exact.items()}
-    for errors in (torch.ones_like, lambda result: torch.full_like(result, -1.0)):
-        with Rounding(errors, unit):
+
+    def squares(sign: float) -> tuple[dict[str, Tensor], bool]:
+        with Rounding(lambda result: torch.full_like(result, sign), unit) as seen:
             rough = program()
-        for name, value in rough.items():
-            squares[name] = torch.maximum(squares[name], (value - exact[name]) ** 2)
-    return squares
+        return {name: (value - exact[name]).square_() for name, value in rough.items()}, seen.ends_inexact
+
+    above, alike = squares(1.0)
+    if alike:
+        return above
+    below, _ = squares(-1.0)
+    return {name: torch.maximum(square, below[name]) for name, square in above.items()}
 
 
 def _candidate(expected: NDArray[np.float64], square: NDArray[np.float64]) -> Candidate:

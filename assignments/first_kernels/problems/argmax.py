@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from grader.problems.contents import EQUAL, NORMAL, Content, real
 from grader.problems.formula import Range, problem
 
@@ -12,17 +14,18 @@ if TYPE_CHECKING:
 
     from grader.problems.contents import Draw
 
-NEGATIVE, FEW = "negative numbers", "few different numbers"
+NEGATIVE, FEW, RISING = "negative numbers", "few different numbers", "rising numbers"
 
 
 def numbers(n: int) -> Content:
-    """``real`` numbers; also all negative, or of three values, so that the largest is at many places."""
+    """``real`` numbers; also all negative, the largest at the end, or at many places of a few numbers."""
 
     def draws(dtype: str) -> Mapping[str, Draw]:
         return {
             **real(n).draws(dtype),
             NEGATIVE: lambda random, shape: -random.uniform(1, 2, shape),
             FEW: lambda random, shape: random.integers(-3, 0, shape),
+            RISING: lambda random, shape: np.sort(random.standard_normal(shape)),
         }
 
     return Content((n,), draws)
@@ -39,6 +42,7 @@ PROBLEM = problem(
         ("beyond a million", {"n": 3 * (1 << 20) + 5}, NORMAL),
         (EQUAL, {"n": 50_001}, EQUAL),
         (FEW, {"n": 50_001}, FEW),
+        *((RISING, {"n": n}, RISING) for n in (256, 257, 512, 513, 1024, 1025)),
     ],
     timing=({"n": 1 << 22}, {"n": 1 << 26}),
 )

@@ -160,7 +160,7 @@ def extents(problem: KernelProblem, case: Case, inputs: Inputs) -> tuple[Extent,
 
 
 def _extent(problem: KernelProblem, case: Case, inputs: Inputs, slices: Slices) -> Extent:
-    count, length, before = slices.count(case), max(1, 2 * slices.halo(case)), 0.0
+    count, length, before = slices.count(case), max(1, 2 * slices.halo(case)), math.inf
     while True:
         length = min(length, count)
         given, _ = slices.window(case, inputs, (count - length) // 2, length)
