@@ -9,6 +9,7 @@ Layer: imports torch.
 from __future__ import annotations
 
 from abc import abstractmethod
+from functools import cache
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -56,9 +57,8 @@ class Operators(TorchDispatchMode):  # type: ignore[no-untyped-call]
         args: Sequence[Any] = (),
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:  # noqa: ANN401
-        packet, named = func.overloadpacket.__name__, kwargs or {}
-        name = packet.removesuffix("_")
-        view = func.is_view and not func._can_decompose()  # noqa: SLF001 - ``to`` counts as one
+        packet, view = _described(func)
+        name, named = packet.removesuffix("_"), kwargs or {}
         if view or packet == "copy_" or (self.knows(name, args) and name == packet):
             return self.run(name, func, args, named)
         with self:
@@ -72,6 +72,12 @@ class Operators(TorchDispatchMode):  # type: ignore[no-untyped-call]
             if name in _COMPOSED:
                 return _COMPOSED[name](*args, **named)
         raise self.refused(name)
+
+
+@cache
+def _described(func: Any) -> tuple[str, bool]:  # noqa: ANN401
+    """The name of an operation, and whether it is a view, as which ``to`` counts in PyTorch."""
+    return func.overloadpacket.__name__, func.is_view and not func._can_decompose()  # noqa: SLF001
 
 
 def _variance(x: torch.Tensor, axes: Sequence[int] | None, correction: float) -> torch.Tensor:

@@ -186,6 +186,7 @@ class ProblemJudge:
         self._session: Session | TimedSession | None = None
         self._timed: kernel.PreparedKernel | None = None
         self.id = entry.id
+        self.of_kernel = isinstance(problem, KernelProblem)
         self.machine_failed = False  # in the middle of the cases, or of the trials before them
 
     def stop(self) -> None:

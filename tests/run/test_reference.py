@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
 
 from grader.assignments.assignment import load
 from grader.records.findings import ONLY_REPORTED
 from grader.records.verdict import Verdict
 from grader.run import grading
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pytest
+
+    from grader.problems.problem import Problem
 
 REFERENCE = Path(__file__).parents[2] / "reference"
 FOUR = ("softmax_forward", "softmax_backward", "layernorm_forward", "layernorm_backward")
@@ -16,8 +25,9 @@ FOUR = ("softmax_forward", "softmax_backward", "layernorm_forward", "layernorm_b
 def test_the_reference_gets_full_marks_of_what_a_simulator_can_decide() -> None:
     assignment = load("llm_systems_3")
     names = tuple(problem.id for problem in assignment.rules.problems)
+    said: list[str] = []
     record = grading.grade(
-        grading.GradingRequest(REFERENCE, assignment, names, "sim", "auto", "auto", seed=1)
+        grading.GradingRequest(REFERENCE, assignment, names, "sim", "auto", "auto", seed=1), said.append
     )
     problems = {problem.id: problem for problem in record.problems}
     assert (record.score.earned, record.score.decided, record.score.possible) == (60, 60, 100)
@@ -27,8 +37,33 @@ def test_the_reference_gets_full_marks_of_what_a_simulator_can_decide() -> None:
     assert [finding.kind for finding in findings if finding.kind not in ONLY_REPORTED] == []
     assert {problems[name].performance.verdict for name in FOUR} == {Verdict.NOT_MEASURED}
     assert problems["transformer"].verdict is Verdict.PASS
+    tried = [text for text in said if "with device pointers" in text]
+    assert len(set(tried)) == len(tried) == len(FOUR)  # which the transformer calls, too
     build = problems["softmax_forward"].build
     assert build is not None
     assert any(
         kernel.kernel.startswith("ker_attn_softmax") and kernel.registers for kernel in build.resources
     )
+
+
+def test_a_model_begins_before_the_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[str] = []
+
+    class Judge(grading.ProblemJudge):
+        def __init__(
+            self, _material: object, entry: SimpleNamespace, problem: Problem, _alone: object
+        ) -> None:
+            self.id, self.of_kernel = entry.id, problem.id != "transformer"
+            self.machine_failed = False
+
+        def check(self) -> Callable[[], str]:
+            begun.append(self.id)
+            return lambda: self.id
+
+    monkeypatch.setattr(grading, "ProblemJudge", Judge)
+    bench = SimpleNamespace(problems_at_once=1, pytorch=None)
+    run = SimpleNamespace(bench=bench, problems={}, request=SimpleNamespace(profile=False))
+    wanted = [(SimpleNamespace(id=name), problem) for name, problem in load("llm_systems_3").problems.items()]
+    grading._judge_all(run, wanted, SimpleNamespace(machine=SimpleNamespace(gpu=None)))
+    assert begun == ["transformer", *FOUR]
+    assert list(run.problems) == [*FOUR, "transformer"]
