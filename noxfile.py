@@ -51,7 +51,8 @@ def refusal() -> str:
         return (
             "g++ is missing. It compiles the simulator, and nvcc needs it, too. Install it:\n"
             "  sudo apt-get install g++    (Debian, Ubuntu)\n"
-            "  sudo dnf install gcc-c++    (Fedora, RHEL)"
+            "  sudo dnf install gcc-c++    (Fedora, RHEL)\n"
+            "Then run this command again."
         )
     return ""
 

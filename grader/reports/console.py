@@ -60,7 +60,11 @@ def show(record: Record, to: TextIO, *, verbose: bool = False) -> None:
 def details(record: Record, to: TextIO, *, verbose: bool = False) -> None:
     """Write ``record`` without the last line; all of it if ``verbose``."""
     _console(to).print(header(record))
-    problems(record, to, verbose=verbose)
+    untold = [  # what ended the whole run stands in the header
+        problem.model_copy(update={"message": ""}) if problem.message == record.error else problem
+        for problem in record.problems
+    ]
+    problems(record.model_copy(update={"problems": untold}), to, verbose=verbose)
     if record.problems and not verbose:
         _console(to).print(Text("--verbose shows all cases, findings, builds and hints.", style="dim"))
 

@@ -75,8 +75,8 @@ def attempt(machine: Machine, options: argparse.Namespace) -> Row:
     base = fetched(machine.system, options.out)
     folder = options.out / machine.name
     subprocess.run(["cp", "--archive", base, folder], check=True)
-    settings = {"HOME": f"/{HOME}", "PIP_LOG": f"/{HOME}/{_PIP_LOG}", **pip_settings()}
-    root = Root(folder, tuple(options.show), settings)
+    own = {"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "LANG": "C.UTF-8", "HOME": f"/{HOME}"}
+    root = Root(folder, tuple(options.show), {**own, "PIP_LOG": f"/{HOME}/{_PIP_LOG}", **pip_settings()})
     try:
         furnish(machine, root, ROOT, options.out / f"{machine.name}-setup.log", options.seconds)
         if options.wheel is not None:

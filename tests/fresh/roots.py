@@ -33,7 +33,7 @@ class UnreachableError(Exception):
 
 @dataclass(frozen=True)
 class Root:
-    """The files of a machine, what it sees of this one under the same paths, and its environment."""
+    """The files of a machine, what its user sees of this one under the same paths, and the environment."""
 
     folder: Path
     shown: tuple[Path, ...]
@@ -45,13 +45,15 @@ class Root:
         return self.folder / HOME
 
     def as_root(self, script: str, log: Path, seconds: int) -> Step:
-        """Run a script with all rights over the files, to install packages."""
+        """Run a script with all rights over the files, to install packages; nothing is shown to it."""
         return self._run([*self._bwrap(), "--cap-add", "ALL"], "/", script, log, seconds)
 
     def as_user(self, script: str, log: Path, seconds: int, *, namespaces: bool) -> Step:
         """Run a script in the user's home; without ``namespaces`` the kernel refuses user namespaces."""
         become = ["setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups"]
         words = [*become, *self._bwrap(), "--unshare-user", "--unshare-ipc"]
+        for path in self.shown:
+            words += ["--ro-bind", str(path), str(path)]
         if not namespaces:
             words.append("--disable-userns")
         return self._run(words, f"/{HOME}", script, log, seconds)
@@ -61,8 +63,6 @@ class Root:
         words = [program, "--unshare-pid", "--unshare-uts", "--hostname", "fresh", "--die-with-parent"]
         words += ["--new-session", "--bind", str(self.folder), "/", "--proc", "/proc", "--dev", "/dev"]
         words += ["--ro-bind", "/sys", "/sys", "--clearenv"]
-        for path in self.shown:
-            words += ["--ro-bind", str(path), str(path)]
         for name, value in self.environment.items():
             words += ["--setenv", name, value]
         return words

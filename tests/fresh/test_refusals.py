@@ -85,6 +85,7 @@ def test_a_machine_without_a_compiler_is_told_its_package(
     assert said[1:] == [
         "  sudo apt-get install g++    (Debian, Ubuntu)",
         "  sudo dnf install gcc-c++    (Fedora, RHEL)",
+        "Then run this command again.",
     ]
 
 

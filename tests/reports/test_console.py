@@ -142,6 +142,16 @@ def test_what_cannot_be_measured_is_said_once() -> None:
     assert "speed    other: no cases" in text
 
 
+def test_what_ended_the_whole_run_is_said_once() -> None:
+    missing = "g++ is missing, nvcc needs it. Install it:\n  sudo apt-get install g++"
+    ended = problem(verdict=Verdict.INFRA_ERROR, message=missing)
+    other = problem(verdict=Verdict.INFRA_ERROR, message="no device")
+    for verbose in (False, True):
+        text = shown(ended, ended, other, verbose=verbose, error=missing)
+        assert text.count("g++ is missing") == 1
+        assert text.count("no device") == 1
+
+
 def test_verbose_shows_counts_wrong_elements_and_diagnoses() -> None:
     text = shown(problem(), verbose=True)
     assert "ln_res: 37 of 37,000 wrong (2 NaN); largest error 1.5, allowed there 1e-06" in text
