@@ -1,12 +1,14 @@
 """The kernels of ``rmsnorm`` and ``rglru`` over the published shapes, beside other kernels.
 
     PYTHONPATH=tests python tests/benchmarks/assignments_gpu.py OUT.json [--only rmsnorm | rglru] [--rounds N]
+                                                                [--candidates]
 
 Everything is bfloat16: RMSNorm of rows of 4096 over the number of tokens, the RG-LRU of 8 x 1024 channels
 over the length, with causal attention of 16 heads of 64 beside it. As in ``kernels.py``, the versions are
 timed in turn in CUDA graphs over inputs that exceed the L2 several times, and percentages are those of a
 streaming kernel with the same minimal bytes. What cannot be imported or run is named with the reason under
-"skipped". ``plot_scan.py`` draws the times of the RG-LRU.
+"skipped". ``plot_scan.py`` draws the times of the RG-LRU. With ``--candidates`` what is beside the RG-LRU's
+reference are the versions of ``scan_candidates.py``, and nothing else is timed.
 """
 
 # ruff: noqa: T201 - a command prints
@@ -14,48 +16,78 @@ streaming kernel with the same minimal bytes. What cannot be imported or run is 
 from __future__ import annotations
 
 import argparse
-import ctypes
-import importlib.util
+import importlib
 import json
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import kernels as bench
 import torch
+from scan_candidates import candidates
 from torch.nn import functional
 
+from grader.assignments.assignment import load
 from grader.judge.timing.measure import slots
+from grader.problems.problem import Inputs, KernelProblem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     Launch = Callable[[], object]
     Tensors = dict[str, torch.Tensor]
     Way = Callable[[Tensors], Launch]
 
-ASSIGNMENTS = Path(__file__).parents[2] / "assignments"
+ASSIGNMENTS, NAMES = Path(__file__).parents[2] / "assignments", ("rmsnorm", "rglru")
 TOKENS, HIDDEN = (256, 1024, 4096, 8192, 16_384), 4096
 LENGTHS, BATCH, WIDTH, HEADS = (512, 1024, 2048, 4096, 8192, 16_384), 8, 1024, 16
 EPSILON, HALF = 1e-6, 2  # bytes of an element
 SECONDS = 140  # after which no further shape begins
+WRITTEN = {
+    "linear_scan": ("h",),
+    "rglru_forward": ("h",),
+    "rglru_backward": ("dx", "dgx", "dga", "dc", "dh0"),
+    "rglru_both": ("h", "dx", "dgx", "dga", "dc", "dh0"),
+}
+SCANS, ROUNDING = tuple(WRITTEN), 2.0**-6  # of the largest element, where two kernels round apart
 FAULTS = (ImportError, AttributeError, TypeError, ValueError, RuntimeError)
 
 
-def given(name: str) -> Any:  # noqa: ANN401 - a module
-    """The module of an assignment's template that calls its launchers, with the reference built for it."""
-    path = ASSIGNMENTS / name / "student_template" / "kernels.py"
-    spec = importlib.util.spec_from_file_location(f"kernels_of_{name}", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    module.LIBRARIES = f"LIBRARIES_OF_{name.upper()}"
-    module.build(ASSIGNMENTS / name / "reference")
-    return module
+@cache
+def problems() -> dict[str, KernelProblem]:
+    """Those with kernels of both assignments, for bfloat16."""
+    known = [problem for name in NAMES for problem in load(str(ASSIGNMENTS / name)).problems.values()]
+    return {one.id: one.by_type["bfloat16"] for one in known if isinstance(one, KernelProblem)}
+
+
+def reference(name: str) -> dict[str, str]:
+    """The files of an assignment's reference by name, as far as kernels are made of them."""
+    paths = (ASSIGNMENTS / name / "reference").glob("*.cu*")
+    return {path.name: path.read_text() for path in paths}
+
+
+def scalars(x: torch.Tensor) -> dict[str, float]:
+    """What launchers are given beside arrays; ``x`` is [rows, hidden] or [batch, length, width]."""
+    names = ("rows", "hidden") if x.dim() == 2 else ("batch", "length", "width")
+    return {**dict(zip(names, x.shape, strict=True)), "epsilon": EPSILON}
+
+
+@dataclass(frozen=True)
+class Kernels:
+    """The launchers that are built of some files."""
+
+    lab: bench.Lab
+    texts: Mapping[str, str]
+
+    def call(self, problem: KernelProblem, arrays: Tensors) -> Launch:
+        """A call of the launcher of ``problem``; an array that is missing is null."""
+        function = self.lab.function(problem.file, self.texts, problem.entry_point)
+        return bench.launcher(function, problem, arrays, Inputs({}, {}, scalars(arrays["x"])))
 
 
 def half(*shape: int) -> torch.Tensor:
@@ -119,29 +151,22 @@ def liger_backward(t: Tensors) -> Launch:
     )
 
 
-def norm_ways(module: Any) -> Mapping[str, Mapping[str, Way]]:  # noqa: ANN401 - a module
+def norm_ways(kernels: Kernels) -> Mapping[str, Mapping[str, Way]]:
     """Versions by problem and name; ours first."""
     chain, chain_backward = (torch.compile(one, dynamic=False) for one in (llama, llama_backward))
     eager = torch.ops.aten._fused_rms_norm_backward
 
-    def ours(t: Tensors) -> Launch:
-        names = [t[name] for name in ("y", "rstd", "x", "weight")]
-        return lambda: module.launch("launch_rmsnorm_forward_bfloat16", *names, EPSILON, *t["x"].shape)
-
-    def ours_backward(t: Tensors) -> Launch:
-        names = [t[name] for name in ("dx", "dweight", "dy", "x", "weight", "rstd")]
-        return lambda: module.launch("launch_rmsnorm_backward_bfloat16", *names, *t["x"].shape)
-
+    known = problems()
     return {
         "rmsnorm_forward": {
-            "reference": ours,
+            "reference": lambda t: kernels.call(known["rmsnorm_forward"], t),
             "torch": lambda t: lambda: functional.rms_norm(t["x"], (HIDDEN,), t["weight"], EPSILON),
             "torch, unfused": lambda t: lambda: llama(t["x"], t["weight"]),
             "torch.compile": lambda t: lambda: chain(t["x"], t["weight"]),
             "Liger": liger_forward,
         },
         "rmsnorm_backward": {
-            "reference": ours_backward,
+            "reference": lambda t: kernels.call(known["rmsnorm_backward"], t),
             "torch": lambda t: (
                 lambda: eager(t["dy"], t["x"], [HIDDEN], t["rstd"][:, None], t["weight"], [True, True])
             ),
@@ -166,29 +191,35 @@ def attention(t: Tensors, *, backward: bool) -> Launch:
     return launch
 
 
-def scan_ways(module: Any) -> Mapping[str, Mapping[str, Way]]:  # noqa: ANN401 - a module
-    def plain(t: Tensors) -> Launch:
-        names = [t[name] for name in ("h", "x", "gx")]  # any numbers are factors and terms
-        t["x"].uniform_(0.5, 1)
-        return lambda: module.launch("launch_linear_scan_bfloat16", *names, None, *t["x"].shape)
+def own_ways(kernels: Kernels) -> Mapping[str, Way]:
+    """The scans of some files by problem."""
+    known = problems()
 
-    def ours(t: Tensors) -> Launch:
-        names = [t[name] for name in ("h", "x", "gx", "ga", "c")]
-        return lambda: module.launch("launch_rglru_forward_bfloat16", *names, None, *t["x"].shape)
+    def plain(t: Tensors) -> Launch:  # any numbers are factors and terms
+        return kernels.call(known["linear_scan"], {**t, "a": t["x"].uniform_(0.5, 1), "b": t["gx"]})
 
-    def ours_backward(t: Tensors) -> Launch:
-        ours(t)()
-        names = [t[name] for name in ("dx", "dgx", "dga", "dc", "dh0", "dh", "x", "gx", "ga", "c", "h")]
-        return lambda: module.launch("launch_rglru_backward_bfloat16", *names, None, *t["x"].shape)
+    def forward(t: Tensors) -> Launch:
+        return kernels.call(known["rglru_forward"], t)
+
+    def backward(t: Tensors) -> Launch:
+        forward(t)()
+        return kernels.call(known["rglru_backward"], t)
 
     def both(t: Tensors) -> Launch:
-        first, second = ours(t), ours_backward(t)
+        first, second = forward(t), backward(t)
         return lambda: (first(), second())
+
+    return {"linear_scan": plain, "rglru_forward": forward, "rglru_backward": backward, "rglru_both": both}
+
+
+def scan_ways(kernels: Kernels) -> Mapping[str, Mapping[str, Way]]:
+    """Versions by problem and name; ours first."""
+    ours, scan = own_ways(kernels), problems()["linear_scan"]
 
     def unfused(t: Tensors) -> Launch:
         def launch() -> None:
             a, b = gates(t["x"], t["gx"], t["ga"], t["c"])
-            module.launch("launch_linear_scan_bfloat16", t["h"], a, b, None, *t["x"].shape)
+            kernels.call(scan, {**t, "a": a, "b": b})()
 
         return launch
 
@@ -200,17 +231,41 @@ def scan_ways(module: Any) -> Mapping[str, Mapping[str, Way]]:  # noqa: ANN401 -
         return way
 
     return {
-        "linear_scan": {"reference": plain},
+        "linear_scan": {"reference": ours["linear_scan"]},
         "rglru_forward": {
-            "reference": ours,
+            "reference": ours["rglru_forward"],
             "torch's gates, our scan": unfused,
             "Triton, sequential": triton("sequential"),
             "Triton, associative scan": triton("associative"),
             "attention": lambda t: attention(t, backward=False),
         },
-        "rglru_backward": {"reference": ours_backward},
-        "rglru_both": {"reference": both, "attention": lambda t: attention(t, backward=True)},
+        "rglru_backward": {"reference": ours["rglru_backward"]},
+        "rglru_both": {
+            "reference": ours["rglru_both"],
+            "attention": lambda t: attention(t, backward=True),
+        },
     }
+
+
+def candidate_ways(kernels: Kernels) -> Mapping[str, Mapping[str, Way]]:
+    """The candidates beside the reference."""
+    versions = {"reference": own_ways(kernels)}
+    versions |= {name: own_ways(Kernels(kernels.lab, texts)) for name, texts in candidates().items()}
+    return {name: {version: ways[name] for version, ways in versions.items()} for name in SCANS}
+
+
+def differing(problem: str, way: Way, right: Way, t: Tensors) -> str:
+    """Where a version differs from another one by more than rounding; "" if nowhere."""
+    found = []
+    for one in (right, way):
+        torch.manual_seed(1)  # of the plain scan's factors
+        one(t)()
+        found.append({name: t[name].float() for name in WRITTEN[problem]})
+    for name, expected in found[0].items():
+        off = (expected - found[1][name]).abs().max().item()
+        if not off <= ROUNDING * expected.abs().max().item():
+            return f"{name} differs by {off:g}"
+    return ""
 
 
 def minimal_bytes(problem: str, size: int) -> tuple[int, int]:
@@ -225,22 +280,23 @@ def minimal_bytes(problem: str, size: int) -> tuple[int, int]:
     return reads * one, writes * one
 
 
-def streaming(function: Any, reads: int, writes: int) -> Launch:  # noqa: ANN401 - a foreign function
-    source, target = (torch.zeros(size // 4, device="cuda") for size in (reads, writes))
-    return lambda: function(
-        *(ctypes.c_void_p(source.data_ptr()), ctypes.c_longlong(reads)),
-        *(ctypes.c_void_p(target.data_ptr()), ctypes.c_longlong(writes)),
-        ctypes.c_void_p(torch.cuda.current_stream().cuda_stream),
-    )
+def measured(
+    ways: Mapping[str, Way],
+    size: int,
+    problem: str,
+    rounds: int,
+    stream: Any,  # noqa: ANN401 - a foreign function
+    compared: Collection[str] = (),
+) -> dict[str, Any]:
+    """Microseconds of every version at one size, and why others have none.
 
-
-def measured(ways: Mapping[str, Way], size: int, problem: str, rounds: int, stream: Any) -> dict[str, Any]:  # noqa: ANN401
-    """Microseconds of every version at one size, and why others have none."""
+    Those of ``compared`` have to compute what the reference does.
+    """
     reads, writes = minimal_bytes(problem, size)
     count = slots(reads + writes, torch.cuda.get_device_properties(0).L2_cache_size)
     make = norm_tensors if problem.startswith("rmsnorm") else scan_tensors
     sets = [make(size) for _ in range(count)]
-    launches: dict[str, list[Launch]] = {bench.STREAM: [streaming(stream, reads, writes) for _ in sets]}
+    launches: dict[str, list[Launch]] = {bench.STREAM: [bench.streaming(stream, reads, writes) for _ in sets]}
     skipped = {}
     for name, way in ways.items():
         try:
@@ -250,10 +306,23 @@ def measured(ways: Mapping[str, Way], size: int, problem: str, rounds: int, stre
         except FAULTS as error:
             launches.pop(name, None)
             skipped[name] = f"{type(error).__name__}: {error}"[:300]
+            continue
+        if name in compared and (fault := differing(problem, way, ways["reference"], sets[0])):
+            del launches[name]
+            skipped[name] = fault
     times = bench.seconds(launches, lambda: None, rounds)
     us = {name: round(median(found) * 1e6, 2) for name, found in times.items()}
     share = {name: round(100 * us[bench.STREAM] / one, 1) for name, one in us.items()}
     return {"problem": problem, "size": size, "sets": count, "us": us, "percent": share, "skipped": skipped}
+
+
+def build(lab: bench.Lab, files: Iterable[Mapping[str, str]]) -> None:
+    """Build the kernels of several folders side by side, before any of them is called."""
+    first = {one.file: one for one in problems().values()}
+    with ThreadPoolExecutor() as pool:
+        for texts in files:
+            for file in texts.keys() & first.keys():
+                pool.submit(lab.function, file, texts, first[file].entry_point)
 
 
 def main() -> int:
@@ -261,24 +330,25 @@ def main() -> int:
     parser.add_argument("out", type=Path, help="the record, written anew after every shape")
     parser.add_argument("--only", choices=("rmsnorm", "rglru"))
     parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--candidates", action="store_true", help="of the RG-LRU, and nothing else")
     options = parser.parse_args()
-    began = time.monotonic()
-    names = [options.only] if options.only else ["rmsnorm", "rglru"]
-    with ThreadPoolExecutor() as pool:
-        modules = dict(zip(names, pool.map(given, names), strict=True))
-    stream, done, late = bench.Lab().stream, [], []
-    ways = {"rmsnorm": norm_ways, "rglru": scan_ways}
+    lab, done, late = bench.Lab(), [], []
+    names = ("rglru",) if options.candidates else (options.only,) if options.only else NAMES
+    build(lab, [*map(reference, names), *(candidates().values() if options.candidates else ())])
+    compared = candidates() if options.candidates else ()
+    ways = {"rmsnorm": norm_ways, "rglru": candidate_ways if options.candidates else scan_ways}
     work = [
         (problem, versions, size)
         for name in names
-        for problem, versions in ways[name](modules[name]).items()
+        for problem, versions in ways[name](Kernels(lab, reference(name))).items()
         for size in (TOKENS if name == "rmsnorm" else LENGTHS)
     ]
+    began = time.monotonic()
     for problem, versions, size in work:
         if time.monotonic() - began > SECONDS:
             late.append(f"{problem} {size}")
             continue
-        done.append(measured(versions, size, problem, options.rounds, stream))
+        done.append(measured(versions, size, problem, options.rounds, lab.stream, compared))
         print(
             f"{problem} {size}: {done[-1]['us']} {done[-1]['percent']} {done[-1]['skipped'] or ''}",
             flush=True,

@@ -21,7 +21,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import torch
-from kernels import REFERENCE_NAME, ROUNDS, STREAM, Lab, Shape, launcher, seconds, slots, streaming
+from kernels import REFERENCE_NAME, ROUNDS, STREAM, Lab, launcher, seconds, shape, streaming, traffic
 from torch.nn import functional
 
 from grader.assignments.assignment import load
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from kernels import Launch, Way
 
-    from grader.problems.problem import Case, Inputs
+    from grader.problems.problem import Inputs
 
     Tensors = dict[str, torch.Tensor]
 
@@ -102,7 +102,7 @@ def versions(lab: Lab, problem: KernelProblem, *, variants: bool) -> dict[str, W
         texts |= {path.stem: path for path in sorted(folder.glob("*.cu"))}
 
     def of(path: Path) -> Way:
-        function = lab.function(problem.file, path.read_text(), problem.entry_point)
+        function = lab.function(problem.file, {problem.file: path.read_text()}, problem.entry_point)
         return lambda arrays, given: launcher(function, problem, arrays, given)
 
     found = {name: of(path) for name, path in texts.items()}
@@ -111,21 +111,6 @@ def versions(lab: Lab, problem: KernelProblem, *, variants: bool) -> dict[str, W
     if (way := PYTORCH.get(problem.id, formula)) is not None:
         found["PyTorch"] = way
     return found
-
-
-def shape(problem: KernelProblem, case: Case) -> Shape:
-    """The case with its content in as many sets as exceed the L2."""
-    given = problem.inputs(case)
-    first = {}
-    for array in problem.arrays:
-        data, dtype = given.arrays.get(array.name), getattr(torch, array.dtype)
-        made = torch.zeros(given.outputs[array.name]) if data is None else torch.from_numpy(data)
-        first[array.name] = made.to("cuda", dtype)
-    size = sum(one.numel() * one.element_size() for one in first.values())
-    count = slots(size, cuda.get_device_properties(0).L2_cache_size)
-    sets = [{name: one.clone() for name, one in first.items()} for _ in range(count)]
-    changed = {one.name: first[one.name] for one in problem.arrays if one.role == "inout"}
-    return Shape(problem, case, given, sets, [changed] * count)
 
 
 def measured(only: Sequence[str], rounds: int, *, variants: bool) -> Iterator[tuple[str, dict[str, float]]]:
@@ -137,7 +122,8 @@ def measured(only: Sequence[str], rounds: int, *, variants: bool) -> Iterator[tu
         ways = versions(lab, problem, variants=variants)
         for case in problem.timing_cases(1):
             one = shape(problem, case)
-            launches = {STREAM: [streaming(lab.stream, problem, case, one.given) for _ in one.sets]}
+            moved = traffic(problem, case, one.given)
+            launches = {STREAM: [streaming(lab.stream, *moved) for _ in one.sets]}
             launches |= {name: one.launches(way) for name, way in ways.items()}
             times = seconds(launches, one.restore, rounds)
             yield f"{problem.id}: {case.name}", {name: median(all_) * 1e6 for name, all_ in times.items()}

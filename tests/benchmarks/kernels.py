@@ -29,6 +29,7 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from candidates import CANDIDATES, REFERENCE
 from first_assignment import KERNELS
@@ -39,13 +40,15 @@ from grader.languages.cache import Cache
 from grader.languages.cuda.compile import build
 from grader.languages.jobs import compile_limits
 from grader.problems.distributions import build_cases
+from grader.problems.dtypes import DTYPES
 from grader.problems.problem import ArrayParameter, ScalarParameter
 from grader.run.bench import find_machine
+from grader.runner.library import argument
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from grader.problems.problem import Case, Inputs, Problem
+    from grader.problems.problem import Case, Inputs, KernelProblem, Problem
 
     Launch = Callable[[], object]
     Way = Callable[[dict[str, torch.Tensor], Inputs], Launch]
@@ -53,6 +56,7 @@ if TYPE_CHECKING:
     """The sizes of a case, and how its content is distributed."""
 
 cuda: Any = torch.cuda
+DEVICE = "cuda"
 ROUNDS, HEAT_SECONDS = 31, 0.5
 AHEAD_CYCLES = 100_000  # by which the host is ahead of the GPU, so that no replay waits for its launch
 STREAM, REFERENCE_NAME = "stream", "reference"
@@ -98,18 +102,16 @@ class Measurement:
 
 
 class Lab:
-    """Libraries built for this GPU, by source text."""
+    """Libraries built for this GPU."""
 
     def __init__(self) -> None:
         self._machine = find_machine("gpu", "auto", load("llm_systems_3").rules.limits)
 
-    @cache  # noqa: B019 - one lab per process
-    def function(self, source: str, text: str, name: str) -> Any:  # noqa: ANN401 - a foreign function
-        """``name`` of the library built from ``text``."""
-        headers = {path.name: path.read_bytes() for path in REFERENCE.glob("*.cuh")}
+    def function(self, source: str, texts: Mapping[str, str], name: str) -> Any:  # noqa: ANN401 - a foreign function
+        """``name`` of the library built from ``source`` and the files that it includes, by their names."""
         built = build(
             source,
-            {source: text.encode(), **headers},
+            {file: text.encode() for file, text in texts.items()},
             self._machine.toolchain,
             self._machine.sandbox,
             compile_limits(),
@@ -127,6 +129,11 @@ class Lab:
         return ctypes.CDLL(str(library)).launch_stream
 
 
+def headers(folder: Path) -> dict[str, str]:
+    """The texts of a folder's headers by name."""
+    return {path.name: path.read_text() for path in folder.glob("*.cuh")}
+
+
 def in_place(problem: Problem) -> list[str]:
     """The arrays that a result replaces."""
     return [p.name for p in problem.parameters if isinstance(p, ArrayParameter) and p.role == "inout"]
@@ -141,8 +148,7 @@ def launcher(function: Any, problem: Problem, arrays: Mapping[str, torch.Tensor]
             array = arrays.get(parameter.name)
             arguments.append(ctypes.c_void_p(None if array is None else array.data_ptr()))
         elif isinstance(parameter, ScalarParameter):
-            kind = {"int": ctypes.c_int, "bool": ctypes.c_bool, "float": ctypes.c_float}[parameter.ctype]
-            arguments.append(kind(given.scalars[parameter.name]))
+            arguments.append(argument(parameter.ctype, given.scalars[parameter.name], [], []))
         else:
             streams.append(len(arguments))
             arguments.append(None)
@@ -155,15 +161,23 @@ def launcher(function: Any, problem: Problem, arrays: Mapping[str, torch.Tensor]
     return launch
 
 
-def streaming(function: Any, problem: Problem, case: Case, given: Inputs) -> Launch:  # noqa: ANN401
-    """A streaming kernel that reads and writes as many bytes as the case must."""
+def traffic(problem: KernelProblem, case: Case, given: Inputs) -> tuple[int, int]:
+    """The bytes that the case must read and write, in whole pieces of 16."""
     sizes = {name: array.nbytes for name, array in given.arrays.items() if array is not None}
-    written = sum(4 * math.prod(shape) for shape in given.outputs.values())
+    written = sum(
+        DTYPES[array.dtype].itemsize * math.prod(given.outputs[array.name])
+        for array in problem.arrays
+        if array.name in given.outputs
+    )
     written += sum(sizes[name] for name in in_place(problem))
     scale = problem.minimal_bytes(case) / (sum(sizes.values()) + written)
     reads, writes = (max(16, round(size * scale / 16) * 16) for size in (sum(sizes.values()), written))
-    source = torch.zeros(reads // 4, device="cuda")
-    target = torch.zeros(writes // 4, device="cuda")
+    return reads, writes
+
+
+def streaming(function: Any, reads: int, writes: int) -> Launch:  # noqa: ANN401
+    """A streaming kernel that reads and writes so many bytes."""
+    source, target = (torch.zeros(size // 4, device=DEVICE) for size in (reads, writes))
 
     def launch() -> None:
         function(
@@ -324,7 +338,8 @@ def versions(lab: Lab, problem: Problem, *, compile_too: bool, candidates: bool)
     """Everything that is timed of a problem, by name."""
 
     def of(text: str) -> Way:
-        function = lab.function(problem.file, text, problem.entry_point)
+        texts = {problem.file: text, **headers(REFERENCE)}
+        function = lab.function(problem.file, texts, problem.entry_point)
         return lambda arrays, given: launcher(function, problem, arrays, given)
 
     texts = {REFERENCE_NAME: (REFERENCE / problem.file).read_text()}
@@ -378,13 +393,23 @@ class Replay:
 
 
 def seconds(
-    versions: Mapping[str, Sequence[Launch]], restore: Callable[[], None], rounds: int
+    versions: Mapping[str, Sequence[Launch]],
+    restore: Callable[[], None],
+    rounds: int,
+    heat: float = HEAT_SECONDS,
 ) -> dict[str, list[float]]:
-    """The times of one launch of each version in each round, the order drawn anew."""
+    """The times of one launch of each version in each round, the order drawn anew.
+
+    Args:
+        versions: the launches of each, one for each input set.
+        restore: gives the sets their first content.
+        rounds: how often each is timed.
+        heat: seconds that all run before.
+    """
     replays = {name: Replay(launches) for name, launches in versions.items()}
     found: dict[str, list[float]] = {name: [] for name in replays}
     began, order = time.monotonic(), list(replays)
-    while time.monotonic() - began < HEAT_SECONDS:
+    while time.monotonic() - began < heat:
         for replay in replays.values():
             replay.seconds()
     for _ in range(rounds):
@@ -422,26 +447,37 @@ def case_of(sizes: Sizes) -> Case:
     return case
 
 
-def shape(problem: Problem, case: Case) -> Shape:
-    """The case with real content in every set."""
+def on_device(array: np.ndarray[Any, Any], dtype: str) -> torch.Tensor:
+    """An array of any element type."""
+    if dtype == "bfloat16":  # NumPy has it from a package that PyTorch does not know
+        return torch.from_numpy(array.view(np.int16)).to(DEVICE).view(torch.bfloat16)
+    return torch.from_numpy(array).to(DEVICE, getattr(torch, dtype))
+
+
+def tensors(problem: KernelProblem, given: Inputs) -> dict[str, torch.Tensor]:
+    """The arrays of a call by name; what is only written is zeros."""
+    found = {}
+    for array in problem.arrays:
+        data = given.arrays.get(array.name)
+        if data is not None:
+            found[array.name] = on_device(data, array.dtype)
+        elif array.name in given.outputs:
+            dtype = getattr(torch, array.dtype)
+            found[array.name] = torch.zeros(given.outputs[array.name], dtype=dtype, device=DEVICE)
+    return found
+
+
+def shape(problem: KernelProblem, case: Case) -> Shape:
+    """The case with its content in as many sets as exceed the L2."""
     given = problem.inputs(case)
-    read = {name: torch.from_numpy(array) for name, array in given.arrays.items() if array is not None}
-    size = sum(4 * tensor.numel() for tensor in read.values()) + sum(
-        4 * math.prod(s) for s in given.outputs.values()
-    )
-    l2 = cuda.get_device_properties(0).L2_cache_size
-    count = slots(size, l2)
-    pristine = {name: tensor.cuda() for name, tensor in read.items()}
+    first = tensors(problem, given)
+    size = sum(tensor.nbytes for tensor in first.values())
     sets = [
-        {
-            **{name: tensor.clone() for name, tensor in pristine.items()},
-            **{name: torch.zeros(s, device="cuda") for name, s in given.outputs.items()},
-        }
-        for _ in range(count)
+        {name: tensor.clone() for name, tensor in first.items()}
+        for _ in range(slots(size, cuda.get_device_properties(0).L2_cache_size))
     ]
-    return Shape(
-        problem, case, given, sets, [{name: pristine[name] for name in in_place(problem)} for _ in sets]
-    )
+    changed = {name: first[name] for name in in_place(problem)}
+    return Shape(problem, case, given, sets, [changed] * len(sets))
 
 
 def wrong(shape: Shape, way: Way, right: Way) -> str:
@@ -482,7 +518,8 @@ def measure(
         for case in cases:
             one = shape(problem, case)
             torch.compiler.reset()  # it gives up on a function once it has compiled it for eight shapes
-            launches = {STREAM: [streaming(lab.stream, problem, one.case, one.given) for _ in one.sets]}
+            moved = traffic(problem, one.case, one.given)
+            launches = {STREAM: [streaming(lab.stream, *moved) for _ in one.sets]}
             for version, way in ways.items():
                 if version in {candidate.id for candidate in CANDIDATES} and (
                     fault := wrong(one, way, ways[REFERENCE_NAME])

@@ -8,6 +8,7 @@ The table with percentages of a streaming kernel comes from ``kernels.py``, whic
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import kernels
@@ -16,7 +17,8 @@ import torch
 from candidates import CANDIDATES
 from first_assignment import KERNELS
 
-from grader.problems.problem import Inputs
+from grader.assignments.assignment import load
+from grader.problems.problem import Inputs, KernelProblem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,7 +64,8 @@ def test_kernel(benchmark: Any, problem_id: str, sizes: kernels.Sizes, version: 
     problem = KERNELS[problem_id]
     shape = kernels.shape(problem, kernels.case_of(sizes))
     if version == kernels.STREAM:
-        launches = [kernels.streaming(lab().stream, problem, shape.case, shape.given) for _ in shape.sets]
+        moved = kernels.traffic(problem, shape.case, shape.given)
+        launches = [kernels.streaming(lab().stream, *moved) for _ in shape.sets]
     else:
         ways = kernels.versions(lab(), problem, compile_too=version == "torch.compile", candidates=False)
         launches = shape.launches(ways[version])
@@ -103,3 +106,30 @@ def test_the_table_gives_every_version_its_share_of_the_stream() -> None:
     head, line = kernels.table(rows)
     assert head.split()[-2:] == ["reference", "torch"]
     assert line.split()[-5:] == ["2.00", "2.50", "80.0%", "4.00", "50.0%"]
+
+
+def test_arrays_of_every_type_keep_their_values_and_the_stream_moves_their_bytes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(kernels, "DEVICE", "cpu")
+    pointwise = load(str(Path(__file__).parents[2] / "assignments" / "pointwise")).problems["where"]
+    assert isinstance(pointwise, KernelProblem)
+    cases = {
+        case.dtype: case
+        for case in pointwise.cases(1)
+        if case.sizes == {"n0": 1024} and "number" not in case.distribution
+    }
+    for dtype, case in cases.items():
+        problem = pointwise.launcher(case)
+        given = problem.inputs(case)
+        arrays = kernels.tensors(problem, given)
+        assert [array.dtype for array in arrays.values()] == [
+            getattr(torch, name) for name in (dtype, "bool", dtype, dtype)
+        ]
+        held = given.arrays["a"]
+        assert held is not None
+        assert (arrays["a"].double().numpy() == held.astype(float)).all()
+        reads, writes = kernels.traffic(problem, case, given)
+        assert abs(reads + writes - problem.minimal_bytes(case)) <= 32
+        assert reads > writes
+    assert len(cases) == 6
