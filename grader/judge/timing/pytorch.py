@@ -48,11 +48,19 @@ REPLAYS = 15
 
 @dataclass(frozen=True)
 class Others:
-    """Microseconds by problem, case and implementation, or the reason why there are none."""
+    """Microseconds by problem, case and implementation, or the reason why there are none.
+
+    Attributes:
+        name: of PyTorch, with its version.
+        absent: why nothing was timed.
+        times: of the problems that could be timed.
+        faults: why the others could not.
+    """
 
     name: str = ""
     absent: str = ""
     times: Mapping[str, Mapping[str, Mapping[str, float]]] | None = None
+    faults: Mapping[str, str] | None = None
 
     def beside(self, problem: str, performance: PerformanceResult) -> PerformanceResult:
         """``performance`` with these times and a line on each implementation.
@@ -62,8 +70,8 @@ class Others:
         measured = [case for case in performance.cases if case.yours_us and case.method != "host"]
         if not measured:
             return performance
-        if self.absent:
-            return performance.model_copy(update={"info": [*performance.info, self.absent]})
+        if why := self.absent or (self.faults or {}).get(problem, ""):
+            return performance.model_copy(update={"info": [*performance.info, why]})
         mine = (self.times or {}).get(problem, {})
         cases = [case.model_copy(update={"others_us": mine.get(case.name, {})}) for case in performance.cases]
         lines = []
@@ -331,11 +339,13 @@ def main(assignment: str, seed: int, problems: Sequence[str]) -> Others:
         return Others(absent=f"PyTorch was not timed: PyTorch {torch.__version__} has no CUDA here")
     loaded = load(assignment).problems
     kernels = [problem for name in problems if isinstance(problem := loaded[name], KernelProblem)]
-    times = {
-        problem.id: {case.name: _times(problem, case) for case in problem.timing_cases(seed)}
-        for problem in kernels
-    }
-    return Others(name=f"PyTorch {torch.__version__}", times=times)
+    times, faults = {}, {}
+    for problem in kernels:
+        try:
+            times[problem.id] = {case.name: _times(problem, case) for case in problem.timing_cases(seed)}
+        except RuntimeError as error:  # of an operation that cannot be captured, say
+            faults[problem.id] = f"PyTorch was not timed: {str(error).partition(chr(10))[0]}"
+    return Others(name=f"PyTorch {torch.__version__}", times=times, faults=faults)
 
 
 if __name__ == "__main__":

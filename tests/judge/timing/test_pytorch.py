@@ -23,7 +23,7 @@ from grader.records.record import PerformanceResult, TimedCase
 from grader.records.verdict import Verdict
 
 if TYPE_CHECKING:
-    from grader.problems.problem import Case, Problem
+    from grader.problems.problem import Case, KernelProblem, Problem
 
 PROBLEMS = {name: problem for name, problem in KERNELS.items() if problem.fused is not None}
 ORDER = {
@@ -103,6 +103,20 @@ def test_without_cuda_the_record_says_so_and_nothing_else_changes() -> None:
     result = others.beside("softmax_forward", performance())
     assert result.info == [others.absent]
     assert result.model_copy(update={"info": []}) == performance()
+
+
+def test_a_problem_that_cannot_be_timed_leaves_the_others_theirs(monkeypatch: pytest.MonkeyPatch) -> None:
+    def times(problem: KernelProblem, _: Case) -> dict[str, float]:
+        if problem.id == "softmax_forward":
+            raise RuntimeError("no capture\nof this")
+        return {FUSED: 20.0}
+
+    monkeypatch.setattr(pytorch, "_times", times)
+    monkeypatch.setattr(pytorch.cuda, "is_available", lambda: True)
+    others = pytorch.main(str(ASSIGNMENT.folder), 1, ["softmax_forward", "layernorm_forward"])
+    assert others.beside("softmax_forward", performance()).info == ["PyTorch was not timed: no capture"]
+    assert others.times is not None
+    assert others.times.keys() == {"layernorm_forward"}
 
 
 def test_a_process_that_fails_is_told_not_raised(monkeypatch: pytest.MonkeyPatch) -> None:
