@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -19,6 +20,7 @@ GARBAGE_BYTES = 256 << 20
 DELAYS = 200  # times 0.1 ms on a large GPU
 TO_DEVICE, TO_HOST = 1, 2  # cudaMemcpyKind
 PERSISTING_L2 = 6  # cudaLimitPersistingL2CacheSize
+RELEASE_THRESHOLD = 4  # cudaMemPoolAttrReleaseThreshold
 OUT_OF_MEMORY = 2  # cudaErrorMemoryAllocation
 
 Given = ParamSpec("Given")
@@ -96,7 +98,18 @@ class Gpu:
     def _start(self) -> None:
         cupy.cuda.Device(0).use()
         cupy.cuda.runtime.deviceSynchronize()
+        self.keep_pool()
         self.soil()
+
+    def keep_pool(self) -> None:
+        """Let the pool of ``cudaMallocAsync`` keep its memory, as PyTorch does.
+
+        It would go back to the driver whenever the device is idle, so that the first call after that took
+        several times as long as the next ones.
+        """
+        pool, most = ctypes.c_void_p(), ctypes.c_uint64(2**64 - 1)
+        self.runtime.call("cudaDeviceGetDefaultMemPool", ctypes.byref(pool), 0)
+        self.runtime.call("cudaMemPoolSetAttribute", pool, RELEASE_THRESHOLD, ctypes.byref(most))
 
     @checked
     def soil(self) -> None:
