@@ -5,6 +5,7 @@ The target is always sm_80, the device that the simulator plays.
 
 from __future__ import annotations
 
+import math
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -132,18 +133,21 @@ class Launcher:
 
     def __call__(self, x: int, y: int, z: int, _stream: int, function: int, *rest: Any) -> None:  # noqa: ANN401
         """Launch a grid of programs and wait for them; ``rest``: four of Triton's own, then the arguments."""
-        arguments = rest[4:]
+        with torch._C.DisableTorchFunction():  # noqa: SLF001 (the mode of scripts need not see each of our calls)
+            self._launch((x, y, z), function, rest[4:])
+
+    def _launch(self, grid: tuple[int, int, int], function: int, arguments: Sequence[Any]) -> None:
         tensors: list[torch.Tensor] = []
         values = [
             self._value(kind, argument, tensors)
             for kind, argument in _flat(expand_signature(self._signature, None, "nvTmaDesc"), arguments)
         ]
         for nbytes in self._scratch:
-            scratch = torch.zeros(x * y * z * nbytes, dtype=torch.int8)
+            scratch = torch.zeros(math.prod(grid) * nbytes, dtype=torch.int8)
             values.append(self._value("*i8", scratch if nbytes else 0, tensors))
         try:
             self._runtime.launch(
-                function, (x, y, z), self._threads, self._shared, [value.data_ptr() for value in values]
+                function, grid, self._threads, self._shared, [value.data_ptr() for value in values]
             )
         finally:
             self._memory.leave(tensors)
