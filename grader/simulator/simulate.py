@@ -73,6 +73,7 @@ def simulate(
     options = Options(
         open=True,
         leak_check=leak_check,
+        counters=False,  # nobody asks for them here
         overflow=overflow,
         threads=len(os.sched_getaffinity(0)),
         instruction_budget=budget or BUDGET,

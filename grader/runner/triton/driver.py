@@ -123,19 +123,28 @@ class Launcher:
 
     def __call__(self, x: int, y: int, z: int, stream: int, function: int, *rest: Any) -> None:  # noqa: ANN401
         """Launch a grid of programs; ``rest``: four of Triton's own, then the arguments."""
-        arguments = rest[4:]
+        sizes = [x * y * z * nbytes for nbytes in self._scratch]
+        scratch = [torch.zeros(size, dtype=torch.int8, device="cuda") if size else 0 for size in sizes]
+        with torch._C.DisableTorchFunction():  # noqa: SLF001 (no mode need see each of our calls)
+            self._launch((x, y, z), stream, function, rest[4:], scratch)
+
+    def _launch(
+        self,
+        grid: tuple[int, int, int],
+        stream: int,
+        function: int,
+        arguments: Sequence[Any],
+        scratch: Sequence[Any],
+    ) -> None:
         tensors: list[torch.Tensor] = []
         values = [
             self._value(kind, argument, tensors)
             for kind, argument in _flat(expand_signature(self._signature, None, "nvTmaDesc"), arguments)
         ]
-        for nbytes in self._scratch:
-            size = x * y * z * nbytes
-            scratch = torch.zeros(size, dtype=torch.int8, device="cuda") if size else 0
-            values.append(self._value("*i8", scratch, tensors))
+        values += [self._value("*i8", one, tensors) for one in scratch]
         try:
             addresses = [value.data_ptr() for value in values]
-            self._runtime.launch(function, (x, y, z), self._threads, self._shared, addresses, stream)
+            self._runtime.launch(function, grid, self._threads, self._shared, addresses, stream)
         finally:
             self._memory.leave(tensors)
 

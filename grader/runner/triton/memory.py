@@ -7,6 +7,7 @@ written on the device until the host writes to it.
 
 from __future__ import annotations
 
+import ctypes
 import weakref
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from grader.runner.triton.runtime import Runtime
 
 _ALIGNMENT = 16  # bytes: Triton specialises kernels on it
+_LIBC = ctypes.CDLL(None)
 _UNWRITTEN = {
     torch.empty,
     torch.empty_like,
@@ -39,6 +41,10 @@ class _Twin:
     address: int
     seen: torch.Tensor | None
 
+    def see(self, content: torch.Tensor) -> None:
+        """Remember that both hold ``content`` now."""
+        self.seen = content.clone() if self.seen is None else self.seen.copy_(content)
+
 
 class Memory:
     """The twins of this process's storages; each lives as long as its storage."""
@@ -46,7 +52,9 @@ class Memory:
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
         self._twins: dict[int, _Twin] = {}
-        self._scribbler = torch.Generator().manual_seed(0)
+        self._noise = torch.randint(
+            256, (1 << 20,), dtype=torch.uint8, generator=torch.Generator().manual_seed(0)
+        )
 
     def scribble(self, tensor: torch.Tensor) -> None:
         """Take a new tensor as never written.
@@ -57,16 +65,18 @@ class Memory:
         if tensor.dtype is torch.bool or not tensor.nbytes or tensor.device.type != "cpu":
             return
         content = _bytes(tensor.untyped_storage())
-        content.random_(0, 256, generator=self._scribbler)
-        self._twin(tensor.untyped_storage()).seen = content.clone()
+        for start in range(0, len(content), len(self._noise)):
+            part = content[start : start + len(self._noise)]
+            part.copy_(self._noise[: len(part)])
+        self._twin(tensor.untyped_storage()).see(content)
 
     def enter(self, tensor: torch.Tensor) -> int:
         """Address on the device of a tensor's first element, with the content that the host sees."""
         storage = tensor.untyped_storage()
         twin, content = self._twin(storage), _bytes(storage)
-        if twin.seen is None or not torch.equal(twin.seen, content):
+        if twin.seen is None or not _equal(twin.seen, content):
             self._runtime.copy_in(twin.address, storage.data_ptr(), storage.nbytes())
-            twin.seen = content.clone()
+            twin.see(content)
         return twin.address + tensor.data_ptr() - storage.data_ptr()
 
     def leave(self, tensors: Iterable[torch.Tensor]) -> None:
@@ -77,7 +87,7 @@ class Memory:
         }.values():
             twin = self._twin(storage)
             self._runtime.copy_out(storage.data_ptr(), twin.address, storage.nbytes())
-            twin.seen = _bytes(storage).clone()
+            twin.see(_bytes(storage))
 
     def _twin(self, storage: torch.UntypedStorage) -> _Twin:
         if storage._cdata not in self._twins:  # noqa: SLF001 (the only name that a storage has)
@@ -90,6 +100,12 @@ class Memory:
     def _forget(self, name: int, base: int) -> None:
         del self._twins[name]
         self._runtime.release(base)
+
+
+def _equal(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether two tensors of as many bytes hold the same; PyTorch's own way takes twenty times as long."""
+    places = (ctypes.c_void_p(tensor.data_ptr()) for tensor in (one, other))
+    return not _LIBC.memcmp(*places, ctypes.c_size_t(len(one)))
 
 
 def _bytes(storage: torch.UntypedStorage) -> torch.Tensor:

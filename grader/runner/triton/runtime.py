@@ -8,12 +8,18 @@ from __future__ import annotations
 import ctypes
 import itertools
 import struct
+import weakref
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _FATBIN_MAGIC, _WRAPPER_MAGIC = 0xBA55ED50, 0x466243B1
 _CONTAINER = struct.Struct("<IHHQ")
 _IMAGE = struct.Struct("<HHIQIIIIQQQQ")  # kind, version, header, size, ..., target, ..., flags, ..., inflated
 _PTX = 1
-_TO_DEVICE, _TO_HOST = 1, 2
+_BY_ADDRESS = 4  # of cudaMemcpy: the direction follows from the addresses
+_STAGE = 4 << 20  # bytes
 
 
 class DeviceCallError(RuntimeError):
@@ -41,6 +47,7 @@ class Runtime:
         for function in ("cudaGetErrorString", "__cudaRegisterFatBinary"):
             getattr(self._library, function).restype = ctypes.c_void_p
         self._functions = itertools.count(1)
+        self._stage = 0  # memory that this process and the device share; there is none before the first copy
 
     def load(self, ptx: bytes, kernel: str, target: int) -> int:
         """The handle of a kernel in PTX for compute capability ``target``, such as 80."""
@@ -98,6 +105,15 @@ class Runtime:
         self._call("cudaMalloc", ctypes.byref(address), ctypes.c_size_t(nbytes))
         return address.value or 0
 
+    def _staged(self) -> int:
+        """Address of ``_STAGE`` bytes through which copies go: a socket would cost three times as much."""
+        if not self._stage:
+            address = ctypes.c_void_p()
+            self._call("cudaMallocManaged", ctypes.byref(address), ctypes.c_size_t(_STAGE), 1)
+            weakref.finalize(self, self._library.cudaFree, address)
+            self._stage = address.value or 0
+        return self._stage
+
     def release(self, address: int) -> None:
         """Free device memory."""
         self._library.cudaFree(
@@ -116,11 +132,15 @@ class Runtime:
 
     def copy_in(self, to: int, source: int, nbytes: int) -> None:
         """Copy from this process."""
-        self._copy(to, source, nbytes, _TO_DEVICE)
+        for at, size in _parts(nbytes):
+            ctypes.memmove(self._staged(), source + at, size)
+            self._copy(to + at, self._staged(), size)
 
     def copy_out(self, to: int, source: int, nbytes: int) -> None:
         """Copy to this process."""
-        self._copy(to, source, nbytes, _TO_HOST)
+        for at, size in _parts(nbytes):
+            self._copy(self._staged(), source + at, size)
+            ctypes.memmove(to + at, self._staged(), size)
 
     def attribute(self, number: int) -> int:
         """A device's attribute by its number in ``cudaDeviceAttr``."""
@@ -128,12 +148,18 @@ class Runtime:
         self._call("cudaDeviceGetAttribute", ctypes.byref(value), number, 0)
         return value.value
 
-    def _copy(self, to: int, source: int, nbytes: int, direction: int) -> None:
+    def _copy(self, to: int, source: int, nbytes: int) -> None:
         self._call(
-            "cudaMemcpy", ctypes.c_void_p(to), ctypes.c_void_p(source), ctypes.c_size_t(nbytes), direction
+            "cudaMemcpy", ctypes.c_void_p(to), ctypes.c_void_p(source), ctypes.c_size_t(nbytes), _BY_ADDRESS
         )
 
     def _call(self, name: str, *arguments: object) -> None:
         if error := getattr(self._library, name)(*arguments):
             words = ctypes.cast(self._library.cudaGetErrorString(error), ctypes.c_char_p).value or b""
             raise DeviceCallError(f"{name}: {words.decode()}")
+
+
+def _parts(nbytes: int) -> Iterator[tuple[int, int]]:
+    """Where each part begins that fits the stage, and its bytes."""
+    for at in range(0, nbytes, _STAGE):
+        yield at, min(_STAGE, nbytes - at)

@@ -100,7 +100,7 @@ void arrive(WarpState& state, const Split& s, const Instruction& i, Mask m) {
   b.warps |= 1u << w.number;
   block.barriers_in_use |= 1u << s.barrier;
   if (i.target & 1) b.expected = lanes_at<std::uint32_t>(w, i.o[2])[std::countr_zero(m)];
-  ++w.worker->counts.memory[i.site].barriers;
+  if (w.worker->counting) ++w.worker->counts.memory[i.site].barriers;
   release_if_complete(block, s.barrier);
 }
 

@@ -252,8 +252,9 @@ std::string name_thread(const LaunchState& s, const Block& b, std::uint32_t warp
 }
 
 Worker::Worker(LaunchState& l) : launch(l), regions(l.program.code.size()) {
-  const auto n = l.program.code.size();
   counting = l.options.counters;
+  if (!counting) return;
+  const auto n = l.program.code.size();
   counts.starts.resize(n + 1);
   counts.lanes.resize(n + 1);
   counts.skipped.resize(n + 1);

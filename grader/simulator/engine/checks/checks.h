@@ -31,13 +31,19 @@ struct Row {
 // An access as rows, most of which have more than one lane; none if it is scattered. Half a warp on one row of a matrix
 // and half on the next are two.
 struct Rows {
-  std::array<Row, lane_count / 2> row;
+  static constexpr unsigned half = lane_count / 2;
+  std::array<Row, half> row;
   unsigned count = 0;
 
   explicit Rows(const Access& a) {
     const auto begin = static_cast<unsigned>(std::countr_zero(a.mask));
     if (a.shape == Access::Shape::uniform || in_a_row(a)) {
       row[count++] = {a.low, a.high, begin};
+      return;
+    }
+    if (a.mask == all_lanes && half_in_a_row(a, 0) && half_in_a_row(a, half)) {
+      for (const unsigned first : {0u, half})
+        row[count++] = {a.address[first], a.address[first + half - 1] + a.size, first};
       return;
     }
     Mask follows = 0;  // lanes whose predecessor accesses what comes just before
@@ -50,6 +56,12 @@ struct Rows {
       const auto end = rest ? static_cast<unsigned>(std::countr_zero(rest)) : lane_count;
       row[count++] = {a.address[first], a.address[end - 1] + a.size, first};
     }
+  }
+  // Asked first, as vectors do it well: many rows have as many pieces as half a warp has lanes.
+  static bool half_in_a_row(const Access& a, unsigned first) {
+    Address apart = 0, expected = a.address[first];
+    for (unsigned l = first; l < first + half; ++l, expected += a.size) apart |= a.address[l] ^ expected;
+    return apart == 0;
   }
   const Row* begin() const { return row.data(); }
   const Row* end() const { return row.data() + count; }

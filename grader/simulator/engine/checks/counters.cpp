@@ -100,6 +100,8 @@ void count_shared(Warp& w, const Instruction& i, const Access& a) {
   c.minimal_wavefronts += a.shape == Access::Shape::uniform ? 1 : (bytes + 127) / 128;
 }
 
-void count_undefined_lane(Warp& w, const Instruction& i) { ++w.worker->counts.memory[i.site].undefined_lanes; }
+void count_undefined_lane(Warp& w, const Instruction& i) {
+  if (w.worker->counting) ++w.worker->counts.memory[i.site].undefined_lanes;
+}
 
 }  // namespace sim
