@@ -91,7 +91,8 @@ def table(assignment: Assignment, only: Sequence[str]) -> Iterator[str]:
         half = lab.shares(problem, {edit.key: edit.of(reference) for edit in edits})
         for output in (array.name for array in problem.arrays if array.role is not Role.INPUT):
             share, where = right.get(output, (0.0, ""))
-            cells = (f"{share:.2f}", where, f"{half[output][0]:.3g}x") if where else ("exact", "", "")
+            rounded = f"{half[output][0]:.3g}x" if output in half else ""
+            cells = (f"{share:.2f}", where, rounded) if where else ("exact", "", "")
             yield f"| `{problem.id}` | `{output}` | {' | '.join(cells)} |"
 
 

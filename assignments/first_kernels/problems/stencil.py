@@ -30,6 +30,9 @@ PROBLEM = problem(
     formula=stencil,
     inputs=lambda rows, columns: {"before": real(rows, columns), "rate": 0.2},
     sizes={"rows": Range(1, 1 << 13), "columns": Range(1, 1 << 13), "steps": Range(1, 8)},
-    cases=[("several steps", {"rows": 70, "columns": 130, "steps": steps}, NORMAL) for steps in range(1, 9)],
+    cases=[
+        ("small sizes", {"rows": 3, "columns": 3, "steps": 2}, NORMAL),  # one cell inside
+        *(("several steps", {"rows": 70, "columns": 130, "steps": steps}, NORMAL) for steps in range(1, 9)),
+    ],
     timing=({"rows": 2048, "columns": 2048, "steps": 1}, {"rows": 2048, "columns": 2048, "steps": 4}),
 )
