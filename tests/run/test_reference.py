@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from grader.assignments.assignment import load
 from grader.records.findings import ONLY_REPORTED
 from grader.records.verdict import Verdict
 from grader.run import grading
+from grader.run.judging import ProblemJudge
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     import pytest
 
+    from grader.assignments.rules import ProblemPoints
     from grader.problems.problem import Problem
 
 REFERENCE = Path(__file__).parents[2] / "reference"
@@ -49,21 +51,22 @@ def test_the_reference_gets_full_marks_of_what_a_simulator_can_decide() -> None:
 def test_a_model_begins_before_the_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     begun: list[str] = []
 
-    class Judge(grading.ProblemJudge):
-        def __init__(
-            self, _material: object, entry: SimpleNamespace, problem: Problem, _alone: object
-        ) -> None:
+    class Judge(ProblemJudge):
+        def __init__(self, _material: object, entry: ProblemPoints, problem: Problem, _alone: object) -> None:
             self.id, self.of_kernel = entry.id, problem.id != "transformer"
             self.machine_failed = False
 
-        def check(self) -> Callable[[], str]:
+        def check(self) -> Callable[[], Any]:
             begun.append(self.id)
             return lambda: self.id
 
     monkeypatch.setattr(grading, "ProblemJudge", Judge)
     bench = SimpleNamespace(problems_at_once=1, pytorch=None)
-    run = SimpleNamespace(bench=bench, problems={}, request=SimpleNamespace(profile=False))
-    wanted = [(SimpleNamespace(id=name), problem) for name, problem in load("llm_systems_3").problems.items()]
-    grading._judge_all(run, wanted, SimpleNamespace(machine=SimpleNamespace(gpu=None)))
+    run: Any = SimpleNamespace(bench=bench, problems={}, request=SimpleNamespace(profile=False))
+    material: Any = SimpleNamespace(machine=SimpleNamespace(gpu=None))
+    wanted: Any = [
+        (SimpleNamespace(id=name), problem) for name, problem in load("llm_systems_3").problems.items()
+    ]
+    grading._judge_all(run, wanted, material)
     assert begun == ["transformer", *FOUR]
     assert list(run.problems) == [*FOUR, "transformer"]
