@@ -125,7 +125,6 @@ def triton(session: nox.Session) -> None:
     install(session, "tests", "triton")
     files = ("runner/test_triton_scripts.py", "languages/test_triton_kernels.py", "run/test_triton.py")
     session.run("pytest", "--benchmark-disable", *(f"tests/{file}" for file in files), *session.posargs)
-    session.run("pytest", "--benchmark-disable", "tests/attacks", "-k", "python")
 
 
 @nox.session

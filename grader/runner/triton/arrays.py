@@ -103,7 +103,7 @@ class Arrays(TorchFunctionMode):
         """Call ``func``, which makes tensors on the device or looks at them.
 
         Raises:
-            TypeError: it would compute.
+            RuntimeError: it would compute.
         """
         named = dict(kwargs or {})
         name = getattr(func, "__name__", "")
@@ -161,8 +161,9 @@ def _plain(value: Any) -> Any:  # noqa: ANN401
     return type(value)(map(_plain, value)) if type(value) in {tuple, list} else value
 
 
-def _computing(name: str) -> TypeError:
-    return TypeError(f"{name} is PyTorch's and would compute on the device: launch a kernel for that")
+def _computing(name: str) -> RuntimeError:
+    """No TypeError: of that, operators such as * make another one."""
+    return RuntimeError(f"{name} is PyTorch's and would compute on the device: launch a kernel for that")
 
 
 def _on_device(args: Sequence[Any], named: Mapping[str, Any]) -> bool:
