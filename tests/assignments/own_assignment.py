@@ -133,11 +133,41 @@ extern "C" void launch_int_add(int* x, const int* y, int n, cudaStream_t stream)
 }
 """
 
+HALF_PYTHON = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def scale(y, x, factor, n, size: tl.constexpr):
+    at = tl.program_id(0) * size + tl.arange(0, size)
+    tl.store(y + at, factor * tl.load(x + at, mask=at < n).to(tl.float32), mask=at < n)
+
+
+def half_scale(y, x, factor):
+    scale[(triton.cdiv(len(x), 256),)](y, x, factor, len(x), 256)
+"""
+
+INT_PYTHON = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def add(x, y, n, size: tl.constexpr):
+    at = tl.program_id(0) * size + tl.arange(0, size)
+    tl.store(x + at, tl.load(x + at, mask=at < n) + tl.load(y + at, mask=at < n), mask=at < n)
+
+
+def int_add(x, y):
+    add[(triton.cdiv(len(x), 256),)](x, y, len(x), 256)
+"""
+
 RIGHT = {"half_scale.cu": HALF_KERNEL, "int_add.cu": INT_KERNEL}
 WRONG = {
     "half_scale.cu": HALF_KERNEL.replace("if (i < n)", "if (i < n - 1)"),
     "int_add.cu": INT_KERNEL.replace("+= y[i]", "-= y[i]"),
 }
+IN_TRITON = {"half_scale.py": HALF_PYTHON, "int_add.py": INT_PYTHON}
+IN_BOTH = {"half_scale.py": HALF_PYTHON.replace("factor * tl", "0.5 * tl"), "int_add.cu": INT_KERNEL}
 
 
 def write(folder: Path) -> Path:
@@ -155,3 +185,15 @@ def write(folder: Path) -> Path:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
     return folder / "own"
+
+
+def write_in_triton(folder: Path) -> Path:
+    """The same, also for Triton, with a submission in that and one in both languages."""
+    own = write(folder)
+    rules = own / "assignment.toml"
+    rules.write_text(rules.read_text().replace('id = "own"', 'id = "own"\nlanguages = ["cuda", "triton"]', 1))
+    for name, files in (("triton", IN_TRITON), ("both", IN_BOTH)):
+        (folder / "class" / name).mkdir()
+        for file, text in files.items():
+            (folder / "class" / name / file).write_text(text)
+    return own

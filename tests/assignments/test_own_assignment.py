@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import engine
 import pytest
-from assignments.own_assignment import write
+from assignments.own_assignment import write, write_in_triton
 from forked import run
 
 from grader.sandbox.bubblewrap import BubblewrapSandbox
@@ -71,6 +71,34 @@ def test_a_class_is_graded_and_reported(sandbox: str, tmp_path: Path) -> None:
     (own / "problems" / "sizes.py").write_text("SIZES = (1, 2)\n")
     changed = run("batch", tmp_path / "class", "--out", tmp_path / "out", *options, *jobs)
     assert "kept 2 that" not in changed.stdout + changed.stderr
+
+
+def test_both_languages_are_graded_side_by_side(sandbox: str, tmp_path: Path) -> None:
+    pytest.importorskip("triton", reason="needs Triton: pip install 'kernel-grader[triton]'")
+    own, out = write_in_triton(tmp_path), tmp_path / "out"
+    options = ("--assignment", own, "--device", "sim", "--sandbox", sandbox)
+    done = run("batch", tmp_path / "class", "--out", out, *options, "--jobs", "1")
+    assert done.returncode == 0, done.stderr
+    with (out / "gradebook.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    scores = {"both": 6, "right": 12, "triton": 12, "wrong": 0}
+    assert {row["submission"]: float(row["score"]) for row in rows} == scores
+    records = {name: json.loads((out / name / "result.json").read_text()) for name in scores}
+    languages = {name: [problem["language"] for problem in one["problems"]] for name, one in records.items()}
+    assert languages == {
+        "both": ["triton", "cuda"],
+        "right": ["cuda"] * 2,
+        "triton": ["triton"] * 2,
+        "wrong": ["cuda"] * 2,
+    }
+    again = run("batch", tmp_path / "class", "--out", out, *options, "--jobs", "1")
+    assert "kept 4 that" in again.stdout + again.stderr
+    compare, pages = tmp_path / "compare", tmp_path / "pages"
+    reports = ("--assignment", own, "--html", pages, "--jplag", compare, "--submissions", tmp_path / "class")
+    reported = run("report", out, *reports)
+    assert reported.returncode == 0, reported.stderr
+    assert "Scaling in half precision, in Triton" in (pages / "both" / "report.html").read_text()
+    assert sorted(path.name for path in (compare / "both").iterdir()) == ["half_scale.py", "int_add.cu.cpp"]
 
 
 def test_a_bug_in_an_assignment_is_called_one(tmp_path: Path) -> None:

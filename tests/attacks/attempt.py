@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 
 import engine
 import pytest
-from attacks.table import ATTACKS, HONEST, Attack
+from attacks.table import ATTACKS, HONEST, HONEST_PYTHON, IN_PYTHON, Attack
 from first_assignment import KERNELS
 
 import grader
@@ -36,9 +36,11 @@ from grader.devices.device import Memory
 from grader.devices.sim import Sim
 from grader.judge.correctness.cases import judge
 from grader.languages.cache import Cache
-from grader.languages.cuda.compile import build, compile_limits
+from grader.languages.cuda.compile import build
 from grader.languages.cuda.imports import violations
 from grader.languages.cuda.toolchain import find as find_toolchain
+from grader.languages.jobs import compile_limits
+from grader.languages.triton.language import Triton
 from grader.processes import leftovers
 from grader.records.findings import ONLY_REPORTED
 from grader.records.verdict import Verdict
@@ -49,8 +51,10 @@ from grader.sandbox.keeper import descendants
 from grader.sandbox.sandbox import SandboxError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from grader.devices.device import Session
+    from grader.problems.problem import KernelProblem
     from grader.sandbox.sandbox import Sandbox
 
 SECRET = "the answers of the hidden cases"
@@ -150,12 +154,15 @@ class Range:
     def attempt(self, attack: Attack, sandbox: Sandbox) -> Tried:
         """Try ``attack``, and an honest submission after it."""
         tried = self._tried(attack, self.source(attack), sandbox)
-        control = self._tried(HONEST_CONTROL, HONEST, sandbox)
+        honest = HONEST_CONTROLS[attack.language]
+        control = self._tried(honest, honest.source, sandbox)
         lacking = sandbox.probe().not_enforced if attack.unless else ()
         excused = any(attack.unless in line for line in lacking)
         return replace(tried, left=self._left(sandbox), next_passes=control.points, excused=excused)
 
     def _tried(self, attack: Attack, source: str, sandbox: Sandbox) -> Tried:
+        if attack.language == "triton":
+            return self._tried_in_python(attack, source, sandbox)
         compiling = attack.verdict == "not built"
         with tempfile.TemporaryDirectory(prefix="grader-nocache-") as fresh:
             builder = sandbox if compiling else _builder(sandbox)
@@ -178,31 +185,27 @@ class Range:
                     verdict="built" if built.ok else "not built",
                     managed=(*leaks, *["a file"] * built.ok),
                 )
-            if built.library is None:
+            if built.artefact is None:
                 return tried
-            reasons = violations(built.library, {FILE: source.encode()})
-            with pytest.MonkeyPatch.context() as patch:
-                if attack.group == "loading":
-                    patch.setattr(runner, "START_SECONDS", attack.seconds)
-                patch.setattr(patience, "ASLEEP_SECONDS", min(patience.ASLEEP_SECONDS, attack.seconds))
-                judged = judge(
-                    _problem(),
-                    _problem().cases(SEED)[:CASES],
-                    lambda: Sim(sandbox).open(built.library or Path(), (_problem().entry_point,)),
-                    Sim.schedules[:2],
-                    memory=Memory.DEVICE,
-                    seconds=attack.seconds,
-                )
-        verdicts = [case.verdict for case in judged.cases]
-        worst = next(
-            (v for v in (Verdict.UNTRUSTED, Verdict.INFRA_ERROR, Verdict.FAIL) if v in verdicts), Verdict.PASS
-        )
-        if worst is Verdict.PASS and any(finding.kind not in ONLY_REPORTED for finding in judged.findings):
-            worst = Verdict.FAIL
-        said = "; ".join(filter(None, (case.message or case.diagnosis for case in judged.cases)))
-        said += "; ".join(finding.kind for finding in judged.findings)
-        managed = tuple(dict.fromkeys(re.findall(r"^MANAGED (.*)$", judged.printed, re.MULTILINE)))
-        return replace(tried, verdict=worst.value, reasons=reasons, said=said, managed=managed)
+            reasons = violations(built.artefact, {FILE: source.encode()})
+            library = built.artefact
+            return _judged(
+                replace(tried, reasons=reasons),
+                _problem(),
+                lambda: Sim(sandbox).open(library, (_problem().entry_point,)),
+            )
+
+    def _tried_in_python(self, attack: Attack, source: str, sandbox: Sandbox) -> Tried:
+        language = Triton(sandbox, compile_limits(60.0, 2 << 30), self.cache)
+        asked = language.asked(_problem())
+        contents = {asked.file: source.encode()}
+        built = language.build({asked.file: contents}, {})[asked.file].whole
+        assert built.artefact is not None, built.log
+        artefact, names = built.artefact, (asked.entry_point,)
+        reasons = language.inspect(artefact, asked.file, contents, names, (), ()).forbidden
+        called = language.launcher(asked, contents, Memory.DEVICE).problem
+        tried = Tried(attack, sandbox.name, "", reasons, "", (), (), next_passes=True)
+        return _judged(tried, called, lambda: language.open(Sim(sandbox), artefact, names))
 
     def _left(self, sandbox: Sandbox) -> tuple[str, ...]:
         """What is still there of this process's jobs; the engine gets some seconds to remove a container."""
@@ -216,7 +219,37 @@ class Range:
         return found
 
 
-HONEST_CONTROL = Attack("honest", "control", HONEST, verdict="PASS")
+def _judged(tried: Tried, problem: KernelProblem, opened: Callable[[], Session]) -> Tried:
+    """What becomes of an attack that runs, as an answer to ``problem``."""
+    attack = tried.attack
+    with pytest.MonkeyPatch.context() as patch:
+        if attack.group == "loading":
+            patch.setattr(runner, "START_SECONDS", attack.seconds)
+        patch.setattr(patience, "ASLEEP_SECONDS", min(patience.ASLEEP_SECONDS, attack.seconds))
+        judged = judge(
+            problem,
+            problem.cases(SEED)[:CASES],
+            opened,
+            Sim.schedules[:2],
+            memory=Memory.DEVICE,
+            seconds=attack.seconds,
+        )
+    verdicts = [case.verdict for case in judged.cases]
+    worst = next(
+        (v for v in (Verdict.UNTRUSTED, Verdict.INFRA_ERROR, Verdict.FAIL) if v in verdicts), Verdict.PASS
+    )
+    if worst is Verdict.PASS and any(finding.kind not in ONLY_REPORTED for finding in judged.findings):
+        worst = Verdict.FAIL
+    said = "; ".join(filter(None, (case.message or case.diagnosis for case in judged.cases)))
+    said += "; ".join(finding.kind for finding in judged.findings)
+    managed = tuple(dict.fromkeys(re.findall(r"^MANAGED (.*)$", judged.printed, re.MULTILINE)))
+    return replace(tried, verdict=worst.value, said=said, managed=managed)
+
+
+HONEST_CONTROLS = {
+    "cuda": Attack("honest", "control", HONEST, verdict="PASS"),
+    "triton": Attack("honest", "control", HONEST_PYTHON, verdict="PASS", language="triton"),
+}
 
 
 @cache
@@ -332,7 +365,7 @@ def main() -> int:
     options = parser.parse_args()
     wanted = [
         one
-        for one in ATTACKS
+        for one in ((*ATTACKS, *IN_PYTHON) if options.only else ATTACKS)
         if not options.only or any(word in f"{one.group}: {one.id}" for word in options.only)
     ]
     done, faults = [], 0

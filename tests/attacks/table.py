@@ -86,6 +86,34 @@ extern "C" void launch_attn_softmax_bw(float* out_grad, const float* soft_inp, i
 """
 HONEST = KERNEL + LAUNCHER % ""
 
+PYTHON = r"""
+import torch
+import triton
+import triton.language as tl
+%s
+
+@triton.jit
+def gradient(grad, soft, keys, wide: tl.constexpr):
+    key = tl.arange(0, wide)
+    at = tl.program_id(0) * keys + key
+    upstream = tl.load(grad + at, mask=key < keys, other=0.0)
+    weight = tl.load(soft + at, mask=key < keys, other=0.0)
+    total = tl.sum(upstream * weight, axis=0)
+    tl.store(grad + at, weight * (upstream - total), mask=key < keys)
+
+
+def launch(out_grad, soft_inp, **options):
+    keys = soft_inp.shape[-1]
+    wide = max(256, triton.next_power_of_2(keys))
+    gradient[(soft_inp.numel() // keys,)](out_grad, soft_inp, keys, wide, **options)
+
+
+def softmax_backward(out_grad, soft_inp):
+%s
+    launch(out_grad, soft_inp)
+"""
+HONEST_PYTHON = PYTHON % ("", "")
+
 
 @dataclass(frozen=True)
 class Attack:
@@ -95,6 +123,7 @@ class Attack:
         id: its name.
         group: what it is after.
         source: the submitted file.
+        language: that it is written in.
         says: part of what the grader says: of the compiler's log, or of the cases.
         policy: part of the reason for which the import policy distrusts the library; "" if it does not. Such a
             library is run all the same, to see what the sandbox holds.
@@ -116,6 +145,7 @@ class Attack:
     tried: tuple[str, ...] = ALL
     unless: str = ""
     seconds: float = 60.0
+    language: str = "cuda"
 
 
 def _compiled(
@@ -135,6 +165,15 @@ def _tries(name: str, group: str, code: str, policy: str, before: str = "", **mo
     once = "static bool tried = false; if (!tried) { tried = true; " + code + " }"
     settings = {"policy": policy, "verdict": "PASS", "held": WALLED, **more}
     return _run(name, group, once, before=before, **settings)
+
+
+def _python(
+    name: str, code: str, says: str = "", policy: str = "", before: str = "", **more: object
+) -> Attack:
+    """Code in Python that runs in the function, before its kernel."""
+    source = PYTHON % (before, "\n".join(f"    {line}" for line in code.strip().splitlines()))
+    attack = Attack(name, "Triton", source, says, policy, language="triton")
+    return replace(attack, **more)  # type: ignore[arg-type]
 
 
 ATTACKS = (
@@ -573,4 +612,150 @@ ATTACKS = (
         before="#include <ctime>\n",
         held=ALL,
     ),
+)
+
+IN_PYTHON = (  # of submissions in Triton
+    _python("patch the launch of kernels", "type(gradient).run = lambda *_, **__: None", UNTOUCHED),
+    _python(
+        "patch the driver",
+        "triton.runtime.driver.set_active(None)",
+        "There should only be one",
+        "uses .runtime",
+    ),
+    _python("patch PyTorch", "torch.equal = lambda *_: True", "", "changes torch.equal", verdict="PASS"),
+    _python(
+        "patch the clock of Python",
+        "time.monotonic = time.perf_counter = lambda: 0.0",
+        "",
+        "imports time",
+        "import time",
+        verdict="PASS",
+    ),
+    _python(
+        "patch builtins",
+        "builtins.abs = builtins.max = lambda *_, **__: 0",
+        "",
+        "imports builtins",
+        "import builtins",
+        verdict="PASS or FAIL",
+    ),
+    _python(
+        "find the frames of the runner",
+        "e = ValueError()\ne.__traceback__",
+        "",
+        "uses .__traceback__",
+        verdict="PASS",
+    ),
+    _python(
+        "results kept by address",
+        "if SEEN.get(out_grad.data_ptr()) == out_grad.shape:\n    return\nSEEN[out_grad.data_ptr()] = out_grad.shape",
+        UNTOUCHED,
+        before="SEEN = {}",
+    ),
+    _python(
+        "replay an output",
+        """
+size = out_grad.numel()
+again = size in KEPT
+if not again:
+    launch(out_grad, soft_inp)
+    KEPT[size] = torch.empty_like(out_grad)
+source, target = (KEPT[size], out_grad) if again else (out_grad, KEPT[size])
+copy[(triton.cdiv(size, 1024),)](target, source, size)
+return
+""",
+        "the result of the call before",
+        before="""
+KEPT = {}
+
+
+@triton.jit
+def copy(y, x, n):
+    at = tl.program_id(0) * 1024 + tl.arange(0, 1024)
+    tl.store(y + at, tl.load(x + at, mask=at < n), mask=at < n)
+""",
+    ),
+    _python(
+        "an operator of PyTorch",
+        "out_grad.copy_(soft_inp * (out_grad - (out_grad * soft_inp).sum(-1, keepdim=True)))\nreturn",
+        "launch a kernel for that",
+    ),
+    _python(
+        "compute on the host",
+        """
+library, size = ctypes.CDLL("libcudart.so.13"), out_grad.nbytes
+grad, soft = torch.empty(out_grad.shape, device="cpu"), torch.empty(soft_inp.shape, device="cpu")
+library.cudaMemcpy(ctypes.c_void_p(grad.data_ptr()), ctypes.c_void_p(out_grad.data_ptr()), ctypes.c_size_t(size), 2)
+library.cudaMemcpy(ctypes.c_void_p(soft.data_ptr()), ctypes.c_void_p(soft_inp.data_ptr()), ctypes.c_size_t(size), 2)
+grad = soft * (grad - (grad * soft).sum(-1, keepdim=True))
+library.cudaMemcpy(ctypes.c_void_p(out_grad.data_ptr()), ctypes.c_void_p(grad.data_ptr()), ctypes.c_size_t(size), 1)
+return
+""",
+        "copied between the host and the device",
+        "imports ctypes",
+        "import ctypes",
+        verdict="UNTRUSTED",
+    ),
+    _python(
+        "bring machine code",
+        'Runtime().load(b".version 8.0\\n.target sm_80\\n.address_size 64\\n.visible .entry mine() { ret; }\\n", "mine", 80)',
+        "device code that is not",
+        "imports grader",
+        "from grader.runner.triton.runtime import Runtime",
+        verdict="UNTRUSTED",
+    ),
+    _python(
+        "bring a library for kernels",
+        'launch(out_grad, soft_inp, extern_libs={"mine": "/etc/passwd"})',
+        "is launched with extern_libs",
+    ),
+    _python(
+        "bring intermediate code",
+        'launch(out_grad, soft_inp, ir_override="mine.ptx")',
+        "is launched with ir_override",
+    ),
+    _python(
+        "ask the judge for anything",
+        """
+for one in gc.get_objects():
+    if type(one).__name__ == "Launchers":
+        for asked in ({}, {"kernel": "../../secret"}, {"kernel": "gradient", "signature": 3}, "text"):
+            one._ask({"status": "build", "specialisation": asked})
+""",
+        "",
+        "imports gc",
+        "import gc",
+        verdict="PASS",
+    ),
+    _python(
+        "write to the cache of kernels",
+        """
+try:
+    open("@CACHE@/attack", "w").close()
+    print("MANAGED the cache", flush=True)
+except OSError:
+    pass
+""",
+        "",
+        "uses open",
+        verdict="PASS",
+        held=WALLED,
+    ),
+    _python(
+        "read what other submissions built",
+        """
+try:
+    if len(os.listdir("@CACHE@")) > 3:
+        print("MANAGED other builds", flush=True)
+except OSError:
+    pass
+""",
+        "",
+        "imports os",
+        "import os",
+        verdict="PASS",
+        held=WALLED,
+    ),
+    _python("exit with success in Python", "sys.exit(0)", "exit code 0", "imports sys", "import sys"),
+    _python("endless loop in Python", "while True:\n    pass", "of processor time", seconds=2.0),
 )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from attacks.attempt import BEGIN, END, Range, row, sandboxes, shooting_range
-from attacks.table import ALL, ATTACKS, Attack
+from attacks.table import ALL, ATTACKS, IN_PYTHON, Attack
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -44,7 +44,7 @@ def place() -> Iterator[Range]:
     ("attack", "name"),
     [
         (attack, name)
-        for attack in ATTACKS
+        for attack in (*ATTACKS, *IN_PYTHON)
         for name in ("docker", "bubblewrap")  # one after the other, as they share a build
         if name == "bubblewrap" or attack.group in WALL
     ],
@@ -55,6 +55,8 @@ def test_an_attack_ends_as_it_must(
 ) -> None:
     if name not in found:
         pytest.skip(f"{name} does not work here")
+    if attack.language == "triton":
+        pytest.importorskip("triton", reason="needs Triton: pip install 'kernel-grader[triton]'")
     assert place.attempt(attack, found[name]).faults == ()
 
 

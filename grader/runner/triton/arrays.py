@@ -103,20 +103,21 @@ class Arrays(TorchFunctionMode):
         """Call ``func``, which makes tensors on the device or looks at them.
 
         Raises:
-            TypeError: it would compute.
+            RuntimeError: it would compute.
         """
         named = dict(kwargs or {})
         name = getattr(func, "__name__", "")
         if func in _EMPTY or func in _ZEROS:
             if _on_device(args, named):
-                made = self._new(func(*args, **named | {"device": "meta"}))
+                made = self._new(func(*map(_plain, args), **named | {"device": "meta"}))
                 return self._cleared(made) if func in _ZEROS else made
         elif any(isinstance(one, DeviceTensor) for one in _tensors((*args, *named.values()))):
             if name == "zero_":
                 return self._cleared(args[0])
             if name in _WRITING or "out" in named or (name.endswith("_") and not name.startswith("__")):
                 raise _computing(name)
-            return self._seen(func(*args, **named), name)
+            plain = {key: _plain(value) for key, value in named.items()}
+            return self._seen(func(*map(_plain, args), **plain), name)
         return func(*args, **named)
 
     def _new(self, made: torch.Tensor) -> DeviceTensor:
@@ -153,8 +154,16 @@ class Arrays(TorchFunctionMode):
         return placed
 
 
-def _computing(name: str) -> TypeError:
-    return TypeError(f"{name} is PyTorch's and would compute on the device: launch a kernel for that")
+def _plain(value: Any) -> Any:  # noqa: ANN401
+    """Tensors on the device as those of ``meta`` that they are: some operators look at the device."""
+    if isinstance(value, DeviceTensor):
+        return value.as_subclass(torch.Tensor)
+    return type(value)(map(_plain, value)) if type(value) in {tuple, list} else value
+
+
+def _computing(name: str) -> RuntimeError:
+    """No TypeError: of that, operators such as * make another one."""
+    return RuntimeError(f"{name} is PyTorch's and would compute on the device: launch a kernel for that")
 
 
 def _on_device(args: Sequence[Any], named: Mapping[str, Any]) -> bool:

@@ -1,0 +1,178 @@
+"""Submissions in Triton, graded on the simulator like those in CUDA."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from grader.assignments.assignment import Assignment, load
+from grader.assignments.modules import load_module
+from grader.problems.problem import KernelProblem
+from grader.records.verdict import Verdict
+from grader.run import grading
+from grader.run.bench import Bench
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from grader.assignments.mutants import Mutant
+    from grader.problems.problem import Case, Problem
+    from grader.records.record import ProblemResult, Record
+
+pytest.importorskip("triton", reason="needs Triton: pip install 'kernel-grader[triton]'")
+
+ASSIGNMENTS = Path(__file__).parents[2] / "assignments"
+REFERENCES = {
+    "rmsnorm": ("rmsnorm_forward", "rmsnorm_backward"),
+    "llm_systems_3": (
+        "softmax_forward",
+        "softmax_backward",
+        "layernorm_forward",
+        "layernorm_backward",
+    ),
+    "rglru": ("linear_scan", "rglru_forward", "rglru_backward"),
+}
+RMSNORM = load("rmsnorm")
+FILE = "rmsnorm_kernel.py"
+FORWARD = "rmsnorm_forward"
+MUTANTS: tuple[Mutant, ...] = load_module(RMSNORM.folder / "mutants", "triton").MUTANTS
+
+
+def firsts(problem: Problem, most: int | None = None) -> tuple[Case, ...]:
+    """The first case of each group, as compiling takes its time."""
+    return tuple({case.group: case for case in reversed(problem.cases(1))}.values())[:most]
+
+
+ONE = partial(firsts, most=1)
+
+
+def of_group(problem: Problem, group: str) -> tuple[Case, ...]:
+    return tuple(case for case in problem.cases(1) if case.group == group) or firsts(problem, 3)
+
+
+def grade(
+    path: Path,
+    assignment: Assignment,
+    problems: Sequence[str],
+    monkeypatch: pytest.MonkeyPatch,
+    cases: Callable[[Problem], tuple[Case, ...]] = ONE,
+) -> Record:
+    some = {
+        name: replace(problem, cases=lambda _, problem=problem: cases(problem))
+        for name, problem in assignment.problems.items()
+    }
+    assignment = replace(assignment)  # one that has not loaded all cases yet
+    monkeypatch.setattr(Assignment, "problems", some)
+    request = grading.GradingRequest(path, assignment, tuple(problems), "sim", "process", "auto", seed=1)
+    return grading.grade(request, bench=Bench())
+
+
+def graded_forward(folder: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> ProblemResult:
+    (folder / FILE).write_text(text)
+    (result,) = grade(folder, RMSNORM, (FORWARD,), monkeypatch).problems
+    return result
+
+
+def honest() -> str:
+    return (RMSNORM.folder / "reference_triton" / FILE).read_text()
+
+
+@pytest.mark.parametrize("name", REFERENCES)
+def test_the_references_in_triton_are_right(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assignment = load(name)
+    both = assignment.rules.model_copy(update={"languages": ("cuda", "triton")})
+    assignment = replace(assignment, rules=both)
+    record = grade(assignment.folder / "reference_triton", assignment, REFERENCES[name], monkeypatch, firsts)
+    assert record.error is None
+    for problem in record.problems:
+        failed = [case for case in problem.correctness.cases if case.verdict is not Verdict.PASS]
+        assert not failed, (problem.message, failed)
+        assert [check for check in problem.checks if check.findings] == []
+        assert (problem.verdict, problem.language) == (Verdict.PASS, "triton")
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.id)
+def test_a_mutant_fails(mutant: Mutant, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / FILE).write_text(mutant.text(RMSNORM))
+    cases = partial(of_group, group=mutant.group)
+    (problem,) = grade(tmp_path, RMSNORM, (mutant.problem,), monkeypatch, cases).problems
+    assert problem.verdict is Verdict.FAIL
+    groups = {group.name for group in problem.correctness.groups if group.verdict is Verdict.FAIL}
+    assert mutant.group in groups
+
+
+def test_a_finding_names_the_line_in_words_of_triton(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = "tl.store(y + at, normal * scale[None, :], mask=inside)"
+    problem = graded_forward(
+        tmp_path, honest().replace(store, store.replace(", mask=inside", "")), monkeypatch
+    )
+    line = next(n for n, text in enumerate(honest().splitlines(), 1) if store in text)
+    findings = [finding for check in problem.checks for finding in check.findings]
+    assert ("global_oob", FILE, line) in {(one.kind, one.file, one.line) for one in findings}
+    assert any("program (" in one.message and "mask of this access" in one.message for one in findings)
+    assert any(one.source is not None for one in findings)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (
+            "    forward[grid](",
+            "    x.sum()\n    forward[grid](",
+            "launch a kernel",
+        ),
+        ("    forward[grid](", "    y.add_(x)\n    forward[grid](", "add_ is PyTorch's"),
+        ("    forward[grid](y,", "    forward[grid](torch.empty(5),", "a tensor of the host"),
+        ("    forward[grid](", "    raise ValueError('no')\n    forward[grid](", f"{FILE}:"),
+        ("    value = tl.load(x", "    value = tl.lod(x", "does not compile"),
+        ("def rmsnorm_forward(y", "def rmsnorm_foward(y", "Found rmsnorm_foward: rename it"),
+        ("weight, epsilon):", "weight):", "Give it y, rstd, x, weight, epsilon"),
+        ("import torch\n", "import torch\nimport nothing_of_this_name\n", "imports nothing_of_this_name"),
+    ],
+)
+def test_what_cannot_run_is_told_to_its_author(
+    old: str, new: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert honest().count(old) == 1
+    problem = graded_forward(tmp_path, honest().replace(old, new), monkeypatch)
+    assert problem.points.earned == 0
+    told = [problem.message, *problem.trust.reasons, *(case.message for case in problem.correctness.cases)]
+    assert any(said in text for text in told), told
+    assert problem.language == "triton"
+
+
+def test_the_file_decides_the_language_of_each_problem(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for path in RMSNORM.reference.iterdir():
+        shutil.copy(path, tmp_path)
+    forward_only = honest().replace("def rmsnorm_backward(", "def not_asked_for(")
+    (tmp_path / FILE).write_text(forward_only)
+    record = grade(tmp_path, RMSNORM, REFERENCES["rmsnorm"], monkeypatch)
+    forward, backward = record.problems
+    assert (forward.language, backward.language) == ("triton", "cuda")
+    assert [problem.verdict for problem in record.problems] == [Verdict.PASS] * 2
+    assert forward.notes == [f"{FILE} was graded, not rmsnorm_kernel.cu"]
+
+
+def test_an_assignment_that_does_not_allow_triton_does_not_look_at_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / FILE).write_text(honest())
+    only = replace(RMSNORM, rules=RMSNORM.rules.model_copy(update={"languages": ("cuda",)}))
+    (problem,) = grade(tmp_path, only, (FORWARD,), monkeypatch).problems
+    assert (problem.verdict, problem.language) == (Verdict.FAIL, "cuda")
+    assert "rmsnorm_kernel.cu is missing" in problem.message
+
+
+def test_mutants_are_of_the_problems_and_groups_that_there_are() -> None:
+    assert len(MUTANTS) >= 8
+    for mutant in MUTANTS:
+        problem = RMSNORM.problems[mutant.problem]
+        assert isinstance(problem, KernelProblem)
+        assert mutant.group in (*problem.groups, "memory and concurrency")
