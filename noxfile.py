@@ -85,9 +85,9 @@ def wheel(session: nox.Session) -> Path:
         if not tools.exists():
             session.install("--target", str(tools), "scikit-build-core>=0.10", "cmake>=3.22", "ninja")
         options = ("--no-deps", "--no-build-isolation", "--wheel-dir", str(built))
-        session.run_install(
-            "python", "-m", "pip", "wheel", *options, ".", env={"PYTHONPATH": str(tools)}, silent=True
-        )
+        path = os.pathsep.join((str(tools / "bin"), session.bin, os.environ["PATH"]))  # ninja is a program alone
+        environment = {"PYTHONPATH": str(tools), "PATH": path}
+        session.run_install("python", "-m", "pip", "wheel", *options, ".", env=environment, silent=True)
     return max(built.glob("*.whl"), key=lambda path: path.stat().st_mtime)
 
 

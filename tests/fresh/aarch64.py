@@ -16,6 +16,8 @@ import steps
 from roots import UnreachableError, disk_bytes
 from rows import Row, Verdict
 
+from grader.languages.cuda.toolchain import find
+
 NAME = "aarch64"
 SYSTEM = "Debian's cross compiler, qemu-user"
 _QEMU = "qemu-aarch64 -L /usr/aarch64-linux-gnu"
@@ -24,7 +26,7 @@ _DEVICE = f'#!/bin/sh\nexec {_QEMU} "$0.aarch64" "$@"\n'
 _NVCC = f"""\
 #!/bin/sh
 # Compiles host code for AArch64; what it makes is a script that runs the program under qemu.
-"{{nvcc}}" -ccbin aarch64-linux-gnu-g++ -cudadevrt none -L "{{libraries}}" "$@" || exit
+"{{nvcc}}" -ccbin aarch64-linux-gnu-g++ -cudadevrt none -I "{{headers}}" -L "{{libraries}}" "$@" || exit
 for word; do [ "$before" != -o ] || made=$word; before=$word; done
 mv "$made" "$made.aarch64"
 printf '#!/bin/sh\\nexec {_QEMU} %s "$@"\\n' "$made.aarch64" >"$made"
@@ -55,7 +57,7 @@ def attempt(tree: Path, out: Path, seconds: int) -> Row:
     programs.mkdir(parents=True)
     subprocess.run(["git", "clone", "--quiet", "--depth", "1", tree.as_uri(), clone], check=True)
     libraries = clone / "grader" / "simulator" / "lib"
-    _script(programs / "nvcc", _NVCC.format(nvcc=nvcc, libraries=libraries))
+    _script(programs / "nvcc", _NVCC.format(nvcc=nvcc, headers=find().root / "include", libraries=libraries))
     path = f"{programs}:{Path(sys.executable).parent}:{os.environ['PATH']}"
     # Programs that the tests build for this machine lie in its temporary folder.
     environment = {**os.environ, "PATH": path, "TMPDIR": str(folder)}

@@ -98,6 +98,8 @@ def tried(machine: Machine, root: Root, options: argparse.Namespace) -> Row:
     said = log.read_text(errors="replace")
     verdict, words = judged(machine.says, said, steps[-1].code)
     pip_log = root.home / _PIP_LOG
+    if pip_log.exists():  # what a build says stands nowhere else
+        shutil.copy(pip_log, options.out / f"{machine.name}-pip.log")
     versions = options.out / f"{machine.name}-python.log"
     root.as_root(f"{machine.system.python} --version", versions, options.seconds)
     return Row(

@@ -9,7 +9,7 @@ import fresh
 import pytest
 import rows
 from machines import DEBIAN_12, FEDORA, MACHINES, UBUNTU, Machine
-from roots import HOME, UnreachableError, fetch
+from roots import HOME, UnreachableError, children_seconds, fetch
 from rows import Row, Verdict
 from steps import Step, run
 
@@ -109,3 +109,7 @@ def test_a_step_keeps_what_is_printed_and_has_a_limit(tmp_path: Path) -> None:
     assert log.read_text() == "$ say\nhi\n$ sleep 20\n"
     busy = run(["sh", "-c", "timeout 0.3 sh -c 'while :; do :; done'"], "spin", log, 10)
     assert busy.processor_seconds > 0.01
+
+
+def test_the_times_of_a_shell_are_those_of_its_children() -> None:
+    assert children_seconds("0m0.01s 0m0.02s\n2m3.5s 1m0.25s\n") == 183.75

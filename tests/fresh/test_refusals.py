@@ -26,11 +26,15 @@ class Aborted(Exception):  # noqa: N818 - as nox names it
 class Session:
     """A session of nox that notes what it is asked to install or run."""
 
+    bin = "/session/bin"
+
     def __init__(self) -> None:
         self.asked: list[tuple[str, ...]] = []
+        self.environment: Mapping[str, str] = {}
 
-    def install(self, *words: str) -> None:
+    def install(self, *words: str, env: Mapping[str, str] | None = None, **_: object) -> None:
         self.asked.append(words)
+        self.environment = env or {}
 
     run = run_install = install
 
@@ -87,6 +91,21 @@ def test_a_machine_without_a_compiler_is_told_its_package(
         "  sudo dnf install gcc-c++    (Fedora, RHEL)",
         "Then run this command again.",
     ]
+
+
+def test_the_build_finds_the_ninja_that_it_has_installed(
+    noxfile: Mapping[str, object], tmp_path: Path
+) -> None:
+    built = tmp_path / "wheel" / "kernel_grader-0.1.0-py3-none-any.whl"
+    built.parent.mkdir()
+    built.touch()
+    wheel = noxfile["wheel"]
+    wheel.__globals__["BUILD"] = tmp_path  # type: ignore[attr-defined]
+    session = Session()
+    assert wheel(session) == built  # type: ignore[operator]
+    assert "ninja" in session.asked[0]
+    first, second = session.environment["PATH"].split(":")[:2]
+    assert (first, second) == (str(tmp_path / "tools" / "bin"), Session.bin)
 
 
 def configure(tmp_path: Path, compiler: str | None) -> subprocess.CompletedProcess[str]:
