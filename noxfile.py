@@ -85,7 +85,8 @@ def wheel(session: nox.Session) -> Path:
         if not tools.exists():
             session.install("--target", str(tools), "scikit-build-core>=0.10", "cmake>=3.22", "ninja")
         options = ("--no-deps", "--no-build-isolation", "--wheel-dir", str(built))
-        path = os.pathsep.join((str(tools / "bin"), session.bin, os.environ["PATH"]))  # ninja is a program alone
+        # Ninja is a program alone, so its folder has to be on the PATH.
+        path = os.pathsep.join((str(tools / "bin"), session.bin, os.environ["PATH"]))
         environment = {"PYTHONPATH": str(tools), "PATH": path}
         session.run_install("python", "-m", "pip", "wheel", *options, ".", env=environment, silent=True)
     return max(built.glob("*.whl"), key=lambda path: path.stat().st_mtime)

@@ -33,6 +33,7 @@ from grader.run.bench import Bench
 from grader.run.demands import reference_code
 from grader.run.identity import judging_sha256
 from grader.run.judging import ProblemJudge, without_cases
+from grader.run.once import Once
 from grader.run.preparation import Material
 from grader.run.scoring import total
 from grader.submissions.submission import SubmissionError, collect, printable
@@ -43,9 +44,11 @@ if TYPE_CHECKING:
 
     from grader.assignments.assignment import Assignment
     from grader.assignments.rules import ProblemPoints
+    from grader.devices.device import Memory
     from grader.devices.gpu import Gpu
     from grader.problems.problem import Problem
     from grader.run.bench import Machine
+    from grader.run.pointers import Outcome
     from grader.submissions.submission import Submission
 
 NOT_PROFILED = "not profiled: no GPU here"
@@ -223,6 +226,7 @@ def _grade(run: _Run, progress: Callable[[str], None], built: Built | None) -> N
             builds = _build(answers, submission)
             if cache.warning:
                 run.note(cache.warning)
+        trials: Once[Mapping[Memory, Outcome]] = Once()  # of which a model has those of its kernels
         materials = [
             Material(
                 assignment=assignment,
@@ -238,6 +242,7 @@ def _grade(run: _Run, progress: Callable[[str], None], built: Built | None) -> N
                 progress=progress,
                 fast=request.fast,
                 failed=request.failed,
+                trials=trials,
             )
             for one in answers
         ]

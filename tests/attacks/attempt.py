@@ -153,12 +153,13 @@ class Range:
 
     def attempt(self, attack: Attack, sandbox: Sandbox) -> Tried:
         """Try ``attack``, and an honest submission after it."""
+        before = _there(sandbox)
         tried = self._tried(attack, self.source(attack), sandbox)
         honest = HONEST_CONTROLS[attack.language]
         control = self._tried(honest, honest.source, sandbox)
         lacking = sandbox.probe().not_enforced if attack.unless else ()
         excused = any(attack.unless in line for line in lacking)
-        return replace(tried, left=self._left(sandbox), next_passes=control.points, excused=excused)
+        return replace(tried, left=self._left(sandbox, before), next_passes=control.points, excused=excused)
 
     def _tried(self, attack: Attack, source: str, sandbox: Sandbox) -> Tried:
         if attack.language == "triton":
@@ -207,10 +208,13 @@ class Range:
         tried = Tried(attack, sandbox.name, "", reasons, "", (), (), next_passes=True)
         return _judged(tried, called, lambda: language.open(Sim(sandbox), artefact, names))
 
-    def _left(self, sandbox: Sandbox) -> tuple[str, ...]:
-        """What is still there of this process's jobs; the engine gets some seconds to remove a container."""
+    def _left(self, sandbox: Sandbox, before: tuple[str, ...]) -> tuple[str, ...]:
+        """What is there of this process's jobs, and was not ``before``.
+
+        The engine gets some seconds to remove a container.
+        """
         deadline = time.monotonic() + GONE_SECONDS
-        while (found := _there(sandbox)) and time.monotonic() < deadline:
+        while (found := _new(sandbox, before)) and time.monotonic() < deadline:
             time.sleep(0.05)
         segments = Path("/proc/sysvipc/shm").read_text().splitlines()[1:]
         if any(int(line.split()[0]) == self._key for line in segments):
@@ -268,6 +272,10 @@ def _builder(sandbox: Sandbox) -> Sandbox:
     own = find_toolchain()
     same = (image.nvcc_version, image.cxx_version) == (own.version, own.cxx_version)
     return BACKENDS["process"]() if same else sandbox
+
+
+def _new(sandbox: Sandbox, before: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(one for one in _there(sandbox) if one not in before)
 
 
 def _there(sandbox: Sandbox) -> tuple[str, ...]:

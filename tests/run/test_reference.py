@@ -63,10 +63,12 @@ def test_a_model_begins_before_the_kernels(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(grading, "ProblemJudge", Judge)
     bench = SimpleNamespace(problems_at_once=1, pytorch=None)
     run: Any = SimpleNamespace(bench=bench, problems={}, request=SimpleNamespace(profile=False))
-    material: Any = SimpleNamespace(machine=SimpleNamespace(gpu=None))
-    wanted: Any = [
-        (SimpleNamespace(id=name), problem) for name, problem in load("llm_systems_3").problems.items()
+    machine: Any = SimpleNamespace(gpu=None)
+    answers: Any = [
+        SimpleNamespace(entry=SimpleNamespace(id=name), problem=problem)
+        for name, problem in load("llm_systems_3").problems.items()
     ]
-    grading._judge_all(run, wanted, material)
+    materials: Any = [None] * len(answers)
+    grading._judge_all(run, machine, answers, materials)
     assert begun == ["transformer", *FOUR]
     assert list(run.problems) == [*FOUR, "transformer"]
