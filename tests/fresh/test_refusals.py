@@ -26,6 +26,7 @@ class Aborted(Exception):  # noqa: N818 - as nox names it
 class Session:
     """A session of nox that notes what it is asked to install or run."""
 
+    name = "tests"
     bin = "/session/bin"
 
     def __init__(self) -> None:
@@ -96,8 +97,8 @@ def test_a_machine_without_a_compiler_is_told_its_package(
 def test_the_build_finds_the_ninja_that_it_has_installed(
     noxfile: Mapping[str, object], tmp_path: Path
 ) -> None:
-    built = tmp_path / "wheel" / "kernel_grader-0.1.0-py3-none-any.whl"
-    built.parent.mkdir()
+    built = tmp_path / "wheel" / Session.name / "kernel_grader-0.1.0-py3-none-any.whl"
+    built.parent.mkdir(parents=True)
     built.touch()
     wheel = noxfile["wheel"]
     wheel.__globals__["BUILD"] = tmp_path  # type: ignore[attr-defined]
