@@ -8,8 +8,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 REFERENCE = Path(__file__).parents[2] / "reference"
+
+
+def edited(file: str, edits: Sequence[tuple[str, str]]) -> str:
+    """A file of the reference, in which each pair's first text became the second.
+
+    Raises:
+        ValueError: a first text does not occur exactly once.
+    """
+    text = (REFERENCE / file).read_text()
+    for old, new in edits:
+        if text.count(old) != 1:
+            raise ValueError(f"{old!r} occurs {text.count(old)} times in {file}")
+        text = text.replace(old, new)
+    return text
 
 
 @dataclass(frozen=True)
@@ -36,12 +54,7 @@ class Candidate:
         Raises:
             ValueError: a text does not occur exactly once.
         """
-        text = (REFERENCE / self.file).read_text()
-        for old, new in self.edits:
-            if text.count(old) != 1:
-                raise ValueError(f"{self.id}: {old!r} occurs {text.count(old)} times in {self.file}")
-            text = text.replace(old, new)
-        return text
+        return edited(self.file, self.edits)
 
 
 _SOFTMAX, _LAYERNORM = "softmax_kernel.cu", "layernorm_kernel.cu"

@@ -18,7 +18,7 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
-from candidates import REFERENCE
+from candidates import REFERENCE, edited
 from first_assignment import KERNELS
 from kernels import REFERENCE_NAME, ROUNDS, STREAM, Lab, case_of, launcher, seconds, shape, streaming, traffic
 
@@ -49,20 +49,6 @@ LEFT_OUT: Mapping[str, tuple[tuple[str, str], ...]] = {
 """Edits of the reference by version; each text occurs once."""
 
 
-def text(edits: Sequence[tuple[str, str]]) -> str:
-    """The reference with these edits.
-
-    Raises:
-        ValueError: a text does not occur exactly once.
-    """
-    found = (REFERENCE / PROBLEM.file).read_text()
-    for old, new in edits:
-        if found.count(old) != 1:
-            raise ValueError(f"{old!r} occurs {found.count(old)} times in {PROBLEM.file}")
-        found = found.replace(old, new)
-    return found
-
-
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", type=Path, metavar="FILE")
@@ -71,7 +57,7 @@ def main(arguments: Sequence[str]) -> int:
     lab, header = Lab(), (REFERENCE / "row.cuh").read_text()
 
     def of(edits: Sequence[tuple[str, str]]) -> Way:
-        texts = {PROBLEM.file: text(edits), "row.cuh": header}
+        texts = {PROBLEM.file: edited(PROBLEM.file, edits), "row.cuh": header}
         function = lab.function(PROBLEM.file, texts, PROBLEM.entry_point)
         return lambda arrays, given: launcher(function, PROBLEM, arrays, given)
 
