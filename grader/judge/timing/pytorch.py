@@ -344,7 +344,8 @@ def main(assignment: str, seed: int, problems: Sequence[str]) -> Others:
         try:
             times[problem.id] = {case.name: _times(problem, case) for case in problem.timing_cases(seed)}
         except RuntimeError as error:  # of an operation that cannot be captured, say
-            faults[problem.id] = f"PyTorch was not timed: {str(error).partition(chr(10))[0]}"
+            first, _, _ = str(error).partition("\n")
+            faults[problem.id] = f"PyTorch was not timed: {first}"
     return Others(name=f"PyTorch {torch.__version__}", times=times, faults=faults)
 
 
