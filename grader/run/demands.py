@@ -12,7 +12,7 @@ from grader.records.verdict import Verdict
 from grader.submissions.submission import SubmissionError, UnreadableError, collect
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from grader.assignments.rules import Demand, ProblemPoints
@@ -24,24 +24,26 @@ NO_CODE = "not measured: the machine code here, or that of the reference, is not
 
 
 def reference_code(
-    folder: Path, entry: ProblemPoints, problem: Problem, language: Language
+    folder: Path, wanted: Iterable[tuple[ProblemPoints, Problem]], language: Language
 ) -> Mapping[str, int]:
-    """Bytes of machine code of the reference by file, where the problem asks for them and they are known.
+    """Bytes of machine code of the reference by file, where a problem asks for them and they are known.
 
     Args:
         folder: of the reference.
-        entry: what the assignment says of the problem.
-        problem: with the file that its language asks for.
+        wanted: the problems that are graded, with the files that their language asks for.
         language: that builds it.
 
     Raises:
         BuildError: the machine failed.
     """
-    if all(one.measure != "code" for one in entry.demands):
+    asking = {
+        problem.file for entry, problem in wanted if any(one.measure == "code" for one in entry.demands)
+    }
+    if not asking:
         return {}
     try:
-        with collect(folder, [problem.file]) as reference:
-            sources = {name: reference.contents(name) for name in reference.files if name == problem.file}
+        with collect(folder, sorted(asking)) as reference:
+            sources = {name: reference.contents(name) for name in asking & reference.files.keys()}
             builds = language.build(sources, dict.fromkeys(sources, ()))
     except (SubmissionError, UnreadableError):  # it does not come with every installation
         return {}

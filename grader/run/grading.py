@@ -226,6 +226,10 @@ def _grade(run: _Run, progress: Callable[[str], None], built: Built | None) -> N
             builds = _build(answers, submission)
             if cache.warning:
                 run.note(cache.warning)
+        code: dict[str, int] = {}
+        for those in _by_language(answers):
+            asked = [(one.entry, one.problem) for one in those]
+            code |= reference_code(assignment.reference, asked, those[0].language)
         trials: Once[Mapping[Memory, Outcome]] = Once()  # of which a model has those of its kernels
         materials = [
             Material(
@@ -236,7 +240,7 @@ def _grade(run: _Run, progress: Callable[[str], None], built: Built | None) -> N
                 language=one.language,
                 note=one.note,
                 builds=builds,
-                reference_code=reference_code(assignment.reference, one.entry, one.problem, one.language),
+                reference_code=code,
                 machine=machine if one.language.on_gpu else machine.simulated,
                 bench=run.bench,
                 progress=progress,
@@ -273,13 +277,18 @@ def _answers(
     return [answered(entry, problem, submission, allowed) for entry, problem in wanted]
 
 
+def _by_language(answers: Iterable[Answered]) -> Collection[list[Answered]]:
+    """The problems that are answered in the same language together."""
+    found: dict[str, list[Answered]] = {}
+    for one in answers:
+        found.setdefault(one.language.name, []).append(one)
+    return found.values()
+
+
 def _build(answers: Iterable[Answered], submission: Submission) -> Mapping[str, FileBuild]:
     """Build every file that a problem is graded from, those of a language side by side."""
-    by_language: dict[str, list[Answered]] = {}
-    for one in answers:
-        by_language.setdefault(one.language.name, []).append(one)
     builds: dict[str, FileBuild] = {}
-    for those in by_language.values():
+    for those in _by_language(answers):
         names = {file for one in those for file in _sources(one, submission)}
         kernels = [one.problem for one in those if isinstance(one.problem, KernelProblem)]
         entry_points = {

@@ -94,7 +94,7 @@ def test_the_reference_is_built_where_its_code_is_asked_for(tmp_path: Path) -> N
         wanted("c.cu", SPREAD),
         wanted("missing.cu", CODE),
     ]
-    found = [reference_code(tmp_path, *one, compiler) for one in problems]
-    assert found == [{"a.cu": 6}, {}, {}, {}]
+    assert reference_code(tmp_path, problems, compiler) == {"a.cu": 6}
     assert sorted(compiler.built) == ["a.cu", "b.cu"]
-    assert reference_code(tmp_path / "nowhere", *problems[0], compiler) == {}
+    assert reference_code(tmp_path / "nowhere", problems, compiler) == {}
+    assert reference_code(tmp_path / "nowhere", problems[2:3], compiler) == {}
