@@ -29,7 +29,7 @@ from grader.simulator.driver import (
     RefusedError,
     Simulator,
 )
-from grader.simulator.triton_words import in_words_of_triton, is_the_compilers
+from grader.simulator.triton_words import in_words_of_triton
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -353,8 +353,7 @@ class SimScriptSession(SimSession):
         answer = super().run(call)
         if answer.goes_on and self._simulator.statistics().host_copies > before:
             answer = self._failed = Answer(Status.UNTRUSTED, COPIED, printed=answer.printed)
-        findings = (one for one in answer.findings if not is_the_compilers(one))
-        return replace(answer, findings=tuple(map(in_words_of_triton, findings)))
+        return replace(answer, findings=tuple(map(in_words_of_triton, answer.findings)))
 
     def _request(self, call: Call, pointers: Mapping[str, int]) -> Mapping[str, Any]:
         return calls.of_python(call, pointers)

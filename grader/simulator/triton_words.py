@@ -21,18 +21,6 @@ _WORDS = (
 _MASK = "; the mask of this access is missing, or lets too much through"
 
 
-_OF_SHARED_MEMORY = frozenset({"race_shared", "race_warp"})
-
-
-def is_the_compilers(finding: Finding) -> bool:
-    """Whether a finding in Python code is about what only Triton's compiler does: use shared memory.
-
-    Threads that hold copies of a number may store it there at once. They may have rounded it differently,
-    where a product went into a sum: that is a race, and right.
-    """
-    return finding.file.endswith(".py") and finding.kind in _OF_SHARED_MEMORY
-
-
 def in_words_of_triton(finding: Finding) -> Finding:
     """The finding as it is, unless its line is one of Python; then with a message for who writes Triton."""
     if not finding.file.endswith(".py"):
