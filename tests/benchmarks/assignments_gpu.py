@@ -151,6 +151,20 @@ def liger_backward(t: Tensors) -> Launch:
     )
 
 
+def quack() -> Any:  # noqa: ANN401 - a module
+    return importlib.import_module("quack.rmsnorm")
+
+
+def quack_forward(t: Tensors) -> Launch:
+    ops = quack()
+    return lambda: ops.rmsnorm_fwd(t["x"], t["weight"], eps=EPSILON, store_rstd=True)
+
+
+def quack_backward(t: Tensors) -> Launch:
+    ops = quack()
+    return lambda: ops.rmsnorm_bwd(t["x"], t["weight"], t["dy"], t["rstd"])
+
+
 def norm_ways(kernels: Kernels) -> Mapping[str, Mapping[str, Way]]:
     """Versions by problem and name; ours first."""
     chain, chain_backward = (torch.compile(one, dynamic=False) for one in (llama, llama_backward))
@@ -164,6 +178,7 @@ def norm_ways(kernels: Kernels) -> Mapping[str, Mapping[str, Way]]:
             "torch, unfused": lambda t: lambda: llama(t["x"], t["weight"]),
             "torch.compile": lambda t: lambda: chain(t["x"], t["weight"]),
             "Liger": liger_forward,
+            "QuACK": quack_forward,
         },
         "rmsnorm_backward": {
             "reference": lambda t: kernels.call(known["rmsnorm_backward"], t),
@@ -172,6 +187,7 @@ def norm_ways(kernels: Kernels) -> Mapping[str, Mapping[str, Way]]:
             ),
             "torch.compile": lambda t: lambda: chain_backward(t["dy"], t["x"], t["weight"], t["rstd"]),
             "Liger": liger_backward,
+            "QuACK": quack_backward,
         },
     }
 
