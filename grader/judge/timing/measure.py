@@ -24,13 +24,13 @@ from grader.devices.timed import NotCapturedError, Plan
 from grader.judge.correctness.calls import arguments
 from grader.judge.timing import plausibility as trust
 from grader.judge.timing import speed
-from grader.judge.timing.program import step
+from grader.judge.timing.program import arithmetic, step
 from grader.judge.timing.statistics import BLOCKS, NOTHING, ORDERS, Block, CaseTimes
 from grader.judge.timing.verification import Verifier, draw, extents, threads, turns
 from grader.problems.operations import temporaries
 from grader.problems.problem import Role
 from grader.records.errors import DeviceError
-from grader.records.record import GpuCondition, PerformanceResult
+from grader.records.record import GpuCondition, Measure, PerformanceResult
 from grader.records.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -93,7 +93,8 @@ class Timing:
         progress: called with a text on what comes next; an exception that it raises ends the measurement.
         look: returns the condition of the device, given a name for the moment; None where it is unknown.
         rival: replaces the unfused program of a case, for experiments with a known speedup.
-        of_limit: whether the streaming kernel replaces it.
+        measure: what the submission is compared with: the unfused program, a streaming kernel, or the
+            program's multiplications and additions alone.
     """
 
     problem: KernelProblem
@@ -105,7 +106,7 @@ class Timing:
     progress: Callable[[str], None]
     look: Callable[[str], Condition | None]
     rival: Callable[[Call], Step] | None = None
-    of_limit: bool = False
+    measure: Measure = "speedup"
 
 
 def measure(timing: Timing, target: float, memory: Memory) -> Measured:
@@ -407,8 +408,9 @@ def _plan(timing: Timing, case: Case, inputs: Inputs, method: str) -> Plan:
     read = sum(sizes[p.name] for p in parameters if p.role is not Role.OUTPUT)
     wrote = sum(sizes[name] for name in written)
     scale = problem.minimal_bytes(case) / (read + wrote)
-    program = () if timing.rival or timing.of_limit else problem.unfused(case)
-    extra = temporaries(program, list(sizes))
+    program = () if timing.rival or timing.measure == "share_of_limit" else problem.unfused(case)
+    alone = timing.measure == "share_of_arithmetic"
+    extra = {} if alone else temporaries(program, list(sizes))
     numbers = {name: number for number, name in enumerate([*sizes, *extra])}
     return Plan(
         call=call,
@@ -419,6 +421,8 @@ def _plan(timing: Timing, case: Case, inputs: Inputs, method: str) -> Plan:
         libraries=timing.baseline,
         steps=(timing.rival(call),)
         if timing.rival
+        else arithmetic(program, numbers)
+        if alone
         else tuple(step(operation, numbers) for operation in program),
         scratch=tuple(extra.values()),
         reads=_multiple(read * scale),
