@@ -490,12 +490,15 @@ def _candidate(exact: Tensor, square: Tensor | None, dtype: str) -> Candidate:
     if DTYPES[dtype].exact:
         whole = exact.numpy().astype(stored)
         return Candidate(whole, np.zeros(whole.shape))
-    expected, precision = exact.double().numpy(), bounds.PRECISIONS[dtype]
-    error = np.zeros(expected.shape) if square is None else bounds.LUCK * np.sqrt(square.numpy())
+    values, precision = exact.double(), bounds.PRECISIONS[dtype]
+    errors = torch.zeros_like(values) if square is None else square.sqrt().mul_(bounds.LUCK)
+    low, high = values.aminmax()
+    most = torch.finfo(getattr(torch, dtype)).max
+    if -most <= low and high <= most and math.isfinite(errors.sum()):  # usually true, and cheaper
+        return Candidate(values.numpy(), bounds.allowed(errors, values, precision).numpy())
+    expected, error = values.numpy(), errors.numpy()
     with np.errstate(over="ignore"):
         kept = np.isfinite(expected.astype(stored))
-    if kept.all() and np.isfinite(error).all():  # usually true, and cheaper
-        return Candidate(expected, bounds.allowed(error, expected, precision))
     expected = np.where(kept | ~np.isfinite(expected), expected, np.copysign(np.inf, expected))
     allowed = bounds.allowed(
         np.where(kept, np.nan_to_num(error), 0.0), np.where(kept, expected, 0.0), precision

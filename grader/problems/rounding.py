@@ -43,6 +43,7 @@ from grader.problems.problem import Candidate, Expectation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from numpy.typing import NDArray
     from torch import Tensor
@@ -163,7 +164,7 @@ class Rounding(Operators):  # type: ignore[no-untyped-call]
             return RELATIVE[name] * self._unit * result.abs()
         if name in _SIZES:
             units = _SIZES[name](args, kwargs, result)
-            return None if units is None else self._unit * units
+            return None if units is None else units.mul_(self._unit)
         storage = self._storage(name, wanted)
         return storage * result.abs() if storage else None
 
@@ -224,7 +225,7 @@ def _of_product(args: Sequence[Any], _: Mapping[str, Any], result: Tensor) -> Te
 def _of_cumulative_sum(args: Sequence[Any], _: Mapping[str, Any], result: Tensor) -> Tensor:
     terms, axis = args[:2]
     length = torch.sqrt(torch.cumsum(terms * terms, axis))
-    return torch.sqrt(_places(result, axis)) * torch.maximum(result.abs(), length)
+    return torch.maximum(result.abs(), length).mul_(_places(result, axis).sqrt_())
 
 
 def _of_cumulative_product(args: Sequence[Any], _: Mapping[str, Any], result: Tensor) -> Tensor:
@@ -293,14 +294,22 @@ _SIZES: Mapping[str, Callable[[Sequence[Any], Mapping[str, Any], Tensor], Tensor
 
 
 @contextmanager
-def one_thread() -> Iterator[None]:
-    """Limit PyTorch to one thread: in thousands of small operations more threads only wait."""
+def torch_threads(count: int) -> Iterator[None]:
+    """Let PyTorch use ``count`` threads for what this one does.
+
+    A thread that has never asked PyTorch for its number of threads gets the number that any thread set last.
+    """
     before = torch.get_num_threads()
-    torch.set_num_threads(1)
+    torch.set_num_threads(count)
     try:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+def one_thread() -> AbstractContextManager[None]:
+    """Limit PyTorch to one thread: in thousands of small operations more threads only wait."""
+    return torch_threads(1)
 
 
 def expectations(
