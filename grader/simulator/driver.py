@@ -124,6 +124,8 @@ class Statistics:
     copies: int
     copied_bytes: int
     host_copies: int  # those of them that came from the host or went there
+    held: int  # allocations of programs that are not freed
+    held_bytes: int
     kernels: Mapping[str, int]  # launches of each
 
 
@@ -314,9 +316,9 @@ class Simulator:
     def statistics(self) -> Statistics:
         """What ran so far."""
         reader = _Reader(self._ask(_Command.STATISTICS))
-        launches, nanoseconds, copies, copied_bytes, host_copies = (reader.u64() for _ in range(5))
+        launches, nanoseconds, *numbers = (reader.u64() for _ in range(7))
         kernels = {reader.text(): reader.u64() for _ in range(reader.u32())}
-        return Statistics(launches, nanoseconds / 1e9, copies, copied_bytes, host_copies, kernels)
+        return Statistics(launches, nanoseconds / 1e9, *numbers, kernels)
 
     def configure(self, options: Options) -> None:
         """Change how later launches are checked and scheduled."""

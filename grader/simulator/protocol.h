@@ -105,7 +105,7 @@ enum class Command : std::uint32_t {
   add_client,  // and its socket as a descriptor
   reset,  //
   statistics,  // -> u64 launches, nanoseconds in them, copies, bytes copied, copies from or to the host,
-               // u32 n, n x (text kernel, u64 launches)
+               // allocations that programs hold, their bytes, u32 n, n x (text kernel, u64 launches)
 };
 
 struct Malformed : std::runtime_error {
