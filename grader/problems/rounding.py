@@ -206,16 +206,21 @@ def _of_sum(args: Sequence[Any], kwargs: Mapping[str, Any], result: Tensor) -> T
     if not first.is_floating_point():
         return None
     terms = first.numel() // max(1, result.numel())
-    squares = aten.sum(first * first, *args[1:3], **{k: v for k, v in kwargs.items() if k != "dtype"})
-    size: Tensor = math.sqrt(terms) * torch.maximum(result.abs(), torch.sqrt(squares))
+    size: Tensor = math.sqrt(terms) * torch.maximum(result.abs(), _length(args, kwargs, result))
     return size
 
 
 def _of_mean(args: Sequence[Any], kwargs: Mapping[str, Any], result: Tensor) -> Tensor | None:
     first: Tensor = args[0]
     terms = first.numel() // max(1, result.numel())
-    squares = aten.sum(first * first, *args[1:3], **{k: v for k, v in kwargs.items() if k != "dtype"})
-    return math.sqrt(terms) * torch.maximum(result.abs(), torch.sqrt(squares) / terms)
+    return math.sqrt(terms) * torch.maximum(result.abs(), _length(args, kwargs, result) / terms)
+
+
+def _length(args: Sequence[Any], kwargs: Mapping[str, Any], result: Tensor) -> Tensor:
+    """The root of the sum of squares, of terms that a sum takes with these arguments."""
+    axes = args[1] if len(args) > 1 else kwargs.get("dim")
+    length: Tensor = torch.linalg.vector_norm(args[0].double(), dim=axes or None)
+    return length.reshape(result.shape)
 
 
 def _of_product(args: Sequence[Any], _: Mapping[str, Any], result: Tensor) -> Tensor:
