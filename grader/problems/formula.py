@@ -449,8 +449,7 @@ class _Whole:
         for array in self.arrays:
             data = given.arrays.get(array.name)
             if data is not None:
-                exact = DTYPES[array.dtype].exact
-                tensor = torch.from_numpy(np.array(data, None if exact else np.float64))
+                tensor = _copied(data, exact=DTYPES[array.dtype].exact)
                 wide[array.name] = tensor.bool() if array.dtype == "bool" else tensor
         return wide
 
@@ -483,6 +482,14 @@ def _large(case: Case, slices: Slices, exact: Mapping[str, Tensor]) -> bool:
     """Whether the outputs of ``slices`` are those of the whole case, and too many to try each element."""
     whole = all(len(exact[name]) == slices.count(case) for name in slices.outputs)
     return whole and sum(exact[name].numel() for name in slices.outputs) >= MANY_ELEMENTS
+
+
+def _copied(data: NDArray[Any], *, exact: bool) -> Tensor:
+    """A tensor with these numbers, as float64 unless they are ``exact``."""
+    if data.flags.writeable and data.dtype.kind in "fiu":  # usually true, and PyTorch has threads
+        tensor = torch.from_numpy(data)
+        return tensor.clone() if exact else tensor.to(torch.float64, copy=True)
+    return torch.from_numpy(np.array(data, None if exact else np.float64))
 
 
 def _candidate(exact: Tensor, square: Tensor | None, dtype: str) -> Candidate:
