@@ -486,7 +486,7 @@ def _large(case: Case, slices: Slices, exact: Mapping[str, Tensor]) -> bool:
 
 def _copied(data: NDArray[Any], *, exact: bool) -> Tensor:
     """A tensor with these numbers, as float64 unless they are ``exact``."""
-    if data.flags.writeable and data.dtype.kind in "fiu":  # usually true, and PyTorch has threads
+    if data.flags.carray and data.dtype.kind in "fiu":  # usually true, and PyTorch has threads
         tensor = torch.from_numpy(data)
         return tensor.clone() if exact else tensor.to(torch.float64, copy=True)
     return torch.from_numpy(np.array(data, None if exact else np.float64))
