@@ -69,6 +69,7 @@ class Timer:
         if step == "prepare":
             self._case = None  # free its memory before the next case or a launcher allocates
             cupy.get_default_memory_pool().free_all_blocks()
+            self._gpu.runtime.call("cudaDeviceGraphMemTrim", 0)
             self._case = TimedCalls(self._gpu, header, payload, functions)
             return {**returned, "l2": cuda.Device(0).attributes["L2CacheSize"]}, []
         assert self._case is not None
