@@ -194,7 +194,10 @@ void Judge::perform(Command command, Reader& in, Writer& result) {
       for (const auto& [call, code] : errors) result.text(call).put(code);
       return;
     }
-    case Command::configure: return configure(in);
+    case Command::configure:
+      configure(in);
+      result.put(judge_protocol_version);
+      return;
     case Command::add_client: {
       const int socket = channel_.take_descriptor();
       if (socket < 0) throw Refused("no socket came with the question");
