@@ -26,7 +26,7 @@ from grader.judge.timing import plausibility as trust
 from grader.judge.timing import speed
 from grader.judge.timing.program import arithmetic, step
 from grader.judge.timing.statistics import BLOCKS, NOTHING, ORDERS, Block, CaseTimes
-from grader.judge.timing.verification import Verifier, draw, extents, threads, turns
+from grader.judge.timing.verification import Verifier, draw, extents, processors, threads, turns
 from grader.problems.operations import temporaries
 from grader.problems.problem import Role
 from grader.records.errors import DeviceError
@@ -176,12 +176,13 @@ def _process(
     """
     problem = timing.problem
     cases = timed_cases(problem, timing.seed, method)
+    share = max(1, processors() // len(cases))
     times: dict[str, CaseTimes] = {}
     slow: dict[str, float] = {}
     with threads() as pool:
         coming = [
             pool.submit(
-                _prepared, timing, case, method, Random(f"{timing.seed}/{problem.id}/{index}/{number}")
+                _prepared, timing, case, method, Random(f"{timing.seed}/{problem.id}/{index}/{number}"), share
             )
             for number, case in enumerate(cases)
         ]
@@ -199,8 +200,11 @@ def _process(
                     _check_reachable(target, slow, len(cases))
                     coming.append(first)
                 else:
-                    times[name] = sweeps.times(BLOCKS[index])
-            return [times[case.name] for case in cases], timing.look(f"at the end of process {index + 1}")
+                    timed = sweeps.times(BLOCKS[index])
+                    if not coming:  # the device is still as it was
+                        look = pool.submit(timing.look, f"at the end of process {index + 1}")
+                    times[name] = sweeps.verified(timed)
+            return [times[case.name] for case in cases], look.result()
 
 
 def _check_reachable(target: float, slow: Mapping[str, float], cases: int) -> None:
@@ -229,13 +233,13 @@ class _Prepared:
     judged: tuple[Extent, ...]
 
 
-def _prepared(timing: Timing, case: Case, method: str, source: Random) -> _Prepared:
+def _prepared(timing: Timing, case: Case, method: str, source: Random, share: int) -> _Prepared:
     seeds = iter(lambda: source.getrandbits(48), None)
     first = timing.problem.inputs(replace(case, seed=next(seeds)))
     plan = _plan(timing, case, first, method)
     usual = draw(timing.problem, case, seeds, plan.slots, first)
     novel = (draw(timing.problem, case, seeds, plan.slots, novel=True) for _ in repeat(None))
-    judged = extents(timing.problem, case, first)
+    judged = extents(timing.problem, case, first, share)
     return _Prepared(case, plan, usual, chain([next(novel)], novel), judged)
 
 
@@ -337,7 +341,10 @@ class _Sweeps:
         return tuple(seconds)
 
     def times(self, blocks: int) -> CaseTimes:
-        """Run the blocks, with new bases and with batches at random positions among them."""
+        """Run the blocks, with new bases and with batches at random positions among them.
+
+        The outputs of the last sweeps are still to be compared.
+        """
         for arm in ("submission", NOTHING):
             self._sweep(arm)
         pairs: list[Block] = []
@@ -364,7 +371,6 @@ class _Sweeps:
             for most in [most for position, most in stops if position == index]:
                 first.append(self._session.sweep("stream", self._contents(), 1))
                 stopped.append(self._stopped(most))
-        self._verifier.settle()
         return CaseTimes(
             case=self._case.name,
             method=self._plan.method,
@@ -380,6 +386,11 @@ class _Sweeps:
             first=tuple(first),
             early=self._verifier.early,
         )
+
+    def verified(self, times: CaseTimes) -> CaseTimes:
+        """``times`` with what comparing the outputs of all sweeps shows."""
+        self._verifier.settle()
+        return replace(times, verified=self._verifier.verified, wrong=self._verifier.wrong)
 
     def _batches(self, arm: str, block: Block) -> Iterator[tuple[str, int, float]]:
         """A batch of ``arm`` and one of ``NOTHING``, of the same random length and in random order.
