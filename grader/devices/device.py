@@ -132,11 +132,11 @@ class DeviceKernel:
     """A kernel for one specialisation.
 
     Attributes:
-        ptx: its code.
+        code: PTX, or machine code for a GPU.
         facts: what a launch needs to know of it, as JSON can hold it.
     """
 
-    ptx: bytes
+    code: bytes
     facts: Mapping[str, Any]
 
 
@@ -223,6 +223,14 @@ class Device(Protocol):
 
         Raises:
             LoadError: the library cannot be loaded or lacks an entry point; the submission is at fault.
+            DeviceError: the machine failed.
+        """
+
+    def open_script(self, script: Script, entry_points: tuple[str, ...]) -> Session:
+        """Start a runner with PyTorch and Triton, and load ``script``.
+
+        Raises:
+            LoadError: the file cannot be loaded or lacks a function; the submission is at fault.
             DeviceError: the machine failed.
         """
 

@@ -45,11 +45,6 @@ class Machine:
     gpu: Gpu | None  # the device where it has a clock
     baseline: Mapping[Path, tuple[str, ...]]  # what speed is measured against, built for that GPU
 
-    @property
-    def simulated(self) -> Machine:
-        """The same for artefacts that no GPU can open."""
-        return replace(self, device=self.checker, gpu=None)
-
 
 def find_machine(device: str, sandbox: str, limits: WorkLimits) -> Machine:
     """What this machine has to grade with.

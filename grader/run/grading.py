@@ -241,7 +241,7 @@ def _grade(run: _Run, progress: Callable[[str], None], built: Built | None) -> N
                 note=one.note,
                 builds=builds,
                 reference_code=code,
-                machine=machine if one.language.on_gpu else machine.simulated,
+                machine=machine,
                 bench=run.bench,
                 progress=progress,
                 fast=request.fast,

@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING
 
 from grader.devices import models
 from grader.devices.device import Memory, Script
-from grader.devices.sim import Sim
 from grader.languages.cache import key
 from grader.languages.language import Build, FileBuild, Inspection
 from grader.languages.triton import source
-from grader.languages.triton.kernels import Compiler, folder
-from grader.records.errors import DeviceError
+from grader.languages.triton.kernels import Compiler, Target, folder
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
 
-    from grader.devices.device import Device, Session
+    from grader.devices.device import Call, Device, Session
+    from grader.devices.gpu import Gpu
+    from grader.devices.timed import TimedSession
     from grader.languages.cache import Cache
     from grader.languages.language import Launcher
     from grader.problems.problem import KernelProblem
@@ -48,7 +48,7 @@ class Triton:
     cache: Cache
     name: str = "triton"
     memory: Memory | None = Memory.DEVICE
-    on_gpu: bool = False
+    captured: bool = True
 
     def asked(self, problem: KernelProblem) -> KernelProblem:
         """The problem in a Python file; see ``Language``."""
@@ -121,9 +121,21 @@ class Triton:
         return source.launcher(problem, found, problem.file)
 
     def open(self, device: Device, artefact: Path, entry_points: tuple[str, ...]) -> Session:
-        """Start a runner with a file, on the simulator; see ``Language``."""
-        if not isinstance(device, Sim):
-            raise DeviceError(f"kernels in Triton run on the simulator, not on {device.name}")
+        """Start a runner with a file; see ``Language``."""
+        return device.open_script(self._script(device, artefact), entry_points)
+
+    def open_timed(
+        self, gpu: Gpu, artefact: Path, entry_points: tuple[str, ...], baseline: Sequence[Path]
+    ) -> TimedSession:
+        """Start a runner with a file for timing; see ``Language``."""
+        return gpu.open_timed_script(self._script(gpu, artefact), entry_points, baseline)
+
+    def profiled(self, _gpu: Gpu, _artefact: Path, _call: Call) -> list[str]:
+        """Nothing is known of how its kernels run; see ``Language``."""
+        return ["not profiled: the kernels are in Triton"]
+
+    def _script(self, device: Device, artefact: Path) -> Script:
+        capability = int(device.architecture.rpartition("_")[2])
+        target = Target("ptx" if device.kind == "sim" else "cubin", capability)
         compiler = Compiler(self.sandbox, self.limits, self.cache)
-        packages = (*models.packages(), folder())
-        return device.open_script(Script(artefact, packages, partial(compiler.build, artefact)), entry_points)
+        return Script(artefact, (*models.packages(), folder()), partial(compiler.build, artefact, target))
