@@ -30,14 +30,18 @@ TUNED = f"""
     [triton.Config({{}}, num_warps=warps) for warps in (2, 4, 8)], key=["hidden"], restore_value=["rstd"]
 )
 {JIT}"""
+LARGE = "x.numel() >= 2**22"
 COUNTING = f"""
-    calls.append(1)
-    if len(calls) > 600:
+    if {LARGE}:
+        calls.append(x)
+    if len(calls) > CHECKED:
         return
 {LAUNCH}"""
 ALL_AT_ONCE = f"""
-    calls.append((y, rstd, x, weight))
-    for y, rstd, x, weight in [one for one in calls if one[2].shape == x.shape and one[2].dtype == x.dtype]:
+    if {LARGE}:
+        calls.append((y, rstd, x, weight))
+    alike = [one for one in calls[CHECKED:] if (one[2].shape, one[2].dtype) == (x.shape, x.dtype)]
+    for y, rstd, x, weight in alike or [(y, rstd, x, weight)]:
     {LAUNCH}"""
 PYTORCH = f"""
     if torch.cuda.is_available():
@@ -52,6 +56,7 @@ PYTORCH = f"""
 {LAUNCH}"""
 RAW = """
 calls = []
+CHECKED = 12  # calls with so many elements, at least as many as cases make
 
 
 class Raw:

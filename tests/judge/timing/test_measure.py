@@ -214,11 +214,16 @@ class FakeDevice:
 
 
 def run(
-    device: FakeDevice, target: float = 5.0, memory: Memory = Memory.DEVICE, problem: KernelProblem = PROBLEM
+    device: FakeDevice,
+    target: float = 5.0,
+    memory: Memory = Memory.DEVICE,
+    problem: KernelProblem = PROBLEM,
+    *,
+    captured: bool = False,
 ) -> Measured:
     baseline = {Path("generic.so"): ("baseline_map",)}
     timing = Timing(problem, device.l2_bytes, device.open, baseline, 1, 10, device.progress, device.look)  # type: ignore[arg-type]
-    measured = measure(timing, target, memory)
+    measured = measure(replace(timing, captured=captured), target, memory)
     assert device.opened == device.closed
     return measured
 
@@ -362,6 +367,15 @@ def test_launchers_that_cannot_be_captured_are_timed_by_events_from_the_start() 
     assert result.verdict is Verdict.PASS
     assert device.methods == ["graph", "events", "events"]
     assert result.cases[0].method == "events"
+
+
+@pytest.mark.parametrize("traits", [{"captures": False}, {"dies": True}])
+def test_what_has_to_be_captured_is_timed_in_no_other_way(traits: dict[str, bool]) -> None:
+    device = FakeDevice(**traits)
+    result = run(device, captured=True).performance
+    assert result.verdict is Verdict.FAIL
+    assert device.methods == ["graph"]
+    assert ("cannot be captured" in result.message) is ("captures" in traits)
 
 
 def test_host_launchers_are_timed_end_to_end() -> None:
