@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from grader.languages.cuda.language import Cuda
+from grader.languages.jobs import BuildError
+from grader.languages.triton.kernels import folder
 from grader.languages.triton.language import Triton
 from grader.languages.triton.source import asked
 from grader.problems.problem import KernelProblem
@@ -23,6 +25,9 @@ _ASKED: Mapping[str, Callable[[KernelProblem], KernelProblem]] = {
     "triton": asked,
 }
 """A kernel problem as each language answers it."""
+
+_NEEDED: Mapping[str, Callable[[], object]] = {"triton": folder}
+"""What finds that without which nothing can be built, where every installation need not have it."""
 
 
 def languages(
@@ -48,6 +53,15 @@ def languages(
         "triton": Triton(sandbox, limits, cache),
     }
     return tuple(found[name] for name in names)
+
+
+def lacking(name: str) -> str:
+    """What this machine lacks to build in the language of that name; empty if that is nothing."""
+    try:
+        _NEEDED.get(name, lambda: None)()
+    except BuildError as error:
+        return str(error)
+    return ""
 
 
 def files(problem: Problem, names: Iterable[str]) -> tuple[str, ...]:
