@@ -270,7 +270,7 @@ def matrix(session: nox.Session) -> None:
 @nox.session
 def attacks(session: nox.Session) -> None:
     """Try every attack in every sandbox and print the table: nox -s attacks -- [--only WORD]."""
-    install(session, "tests")
+    install(session, "tests", "triton")
     session.run("python", "tests/attacks/attempt.py", *session.posargs, env={"PYTHONPATH": "tests"})
 
 
