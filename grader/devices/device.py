@@ -153,11 +153,13 @@ class Script:
         packages: folders of the Python packages that it may import.
         build: a kernel of the file for the specialisation that the runner asks for, as it came. Raises
             RefusedKernelError if the author is at fault, and MachineError if the machine is.
+        all_configs: whether autotuning runs every configuration on the simulator, which has no clock.
     """
 
     file: Path
     packages: tuple[Path, ...]
     build: Callable[[Mapping[str, Any]], DeviceKernel]
+    all_configs: bool = False
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from grader.devices.runner import LIMITS, Runner, RunnerError, Start, flooded
 from grader.problems.dtypes import DTYPES
 from grader.records.errors import MachineError
 from grader.simulator.driver import (
+    ALL_CONFIGS,
     LIBRARIES,
     ON_THE_CPU,
     RUNTIME,
@@ -326,7 +327,7 @@ class SimScriptSession(SimSession):
             packages=script.packages,
             limits=limits,
             inputs=(LIBRARIES, *{package.parent for package in script.packages}),
-            environment=ON_THE_CPU,
+            environment={**ON_THE_CPU, **(ALL_CONFIGS if script.all_configs else {})},
             script=(script.file, entry_points),
         )
         self._begin(sandbox, start, budget, Kernels(script, self._load))

@@ -37,6 +37,8 @@ def languages(
     limits: Limits,
     cache: Cache,
     architecture: str,
+    *,
+    all_configs: bool = False,
 ) -> tuple[Language, ...]:
     """The languages of these names, in their order.
 
@@ -47,10 +49,11 @@ def languages(
         limits: what compiling one file may use.
         cache: where builds are kept.
         architecture: the GPU to make machine code for, such as ``sm_90``.
+        all_configs: whether autotuning runs every configuration on the simulator.
     """
     found: Mapping[str, Language] = {
         "cuda": Cuda(toolchain, sandbox, limits, cache, architecture),
-        "triton": Triton(sandbox, limits, cache),
+        "triton": Triton(sandbox, limits, cache, all_configs),
     }
     return tuple(found[name] for name in names)
 

@@ -45,6 +45,7 @@ RMSNORM, RGLRU = load("rmsnorm"), load("rglru")
 FILE = "rmsnorm_kernel.py"
 FORWARD = "rmsnorm_forward"
 MUTANTS = [(one, mutant) for one in (RMSNORM, RGLRU) for mutant in table(one, "triton")]
+TUNED = '@triton.autotune([triton.Config({"over": over}) for over in (0, 8)], key=["hidden"])\n'
 VARIANTS = [
     (one, path) for one in (RMSNORM, RGLRU) for path in sorted((one.folder / "variants").glob("*/*.py"))
 ]
@@ -68,6 +69,8 @@ def grade(
     problems: Sequence[str],
     monkeypatch: pytest.MonkeyPatch,
     cases: Callable[[Problem], tuple[Case, ...]] = ONE,
+    *,
+    all_configs: bool = False,
 ) -> Record:
     some = {
         name: replace(problem, cases=lambda _, problem=problem: cases(problem))
@@ -76,7 +79,7 @@ def grade(
     assignment = replace(assignment)  # one that has not loaded all cases yet
     monkeypatch.setattr(Assignment, "problems", some)
     request = grading.GradingRequest(path, assignment, tuple(problems), "sim", "process", "auto", seed=1)
-    return grading.grade(request, bench=Bench())
+    return grading.grade(replace(request, all_configs=all_configs), bench=Bench())
 
 
 def graded_forward(folder: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> ProblemResult:
@@ -184,6 +187,26 @@ def test_a_check_looks_at_every_language(tmp_path: Path, monkeypatch: pytest.Mon
     assert rows[f"triton reference: {FORWARD}"].said.startswith("full marks; uses at most")
     assert rows[f"triton variants of {FORWARD}"].said == "1 pass"
     assert rows[f"triton mutants of {FORWARD}"].said == "lost passes: no case finds that it is slow"
+
+
+@pytest.mark.parametrize("all_configs", [False, True])
+def test_the_first_configuration_counts_and_all_are_checked_if_so_asked(
+    all_configs: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = honest()
+    for old, new in (
+        ("@triton.jit\ndef forward(", f"{TUNED}@triton.jit\ndef forward("),
+        ("epsilon, tall: tl.constexpr,", "epsilon, over: tl.constexpr, tall: tl.constexpr,"),
+        ("root, mask=row < rows)", "root, mask=row < rows + over)"),
+        ("hidden, epsilon, tall, wide, num_warps=warps)", "hidden, epsilon, tall=tall, wide=wide)"),
+    ):
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    (tmp_path / FILE).write_text(text)
+    (problem,) = grade(tmp_path, RMSNORM, (FORWARD,), monkeypatch, all_configs=all_configs).problems
+    assert {case.verdict for case in problem.correctness.cases} == {Verdict.PASS}, problem.message
+    kinds = {finding.kind for one in problem.checks for finding in one.findings}
+    assert kinds == ({"global_oob"} if all_configs else set())
 
 
 def test_a_finding_names_the_line_in_words_of_triton(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

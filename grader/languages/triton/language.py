@@ -41,11 +41,13 @@ class Triton:
         sandbox: what confines it.
         limits: what compiling one kernel may use.
         cache: where files and kernels are kept.
+        all_configs: whether autotuning runs every configuration on the simulator.
     """
 
     sandbox: Sandbox
     limits: Limits
     cache: Cache
+    all_configs: bool = False
     name: str = "triton"
     memory: Memory | None = Memory.DEVICE
     captured: bool = True
@@ -138,4 +140,5 @@ class Triton:
         capability = int(device.architecture.rpartition("_")[2])
         target = Target("ptx" if device.kind == "sim" else "cubin", capability)
         compiler = Compiler(self.sandbox, self.limits, self.cache)
-        return Script(artefact, (*models.packages(), folder()), partial(compiler.build, artefact, target))
+        packages = (*models.packages(), folder())
+        return Script(artefact, packages, partial(compiler.build, artefact, target), self.all_configs)

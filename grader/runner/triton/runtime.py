@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import os
 import struct
 import weakref
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ from grader.runner.triton.ptx import CAPABILITY
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+ALL_CONFIGS = "GRADER_ALL_CONFIGS"  # of the environment: every configuration of autotuning is to run once
 _FATBIN_MAGIC, _WRAPPER_MAGIC = 0xBA55ED50, 0x466243B1
 _CONTAINER = struct.Struct("<IHHQ")
 _IMAGE = struct.Struct("<HHIQIIIIQQQQ")  # kind, version, header, size, ..., target, ..., flags, ..., inflated
@@ -176,9 +178,11 @@ class Runtime:
         )
 
     def milliseconds(
-        self, _call: Callable[[], object], *, quantiles: Sequence[float], **_: object
+        self, call: Callable[[], object], *, quantiles: Sequence[float], **_: object
     ) -> list[float]:
         """Autotuning's clock, which the sim has not: all are alike, and the first is taken."""
+        if ALL_CONFIGS in os.environ:
+            call()
         return [0.0] * len(quantiles)
 
     def strangers(self, _graph: int) -> list[str]:
