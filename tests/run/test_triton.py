@@ -45,7 +45,8 @@ RMSNORM, RGLRU = load("rmsnorm"), load("rglru")
 FILE = "rmsnorm_kernel.py"
 FORWARD = "rmsnorm_forward"
 MUTANTS = [(one, mutant) for one in (RMSNORM, RGLRU) for mutant in table(one, "triton")]
-TUNED = '@triton.autotune([triton.Config({"over": over}) for over in (0, 8)], key=["hidden"])\n'
+CONFIGS = '[triton.Config({"over": over}) for over in (0, 8)]'
+TUNED = f'@triton.autotune({CONFIGS}, key=[], restore_value=["rstd"])\n'
 VARIANTS = [
     (one, path) for one in (RMSNORM, RGLRU) for path in sorted((one.folder / "variants").glob("*/*.py"))
 ]
