@@ -44,7 +44,7 @@ ALL_AT_ONCE = f"""
     for y, rstd, x, weight in alike or [(y, rstd, x, weight)]:
     {LAUNCH}"""
 PYTORCH = f"""
-    if torch.cuda.is_available():
+    if triton.runtime.driver.active.get_current_target().arch > 80:  # no simulator
         torch.cuda._lazy_init = torch._C._cuda_init
         stream = torch.cuda.ExternalStream(triton.runtime.driver.active.get_current_stream(0))
         with torch.cuda.stream(stream):

@@ -16,6 +16,7 @@ from triton.runtime.errors import OutOfResources
 
 from grader.runner.library import UnloadableError
 from grader.runner.raised import RaisedError, account
+from grader.runner.triton.answers import answer_for
 from grader.runner.triton.arrays import Arrays
 from grader.runner.triton.driver import Driver, Launcher
 from grader.runner.triton.runtime import Runtime
@@ -46,6 +47,7 @@ class Launchers:
         self._path = path
         self._ask = ask
         self._runtime = _runtime(gpu)
+        answer_for(self._runtime)
         self._arrays = Arrays(self._runtime)
         driver = Driver(self._runtime, self._arrays)
         self._defaults = triton.compiler.make_backend(driver.get_current_target()).parse_options({}).__dict__
