@@ -173,7 +173,10 @@ def tests(session: nox.Session) -> None:
 def triton(session: nox.Session) -> None:
     """Run the tests that need Triton, which is a download of 285 MB and 1 GB on the disk."""
     install(session, "tests", "triton")
-    files = ("runner/test_triton_scripts.py", "languages/test_triton_kernels.py", "run/test_triton.py")
+    files = (
+        *("attacks/test_attacks_in_triton.py", "languages/test_triton_kernels.py", "run/test_triton.py"),
+        *("runner/test_triton_scripts.py", "test_gpu_triton.py"),
+    )
     session.run("pytest", "--benchmark-disable", *(f"tests/{file}" for file in files), *session.posargs)
 
 
@@ -270,7 +273,7 @@ def matrix(session: nox.Session) -> None:
 @nox.session
 def attacks(session: nox.Session) -> None:
     """Try every attack in every sandbox and print the table: nox -s attacks -- [--only WORD]."""
-    install(session, "tests")
+    install(session, "tests", "triton")
     session.run("python", "tests/attacks/attempt.py", *session.posargs, env={"PYTHONPATH": "tests"})
 
 

@@ -5,6 +5,8 @@
     student_template/   what students begin with
     reference/          kernels that earn full marks
 
+Of a further language, such as Triton, ``reference_triton`` and ``student_template_triton`` hold the kernels.
+
 It is loaded by the id of an installed one, or by the path of a folder. Its modules are code that the judge
 runs: a folder is as trusted as the grader itself, and a submission never says which one is loaded.
 """
@@ -73,6 +75,14 @@ class Assignment:
     def title(self) -> str:
         """What the reports call it."""
         return self.rules.title
+
+    def reference_in(self, language: str) -> Path:
+        """The folder of right kernels in a language."""
+        return self.reference if language == "cuda" else self.folder / f"reference_{language}"
+
+    def template_in(self, language: str) -> Path:
+        """The folder of kernels to write in a language; for those in CUDA, of the whole template."""
+        return self.template if language == "cuda" else self.folder / f"student_template_{language}"
 
     @cached_property
     def problems(self) -> Mapping[str, Problem]:

@@ -1,6 +1,7 @@
 """Wrong kernels of an assignment: each is its reference, or a variant, with one small edit and one reason.
 
-``mutants/table.py`` in the assignment's folder defines ``MUTANTS``. Like its problems, it is trusted code.
+``mutants/table.py`` in the assignment's folder defines ``MUTANTS`` of kernels in CUDA, ``mutants/triton.py``
+those of kernels in Triton. Like its problems, they are trusted code.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from grader.problems.problem import MEMORY_GROUP
 if TYPE_CHECKING:
     from grader.assignments.assignment import Assignment
 
-FOLDER, TABLE, VARIANTS = "mutants", "table", "variants"
+FOLDER, VARIANTS = "mutants", "variants"
+_TABLES = {"cuda": "table"}
+"""The modules whose name is not that of the language."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +38,7 @@ class Mutant:
         also: what else the edit needs elsewhere in the file: old and new text.
         headers: that the edit needs.
         variant: the variant that is edited, as ``PROBLEM/NAME.cu``; "" where it is the file of the reference.
+        language: that the file is in.
     """
 
     id: str
@@ -49,6 +53,7 @@ class Mutant:
     also: tuple[tuple[str, str], ...] = ()
     headers: tuple[str, ...] = ()
     variant: str = ""
+    language: str = "cuda"
 
     @property
     def numbers(self) -> bool:
@@ -58,7 +63,7 @@ class Mutant:
     def original(self, assignment: Assignment) -> str:
         """The file before the edit."""
         variants = assignment.folder / VARIANTS
-        path = variants / self.variant if self.variant else assignment.reference / self.file
+        path = variants / self.variant if self.variant else assignment.reference_in(self.language) / self.file
         return path.read_text(encoding="utf-8")
 
     def text(self, assignment: Assignment) -> str:
@@ -84,17 +89,17 @@ class Mutant:
         return "".join(f"#include <{header}>\n" for header in self.headers) + text
 
 
-def table(assignment: Assignment) -> tuple[Mutant, ...]:
-    """The mutants of an assignment; none where it has no table.
+def table(assignment: Assignment, language: str = "cuda") -> tuple[Mutant, ...]:
+    """The mutants of an assignment in a language; none where it has no table of them.
 
     Raises:
         AssignmentError: the table cannot be imported, or holds something else.
     """
-    folder = assignment.folder / FOLDER
-    path = folder / f"{TABLE}.py"
+    folder, module = assignment.folder / FOLDER, _TABLES.get(language, language)
+    path = folder / f"{module}.py"
     if not path.is_file():
         return ()
-    found = getattr(load_module(folder, TABLE), "MUTANTS", None)
+    found = getattr(load_module(folder, module), "MUTANTS", None)
     if not isinstance(found, tuple) or not all(isinstance(one, Mutant) for one in found):
         raise AssignmentError(f"{path}: MUTANTS must be a tuple of Mutant.")
     return found

@@ -20,11 +20,23 @@ CLUTTER = ("__pycache__", "build", ".*")  # left by working in the template
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path))
 @options.assignment
-def new(folder: Path, assignment: str | None) -> int:
+@click.option(
+    "--language",
+    type=click.Choice(["cuda", "triton"]),
+    default="cuda",
+    show_default=True,
+    help="What kernels are to be written in, where the assignment allows it.",
+)
+def new(folder: Path, assignment: str | None, language: str) -> int:
     """Copy the student template of an assignment to a new FOLDER."""
     chosen = load_assignment(assignment)
+    own = chosen.template_in(language)
+    if language not in chosen.rules.languages or not own.is_dir():
+        raise FaultError(f"{chosen.id} has no template in {language}.", ExitCode.USAGE)
     copy_folder(chosen.template, folder)
     try:
+        if own != chosen.template:
+            shutil.copytree(own, folder, ignore=shutil.ignore_patterns(*CLUTTER), dirs_exist_ok=True)
         marker.write(folder, chosen)
     except OSError as error:
         raise FaultError(f"{folder} cannot be written: {error.strerror}.", ExitCode.USAGE) from error

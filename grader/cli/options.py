@@ -56,6 +56,11 @@ submitted = click.option(
     metavar="CSV",
     help="Lines of SUBMISSION,SUBMITTED,STUDENT: when each was handed in, and by whom.",
 )
+all_configs = click.option(
+    "--all-configs",
+    is_flag=True,
+    help="On the simulator, let triton.autotune run every configuration once; the first is taken anyway.",
+)
 staff = click.option("--staff", is_flag=True, help="Show seeds and reasons that are not for students.")
 
 OF_SLURM = {"partition", "account", "minutes", "slurm_options"}

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from grader.cli import options
 from grader.cli.arguments import FaultError, check_folders
 from grader.cli.options import FILE
 from grader.processes.interrupts import importing
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     metavar="N",
     help="End the program after N seconds and tell what was found; exit code 124. Never if not given.",
 )
+@options.all_configs
 @click.argument("program", nargs=-1, required=True, type=click.UNPROCESSED)
 def simulate(
     program: tuple[str, ...],
@@ -45,6 +47,7 @@ def simulate(
     checks: tuple[str, ...],
     budget: int | None,
     seconds: float | None,
+    all_configs: bool,
 ) -> int:
     """Run a PROGRAM on the simulator and print what its checks find.
 
@@ -61,6 +64,7 @@ def simulate(
             json_path=json_path,
             leak_check=leak_check,
             overflow="overflow" in checks,
+            all_configs=all_configs,
             budget=budget,
             seconds=seconds,
         )

@@ -20,7 +20,7 @@ from grader.devices.device import (
 from grader.devices.runner import RunnerError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from grader.devices.runner import Runner
     from grader.problems.problem import Scalar
@@ -68,12 +68,13 @@ def _arguments(
     return encoded
 
 
-def of_python(call: Call, pointers: Mapping[str, int]) -> dict[str, Any]:
-    """The request for a function in Python, which takes tensors at the addresses ``pointers``, and numbers.
+def of_python(call: Call, pointers: Mapping[str, int] | None = None) -> dict[str, Any]:
+    """The request for a function in Python, which takes tensors, at ``pointers`` as above, and numbers.
 
     It gets no stream: the first one is the current stream of the call.
     """
     asked = request(call, pointers)
+    indices = {argument.name: index for index, argument in enumerate(arrays(call))}
 
     def encoded(changed: Mapping[str, Scalar]) -> list[tuple[str, Any]]:
         passed: list[tuple[str, Any]] = []
@@ -82,8 +83,8 @@ def of_python(call: Call, pointers: Mapping[str, int]) -> dict[str, Any]:
                 case ArrayArgument(null=True):
                     passed.append(("value", None))
                 case ArrayArgument():
-                    described = pointers[argument.name], argument.dtype, argument.shape
-                    passed.append(("tensor", described))
+                    kind, places = ("array", indices) if pointers is None else ("tensor", pointers)
+                    passed.append((kind, (places[argument.name], argument.dtype, argument.shape)))
                 case ScalarArgument():
                     passed.append(("value", changed.get(argument.name, argument.value)))
         return passed
@@ -116,13 +117,19 @@ def _staged(call: Call, pointers: Mapping[str, int] | None) -> list[tuple[int, i
     ]
 
 
-def run(runner: Runner, call: Call) -> Answer:
-    """Send the arrays, make the call and read them back; never raises for what the student's code does."""
+def run(runner: Runner, call: Call, asked: Callable[[Call], Mapping[str, Any]] = request) -> Answer:
+    """Send the arrays, make the call and read them back; never raises for what the student's code does.
+
+    Args:
+        runner: that makes it.
+        call: what to call.
+        asked: the request for it.
+    """
     again = call.schedule is not Schedule.PROGRAM
     before = [layout.image(argument, again=again) for argument in arrays(call)]
     size = sum(image.nbytes for image in before)
     try:
-        frame = runner.ask(request(call), [image.data for image in before], size, call.seconds)
+        frame = runner.ask(asked(call), [image.data for image in before], size, call.seconds)
     except RunnerError as error:
         return error.answer
     printed = frame.header["printed"]

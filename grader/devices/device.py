@@ -132,11 +132,11 @@ class DeviceKernel:
     """A kernel for one specialisation.
 
     Attributes:
-        ptx: its code.
+        code: PTX, or machine code for a GPU.
         facts: what a launch needs to know of it, as JSON can hold it.
     """
 
-    ptx: bytes
+    code: bytes
     facts: Mapping[str, Any]
 
 
@@ -153,11 +153,13 @@ class Script:
         packages: folders of the Python packages that it may import.
         build: a kernel of the file for the specialisation that the runner asks for, as it came. Raises
             RefusedKernelError if the author is at fault, and MachineError if the machine is.
+        all_configs: whether autotuning runs every configuration on the simulator, which has no clock.
     """
 
     file: Path
     packages: tuple[Path, ...]
     build: Callable[[Mapping[str, Any]], DeviceKernel]
+    all_configs: bool = False
 
 
 @dataclass(frozen=True)
@@ -223,6 +225,14 @@ class Device(Protocol):
 
         Raises:
             LoadError: the library cannot be loaded or lacks an entry point; the submission is at fault.
+            DeviceError: the machine failed.
+        """
+
+    def open_script(self, script: Script, entry_points: tuple[str, ...]) -> Session:
+        """Start a runner with PyTorch and Triton, and load ``script``.
+
+        Raises:
+            LoadError: the file cannot be loaded or lacks a function; the submission is at fault.
             DeviceError: the machine failed.
         """
 

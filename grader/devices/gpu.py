@@ -17,16 +17,17 @@ from typing import TYPE_CHECKING, Literal, Self
 
 from grader.devices import calls, models, profile
 from grader.devices.device import Answer, Call, LoadError, Memory, Schedule, Status
+from grader.devices.kernels import Kernels
 from grader.devices.runner import LIMITS, Runner, RunnerError, Start
 from grader.devices.timed import TimedSession
-from grader.records.errors import DeviceError
+from grader.records.errors import DeviceError, MachineError
 from grader.sandbox.process import ProcessSandbox
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from types import TracebackType
 
-    from grader.devices.device import ModelProgram
+    from grader.devices.device import ModelProgram, Script
     from grader.sandbox.sandbox import Limits, Sandbox
 
 PROBE_SECONDS = 90.0
@@ -135,6 +136,18 @@ class Gpu:
         )
         return GpuModelSession(start, self._sandbox)
 
+    def open_script(self, script: Script, entry_points: tuple[str, ...]) -> GpuScriptSession:
+        """Start a runner with PyTorch and Triton, and load ``script``."""
+        return GpuScriptSession(self._start_script(script, entry_points), self._sandbox, Kernels(script))
+
+    def open_timed_script(
+        self, script: Script, entry_points: tuple[str, ...], baseline: Sequence[Path]
+    ) -> TimedSession:
+        """Start a fresh runner for timing with ``script``; otherwise as ``open_timed``."""
+        start = self._start_script(script, entry_points)
+        start = replace(start, inputs=(*start.inputs, *baseline))
+        return TimedSession(Runner(self._sandbox, start, builds=Kernels(script)), calls.of_python)
+
     def open_timed(
         self, library: Path, entry_points: tuple[str, ...], baseline: Sequence[Path]
     ) -> TimedSession:
@@ -180,6 +193,14 @@ class Gpu:
         walls = "" if self._sandbox.name == "process" else profile.WALLS
         return profile.ProfileError((profile.reason(printed) or otherwise) + walls)
 
+    def _start_script(self, script: Script, entry_points: tuple[str, ...]) -> Start:
+        return replace(
+            self._start({}),
+            packages=tuple(dict.fromkeys((*packages(), *script.packages))),
+            inputs=tuple({package.parent for package in script.packages}),
+            script=(script.file, entry_points),
+        )
+
     def _start(self, libraries: Mapping[Path, tuple[str, ...]]) -> Start:
         return Start(
             libraries,
@@ -206,11 +227,11 @@ def runtime_library(folder: Path) -> Path:
 class GpuSession:
     """One runner with a CUDA context and the library loaded; see ``Session``."""
 
-    def __init__(self, start: Start, sandbox: Sandbox) -> None:
+    def __init__(self, start: Start, sandbox: Sandbox, builds: Kernels | None = None) -> None:
         self._failed: Answer | None = None
         self._runner: Runner | None = None
         try:
-            self._runner = Runner(sandbox, start)
+            self._runner = Runner(sandbox, start, builds=builds)
         except RunnerError as error:
             self._failed = error.answer
 
@@ -238,6 +259,19 @@ class GpuSession:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+class GpuScriptSession(GpuSession):
+    """A runner in which functions in Python launch kernels; see ``Session``.
+
+    The tensors that they get have no content for PyTorch, so nothing but kernels can compute.
+    """
+
+    def _answer(self, runner: Runner, call: Call) -> Answer:
+        try:
+            return calls.run(runner, call, calls.of_python)
+        except MachineError as error:  # while it built a kernel
+            return Answer(Status.LOST, str(error))
 
 
 class GpuModelSession(GpuSession):

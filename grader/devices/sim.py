@@ -15,12 +15,14 @@ import numpy as np
 
 from grader.devices import calls, layout, models
 from grader.devices.budget import BUDGET, Budget
-from grader.devices.device import Answer, Call, LoadError, Memory, RefusedKernelError, Schedule, Status
+from grader.devices.device import Answer, Call, LoadError, Memory, Schedule, Status
+from grader.devices.kernels import Kernels
 from grader.devices.leaks import Leaks
 from grader.devices.runner import LIMITS, Runner, RunnerError, Start, flooded
 from grader.problems.dtypes import DTYPES
 from grader.records.errors import MachineError
 from grader.simulator.driver import (
+    ALL_CONFIGS,
     LIBRARIES,
     ON_THE_CPU,
     RUNTIME,
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
-    from grader.devices.device import ArrayArgument, ModelProgram, Script
+    from grader.devices.device import ArrayArgument, DeviceKernel, ModelProgram, Script
     from grader.records.findings import Place
     from grader.runner.protocol import Bytes, Header
     from grader.sandbox.sandbox import Limits, Sandbox
@@ -51,7 +53,6 @@ _SCHEDULES = {  # memory traffic is the same in every order, so it is counted on
 }
 
 
-MOST_KERNELS = 500  # that a runner may ask for
 COPIED = "copied between the host and the device: kernels alone may compute"
 
 
@@ -329,30 +330,20 @@ class SimScriptSession(SimSession):
     def __init__(
         self, sandbox: Sandbox, limits: Limits, budget: Budget, script: Script, entry_points: tuple[str, ...]
     ) -> None:
-        self._build = script.build
-        self._built = 0
         start = Start(
             {},
             RUNTIME,
             packages=script.packages,
             limits=limits,
             inputs=(LIBRARIES, *{package.parent for package in script.packages}),
-            environment=ON_THE_CPU,
+            environment={**ON_THE_CPU, **(ALL_CONFIGS if script.all_configs else {})},
             script=(script.file, entry_points),
         )
-        self._begin(sandbox, start, budget, self._kernel)
+        self._begin(sandbox, start, budget, Kernels(script, self._load))
 
-    def _kernel(self, asked: Header) -> tuple[Header, Bytes]:
-        """The answer to a runner that asks for a kernel: its code, now known to the device, or why not."""
-        self._built += 1
-        if self._built > MOST_KERNELS:
-            raise RunnerError(Status.LIMIT, f"more than {MOST_KERNELS} kernels, for as many specialisations")
-        try:
-            kernel = self._build(asked.get("specialisation", {}))
-        except RefusedKernelError as error:
-            return {"operation": "built", "refused": str(error)}, b""
-        self._simulator.load_ptx(kernel.ptx.decode(errors="replace"))
-        return {"operation": "built", "refused": "", "facts": kernel.facts}, kernel.ptx
+    def _load(self, kernel: DeviceKernel) -> None:
+        """Let the device know a kernel, which it runs when the runner launches one of the same code."""
+        self._simulator.load_ptx(kernel.code.decode(errors="replace"))
 
     def run(self, call: Call) -> Answer:
         """Run one call; copies between host and device are none of a kernel's and make it untrusted."""

@@ -11,11 +11,11 @@ import numpy as np
 
 from grader.devices import calls, layout
 from grader.devices.device import Status
-from grader.devices.runner import RunnerError
+from grader.devices.runner import RunnerError, encodable
 from grader.problems.dtypes import DTYPES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
     from types import TracebackType
 
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     Arrays = Mapping[str, NDArray[np.generic]]
 
+STRANGERS = "a call does other than launch kernels of the submission: {}"
+MOST_WORDS = 1000  # characters
 STEP_SECONDS = 120.0  # time-out of one request; a sweep takes milliseconds
 
 
@@ -90,8 +92,10 @@ class NotCapturedError(Exception):
 class TimedSession:
     """One runner with a prepared case; after a RunnerError from any method it cannot be used any more."""
 
-    def __init__(self, runner: Runner) -> None:
+    def __init__(self, runner: Runner, asked: Callable[[Call], Mapping[str, Any]] = calls.request) -> None:
+        """Time calls in ``runner``, which are ``asked`` for like this."""
         self._runner = runner
+        self._asked = asked
         self._plan: Plan | None = None
 
     def prepare(self, plan: Plan, bases: Sequence[Arrays]) -> None:
@@ -99,10 +103,11 @@ class TimedSession:
 
         Raises:
             NotCapturedError: with the method ``graph``; the session must be closed.
+            RunnerError: a function in Python does what it may not do in a timed call, or see above.
         """
         self._plan = plan
         arguments = calls.arrays(plan.call)
-        call = calls.request(plan.call)
+        call = self._asked(plan.call)
         request = {
             "step": "prepare",
             "arrays": [
@@ -132,6 +137,8 @@ class TimedSession:
             if plan.method == "graph":
                 raise NotCapturedError(header["message"])
             raise RunnerError(Status.CUDA_ERROR, header["message"], header["printed"])
+        if strangers := header.get("strangers"):
+            raise RunnerError(Status.UNTRUSTED, STRANGERS.format(encodable(str(strangers)[:MOST_WORDS])))
 
     def renew(self, bases: Sequence[Arrays]) -> None:
         """Replace all bases."""

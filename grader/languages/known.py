@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from grader.languages.cuda.language import Cuda
+from grader.languages.jobs import BuildError
+from grader.languages.triton.kernels import folder
 from grader.languages.triton.language import Triton
 from grader.languages.triton.source import asked
 from grader.problems.problem import KernelProblem
@@ -24,6 +26,9 @@ _ASKED: Mapping[str, Callable[[KernelProblem], KernelProblem]] = {
 }
 """A kernel problem as each language answers it."""
 
+_NEEDED: Mapping[str, Callable[[], object]] = {"triton": folder}
+"""What finds that without which nothing can be built, where every installation need not have it."""
+
 
 def languages(
     names: Iterable[str],
@@ -32,6 +37,8 @@ def languages(
     limits: Limits,
     cache: Cache,
     architecture: str,
+    *,
+    all_configs: bool = False,
 ) -> tuple[Language, ...]:
     """The languages of these names, in their order.
 
@@ -42,12 +49,22 @@ def languages(
         limits: what compiling one file may use.
         cache: where builds are kept.
         architecture: the GPU to make machine code for, such as ``sm_90``.
+        all_configs: whether autotuning runs every configuration on the simulator.
     """
     found: Mapping[str, Language] = {
         "cuda": Cuda(toolchain, sandbox, limits, cache, architecture),
-        "triton": Triton(sandbox, limits, cache),
+        "triton": Triton(sandbox, limits, cache, all_configs),
     }
     return tuple(found[name] for name in names)
+
+
+def lacking(name: str) -> str:
+    """What this machine lacks to build in the language of that name; empty if that is nothing."""
+    try:
+        _NEEDED.get(name, lambda: None)()
+    except BuildError as error:
+        return str(error)
+    return ""
 
 
 def files(problem: Problem, names: Iterable[str]) -> tuple[str, ...]:

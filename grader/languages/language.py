@@ -7,9 +7,11 @@ from pathlib import Path  # noqa: TC003 - pydantic reads the annotations of buil
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
-    from grader.devices.device import Device, Memory, Session
+    from grader.devices.device import Call, Device, Memory, Session
+    from grader.devices.gpu import Gpu
+    from grader.devices.timed import TimedSession
     from grader.problems.problem import KernelProblem
 
 
@@ -133,8 +135,8 @@ class Language(Protocol):
         """Which pointers its launchers take; None if that is to be tried of each."""
 
     @property
-    def on_gpu(self) -> bool:
-        """Whether a GPU can open its artefacts; the simulator can open all."""
+    def captured(self) -> bool:
+        """Whether only calls that can be captured as a CUDA graph are timed."""
 
     def asked(self, problem: KernelProblem) -> KernelProblem:
         """The problem as it is answered in this language: in which file, by which entry points."""
@@ -199,4 +201,20 @@ class Language(Protocol):
         Raises:
             LoadError: it cannot be loaded or lacks an entry point; the submission is at fault.
             DeviceError: the machine failed.
+        """
+
+    def open_timed(
+        self, gpu: Gpu, artefact: Path, entry_points: tuple[str, ...], baseline: Sequence[Path]
+    ) -> TimedSession:
+        """Start a fresh runner for timing, which may also load the ``baseline`` libraries.
+
+        Raises:
+            RunnerError: the runner ended while loading.
+        """
+
+    def profiled(self, gpu: Gpu, artefact: Path, call: Call) -> list[str]:
+        """A line on each kernel of a call, or why there is none.
+
+        Raises:
+            ProfileError: there is no profile; the text says why.
         """

@@ -56,11 +56,6 @@ class Machine:
         """
         return {} if self.building is None else self.building.result()
 
-    @property
-    def simulated(self) -> Machine:
-        """The same for artefacts that no GPU can open."""
-        return replace(self, device=self.checker, gpu=None)
-
 
 def find_machine(device: str, sandbox: str, limits: WorkLimits) -> Machine:
     """What this machine has to grade with.

@@ -68,6 +68,7 @@ class GradingRequest:
     profile: bool = False  # whether to look at the kernels with Nsight Compute
     fast: bool = False  # whether to end a problem at the first pass of cases that shows something wrong
     failed: Mapping[str, Collection[str]] = field(default_factory=dict)  # what to begin with then, by problem
+    all_configs: bool = False  # whether autotuning runs every configuration on the simulator
 
 
 @dataclass(frozen=True)
@@ -241,7 +242,7 @@ def _grade(run: _Run, progress: Callable[[str], None], built: Built | None) -> N
                 note=one.note,
                 builds=builds,
                 reference_code=code,
-                machine=machine if one.language.on_gpu else machine.simulated,
+                machine=machine,
                 bench=run.bench,
                 progress=progress,
                 fast=request.fast,
@@ -272,7 +273,13 @@ def _answers(
     rules = request.assignment.rules
     compiling = compile_limits(rules.limits.compile_seconds, int(rules.limits.compile_memory_gib * 2**30))
     allowed = languages(
-        rules.languages, machine.toolchain, machine.sandbox, compiling, cache, machine.device.architecture
+        rules.languages,
+        machine.toolchain,
+        machine.sandbox,
+        compiling,
+        cache,
+        machine.device.architecture,
+        all_configs=request.all_configs,
     )
     return [answered(entry, problem, submission, allowed) for entry, problem in wanted]
 

@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     from grader.run.preparation import Material
 
 NO_GPU = "not measured: no GPU here. Grade on a GPU machine, or leave it to your instructor."
-NOT_TIMED = "not measured: kernels in {language} are not timed."
 NO_CASES = "not measured: this problem has no cases to time."
 NOT_RIGHT = "not measured: a kernel earns points for speed once all of its cases are right."
 PRINTED_CHARACTERS = 4000
@@ -299,9 +298,7 @@ class ProblemJudge:
         """Measure the speed, unless the numbers are wrong."""
         machine, target = self.material.machine, answer.entry.target
         if machine.gpu is None:
-            language = self.material.language
-            message = NO_GPU if language.on_gpu else NOT_TIMED.format(language=language.name.capitalize())
-            return Measured(_no_speed(Verdict.NOT_MEASURED, target, message))
+            return Measured(_no_speed(Verdict.NOT_MEASURED, target, NO_GPU))
         if any(case.verdict is not Verdict.PASS for case in judged.cases if not case.waived):
             return Measured(_no_speed(Verdict.FAIL, target, NOT_RIGHT))
         if not answer.problem.timing_cases(self.material.seed):
@@ -333,7 +330,7 @@ class ProblemJudge:
         given = arguments(launcher, case, problem.inputs(case))
         call = Call(launcher.entry_point, given, profile.CALL_SECONDS, self._timed.memory)
         with self._turn():
-            return gpu.profiled(self._timed.artefact, call)
+            return self._timed.language.profiled(gpu, self._timed.artefact, call)
 
     def begin(self, what: str) -> None:
         """Say what comes next, unless the run was interrupted."""

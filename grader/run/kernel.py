@@ -72,13 +72,16 @@ class PreparedKernel:
         timing = Timing(
             problem=self.problem,
             l2_bytes=gpu.l2_bytes,
-            open=lambda: conduct.watch(gpu.open_timed(self.artefact, entry_points, list(baseline))),
+            open=lambda: conduct.watch(
+                self.language.open_timed(gpu, self.artefact, entry_points, list(baseline))
+            ),
             baseline=baseline,
             seed=material.seed,
             seconds=material.assignment.rules.limits.run_seconds_gpu,
             progress=conduct.begin,
             look=condition.look,
             measure=self.entry.measure,
+            captured=self.language.captured,
         )
         found = measure(timing, self.entry.target, self.memory)
         found = replace(

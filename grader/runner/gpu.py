@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from grader.runner.library import Runtime
 
 GARBAGE_BYTES = 256 << 20
-DELAYS = 200  # times 0.1 ms on a large GPU
+DELAYS, COOLINGS = 200, 4  # times 0.1 ms on a large GPU
 TO_DEVICE, TO_HOST = 1, 2  # cudaMemcpyKind
 PERSISTING_L2 = 6  # cudaLimitPersistingL2CacheSize
 RELEASE_THRESHOLD = 4  # cudaMemPoolAttrReleaseThreshold
@@ -123,8 +123,16 @@ class Gpu:
     @checked
     def delay(self, stream: int) -> None:
         """Keep ``stream`` busy for several milliseconds, longer than loading and starting a kernel takes."""
+        self._fill(stream, DELAYS)
+
+    @checked
+    def cool(self, stream: int) -> None:
+        """Replace what the caches hold by work on ``stream``, during which the host can enqueue a call."""
+        self._fill(stream, COOLINGS)
+
+    def _fill(self, stream: int, times: int) -> None:
         self._ballast = self._ballast or cupy.cuda.alloc(GARBAGE_BYTES)
-        for _ in range(DELAYS):
+        for _ in range(times):
             cupy.cuda.runtime.memsetAsync(self._ballast.ptr, 0xFF, GARBAGE_BYTES, stream)
 
     @checked

@@ -51,10 +51,14 @@ class Part:
 
 
 class Graph:
-    """A graph whose nodes are the graphs of the calls, one behind the other, so that calls cannot overlap."""
+    """A graph whose nodes are the graphs of the calls, one behind the other, so that calls cannot overlap.
+
+    Attributes:
+        parts: the graphs of the calls.
+    """
 
     def __init__(self, runtime: Runtime, stream: Any, parts: Sequence[Part]) -> None:  # noqa: ANN401
-        self._runtime, self._stream, self._parts = runtime, stream, parts
+        self._runtime, self._stream, self.parts = runtime, stream, parts
         whole, last = ctypes.c_void_p(), ctypes.c_void_p()
         runtime.call("cudaGraphCreate", ctypes.byref(whole), 0)
         for number, part in enumerate(parts):  # the node copies the graph of the part
@@ -69,7 +73,7 @@ class Graph:
 
     def first(self, calls: int) -> Graph:
         """A graph of only the first ``calls`` calls."""
-        return self if calls >= len(self._parts) else Graph(self._runtime, self._stream, self._parts[:calls])
+        return self if calls >= len(self.parts) else Graph(self._runtime, self._stream, self.parts[:calls])
 
     def launch(self) -> None:
         """Replay the graph."""

@@ -158,9 +158,8 @@ class Server:
         if header["script"]:
             path, names = header["script"]
             sys.path += {os.path.dirname(package): None for package in header["packages"]}  # noqa: PTH120
-            self._launchers = importlib.import_module("grader.runner.triton.launchers").Launchers(
-                path, self.ask
-            )
+            launchers = importlib.import_module("grader.runner.triton.launchers")
+            self._launchers = launchers.Launchers(path, self.ask, self._gpu)
             self._functions |= self._launchers.functions(names)
         if header["model"]:
             sys.path += {os.path.dirname(package): None for package in header["packages"]}  # noqa: PTH120
@@ -190,8 +189,9 @@ class Server:
         memory = self._gpu.memory if self._gpu and header["memory"] == "device" else self._host
         addresses = memory.place(header["images"], payload)
         pointers = [address + header["guard"] for address in addresses]
+        encoded = self._launchers.argument if self._launchers else argument
         arguments, queued = (
-            [self._argument(kind, value, pointers, streams) for kind, value in header[name]]
+            [encoded(kind, value, pointers, streams) for kind, value in header[name]]
             for name in ("arguments", "queued")
         )
         if self._launchers:
@@ -218,13 +218,10 @@ class Server:
             staging.finish()
         return {"status": "returned"}, memory.content() if content is None else content
 
-    def _argument(self, kind: str, value: Any, pointers: list[int], streams: list[int]) -> Any:  # noqa: ANN401
-        if self._launchers:
-            return self._launchers.argument(kind, value)
-        return argument(kind, value, pointers, streams)
-
     def _time(self, header: Header, payload: memoryview) -> tuple[Header, list[Any]]:
-        answer: tuple[Header, list[Any]] = self._timer.answer(header, payload, self._functions)
+        answer: tuple[Header, list[Any]] = self._timer.answer(
+            header, payload, self._functions, self._launchers
+        )
         return answer
 
     def _run_model(self, header: Header, payload: memoryview) -> tuple[Header, list[Any]]:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from grader.runner.gpu import Gpu
     from grader.runner.protocol import Header
+    from grader.runner.triton.launchers import Launchers
 
     Arm = Callable[[int], Callable[[], float]]
     """Takes a number of calls, and returns a function that makes them and returns the seconds they took."""
@@ -61,7 +62,11 @@ class Timer:
 
     @checked
     def answer(
-        self, header: Header, payload: memoryview, functions: dict[str, Any]
+        self,
+        header: Header,
+        payload: memoryview,
+        functions: dict[str, Any],
+        launchers: Launchers | None = None,
     ) -> tuple[Header, list[Any]]:
         """One step: prepare a case, renew its bases, run a sweep or a batch, or read pieces of slots."""
         step = header["step"]
@@ -70,8 +75,8 @@ class Timer:
             self._case = None  # free its memory before the next case or a launcher allocates
             cupy.get_default_memory_pool().free_all_blocks()
             self._gpu.runtime.call("cudaDeviceGraphMemTrim", 0)
-            self._case = TimedCalls(self._gpu, header, payload, functions)
-            return {**returned, "l2": cuda.Device(0).attributes["L2CacheSize"]}, []
+            self._case = TimedCalls(self._gpu, header, payload, functions, launchers)
+            return {**returned, "strangers": self._case.strangers}, []
         assert self._case is not None
         if step == "renew":
             self._case.renew(header["bases"], payload)
@@ -95,9 +100,21 @@ class TimedCalls:
     (``libraries``, ``steps`` of ``function`` and ``arguments``, and ``scratch``: bytes of each temporary,
     numbered behind the arrays), and ``reads`` and ``writes``: bytes per call of the streaming kernel, which
     is the baseline where there are no steps.
+
+    A function in Python is called once before any content has come, for what it compiles and chooses then.
+
+    Attributes:
+        strangers: what a function in Python did in a call other than to launch its kernels, in words.
     """
 
-    def __init__(self, gpu: Gpu, header: Header, payload: memoryview, functions: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        gpu: Gpu,
+        header: Header,
+        payload: memoryview,
+        functions: dict[str, Any],
+        launchers: Launchers | None = None,
+    ) -> None:
         self._gpu = gpu
         self._host = header["method"] == "host"
         self._arrays = header["arrays"]
@@ -108,6 +125,7 @@ class TimedCalls:
         self._streams = [gpu.new_stream() for _ in range(max(1, header["streams"]))]
         self._fence = Fence(gpu.runtime)
         self._bases: list[list[Any]] = []
+        self.strangers: list[str] = []
         self._library: dict[str, Any] = {}
         for path, names in header["libraries"]:
             self._library |= load(path, names)
@@ -115,10 +133,14 @@ class TimedCalls:
             [slot.host if self._host else slot.device for slot in self._slots], np.uint64
         )
         self._table = cuda.alloc(2 * PIECE_BYTES * len(self._slots) * len(sizes))
+        encoded = launchers.argument if launchers else argument
+        submission = self._submission(functions[header["entry_point"]], header["arguments"], encoded)
+        if launchers:
+            launchers.use(self._streams[0].ptr)
+            self._try_out(submission[0])
         self.renew(header["bases"], payload)
         self._restore([[0, 0]] * len(self._slots))
         cuda.runtime.deviceSynchronize()
-        submission = self._submission(functions[header["entry_point"]], header["arguments"])
         streaming, steps = self._streaming(header["reads"], header["writes"]), header["steps"]
         self._arms: dict[str, Arm] = {
             "nothing": lambda _: lambda: 0.0,
@@ -145,6 +167,9 @@ class TimedCalls:
             ]
             for arm in replayed:
                 self._arms[arm] = self._by_graphs([instance[arm] for instance in graphs])
+            if launchers:
+                captured = [part.graph for one in graphs for part in one["submission"].parts]
+                self.strangers = launchers.strangers(captured)
 
     def renew(self, bases: int, payload: memoryview) -> None:
         """Replace all bases by ``payload``: the bytes of every array that is read, base after base."""
@@ -222,13 +247,26 @@ class TimedCalls:
             )
             self._fence.put()
 
-    def _submission(self, function: Any, arguments: list[Any]) -> list[Callable[[], None]]:  # noqa: ANN401
+    def _try_out(self, call: Callable[[], None]) -> None:
+        """Make a call in the first slot, on zeros."""
+        for array, address in zip(self._arrays, self._slots[0].device, strict=True):
+            cuda.runtime.memset(address, 0, array["bytes"])
+        cuda.runtime.deviceSynchronize()
+        call()
+        self._gpu.runtime.settle()
+
+    def _submission(
+        self,
+        function: Any,  # noqa: ANN401
+        arguments: list[Any],
+        encoded: Callable[[str, Any, list[int], list[int]], Any],
+    ) -> list[Callable[[], None]]:
         handles = [0 if self._host else stream.ptr for stream in self._streams]  # see ``Server._handles``
         return [
             partial(
                 function,
                 *(
-                    argument(kind, value, slot.host if self._host else slot.device, handles)
+                    encoded(kind, value, slot.host if self._host else slot.device, handles)
                     for kind, value in arguments
                 ),
             )

@@ -21,11 +21,19 @@ from elftools.elf.elffile import ELFFile
 
 from grader.records.errors import DeviceError
 from grader.records.findings import Severity
-from grader.simulator.driver import LIBRARIES, ON_THE_CPU, RUNTIME, SOCKET_VARIABLE, Options, Simulator
+from grader.simulator.driver import (
+    ALL_CONFIGS,
+    LIBRARIES,
+    ON_THE_CPU,
+    RUNTIME,
+    SOCKET_VARIABLE,
+    Options,
+    Simulator,
+)
 from grader.simulator.triton_words import in_words_of_triton
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from grader.records.findings import Finding
 
@@ -46,6 +54,7 @@ def simulate(
     json_path: Path | None,
     leak_check: bool,
     overflow: bool = False,
+    all_configs: bool = False,
     budget: int | None = None,
     seconds: float | None = None,
 ) -> int:
@@ -57,6 +66,7 @@ def simulate(
         json_path: where findings and gaps go as JSON, too.
         leak_check: also report what the program did not free.
         overflow: also report 32-bit arithmetic that wraps and decides an address.
+        all_configs: whether autotuning in a script runs every configuration once.
         budget: warp instructions after which a kernel counts as hung, ``BUDGET`` if None; a fifth of them if
             none of its warps ends or passes a barrier meanwhile.
         seconds: of wall time, after which the program is ended; never if None.
@@ -81,7 +91,7 @@ def simulate(
     )
     try:
         with Simulator(options) as simulator:
-            code, ended = _run(command, simulator, seconds)
+            code, ended = _run(command, simulator, seconds, ALL_CONFIGS if all_configs else {})
             findings = tuple(map(in_words_of_triton, simulator.take_findings()))
             gaps = simulator.unsupported()
             gaps += simulator.tampering()
@@ -176,7 +186,9 @@ def describe(findings: Sequence[Finding], gaps: Sequence[str]) -> str:
     return "".join(f"grader: {line}\n" for line in lines)
 
 
-def _run(argv: list[str], simulator: Simulator, seconds: float | None) -> tuple[int, str]:
+def _run(
+    argv: list[str], simulator: Simulator, seconds: float | None, variables: Mapping[str, str]
+) -> tuple[int, str]:
     """Run the program to its end: its exit code as a shell would give it, and why we ended it, if we did."""
     with simulator.client_socket() as channel:
         # PyTorch comes with a runtime and finds that first, unless there is one already.
@@ -184,7 +196,8 @@ def _run(argv: list[str], simulator: Simulator, seconds: float | None) -> tuple[
         paths = {
             name: os.pathsep.join(filter(None, (path, os.environ.get(name)))) for name, path in first.items()
         }
-        environment = {**os.environ, **paths, **ON_THE_CPU, SOCKET_VARIABLE: str(channel.fileno())}
+        environment = {**os.environ, **paths, **ON_THE_CPU, **variables}
+        environment[SOCKET_VARIABLE] = str(channel.fileno())
         process = subprocess.Popen(argv, env=environment, pass_fds=[channel.fileno()])
     try:
         code = process.wait(seconds)

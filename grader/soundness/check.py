@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grader.assignments import names
-from grader.assignments.mutants import table
+from grader.assignments.mutants import VARIANTS, table
 from grader.assignments.rules import AssignmentError
 from grader.languages.cache import Cache
 from grader.languages.cuda.source import functions
+from grader.languages.known import files, lacking
 from grader.problems.problem import KernelProblem
 from grader.records.errors import MachineError
 from grader.records.exit_codes import ExitCode
@@ -86,7 +87,13 @@ class Examination:
     bench: Bench
 
     def graded(
-        self, folder: Path, seed: int, problems: Sequence[str] | None = None, device: str | None = None
+        self,
+        folder: Path,
+        seed: int,
+        problems: Sequence[str] | None = None,
+        device: str | None = None,
+        *,
+        fast: bool = False,
     ) -> Record:
         """The record of a submission.
 
@@ -103,6 +110,7 @@ class Examination:
             sandbox=self.sandbox,
             memory="auto",
             seed=seed,
+            fast=fast,
         )
         record = grade(request, self.progress, self.bench)
         if record.exit_code in {ExitCode.MACHINE_FAULT, ExitCode.INTERRUPTED}:
@@ -168,6 +176,7 @@ def check(
     yield from wrong_kernels(one)
     yield from half_precision(one)
     yield from unfused(one)
+    yield from further_languages(one)
     for result in first.problems:
         entry = assignment.rules.problem(result.id)
         yield Row(f"target of {result.id}", *target_row(entry, result.performance, speeds.get(result.id, {})))
@@ -195,8 +204,12 @@ def handout(one: Examination) -> Iterator[Row]:
 
 def template(one: Examination) -> Iterator[Row]:
     """The template compiles and earns nothing, with a reason."""
-    for result in one.graded(one.assignment.template, SEED, device="sim").problems:
-        what, reason = f"template: {result.id}", _reason(result)
+    yield from _nothing_earned("template", one.graded(one.assignment.template, SEED, device="sim"))
+
+
+def _nothing_earned(name: str, record: Record) -> Iterator[Row]:
+    for result in record.problems:
+        what, reason = f"{name}: {result.id}", _reason(result)
         if result.build is not None and not result.build.ok:
             yield Row(what, False, f"does not compile: {_first_line(result.build.log)}")
         elif result.points.earned > 0:
@@ -363,6 +376,64 @@ def unfused(one: Examination) -> Iterator[Row]:
             else f"equals the oracle in {len(cases)} cases"
         )
         yield Row(f"baseline of {name}", not wrong, said)
+
+
+def further_languages(one: Examination) -> Iterator[Row]:
+    """What is asked of answers in CUDA, of those in each further language that the assignment allows."""
+    for language in one.assignment.rules.languages:
+        if language == "cuda":
+            continue
+        folders = one.assignment.reference_in(language), one.assignment.template_in(language)
+        missing = ", ".join(path.name for path in folders if not path.is_dir())
+        if said := lacking(language):
+            yield Row(language, None, _first_line(said))
+        elif missing:
+            yield Row(language, None, f"there is no {missing}")
+        else:
+            yield from _in_language(one, language)
+
+
+def _in_language(one: Examination, language: str) -> Iterator[Row]:
+    problems = kernel_problems(one.assignment)
+    begun = one.graded(one.assignment.template_in(language), SEED, [*problems], device="sim")
+    yield from _nothing_earned(f"{language} template", begun)
+    for result in one.graded(one.assignment.reference_in(language), SEED, [*problems]).problems:
+        share, where = _most_used(result)
+        used = f"full marks; uses at most {share:.0%} of a bound ({where})" if where else "full marks"
+        right = _right(result)
+        yield Row(f"{language} reference: {result.id}", right, used if right else _reason(result))
+    for name, problem in problems.items():
+        (file,) = files(problem, (language,))
+        paths = sorted((one.assignment.folder / VARIANTS / name).glob(f"*{Path(file).suffix}"))
+        texts = {path.name: path.read_text(encoding="utf-8") for path in paths}
+        lost = [variant for variant, text in texts.items() if not _right(_answered(one, name, file, text))]
+        said = f"wrong: {', '.join(lost)}" if lost else f"{len(texts)} pass"
+        yield Row(f"{language} variants of {name}", not lost if texts else None, said)
+        yield _mutants_fail(one, language, name, file)
+
+
+def _mutants_fail(one: Examination, language: str, name: str, file: str) -> Row:
+    what = f"{language} mutants of {name}"
+    try:
+        mine = [mutant for mutant in table(one.assignment, language) if mutant.problem == name]
+        edited = {mutant: mutant.text(one.assignment) for mutant in mine}
+    except (AssignmentError, ValueError) as error:
+        return Row(what, False, str(error))
+    passing = [
+        f"{mutant.id} passes: no case finds that {mutant.why}"
+        for mutant, text in edited.items()
+        if _answered(one, name, file, text, fast=True).verdict is not Verdict.FAIL
+    ]
+    return Row(what, not passing if mine else None, "; ".join(passing) or f"{len(mine)} fail")
+
+
+def _answered(one: Examination, name: str, file: str, text: str, *, fast: bool = False) -> ProblemResult:
+    """The result of a problem that is answered by a file alone; a mutant has no need of more than the sim."""
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / file).write_text(text, encoding="utf-8")
+        device = "sim" if fast else None
+        (result,) = one.graded(Path(folder), SEED, [name], device, fast=fast).problems
+    return result
 
 
 def _right(result: ProblemResult) -> bool:

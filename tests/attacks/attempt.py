@@ -373,7 +373,7 @@ def main() -> int:
     options = parser.parse_args()
     wanted = [
         one
-        for one in ((*ATTACKS, *IN_PYTHON) if options.only else ATTACKS)
+        for one in (*ATTACKS, *IN_PYTHON)
         if not options.only or any(word in f"{one.group}: {one.id}" for word in options.only)
     ]
     done, faults = [], 0

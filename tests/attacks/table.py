@@ -756,6 +756,123 @@ except OSError:
         verdict="PASS",
         held=WALLED,
     ),
+    _python(
+        "look for the oracle among objects",
+        """
+for one in gc.get_objects():
+    if isinstance(one, torch.Tensor) and one.device.type == "cpu" and one.shape == out_grad.shape:
+        print("MANAGED results", flush=True)
+""",
+        "",
+        "imports gc",
+        "import gc",
+        verdict="PASS",
+    ),
+    _python(
+        "look for the oracle on the device",
+        "look[(64,)](out_grad)",
+        "global_oob",
+        before="""
+@triton.jit
+def look(y):
+    near = y - 256 * (1 + tl.program_id(0))
+    if tl.load(near) != 0.0:
+        tl.store(y, tl.load(near))
+""",
+    ),
+    _python(
+        "run within the runner's functions",
+        "sys.setprofile(lambda frame, event, value: frame.f_locals.clear() if event == 'return' else None)",
+        "",
+        "imports sys",
+        "import sys",
+        verdict="PASS",
+    ),
+    _python(
+        "write to descriptors in Python",
+        """
+for number in range(3, 64):
+    try:
+        os.write(number, b"KGR1" + bytes(100))
+    except OSError:
+        pass
+""",
+        "",
+        "imports os",
+        "import os",
+        verdict="UNTRUSTED",
+    ),
+    _python(
+        "put a pipe in the place of the channel",
+        """
+reading, writing = os.pipe()
+for number in range(3, 64):
+    if number not in (reading, writing):
+        os.dup2(writing, number)
+""",
+        "",
+        "imports os",
+        "import os",
+    ),
+    _python(
+        "change code through the file of memory",
+        """
+library = ctypes.CDLL("libcudart.so.13")
+place = ctypes.cast(library.cudaLaunchKernel, ctypes.c_void_p).value
+try:
+    with open("/proc/self/mem", "r+b", buffering=0) as memory:
+        memory.seek(place)
+        memory.write(bytes.fromhex("31c0c3"))  # return cudaSuccess
+except OSError:
+    pass
+""",
+        "",
+        "imports ctypes",
+        "import ctypes",
+        verdict="PASS or FAIL",
+    ),
+    _python(
+        "change code in memory in Python",
+        """
+libc, library = ctypes.CDLL(None), ctypes.CDLL("libcudart.so.13")
+place = ctypes.cast(library.cudaLaunchKernel, ctypes.c_void_p).value
+page = ctypes.c_void_p(place & ~4095)
+if libc.mprotect(page, ctypes.c_size_t(8192), 7) == 0:
+    ctypes.memmove(place, bytes.fromhex("31c0c3"), 3)
+""",
+        "",
+        "imports ctypes",
+        "import ctypes",
+        verdict="PASS or FAIL",
+    ),
+    _python(
+        "trace the parent in Python",
+        """
+if ctypes.CDLL(None).ptrace(16, os.getppid(), 0, 0) == 0:
+    print("MANAGED the parent", flush=True)
+""",
+        "",
+        "imports ctypes",
+        "import ctypes\nimport os",
+        verdict="PASS",
+        held=WALLED,
+    ),
+    _python(
+        "filter the runner's system calls",
+        """
+class Filter(ctypes.Structure):
+    _fields_ = (("count", ctypes.c_ushort), ("code", ctypes.c_void_p))
+
+refuse_writes = struct.pack("HBBI" * 4, 0x20, 0, 0, 0, 0x15, 0, 1, 1, 6, 0, 0, 0x50000, 6, 0, 0, 0x7FFF0000)
+code = ctypes.create_string_buffer(refuse_writes)
+ctypes.CDLL(None).prctl(22, 2, ctypes.byref(Filter(4, ctypes.addressof(code))), 0, 0)  # writing does nothing
+""",
+        "",
+        "imports ctypes",
+        "import ctypes\nimport struct",
+        verdict="PASS or FAIL",
+        seconds=5.0,
+    ),
     _python("exit with success in Python", "sys.exit(0)", "exit code 0", "imports sys", "import sys"),
     _python("endless loop in Python", "while True:\n    pass", "of processor time", seconds=2.0),
 )

@@ -9,7 +9,7 @@ import pytest
 from grader.devices.device import RefusedKernelError
 from grader.languages.cache import Cache
 from grader.languages.jobs import compile_limits
-from grader.languages.triton.kernels import Compiler
+from grader.languages.triton.kernels import CHECKER, Compiler, Target
 from grader.sandbox.backends import BACKENDS
 from grader.sandbox.sandbox import Ended, Outcome
 
@@ -54,6 +54,9 @@ ASKED: dict[str, Any] = {
 }
 
 
+SIM, GPU = CHECKER, Target("cubin", 90)
+
+
 class Counting:
     """A sandbox that counts its jobs."""
 
@@ -89,14 +92,21 @@ def test_a_kernel_is_built_once_without_running_the_rest_of_its_file(
     compiler: Compiler, sandbox: Counting, file: Path
 ) -> None:
     before = sandbox.jobs
-    built = compiler.build(file, ASKED)
-    assert b".visible .entry kernel(" in built.ptx
-    assert b".target sm_80" in built.ptx
+    built = compiler.build(file, SIM, ASKED)
+    assert b".visible .entry kernel(" in built.code
+    assert b".target sm_80" in built.code
     assert (built.facts["name"], built.facts["num_warps"]) == ("kernel", 2)
-    assert compiler.build(file, ASKED) == built
+    assert compiler.build(file, SIM, ASKED) == built
     assert sandbox.jobs == before + 1
-    other = compiler.build(file, {**ASKED, "constants": [[[3], {"value": 128}]]})
-    assert other.ptx != built.ptx
+    other = compiler.build(file, SIM, {**ASKED, "constants": [[[3], {"value": 128}]]})
+    assert other.code != built.code
+
+
+def test_a_gpu_gets_machine_code(compiler: Compiler, file: Path) -> None:
+    built = compiler.build(file, GPU, ASKED)
+    assert built.code[:4] == b"\x7fELF"
+    assert b"kernel" in built.code
+    assert built.facts == {**compiler.build(file, SIM, ASKED).facts, "shared": built.facts["shared"]}
 
 
 def test_what_does_not_compile_is_told_once_with_its_line(
@@ -106,7 +116,7 @@ def test_what_does_not_compile_is_told_once_with_its_line(
     before = sandbox.jobs
     for _ in range(2):
         with pytest.raises(RefusedKernelError, match=r"(?s)file.py: a kernel does not compile.*nothing"):
-            compiler.build(file, asked)
+            compiler.build(file, SIM, asked)
     assert sandbox.jobs == before + 1
 
 
@@ -125,12 +135,13 @@ def test_whatever_a_runner_asks_for_is_no_fault_of_the_machine(
     compiler: Compiler, file: Path, asked: dict[str, Any]
 ) -> None:
     with pytest.raises(RefusedKernelError):
-        compiler.build(file, asked)
+        compiler.build(file, SIM, asked)
 
 
 def test_options_that_lead_to_files_are_left_out(compiler: Compiler, file: Path) -> None:
     options = {**ASKED["options"], "ir_override": "/etc/passwd", "extern_libs": {"a": "/etc/passwd"}}
-    assert compiler.build(file, {**ASKED, "options": options}).ptx == compiler.build(file, ASKED).ptx
+    asked = {**ASKED, "options": options}
+    assert compiler.build(file, SIM, asked).code == compiler.build(file, SIM, ASKED).code
 
 
 def test_a_limit_is_told_and_not_kept(file: Path, tmp_path: Path) -> None:
@@ -143,5 +154,5 @@ def test_a_limit_is_told_and_not_kept(file: Path, tmp_path: Path) -> None:
     compiler = Compiler(ending, compile_limits(), Cache(tmp_path / "kernels"))  # type: ignore[arg-type]
     for times in (1, 2):
         with pytest.raises(RefusedKernelError, match="more than 1 s"):
-            compiler.build(file, ASKED)
+            compiler.build(file, SIM, ASKED)
         assert ending.jobs == times

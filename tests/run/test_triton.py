@@ -8,14 +8,18 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
 import pytest
 
 from grader.assignments.assignment import Assignment, load
-from grader.assignments.modules import load_module
-from grader.problems.problem import KernelProblem
+from grader.assignments.mutants import table
+from grader.cli.main import commands
+from grader.problems.problem import MEMORY_GROUP, KernelProblem
 from grader.records.verdict import Verdict
 from grader.run import grading
 from grader.run.bench import Bench
+from grader.soundness import check
+from grader.soundness.check import Examination
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -37,10 +41,15 @@ REFERENCES = {
     ),
     "rglru": ("linear_scan", "rglru_forward", "rglru_backward"),
 }
-RMSNORM = load("rmsnorm")
+RMSNORM, RGLRU = load("rmsnorm"), load("rglru")
 FILE = "rmsnorm_kernel.py"
 FORWARD = "rmsnorm_forward"
-MUTANTS: tuple[Mutant, ...] = load_module(RMSNORM.folder / "mutants", "triton").MUTANTS
+MUTANTS = [(one, mutant) for one in (RMSNORM, RGLRU) for mutant in table(one, "triton")]
+CONFIGS = '[triton.Config({"over": over}) for over in (0, 8)]'
+TUNED = f'@triton.autotune({CONFIGS}, key=[], restore_value=["rstd"])\n'
+VARIANTS = [
+    (one, path) for one in (RMSNORM, RGLRU) for path in sorted((one.folder / "variants").glob("*/*.py"))
+]
 
 
 def firsts(problem: Problem, most: int | None = None) -> tuple[Case, ...]:
@@ -61,6 +70,8 @@ def grade(
     problems: Sequence[str],
     monkeypatch: pytest.MonkeyPatch,
     cases: Callable[[Problem], tuple[Case, ...]] = ONE,
+    *,
+    all_configs: bool = False,
 ) -> Record:
     some = {
         name: replace(problem, cases=lambda _, problem=problem: cases(problem))
@@ -69,7 +80,7 @@ def grade(
     assignment = replace(assignment)  # one that has not loaded all cases yet
     monkeypatch.setattr(Assignment, "problems", some)
     request = grading.GradingRequest(path, assignment, tuple(problems), "sim", "process", "auto", seed=1)
-    return grading.grade(request, bench=Bench())
+    return grading.grade(replace(request, all_configs=all_configs), bench=Bench())
 
 
 def graded_forward(folder: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> ProblemResult:
@@ -92,18 +103,111 @@ def test_the_references_in_triton_are_right(name: str, monkeypatch: pytest.Monke
     for problem in record.problems:
         failed = [case for case in problem.correctness.cases if case.verdict is not Verdict.PASS]
         assert not failed, (problem.message, failed)
-        assert [check for check in problem.checks if check.findings] == []
+        assert [one for one in problem.checks if one.findings] == []
         assert (problem.verdict, problem.language) == (Verdict.PASS, "triton")
 
 
-@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.id)
-def test_a_mutant_fails(mutant: Mutant, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / FILE).write_text(mutant.text(RMSNORM))
+@pytest.mark.parametrize(("assignment", "mutant"), MUTANTS, ids=lambda one: one.id)
+def test_a_mutant_fails(
+    assignment: Assignment, mutant: Mutant, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / mutant.file).write_text(mutant.text(assignment))
     cases = partial(of_group, group=mutant.group)
-    (problem,) = grade(tmp_path, RMSNORM, (mutant.problem,), monkeypatch, cases).problems
+    (problem,) = grade(tmp_path, assignment, (mutant.problem,), monkeypatch, cases).problems
     assert problem.verdict is Verdict.FAIL
     groups = {group.name for group in problem.correctness.groups if group.verdict is Verdict.FAIL}
     assert mutant.group in groups
+
+
+@pytest.mark.parametrize(
+    ("assignment", "path"), VARIANTS, ids=lambda one: one.stem if isinstance(one, Path) else one.id
+)
+def test_a_variant_passes(
+    assignment: Assignment, path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = assignment.problems[path.parent.name]
+    assert isinstance(asked, KernelProblem)
+    shutil.copy(path, tmp_path / Path(asked.file).with_suffix(".py").name)
+    (problem,) = grade(tmp_path, assignment, (asked.id,), monkeypatch, firsts).problems
+    failed = [case for case in problem.correctness.cases if case.verdict is not Verdict.PASS]
+    assert not failed, (problem.message, failed)
+    assert [one for one in problem.checks if one.findings] == []
+    assert (problem.verdict, problem.language) == (Verdict.PASS, "triton")
+
+
+def test_every_problem_has_enough_mutants_and_variants() -> None:
+    for assignment in (RMSNORM, RGLRU):
+        for name in REFERENCES[assignment.id]:
+            problem = assignment.problems[name]
+            mine = [mutant for one, mutant in MUTANTS if one is assignment and mutant.problem == name]
+            assert len(mine) >= 6, name
+            assert {mutant.group for mutant in mine} <= {*problem.groups, MEMORY_GROUP}
+            assert len([path for _, path in VARIANTS if path.parent.name == name]) >= 3, name
+
+
+@pytest.mark.parametrize("name", ["rmsnorm", "rglru"])
+def test_a_template_in_triton_is_whole_and_earns_nothing(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "mine"
+    options = ["new", str(folder), "--assignment", name, "--language", "triton"]
+    assert commands.main(options, standalone_mode=False) == 0
+    for problem in grade(folder, load(name), REFERENCES[name], monkeypatch).problems:
+        assert (problem.language, problem.points.earned) == ("triton", 0)
+        assert any("is still to be written" in case.message for case in problem.correctness.cases)
+
+
+def test_a_template_that_there_is_not_is_a_fault_of_the_command(tmp_path: Path) -> None:
+    options = ["new", str(tmp_path / "mine"), "--assignment", "pointwise", "--language", "triton"]
+    with pytest.raises(click.ClickException, match="has no template in triton"):
+        commands.main(options, standalone_mode=False)
+
+
+def test_a_check_looks_at_every_language(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = shutil.copytree(RMSNORM.folder, tmp_path / "rmsnorm")
+    for path in (folder / "variants" / FORWARD).glob("*.py"):
+        if path.stem != "two_kernels":
+            path.unlink()
+    warps = "4 if wide <= 4096 else 8"
+    edits = [
+        {"id": "kept", "old": "normal * scale[None, :]", "new": "normal", "why": "no weight is applied"},
+        {"id": "lost", "old": warps, "new": "4", "why": "it is slow"},
+    ]
+    (folder / "mutants" / "triton.py").write_text(
+        "from grader.assignments.mutants import Mutant\n"
+        f"both = dict(problem={FORWARD!r}, file={FILE!r}, language='triton', group='streams')\n"
+        f"MUTANTS = tuple(Mutant(**both, **one) for one in {edits!r})\n"
+    )
+    assignment = load(str(folder))
+    one = {FORWARD: replace(problem := assignment.problems[FORWARD], cases=lambda _: ONE(problem))}
+    monkeypatch.setattr(Assignment, "problems", one)
+    examination = Examination(assignment, 1, "sim", "process", lambda _text: None, Bench())
+    rows = {row.what: row for row in check.further_languages(examination)}
+    assert [row.sound for row in rows.values()] == [True, True, True, False]
+    assert "still to be written" in rows[f"triton template: {FORWARD}"].said
+    assert rows[f"triton reference: {FORWARD}"].said.startswith("full marks; uses at most")
+    assert rows[f"triton variants of {FORWARD}"].said == "1 pass"
+    assert rows[f"triton mutants of {FORWARD}"].said == "lost passes: no case finds that it is slow"
+
+
+@pytest.mark.parametrize("all_configs", [False, True])
+def test_the_first_configuration_counts_and_all_are_checked_if_so_asked(
+    all_configs: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = honest()
+    for old, new in (
+        ("@triton.jit\ndef forward(", f"{TUNED}@triton.jit\ndef forward("),
+        ("epsilon, tall: tl.constexpr,", "epsilon, over: tl.constexpr, tall: tl.constexpr,"),
+        ("root, mask=row < rows)", "root, mask=row < rows + over)"),
+        ("hidden, epsilon, tall, wide, num_warps=warps)", "hidden, epsilon, tall=tall, wide=wide)"),
+    ):
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    (tmp_path / FILE).write_text(text)
+    (problem,) = grade(tmp_path, RMSNORM, (FORWARD,), monkeypatch, all_configs=all_configs).problems
+    assert {case.verdict for case in problem.correctness.cases} == {Verdict.PASS}, problem.message
+    kinds = {finding.kind for one in problem.checks for finding in one.findings}
+    assert kinds == ({"global_oob"} if all_configs else set())
 
 
 def test_a_finding_names_the_line_in_words_of_triton(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,7 +216,7 @@ def test_a_finding_names_the_line_in_words_of_triton(tmp_path: Path, monkeypatch
         tmp_path, honest().replace(store, store.replace(", mask=inside", "")), monkeypatch
     )
     line = next(n for n, text in enumerate(honest().splitlines(), 1) if store in text)
-    findings = [finding for check in problem.checks for finding in check.findings]
+    findings = [finding for one in problem.checks for finding in one.findings]
     assert ("global_oob", FILE, line) in {(one.kind, one.file, one.line) for one in findings}
     assert any("program (" in one.message and "mask of this access" in one.message for one in findings)
     assert any(one.source is not None for one in findings)
@@ -168,11 +272,3 @@ def test_an_assignment_that_does_not_allow_triton_does_not_look_at_it(
     (problem,) = grade(tmp_path, only, (FORWARD,), monkeypatch).problems
     assert (problem.verdict, problem.language) == (Verdict.FAIL, "cuda")
     assert "rmsnorm_kernel.cu is missing" in problem.message
-
-
-def test_mutants_are_of_the_problems_and_groups_that_there_are() -> None:
-    assert len(MUTANTS) >= 8
-    for mutant in MUTANTS:
-        problem = RMSNORM.problems[mutant.problem]
-        assert isinstance(problem, KernelProblem)
-        assert mutant.group in (*problem.groups, "memory and concurrency")

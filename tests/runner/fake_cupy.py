@@ -48,6 +48,7 @@ class Event:
 class Device:
     def __init__(self, _number: int = 0) -> None:
         self.attributes = {"L2CacheSize": 1 << 20}
+        self.compute_capability = "90"
 
     def use(self) -> Self:
         return self

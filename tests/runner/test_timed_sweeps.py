@@ -20,7 +20,9 @@ import fake_cupy
 import numpy as np
 import pytest
 
-from grader.devices.device import ArrayArgument, Call, Memory, ScalarArgument, StreamArgument
+from grader.devices import calls
+from grader.devices.device import ArrayArgument, Call, Memory, ScalarArgument, Status, StreamArgument
+from grader.devices.runner import RunnerError
 from grader.devices.timed import Content, Piece, Plan, Step, TimedSession
 from grader.runner import library as runner_library
 from grader.runner.library import CudaError, NoMemoryError, Runtime, UnsupportedError, load
@@ -112,12 +114,12 @@ class Pooled(Quiet):
 class Direct:
     """A runner without a process: what the judge asks goes straight to the timer."""
 
-    def __init__(self, timer: Any, functions: dict[str, Any]) -> None:  # noqa: ANN401
-        self.timer, self.functions = timer, functions
+    def __init__(self, timer: Any, functions: dict[str, Any], launchers: Any = None) -> None:  # noqa: ANN401
+        self.timer, self.functions, self.launchers = timer, functions, launchers
 
     def ask(self, request: dict[str, Any], payload: Sequence[Any], reply: int, _seconds: float) -> Frame:
         data = bytearray(b"".join(bytes(piece) for piece in payload))
-        header, pieces = self.timer.answer(request, memoryview(data), self.functions)
+        header, pieces = self.timer.answer(request, memoryview(data), self.functions, self.launchers)
         answer = bytearray(b"".join(bytes(piece) for piece in pieces))
         assert len(answer) in (0, reply)
         return Frame({"message": "", "printed": "", **header}, answer)
@@ -161,6 +163,58 @@ def opened(timing: Any, library: Path, method: str, runtime: Quiet | None = None
     memory = Memory.HOST if method == "host" else Memory.DEVICE
     session.prepare(plan(library, method, memory), bases(1))
     return session
+
+
+class InPython:
+    """Functions in Python, which get an array as its address, type and shape."""
+
+    def __init__(self, strangers: list[str]) -> None:
+        self.met: list[Any] = []
+        self.graphs: list[int] = []
+        self._strangers = strangers
+
+    def argument(self, kind: str, value: Any, pointers: list[int], _streams: list[int]) -> Any:  # noqa: ANN401
+        return (pointers[value[0]], *value[1:]) if kind == "array" else value
+
+    def use(self, stream: int) -> None:
+        self.met.append(stream)
+
+    def strangers(self, graphs: Iterator[int]) -> list[str]:
+        self.graphs = list(graphs)
+        return self._strangers
+
+    def launch_double(self, y: Any, x: Any, count: int) -> None:  # noqa: ANN401
+        assert (y[1:], x[1:], count) == (("float32", (ROWS, COLUMNS)),) * 2 + (ROWS * COLUMNS,)
+        self.met.append(np.frombuffer((ctypes.c_float * count).from_address(x[0]), np.float32).copy())
+
+
+def opened_in_python(timing: Any, library: Path, strangers: list[str]) -> InPython:  # noqa: ANN401
+    timer = timing.Timer(importlib.import_module("grader.runner.gpu").Gpu(Quiet()))
+    python = InPython(strangers)
+    runner = Direct(timer, {"launch_double": python.launch_double}, python)
+    TimedSession(runner, calls.of_python).prepare(plan(library, "graph"), bases(1))  # type: ignore[arg-type]
+    return python
+
+
+def test_a_function_in_python_is_called_once_on_zeros_before_it_is_captured(
+    timing: Any,  # noqa: ANN401
+    library: Path,
+) -> None:
+    python = opened_in_python(timing, library, [])
+    stream, first, *captured = python.met
+    assert stream
+    np.testing.assert_array_equal(first, np.zeros(ROWS * COLUMNS))
+    assert len(captured) == len(set(python.graphs)) == timing.INSTANCES * SLOTS
+    assert all(np.array_equal(content, bases(1)[0]["x"].reshape(-1)) for content in captured)
+
+
+def test_what_a_function_in_python_does_beside_its_kernels_is_not_trusted(
+    timing: Any,  # noqa: ANN401
+    library: Path,
+) -> None:
+    with pytest.raises(RunnerError, match=r"other than launch kernels.*the kernel of another") as raised:
+        opened_in_python(timing, library, ["the kernel of another"])
+    assert raised.value.status is Status.UNTRUSTED
 
 
 def whole(session: TimedSession, slot: int) -> Any:  # noqa: ANN401

@@ -68,6 +68,22 @@ def test_right_kernels_compute_what_pytorch_does_and_are_not_accused(
     assert len(out.splitlines()) == kernels
 
 
+@pytest.mark.parametrize("all_configs", [False, True])
+def test_every_configuration_is_looked_at_if_so_asked(
+    all_configs: bool, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    script, record = SCRIPTS / "tuned.py", tmp_path / "findings.json"
+    code = simulate([str(script)], json_path=record, leak_check=False, all_configs=all_configs)
+    assert code == (EXIT_FINDINGS if all_configs else 0)
+    assert capfd.readouterr().out == "right\n"
+    lines = script.read_text().splitlines()
+    found = {
+        (one["kind"], lines[one["line"] - 1].strip()) for one in json.loads(record.read_text())["findings"]
+    }
+    load = "value = tl.load(x + at, mask=at < size + more, other=0.0)"
+    assert found == ({("global_oob", load)} if all_configs else set())
+
+
 def test_without_triton_the_command_that_installs_it_is_said(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

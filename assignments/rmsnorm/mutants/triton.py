@@ -7,8 +7,7 @@ from functools import partial
 from grader.assignments.mutants import Mutant
 from grader.problems.problem import MEMORY_GROUP
 
-FILE = "rmsnorm_kernel.py"
-_mutant = partial(Mutant, file=FILE, variant=f"../reference_triton/{FILE}")
+_mutant = partial(Mutant, file="rmsnorm_kernel.py", language="triton")
 _forward, _backward = (partial(_mutant, problem=f"rmsnorm_{way}") for way in ("forward", "backward"))
 
 MUTANTS = (
@@ -81,5 +80,26 @@ MUTANTS = (
         new="    tl.store(parts + tl.program_id(0) * hidden + column, part, mask=column < hidden - 1)",
         why="the last column of the parts is read and was never written",
         group=MEMORY_GROUP,
+    ),
+    _backward(
+        id="triton-mean-over-the-tile",
+        old="        mean = tl.sum(gradient * normal, axis=1) / hidden",
+        new="        mean = tl.sum(gradient * normal, axis=1) / wide",
+        why="the mean is over the tile, not over the row",
+        group="small hidden sizes",
+    ),
+    _backward(
+        id="triton-weight-in-dweight",
+        old="        part += tl.sum(upstream * normal, axis=0)",
+        new="        part += tl.sum(gradient * normal, axis=0)",
+        why="the gradient of the weight is multiplied by the weight",
+        group="small hidden sizes",
+    ),
+    _backward(
+        id="triton-rows-twice",
+        old="rows, tl.num_programs(0) * tall):",
+        new="rows, tl.num_programs(0)):",
+        why="programs go through the rows of others as well",
+        group="many rows",
     ),
 )

@@ -29,7 +29,7 @@ from grader.judge.timing.statistics import BLOCKS, NOTHING, ORDERS, Block, CaseT
 from grader.judge.timing.verification import Verifier, draw, extents, processors, threads, turns
 from grader.problems.operations import temporaries
 from grader.problems.problem import Role
-from grader.records.errors import DeviceError
+from grader.records.errors import MachineError
 from grader.records.record import GpuCondition, Measure, PerformanceResult
 from grader.records.verdict import Verdict
 
@@ -59,6 +59,7 @@ BATCH_SECONDS = 0.5
 BATCH_SWEEPS = 2, 24  # shortest and longest batch; shorter where it would exceed BATCH_SECONDS
 PAIRS = {"submission": 9, "baseline": 6}  # of nine, the second smallest difference still bounds the median
 
+NOT_CAPTURED = "the call cannot be captured as a CUDA graph: {}"
 _ENDED = {Status.CRASHED, Status.EXITED}
 _ENDS = {
     Status.UNTRUSTED: Verdict.UNTRUSTED,
@@ -95,6 +96,7 @@ class Timing:
         rival: replaces the unfused program of a case, for experiments with a known speedup.
         measure: what the submission is compared with: the unfused program, a streaming kernel, or the
             program's multiplications and additions alone.
+        captured: whether calls that cannot be captured as a graph are not timed at all.
     """
 
     problem: KernelProblem
@@ -107,6 +109,7 @@ class Timing:
     look: Callable[[str], Condition | None]
     rival: Callable[[Call], Step] | None = None
     measure: Measure = "speedup"
+    captured: bool = False
 
 
 def measure(timing: Timing, target: float, memory: Memory) -> Measured:
@@ -119,17 +122,19 @@ def measure(timing: Timing, target: float, memory: Memory) -> Measured:
             times, seen = _process(timing, len(processes), method, target)
             processes.append(times)
             looks.append(seen)
-        except NotCapturedError:
+        except NotCapturedError as error:
+            if timing.captured:
+                return _unmeasured(Verdict.FAIL, target, NOT_CAPTURED.format(error))
             method = "events"
         except RunnerError as error:
             timing.progress(f"{timing.problem.id}: the runner ended")
-            if method == "graph" and not processes and error.status in _ENDED:
+            if method == "graph" and not processes and error.status in _ENDED and not timing.captured:
                 method = "events"  # the code may end its process where it may not allocate memory
                 continue
             return _unmeasured(_ENDS.get(error.status, Verdict.FAIL), target, str(error))
         except _TooSlowError as error:
             return _unmeasured(Verdict.FAIL, target, str(error))
-        except (DeviceError, LoadError) as error:
+        except (MachineError, LoadError) as error:
             return _unmeasured(Verdict.INFRA_ERROR, target, str(error))
     sizes = [timing.problem.minimal_bytes(case) for case in timed_cases(timing.problem, timing.seed, method)]
     shared = looks[0] is not None and bool(looks[0].others)

@@ -15,10 +15,12 @@ from grader.languages.cuda.partial import build_partly
 from grader.languages.language import FileBuild, Inspection
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
 
-    from grader.devices.device import Device, Memory, Session
+    from grader.devices.device import Call, Device, Memory, Session
+    from grader.devices.gpu import Gpu
+    from grader.devices.timed import TimedSession
     from grader.languages.cache import Cache
     from grader.languages.cuda.toolchain import Toolchain
     from grader.languages.language import Build, Launcher
@@ -45,7 +47,7 @@ class Cuda:
     architecture: str
     name: str = "cuda"
     memory: Memory | None = None
-    on_gpu: bool = True
+    captured: bool = False
 
     def asked(self, problem: KernelProblem) -> KernelProblem:
         """The problem as it stands; see ``Language``."""
@@ -108,3 +110,13 @@ class Cuda:
     def open(self, device: Device, artefact: Path, entry_points: tuple[str, ...]) -> Session:
         """Start a runner with a library; see ``Language``."""
         return device.open(artefact, entry_points)
+
+    def open_timed(
+        self, gpu: Gpu, artefact: Path, entry_points: tuple[str, ...], baseline: Sequence[Path]
+    ) -> TimedSession:
+        """Start a runner with a library for timing; see ``Language``."""
+        return gpu.open_timed(artefact, entry_points, baseline)
+
+    def profiled(self, gpu: Gpu, artefact: Path, call: Call) -> list[str]:
+        """What Nsight Compute says of a call; see ``Language``."""
+        return gpu.profiled(artefact, call)

@@ -1,4 +1,4 @@
-"""Compiles one kernel of a submission's file to PTX, in a sandbox that shows it nothing else.
+"""Compiles one kernel of a submission's file, in a sandbox that shows it nothing else.
 
 The runner asks for a kernel and says for what: types, constants, divisibility. What the device runs is what
 this makes of the file that was handed in; the runner's own copy of it, or of Triton, has no say.
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from grader.devices.device import DeviceKernel, RefusedKernelError
 from grader.devices.runner import interpreter
@@ -30,11 +30,28 @@ if TYPE_CHECKING:
     from grader.sandbox.sandbox import Limits, Outcome, Sandbox
 
 INSTALL = "python -m pip install 'kernel-grader[triton]'"
-_SPECIALISATION, _PTX, _FACTS, _REFUSED = "specialisation.json", "kernel.ptx", "facts.json", "refused"
+_SPECIALISATION, _CODE, _FACTS, _REFUSED = "specialisation.json", "kernel", "facts.json", "refused"
 _MOST_BYTES = 64 << 10  # of a specialisation
 _MAIN = (
     "import sys\n\nsys.path.append(sys.argv.pop())\n\nfrom grader.runner.triton.build import main\n\nmain()\n"
 )
+
+
+@dataclass(frozen=True)
+class Target:
+    """What kernels are compiled to.
+
+    Attributes:
+        form: ``ptx`` for the simulator, ``cubin`` for a GPU.
+        capability: of the device, such as 80.
+    """
+
+    form: Literal["ptx", "cubin"]
+    capability: int
+
+
+CHECKER = Target("ptx", 80)
+"""What the simulator plays."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +68,7 @@ class Compiler:
     limits: Limits
     cache: Cache
 
-    def build(self, file: Path, specialisation: Mapping[str, Any]) -> DeviceKernel:
+    def build(self, file: Path, target: Target, specialisation: Mapping[str, Any]) -> DeviceKernel:
         """The kernel of ``file`` that a runner asks for.
 
         Raises:
@@ -61,23 +78,25 @@ class Compiler:
         source, asked = file.read_bytes(), json.dumps(specialisation, sort_keys=True).encode()
         if len(asked) > _MOST_BYTES:
             raise RefusedKernelError(f"a specialisation of more than {_MOST_BYTES >> 10} KiB")
-        name = key("triton", metadata.version("triton"), packed(), file.name, source, asked)
-        folder = self.cache.find(name) or self.cache.store(name, self._built(file.name, source, asked))
+        name = key("triton", metadata.version("triton"), packed(), file.name, source, repr(target), asked)
+        folder = self.cache.find(name) or self.cache.store(
+            name, self._built(file.name, target, source, asked)
+        )
         if (refused := folder / _REFUSED).is_file():
             raise RefusedKernelError(refused.read_text())
         try:
-            return DeviceKernel((folder / _PTX).read_bytes(), json.loads((folder / _FACTS).read_bytes()))
+            return DeviceKernel((folder / _CODE).read_bytes(), json.loads((folder / _FACTS).read_bytes()))
         except (ValueError, RecursionError) as error:  # code of the file has interfered
             raise RefusedKernelError("what a launch needs to know of the kernel is not said") from error
 
-    def _built(self, file: str, source: bytes, asked: bytes) -> dict[str, bytes]:
-        package = folder()
+    def _built(self, file: str, target: Target, source: bytes, asked: bytes) -> dict[str, bytes]:
+        package, said = folder(), (file, target.form, str(target.capability))
         program, folders = interpreter(self.sandbox.image, packages=True)
         job = Job(
-            argv=(str(program), "-I", "-S", "-B", "build.zip", file, str(package.parent)),
+            argv=(str(program), "-I", "-S", "-B", "build.zip", *said, str(package.parent)),
             limits=self.limits,
             inputs=(*folders, package.parent),
-            outputs=(_PTX, _FACTS),
+            outputs=(_CODE, _FACTS),
             files={"build.zip": packed(), file: source, _SPECIALISATION: asked},
         )
         try:
@@ -96,8 +115,8 @@ def _kept(outcome: Outcome) -> dict[str, bytes]:
     Raises:
         BuildError: the job gave neither.
     """
-    if outcome.ended is Ended.EXITED and outcome.code == 0 and _PTX in outcome.artefacts:
-        return {name: outcome.artefacts[name] for name in (_PTX, _FACTS)}
+    if outcome.ended is Ended.EXITED and outcome.code == 0 and _CODE in outcome.artefacts:
+        return {name: outcome.artefacts[name] for name in (_CODE, _FACTS)}
     if outcome.ended is Ended.EXITED and outcome.code == 1 and outcome.stdout:
         return {_REFUSED: outcome.stdout.decode(errors="replace").strip().encode()}
     said = (outcome.stdout + outcome.stderr).decode(errors="replace").strip()

@@ -7,30 +7,33 @@ launched with.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from grader.devices import models
 from grader.devices.device import Memory, Script
-from grader.devices.sim import Sim
 from grader.languages.cache import key
 from grader.languages.language import Build, FileBuild, Inspection
 from grader.languages.triton import source
-from grader.languages.triton.kernels import Compiler, folder
-from grader.records.errors import DeviceError
+from grader.languages.triton.kernels import CHECKER, Compiler, Target, folder
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Callable, Collection, Mapping, Sequence
+    from concurrent.futures import Future
     from pathlib import Path
 
-    from grader.devices.device import Device, Session
+    from grader.devices.device import Call, Device, DeviceKernel, Session
+    from grader.devices.gpu import Gpu
+    from grader.devices.timed import TimedSession
     from grader.languages.cache import Cache
     from grader.languages.language import Launcher
     from grader.problems.problem import KernelProblem
     from grader.sandbox.sandbox import Limits, Sandbox
 
 _FORMAT = "triton file 1"
+_AHEAD = 4  # kernels that are built for later at once
 
 
 @dataclass(frozen=True)
@@ -41,14 +44,16 @@ class Triton:
         sandbox: what confines it.
         limits: what compiling one kernel may use.
         cache: where files and kernels are kept.
+        all_configs: whether autotuning runs every configuration on the simulator.
     """
 
     sandbox: Sandbox
     limits: Limits
     cache: Cache
+    all_configs: bool = False
     name: str = "triton"
     memory: Memory | None = Memory.DEVICE
-    on_gpu: bool = False
+    captured: bool = True
 
     def asked(self, problem: KernelProblem) -> KernelProblem:
         """The problem in a Python file; see ``Language``."""
@@ -121,9 +126,44 @@ class Triton:
         return source.launcher(problem, found, problem.file)
 
     def open(self, device: Device, artefact: Path, entry_points: tuple[str, ...]) -> Session:
-        """Start a runner with a file, on the simulator; see ``Language``."""
-        if not isinstance(device, Sim):
-            raise DeviceError(f"kernels in Triton run on the simulator, not on {device.name}")
+        """Start a runner with a file; see ``Language``."""
+        script = self._script(device, artefact)
+        if device.kind == "gpu":
+            script = replace(script, build=self._with_the_checker(artefact, script.build))
+        return device.open_script(script, entry_points)
+
+    def open_timed(
+        self, gpu: Gpu, artefact: Path, entry_points: tuple[str, ...], baseline: Sequence[Path]
+    ) -> TimedSession:
+        """Start a runner with a file for timing; see ``Language``."""
+        return gpu.open_timed_script(self._script(gpu, artefact), entry_points, baseline)
+
+    def profiled(self, _gpu: Gpu, _artefact: Path, _call: Call) -> list[str]:
+        """Nothing is known of how its kernels run; see ``Language``."""
+        return ["not profiled: the kernels are in Triton"]
+
+    def _with_the_checker(
+        self, artefact: Path, build: Callable[[Mapping[str, Any]], DeviceKernel]
+    ) -> Callable[[Mapping[str, Any]], DeviceKernel]:
+        """``build``, and beside it what the simulator will need of the kernel when it checks the cases.
+
+        What there is no time for is left to the simulator, as is telling what is wrong with a kernel.
+        """
+        pool = ThreadPoolExecutor(_AHEAD)
+        checked = partial(Compiler(self.sandbox, self.limits, self.cache).build, artefact, CHECKER)
+        begun: list[Future[DeviceKernel]] = []
+
+        def both(specialisation: Mapping[str, Any]) -> DeviceKernel:
+            begun[:] = [one for one in begun if not one.done()]
+            if len(begun) < _AHEAD:
+                begun.append(pool.submit(checked, specialisation))
+            return build(specialisation)
+
+        return both
+
+    def _script(self, device: Device, artefact: Path) -> Script:
+        capability = int(device.architecture.rpartition("_")[2])
+        target = CHECKER if device.kind == "sim" else Target("cubin", capability)
         compiler = Compiler(self.sandbox, self.limits, self.cache)
         packages = (*models.packages(), folder())
-        return device.open_script(Script(artefact, packages, partial(compiler.build, artefact)), entry_points)
+        return Script(artefact, packages, partial(compiler.build, artefact, target), self.all_configs)

@@ -61,15 +61,10 @@ class _Block:
 
 
 class Arrays(TorchFunctionMode):
-    """While it is entered, new tensors on a CUDA device are in the device's memory.
-
-    Attributes:
-        stream: that memory is set, taken and given back on.
-    """
+    """While it is entered, new tensors on a CUDA device are in the device's memory."""
 
     def __init__(self, runtime: Runtime) -> None:
         super().__init__()
-        self.stream = 0
         self._runtime = runtime
         self._blocks: weakref.WeakValueDictionary[int, _Block] = weakref.WeakValueDictionary()
 
@@ -114,6 +109,10 @@ class Arrays(TorchFunctionMode):
         elif any(isinstance(one, DeviceTensor) for one in _tensors((*args, *named.values()))):
             if name == "zero_":
                 return self._cleared(args[0])
+            if name == "clone":
+                return self._copied(self._new(torch.empty_like(_plain(args[0]))), args[0])
+            if name == "copy_":
+                return self._copied(*args[:2])
             if name in _WRITING or "out" in named or (name.endswith("_") and not name.startswith("__")):
                 raise _computing(name)
             plain = {key: _plain(value) for key, value in named.items()}
@@ -121,19 +120,27 @@ class Arrays(TorchFunctionMode):
         return func(*args, **named)
 
     def _new(self, made: torch.Tensor) -> DeviceTensor:
-        address = self._runtime.allocate_on(self.stream, made.untyped_storage().nbytes())
+        address = self._runtime.allocate_on(self._runtime.stream, made.untyped_storage().nbytes())
         block = _Block(address)
         weakref.finalize(block, self._release, address).atexit = False  # type: ignore[misc]  # a property
         return self._placed(made, block)
 
     def _release(self, address: int) -> None:
-        self._runtime.release_on(self.stream, address)
+        self._runtime.release_on(self._runtime.stream, address)
 
     def _cleared(self, tensor: DeviceTensor) -> DeviceTensor:
         if not tensor.is_contiguous():
             raise _computing("zero_ of a tensor with gaps")
-        self._runtime.fill(tensor.address, tensor.nbytes, self.stream)
+        self._runtime.fill(tensor.address, tensor.nbytes, self._runtime.stream)
         return tensor
+
+    def _copied(self, to: Any, source: Any) -> DeviceTensor:  # noqa: ANN401
+        """``to`` with the content of ``source``, as autotuning keeps what kernels change in place."""
+        alike = isinstance(to, DeviceTensor) and isinstance(source, DeviceTensor)
+        if not (alike and (to.shape, to.dtype) == (source.shape, source.dtype) and _dense(to, source)):
+            raise _computing("a copy of another shape or type, or with gaps,")
+        self._runtime.copy_on(self._runtime.stream, to.address, source.address, to.nbytes)
+        return to
 
     def _seen(self, result: Any, name: str) -> Any:  # noqa: ANN401
         """The result of a call of PyTorch, whose tensors have to be views."""
@@ -152,6 +159,10 @@ class Arrays(TorchFunctionMode):
         placed.block = block
         self._blocks[tensor.untyped_storage()._cdata] = block  # noqa: SLF001
         return placed
+
+
+def _dense(*tensors: DeviceTensor) -> bool:
+    return all(tensor.is_contiguous() for tensor in tensors)
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401

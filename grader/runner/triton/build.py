@@ -1,4 +1,4 @@
-"""Compiles one kernel of a submission's file to PTX; the program of a sandboxed job of the judge.
+"""Compiles one kernel of a submission's file; the program of a sandboxed job of the judge.
 
 Of the file only what kernels need is run: imports of Triton, functions under ``triton.jit``, and constants.
 So a build depends on nothing but the file, the specialisation and Triton.
@@ -19,13 +19,13 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource, CompilationError
 from triton.language import dtype
 
-from grader.runner.triton.ptx import CAPABILITY, WARP, end_with_ptx
+from grader.runner.triton.ptx import WARP, end_with_ptx
 from grader.runner.triton.specialisation import decoded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-SPECIALISATION, PTX, FACTS = "specialisation.json", "kernel.ptx", "facts.json"
+SPECIALISATION, CODE, FACTS = "specialisation.json", "kernel", "facts.json"
 REFUSED = 1
 _FACTS = ("name", "num_warps", "shared", "global_scratch_size", "profile_scratch_size")
 _MODULES = frozenset({"__future__", "math", "triton"})
@@ -36,21 +36,26 @@ class MissingError(Exception):
 
 
 def main() -> None:
-    """Compile a kernel of the file that the command line names, from the working folder to there."""
-    file = sys.argv[1]
+    """Compile a kernel of the file that the command line names, from the working folder to there.
+
+    Behind the file it says the form, ``ptx`` or ``cubin``, and the compute capability, such as 80.
+    """
+    file, form, capability = sys.argv[1:]
     os.environ["TRITON_CACHE_DIR"] = str(Path("cache").resolve())
-    knobs.runtime.add_stages_inspection_hook = end_with_ptx
+    if form == "ptx":
+        knobs.runtime.add_stages_inspection_hook = end_with_ptx
     try:
-        built = compiled(file, json.loads(Path(SPECIALISATION).read_text()))
+        built = compiled(file, json.loads(Path(SPECIALISATION).read_text()), int(capability))
     except Exception as error:
         sys.stdout.write(f"{file}: {_told(error)}\n")
         raise SystemExit(REFUSED) from error
-    Path(PTX).write_bytes(built.kernel)
-    Path(FACTS).write_text(json.dumps({name: getattr(built.metadata, name) for name in _FACTS}))
+    Path(CODE).write_bytes(built.kernel)
+    facts = {name: getattr(built.metadata, name) for name in _FACTS}
+    Path(FACTS).write_text(json.dumps({**facts, "descriptors": bool(built.metadata.tensordesc_meta)}))
 
 
-def compiled(file: str, described: dict[str, Any]) -> Any:  # noqa: ANN401 (Triton's)
-    """A kernel of ``file`` for a specialisation.
+def compiled(file: str, described: dict[str, Any], capability: int) -> Any:  # noqa: ANN401 (Triton's)
+    """A kernel of ``file`` for a specialisation and a compute capability.
 
     Raises:
         MissingError: the file has no such kernel.
@@ -66,7 +71,7 @@ def compiled(file: str, described: dict[str, Any]) -> Any:  # noqa: ANN401 (Trit
     kernel = find(described["kernel"])
     signature, constants, attributes, options = decoded(described, find, dtype)
     source = ASTSource(kernel, signature, constants, attributes)
-    return triton.compile(source, target=GPUTarget("cuda", CAPABILITY, WARP), options=options)
+    return triton.compile(source, target=GPUTarget("cuda", capability, WARP), options=options)
 
 
 def _told(error: Exception) -> str:

@@ -1,18 +1,15 @@
-"""A driver for Triton whose device is the simulator: kernels are compiled to PTX and no further.
-
-The target is always sm_80, the device that the simulator plays.
-"""
+"""A driver for Triton that loads and launches kernels through the runtime of this process."""
 
 from __future__ import annotations
 
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
-from triton import knobs
 from triton.backends.compiler import GPUTarget
-from triton.backends.driver import DriverBase, decompose_descriptor, expand_signature
+from triton.backends.driver import DriverBase
 
-from grader.runner.triton.ptx import CAPABILITY, WARP, end_with_ptx
+from grader.runner.triton.ptx import WARP
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -38,15 +35,14 @@ class Memory(Protocol):
         """Take note that a kernel was launched on these."""
 
 
-class SimulatorDriver(DriverBase):  # type: ignore[misc, unused-ignore] # Triton may be missing
-    """What Triton asks of a driver, answered for one device whose memory is tensors of the CPU."""
+class Driver(DriverBase):  # type: ignore[misc, unused-ignore] # Triton may be missing
+    """What Triton asks of a driver, answered for one device."""
 
     def __init__(self, runtime: Runtime, memory: Memory) -> None:
         super().__init__()
         self.utils = _Loader(runtime)
         self._runtime = runtime
         self._memory = memory
-        knobs.runtime.add_stages_inspection_hook = end_with_ptx
 
     @classmethod
     def is_active(cls) -> bool:
@@ -58,8 +54,8 @@ class SimulatorDriver(DriverBase):  # type: ignore[misc, unused-ignore] # Triton
         raise NotImplementedError(ty)
 
     def get_current_target(self) -> GPUTarget:
-        """The device that the simulator plays."""
-        return GPUTarget("cuda", CAPABILITY, WARP)
+        """What kernels are compiled for."""
+        return GPUTarget("cuda", self._runtime.capability, WARP)
 
     def get_active_torch_device(self) -> torch.device:
         """Where PyTorch keeps the tensors that kernels take."""
@@ -69,13 +65,13 @@ class SimulatorDriver(DriverBase):  # type: ignore[misc, unused-ignore] # Triton
         """The number of the only device."""
         return 0
 
-    def get_current_stream(self, device: int) -> int:
-        """The default stream."""
-        return device
+    def get_current_stream(self, _device: int) -> int:
+        """The stream to launch on."""
+        return self._runtime.stream
 
     def get_benchmarker(self) -> Callable[..., list[float]]:
-        """Autotuning's clock, which the sim has not: all are alike, and the first is taken."""
-        return lambda _call, *, quantiles, **_options: [0.0] * len(quantiles)
+        """Autotuning's clock."""
+        return self._runtime.milliseconds
 
     def launcher_cls(self, source: Any, metadata: Any) -> Launcher:  # noqa: ANN401 (Triton's)
         """What launches a compiled kernel."""
@@ -89,10 +85,10 @@ class _Loader:
         self._runtime = runtime
 
     def load_binary(
-        self, name: str, ptx: bytes, _shared: int, _device: int
+        self, name: str, code: bytes, shared: int, _device: int
     ) -> tuple[int, int, int, int, int]:
         """Module, function, registers, spills and the most threads of a block."""
-        function = self._runtime.load(ptx, name, CAPABILITY)
+        function = self._runtime.load(code, name, shared)
         return function, function, 0, 0, 1024
 
     def unload_module(self, _module: int) -> None:
@@ -138,8 +134,7 @@ class Launcher:
     ) -> None:
         tensors: list[torch.Tensor] = []
         values = [
-            self._value(kind, argument, tensors)
-            for kind, argument in _flat(expand_signature(self._signature, None, "nvTmaDesc"), arguments)
+            self._value(kind, argument, tensors) for kind, argument in _flat(self._signature, arguments)
         ]
         values += [self._value("*i8", one, tensors) for one in scratch]
         try:
@@ -161,12 +156,21 @@ class Launcher:
 
 def _flat(signature: Sequence[Any], arguments: Sequence[Any]) -> Iterator[tuple[str, Any]]:
     """Type and value of each parameter: no constants, tuples and descriptors by their parts."""
-    parts: list[Any] = []
-    for argument in arguments:
-        described = hasattr(argument, "block_shape") and hasattr(argument, "strides")
-        parts += decompose_descriptor(argument) if described else [argument]
-    for kind, argument in zip(signature, parts, strict=True):
+    for kind, argument in zip(signature, arguments, strict=True):
         if isinstance(kind, tuple):
             yield from _flat(kind, argument)
+        elif kind.startswith("tensordesc"):
+            yield from _parts(argument)
         elif kind != "constexpr":
             yield kind, argument
+
+
+def _parts(descriptor: Any) -> Iterator[tuple[str, Any]]:  # noqa: ANN401
+    """What a kernel for a device without descriptors gets: shape and strides twice, of two widths."""
+    yield "*i8", descriptor.base
+    yield from zip(repeat("i64"), (*descriptor.shape, *descriptor.strides))
+    yield "i1", descriptor.padding == "nan"
+    if hasattr(descriptor, "round_f32_to_tf32"):  # not in older versions of Triton
+        yield "i1", descriptor.round_f32_to_tf32
+    yield from zip(repeat("i32"), descriptor.shape)
+    yield from zip(repeat("i64"), descriptor.strides)

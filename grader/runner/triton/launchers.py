@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import os
 import sys
 from functools import partial
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import torch
 import triton
+from triton.runtime.errors import OutOfResources
 
 from grader.runner.library import UnloadableError
 from grader.runner.raised import RaisedError, account
+from grader.runner.triton.answers import answer_for
 from grader.runner.triton.arrays import Arrays
-from grader.runner.triton.driver import Launcher, SimulatorDriver
-from grader.runner.triton.ptx import CAPABILITY
+from grader.runner.triton.driver import Driver, Launcher
 from grader.runner.triton.runtime import Runtime
 from grader.runner.triton.specialisation import encoded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from grader.runner.gpu import Gpu
     from grader.runner.protocol import Frame, Header
+
+
+_MOST_SHARED = 97  # of cudaDeviceAttr: bytes that a block may ask for
 
 
 class Launchers:
@@ -32,15 +38,18 @@ class Launchers:
     Args:
         path: of the file.
         ask: sends the judge a header in the middle of a call, and returns its answer.
+        gpu: where they run; None for the simulator.
     """
 
-    def __init__(self, path: str, ask: Callable[[Header], Frame]) -> None:
+    def __init__(self, path: str, ask: Callable[[Header], Frame], gpu: Gpu | None) -> None:
         torch.set_num_threads(1)
+        torch.cuda._lazy_init = _no_cuda  # noqa: SLF001 (PyTorch calls it before its first work on a GPU)
         self._path = path
         self._ask = ask
-        self._runtime = Runtime()
+        self._runtime = _runtime(gpu)
+        answer_for(self._runtime)
         self._arrays = Arrays(self._runtime)
-        driver = _Driver(self._runtime, self._arrays)
+        driver = Driver(self._runtime, self._arrays)
         self._defaults = triton.compiler.make_backend(driver.get_current_target()).parse_options({}).__dict__
         triton.runtime.driver.set_active(driver)
         triton.compiler.compile = self._compile  # the hooks around it can end a launch, but not replace it
@@ -67,13 +76,23 @@ class Launchers:
                 raise UnloadableError(f"{os.path.basename(self._path)} has no function {one}", one)  # noqa: PTH119
         return {one: partial(self._call, getattr(module, one)) for one in names}
 
-    def argument(self, kind: str, value: Any) -> Any:  # noqa: ANN401
-        """What a function gets for an argument ``[kind, value]`` of a request."""
-        return self._arrays.tensor(*value) if kind == "tensor" else value
+    def argument(self, kind: str, value: Any, pointers: list[int], _streams: list[int]) -> Any:  # noqa: ANN401
+        """What a function gets for an argument ``[kind, value]`` of a request, arrays at ``pointers``."""
+        match kind, value:
+            case "array", [index, dtype, shape]:
+                return self._arrays.tensor(pointers[index], dtype, shape)
+            case "tensor", [address, dtype, shape]:
+                return self._arrays.tensor(address, dtype, shape)
+        return value
 
     def use(self, stream: int) -> None:
-        """Let the following calls work on ``stream``."""
-        self._arrays.stream = stream
+        """Let the following calls work on ``stream``, with no memory that earlier ones have freed."""
+        self._runtime.stream = stream
+        self._runtime.forget()
+
+    def strangers(self, graphs: Iterable[int]) -> list[str]:
+        """What captured calls do other than to launch kernels that the judge has built, in words."""
+        return sorted({words for graph in graphs for words in self._runtime.strangers(graph)})
 
     def _call(self, function: Callable[..., object], *arguments: Any) -> None:  # noqa: ANN401
         try:
@@ -87,27 +106,33 @@ class Launchers:
 
         Raises:
             RuntimeError: it cannot be built; the text says why.
+            TypeError: it is given what this device cannot take.
+            OutOfResources: it needs more shared memory than the device has; autotuning passes it by.
         """
         specialisation = encoded(source, options, self._defaults)
         answer = self._ask({"status": "build", "specialisation": specialisation})
         if refused := answer.header["refused"]:
             raise RuntimeError(refused)
         facts = SimpleNamespace(**answer.header["facts"])
-        function = self._runtime.load(bytes(answer.payload), facts.name, CAPABILITY)
+        if facts.descriptors:
+            raise TypeError("the GPU takes no descriptor of the host: use tl.make_tensor_descriptor")
+        most = self._runtime.attribute(_MOST_SHARED)
+        if facts.shared > most:
+            raise OutOfResources(facts.shared, most, "shared memory")
+        function = self._runtime.load(bytes(answer.payload), facts.name, facts.shared)
         signature = tuple(source.signature.values())
         return _Built(Launcher(self._runtime, self._arrays, signature, facts), function)
 
 
-class _Driver(SimulatorDriver):
-    """The simulator, on the stream of a call."""
+def _runtime(gpu: Gpu | None) -> Runtime:
+    if gpu is None:
+        return Runtime()
+    found: Runtime = importlib.import_module("grader.runner.triton.gpu").GpuRuntime(gpu)  # it needs CuPy
+    return found
 
-    def __init__(self, runtime: Runtime, arrays: Arrays) -> None:
-        super().__init__(runtime, arrays)
-        self._arrays = arrays
 
-    def get_current_stream(self, _device: int) -> int:
-        """The stream of the call."""
-        return self._arrays.stream
+def _no_cuda() -> NoReturn:
+    raise RuntimeError("PyTorch would work on the device: launch a kernel for that")
 
 
 class _Built:

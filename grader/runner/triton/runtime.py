@@ -1,24 +1,28 @@
 """The few calls of the CUDA runtime that launches of Triton need, on the library of this process.
 
-On the sim that library is ours, and the device behind it takes PTX as it is.
+As they stand they are for the sim, whose library is ours and whose device takes PTX as it is.
 """
 
 from __future__ import annotations
 
 import ctypes
 import itertools
+import os
 import struct
 import weakref
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from grader.runner.triton.ptx import CAPABILITY
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+ALL_CONFIGS = "GRADER_ALL_CONFIGS"  # of the environment: every configuration of autotuning is to run once
 _FATBIN_MAGIC, _WRAPPER_MAGIC = 0xBA55ED50, 0x466243B1
 _CONTAINER = struct.Struct("<IHHQ")
 _IMAGE = struct.Struct("<HHIQIIIIQQQQ")  # kind, version, header, size, ..., target, ..., flags, ..., inflated
 _PTX = 1
-_BY_ADDRESS = 4  # of cudaMemcpy: the direction follows from the addresses
+_ON_DEVICE, _BY_ADDRESS = 3, 4  # of cudaMemcpy; in the second, the direction follows from the addresses
 _STAGE = 4 << 20  # bytes
 
 
@@ -40,7 +44,15 @@ class _Wrapper(ctypes.Structure):
 
 
 class Runtime:
-    """The library's calls, with errors as :class:`DeviceCallError`."""
+    """The library's calls, with errors as :class:`DeviceCallError`.
+
+    Attributes:
+        capability: of the device, such as 80; kernels are compiled for it.
+        stream: that a launcher works on.
+    """
+
+    capability = CAPABILITY
+    stream = 0
 
     def __init__(self) -> None:
         self._library = ctypes.CDLL("libcudart.so.13")
@@ -49,10 +61,10 @@ class Runtime:
         self._functions = itertools.count(1)
         self._stage = 0  # memory that this process and the device share; there is none before the first copy
 
-    def load(self, ptx: bytes, kernel: str, target: int) -> int:
-        """The handle of a kernel in PTX for compute capability ``target``, such as 80."""
-        text = ptx + bytes(8 - len(ptx) % 8)
-        image = _IMAGE.pack(_PTX, 0x101, _IMAGE.size, len(text), 0, 0, 0, target, 0, 0, 0, 0) + text
+    def load(self, code: bytes, kernel: str, _shared: int) -> int:
+        """The handle of a kernel, which takes so many bytes of dynamic shared memory."""
+        text = code + bytes(8 - len(code) % 8)
+        image = _IMAGE.pack(_PTX, 0x101, _IMAGE.size, len(text), 0, 0, 0, self.capability, 0, 0, 0, 0) + text
         container = _CONTAINER.pack(_FATBIN_MAGIC, 1, _CONTAINER.size, len(image)) + image
         wrapper = _Wrapper(_WRAPPER_MAGIC, 1, ctypes.cast(ctypes.c_char_p(container), ctypes.c_void_p), None)
         fatbin = ctypes.c_void_p(getattr(self._library, "__cudaRegisterFatBinary")(ctypes.byref(wrapper)))
@@ -71,9 +83,18 @@ class Runtime:
         stream: int,
     ) -> None:
         """Enqueue a kernel; ``values`` are addresses in this process of the parameters' bytes."""
-        if 0 in grid:
-            return
-        arguments = (ctypes.c_void_p * len(values))(*values)
+        if 0 not in grid:
+            self._start(function, grid, threads, shared, (ctypes.c_void_p * len(values))(*values), stream)
+
+    def _start(
+        self,
+        function: int,
+        grid: tuple[int, int, int],
+        threads: int,
+        shared: int,
+        arguments: ctypes.Array[ctypes.c_void_p],
+        stream: int,
+    ) -> None:
         self._call(
             "cudaLaunchKernel",
             ctypes.c_void_p(function),
@@ -141,6 +162,32 @@ class Runtime:
         for at, size in _parts(nbytes):
             self._copy(self._staged(), source + at, size)
             ctypes.memmove(to + at, self._staged(), size)
+
+    def forget(self) -> None:
+        """Give freed memory back that is kept for later: none here."""
+
+    def copy_on(self, stream: int, to: int, source: int, nbytes: int) -> None:
+        """Enqueue a copy within the device."""
+        self._call(
+            "cudaMemcpyAsync",
+            ctypes.c_void_p(to),
+            ctypes.c_void_p(source),
+            ctypes.c_size_t(nbytes),
+            _ON_DEVICE,
+            ctypes.c_void_p(stream),
+        )
+
+    def milliseconds(
+        self, call: Callable[[], object], *, quantiles: Sequence[float], **_: object
+    ) -> list[float]:
+        """Autotuning's clock, which the sim has not: all are alike, and the first is taken."""
+        if ALL_CONFIGS in os.environ:
+            call()
+        return [0.0] * len(quantiles)
+
+    def strangers(self, _graph: int) -> list[str]:
+        """What a captured call does other than to launch kernels that were loaded here: nothing can."""
+        return []
 
     def attribute(self, number: int) -> int:
         """A device's attribute by its number in ``cudaDeviceAttr``."""

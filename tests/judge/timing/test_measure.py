@@ -222,20 +222,12 @@ def run(
     memory: Memory = Memory.DEVICE,
     problem: KernelProblem = PROBLEM,
     over: Measure = "speedup",
+    *,
+    captured: bool = False,
 ) -> Measured:
     baseline = {Path("generic.so"): ("baseline_map",)}
-    timing = Timing(
-        problem,
-        device.l2_bytes,
-        device.open,
-        baseline,
-        1,
-        10,
-        device.progress,
-        device.look,
-        measure=over,  # type: ignore[arg-type]
-    )
-    measured = measure(timing, target, memory)
+    timing = Timing(problem, device.l2_bytes, device.open, baseline, 1, 10, device.progress, device.look)  # type: ignore[arg-type]
+    measured = measure(replace(timing, measure=over, captured=captured), target, memory)
     assert device.opened == device.closed
     return measured
 
@@ -398,6 +390,15 @@ def test_launchers_that_cannot_be_captured_are_timed_by_events_from_the_start() 
     assert result.verdict is Verdict.PASS
     assert device.methods == ["graph", "events", "events"]
     assert result.cases[0].method == "events"
+
+
+@pytest.mark.parametrize("traits", [{"captures": False}, {"dies": True}])
+def test_what_has_to_be_captured_is_timed_in_no_other_way(traits: dict[str, bool]) -> None:
+    device = FakeDevice(**traits)
+    result = run(device, captured=True).performance
+    assert result.verdict is Verdict.FAIL
+    assert device.methods == ["graph"]
+    assert ("cannot be captured" in result.message) is ("captures" in traits)
 
 
 def test_host_launchers_are_timed_end_to_end() -> None:

@@ -20,6 +20,10 @@ grid = lambda given: (triton.cdiv(given["n"], given["size"]),)  # noqa: E731
 x = torch.arange(100, dtype=torch.float32, device="cuda")
 y = torch.empty_like(x)
 assert x.is_cuda
+assert torch.cuda.is_available()
+assert torch.cuda.get_device_properties(x.device).multi_processor_count > 1
+with torch.cuda.device(x.device):
+    torch.cuda.synchronize()
 tuned[grid](x, y, 100, 3.0, 1)  # 1 becomes a constant of the code
 assert tuned.best_config is CONFIGS[0]
 torch.testing.assert_close(y, 3 * x + 1)

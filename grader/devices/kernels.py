@@ -1,0 +1,47 @@
+"""Answers a runner that asks for kernels of a Python file in the middle of a call."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from grader.devices.device import RefusedKernelError, Status
+from grader.devices.runner import RunnerError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from grader.devices.device import DeviceKernel, Script
+    from grader.runner.protocol import Bytes, Header
+
+MOST_KERNELS = 500  # that a runner may ask for
+
+
+class Kernels:
+    """The kernels of a file, each built when it is asked for.
+
+    Args:
+        script: the file.
+        known: told each kernel that the runner gets.
+    """
+
+    def __init__(self, script: Script, known: Callable[[DeviceKernel], None] = lambda _kernel: None) -> None:
+        self._build = script.build
+        self._known = known
+        self._asked = 0
+
+    def __call__(self, asked: Header) -> tuple[Header, Bytes]:
+        """The answer to a runner that asks for a kernel: its code, or why there is none.
+
+        Raises:
+            RunnerError: it asks for too many.
+            MachineError: the machine failed.
+        """
+        self._asked += 1
+        if self._asked > MOST_KERNELS:
+            raise RunnerError(Status.LIMIT, f"more than {MOST_KERNELS} kernels, for as many specialisations")
+        try:
+            kernel = self._build(asked.get("specialisation", {}))
+        except RefusedKernelError as error:
+            return {"operation": "built", "refused": str(error)}, b""
+        self._known(kernel)
+        return {"operation": "built", "refused": "", "facts": kernel.facts}, kernel.code

@@ -1,0 +1,41 @@
+"""What scripts ask ``torch.cuda`` for before they launch, answered for the one device that kernels run on."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
+
+import torch
+
+from grader.runner.triton.ptx import WARP
+
+if TYPE_CHECKING:
+    from grader.runner.triton.runtime import Runtime
+
+_MULTIPROCESSORS = 16  # of cudaDeviceAttr
+
+
+def answer_for(runtime: Runtime) -> None:
+    """Let the functions that look at the device, choose it or wait for it do so by ``runtime``."""
+    major, minor = divmod(runtime.capability, 10)
+    properties = SimpleNamespace(
+        name="the device of the grader",
+        major=major,
+        minor=minor,
+        multi_processor_count=runtime.attribute(_MULTIPROCESSORS),
+        warp_size=WARP,
+    )
+    answers = {
+        "current_device": lambda: 0,
+        "device": lambda _device: nullcontext(),
+        "device_count": lambda: 1,
+        "get_device_capability": lambda _device=None: (major, minor),
+        "get_device_name": lambda _device=None: properties.name,
+        "get_device_properties": lambda _device=None: properties,
+        "is_available": lambda: True,
+        "set_device": lambda _device: None,
+        "synchronize": lambda _device=None: runtime.synchronize(),
+    }
+    for name, answer in answers.items():
+        setattr(torch.cuda, name, answer)
