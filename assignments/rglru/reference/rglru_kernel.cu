@@ -118,6 +118,7 @@ __global__ void __launch_bounds__(THREADS)
   using Tiles = BackwardPipeline<T, WHOLE>;
   constexpr int STEPS = Tiles::LENGTH / WARPS;
   const Place place(width);
+  const size_t start = place.sequence * length * width + place.channel;
   float carry = 0.0f, rate[2], of_c[2] = {}, first_state[2] = {};
   load_rates(rate, c, place);
   if (h0 != nullptr) {
@@ -152,7 +153,7 @@ __global__ void __launch_bounds__(THREADS)
 #pragma unroll
     for (int s = 0; s < STEPS; ++s) {
       const int time = last - s, columns = time >= 0 ? place.columns : 0;
-      const size_t at = (place.sequence * length + max(time, 0)) * width + place.channel;
+      const size_t at = start + static_cast<size_t>(max(time, 0)) * width;
       float of_x[2], of_gx[2], of_ga[2];
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
