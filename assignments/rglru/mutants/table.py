@@ -42,8 +42,8 @@ WIDTHS, STATE, VALUES = "widths", "initial state", "slow and fast decay"
 THE_SCAN = (
     _scan(
         "no-carry",
-        "float& carry, float (&before)[2]",
-        "float carry, float (&before)[2]",
+        "float& carry,",
+        "float carry,",
         "every tile begins from the initial state",
         LONG,
         file=SCAN,

@@ -153,8 +153,8 @@ struct Pipeline {
 // A thread brings its steps combined, h -> factor h + value, and gets the state before them. `carry` of the first
 // threads is the state before the tile, of a channel each, and becomes that behind it.
 template <class Tiles>
-__device__ inline void scan_warps(const Tiles& tiles, const float (&factor)[2], const float (&value)[2],
-                                  float& carry, float (&before)[2]) {
+__device__ inline void scan_warps(const Tiles& tiles, const float (&factor)[2], const float (&value)[2], float& carry,
+                                  float (&before)[2]) {
   const int first = threadIdx.x % 32 * 2;
   Cells& own = tiles.cells(threadIdx.x / 32);
   __syncwarp();  // all lanes have read their elements
