@@ -90,8 +90,8 @@ struct Pipeline {
   static_assert(SHARE * sizeof(T) >= sizeof(Cells), "a warp's share of an array has room for its cells");
 
   Arrays<T, ARRAYS> from;  // at the block's first channel and the first step
-  int length, width, channels;  // how many of the block's channels there are
-  int count, here;  // stages; which one is used
+  int length, width, channels;  // of the arrays, and how many of the block's channels there are
+  int count, here;  // how many stages there are, and which one is used
   T* stages;
 
   __device__ Pipeline(const Arrays<T, ARRAYS>& arrays, const Place& place, int length, int width, int count)
@@ -128,7 +128,7 @@ struct Pipeline {
 
   // Goes on to the tile that begins with step `first`, and asks for the last one that there is room for.
   __device__ void advance(int first) {
-    // Of what was asked for, this tile is the oldest: all but one or none of the later ones may still be on their way.
+    // This tile was asked for first: with three stages, the copies of one later tile may still be on their way.
     if (count == 3)
       asm volatile("cp.async.wait_group 1;" ::: "memory");
     else
