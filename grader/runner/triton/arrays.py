@@ -140,7 +140,8 @@ class Arrays(TorchFunctionMode):
         if not (alike and (to.shape, to.dtype) == (source.shape, source.dtype) and _dense(to, source)):
             raise _computing("a copy of another shape or type, or with gaps,")
         self._runtime.copy_on(self._runtime.stream, to.address, source.address, to.nbytes)
-        return to
+        copied: DeviceTensor = to
+        return copied
 
     def _seen(self, result: Any, name: str) -> Any:  # noqa: ANN401
         """The result of a call of PyTorch, whose tensors have to be views."""

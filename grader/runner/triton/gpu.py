@@ -50,7 +50,7 @@ class GpuRuntime(Runtime):
         super().__init__()
         self._gpu = gpu
         self.capability = int(cuda.Device(0).compute_capability)
-        self._functions: set[int] = set()
+        self._loaded: set[int] = set()
         self._free: dict[int, list[int]] = defaultdict(list)
         self._sizes: dict[int, int] = {}
 
@@ -62,7 +62,7 @@ class GpuRuntime(Runtime):
         self._drive("cuFuncSetCacheConfig", function, PREFER_SHARED)
         self._drive("cuFuncSetAttribute", function, MOST_SHARED, shared)
         handle = function.value or 0
-        self._functions.add(handle)
+        self._loaded.add(handle)
         return handle
 
     def allocate_on(self, stream: int, nbytes: int) -> int:  # noqa: ARG002
@@ -118,7 +118,7 @@ class GpuRuntime(Runtime):
             return NODES.get(kind.value, f"a node of type {kind.value}")
         launched = _KernelNode()
         self._drive("cuGraphKernelNodeGetParams_v2", node, ctypes.byref(launched))
-        if launched.function in self._functions:
+        if launched.function in self._loaded:
             return ""
         name = ctypes.c_char_p()
         if launched.function:
