@@ -81,20 +81,24 @@ class Graph:
 
 
 class Row:
-    """The graphs of calls, launched one behind the other: none that allocates memory is part of another."""
+    """The graphs of calls, launched one behind the other: none that allocates memory is part of another.
+
+    Attributes:
+        parts: the graphs of the calls.
+    """
 
     def __init__(self, stream: Any, parts: Sequence[Part]) -> None:  # noqa: ANN401
-        self._stream, self._parts = stream, parts
+        self._stream, self.parts = stream, parts
         for part in parts:
             cuda.runtime.graphUpload(part.instance, stream.ptr)
 
     def first(self, calls: int) -> Row:
         """Only the first ``calls`` calls."""
-        return self if calls >= len(self._parts) else Row(self._stream, self._parts[:calls])
+        return self if calls >= len(self.parts) else Row(self._stream, self.parts[:calls])
 
     def launch(self) -> None:
         """Replay the graphs."""
-        for part in self._parts:
+        for part in self.parts:
             cuda.runtime.graphLaunch(part.instance, self._stream.ptr)
 
 

@@ -324,9 +324,13 @@ class Simulator:
     def statistics(self) -> Statistics:
         """What ran so far."""
         reader = _Reader(self._ask(_Command.STATISTICS))
-        launches, nanoseconds, *numbers = (reader.u64() for _ in range(7))
+        launches, nanoseconds, copies, copied_bytes, host_copies, held, held_bytes = (
+            reader.u64() for _ in range(7)
+        )
         kernels = {reader.text(): reader.u64() for _ in range(reader.u32())}
-        return Statistics(launches, nanoseconds / 1e9, *numbers, kernels)
+        return Statistics(
+            launches, nanoseconds / 1e9, copies, copied_bytes, host_copies, held, held_bytes, kernels
+        )
 
     def configure(self, options: Options) -> None:
         """Change how later launches are checked and scheduled.
