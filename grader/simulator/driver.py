@@ -321,9 +321,11 @@ class Simulator:
     def statistics(self) -> Statistics:
         """What ran so far."""
         reader = _Reader(self._ask(_Command.STATISTICS))
-        launches, nanoseconds, *numbers = (reader.u64() for _ in range(7))
+        launches, nanoseconds, copies, copied_bytes, host_copies = (reader.u64() for _ in range(5))
+        held, held_bytes = reader.u64(), reader.u64()
         kernels = {reader.text(): reader.u64() for _ in range(reader.u32())}
-        return Statistics(launches, nanoseconds / 1e9, *numbers, kernels)
+        seconds = nanoseconds / 1e9
+        return Statistics(launches, seconds, copies, copied_bytes, host_copies, held, held_bytes, kernels)
 
     def configure(self, options: Options) -> None:
         """Change how later launches are checked and scheduled.
