@@ -9,6 +9,8 @@ from grader.languages.cuda.compile import build_all
 from grader.languages.jobs import BuildError, compile_limits
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from grader.languages.cache import Cache
     from grader.languages.cuda.toolchain import Toolchain
     from grader.sandbox.sandbox import Sandbox
@@ -27,7 +29,7 @@ FUNCTIONS = {
 
 def build_baseline(
     toolchain: Toolchain, sandbox: Sandbox, cache: Cache, architecture: str
-) -> dict[Path, tuple[str, ...]]:
+) -> Mapping[Path, tuple[str, ...]]:
     """The baseline's libraries with the functions that each exports.
 
     Raises:

@@ -28,9 +28,6 @@ if TYPE_CHECKING:
 
 LIBRARIES = Path(__file__).parent / "lib"
 RUNTIME = LIBRARIES / "libcudart.so.13"
-ALL_CONFIGS = {"GRADER_ALL_CONFIGS": "1"}
-"""Lets autotuning in Triton run every configuration once."""
-
 SOCKET_VARIABLE = "GRADER_SIM_FD"
 ON_THE_CPU = {"CUDA_VISIBLE_DEVICES": "", "PYTORCH_NVML_BASED_CUDA_CHECK": "1"}
 """Keeps PyTorch from CUDA: built for it, it would ask the runtime of its process, which is simulated."""
@@ -324,13 +321,11 @@ class Simulator:
     def statistics(self) -> Statistics:
         """What ran so far."""
         reader = _Reader(self._ask(_Command.STATISTICS))
-        launches, nanoseconds, copies, copied_bytes, host_copies, held, held_bytes = (
-            reader.u64() for _ in range(7)
-        )
+        launches, nanoseconds, copies, copied_bytes, host_copies = (reader.u64() for _ in range(5))
+        held, held_bytes = reader.u64(), reader.u64()
         kernels = {reader.text(): reader.u64() for _ in range(reader.u32())}
-        return Statistics(
-            launches, nanoseconds / 1e9, copies, copied_bytes, host_copies, held, held_bytes, kernels
-        )
+        seconds = nanoseconds / 1e9
+        return Statistics(launches, seconds, copies, copied_bytes, host_copies, held, held_bytes, kernels)
 
     def configure(self, options: Options) -> None:
         """Change how later launches are checked and scheduled.

@@ -107,6 +107,14 @@ int of_the_host() {
   fill<<<1, 1>>>(host, 0, 1, 1);
   return cudaDeviceSynchronize();
 }
+int last_of_all() {  // behind it comes address 0
+  fill<<<1, 1>>>(nullptr, -1, 1, 1);
+  return cudaDeviceSynchronize();
+}
+int last_of_all_updated() {
+  add<<<1, 1>>>(nullptr, -1);
+  return cudaDeviceSynchronize();
+}
 int misaligned() {
   pair<<<1, 1>>>(numbers(), nullptr);
   return cudaDeviceSynchronize();
@@ -181,6 +189,8 @@ def library(nvcc: Compile) -> Path:
         ("far", 700, ["global_oob"]),
         ("null", 700, ["global_oob"]),
         ("of_the_host", 700, ["host_pointer"]),
+        ("last_of_all", 700, ["host_pointer"]),
+        ("last_of_all_updated", 700, ["host_pointer"]),
         ("misaligned", 716, ["global_oob"]),
         ("behind_the_window", 700, ["shared_oob"]),
         ("far_behind_its_own", 700, ["local_oob"]),

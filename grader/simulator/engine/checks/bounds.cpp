@@ -120,8 +120,8 @@ bool admit(Warp& w, const Instruction& i, Access& a) {
   for (Mask m = a.mask; m; m &= m - 1) {
     const auto l = static_cast<std::uint32_t>(std::countr_zero(m));
     const Address address = a.address[l];
-    const bool known = a.space == ptx::Space::global && address >= region.base && address + a.size <= region.end &&
-                       !(address & (a.size - 1));
+    const bool known = a.space == ptx::Space::global && address >= region.base && address < region.end &&
+                       a.size <= region.end - address && !(address & (a.size - 1));
     if (known) continue;
     trouble[l] = look(launch, w, a, address, region);
     if (!trouble[l].kind) continue;
