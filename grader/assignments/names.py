@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from grader.assignments.assignment import FILE
 from grader.assignments.modules import defined
 from grader.assignments.rules import AssignmentError, nearest
+from grader.problems.operations import multiply_adds
 from grader.problems.problem import MEMORY_GROUP, KernelProblem
 
 if TYPE_CHECKING:
@@ -51,12 +52,18 @@ def check(assignment: Assignment) -> None:
 
 def _without_baseline(entry: ProblemPoints, problem: Problem) -> str:
     """Why a speedup of the problem would be over nothing; "" where it has what to compare with."""
-    if not isinstance(problem, KernelProblem) or entry.measure != "speedup":
+    if not isinstance(problem, KernelProblem) or entry.measure == "share_of_limit":
         return ""
     timed = problem.timing_cases(0)
-    if not timed or problem.unfused(timed[0]):
-        return ""
-    return f'{entry.id} has timing cases and no unfused program: write it, or measure = "share_of_limit"'
+    program = problem.unfused(timed[0]) if timed else ()
+    if timed and not program:
+        return f'{entry.id} has timing cases and no unfused program: write it, or measure = "share_of_limit"'
+    if timed and entry.measure == "share_of_arithmetic":
+        try:
+            multiply_adds(program)
+        except ValueError as error:
+            return f"{entry.id}: {error}"
+    return ""
 
 
 def _without_code(entry: ProblemPoints, problem: Problem) -> str:

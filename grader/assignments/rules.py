@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from grader.records.record import Measure
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
@@ -97,10 +99,11 @@ class ProblemPoints(_Table):
         description="points for speed: times min(1, speedup / target), unless there are steps"
     )
     target: Positive = Field(description="speedup that earns all performance points")
-    measure: Literal["speedup", "share_of_limit"] = Field(
+    measure: Measure = Field(
         default="speedup",
-        description="what the speedup is over: the unfused baseline, or a streaming kernel of as many "
-        "bytes, so that it is the share of the limit that memory sets",
+        description="what the speedup is over: the unfused baseline; a streaming kernel of as many bytes, so "
+        "that it is the share of the limit that memory sets; or the multiplications and additions of its "
+        "matrix products and convolutions alone, so that it is the share of the limit that arithmetic sets",
     )
     host_target: Positive | None = Field(
         default=None,

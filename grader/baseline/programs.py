@@ -21,6 +21,7 @@ FUNCTIONS = {
     ),
     "restore.cu": ("launch_restore",),
     "stream.cu": ("launch_stream",),
+    "arithmetic.cu": ("launch_multiply_adds",),
 }
 
 

@@ -208,6 +208,8 @@ class Runner:
         self._working = working
         self._builds = builds
         self._channel = Channel(self._running.stdout.fileno(), self._running.stdin.fileno())
+        if start.gpu:  # the cases that are timed are large
+            self._channel.widen()
         self._load(start)
 
     def _load(self, start: Start) -> None:

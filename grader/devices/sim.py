@@ -17,6 +17,7 @@ from grader.devices import calls, layout, models
 from grader.devices.budget import BUDGET, Budget
 from grader.devices.device import Answer, Call, LoadError, Memory, Schedule, Status
 from grader.devices.kernels import Kernels
+from grader.devices.leaks import Leaks
 from grader.devices.runner import LIMITS, Runner, RunnerError, Start, flooded
 from grader.problems.dtypes import DTYPES
 from grader.records.errors import MachineError
@@ -92,6 +93,7 @@ class SimSession:
     """One simulator and one runner with the library loaded; see ``Session``."""
 
     _shared_bytes = 1 << 30  # of memory that the runner and the device share
+    _memory_is_its_own = True  # whether nobody but launchers allocates
 
     def __init__(
         self, sandbox: Sandbox, limits: Limits, budget: Budget, library: Path, entry_points: tuple[str, ...]
@@ -109,6 +111,7 @@ class SimSession:
         self._limits = start.limits
         self._budget = budget
         self._held: dict[str, tuple[int, int]] = {}  # array name -> address, bytes
+        self._leaks = Leaks()
         self._failed: Answer | None = None
         self._runner: Runner | None = None
         self._simulator = Simulator(shared_bytes=self._shared_bytes)
@@ -146,6 +149,9 @@ class SimSession:
             )
             self._simulator.configure(options)
             answer = self._judged(self._call(self._runner, call), self._runner, call.seconds)
+            if answer.usable and self._memory_is_its_own:
+                leaks = self._leaks.behind(call, self._simulator.statistics())
+                answer = replace(answer, findings=(*answer.findings, *leaks))
         except (MachineError, RefusedError) as error:
             answer = Answer(Status.LOST, str(error))
         if not answer.goes_on:
@@ -257,6 +263,8 @@ class SimModelSession(SimSession):
     call of ``Call.needs`` once, before the file is first loaded, to know how many kernels it launches.
     """
 
+    _memory_is_its_own = False
+
     def __init__(
         self,
         sandbox: Sandbox,
@@ -317,6 +325,7 @@ class SimScriptSession(SimSession):
     """
 
     _shared_bytes = 4096  # there has to be some; a launcher has no need of it
+    _memory_is_its_own = False  # tensors are the runner's
 
     def __init__(
         self, sandbox: Sandbox, limits: Limits, budget: Budget, script: Script, entry_points: tuple[str, ...]

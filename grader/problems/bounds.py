@@ -38,14 +38,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+    from torch import Tensor
 
     Array = NDArray[np.float64]
+
+Numbers = TypeVar("Numbers", "Array", "Tensor")
 
 SAFETY = 2.0
 LUCK = 6.0  # L above
@@ -114,9 +117,9 @@ def exp_error(argument: Array, unit: float) -> Array:
     return error
 
 
-def allowed(error: Array, expected: Array, precision: Precision) -> Array:
+def allowed(error: Numbers, expected: Numbers, precision: Precision) -> Numbers:
     """The tolerance of an output: ``error`` of computing and of storing ``expected``, made safe."""
-    bound: Array = error + precision.word * np.abs(expected)
+    bound = error + precision.word * abs(expected)
     bound *= SAFETY
     bound += precision.tiny
     return bound

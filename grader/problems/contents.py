@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from grader.problems.distributions import side_by_side, standard_normal
 from grader.problems.dtypes import DTYPES
 
 NORMAL = "normal"
@@ -56,9 +57,9 @@ class Content:
 
     def drawn(self, random: np.random.Generator, dtype: str, distribution: str) -> NDArray[np.generic]:
         """The array in the type ``dtype``."""
-        numbers = self.draws(dtype)[distribution](random, self.shape)
         with np.errstate(over="ignore"):
-            return numbers.astype(DTYPES[dtype].storage)
+            numbers = self.draws(dtype)[distribution](random, self.shape)
+            return numbers.astype(DTYPES[dtype].storage, copy=False)
 
 
 def real(*shape: int) -> Content:
@@ -96,9 +97,9 @@ def positive(*shape: int) -> Content:
 def uniform(low: float, high: float, *shape: int) -> Content:
     """Real numbers between ``low`` and ``high``, which also come as one of the two."""
 
-    def draws(_: str) -> Mapping[str, Draw]:
+    def draws(dtype: str) -> Mapping[str, Draw]:
         return {
-            NORMAL: lambda random, shape: random.uniform(low, high, shape),
+            NORMAL: _independent(dtype, lambda random, shape: random.uniform(low, high, shape)),
             EQUAL: lambda random, shape: np.full(shape, random.choice([low, high])),
         }
 
@@ -108,9 +109,11 @@ def uniform(low: float, high: float, *shape: int) -> Content:
 def integers(low: int, high: int, *shape: int) -> Content:
     """Integers from ``low`` to ``high``; also only these two, zeros, or all equal."""
 
-    def draws(_: str) -> Mapping[str, Draw]:
+    def draws(dtype: str) -> Mapping[str, Draw]:
         return {
-            NORMAL: lambda random, shape: random.integers(low, high, shape, endpoint=True),
+            NORMAL: _independent(
+                dtype, lambda random, shape: random.integers(low, high, shape, endpoint=True)
+            ),
             EXTREME: lambda random, shape: random.choice(np.array([low, high]), shape),
             EQUAL: lambda random, shape: np.full(shape, random.integers(low, high, endpoint=True)),
             **({ZEROS: lambda _, shape: np.zeros(shape, np.int64)} if low <= 0 <= high else {}),
@@ -122,9 +125,9 @@ def integers(low: int, high: int, *shape: int) -> Content:
 def indices(below: int, *shape: int) -> Content:
     """Integers from 0 to ``below`` - 1; also one index for all, on which every thread meets."""
 
-    def draws(_: str) -> Mapping[str, Draw]:
+    def draws(dtype: str) -> Mapping[str, Draw]:
         return {
-            NORMAL: lambda random, shape: random.integers(below, size=shape),
+            NORMAL: _independent(dtype, lambda random, shape: random.integers(below, size=shape)),
             REPEATED: lambda random, shape: np.full(shape, random.integers(below)),
         }
 
@@ -184,11 +187,16 @@ def _scale(dtype: str) -> Scale:
     return _SCALES.get(dtype, _USUAL)
 
 
+def _independent(dtype: str, draw: Draw) -> Draw:
+    """The numbers of ``draw`` in the type ``dtype``, in threads where they are many."""
+    return lambda random, shape: side_by_side(random, shape, DTYPES[dtype].storage, draw)
+
+
 def _real(dtype: str) -> Mapping[str, Draw]:
-    scale, wide = _scale(dtype), np.float64 if dtype == "float64" else np.float32
+    scale = _scale(dtype)
 
     def normal(random: np.random.Generator, shape: tuple[int, ...]) -> Numbers:
-        return random.standard_normal(shape, dtype=wide)
+        return standard_normal(random, shape, np.float64 if dtype == "float64" else np.float32)
 
     def with_one_huge(random: np.random.Generator, shape: tuple[int, ...]) -> Numbers:
         numbers = normal(random, shape)

@@ -1,6 +1,6 @@
 """Where the numbers of a case come from: seeds, value distributions and masks.
 
-Everything is float32 and follows from the case's seed alone.
+Everything is float32 and follows from the case's seed alone, however many threads draw it.
 
 Layer: imports numpy and the problem's shape.
 """
@@ -8,7 +8,9 @@ Layer: imports numpy and the problem's shape.
 from __future__ import annotations
 
 import math
+import os
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -17,17 +19,22 @@ import numpy as np
 from grader.problems.problem import Case
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import Any
 
-    from numpy.typing import NDArray
+    from numpy.typing import DTypeLike, NDArray
 
     Floats = NDArray[np.float32]
+    Draw = Callable[[np.random.Generator, tuple[int, ...]], NDArray[Any]]
 
 STREAMS = "streams"
 """The case group whose arrays travel through the streams of the call."""
 
 IN_ONE_ORDER = 1 << 21
 """From so many elements on a case is about places in arrays, which no order of execution changes."""
+
+BLOCK = 1 << 20
+"""Numbers of a large array that come from one generator."""
 
 
 def build_cases(
@@ -70,11 +77,37 @@ def generator(seed: int) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
+def side_by_side(
+    random: np.random.Generator, shape: tuple[int, ...], dtype: DTypeLike, draw: Draw
+) -> NDArray[Any]:
+    """Independent numbers by ``draw``, of a large array in threads: each ``BLOCK`` has its own generator."""
+    size = math.prod(shape)
+    if size <= BLOCK:
+        return draw(random, shape).astype(dtype, copy=False)
+    numbers = np.empty(size, dtype)
+    starts = range(0, size, BLOCK)
+
+    def fill(start: int, own: np.random.Generator) -> None:
+        part = numbers[start : start + BLOCK]
+        part[:] = draw(own, part.shape)
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(fill, starts, random.spawn(len(starts))))
+    return numbers.reshape(shape)
+
+
+def standard_normal(
+    random: np.random.Generator, shape: tuple[int, ...], dtype: type[np.float32 | np.float64]
+) -> NDArray[Any]:
+    """Normal numbers with mean 0 and deviation 1."""
+    return side_by_side(random, shape, dtype, lambda own, size: own.standard_normal(size, dtype=dtype))
+
+
 def normal(
     random: np.random.Generator, shape: tuple[int, ...], scale: float = 1.0, mean: float = 0.0
 ) -> Floats:
     """Normal numbers."""
-    values = random.standard_normal(shape, dtype=np.float32)
+    values: Floats = standard_normal(random, shape, np.float32)
     values *= np.float32(scale)
     values += np.float32(mean)
     return values

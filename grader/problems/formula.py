@@ -449,8 +449,7 @@ class _Whole:
         for array in self.arrays:
             data = given.arrays.get(array.name)
             if data is not None:
-                exact = DTYPES[array.dtype].exact
-                tensor = torch.from_numpy(np.array(data, None if exact else np.float64))
+                tensor = _copied(data, exact=DTYPES[array.dtype].exact)
                 wide[array.name] = tensor.bool() if array.dtype == "bool" else tensor
         return wide
 
@@ -485,17 +484,28 @@ def _large(case: Case, slices: Slices, exact: Mapping[str, Tensor]) -> bool:
     return whole and sum(exact[name].numel() for name in slices.outputs) >= MANY_ELEMENTS
 
 
+def _copied(data: NDArray[Any], *, exact: bool) -> Tensor:
+    """A tensor with these numbers, as float64 unless they are ``exact``."""
+    if data.flags.carray and data.dtype.kind in "fiu":  # usually true, and PyTorch has threads
+        tensor = torch.from_numpy(data)
+        return tensor.clone() if exact else tensor.to(torch.float64, copy=True)
+    return torch.from_numpy(np.array(data, None if exact else np.float64))
+
+
 def _candidate(exact: Tensor, square: Tensor | None, dtype: str) -> Candidate:
     stored = DTYPES[dtype].storage
     if DTYPES[dtype].exact:
         whole = exact.numpy().astype(stored)
         return Candidate(whole, np.zeros(whole.shape))
-    expected, precision = exact.double().numpy(), bounds.PRECISIONS[dtype]
-    error = np.zeros(expected.shape) if square is None else bounds.LUCK * np.sqrt(square.numpy())
+    values, precision = exact.double(), bounds.PRECISIONS[dtype]
+    errors = torch.zeros_like(values) if square is None else square.sqrt().mul_(bounds.LUCK)
+    low, high = values.aminmax()
+    most = torch.finfo(getattr(torch, dtype)).max
+    if -most <= low and high <= most and math.isfinite(errors.sum()):  # usually true, and cheaper
+        return Candidate(values.numpy(), bounds.allowed(errors, values, precision).numpy())
+    expected, error = values.numpy(), errors.numpy()
     with np.errstate(over="ignore"):
         kept = np.isfinite(expected.astype(stored))
-    if kept.all() and np.isfinite(error).all():  # usually true, and cheaper
-        return Candidate(expected, bounds.allowed(error, expected, precision))
     expected = np.where(kept | ~np.isfinite(expected), expected, np.copysign(np.inf, expected))
     allowed = bounds.allowed(
         np.where(kept, np.nan_to_num(error), 0.0), np.where(kept, expected, 0.0), precision

@@ -13,6 +13,7 @@ Layer: standard library and element types.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from enum import StrEnum
 from math import prod
@@ -21,7 +22,7 @@ from typing import TYPE_CHECKING
 from grader.problems.dtypes import DTYPES
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
 MOST_DIMENSIONS = 8
 MOST_PLAIN_DIMENSIONS = 4  # in generic.cu
@@ -69,6 +70,9 @@ TYPED: Mapping[Kind, tuple[str, ...]] = {
     Kind.SORT: ("sort", "argsort", "sort descending", "argsort descending"),
 }
 """The same for ``typed.cu``. A function is called as in PyTorch, with a space for each underscore."""
+
+MULTIPLIED = ("float32", "float16", "bfloat16")
+"""The types of which the limit that arithmetic sets is known."""
 
 
 @dataclass(frozen=True)
@@ -199,6 +203,26 @@ def reduced(name: str, function: str, operand: Tensor, axis: int) -> Operation:
     """``name = function(operand)`` along ``axis``, which stays with size 1."""
     shape = tuple(1 if index == axis else size for index, size in enumerate(operand.shape))
     return Operation(Kind.REDUCE, function, dense(name, *shape, dtype=operand.dtype), (operand,), axis=axis)
+
+
+def multiply_adds(program: Iterable[Operation]) -> Mapping[str, int]:
+    """The multiplications with an addition that matrix products and convolutions make, by the operands' type.
+
+    Raises:
+        ValueError: there are none, or of a type of which it is not known how fast a GPU can be.
+    """
+    counts: Counter[str] = Counter()
+    for operation in program:
+        if operation.kind in {Kind.MATMUL, Kind.CONVOLUTION}:
+            left, right = operation.tensors
+            terms = left.shape[2:] if operation.kind is Kind.MATMUL else right.shape[1:]  # of one output
+            counts[left.dtype] += prod(operation.output.shape) * prod(terms)
+    if not counts or counts.keys() - set(MULTIPLIED):
+        raise ValueError(
+            f"arithmetic sets a limit for matrix products and convolutions of {', '.join(MULTIPLIED)}; "
+            f"here are {'those of ' + ', '.join(counts) if counts else 'none'}"
+        )
+    return counts
 
 
 def temporaries(program: Collection[Operation], known: Collection[str]) -> Mapping[str, int]:

@@ -43,6 +43,7 @@ from grader.problems.problem import Candidate, Expectation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from numpy.typing import NDArray
     from torch import Tensor
@@ -163,7 +164,7 @@ class Rounding(Operators):  # type: ignore[no-untyped-call]
             return RELATIVE[name] * self._unit * result.abs()
         if name in _SIZES:
             units = _SIZES[name](args, kwargs, result)
-            return None if units is None else self._unit * units
+            return None if units is None else units.mul_(self._unit)
         storage = self._storage(name, wanted)
         return storage * result.abs() if storage else None
 
@@ -205,16 +206,21 @@ def _of_sum(args: Sequence[Any], kwargs: Mapping[str, Any], result: Tensor) -> T
     if not first.is_floating_point():
         return None
     terms = first.numel() // max(1, result.numel())
-    squares = aten.sum(first * first, *args[1:3], **{k: v for k, v in kwargs.items() if k != "dtype"})
-    size: Tensor = math.sqrt(terms) * torch.maximum(result.abs(), torch.sqrt(squares))
+    size: Tensor = math.sqrt(terms) * torch.maximum(result.abs(), _length(args, kwargs, result))
     return size
 
 
 def _of_mean(args: Sequence[Any], kwargs: Mapping[str, Any], result: Tensor) -> Tensor | None:
     first: Tensor = args[0]
     terms = first.numel() // max(1, result.numel())
-    squares = aten.sum(first * first, *args[1:3], **{k: v for k, v in kwargs.items() if k != "dtype"})
-    return math.sqrt(terms) * torch.maximum(result.abs(), torch.sqrt(squares) / terms)
+    return math.sqrt(terms) * torch.maximum(result.abs(), _length(args, kwargs, result) / terms)
+
+
+def _length(args: Sequence[Any], kwargs: Mapping[str, Any], result: Tensor) -> Tensor:
+    """The root of the sum of squares, of terms that a sum takes with these arguments."""
+    axes = args[1] if len(args) > 1 else kwargs.get("dim")
+    length: Tensor = torch.linalg.vector_norm(args[0].double(), dim=axes or None)
+    return length.reshape(result.shape)
 
 
 def _of_product(args: Sequence[Any], _: Mapping[str, Any], result: Tensor) -> Tensor:
@@ -224,7 +230,7 @@ def _of_product(args: Sequence[Any], _: Mapping[str, Any], result: Tensor) -> Te
 def _of_cumulative_sum(args: Sequence[Any], _: Mapping[str, Any], result: Tensor) -> Tensor:
     terms, axis = args[:2]
     length = torch.sqrt(torch.cumsum(terms * terms, axis))
-    return torch.sqrt(_places(result, axis)) * torch.maximum(result.abs(), length)
+    return torch.maximum(result.abs(), length).mul_(_places(result, axis).sqrt_())
 
 
 def _of_cumulative_product(args: Sequence[Any], _: Mapping[str, Any], result: Tensor) -> Tensor:
@@ -293,14 +299,22 @@ _SIZES: Mapping[str, Callable[[Sequence[Any], Mapping[str, Any], Tensor], Tensor
 
 
 @contextmanager
-def one_thread() -> Iterator[None]:
-    """Limit PyTorch to one thread: in thousands of small operations more threads only wait."""
+def torch_threads(count: int) -> Iterator[None]:
+    """Let PyTorch use ``count`` threads for what this one does.
+
+    A thread that has never asked PyTorch for its number of threads gets the number that any thread set last.
+    """
     before = torch.get_num_threads()
-    torch.set_num_threads(1)
+    torch.set_num_threads(count)
     try:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+def one_thread() -> AbstractContextManager[None]:
+    """Limit PyTorch to one thread: in thousands of small operations more threads only wait."""
+    return torch_threads(1)
 
 
 def expectations(

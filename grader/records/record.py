@@ -29,6 +29,9 @@ Value = int | float | Literal["NaN", "Infinity", "-Infinity"]
 """A number that a kernel may have produced; JSON has no words of its own for the last three."""
 
 
+Measure = Literal["speedup", "share_of_limit", "share_of_arithmetic"]
+"""What a speed is over: the unfused baseline, or the limit that memory or arithmetic sets."""
+
 Tool = Literal["memcheck", "initcheck", "racecheck", "synccheck", "hang", "apicheck"]
 """The checkers, in the order of reports."""
 
@@ -261,9 +264,10 @@ class PerformanceResult(_Part):
 
     verdict: Verdict
     target: Number
-    measure: Literal["speedup", "share_of_limit"] = Field(
+    measure: Measure = Field(
         default="speedup",
-        description="whether the speedup is over the unfused baseline or a streaming kernel",
+        description="whether the speedup is over the unfused baseline, a streaming kernel, or "
+        "multiplications and additions alone",
     )
     speedup: Number | None = None
     interval: tuple[Number, Number] | None = None
@@ -276,7 +280,11 @@ class PerformanceResult(_Part):
     @property
     def compared_with(self) -> str:
         """What the speedup is over, in words."""
-        return "the unfused baseline" if self.measure == "speedup" else "the limit that memory sets"
+        return {
+            "speedup": "the unfused baseline",
+            "share_of_limit": "the limit that memory sets",
+            "share_of_arithmetic": "the limit that arithmetic sets",
+        }[self.measure]
 
 
 class DemandResult(_Part):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ from grader.sandbox.backends import select as select_sandbox
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from concurrent.futures import Future
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -43,7 +45,16 @@ class Machine:
     device: Device
     checker: Device  # the sim, which has the checkers; the device itself without a GPU
     gpu: Gpu | None  # the device where it has a clock
-    baseline: Mapping[Path, tuple[str, ...]]  # what speed is measured against, built for that GPU
+    building: Future[dict[Path, tuple[str, ...]]] | None  # of the baseline for that GPU
+
+    @property
+    def baseline(self) -> Mapping[Path, tuple[str, ...]]:
+        """What speed is measured against, once it is built; nothing without a GPU.
+
+        Raises:
+            BuildError: it does not compile here.
+        """
+        return {} if self.building is None else self.building.result()
 
 
 def find_machine(device: str, sandbox: str, limits: WorkLimits) -> Machine:
@@ -55,7 +66,7 @@ def find_machine(device: str, sandbox: str, limits: WorkLimits) -> Machine:
         limits: the assignment's, which the devices hold.
 
     Raises:
-        ToolchainError, SandboxError, BuildError, DeviceError: something is missing; the message says what.
+        ToolchainError, SandboxError, DeviceError: something is missing; the message says what.
     """
     backend = select_sandbox(sandbox)
     probe = backend.probe()
@@ -80,10 +91,12 @@ def find_machine(device: str, sandbox: str, limits: WorkLimits) -> Machine:
         kind=chosen.kind, name=chosen.name, reason=choice.reason, compiler=f"nvcc {toolchain.version}"
     )
     if not isinstance(chosen, Gpu):
-        return Machine(backend, sandbox_info, device_info, toolchain, chosen, chosen, None, {})
+        return Machine(backend, sandbox_info, device_info, toolchain, chosen, chosen, None, None)
     checker = select_device("sim", backend, None, running, budget).device
-    baseline = build_baseline(toolchain, backend, Cache(), chosen.architecture)
-    return Machine(backend, sandbox_info, device_info, toolchain, chosen, checker, chosen, baseline)
+    worker = ThreadPoolExecutor(1)
+    building = worker.submit(build_baseline, toolchain, backend, Cache(), chosen.architecture)
+    worker.shutdown(wait=False)  # it goes on beside the submission's cases
+    return Machine(backend, sandbox_info, device_info, toolchain, chosen, checker, chosen, building)
 
 
 def _bytes(mib: float) -> int:

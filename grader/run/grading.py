@@ -324,7 +324,7 @@ def _judge_all(run: _Run, machine: Machine, answers: list[Answered], materials: 
         checks = [begun[judge.id] for judge in judges]
         try:
             if gpu is not None:
-                _time_pytorch(run, [one.problem for one in answers], checks)
+                _time_pytorch(run, machine, [one.problem for one in answers], checks)
             for judge, check in zip(judges, checks, strict=True):
                 result = check.result()
                 if not judge.machine_failed:
@@ -362,7 +362,7 @@ def _profile(run: _Run, judges: Iterable[ProblemJudge], gpu: Gpu | None) -> None
 
 
 def _time_pytorch(
-    run: _Run, problems: list[Problem], checks: list[Future[Callable[[], ProblemResult]]]
+    run: _Run, machine: Machine, problems: list[Problem], checks: list[Future[Callable[[], ProblemResult]]]
 ) -> None:
     """Wait for the ``checks``, and let PyTorch show its times once the machine is quiet."""
     timed = [
@@ -375,6 +375,8 @@ def _time_pytorch(
         return
     with pytorch.Process(run.request.assignment.folder, run.request.seed, timed) as process:
         wait(checks)
+        if machine.building is not None:
+            wait([machine.building])
         with run.bench.turn:
             run.bench.pytorch = process.result()
 

@@ -12,6 +12,7 @@ from grader.devices import profile
 from grader.devices.device import Call
 from grader.judge.correctness.calls import arguments
 from grader.judge.correctness.cases import Excuse, Judged, judge
+from grader.judge.correctness.remembered import remembered
 from grader.judge.timing.measure import Measured
 from grader.problems.problem import KernelProblem, ModelProblem
 from grader.records.findings import Severity
@@ -211,11 +212,15 @@ class ProblemJudge:
                 self.material.language.name,
             )
         machine = self.material.machine
-        with self._turn():
-            judged = self._run_cases(machine.device, answer)
-        checked = judged
-        if machine.checker is not machine.device:
-            checked = self._run_cases(machine.checker, answer)
+        if machine.checker is machine.device:
+            with self._turn():
+                judged = checked = self._run_cases(machine.device, answer, answer.problem)
+        else:
+            problem = remembered(answer.problem)
+            # The sim comes first: the GPU's turn is short where inputs and oracles are known.
+            checked = self._run_cases(machine.checker, answer, problem)
+            with self._turn():
+                judged = self._run_cases(machine.device, answer, problem)
             judged = replace(judged, cases=answer.combined(judged, checked, machine.device.name))
         self.machine_failed = judged.machine_failed or checked.machine_failed
         return partial(self._result, answer, judged, checked)
@@ -264,8 +269,8 @@ class ProblemJudge:
             printed=judged.printed[-PRINTED_CHARACTERS:],
         )
 
-    def _run_cases(self, device: Device, answer: Prepared) -> Judged:
-        limits, cases = self.material.assignment.rules.limits, answer.problem.cases(self.material.seed)
+    def _run_cases(self, device: Device, answer: Prepared, problem: Problem) -> Judged:
+        limits, cases = self.material.assignment.rules.limits, problem.cases(self.material.seed)
         numbers = {case.name: number for number, case in enumerate(cases, 1)}
         excused = excuses(self.material.assignment.rules, self.id, cases)
 
@@ -274,7 +279,7 @@ class ProblemJudge:
 
         def judged(part: tuple[Case, ...]) -> Judged:
             return judge(
-                answer.problem,
+                problem,
                 part,
                 lambda: self.watch(answer.open(device)),
                 device.schedules,

@@ -67,7 +67,7 @@ class PreparedKernel:
         return tuple(beside(judged.cases, checked.cases, device))
 
     def measured(self, gpu: Gpu, baseline: Mapping[Path, tuple[str, ...]], conduct: Conduct) -> Measured:
-        """Time the launcher against the baseline, or against the limit that memory sets."""
+        """Time the launcher against the baseline, or against the limit that memory or arithmetic sets."""
         material, entry_points = conduct.material, self.problem.entry_points
         timing = Timing(
             problem=self.problem,
@@ -80,7 +80,7 @@ class PreparedKernel:
             seconds=material.assignment.rules.limits.run_seconds_gpu,
             progress=conduct.begin,
             look=condition.look,
-            of_limit=self.entry.measure == "share_of_limit",
+            measure=self.entry.measure,
             captured=self.language.captured,
         )
         found = measure(timing, self.entry.target, self.memory)

@@ -32,7 +32,8 @@ class Once(Generic[Result]):
             try:
                 result.set_result(work_out())
             except BaseException as error:
-                del self._results[key]
+                with self._lock:
+                    del self._results[key]
                 result.set_exception(error)
                 raise
         return result.result()

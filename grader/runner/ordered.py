@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import ctypes
 import weakref
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import cupy
+
+from grader.runner.library import CudaError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -19,16 +22,32 @@ if TYPE_CHECKING:
     from grader.runner.library import Runtime
 
 cuda: Any = cupy.cuda
+ALLOCATE, RELEASE = 10, 11  # cudaGraphNodeType
 
 
 class Part:
-    """One call, captured as a separate graph."""
+    """One call, captured as a separate graph.
 
-    def __init__(self, streams: Sequence[Any], call: Callable[[], None]) -> None:
+    Raises:
+        CudaError: it cannot be replayed.
+    """
+
+    def __init__(self, runtime: Runtime, streams: Sequence[Any], call: Callable[[], None]) -> None:
         cuda.runtime.streamBeginCapture(streams[0].ptr, cuda.runtime.streamCaptureModeThreadLocal)
         joined(streams, call)()
         self.graph = cuda.runtime.streamEndCapture(streams[0].ptr)
         _finally(self, cuda.runtime.graphDestroy, self.graph)
+        kinds = _kinds(runtime, self.graph)
+        self.allocates = ALLOCATE in kinds
+        if kinds.count(ALLOCATE) != kinds.count(RELEASE):
+            raise CudaError("a call does not free what it allocates, so that it cannot be replayed")
+
+    @cached_property
+    def instance(self) -> int:
+        """The graph, ready to be launched. Of one that allocates memory there can be no second."""
+        instance: int = cuda.runtime.graphInstantiate(self.graph)
+        _finally(self, cuda.runtime.graphExecDestroy, instance)
+        return instance
 
 
 class Graph:
@@ -61,6 +80,35 @@ class Graph:
         cuda.runtime.graphLaunch(self._instance, self._stream.ptr)
 
 
+class Row:
+    """The graphs of calls, launched one behind the other: none that allocates memory is part of another.
+
+    Attributes:
+        parts: the graphs of the calls.
+    """
+
+    def __init__(self, stream: Any, parts: Sequence[Part]) -> None:  # noqa: ANN401
+        self._stream, self.parts = stream, parts
+        for part in parts:
+            cuda.runtime.graphUpload(part.instance, stream.ptr)
+
+    def first(self, calls: int) -> Row:
+        """Only the first ``calls`` calls."""
+        return self if calls >= len(self.parts) else Row(self._stream, self.parts[:calls])
+
+    def launch(self) -> None:
+        """Replay the graphs."""
+        for part in self.parts:
+            cuda.runtime.graphLaunch(part.instance, self._stream.ptr)
+
+
+def in_order(runtime: Runtime, stream: Any, parts: Sequence[Part]) -> Graph | Row:  # noqa: ANN401
+    """What replays ``parts`` on ``stream``, none of which begins before the one ahead has ended."""
+    if any(part.allocates for part in parts):
+        return Row(stream, parts)
+    return Graph(runtime, stream, parts)
+
+
 class Fence:
     """A barrier across all streams of the context: later work begins only when all earlier work has ended.
 
@@ -76,6 +124,20 @@ class Fence:
         """Put the barrier behind all work that was enqueued until now."""
         self._runtime.drive("cuCtxRecordEvent", *self._operands)
         self._runtime.drive("cuCtxWaitEvent", *self._operands)
+
+
+def _kinds(runtime: Runtime, graph: int) -> list[int]:
+    """The type of each node of a graph, a ``cudaGraphNodeType``."""
+    count, kind = ctypes.c_size_t(), ctypes.c_int()
+    runtime.call("cudaGraphGetNodes", ctypes.c_void_p(graph), None, ctypes.byref(count))
+    nodes = (ctypes.c_void_p * count.value)()
+    if count.value:
+        runtime.call("cudaGraphGetNodes", ctypes.c_void_p(graph), nodes, ctypes.byref(count))
+    kinds = []
+    for node in nodes:
+        runtime.call("cudaGraphNodeGetType", ctypes.c_void_p(node), ctypes.byref(kind))
+        kinds.append(kind.value)
+    return kinds
 
 
 def _finally(owner: object, destroy: Callable[[int], None], handle: int) -> None:

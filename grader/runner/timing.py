@@ -22,11 +22,11 @@ import numpy as np
 from grader.runner.gpu import TO_DEVICE, TO_HOST, checked, to_device
 from grader.runner.host import HostMemory, host_address
 from grader.runner.library import argument, load
-from grader.runner.ordered import Fence, Graph, Part, joined
+from grader.runner.ordered import Fence, Graph, Part, Row, in_order, joined
 from grader.runner.round_trip import Operand, RoundTrip
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     import numpy.typing as npt
 
@@ -74,6 +74,7 @@ class Timer:
         if step == "prepare":
             self._case = None  # free its memory before the next case or a launcher allocates
             cupy.get_default_memory_pool().free_all_blocks()
+            self._gpu.runtime.call("cudaDeviceGraphMemTrim", 0)
             self._case = TimedCalls(self._gpu, header, payload, functions, launchers)
             return {**returned, "strangers": self._case.strangers}, []
         assert self._case is not None
@@ -324,13 +325,13 @@ class TimedCalls:
             for source, target in buffers
         ]
 
-    def _graph(self, calls: list[Callable[[], None]]) -> Graph:
-        parts = [Part(self._streams, call) for call in calls]
-        return Graph(self._gpu.runtime, self._streams[0], parts)
+    def _graph(self, calls: list[Callable[[], None]]) -> Graph | Row:
+        parts = [Part(self._gpu.runtime, self._streams, call) for call in calls]
+        return in_order(self._gpu.runtime, self._streams[0], parts)
 
     # The functions that these return must not refer to the case: it would stay in memory beside the next one.
 
-    def _by_graphs(self, graphs: list[Graph]) -> Arm:
+    def _by_graphs(self, graphs: Sequence[Graph | Row]) -> Arm:
         """Time a replay of one of the graphs, chosen at random."""
         between = self._between_events()
         return lambda count: partial(between, RANDOM.choice(graphs).first(count).launch)

@@ -36,6 +36,11 @@ ON_THE_CPU = {"CUDA_VISIBLE_DEVICES": "", "PYTORCH_NVML_BASED_CUDA_CHECK": "1"}
 """Keeps PyTorch from CUDA: built for it, it would ask the runtime of its process, which is simulated."""
 
 _EXECUTABLE = LIBRARIES / "grader-sim"
+_PROTOCOL = 1  # the version of what the judge asks, as in protocol.h
+_BUILD = (
+    "Install the package (python -m pip install .), or in a source tree run: cmake -S . -B cmake-build && "
+    "cmake --build cmake-build && cmake --install cmake-build --prefix ."
+)
 _CHUNK = 64 << 20
 _IDLE_SECONDS = 60.0  # without work and without an answer: a fault of the device
 _TICK_SECONDS = 0.05
@@ -127,6 +132,8 @@ class Statistics:
     copies: int
     copied_bytes: int
     host_copies: int  # those of them that came from the host or went there
+    held: int  # allocations of programs that are not freed
+    held_bytes: int
     kernels: Mapping[str, int]  # launches of each
 
 
@@ -317,12 +324,20 @@ class Simulator:
     def statistics(self) -> Statistics:
         """What ran so far."""
         reader = _Reader(self._ask(_Command.STATISTICS))
-        launches, nanoseconds, copies, copied_bytes, host_copies = (reader.u64() for _ in range(5))
+        launches, nanoseconds, copies, copied_bytes, host_copies, held, held_bytes = (
+            reader.u64() for _ in range(7)
+        )
         kernels = {reader.text(): reader.u64() for _ in range(reader.u32())}
-        return Statistics(launches, nanoseconds / 1e9, copies, copied_bytes, host_copies, kernels)
+        return Statistics(
+            launches, nanoseconds / 1e9, copies, copied_bytes, host_copies, held, held_bytes, kernels
+        )
 
     def configure(self, options: Options) -> None:
-        """Change how later launches are checked and scheduled."""
+        """Change how later launches are checked and scheduled.
+
+        Raises:
+            DeviceError: the simulator that is built here is of another version than this file.
+        """
         self._options = options
         checkers = (
             options.memcheck,
@@ -342,7 +357,12 @@ class Simulator:
             options.threads,
         )
         policy = struct.pack("<3B", options.late_streams, options.open, options.leak_check)
-        self._ask(_Command.CONFIGURE, struct.pack("<6B", *checkers) + schedule + policy)
+        try:
+            version = bytes(self._ask(_Command.CONFIGURE, struct.pack("<6B", *checkers) + schedule + policy))
+        except RefusedError:  # it takes other fields
+            version = b""
+        if version != struct.pack("<I", _PROTOCOL):
+            raise DeviceError(f"the simulator in {LIBRARIES} is of another version: build it anew. {_BUILD}")
 
     @property
     def options(self) -> Options:
@@ -531,8 +551,4 @@ def check_installed(files: Iterable[Path] = (_EXECUTABLE, RUNTIME)) -> None:
     """Raise DeviceError with the command to run if the simulator's binaries were not built."""
     for file in files:
         if not file.is_file():
-            raise DeviceError(
-                f"the simulator is not built: {file} is missing. Install the package (python -m pip "
-                "install .), or in a source tree run: cmake -S . -B cmake-build && "
-                "cmake --build cmake-build && cmake --install cmake-build --prefix ."
-            )
+            raise DeviceError(f"the simulator is not built: {file} is missing. {_BUILD}")

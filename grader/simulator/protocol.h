@@ -19,7 +19,8 @@ namespace sim {
 
 static_assert(std::endian::native == std::endian::little, "frames are little-endian");
 
-inline constexpr std::uint32_t protocol_version = 3;
+// Of what programs ask, and of what the judge asks: driver.py holds that number, too.
+inline constexpr std::uint32_t protocol_version = 3, judge_protocol_version = 1;
 inline constexpr std::size_t copy_chunk = std::size_t{16} << 20;  // longer copies travel as several frames
 inline constexpr std::size_t frame_limit = std::size_t{64} << 20;
 
@@ -101,11 +102,11 @@ enum class Command : std::uint32_t {
   take_errors,  // -> u32 n, n x (text call, u32 code)
   configure,  // u8 memcheck, initcheck, racecheck, synccheck, counters, u64 budget of a launch, of all launches,
               // of a launch without progress, u8 order, u64 seed,
-              // u32 threads, u8 late streams, u8 open, u8 leak check
+              // u32 threads, u8 late streams, u8 open, u8 leak check -> u32 version of what the judge asks
   add_client,  // and its socket as a descriptor
   reset,  //
   statistics,  // -> u64 launches, nanoseconds in them, copies, bytes copied, copies from or to the host,
-               // u32 n, n x (text kernel, u64 launches)
+               // allocations that programs hold, their bytes, u32 n, n x (text kernel, u64 launches)
 };
 
 struct Malformed : std::runtime_error {

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import partial
+from functools import cached_property, partial
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,7 @@ from grader.soundness.ptx import code
 from grader.soundness.trial import trial
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from grader.assignments.assignment import Assignment
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from grader.soundness.builds import Builder, Version
     from grader.soundness.kernels import RightKernel
     from grader.soundness.ptx import Code, Line
-    from grader.soundness.trial import Trial
+    from grader.soundness.trial import Shown, Trial
 
 SEED = 1
 """Of the cases that versions are judged on."""
@@ -43,6 +43,7 @@ class Status(StrEnum):
     """What became of a mutant; of several problems, the first here counts that occurs."""
 
     KILLED = "killed"
+    REPORTED = "reported"
     SURVIVED = "survived"
     NOT_JUDGED = "not judged"
     NOT_COMPILED = "does not compile"
@@ -56,8 +57,8 @@ class Finding:
 
     Attributes:
         status: what became of it.
-        case: the name of the case that it fails.
-        said: what was wrong there; of a mutant that no case runs, what is not run.
+        case: the name of the case that it fails, or in which it is reported.
+        said: what was wrong or reported there; of a mutant that no case runs, what is not run.
         launched: how many cases launch a kernel that it changes.
     """
 
@@ -131,7 +132,7 @@ class Killers:
         self._excuses = excuses(assignment.rules, problem.id, self.cases)
         self._seconds = assignment.rules.limits.run_seconds_sim
         self._kills: Counter[str] = Counter()
-        self.original = self._run_original()
+        self.original, self._version = self._run_original()
 
     def built(self, texts: Sequence[Mapping[str, str]]) -> list[Version]:
         """Versions of the kernel, each from its files."""
@@ -140,17 +141,32 @@ class Killers:
 
     def tried(self, version: Version, cases: Sequence[Case]) -> Finding:
         """Whether one of ``cases`` finds a version, which has to have a library."""
-        ordered = sorted(cases, key=self._worth)
+        reported: dict[str, str] = {}  # by what costs no points: the case that it was first seen in
+        for case, shown in self._shown(version, sorted(cases, key=self._worth)):
+            if shown.wrong:
+                return self._killed(case, shown.wrong, len(cases))
+            reported = {**dict.fromkeys(shown.reported, case.name), **reported}
+        for finding, place in sorted(reported.items()):
+            if finding not in self._reported_anyway:
+                return Finding(Status.REPORTED, place, finding, len(cases))
+        return Finding(Status.SURVIVED, launched=len(cases))
+
+    def _shown(self, version: Version, cases: Sequence[Case]) -> Iterator[tuple[Case, Shown]]:
+        """What each case shows of a version: of all in program order first, then in the other ones."""
         first, *others = self._device.schedules
         with self._trial(version, self.original.memory) as trial:
-            for case in ordered:
-                if wrong := trial.run(case, (first,)).wrong:
-                    return self._killed(case, wrong, len(cases))
-            for case in ordered:
+            for case in cases:
+                yield case, trial.run(case, (first,))
+            for case in cases:
                 orders = others if case.orders is None else others[: case.orders - 1]
-                if orders and (wrong := trial.run(replace(case, orders=None), orders).wrong):
-                    return self._killed(case, wrong, len(cases))
-        return Finding(Status.SURVIVED, launched=len(cases))
+                if orders:
+                    yield case, trial.run(replace(case, orders=None), orders)
+
+    @cached_property
+    def _reported_anyway(self) -> frozenset[str]:
+        """The findings of the right kernel itself, which cost no points."""
+        shown = self._shown(self._version, self.cases)
+        return frozenset(finding for _, one in shown for finding in one.reported)
 
     def _killed(self, case: Case, wrong: str, launched: int) -> Finding:
         self._kills[case.name] += 1
@@ -160,7 +176,7 @@ class Killers:
         """Less for a case that finds more versions with fewer instructions."""
         return (self.original.ran[case.name].instructions + 10_000) / (self._kills[case.name] + 1)
 
-    def _run_original(self) -> Original:
+    def _run_original(self) -> tuple[Original, Version]:
         (version,) = self.built([self._kernel.files])
         if version.library is None:
             raise AssignmentError(f"{self._kernel.id} does not compile: {version.log}")
@@ -169,7 +185,7 @@ class Killers:
             with self._trial(version, memory) as trial:
                 ran, wrong = _covered(trial, self.cases)
             if not wrong:
-                return Original(code(version.library, version.number), memory, ran)
+                return Original(code(version.library, version.number), memory, ran), version
             faults.append(f"with {memory} pointers {wrong}")
         raise AssignmentError(f"{self._kernel.id} is not right: {'; '.join(faults)}")
 

@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from grader.soundness.survivors import Survivor
 
 _COLUMNS = (
-    *("mutants", "do not compile", "same PTX", "not executed", "equivalent, explained", "killed"),
-    *("survive, explained", "survive", "score"),
+    *("mutants", "do not compile", "same PTX", "not executed", "equivalent, explained", "killed", "reported"),
+    *("survive, explained", "survive", "score", "with reported"),
 )
+_COUNTED = frozenset({"killed", "reported", "survive, explained", "survive"})
 
 
 def unexplained(judgements: Iterable[Judgement], explained: Mapping[str, Survivor]) -> list[Judgement]:
@@ -28,11 +29,14 @@ def unexplained(judgements: Iterable[Judgement], explained: Mapping[str, Survivo
     return [one for one in judgements if one.status is Status.SURVIVED and one.mutant.key not in explained]
 
 
-def score(judgements: Iterable[Judgement], explained: Mapping[str, Survivor]) -> float:
-    """Killed mutants by all that compile and are not equivalent; 1 if there is none."""
+def scores(judgements: Iterable[Judgement], explained: Mapping[str, Survivor]) -> tuple[float, float]:
+    """Killed mutants by all that compile and are not equivalent; the same with those that are reported."""
     found = [_column(one, explained) for one in judgements]
-    counted = [column for column in found if column in {"killed", "survive, explained", "survive"}]
-    return counted.count("killed") / len(counted) if counted else 1.0
+    counted = [column for column in found if column in _COUNTED]
+    if not counted:
+        return 1.0, 1.0
+    killed, reported = counted.count("killed"), counted.count("reported")
+    return killed / len(counted), (killed + reported) / len(counted)
 
 
 def report(judgements: Sequence[Judgement], explained: Mapping[str, Survivor]) -> str:
@@ -45,6 +49,7 @@ def report(judgements: Sequence[Judgement], explained: Mapping[str, Survivor]) -
             *_table("operator", judged, explained, lambda one: one.mutant.edit.operator),
             "",
             *_survivors(judged, explained),
+            *_reported(judged),
             *_not_executed(judged),
             *_left(judgements),
         ]
@@ -74,8 +79,9 @@ def _table(
     yield "|---" + "|--:" * len(_COLUMNS) + "|"
     for name, mine in (*sorted(rows.items()), ("all", [*judged])):
         found = [_column(one, explained) for one in mine]
-        numbers = [len(mine), *(found.count(column) for column in _COLUMNS[1:-1])]
-        yield f"| {name} | {' | '.join(map(str, numbers))} | {score(mine, explained):.1%} |"
+        numbers = [len(mine), *(found.count(column) for column in _COLUMNS[1:-2])]
+        shares = (f"{score:.1%}" for score in scores(mine, explained))
+        yield f"| {name} | {' | '.join((*map(str, numbers), *shares))} |"
 
 
 def _survivors(judged: Sequence[Judgement], explained: Mapping[str, Survivor]) -> Iterator[str]:
@@ -94,6 +100,16 @@ def _survivors(judged: Sequence[Judgement], explained: Mapping[str, Survivor]) -
         yield f"  in: `{source}`"
         yield f"  needed: {_needed(one)}"
         yield f'  [[survivor]]\n  key = "{one.mutant.key}"\n  edit = {json.dumps(one.mutant.title)}'
+
+
+def _reported(judged: Sequence[Judgement]) -> Iterator[str]:
+    reported = [one for one in judged if one.status is Status.REPORTED]
+    if reported:
+        yield "\nThese pass, but are reported for what the right kernel is not, which costs no points:\n"
+    for one in reported:
+        found = [finding for finding in one.findings.values() if finding.status is Status.REPORTED]
+        places = ", ".join(f"{finding.said} in {finding.case}" for finding in found)
+        yield f"* {one.mutant.title} ({one.mutant.edit.operator}): {places}"
 
 
 def _needed(one: Judgement) -> str:

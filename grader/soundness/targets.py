@@ -50,10 +50,14 @@ def target_row(
 
 
 def _room(entry: ProblemPoints) -> float:
-    """How much faster than its target the reference is to be; of a share, at most half of the way to all."""
-    if entry.measure == "speedup" or entry.target >= LIMIT:
-        return ROOM
-    return min(ROOM, (entry.target + LIMIT) / 2 / entry.target)
+    """How much faster than its target the reference is to be.
+
+    A tenth beyond a share of more than 91 % is beyond the limit, where nothing can be. There it is half of
+    the way from the target to the limit.
+    """
+    if entry.measure == "share_of_limit" and entry.target < LIMIT < ROOM * entry.target:
+        return (entry.target + LIMIT) / 2 / entry.target
+    return ROOM
 
 
 def _times(performance: PerformanceResult) -> str:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from grader.devices.device import Answer, Call, Memory, Schedule, Session
     from grader.judge.correctness.cases import Excuse
     from grader.problems.problem import Case, Problem
+    from grader.records.findings import Finding
     from grader.records.record import OutputResult
 
 
@@ -28,11 +29,13 @@ class Shown:
 
     Attributes:
         wrong: what went wrong, in words; "" if nothing did.
+        reported: the findings that cost no points, as tool and kind.
         answers: of the device, in the order of the calls.
         outputs: how far each output is from the oracle.
     """
 
     wrong: str
+    reported: frozenset[str]
     answers: tuple[Answer, ...]
     outputs: tuple[OutputResult, ...]
 
@@ -113,8 +116,17 @@ class Trial:
         said = []
         if result.verdict not in {Verdict.PASS, Verdict.NOT_MEASURED}:
             said.append(result.message or result.diagnosis or result.verdict)
-        said += [f"{finding.tool}: {finding.kind}" for finding in judged.findings if finding.counts]
-        return Shown("; ".join(said), tuple(self._session.answers), tuple(result.outputs))
+        said += [_named(finding) for finding in judged.findings if finding.counts]
+        return Shown(
+            "; ".join(said),
+            frozenset(_named(finding) for finding in judged.findings if not finding.counts),
+            tuple(self._session.answers),
+            tuple(result.outputs),
+        )
+
+
+def _named(finding: Finding) -> str:
+    return f"{finding.tool}: {finding.kind}"
 
 
 @contextmanager

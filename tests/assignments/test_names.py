@@ -98,3 +98,10 @@ def test_a_speedup_over_nothing_is_refused(tmp_path: Path) -> None:
     measured = 'id = "half_scale"\nmeasure = "share_of_limit"'
     (copied / rules.name).write_text(text.replace('id = "half_scale"', measured))
     check(load(str(copied)))
+
+
+def test_a_share_of_arithmetic_without_products_is_refused() -> None:
+    entry = next(one for one in HANDOUT.rules.problems if one.id == "softmax_forward")
+    asked = entry.model_copy(update={"measure": "share_of_arithmetic"})
+    with pytest.raises(AssignmentError, match=r"softmax_forward: arithmetic sets a limit .* here are none"):
+        check(with_rules(problems=(asked,)))

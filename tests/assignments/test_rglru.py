@@ -49,6 +49,25 @@ def test_the_reference_is_right(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (record.score.earned, record.score.decided) == (46, 46)
 
 
+@pytest.mark.usefixtures("ptx_only")
+def test_the_reference_is_right_with_less_shared_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long = {
+        name: tuple(case for case in kernel(name).cases(1) if case.group == "long sequences")
+        for name in KERNELS
+    }
+    some = {name: replace(kernel(name), cases=lambda _, name=name: long[name]) for name in KERNELS}
+    monkeypatch.setattr(Assignment, "problems", some)
+    shutil.copytree(RGLRU.reference, tmp_path, dirs_exist_ok=True)
+    file, stages = tmp_path / "rglru_kernel.cu", "return 3 * bytes <= most ? 3 : 2;"
+    assert file.read_text().count(stages) == 1
+    file.write_text(file.read_text().replace(stages, "return 2;"))
+    request = grading.GradingRequest(tmp_path, RGLRU, KERNELS, "sim", "process", "device", seed=1)
+    record = grading.grade(request, bench=Bench(remembers=True))
+    assert [problem.verdict for problem in record.problems] == [Verdict.PASS] * len(KERNELS)
+
+
 WRONG_LAYERS = (
     ("dh.contiguous()", "dh"),
     ("None if h0 is None else h0.contiguous()", "None"),

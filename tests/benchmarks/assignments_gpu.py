@@ -1,14 +1,12 @@
 """The kernels of ``rmsnorm`` and ``rglru`` over the published shapes, beside other kernels.
 
     PYTHONPATH=tests python tests/benchmarks/assignments_gpu.py OUT.json [--only rmsnorm | rglru] [--rounds N]
-                                                                [--candidates]
 
 Everything is bfloat16: RMSNorm of rows of 4096 over the number of tokens, the RG-LRU of 8 x 1024 channels
 over the length, with causal attention of 16 heads of 64 beside it. As in ``kernels.py``, the versions are
 timed in turn in CUDA graphs over inputs that exceed the L2 several times, and percentages are those of a
 streaming kernel with the same minimal bytes. What cannot be imported or run is named with the reason under
-"skipped". ``plot_scan.py`` draws the times of the RG-LRU. With ``--candidates`` what is beside the RG-LRU's
-reference are the versions of ``scan_candidates.py``, and nothing else is timed.
+"skipped". ``plot_scan.py`` draws the times of the RG-LRU.
 """
 
 # ruff: noqa: T201 - a command prints
@@ -29,7 +27,6 @@ from typing import TYPE_CHECKING, Any
 
 import kernels as bench
 import torch
-from scan_candidates import candidates
 from torch.nn import functional
 
 from grader.assignments.assignment import load
@@ -37,7 +34,7 @@ from grader.judge.timing.measure import slots
 from grader.problems.problem import Inputs, KernelProblem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     Launch = Callable[[], object]
     Tensors = dict[str, torch.Tensor]
@@ -48,13 +45,9 @@ TOKENS, HIDDEN = (256, 1024, 4096, 8192, 16_384), 4096
 LENGTHS, BATCH, WIDTH, HEADS = (512, 1024, 2048, 4096, 8192, 16_384), 8, 1024, 16
 EPSILON, HALF = 1e-6, 2  # bytes of an element
 SECONDS = 140  # after which no further shape begins
-WRITTEN = {
-    "linear_scan": ("h",),
-    "rglru_forward": ("h",),
-    "rglru_backward": ("dx", "dgx", "dga", "dc", "dh0"),
-    "rglru_both": ("h", "dx", "dgx", "dga", "dc", "dh0"),
-}
-SCANS, ROUNDING = tuple(WRITTEN), 2.0**-6  # of the largest element, where two kernels round apart
+WRITTEN = {"rglru_forward": ("h",), "rglru_backward": ("dx", "dgx", "dga", "dc", "dh0")}
+ROUNDING = 2.0**-6  # of the largest element, where two kernels round apart
+REGISTERS = "tiles in registers"  # a variant of the problems above
 FAULTS = (ImportError, AttributeError, TypeError, ValueError, RuntimeError)
 
 
@@ -69,6 +62,12 @@ def reference(name: str) -> dict[str, str]:
     """The files of an assignment's reference by name, as far as kernels are made of them."""
     paths = (ASSIGNMENTS / name / "reference").glob("*.cu*")
     return {path.name: path.read_text() for path in paths}
+
+
+def variant(problem: str) -> dict[str, str]:
+    """The files of the RG-LRU's variant whose tiles wait in registers: one that solves one problem."""
+    path = ASSIGNMENTS / "rglru" / "variants" / problem / "registers.cu"
+    return {problems()[problem].file: path.read_text()}
 
 
 def scalars(x: torch.Tensor) -> dict[str, float]:
@@ -151,6 +150,20 @@ def liger_backward(t: Tensors) -> Launch:
     )
 
 
+def quack() -> Any:  # noqa: ANN401 - a module
+    return importlib.import_module("quack.rmsnorm")
+
+
+def quack_forward(t: Tensors) -> Launch:
+    ops = quack()
+    return lambda: ops.rmsnorm_fwd(t["x"], t["weight"], eps=EPSILON, store_rstd=True)
+
+
+def quack_backward(t: Tensors) -> Launch:
+    ops = quack()
+    return lambda: ops.rmsnorm_bwd(t["x"], t["weight"], t["dy"], t["rstd"])
+
+
 def norm_ways(kernels: Kernels) -> Mapping[str, Mapping[str, Way]]:
     """Versions by problem and name; ours first."""
     chain, chain_backward = (torch.compile(one, dynamic=False) for one in (llama, llama_backward))
@@ -164,6 +177,7 @@ def norm_ways(kernels: Kernels) -> Mapping[str, Mapping[str, Way]]:
             "torch, unfused": lambda t: lambda: llama(t["x"], t["weight"]),
             "torch.compile": lambda t: lambda: chain(t["x"], t["weight"]),
             "Liger": liger_forward,
+            "QuACK": quack_forward,
         },
         "rmsnorm_backward": {
             "reference": lambda t: kernels.call(known["rmsnorm_backward"], t),
@@ -172,6 +186,7 @@ def norm_ways(kernels: Kernels) -> Mapping[str, Mapping[str, Way]]:
             ),
             "torch.compile": lambda t: lambda: chain_backward(t["dy"], t["x"], t["weight"], t["rstd"]),
             "Liger": liger_backward,
+            "QuACK": quack_backward,
         },
     }
 
@@ -192,7 +207,7 @@ def attention(t: Tensors, *, backward: bool) -> Launch:
 
 
 def own_ways(kernels: Kernels) -> Mapping[str, Way]:
-    """The scans of some files by problem."""
+    """The reference's scans by problem."""
     known = problems()
 
     def plain(t: Tensors) -> Launch:  # any numbers are factors and terms
@@ -230,16 +245,27 @@ def scan_ways(kernels: Kernels) -> Mapping[str, Mapping[str, Way]]:
 
         return way
 
+    def registers(name: str) -> Way:
+        def way(t: Tensors) -> Launch:
+            ours["rglru_forward"](t)()  # backward reads its states
+            return Kernels(kernels.lab, variant(name)).call(problems()[name], t)
+
+        return way
+
     return {
         "linear_scan": {"reference": ours["linear_scan"]},
         "rglru_forward": {
             "reference": ours["rglru_forward"],
+            REGISTERS: registers("rglru_forward"),
             "torch's gates, our scan": unfused,
             "Triton, sequential": triton("sequential"),
             "Triton, associative scan": triton("associative"),
             "attention": lambda t: attention(t, backward=False),
         },
-        "rglru_backward": {"reference": ours["rglru_backward"]},
+        "rglru_backward": {
+            "reference": ours["rglru_backward"],
+            REGISTERS: registers("rglru_backward"),
+        },
         "rglru_both": {
             "reference": ours["rglru_both"],
             "attention": lambda t: attention(t, backward=True),
@@ -247,18 +273,10 @@ def scan_ways(kernels: Kernels) -> Mapping[str, Mapping[str, Way]]:
     }
 
 
-def candidate_ways(kernels: Kernels) -> Mapping[str, Mapping[str, Way]]:
-    """The candidates beside the reference."""
-    versions = {"reference": own_ways(kernels)}
-    versions |= {name: own_ways(Kernels(kernels.lab, texts)) for name, texts in candidates().items()}
-    return {name: {version: ways[name] for version, ways in versions.items()} for name in SCANS}
-
-
 def differing(problem: str, way: Way, right: Way, t: Tensors) -> str:
     """Where a version differs from another one by more than rounding; "" if nowhere."""
     found = []
     for one in (right, way):
-        torch.manual_seed(1)  # of the plain scan's factors
         one(t)()
         found.append({name: t[name].float() for name in WRITTEN[problem]})
     for name, expected in found[0].items():
@@ -286,12 +304,8 @@ def measured(
     problem: str,
     rounds: int,
     stream: Any,  # noqa: ANN401 - a foreign function
-    compared: Collection[str] = (),
 ) -> dict[str, Any]:
-    """Microseconds of every version at one size, and why others have none.
-
-    Those of ``compared`` have to compute what the reference does.
-    """
+    """Microseconds of every version at one size, and why others have none."""
     reads, writes = minimal_bytes(problem, size)
     count = slots(reads + writes, torch.cuda.get_device_properties(0).L2_cache_size)
     make = norm_tensors if problem.startswith("rmsnorm") else scan_tensors
@@ -307,7 +321,7 @@ def measured(
             launches.pop(name, None)
             skipped[name] = f"{type(error).__name__}: {error}"[:300]
             continue
-        if name in compared and (fault := differing(problem, way, ways["reference"], sets[0])):
+        if name == REGISTERS and (fault := differing(problem, way, ways["reference"], sets[0])):
             del launches[name]
             skipped[name] = fault
     times = bench.seconds(launches, lambda: None, rounds)
@@ -316,13 +330,18 @@ def measured(
     return {"problem": problem, "size": size, "sets": count, "us": us, "percent": share, "skipped": skipped}
 
 
-def build(lab: bench.Lab, files: Iterable[Mapping[str, str]]) -> None:
-    """Build the kernels of several folders side by side, before any of them is called."""
-    first = {one.file: one for one in problems().values()}
+def sources(name: str) -> Iterator[tuple[KernelProblem, Mapping[str, str]]]:
+    """All files that are built for an assignment, each with a problem that it solves."""
+    yield problems()[f"{name}_forward"], reference(name)
+    if name == "rglru":
+        yield from ((problems()[one], variant(one)) for one in WRITTEN)
+
+
+def build(lab: bench.Lab, files: Iterable[tuple[KernelProblem, Mapping[str, str]]]) -> None:
+    """Build kernels side by side, before any of them is called."""
     with ThreadPoolExecutor() as pool:
-        for texts in files:
-            for file in texts.keys() & first.keys():
-                pool.submit(lab.function, file, texts, first[file].entry_point)
+        for problem, texts in files:
+            pool.submit(lab.function, problem.file, texts, problem.entry_point)
 
 
 def main() -> int:
@@ -330,13 +349,11 @@ def main() -> int:
     parser.add_argument("out", type=Path, help="the record, written anew after every shape")
     parser.add_argument("--only", choices=("rmsnorm", "rglru"))
     parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--candidates", action="store_true", help="of the RG-LRU, and nothing else")
     options = parser.parse_args()
     lab, done, late = bench.Lab(), [], []
-    names = ("rglru",) if options.candidates else (options.only,) if options.only else NAMES
-    build(lab, [*map(reference, names), *(candidates().values() if options.candidates else ())])
-    compared = candidates() if options.candidates else ()
-    ways = {"rmsnorm": norm_ways, "rglru": candidate_ways if options.candidates else scan_ways}
+    names = (options.only,) if options.only else NAMES
+    build(lab, (one for name in names for one in sources(name)))
+    ways = {"rmsnorm": norm_ways, "rglru": scan_ways}
     work = [
         (problem, versions, size)
         for name in names
@@ -348,7 +365,7 @@ def main() -> int:
         if time.monotonic() - began > SECONDS:
             late.append(f"{problem} {size}")
             continue
-        done.append(measured(versions, size, problem, options.rounds, lab.stream, compared))
+        done.append(measured(versions, size, problem, options.rounds, lab.stream))
         print(
             f"{problem} {size}: {done[-1]['us']} {done[-1]['percent']} {done[-1]['skipped'] or ''}",
             flush=True,

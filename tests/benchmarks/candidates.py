@@ -77,16 +77,11 @@ CANDIDATES = (
     _copy("lf-copy", "layernorm_forward", _LAYERNORM, "LayerNorm"),
     _copy("lb-copy", "layernorm_backward", _LAYERNORM, "LayerNorm"),
     _rows_of_4096(
-        "plain-row",
-        ((_LOAD_LAST, "load(value[c]"),),
-        "H200: 102 of 100 at 16,384 x 4096, as before the row was to stay in the L2; H100: 101.1 of 101.4",
-    ),
-    _rows_of_4096(
         "plain-row-of-eight-warps",
         (
             (_LOAD_LAST, "load(value[c]"),
             (_AFTER_2048, _AFTER_2048.replace("Bucket<512, 2>", "Bucket<256, 4>")),
         ),
-        "H200: 103 of 100: as many bytes per thread as Liger has on their way",
+        "H200: 101.5 to 101.8 of 100.2 to 100.7 were seen; H100: 100 of 101.5",
     ),
 )

@@ -5,8 +5,8 @@
 
 Timed as in ``kernels.py``: a CUDA graph over input sets that exceed the L2, the versions in turn. Percentages
 are the time of a streaming kernel with the same minimal bytes over a version's. ``libraries/`` has launchers
-around CUB where no variant is one; PyTorch's operators call cuBLAS, cuDNN and cuSPARSE. The last column is
-the best library's time over the reference's.
+around CUB where no variant is one; PyTorch's operators call cuBLAS, cuDNN and cuSPARSE. The last columns are
+the best library's time over the reference's, and the reference's share of the limit that arithmetic sets.
 """
 
 # ruff: noqa: T201 - a command prints
@@ -14,6 +14,7 @@ the best library's time over the reference's.
 from __future__ import annotations
 
 import argparse
+import ctypes
 import json
 import sys
 from pathlib import Path
@@ -25,6 +26,7 @@ from kernels import REFERENCE_NAME, ROUNDS, STREAM, Lab, launcher, seconds, shap
 from torch.nn import functional
 
 from grader.assignments.assignment import load
+from grader.problems.operations import multiply_adds
 from grader.problems.problem import KernelProblem
 
 if TYPE_CHECKING:
@@ -32,13 +34,14 @@ if TYPE_CHECKING:
 
     from kernels import Launch, Way
 
-    from grader.problems.problem import Inputs
+    from grader.problems.problem import Case, Inputs
 
     Tensors = dict[str, torch.Tensor]
 
 cuda: Any = torch.cuda
 ASSIGNMENT = load(str(Path(__file__).parents[2] / "assignments" / "first_kernels"))
 LIBRARIES = Path(__file__).with_name("libraries")
+ARITHMETIC = "arithmetic"
 
 
 def stencil(arrays: Tensors, given: Inputs) -> Launch:
@@ -113,6 +116,26 @@ def versions(lab: Lab, problem: KernelProblem, *, variants: bool) -> dict[str, W
     return found
 
 
+def arithmetic(lab: Lab, problem: KernelProblem, case: Case) -> Launch | None:
+    """The multiplications and additions of a case's matrix products and nothing else; None if it has none."""
+    try:
+        counts = multiply_adds(problem.unfused(case))
+    except ValueError:
+        return None
+    function, unwritten = lab.baseline("launch_multiply_adds"), torch.zeros(1, device="cuda")
+
+    def launch() -> None:
+        for dtype, count in counts.items():
+            function(
+                ctypes.c_void_p(unwritten.data_ptr()),
+                ctypes.c_longlong(count),
+                ctypes.c_int(dtype != "float32"),
+                ctypes.c_void_p(cuda.current_stream().cuda_stream),
+            )
+
+    return launch
+
+
 def measured(only: Sequence[str], rounds: int, *, variants: bool) -> Iterator[tuple[str, dict[str, float]]]:
     """The microseconds of every version of each case that is timed."""
     lab = Lab()
@@ -125,6 +148,8 @@ def measured(only: Sequence[str], rounds: int, *, variants: bool) -> Iterator[tu
             moved = traffic(problem, case, one.given)
             launches = {STREAM: [streaming(lab.stream, *moved) for _ in one.sets]}
             launches |= {name: one.launches(way) for name, way in ways.items()}
+            if (alone := arithmetic(lab, problem, case)) is not None:
+                launches[ARITHMETIC] = [alone for _ in one.sets]
             times = seconds(launches, one.restore, rounds)
             yield f"{problem.id}: {case.name}", {name: median(all_) * 1e6 for name, all_ in times.items()}
             del one, launches
@@ -136,7 +161,8 @@ def line(name: str, us: Mapping[str, float]) -> str:
     cells = [f"{version} {time:.1f} us ({us[STREAM] / time:.0%})" for version, time in us.items()]
     libraries = [us[version] for version in ("CUB", "PyTorch") if version in us]
     ratio = f"best library / reference {min(libraries) / us[REFERENCE_NAME]:.2f}" if libraries else ""
-    return "  ".join([f"{name:44}", *cells, ratio])
+    share = f"of the arithmetic {us[ARITHMETIC] / us[REFERENCE_NAME]:.0%}" if ARITHMETIC in us else ""
+    return "  ".join([f"{name:44}", *cells, ratio, share])
 
 
 def main(arguments: Sequence[str]) -> int:

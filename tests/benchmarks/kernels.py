@@ -122,11 +122,15 @@ class Lab:
             raise SystemExit(f"{source} does not compile: {built.log}")
         return getattr(ctypes.CDLL(str(built.artefact)), name)
 
+    def baseline(self, name: str) -> Any:  # noqa: ANN401
+        """``name`` of the baseline's libraries."""
+        library = next(path for path, names in self._machine.baseline.items() if name in names)
+        return getattr(ctypes.CDLL(str(library)), name)
+
     @property
     def stream(self) -> Any:  # noqa: ANN401
         """The streaming kernel."""
-        library = next(path for path, names in self._machine.baseline.items() if "launch_stream" in names)
-        return ctypes.CDLL(str(library)).launch_stream
+        return self.baseline("launch_stream")
 
 
 def headers(folder: Path) -> dict[str, str]:

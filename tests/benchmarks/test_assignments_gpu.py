@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import assignments_gpu
 import numpy as np
 import pytest
-import scan_candidates
 import torch
 
-from grader.assignments.assignment import Assignment, load
+from grader.assignments.assignment import load
 from grader.problems.distributions import normal
 from grader.problems.problem import Case, KernelProblem
-from grader.records.verdict import Verdict
-from grader.run import grading
-from grader.run.bench import Bench
+from grader.soundness.kernels import right_kernels
 
 FOLDER = Path(__file__).parents[2] / "assignments"
-LOOKED_AT = ("widths", "initial state", "bfloat16")
-"""Groups of cases on which candidates are tried here; ``grader grade`` on their files tries all."""
 
 
 @pytest.mark.parametrize(
@@ -48,27 +42,10 @@ def test_the_compiled_gradient_is_that_of_the_compiled_formula() -> None:
         torch.testing.assert_close(one, other)
 
 
-@pytest.mark.usefixtures("ptx_only")
-@pytest.mark.parametrize("name", scan_candidates.candidates())
-def test_every_candidate_is_right(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    rglru = load(str(FOLDER / "rglru"))
-    kernels = {key: one for key, one in rglru.problems.items() if isinstance(one, KernelProblem)}
-    firsts = {
-        key: tuple({case.group: case for case in reversed(one.cases(1)) if case.group in LOOKED_AT}.values())
-        for key, one in kernels.items()
-    }
-    some = {key: replace(one, cases=lambda _, key=key: firsts[key]) for key, one in kernels.items()}
-    monkeypatch.setattr(Assignment, "problems", some)
-    for file, text in scan_candidates.candidates()[name].items():
-        (tmp_path / file).write_text(text)
-    request = grading.GradingRequest(tmp_path, rglru, tuple(some), "sim", "process", "device", seed=1)
-    record = grading.grade(request, bench=Bench(remembers=True))
-    assert [problem.verdict for problem in record.problems] == [Verdict.PASS] * len(some)
-
-
-def test_the_place_of_an_edit_has_to_be_there_once() -> None:
-    with pytest.raises(ValueError, match=r"rglru_kernel.cu has not one place from 'no such' to ''"):
-        scan_candidates.edited("rglru_kernel.cu", "no such", "", "")
+@pytest.mark.parametrize("name", assignments_gpu.WRITTEN)
+def test_what_is_timed_beside_the_reference_is_a_variant(name: str) -> None:
+    known = right_kernels(load(str(FOLDER / "rglru")))
+    assert (name, assignments_gpu.variant(name)) in [(one.problem.id, one.files) for one in known]
 
 
 @pytest.mark.parametrize("name", assignments_gpu.problems())

@@ -52,7 +52,7 @@ NAMES = (
         "launch_nothing",
     ),
     *("touch_on_host", "leave", "spin_on_host", "sleep_on_host", "wait_for_a_child"),
-    *("wait_for_a_child_that_works", "launch_for_ever"),
+    *("wait_for_a_child_that_works", "launch_for_ever", "launch_leaking", "launch_keeping"),
 )
 N = 1000
 DATA = np.linspace(-5, 5, N, dtype=np.float32)
@@ -197,6 +197,18 @@ def test_adding_to_what_nobody_wrote_is_found_in_every_call(session: SimSession)
     for _ in range(2):
         answer = ask(session, "launch_add", output(8), ScalarArgument("n", "int", 8))
         assert "uninit_global" in [finding.kind for finding in answer.findings], answer
+
+
+def test_memory_that_each_call_leaves_behind_is_told_once(session: SimSession) -> None:
+    def leaks(entry_point: str, size: int) -> list[str]:
+        arguments = output(), ScalarArgument("n", "int", size), StreamArgument("stream", 0)
+        findings = ask(session, entry_point, *arguments).findings
+        assert all((one.kind, one.counts) == ("leak", False) for one in findings)
+        return [one.message for one in findings]
+
+    assert [leaks("launch_keeping", size) for size in (100, 100, 500, 200, 200, 600)] == [[]] * 6
+    once = "1 allocation(s) with 100 bytes in this one"
+    assert [once in "".join(leaks("launch_leaking", 100)) for _ in range(3)] == [False, True, False]
 
 
 def test_hints_name_strided_lines(session: SimSession) -> None:

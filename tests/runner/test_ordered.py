@@ -39,6 +39,14 @@ extern "C" void launch_in_turn(float* met, int, cudaStream_t one, cudaStream_t o
   ker_meet<<<1, 1, 0, calls++ % 2 ? one : other>>>(met);
 }
 
+extern "C" void launch_pooled(float* met, int, cudaStream_t one, cudaStream_t) {
+  float* seen;
+  cudaMallocAsync(&seen, sizeof *seen, one);
+  ker_meet<<<1, 1, 0, one>>>(seen);
+  cudaMemcpyAsync(met, seen, sizeof *seen, cudaMemcpyDeviceToDevice, one);
+  cudaFreeAsync(seen, one);
+}
+
 extern "C" void launch_apart(float* met, int, cudaStream_t, cudaStream_t) {
   static int calls = 0;
   static cudaStream_t own[2];
@@ -69,6 +77,8 @@ extern "C" void launch_early(float* met, int, cudaStream_t one, cudaStream_t) {
         ("launch_in_turn", "events"),
         ("launch_early", "graph"),
         ("launch_early", "events"),
+        ("launch_pooled", "graph"),
+        ("launch_pooled", "events"),
         ("launch_apart", "events"),  # no graph takes up what it does
     ],
 )
@@ -103,6 +113,7 @@ def test_no_call_begins_before_the_one_ahead_has_ended(launcher: str, method: st
     with machine.gpu.open_timed(library, (launcher,), [*machine.baseline]) as session:
         session.prepare(plan, [{}])
         for arm in ("baseline", "submission"):
+            session.sweep(arm, [Content(0, 0)] * SLOTS, 3)
             session.sweep(arm, [Content(0, 0)] * SLOTS)
         met = session.read([Piece(slot, "met", 0, 1) for slot in range(SLOTS)])
     np.testing.assert_array_equal(met, np.zeros(SLOTS))

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grader.runner.protocol import (
+    CHUNK,
     HEADER_CAP,
     MAGIC,
     PREFIX,
@@ -119,6 +120,14 @@ def test_frames_longer_than_a_pipe_arrive() -> None:
     thread.join()
     for descriptor in (reading, writing, back, forth):
         os.close(descriptor)
+
+
+def test_a_wide_channel_takes_half_a_chunk_that_nobody_reads_yet() -> None:
+    with Pair() as pair, pytest.raises(ExpiredError):
+        pair.channel.send({}, [bytes(CHUNK // 2)], after(0.1))
+    with Pair() as pair:
+        pair.channel.widen()
+        pair.channel.send({}, [bytes(CHUNK // 2)], after(10))
 
 
 def test_an_answer_must_repeat_the_nonce() -> None:

@@ -91,6 +91,26 @@ class Quiet:
             self.parts.append((part.value, ahead._obj.value if count.value else 0))
 
 
+class Pooled(Quiet):
+    """The same where each captured call has nodes of these types."""
+
+    def __init__(self, *types: int) -> None:
+        super().__init__()
+        self.types = types
+
+    def call(self, name: str, *arguments: Any) -> None:  # noqa: ANN401
+        if name == "cudaGraphGetNodes":
+            _, nodes, count = arguments
+            count._obj.value = len(self.types)
+            if nodes is not None:
+                nodes[:] = range(1, 1 + len(self.types))
+        elif name == "cudaGraphNodeGetType":
+            node, kind = arguments
+            kind._obj.value = self.types[node.value - 1]
+        else:
+            super().call(name, *arguments)
+
+
 class Direct:
     """A runner without a process: what the judge asks goes straight to the timer."""
 
@@ -240,6 +260,26 @@ def test_a_graph_of_the_first_calls_has_the_parts_of_one_that_is_timed(timing: A
     runtime.parts.clear()
     session.sweep("submission", [Content(0, 0)] * SLOTS)
     assert not runtime.parts
+
+
+def test_calls_that_allocate_are_graphs_one_behind_the_other(
+    timing: Any,  # noqa: ANN401
+    library: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    session = opened(timing, library, "graph", Pooled(10, 0, 11))
+    launched: list[int] = []
+    monkeypatch.setattr(fake_cupy.runtime, "graphLaunch", lambda graph, _: launched.append(graph))
+    session.sweep("submission", [Content(0, 0)] * SLOTS)
+    assert len(set(launched)) == SLOTS
+    launched.clear()
+    session.sweep("submission", [Content(0, 0)] * SLOTS, 2)
+    assert len(set(launched)) == 2
+
+
+def test_calls_that_free_less_than_they_allocate_cannot_be_replayed(timing: Any, library: Path) -> None:  # noqa: ANN401
+    with pytest.raises(CudaError, match="does not free what it allocates"):
+        opened(timing, library, "graph", Pooled(10, 10, 11))
 
 
 @pytest.mark.parametrize("method", ["graph", "events", "host"])

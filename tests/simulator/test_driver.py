@@ -10,6 +10,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from built_programs import Compile, call, call_through
@@ -46,6 +47,19 @@ def test_memory_keeps_what_is_written() -> None:
         simulator.release(base)
         with pytest.raises(RefusedError, match="not the start of a live allocation"):
             simulator.release(base)
+
+
+@pytest.mark.parametrize("known", [b"", struct.pack("<I", 0)])
+def test_a_simulator_of_another_version_is_told(known: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    ask = Simulator._ask
+
+    def answer(simulator: Simulator, command: int, *fields: Any, **options: Any) -> Any:  # noqa: ANN401
+        got = ask(simulator, command, *fields, **options)  # type: ignore[arg-type]
+        return memoryview(known) if command == 16 else got  # the first question, by which it is configured
+
+    monkeypatch.setattr(Simulator, "_ask", answer)
+    with pytest.raises(DeviceError, match="of another version: build it anew"):
+        Simulator()
 
 
 def test_judge_launches_a_kernel(runtime_library: Path) -> None:

@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
 SOME = (
     *("5 `128`", "9 `3.5f`", "10 `<`", "10 `n`", "10 `+`", "13 `+=`", "17 `-`", "17 `stream`"),
-    *("11 `const_cast<float*>(x)", ".cu:7 `if"),
+    *("11 `const_cast<float*>(x)", ".cu:7 `if", "20 `cudaFreeAsync"),
 )
 
 
 @pytest.fixture(scope="module")
 def assignment(tmp_path_factory: pytest.TempPathFactory) -> Assignment:
-    """The example with a number that nothing needs, a launch that no case makes, and a survivor unexplained.
+    """The example with a number and memory that nothing needs, an idle launch, and a survivor unexplained.
 
     Lines have moved, and the other explanations still fit.
     """
@@ -53,6 +53,17 @@ def assignment(tmp_path_factory: pytest.TempPathFactory) -> Assignment:
             "reference/vector_add.cu",
             "cudaStream_t stream) {\n",
             "cudaStream_t stream) {\n  if (n < 0) ker_idle<<<1, 1, 0, stream>>>(z);\n",
+        ),
+        (
+            "reference/vector_add.cu",
+            "stream>>>(z, x, y, a, n);",
+            "\n".join(
+                (
+                    "stream>>>(z, x, y, a, n);",
+                    *("  void* scratch;", "  cudaMallocAsync(&scratch, 4, stream);"),
+                    "  cudaFreeAsync(scratch, stream);",
+                )
+            ),
         ),
         ("mutants/survivors.toml", "f1279fbcf0", "0000000000"),
     )
@@ -87,6 +98,7 @@ WANTED = {
     "13 `+=` becomes `=`": Status.NOT_EXECUTED,
     "17 `-` becomes `+`": Status.SURVIVED,
     "17 `stream` becomes `0`": Status.KILLED,
+    "20 `cudaFreeAsync(scratch, stream);` becomes `;`": Status.REPORTED,
 }
 
 
@@ -102,6 +114,7 @@ def test_what_becomes_of_mutants(judgements: Mapping[str, Judgement]) -> None:
         ("11 `const_cast<float*>(x)[0] = float();` comes in", "x must not change"),
         ("13 `+=` becomes `=`", "kernels that no case launches"),
         ("17 `stream` becomes `0`", "race_stream"),
+        ("20 `cudaFreeAsync(scratch, stream);` becomes `;`", "memcheck: leak"),
     ],
 )
 def test_a_finding_says_what_was_wrong(judgements: Mapping[str, Judgement], place: str, said: str) -> None:
@@ -122,7 +135,9 @@ def test_what_an_assignment_can_change_is_judged_again(
     changed = replace(assignment, rules=assignment.rules.model_copy(update={"title": "Another"}))
     again = by_place(mutate(changed, Plan(only=SOME, file=file, seconds=0)))
     assert {place for place, one in again.items() if one.status is Status.NOT_JUDGED} == {
-        place for place, one in judgements.items() if one.status in {Status.SURVIVED, Status.NOT_EXECUTED}
+        place
+        for place, one in judgements.items()
+        if one.status in {Status.SURVIVED, Status.REPORTED, Status.NOT_EXECUTED}
     }
 
 
@@ -134,9 +149,10 @@ def test_the_report_counts_names_and_asks_for_a_case(
     assert [one.mutant.title for one in mutation_report.unexplained(found, known)] == [
         "reference/vector_add.cu:17 `-` becomes `+`"
     ]
-    assert mutation_report.score(found, known) == pytest.approx(6 / 7)
+    assert mutation_report.scores(found, known) == pytest.approx((6 / 8, 7 / 8))
     page = mutation_report.report(found, known)
-    assert "| reference/vector_add.cu | 10 | 0 | 1 | 1 | 1 | 6 | 0 | 1 | 85.7% |" in page
+    assert "| reference/vector_add.cu | 11 | 0 | 1 | 1 | 1 | 6 | 1 | 0 | 1 | 75.0% | 87.5% |" in page
+    assert "20 `cudaFreeAsync(scratch, stream);` becomes `;` (runtime call): memcheck: leak in " in page
     assert "5 `128` becomes `129` (constant): equivalent: Blocks of another size." in page
     assert "needed: a case of vector_add (39 of its cases run what changes) unlike those" in page
     assert "13 `+=` becomes `=`: kernels that no case launches" in page

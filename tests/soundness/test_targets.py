@@ -40,8 +40,19 @@ def test_a_target_that_the_reference_hardly_or_never_reaches_is_not(target: floa
     assert said.endswith("suggested: 3.1x")
 
 
+@pytest.mark.parametrize(
+    ("target", "low", "sound"),
+    [(0.7, 0.78, True), (0.7, 0.76, False), (0.9, 0.995, True), (0.9, 0.98, False)],
+)
+def test_a_share_of_the_limit_is_reached_with_a_tenth_to_spare_too(
+    target: float, low: float, sound: bool
+) -> None:
+    share = entry(target).model_copy(update={"measure": "share_of_limit"})
+    assert target_row(share, measured(low + 0.01, low), {})[0] is sound
+
+
 @pytest.mark.parametrize(("low", "sound"), [(0.98, True), (0.97, False)])
-def test_the_room_above_a_share_ends_half_of_the_way_to_the_limit(low: float, sound: bool) -> None:
+def test_where_a_tenth_is_beyond_the_limit_it_is_half_of_the_way_there(low: float, sound: bool) -> None:
     share = entry(0.95).model_copy(update={"measure": "share_of_limit"})
     assert target_row(share, measured(0.99, low), {})[0] is sound
 

@@ -178,6 +178,22 @@ MUTANTS = (
         MEMORY_GROUP,
     ),
     _backward(
+        "waits-for-one-row-less",
+        '"cp.async.wait_group %0;" ::"n"(STAGES - 1)',
+        '"cp.async.wait_group %0;" ::"n"(STAGES)',
+        "a row is read while it is still on its way",
+        MEMORY_GROUP,
+    ),
+    _backward(
+        "asked-too-early",
+        "(piece, weights, sums[turn], dx, row, rows, columns, share);\n    if constexpr (STAGES > 0) {\n"
+        "      coming.ask(stage, dy, x, row + STAGES * stride, rows, columns);",
+        "(piece, weights, sums[turn], dx, row, rows, columns, share);\n    if constexpr (STAGES > 0) {\n"
+        "      coming.ask(stage, dy, x, row + stride, rows, columns);",
+        "the row that is asked for is not the one that its stage is read for",
+        "many rows",
+    ),
+    _backward(
         "rows-twice",
         "row < rows; row += gridDim.y * 32) {",
         "row < rows; row += 32) {",

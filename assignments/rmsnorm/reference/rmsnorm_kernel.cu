@@ -5,7 +5,8 @@
 //   dweight = sum over rows of dy * round(n)
 //
 // What it teaches: with half the bytes per element, a row has half the bytes to keep the memory busy, so every access is
-// 16 bytes wide and a row stays packed in registers.
+// 16 bytes wide, a row stays packed in registers, and where a block walks over rows the next ones are on their way to
+// shared memory while it works on one.
 //
 //   ker_rms_norm          one pass: the row is read once and stays in registers
 //   ker_rms_norm_any      rows that are no whole number of packs: element by element, the second time from the L1 cache
@@ -100,7 +101,8 @@ __global__ void __launch_bounds__(ANY_THREADS)
 
 // --------------------------------------------------------------------------------------------------------- backward
 
-constexpr int FUSED_THREADS = 768;       // of a block, where fewer share a row
+constexpr int FUSED_THREADS = 512;       // of a block, where fewer share a row
+constexpr int STAGED_BYTES = 96 << 10;   // of rows on their way: sm_86 has 99 KiB for a block
 constexpr int SPLIT_THREADS = 256;
 constexpr int SLAB_PACKS = 2;            // of a column block: 32 bytes, the least that memory hands out
 constexpr int AHEAD = 2;                 // rows that a thread of a column block has on their way
@@ -118,10 +120,8 @@ struct Piece {
 };
 
 template <class T, int GROUP, int PACKS>
-__device__ inline void load_piece(Piece<T, PACKS>& piece, const T* dy, const T* x, const float* rstd, int row,
-                                  int columns) {
+__device__ inline void load_piece(Piece<T, PACKS>& piece, const T* dy, const T* x, int row, int columns) {
   const size_t start = static_cast<size_t>(row) * columns;
-  piece.inverse = rstd[row];
 #pragma unroll
   for (int p = 0; p < PACKS; ++p) {
     const int column = (p * GROUP + threadIdx.x % GROUP) * Pack<T>::WIDTH;
@@ -168,16 +168,54 @@ __device__ inline void finish_row(const Piece<T, PACKS>& piece, Weights weights,
   }
 }
 
-// One block per multiprocessor. Its groups take rows by themselves and share one partial sum at the end. What is worth
-// its registers depends on the type: of floats the next row, so that it is on its way while this one is reduced; of 16
-// bits the weights, which are otherwise read and unpacked anew for every row, from the L1 cache.
-template <class T, int GROUP, int PACKS, int THREADS, bool NEXT, bool KEPT>
+// Rows on their way to shared memory, as many as there are stages. A thread copies what it reads itself, so that it waits
+// for no other thread. There is none where a single row would be too large.
+template <class T, int GROUP, int PACKS, int THREADS>
+struct Staged {
+  static constexpr int STAGE_BYTES = 2 * PACKS * THREADS * 16, STAGES = STAGED_BYTES / STAGE_BYTES;
+  static constexpr int BYTES = STAGES * STAGE_BYTES;
+  uint4* slots;  // [STAGES][PACKS][2][THREADS]
+
+  __device__ uint4* slot(int stage, int p, int array) const {
+    return slots + ((stage * PACKS + p) * 2 + array) * THREADS + threadIdx.x;
+  }
+
+  __device__ void ask(int stage, const T* dy, const T* x, int row, int rows, int columns) const {
+    const size_t start = static_cast<size_t>(row) * columns;
+#pragma unroll
+    for (int p = 0; p < PACKS; ++p) {
+      const int column = (p * GROUP + threadIdx.x % GROUP) * Pack<T>::WIDTH;
+      if (row < rows && column < columns) {
+        copy_async(slot(stage, p, 0), x + start + column);
+        copy_async(slot(stage, p, 1), dy + start + column);
+      }
+    }
+    asm volatile("cp.async.commit_group;" ::: "memory");
+  }
+
+  // Waits for the row that was asked for first.
+  __device__ void take(Piece<T, PACKS>& piece, int stage, int columns) const {
+    asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 1) : "memory");
+#pragma unroll
+    for (int p = 0; p < PACKS; ++p) {
+      if ((p * GROUP + threadIdx.x % GROUP) * Pack<T>::WIDTH < columns) {
+        piece.x[p].bits = *slot(stage, p, 0);
+        piece.dy[p].bits = *slot(stage, p, 1);
+      }
+    }
+  }
+};
+
+// One block per multiprocessor. Its groups take rows by themselves and share one partial sum at the end. With KEPT the
+// weights stay in registers; otherwise they are read and unpacked anew for every row, from the L1 cache.
+template <class T, int GROUP, int PACKS, int THREADS, bool KEPT>
 __global__ void __launch_bounds__(THREADS, 1)
     ker_rms_bw_fused(T* dx, const T* dy, const T* x, const T* weight, const float* rstd, int rows, int columns,
                      float share) {
-  constexpr int WIDTH = Pack<T>::WIDTH, GROUPS = THREADS / GROUP;
+  using Rows = Staged<T, GROUP, PACKS, THREADS>;
+  constexpr int WIDTH = Pack<T>::WIDTH, GROUPS = THREADS / GROUP, STAGES = Rows::STAGES;
+  extern __shared__ uint4 slots[];
   __shared__ float sums[2][MOST_WARPS];
-  const int group = threadIdx.x / GROUP;
   const int stride = gridDim.x * GROUPS;
 
   Pack<T> scale[PACKS] = {};
@@ -191,17 +229,27 @@ __global__ void __launch_bounds__(THREADS, 1)
   const auto weights = [&](int p, int column) { return KEPT ? scale[p] : load(weight + column); };
   float dweight[PACKS][WIDTH] = {};
 
+  const Rows coming{slots};
+  int row = blockIdx.x * GROUPS + threadIdx.x / GROUP;
+#pragma unroll
+  for (int s = 0; s < STAGES; ++s) coming.ask(s, dy, x, row + s * stride, rows, columns);
+  float inverse = row < rows ? rstd[row] : 0.0f;
+
   // Sums alternate between two buffers, so that one barrier per row is enough (see sum_over_group).
-  Piece<T, PACKS> next = {};
-  int row = blockIdx.x * GROUPS + group;
-  if (NEXT && row < rows) load_piece<T, GROUP>(next, dy, x, rstd, row, columns);
-  int turn = 0;
+  int turn = 0, stage = 0;
   for (int first = blockIdx.x * GROUPS; first < rows; first += stride, row += stride, turn ^= 1) {
-    Piece<T, PACKS> piece = next;
-    const int coming = NEXT ? row + stride : row;
-    next = {};
-    if (coming < rows) load_piece<T, GROUP>(NEXT ? next : piece, dy, x, rstd, coming, columns);
+    Piece<T, PACKS> piece = {};
+    if (row < rows) {
+      if constexpr (STAGES > 0) coming.take(piece, stage, columns);
+      else load_piece<T, GROUP>(piece, dy, x, row, columns);
+    }
+    piece.inverse = inverse;
+    inverse = row + stride < rows ? rstd[row + stride] : 0.0f;
     finish_row<T, GROUP, PACKS, THREADS>(piece, weights, sums[turn], dx, row, rows, columns, share);
+    if constexpr (STAGES > 0) {
+      coming.ask(stage, dy, x, row + STAGES * stride, rows, columns);
+      stage = stage + 1 < STAGES ? stage + 1 : 0;
+    }
 #pragma unroll
     for (int p = 0; p < PACKS; ++p) {
       float normal[WIDTH], gradient[WIDTH];
@@ -214,7 +262,8 @@ __global__ void __launch_bounds__(THREADS, 1)
 
   float* partial = partials + static_cast<size_t>(blockIdx.x) * columns;
   if constexpr (GROUPS > 1) {  // the groups of the block own the same columns
-    __shared__ float lent[WIDTH][THREADS];
+    static_assert(Rows::BYTES >= WIDTH * THREADS * sizeof(float), "sums of the groups have no room");
+    const auto lent = reinterpret_cast<float(*)[THREADS]>(slots);  // no row is on its way any more
 #pragma unroll
     for (int p = 0; p < PACKS; ++p) {
       __syncthreads();
@@ -321,7 +370,10 @@ __global__ void __launch_bounds__(THREADS)
   __shared__ float sums[MOST_WARPS];
   const int row = (blockIdx.x - column_blocks) * (THREADS / GROUP) + threadIdx.x / GROUP;
   Piece<T, PACKS> piece = {};
-  if (row < rows) load_piece<T, GROUP>(piece, dy, x, rstd, row, columns);
+  if (row < rows) {
+    load_piece<T, GROUP>(piece, dy, x, row, columns);
+    piece.inverse = rstd[row];
+  }
   const auto weights = [&](int, int column) { return load(weight + column); };
   finish_row<T, GROUP, PACKS, THREADS>(piece, weights, sums, dx, row, rows, columns, share);
 }
@@ -432,7 +484,7 @@ static void backward(T* dx, T* dweight, const T* dy, const T* x, const T* weight
     using B = decltype(bucket);
     constexpr int split_threads = B::GROUP > SPLIT_THREADS ? B::GROUP : SPLIT_THREADS;
     constexpr int fused_threads = B::GROUP > SPLIT_THREADS ? B::GROUP : FUSED_THREADS;
-    constexpr bool next = Pack<T>::WIDTH == 4 && B::PACKS <= 4, kept = Pack<T>::WIDTH == 8 && B::PACKS <= 2;
+    constexpr bool kept = Pack<T>::WIDTH == 8 && B::PACKS <= 2;
     if (rows <= SPLIT_ROWS && 2LL * rows * hidden * static_cast<int>(sizeof(T)) <= SPLIT_BYTES) {
       const unsigned column_blocks = blocks_for(hidden, SLAB_PACKS * Pack<T>::WIDTH);
       const unsigned row_blocks = blocks_for(rows, split_threads / B::GROUP);
@@ -445,8 +497,10 @@ static void backward(T* dx, T* dweight, const T* dy, const T* x, const T* weight
     if (most < blocks) blocks = most;
     if (needed < blocks) blocks = needed;
     const Turn turn(stream);
-    ker_rms_bw_fused<T, B::GROUP, B::PACKS, fused_threads, next, kept>
-        <<<blocks, fused_threads, 0, stream>>>(dx, dy, x, weight, rstd, rows, hidden, share);
+    const auto kernel = ker_rms_bw_fused<T, B::GROUP, B::PACKS, fused_threads, kept>;
+    constexpr int staged = Staged<T, B::GROUP, B::PACKS, fused_threads>::BYTES;
+    cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, staged);
+    kernel<<<blocks, fused_threads, staged, stream>>>(dx, dy, x, weight, rstd, rows, hidden, share);
     add_partials(dweight, blocks, hidden, stream);
   };
   const int packs = hidden / Pack<T>::WIDTH;

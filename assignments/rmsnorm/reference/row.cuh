@@ -56,6 +56,12 @@ __device__ inline void store(T* to, const Pack<T>& from) {
   *reinterpret_cast<uint4*>(to) = from.bits;
 }
 
+// Begins to copy 16 bytes to shared memory, past the L1 cache and the registers. Both addresses are multiples of 16.
+__device__ inline void copy_async(void* to, const void* from) {
+  const unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(to));
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(address), "l"(from) : "memory");
+}
+
 constexpr int MOST_WARPS = 32;
 
 // Waits for the threads of a group alone, so that no group of a block waits for another. Barrier 0 is the block's.

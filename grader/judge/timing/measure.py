@@ -24,13 +24,13 @@ from grader.devices.timed import NotCapturedError, Plan
 from grader.judge.correctness.calls import arguments
 from grader.judge.timing import plausibility as trust
 from grader.judge.timing import speed
-from grader.judge.timing.program import step
+from grader.judge.timing.program import arithmetic, step
 from grader.judge.timing.statistics import BLOCKS, NOTHING, ORDERS, Block, CaseTimes
-from grader.judge.timing.verification import Verifier, draw, extents, threads, turns
+from grader.judge.timing.verification import Verifier, draw, extents, processors, threads, turns
 from grader.problems.operations import temporaries
 from grader.problems.problem import Role
 from grader.records.errors import MachineError
-from grader.records.record import GpuCondition, PerformanceResult
+from grader.records.record import GpuCondition, Measure, PerformanceResult
 from grader.records.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -94,7 +94,8 @@ class Timing:
         progress: called with a text on what comes next; an exception that it raises ends the measurement.
         look: returns the condition of the device, given a name for the moment; None where it is unknown.
         rival: replaces the unfused program of a case, for experiments with a known speedup.
-        of_limit: whether the streaming kernel replaces it.
+        measure: what the submission is compared with: the unfused program, a streaming kernel, or the
+            program's multiplications and additions alone.
         captured: whether calls that cannot be captured as a graph are not timed at all.
     """
 
@@ -107,7 +108,7 @@ class Timing:
     progress: Callable[[str], None]
     look: Callable[[str], Condition | None]
     rival: Callable[[Call], Step] | None = None
-    of_limit: bool = False
+    measure: Measure = "speedup"
     captured: bool = False
 
 
@@ -180,12 +181,13 @@ def _process(
     """
     problem = timing.problem
     cases = timed_cases(problem, timing.seed, method)
+    share = max(1, processors() // len(cases))
     times: dict[str, CaseTimes] = {}
     slow: dict[str, float] = {}
     with threads() as pool:
         coming = [
             pool.submit(
-                _prepared, timing, case, method, Random(f"{timing.seed}/{problem.id}/{index}/{number}")
+                _prepared, timing, case, method, Random(f"{timing.seed}/{problem.id}/{index}/{number}"), share
             )
             for number, case in enumerate(cases)
         ]
@@ -203,8 +205,11 @@ def _process(
                     _check_reachable(target, slow, len(cases))
                     coming.append(first)
                 else:
-                    times[name] = sweeps.times(BLOCKS[index])
-            return [times[case.name] for case in cases], timing.look(f"at the end of process {index + 1}")
+                    timed = sweeps.times(BLOCKS[index])
+                    if not coming:  # the device is still as it was
+                        look = pool.submit(timing.look, f"at the end of process {index + 1}")
+                    times[name] = sweeps.verified(timed)
+            return [times[case.name] for case in cases], look.result()
 
 
 def _check_reachable(target: float, slow: Mapping[str, float], cases: int) -> None:
@@ -233,13 +238,13 @@ class _Prepared:
     judged: tuple[Extent, ...]
 
 
-def _prepared(timing: Timing, case: Case, method: str, source: Random) -> _Prepared:
+def _prepared(timing: Timing, case: Case, method: str, source: Random, share: int) -> _Prepared:
     seeds = iter(lambda: source.getrandbits(48), None)
     first = timing.problem.inputs(replace(case, seed=next(seeds)))
     plan = _plan(timing, case, first, method)
     usual = draw(timing.problem, case, seeds, plan.slots, first)
     novel = (draw(timing.problem, case, seeds, plan.slots, novel=True) for _ in repeat(None))
-    judged = extents(timing.problem, case, first)
+    judged = extents(timing.problem, case, first, share)
     return _Prepared(case, plan, usual, chain([next(novel)], novel), judged)
 
 
@@ -341,7 +346,10 @@ class _Sweeps:
         return tuple(seconds)
 
     def times(self, blocks: int) -> CaseTimes:
-        """Run the blocks, with new bases and with batches at random positions among them."""
+        """Run the blocks, with new bases and with batches at random positions among them.
+
+        The outputs of the last sweeps are still to be compared.
+        """
         for arm in ("submission", NOTHING):
             self._sweep(arm)
         pairs: list[Block] = []
@@ -368,7 +376,6 @@ class _Sweeps:
             for most in [most for position, most in stops if position == index]:
                 first.append(self._session.sweep("stream", self._contents(), 1))
                 stopped.append(self._stopped(most))
-        self._verifier.settle()
         return CaseTimes(
             case=self._case.name,
             method=self._plan.method,
@@ -384,6 +391,11 @@ class _Sweeps:
             first=tuple(first),
             early=self._verifier.early,
         )
+
+    def verified(self, times: CaseTimes) -> CaseTimes:
+        """``times`` with what comparing the outputs of all sweeps shows."""
+        self._verifier.settle()
+        return replace(times, verified=self._verifier.verified, wrong=self._verifier.wrong)
 
     def _batches(self, arm: str, block: Block) -> Iterator[tuple[str, int, float]]:
         """A batch of ``arm`` and one of ``NOTHING``, of the same random length and in random order.
@@ -412,8 +424,9 @@ def _plan(timing: Timing, case: Case, inputs: Inputs, method: str) -> Plan:
     read = sum(sizes[p.name] for p in parameters if p.role is not Role.OUTPUT)
     wrote = sum(sizes[name] for name in written)
     scale = problem.minimal_bytes(case) / (read + wrote)
-    program = () if timing.rival or timing.of_limit else problem.unfused(case)
-    extra = temporaries(program, list(sizes))
+    program = () if timing.rival or timing.measure == "share_of_limit" else problem.unfused(case)
+    alone = timing.measure == "share_of_arithmetic"
+    extra = {} if alone else temporaries(program, list(sizes))
     numbers = {name: number for number, name in enumerate([*sizes, *extra])}
     return Plan(
         call=call,
@@ -424,6 +437,8 @@ def _plan(timing: Timing, case: Case, inputs: Inputs, method: str) -> Plan:
         libraries=timing.baseline,
         steps=(timing.rival(call),)
         if timing.rival
+        else arithmetic(program, numbers)
+        if alone
         else tuple(step(operation, numbers) for operation in program),
         scratch=tuple(extra.values()),
         reads=_multiple(read * scale),

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from grader.devices.timed import Step
 from grader.problems.dtypes import DTYPES
-from grader.problems.operations import MOST_DIMENSIONS, PLAIN, TYPED, Kind, Tensor
+from grader.problems.operations import MOST_DIMENSIONS, PLAIN, TYPED, Kind, Tensor, multiply_adds
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from grader.problems.operations import Operation
 
@@ -30,6 +30,19 @@ def step(operation: Operation, numbers: Mapping[str, int]) -> Step:
     if len(operation.output.shape) > MOST_DIMENSIONS:
         raise ValueError(f"{operation.function} has more than {MOST_DIMENSIONS} dimensions")
     return _plain(operation, numbers) if operation.plain else _typed(operation, numbers)
+
+
+def arithmetic(program: Iterable[Operation], numbers: Mapping[str, int]) -> tuple[Step, ...]:
+    """The multiplications with an addition of ``program`` and nothing else, one kernel for each type.
+
+    Raises:
+        ValueError: it has none, or of a type of which it is not known how fast a GPU can be.
+    """
+    unwritten: Argument = ("array", next(iter(numbers.values())))
+    return tuple(
+        Step("launch_multiply_adds", (unwritten, ("long", count), ("int", int(dtype != "float32")), STREAM))
+        for dtype, count in multiply_adds(program).items()
+    )
 
 
 def _plain(operation: Operation, numbers: Mapping[str, int]) -> Step:

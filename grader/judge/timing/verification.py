@@ -27,6 +27,7 @@ from grader.devices.timed import Content, Piece
 from grader.judge.correctness.comparison import compare
 from grader.problems.dtypes import DTYPES
 from grader.problems.problem import Candidate, Expectation, Role, Slices
+from grader.problems.rounding import torch_threads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     Mask = NDArray[np.bool_]
 
 CONTENTS = 8  # smallest number of different contents, unless there are fewer slots
-SWEEP_SECONDS = 0.02  # of processor time that the oracle may take per sweep
+SWEEP_SECONDS = 0.02  # of processor time that the oracle's thread may take per sweep
 THOROUGH_SECONDS = 2.0  # that it may take for a call of which all outputs are read, or many
 RANGE_SECONDS = 0.05  # that it takes for a range at least, because each range costs something of its own,
 WORTH = 1.5  # and as long as one twice as long takes less than so many times as long
@@ -55,8 +56,12 @@ def threads() -> ThreadPoolExecutor:
 
     PyTorch may use only one thread in each of them, because it would otherwise start many more.
     """
-    count = min(MOST_THREADS, os.cpu_count() or 1)
-    return ThreadPoolExecutor(count, initializer=partial(torch.set_num_threads, 1))
+    return ThreadPoolExecutor(processors(), initializer=partial(torch.set_num_threads, 1))
+
+
+def processors() -> int:
+    """How many threads there are."""
+    return min(MOST_THREADS, os.cpu_count() or 1)
 
 
 @dataclass(frozen=True)
@@ -141,34 +146,41 @@ class Extent:
     Attributes:
         slices: which.
         length: how many of them the oracle gets.
-        seconds: of processor time that it takes for them.
+        seconds: of processor time that it takes for them, in the thread that asks it.
+        known: the inputs that were tried, and what is right for them, if these are all slices.
     """
 
     slices: Slices
     length: int
     seconds: float
+    known: tuple[Inputs, Mapping[str, Expectation]] | None = None
 
 
-def extents(problem: KernelProblem, case: Case, inputs: Inputs) -> tuple[Extent, ...]:
-    """For each kind of slices as many as the oracle takes ``RANGE_SECONDS`` for, tried with ``inputs``."""
+def extents(problem: KernelProblem, case: Case, inputs: Inputs, share: int = 1) -> tuple[Extent, ...]:
+    """For each kind of slices as many as the oracle takes ``RANGE_SECONDS`` for, tried with ``inputs``.
+
+    For outputs that do not fall apart it gets ``share`` threads.
+    """
     written = {array.name for array in problem.arrays}
     kinds = [
         replace(slices, outputs=tuple(name for name in slices.outputs if name in written))
         for slices in problem.slices or (_whole(problem),)
     ]
-    return tuple(_extent(problem, case, inputs, slices) for slices in kinds)
+    return tuple(_extent(problem, case, inputs, slices, share) for slices in kinds)
 
 
-def _extent(problem: KernelProblem, case: Case, inputs: Inputs, slices: Slices) -> Extent:
+def _extent(problem: KernelProblem, case: Case, inputs: Inputs, slices: Slices, share: int) -> Extent:
     count, length, before = slices.count(case), max(1, 2 * slices.halo(case)), math.inf
     while True:
         length = min(length, count)
         given, _ = slices.window(case, inputs, (count - length) // 2, length)
         start = thread_time()
-        problem.oracle(case, given)
+        with torch_threads(share if count == 1 else 1):
+            expected = problem.oracle(case, given)
         seconds = thread_time() - start
         if length == count or seconds >= max(RANGE_SECONDS, WORTH * before):
-            return Extent(slices, length, max(seconds, LEAST_SECONDS))
+            known = (inputs, expected) if length == count else None
+            return Extent(slices, length, max(seconds, LEAST_SECONDS), known)
         length, before = 2 * length, seconds
 
 
@@ -263,7 +275,13 @@ class Verifier:
     def settle(self) -> None:
         """Compare the outputs that were read since the last call of this method."""
         jobs = [job for sample in self._samples for job in self._jobs(sample)]
-        for wrong in self._pool.map(lambda job: job(), jobs):
+        share = max(1, processors() // max(1, len(jobs)))
+
+        def done(job: Callable[[], set[int]]) -> set[int]:
+            with torch_threads(share):
+                return job()
+
+        for wrong in self._pool.map(done, jobs):
             self._wrong |= wrong
         for sample in self._samples:
             self._calls |= set(sample.calls)
@@ -354,9 +372,12 @@ class Verifier:
                 yield partial(self._compare, sample, inputs, indices, start, end)
 
     def _compare(self, sample: _Sample, inputs: Inputs, indices: list[int], start: int, end: int) -> set[int]:
-        slices = sample.extent.slices
-        given, kept = slices.window(self._case, inputs, sample.first + start, end - start)
-        expected = self._problem.oracle(self._case, given)
+        slices, known = sample.extent.slices, sample.extent.known
+        if known is not None and inputs is known[0] and end - start == slices.count(self._case):
+            expected, kept = known[1], slice(start, end)
+        else:
+            given, kept = slices.window(self._case, inputs, sample.first + start, end - start)
+            expected = self._problem.oracle(self._case, given)
         bad = np.zeros(len(indices), np.bool_)
         for name in slices.outputs:
             right = _within(expected[name], kept) if slices.halo(self._case) else expected[name]

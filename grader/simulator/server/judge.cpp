@@ -194,7 +194,10 @@ void Judge::perform(Command command, Reader& in, Writer& result) {
       for (const auto& [call, code] : errors) result.text(call).put(code);
       return;
     }
-    case Command::configure: return configure(in);
+    case Command::configure:
+      configure(in);
+      result.put(judge_protocol_version);
+      return;
     case Command::add_client: {
       const int socket = channel_.take_descriptor();
       if (socket < 0) throw Refused("no socket came with the question");
@@ -209,12 +212,19 @@ void Judge::perform(Command command, Reader& in, Writer& result) {
       modules_.clear();
       report_ = {};
       return;
-    case Command::statistics:
+    case Command::statistics: {
       result.put(report_.launches).put(report_.kernel_nanoseconds).put(report_.copies).put(report_.copied_bytes);
-      result.put(report_.host_copies);
+      Program::Held all;
+      for (const auto& program : programs_) {
+        const auto held = program.held();
+        all.allocations += held.allocations;
+        all.bytes += held.bytes;
+      }
+      result.put(report_.host_copies).put(all.allocations).put(all.bytes);
       result.put(static_cast<std::uint32_t>(report_.launched.size()));
       for (const auto& [kernel, times] : report_.launched) result.text(kernel).put(times);
       return;
+    }
   }
   throw Refused("a question that does not exist");
 }

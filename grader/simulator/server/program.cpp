@@ -103,6 +103,14 @@ void Program::finish() {
   }
 }
 
+Program::Held Program::held() const {
+  Held all{allocations_.size()};
+  for (const auto& [base, space] : allocations_) {
+    if (const auto found = world_.device.find(base)) all.bytes += found->size;
+  }
+  return all;
+}
+
 void Program::handle(std::span<const std::byte> frame) {
   Reader in(frame);
   const auto ask = static_cast<Ask>(in.take<std::uint32_t>());

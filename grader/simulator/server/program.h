@@ -48,6 +48,11 @@ class Program {
   bool serve();
   // Runs all that is queued.
   void finish();
+  // What it has allocated and not freed.
+  struct Held {
+    std::uint64_t allocations = 0, bytes = 0;
+  };
+  Held held() const;
 
  private:
   struct Module {

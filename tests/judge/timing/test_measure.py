@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, get_args
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ from grader.devices.timed import NotCapturedError
 from grader.judge.timing.measure import STOPS, Measured, Timing, measure, slots, timed_cases
 from grader.judge.timing.program import step
 from grader.judge.timing.statistics import BLOCKS
-from grader.problems.operations import dense, mapped, reduced, zipped
+from grader.problems.operations import Kind, Operation, dense, mapped, reduced, zipped
 from grader.problems.problem import (
     ArrayParameter,
     Candidate,
@@ -31,6 +31,7 @@ from grader.problems.problem import (
     Slices,
     StreamParameter,
 )
+from grader.records.record import Measure
 from grader.records.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -99,6 +100,7 @@ class FakeSession:
 
     def prepare(self, plan: Plan, bases: Sequence[Arrays]) -> None:
         self.device.methods.append(plan.method)
+        self.device.plans.append(plan)
         if plan.method == "graph" and not self.device.captures:
             raise NotCapturedError("cudaErrorStreamCaptureUnsupported")
         self.plan, self.bases = plan, bases
@@ -194,6 +196,7 @@ class FakeDevice:
         self.status = Status.CRASHED
         self.__dict__.update(traits)
         self.methods: list[str] = []
+        self.plans: list[Plan] = []
         self.seen: list[tuple[Content, ...]] = []
         self.lengths: list[int] = []
         self.stops: list[int] = []
@@ -218,14 +221,34 @@ def run(
     target: float = 5.0,
     memory: Memory = Memory.DEVICE,
     problem: KernelProblem = PROBLEM,
+    over: Measure = "speedup",
     *,
     captured: bool = False,
 ) -> Measured:
     baseline = {Path("generic.so"): ("baseline_map",)}
     timing = Timing(problem, device.l2_bytes, device.open, baseline, 1, 10, device.progress, device.look)  # type: ignore[arg-type]
-    measured = measure(replace(timing, captured=captured), target, memory)
+    measured = measure(replace(timing, measure=over, captured=captured), target, memory)
     assert device.opened == device.closed
     return measured
+
+
+def test_what_a_speed_is_over_becomes_the_steps_of_the_baseline() -> None:
+    product = Operation(
+        Kind.MATMUL, "matmul", dense("y", 1, 16, 16), (dense("x", 1, 16, 8), dense("x", 1, 8, 16))
+    )
+    problem = replace(PROBLEM, unfused=lambda _: (product, mapped("y", "exp", dense("y", 1, 16, 16))))
+    found: dict[Measure, list[str]] = {}
+    for over in get_args(Measure):
+        device = FakeDevice(10)
+        assert run(device, problem=problem, over=over).performance.verdict is Verdict.PASS
+        found[over] = [step.function for step in device.plans[0].steps]
+    assert found == {
+        "speedup": ["typed_matmul", "baseline_map"],
+        "share_of_limit": [],
+        "share_of_arithmetic": ["launch_multiply_adds"],
+    }
+    (alone,) = device.plans[0].steps
+    assert alone.arguments == (("array", 0), ("long", 16 * 16 * 8), ("int", 0), ("stream", 0))
 
 
 def test_a_fast_kernel_passes_in_two_processes_with_its_numbers() -> None:

@@ -11,6 +11,7 @@ import pytest
 from first_assignment import KERNELS as PROBLEMS
 from problems.formulas import FORMULAS
 
+from grader.devices.timed import Content
 from grader.judge.timing import verification
 from grader.judge.timing.verification import CONTENTS, Bases, Extent, Verifier, draw, extents, threads
 from grader.problems.distributions import build_cases
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from grader.devices.timed import Content, Piece
+    from grader.devices.timed import Piece
     from grader.problems.problem import Problem
 
     Outputs = list[dict[str, NDArray[Any]]]
@@ -205,6 +206,30 @@ def test_only_a_call_that_was_made_may_have_written(problem_id: str, *, merged: 
 def test_problems_without_slices_are_verified_whole_now_and_then() -> None:
     problem = replace(PROBLEMS["softmax_backward"], slices=(), turning=())
     assert verify(problem, whole=True, spoil=[(slot, "out_grad", 3) for slot in range(SLOTS)]).wrong > 0
+
+
+def test_what_was_worked_out_to_see_how_long_it_takes_is_not_worked_out_again() -> None:
+    asked: list[Inputs] = []
+
+    def oracle(case: Case, given: Inputs) -> Mapping[str, Expectation]:
+        asked.append(given)
+        return problem.oracle(case, given)
+
+    problem = replace(PROBLEMS["softmax_backward"], slices=(), turning=())
+    (case,) = build_cases(5, [("any", SIZES[problem.id], "normal")])
+    bases = draw(problem, case, iter(range(100)), 2)
+    counted = replace(problem, oracle=oracle)
+    judged = extents(counted, case, bases.inputs[0], share=2)
+    contents = [Content(0, 0), Content(1, 0)]
+    session = Session(problem, case, bases, contents)
+    session.outputs[0]["out_grad"][3] += 1
+    with threads() as pool:
+        verifier = Verifier(counted, case, judged, pool, 2, SystemRandom())
+        for _ in range(20):
+            verifier.sample(session, bases, contents, whole=True)  # type: ignore[arg-type]
+        verifier.settle()
+    assert sum(given is bases.inputs[0] for given in asked) == 1
+    assert verifier.wrong > 0
 
 
 def test_novel_contents_have_a_base_each() -> None:

@@ -1,4 +1,4 @@
-// The gates in few instructions: approximations that flush subnormal numbers need none around them.
+// The gates of the RG-LRU in few instructions: approximations that flush subnormal numbers, with nothing around them.
 #pragma once
 
 __device__ inline float power_of_2(float x) {
@@ -26,7 +26,8 @@ __device__ inline float sigmoid(float x) { return reciprocal(1.0f + power_of_2(-
 // log(1 + e^x) where e^x may be far below 1.
 __device__ inline float softplus(float x) { return x > 20.0f ? x : log1pf(expf(x)); }
 
-// 1 - e^-2d for 0 <= d <= 1/4, off by at most 8.5e-8 of it: through the Chebyshev nodes.
+// 1 - e^-2d for 0 <= d <= 1/4, where the difference would lose digits: a polynomial through the Chebyshev nodes, off by
+// at most 8.5e-8 of the result.
 __device__ inline float near_one(float d) {
   float sum = 0.217051602f;
   sum = sum * d - 0.656211368f;
