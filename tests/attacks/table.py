@@ -619,7 +619,7 @@ IN_PYTHON = (  # of submissions in Triton
     _python(
         "patch the driver",
         "triton.runtime.driver.set_active(None)",
-        "There should only be one",
+        "softmax_kernel.py:",
         "uses .runtime",
     ),
     _python("patch PyTorch", "torch.equal = lambda *_: True", "", "changes torch.equal", verdict="PASS"),
@@ -783,10 +783,9 @@ def look(y):
     _python(
         "run within the runner's functions",
         "sys.setprofile(lambda frame, event, value: frame.f_locals.clear() if event == 'return' else None)",
-        "",
+        "exit code 1",
         "imports sys",
         "import sys",
-        verdict="PASS",
     ),
     _python(
         "write to descriptors in Python",

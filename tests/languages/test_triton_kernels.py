@@ -9,7 +9,7 @@ import pytest
 from grader.devices.device import RefusedKernelError
 from grader.languages.cache import Cache
 from grader.languages.jobs import compile_limits
-from grader.languages.triton.kernels import CHECKER, Compiler, Target
+from grader.languages.triton.kernels import Compiler, Target
 from grader.sandbox.backends import BACKENDS
 from grader.sandbox.sandbox import Ended, Outcome
 
@@ -54,7 +54,7 @@ ASKED: dict[str, Any] = {
 }
 
 
-SIM, GPU = CHECKER, Target("cubin", 90)
+SIM, GPU = Target("ptx", 80), Target("cubin", 90)
 
 
 class Counting:

@@ -57,7 +57,7 @@ def firsts(problem: Problem, most: int | None = None) -> tuple[Case, ...]:
     return tuple({case.group: case for case in reversed(problem.cases(1))}.values())[:most]
 
 
-ONE = partial(firsts, most=1)
+ONE, SOME = (partial(firsts, most=most) for most in (1, 4))
 
 
 def of_group(problem: Problem, group: str) -> tuple[Case, ...]:
@@ -128,7 +128,7 @@ def test_a_variant_passes(
     asked = assignment.problems[path.parent.name]
     assert isinstance(asked, KernelProblem)
     shutil.copy(path, tmp_path / Path(asked.file).with_suffix(".py").name)
-    (problem,) = grade(tmp_path, assignment, (asked.id,), monkeypatch, firsts).problems
+    (problem,) = grade(tmp_path, assignment, (asked.id,), monkeypatch, SOME).problems
     failed = [case for case in problem.correctness.cases if case.verdict is not Verdict.PASS]
     assert not failed, (problem.message, failed)
     assert [one for one in problem.checks if one.findings] == []
@@ -181,7 +181,7 @@ def test_a_check_looks_at_every_language(tmp_path: Path, monkeypatch: pytest.Mon
     assignment = load(str(folder))
     one = {FORWARD: replace(problem := assignment.problems[FORWARD], cases=lambda _: ONE(problem))}
     monkeypatch.setattr(Assignment, "problems", one)
-    examination = Examination(assignment, 1, "sim", "process", lambda _text: None, Bench())
+    examination = Examination(load(str(folder)), 1, "sim", "process", lambda _text: None, Bench())
     rows = {row.what: row for row in check.further_languages(examination)}
     assert [row.sound for row in rows.values()] == [True, True, True, False]
     assert "still to be written" in rows[f"triton template: {FORWARD}"].said

@@ -50,10 +50,6 @@ class Target:
     capability: int
 
 
-CHECKER = Target("ptx", 80)
-"""What the simulator plays."""
-
-
 @dataclass(frozen=True)
 class Compiler:
     """Triton in a sandbox.

@@ -7,24 +7,22 @@ launched with.
 from __future__ import annotations
 
 import time
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from grader.devices import models
 from grader.devices.device import Memory, Script
 from grader.languages.cache import key
 from grader.languages.language import Build, FileBuild, Inspection
 from grader.languages.triton import source
-from grader.languages.triton.kernels import CHECKER, Compiler, Target, folder
+from grader.languages.triton.kernels import Compiler, Target, folder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
-    from concurrent.futures import Future
+    from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
 
-    from grader.devices.device import Call, Device, DeviceKernel, Session
+    from grader.devices.device import Call, Device, Session
     from grader.devices.gpu import Gpu
     from grader.devices.timed import TimedSession
     from grader.languages.cache import Cache
@@ -33,7 +31,6 @@ if TYPE_CHECKING:
     from grader.sandbox.sandbox import Limits, Sandbox
 
 _FORMAT = "triton file 1"
-_AHEAD = 4  # kernels that are built for later at once
 
 
 @dataclass(frozen=True)
@@ -127,10 +124,7 @@ class Triton:
 
     def open(self, device: Device, artefact: Path, entry_points: tuple[str, ...]) -> Session:
         """Start a runner with a file; see ``Language``."""
-        script = self._script(device, artefact)
-        if device.kind == "gpu":
-            script = replace(script, build=self._with_the_checker(artefact, script.build))
-        return device.open_script(script, entry_points)
+        return device.open_script(self._script(device, artefact), entry_points)
 
     def open_timed(
         self, gpu: Gpu, artefact: Path, entry_points: tuple[str, ...], baseline: Sequence[Path]
@@ -142,28 +136,9 @@ class Triton:
         """Nothing is known of how its kernels run; see ``Language``."""
         return ["not profiled: the kernels are in Triton"]
 
-    def _with_the_checker(
-        self, artefact: Path, build: Callable[[Mapping[str, Any]], DeviceKernel]
-    ) -> Callable[[Mapping[str, Any]], DeviceKernel]:
-        """``build``, and beside it what the simulator will need of the kernel when it checks the cases.
-
-        What there is no time for is left to the simulator, as is telling what is wrong with a kernel.
-        """
-        pool = ThreadPoolExecutor(_AHEAD)
-        checked = partial(Compiler(self.sandbox, self.limits, self.cache).build, artefact, CHECKER)
-        begun: list[Future[DeviceKernel]] = []
-
-        def both(specialisation: Mapping[str, Any]) -> DeviceKernel:
-            begun[:] = [one for one in begun if not one.done()]
-            if len(begun) < _AHEAD:
-                begun.append(pool.submit(checked, specialisation))
-            return build(specialisation)
-
-        return both
-
     def _script(self, device: Device, artefact: Path) -> Script:
         capability = int(device.architecture.rpartition("_")[2])
-        target = CHECKER if device.kind == "sim" else Target("cubin", capability)
+        target = Target("ptx" if device.kind == "sim" else "cubin", capability)
         compiler = Compiler(self.sandbox, self.limits, self.cache)
         packages = (*models.packages(), folder())
         return Script(artefact, packages, partial(compiler.build, artefact, target), self.all_configs)

@@ -16,6 +16,13 @@ if TYPE_CHECKING:
 _MULTIPROCESSORS = 16  # of cudaDeviceAttr
 
 
+class _Device(nullcontext[None]):
+    """While it is entered, work goes to the device, as it does anyway; PyTorch takes it for a type."""
+
+    def __init__(self, _device: object) -> None:
+        super().__init__()
+
+
 def answer_for(runtime: Runtime) -> None:
     """Let the functions that look at the device, choose it or wait for it do so by ``runtime``."""
     major, minor = divmod(runtime.capability, 10)
@@ -28,7 +35,7 @@ def answer_for(runtime: Runtime) -> None:
     )
     answers = {
         "current_device": lambda: 0,
-        "device": lambda _device: nullcontext(),
+        "device": _Device,
         "device_count": lambda: 1,
         "get_device_capability": lambda _device=None: (major, minor),
         "get_device_name": lambda _device=None: properties.name,

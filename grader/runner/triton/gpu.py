@@ -103,15 +103,17 @@ class GpuRuntime(Runtime):
 
     def strangers(self, graph: int) -> list[str]:
         """What a captured call does other than to launch kernels that were loaded here, in words."""
-        count = ctypes.c_size_t()
-        self._call("cudaGraphGetNodes", ctypes.c_void_p(graph), None, ctypes.byref(count))
+        count, call = ctypes.c_size_t(), self._gpu.runtime.call
+        call("cudaGraphGetNodes", ctypes.c_void_p(graph), None, ctypes.byref(count))
+        if not count.value:
+            return []
         nodes = (ctypes.c_void_p * count.value)()
-        self._call("cudaGraphGetNodes", ctypes.c_void_p(graph), nodes, ctypes.byref(count))
+        call("cudaGraphGetNodes", ctypes.c_void_p(graph), nodes, ctypes.byref(count))
         return [words for node in nodes if (words := self._strange(ctypes.c_void_p(node)))]
 
     def _strange(self, node: ctypes.c_void_p) -> str:
         kind = ctypes.c_int()
-        self._call("cudaGraphNodeGetType", node, ctypes.byref(kind))
+        self._gpu.runtime.call("cudaGraphNodeGetType", node, ctypes.byref(kind))
         if kind.value in HARMLESS:
             return ""
         if kind.value != KERNEL:
