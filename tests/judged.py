@@ -396,8 +396,21 @@ def _sandbox() -> Sandbox:
 
 
 def remembered(problem: Problem) -> Problem:
-    """``problem`` with inputs and oracle computed once per case: every entry meets the same."""
-    return replace(problem, inputs=_kept(problem.inputs), oracle=_kept(problem.oracle))
+    """``problem`` with inputs, oracle and typical bugs computed once per case: every entry meets the same."""
+    bugs = {text: _of_same_inputs(bug) for text, bug in problem.bugs.items()}
+    return replace(problem, inputs=_kept(problem.inputs), oracle=_kept(problem.oracle), bugs=bugs)
+
+
+def _of_same_inputs(bug: Callable[[Inputs], T]) -> Callable[[Inputs], T]:
+    results: dict[int, tuple[Inputs, T]] = {}
+
+    def of(given: Inputs) -> T:
+        known = results.get(id(given))
+        if known is None or known[0] is not given:
+            known = results[id(given)] = given, bug(given)
+        return known[1]
+
+    return of
 
 
 def _kept(compute: Callable[..., T]) -> Callable[..., T]:

@@ -46,7 +46,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -278,8 +278,15 @@ class _Whole:
         """What the numbers of each array stay below."""
         return [one.below for one in self.given(sizes).values() if isinstance(one, Content)]
 
-    def shapes(self, sizes: Sizes) -> dict[str, tuple[int, ...]]:
-        """The shape of every array."""
+    def shapes(self, sizes: Sizes) -> Mapping[str, tuple[int, ...]]:
+        """The shape of every array; many cases are of the same sizes, and PyTorch takes a millisecond."""
+        return self._shapes(tuple(sizes.items()))
+
+    @cached_property
+    def _shapes(self) -> Callable[[tuple[tuple[str, int], ...]], Mapping[str, tuple[int, ...]]]:
+        return cache(lambda sizes: self._shapes_of(dict(sizes)))
+
+    def _shapes_of(self, sizes: Sizes) -> Mapping[str, tuple[int, ...]]:
         given = self.given(sizes)
         read = {name: one.shape for name, one in given.items() if isinstance(one, Content)}
         wanted = [one.name for one in self.outputs if one.name not in read]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -75,6 +76,12 @@ WRONG_LAYERS = (
 )
 
 
+@cache
+def remembering() -> Bench:
+    """What those gradings share that meet all cases."""
+    return Bench(remembers=True)
+
+
 @pytest.mark.usefixtures("ptx_only")
 @pytest.mark.parametrize(("old", "new"), WRONG_LAYERS)
 def test_a_wrong_layer_fails(old: str, new: str, tmp_path: Path) -> None:
@@ -83,7 +90,7 @@ def test_a_wrong_layer_fails(old: str, new: str, tmp_path: Path) -> None:
     assert text.count(old) == 1
     (tmp_path / "rglru.py").write_text(text.replace(old, new))
     request = grading.GradingRequest(tmp_path, RGLRU, ("rglru_layer",), "sim", "process", "device", seed=1)
-    (problem,) = grading.grade(request, bench=Bench(remembers=True)).problems
+    (problem,) = grading.grade(request, bench=remembering()).problems
     assert problem.verdict is Verdict.FAIL
 
 

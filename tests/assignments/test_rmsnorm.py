@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -57,6 +58,12 @@ WRONG_MODULES = (
 )
 
 
+@cache
+def remembering() -> Bench:
+    """What those gradings share that meet all cases."""
+    return Bench(remembers=True)
+
+
 @pytest.mark.usefixtures("ptx_only")
 @pytest.mark.parametrize(("old", "new", "said"), WRONG_MODULES)
 def test_a_wrong_module_fails(old: str, new: str, said: str, tmp_path: Path) -> None:
@@ -65,7 +72,7 @@ def test_a_wrong_module_fails(old: str, new: str, said: str, tmp_path: Path) -> 
     assert text.count(old) == 1
     (tmp_path / "rmsnorm.py").write_text(text.replace(old, new))
     request = grading.GradingRequest(tmp_path, RMSNORM, (MODULE,), "sim", "process", "device", seed=1)
-    (problem,) = grading.grade(request, bench=Bench(remembers=True)).problems
+    (problem,) = grading.grade(request, bench=remembering()).problems
     assert problem.verdict is Verdict.FAIL
     messages = [f"{case.message} {case.diagnosis}" for case in problem.correctness.cases]
     assert any(said in message for message in messages)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import io
+import subprocess
 import time
+import zipfile
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -22,7 +25,7 @@ from grader.devices.device import (
     Status,
     StreamArgument,
 )
-from grader.devices.runner import Runner, RunnerError, Start
+from grader.devices.runner import Runner, RunnerError, Start, packed, python
 from grader.runner.protocol import Frame
 
 if TYPE_CHECKING:
@@ -230,3 +233,25 @@ def test_another_program_may_start_the_runner_and_have_the_last_word(
     assert ask(runner, "nothing").usable
     assert runner.finish(20).endswith("what was counted\n")
     assert ask(runner, "nothing").status is Status.LOST
+
+
+def test_a_runner_is_compiled_before_and_a_python_of_another_version_compiles_it_itself(
+    tmp_path: Path,
+) -> None:
+    archives = {"pyc": tmp_path / "own.zip", "py": tmp_path / "other.zip"}
+    archives["pyc"].write_bytes(packed())
+    with zipfile.ZipFile(io.BytesIO(packed())) as ours, zipfile.ZipFile(archives["py"], "w") as other:
+        for name in ours.namelist():
+            content = ours.read(name)
+            other.writestr(name, b"else" + content[4:] if name.endswith(".pyc") else content)
+    program, _ = python()
+    script = (
+        "import sys\n"
+        "sys.path.insert(0, sys.argv[1])\n"
+        "from grader.runner import server\n"
+        "print(server.__file__)\n"
+    )
+    for suffix, archive in archives.items():
+        command = [program, "-I", "-S", "-B", "-c", script, archive]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        assert done.stdout == f"{archive}/grader/runner/server.{suffix}\n"
