@@ -45,7 +45,7 @@ class Machine:
     device: Device
     checker: Device  # the sim, which has the checkers; the device itself without a GPU
     gpu: Gpu | None  # the device where it has a clock
-    building: Future[dict[Path, tuple[str, ...]]] | None  # of the baseline for that GPU
+    building: Future[Mapping[Path, tuple[str, ...]]] | None  # of the baseline for that GPU
 
     @property
     def baseline(self) -> Mapping[Path, tuple[str, ...]]:
