@@ -165,8 +165,11 @@ def tests(session: nox.Session) -> None:
     install(session, "tests", "train", options=() if shutil.which("nvidia-smi") else ("--no-compile",))
     # Three keep two processors busy: many tests wait for a limit, for a container or for Slurm.
     options = ("-n", "3", "--dist", "worksteal", "--benchmark-disable")
-    # Workers enough for the processors: more threads would wait for each other.
-    session.run("pytest", *options, *session.posargs, env={"OMP_NUM_THREADS": "1"})
+    environment = {
+        "OMP_NUM_THREADS": "1",  # workers enough for the processors: more threads would wait for each other
+        "PYTHONDONTWRITEBYTECODE": "",  # or each process would compile what pip has not, PyTorch too
+    }
+    session.run("pytest", *options, *session.posargs, env=environment)
 
 
 @nox.session
