@@ -165,8 +165,11 @@ def tests(session: nox.Session) -> None:
     install(session, "tests", "train", options=() if shutil.which("nvidia-smi") else ("--no-compile",))
     # Three keep two processors busy: many tests wait for a limit, for a container or for Slurm.
     options = ("-n", "3", "--dist", "worksteal", "--benchmark-disable")
-    # Workers enough for the processors: more threads would wait for each other.
-    session.run("pytest", *options, *session.posargs, env={"OMP_NUM_THREADS": "1"})
+    environment = {
+        "OMP_NUM_THREADS": "1",  # workers enough for the processors: more threads would wait for each other
+        "PYTHONDONTWRITEBYTECODE": "",  # or each process would compile what pip has not, PyTorch too
+    }
+    session.run("pytest", *options, *session.posargs, env=environment)
 
 
 @nox.session
@@ -365,8 +368,9 @@ def lint(session: nox.Session) -> None:
 @nox.session
 def types(session: nox.Session) -> None:
     """Check the types."""
-    session.install("mypy==2.1.0")
-    install(session, options=("--no-compile",))  # most of pip's time, for modules that mypy only reads
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    # To compile modules that mypy only reads would be most of pip's time.
+    session.install("--no-compile", "mypy==2.1.0", *project["dependencies"])
     session.run("mypy")
 
 

@@ -12,6 +12,7 @@ this file needs nothing but Python and the CUDA toolkit. How sources mark their 
 from __future__ import annotations
 
 import argparse
+import fcntl
 import hashlib
 import json
 import os
@@ -194,14 +195,16 @@ def build(source: Path, device: str) -> Path:
     header = HERE / "corpus" / "corpus.h"
     content = source.read_bytes() + header.read_bytes() + " ".join(FLAGS[device]).encode()
     built = BUILDS / f"{source.stem}-{device}-{hashlib.sha256(content).hexdigest()[:16]}"
-    if not built.exists():
-        BUILDS.mkdir(parents=True, exist_ok=True)
-        fresh = built.with_suffix(f".{os.getpid()}")
-        command = ["nvcc", "-O1", *FLAGS[device], "-o", str(fresh), str(source.relative_to(HERE))]
-        done = subprocess.run(command, cwd=HERE, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise RuntimeError(f"{' '.join(command)}\n{done.stdout}{done.stderr}")
-        fresh.replace(built)
+    BUILDS.mkdir(parents=True, exist_ok=True)
+    with (BUILDS / f"{source.stem}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # another test process may want it, too
+        if not built.exists():
+            fresh = built.with_suffix(f".{os.getpid()}")
+            command = ["nvcc", "-O1", *FLAGS[device], "-o", str(fresh), str(source.relative_to(HERE))]
+            done = subprocess.run(command, cwd=HERE, capture_output=True, text=True, check=False)
+            if done.returncode:
+                raise RuntimeError(f"{' '.join(command)}\n{done.stdout}{done.stderr}")
+            fresh.replace(built)
     return built
 
 

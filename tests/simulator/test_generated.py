@@ -8,8 +8,8 @@ do these tests.
 from pathlib import Path
 
 import pytest
-from built_programs import EVERY_WAY
-from generated import RECORD, build, generate, read, run
+from built_programs import EVERY_WAY, LIBRARY, Compile
+from generated import RECORD, generate, read, run, source
 
 from grader.simulator.driver import Options, Order
 
@@ -17,8 +17,8 @@ SAMPLE = generate()[::37]  # which has no factor in common with the ten of a pat
 
 
 @pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build(SAMPLE, tmp_path_factory.mktemp("generated"))
+def library(nvcc: Compile) -> Path:
+    return nvcc(source(SAMPLE), "generated.so", *LIBRARY)
 
 
 @pytest.mark.parametrize("options", EVERY_WAY)

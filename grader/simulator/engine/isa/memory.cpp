@@ -29,7 +29,15 @@ SIM_INLINE void fetch_ahead(const Access& a) {
     __builtin_prefetch(reinterpret_cast<const void*>(a.address[l] + page));
 }
 
-template <class T, int N, Space S> SIM_INLINE void load_from(Warp& w, const Instruction& i, Access& a) {
+template <class T, int N> SIM_INLINE void describe(Access& a, bool write) {
+  a.size = sizeof(T) * N;
+  a.element = sizeof(T);
+  a.write = write;
+}
+
+// Not inlined, as the next: handlers for a space and for generic addresses share it.
+template <class T, int N, Space S> [[gnu::noinline]] void load_from(Warp& w, const Instruction& i, Access& a) {
+  describe<T, N>(a, false);
   if (!allowed<S>(w, i, a)) return;
   if (S != Space::local && w.watched) watch(w, i, a);
   if constexpr (S == Space::global && N > 1) fetch_ahead(a);
@@ -54,7 +62,8 @@ template <class T, int N, Space S> SIM_INLINE void load_from(Warp& w, const Inst
   }
 }
 
-template <class T, int N, Space S> SIM_INLINE void store_to(Warp& w, const Instruction& i, Access& a) {
+template <class T, int N, Space S> [[gnu::noinline]] void store_to(Warp& w, const Instruction& i, Access& a) {
+  describe<T, N>(a, true);
   if (!allowed<S>(w, i, a)) return;
   const T* s[N];
   for (int n = 0; n < N; ++n) s[n] = at<T>(w, i.o[n]);
@@ -80,10 +89,7 @@ template <class T, int N, Space S> SIM_INLINE void store_to(Warp& w, const Instr
 template <class T, int N, Space S, bool Store> void transfer(Warp& w, const Instruction& i, Mask mask) {
   Access a;
   read_addresses(w, i, i.o[N], a.address);
-  a.size = sizeof(T) * N;
-  a.element = sizeof(T);
   a.mask = mask;
-  a.write = Store;
   if constexpr (S != Space::generic) {
     if constexpr (Store)
       store_to<T, N, S>(w, i, a);
