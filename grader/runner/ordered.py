@@ -89,8 +89,6 @@ class Row:
 
     def __init__(self, stream: Any, parts: Sequence[Part]) -> None:  # noqa: ANN401
         self._stream, self.parts = stream, parts
-        for part in parts:
-            cuda.runtime.graphUpload(part.instance, stream.ptr)
 
     def first(self, calls: int) -> Row:
         """Only the first ``calls`` calls."""
@@ -105,6 +103,8 @@ class Row:
 def in_order(runtime: Runtime, stream: Any, parts: Sequence[Part]) -> Graph | Row:  # noqa: ANN401
     """What replays ``parts`` on ``stream``, none of which begins before the one ahead has ended."""
     if any(part.allocates for part in parts):
+        for part in parts:
+            cuda.runtime.graphUpload(part.instance, stream.ptr)
         return Row(stream, parts)
     return Graph(runtime, stream, parts)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections import Counter
 from copy import copy
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from grader.assignments.rules import WorkLimits
     from grader.devices.device import Call
     from grader.judge.timing.measure import Timing
-    from grader.problems.problem import Problem
+    from grader.problems.problem import Case, Expectation, Inputs, Problem
     from grader.records.record import ProblemResult, Record
 
 pytestmark = pytest.mark.usefixtures("usual_cases")
@@ -318,6 +319,35 @@ def test_what_only_another_order_shows_fails_beside_a_gpu_too(submission: Path) 
     assert {case.schedule for case in wrong} == {Schedule.LATE_STREAMS}
     assert all("right on a GPU this time" in (case.diagnosis or "") for case in wrong)
     assert problem.verdict is Verdict.FAIL
+
+
+class Counting(Lucky):
+    """The same; counts how often the oracle of each content is asked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: Counter[tuple[str, int]] = Counter()
+
+    def problems(self, assignment: Assignment, seed: int) -> Mapping[str, Problem]:
+        return {name: self.counted(one) for name, one in super().problems(assignment, seed).items()}
+
+    def counted(self, problem: Problem) -> Problem:
+        def oracle(case: Case, given: Inputs) -> Mapping[str, Expectation]:
+            self.asked[case.name, case.seed] += 1
+            return problem.oracle(case, given)
+
+        return replace(problem, oracle=oracle)
+
+
+def test_the_gpu_and_the_simulator_beside_it_share_their_oracles() -> None:
+    bench = Counting()
+    request = grading.GradingRequest(
+        REFERENCE, load("llm_systems_3"), ("softmax_backward",), "sim", "auto", "auto", seed=1
+    )
+    (problem,) = grading.grade(request, bench=bench).problems
+    assert problem.correctness.verdict is Verdict.PASS
+    again = [content for content, count in bench.asked.items() if count > 1]
+    assert len(again) <= 2 < len(bench.asked)  # those that tried which pointers it takes
 
 
 class Profiler(Sharing):

@@ -39,7 +39,7 @@ PROBLEM = problem(
     inputs=lambda n: {"x": numbers(n)},
     sizes={"n": Range(1, 1 << 26)},
     cases=[
-        ("beyond a million", {"n": 3 * (1 << 20) + 5}, NORMAL),
+        *(("beyond a million", {"n": 3 * (1 << 20) + 5}, kind) for kind in (NORMAL, RISING)),
         (EQUAL, {"n": 50_001}, EQUAL),
         (FEW, {"n": 50_001}, FEW),
         *((RISING, {"n": n}, RISING) for n in (256, 257, 512, 513, 1024, 1025)),

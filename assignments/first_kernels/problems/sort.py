@@ -44,6 +44,7 @@ PROBLEM = problem(
     cases=[
         ("large sizes", {"n": 20_000}, NORMAL),
         ("large sizes", {"n": 100_003}, NORMAL),
+        ("beyond a million", {"n": (1 << 20) + 3001}, NORMAL),  # more than one round of a large grid
         (EXTREME, {"n": 50_001}, EXTREME),
     ],
     timing=({"n": 1 << 20}, {"n": 1 << 24}),
