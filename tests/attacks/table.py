@@ -808,8 +808,9 @@ reading, writing = os.pipe()
 for number in range(3, 64):
     if number not in (reading, writing):
         os.dup2(writing, number)
+os._exit(0)
 """,
-        "",
+        "ended its process",
         "imports os",
         "import os",
     ),

@@ -68,6 +68,19 @@ def test_right_kernels_compute_what_pytorch_does_and_are_not_accused(
     assert len(out.splitlines()) == kernels
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("clusters", "num_ctas > 1 requires NVIDIA SM90+"),
+        ("float8_e4m3", "fp8e4nv not supported in this architecture"),
+        ("compiled_by_pytorch", "Torch not compiled with CUDA enabled"),
+    ],
+)
+def test_what_does_not_run_says_why(name: str, said: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert simulate([str(SCRIPTS / "beyond.py"), name], json_path=None, leak_check=False) == 1
+    assert said in capfd.readouterr().err
+
+
 @pytest.mark.parametrize("all_configs", [False, True])
 def test_every_configuration_is_looked_at_if_so_asked(
     all_configs: bool, tmp_path: Path, capfd: pytest.CaptureFixture[str]
