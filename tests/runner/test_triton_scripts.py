@@ -73,7 +73,7 @@ def test_right_kernels_compute_what_pytorch_does_and_are_not_accused(
     [
         ("clusters", "num_ctas > 1 requires NVIDIA SM90+"),
         ("float8_e4m3", "fp8e4nv not supported in this architecture"),
-        ("compiled_by_pytorch", "Torch not compiled with CUDA enabled"),
+        ("compiled_by_pytorch", "in _lazy_init"),  # of torch.cuda: what it says depends on the build
     ],
 )
 def test_what_does_not_run_says_why(name: str, said: str, capfd: pytest.CaptureFixture[str]) -> None:

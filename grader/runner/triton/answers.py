@@ -1,4 +1,4 @@
-"""What scripts ask ``torch.cuda`` for before they launch, answered for the one device that kernels run on."""
+"""What scripts and PyTorch's optimizers ask of the GPU, answered for the one device that kernels run on."""
 
 from __future__ import annotations
 
@@ -46,3 +46,5 @@ def answer_for(runtime: Runtime) -> None:
     }
     for name, answer in answers.items():
         setattr(torch.cuda, name, answer)
+    stream = SimpleNamespace(is_capturing=lambda: False)
+    setattr(torch.accelerator, "current_stream", lambda _device=None: stream)  # noqa: B010 - no Stream

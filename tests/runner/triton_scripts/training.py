@@ -32,7 +32,9 @@ def centred_backward(
     part, of_weight, of_bias = parts + 2 * group * columns + at, g * scaled, g
     while tl.atomic_cas(locks + group, 0, 1) == 1:
         pass
-    if tl.load(locks + groups + group) == 0:
+    begun = tl.load(locks + groups + group)
+    tl.debug_barrier()  # every warp has read it before one changes it
+    if begun == 0:
         tl.atomic_xchg(locks + groups + group, 1)
     else:
         of_weight += tl.load(part, mask=mask)
