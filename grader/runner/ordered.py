@@ -37,7 +37,7 @@ class Part:
         joined(streams, call)()
         self.graph = cuda.runtime.streamEndCapture(streams[0].ptr)
         _finally(self, cuda.runtime.graphDestroy, self.graph)
-        kinds = _kinds(runtime, self.graph)
+        kinds = [kind for _, kind in nodes(runtime, self.graph)]
         self.allocates = ALLOCATE in kinds
         if kinds.count(ALLOCATE) != kinds.count(RELEASE):
             raise CudaError("a call does not free what it allocates, so that it cannot be replayed")
@@ -126,18 +126,18 @@ class Fence:
         self._runtime.drive("cuCtxWaitEvent", *self._operands)
 
 
-def _kinds(runtime: Runtime, graph: int) -> list[int]:
-    """The type of each node of a graph, a ``cudaGraphNodeType``."""
+def nodes(runtime: Runtime, graph: int) -> list[tuple[int, int]]:
+    """The handle and the type, a ``cudaGraphNodeType``, of each node of a graph."""
     count, kind = ctypes.c_size_t(), ctypes.c_int()
     runtime.call("cudaGraphGetNodes", ctypes.c_void_p(graph), None, ctypes.byref(count))
-    nodes = (ctypes.c_void_p * count.value)()
+    handles = (ctypes.c_void_p * count.value)()
     if count.value:
-        runtime.call("cudaGraphGetNodes", ctypes.c_void_p(graph), nodes, ctypes.byref(count))
-    kinds = []
-    for node in nodes:
-        runtime.call("cudaGraphNodeGetType", ctypes.c_void_p(node), ctypes.byref(kind))
-        kinds.append(kind.value)
-    return kinds
+        runtime.call("cudaGraphGetNodes", ctypes.c_void_p(graph), handles, ctypes.byref(count))
+    found = []
+    for handle in handles:
+        runtime.call("cudaGraphNodeGetType", ctypes.c_void_p(handle), ctypes.byref(kind))
+        found.append((handle or 0, kind.value))
+    return found
 
 
 def _finally(owner: object, destroy: Callable[[int], None], handle: int) -> None:

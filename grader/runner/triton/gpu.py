@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import cupy
 import numpy as np
 
+from grader.runner.ordered import ALLOCATE, RELEASE, nodes
 from grader.runner.triton.runtime import Runtime
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ cuda: Any = cupy.cuda
 MOST_SHARED, PREFER_SHARED = 8, 1  # of CUfunction_attribute, and of CUfunc_cache
 KERNEL = 0  # of cudaGraphNodeType
 HARMLESS = {1, 2, 5}  # copies, fills and empty nodes: none of them computes
-NODES = {3: "a function of the host", 10: "an allocation", 11: "a release of memory"}
+NODES = {3: "a function of the host", ALLOCATE: "an allocation", RELEASE: "a release of memory"}
 REPEATS = 25  # runs by which one configuration is told from another
 BYTES = 256  # that sizes of memory are rounded up to
 
@@ -103,23 +104,16 @@ class GpuRuntime(Runtime):
 
     def strangers(self, graph: int) -> list[str]:
         """What a captured call does other than to launch kernels that were loaded here, in words."""
-        count, call = ctypes.c_size_t(), self._gpu.runtime.call
-        call("cudaGraphGetNodes", ctypes.c_void_p(graph), None, ctypes.byref(count))
-        if not count.value:
-            return []
-        nodes = (ctypes.c_void_p * count.value)()
-        call("cudaGraphGetNodes", ctypes.c_void_p(graph), nodes, ctypes.byref(count))
-        return [words for node in nodes if (words := self._strange(ctypes.c_void_p(node)))]
+        found = nodes(self._gpu.runtime, graph)
+        return [words for node, kind in found if (words := self._strange(node, kind))]
 
-    def _strange(self, node: ctypes.c_void_p) -> str:
-        kind = ctypes.c_int()
-        self._gpu.runtime.call("cudaGraphNodeGetType", node, ctypes.byref(kind))
-        if kind.value in HARMLESS:
+    def _strange(self, node: int, kind: int) -> str:
+        if kind in HARMLESS:
             return ""
-        if kind.value != KERNEL:
-            return NODES.get(kind.value, f"a node of type {kind.value}")
+        if kind != KERNEL:
+            return NODES.get(kind, f"a node of type {kind}")
         launched = _KernelNode()
-        self._drive("cuGraphKernelNodeGetParams_v2", node, ctypes.byref(launched))
+        self._drive("cuGraphKernelNodeGetParams_v2", ctypes.c_void_p(node), ctypes.byref(launched))
         if launched.function in self._loaded:
             return ""
         name = ctypes.c_char_p()
