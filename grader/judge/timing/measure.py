@@ -424,10 +424,7 @@ def _plan(timing: Timing, case: Case, inputs: Inputs, method: str) -> Plan:
     read = sum(sizes[p.name] for p in parameters if p.role is not Role.OUTPUT)
     wrote = sum(sizes[name] for name in written)
     scale = problem.minimal_bytes(case) / (read + wrote)
-    program = () if timing.rival or timing.measure == "share_of_limit" else problem.unfused(case)
-    alone = timing.measure == "share_of_arithmetic"
-    extra = {} if alone else temporaries(program, list(sizes))
-    numbers = {name: number for number, name in enumerate([*sizes, *extra])}
+    steps, scratch = _baseline(timing, problem, case, call, list(sizes))
     return Plan(
         call=call,
         written=written,
@@ -435,15 +432,30 @@ def _plan(timing: Timing, case: Case, inputs: Inputs, method: str) -> Plan:
         slots=HOST_SLOTS if method == "host" else slots(sum(sizes.values()), timing.l2_bytes),
         turns={name: turns(problem, inputs) for name in sizes if name in problem.turning},
         libraries=timing.baseline,
-        steps=(timing.rival(call),)
-        if timing.rival
-        else arithmetic(program, numbers)
-        if alone
-        else tuple(step(operation, numbers) for operation in program),
-        scratch=tuple(extra.values()),
+        steps=steps,
+        scratch=scratch,
         reads=_multiple(read * scale),
         writes=_multiple(wrote * scale),
     )
+
+
+def _baseline(
+    timing: Timing, problem: KernelProblem, case: Case, call: Call, names: Sequence[str]
+) -> tuple[tuple[Step, ...], tuple[int, ...]]:
+    """What the submission is compared with, no step for the streaming kernel, and the bytes of temporaries.
+
+    ``names`` are those of the call's arrays in order.
+    """
+    if timing.rival:
+        return (timing.rival(call),), ()
+    if timing.measure == "share_of_limit":
+        return (), ()
+    program = problem.unfused(case)
+    if timing.measure == "share_of_arithmetic":
+        return arithmetic(program), ()
+    extra = temporaries(program, names)
+    numbers = {name: number for number, name in enumerate([*names, *extra])}
+    return tuple(step(operation, numbers) for operation in program), tuple(extra.values())
 
 
 def slots(set_bytes: int, l2_bytes: int) -> int:

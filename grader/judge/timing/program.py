@@ -20,6 +20,7 @@ MOST_OPERANDS = 3
 IN_FLOAT, IN_DOUBLE, IN_INTEGER = range(3)  # what a kernel of typed.cu computes in
 WITH_CONSTANT = {"add constant": "add", "multiply constant": "multiply"}
 STREAM: Argument = ("stream", 0)
+UNWRITTEN: Argument = ("array", 0)  # every call has one
 
 
 def step(operation: Operation, numbers: Mapping[str, int]) -> Step:
@@ -32,15 +33,14 @@ def step(operation: Operation, numbers: Mapping[str, int]) -> Step:
     return _plain(operation, numbers) if operation.plain else _typed(operation, numbers)
 
 
-def arithmetic(program: Iterable[Operation], numbers: Mapping[str, int]) -> tuple[Step, ...]:
+def arithmetic(program: Iterable[Operation]) -> tuple[Step, ...]:
     """The multiplications with an addition of ``program`` and nothing else, one kernel for each type.
 
     Raises:
         ValueError: it has none, or of a type of which it is not known how fast a GPU can be.
     """
-    unwritten: Argument = ("array", next(iter(numbers.values())))
     return tuple(
-        Step("launch_multiply_adds", (unwritten, ("long", count), ("int", int(dtype != "float32")), STREAM))
+        Step("launch_multiply_adds", (UNWRITTEN, ("long", count), ("int", int(dtype != "float32")), STREAM))
         for dtype, count in multiply_adds(program).items()
     )
 
