@@ -55,7 +55,7 @@ def _room(entry: ProblemPoints) -> float:
     A tenth beyond a share of more than 91 % is beyond the limit, where nothing can be. There it is half of
     the way from the target to the limit.
     """
-    if entry.measure == "share_of_limit" and entry.target < LIMIT < ROOM * entry.target:
+    if entry.measure != "speedup" and entry.target < LIMIT < ROOM * entry.target:
         return (entry.target + LIMIT) / 2 / entry.target
     return ROOM
 

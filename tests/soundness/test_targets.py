@@ -51,9 +51,12 @@ def test_a_share_of_the_limit_is_reached_with_a_tenth_to_spare_too(
     assert target_row(share, measured(low + 0.01, low), {})[0] is sound
 
 
+@pytest.mark.parametrize("measure", ["share_of_limit", "share_of_arithmetic"])
 @pytest.mark.parametrize(("low", "sound"), [(0.98, True), (0.97, False)])
-def test_where_a_tenth_is_beyond_the_limit_it_is_half_of_the_way_there(low: float, sound: bool) -> None:
-    share = entry(0.95).model_copy(update={"measure": "share_of_limit"})
+def test_where_a_tenth_is_beyond_the_limit_it_is_half_of_the_way_there(
+    low: float, sound: bool, measure: str
+) -> None:
+    share = entry(0.95).model_copy(update={"measure": measure})
     assert target_row(share, measured(0.99, low), {})[0] is sound
 
 
