@@ -12,18 +12,23 @@ import numpy as np
 import pytest
 import torch
 from first_assignment import ASSIGNMENT, KERNELS
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 import grader
+from grader.assignments.assignment import load
 from grader.judge.correctness.comparison import compare
 from grader.judge.timing import pytorch
 from grader.judge.timing.pytorch import FUSED, STEPWISE, Others
 from grader.problems.dtypes import DTYPES
-from grader.problems.problem import ArrayParameter, Inputs, Role
+from grader.problems.problem import ArrayParameter, Inputs, KernelProblem, Role
 from grader.records.record import PerformanceResult, TimedCase
 from grader.records.verdict import Verdict
 
 if TYPE_CHECKING:
-    from grader.problems.problem import Case, KernelProblem, Problem
+    from collections.abc import Callable, Mapping
+
+    from grader.problems.problem import Case, Problem
 
 PROBLEMS = {name: problem for name, problem in KERNELS.items() if problem.fused is not None}
 ORDER = {
@@ -63,6 +68,36 @@ def test_both_ways_of_pytorch_are_right(problem_id: str) -> None:
                 shape = right[name].candidates[0].expected.shape
                 for found in (memory[name], output):
                     assert compare(name, right[name], found.reshape(shape).numpy()).right, (case.name, name)
+
+
+class OneDevice(TorchDispatchMode):
+    """Refuses operations on arrays that do not all belong to the device, as the capture of a graph does."""
+
+    def __torch_dispatch__(
+        self,
+        function: Callable[..., object],
+        _types: object,
+        arguments: tuple[object, ...] = (),
+        options: Mapping[str, object] | None = None,
+    ) -> object:
+        returned = function(*arguments, **(options or {}))
+        for one in tree_leaves((arguments, options, returned)):
+            if isinstance(one, torch.Tensor) and one.dim():
+                assert one.device.type == "meta", function
+        return returned
+
+
+@pytest.mark.parametrize("problem_id", load("first_kernels").problems)
+def test_all_arrays_of_a_launch_are_on_its_device(problem_id: str) -> None:
+    problem = load("first_kernels").problems[problem_id]
+    assert isinstance(problem, KernelProblem)
+    case = problem.timing_cases(1)[0]
+    small = replace(case, sizes=dict.fromkeys(case.sizes, 64))
+    arrays = pytorch.tensors(problem, problem.inputs(small), 0, "cpu")
+    arrays = {name: array.to("meta") for name, array in arrays.items()}
+    launch = pytorch.stepwise(problem.unfused(small), arrays)
+    with OneDevice():
+        launch()
 
 
 def test_nothing_is_imported_from_the_folder_of_a_submission(
