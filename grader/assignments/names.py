@@ -44,7 +44,7 @@ def check(assignment: Assignment) -> None:
         if waiver.problem in known:
             faults += _unknown_conditions(waiver, known[waiver.problem])
     entries = [(entry, known[entry.id]) for entry in rules.problems if entry.id in known]
-    for without in (_without_baseline, _without_code, _without_times):
+    for without in (_without_baseline, _without_code, _without_times, _without_kernels):
         faults += [fault for entry, problem in entries if (fault := without(entry, problem))]
     if faults:
         raise AssignmentError(f"{assignment.folder / FILE}: {'; '.join(faults)}")
@@ -78,6 +78,12 @@ def _without_times(entry: ProblemPoints, problem: Problem) -> str:
     asked = any(demand.measure == "spread" for demand in entry.demands)
     unknown = asked and not problem.timing_cases(0)
     return f"{entry.id} asks for a spread of speeds and has no timing cases" if unknown else ""
+
+
+def _without_kernels(entry: ProblemPoints, problem: Problem) -> str:
+    """Why its own languages would mean nothing; "" where it has kernels, or names none."""
+    unknown = bool(entry.languages) and not isinstance(problem, KernelProblem)
+    return f"{entry.id} names languages and is no kernel problem" if unknown else ""
 
 
 def _unknown(what: str, names: Collection[str], valid: Collection[str]) -> Iterator[str]:

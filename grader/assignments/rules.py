@@ -124,6 +124,11 @@ class ProblemPoints(_Table):
         description="whether the outputs share the points of each case group, so that a right one keeps its "
         "part where others are wrong",
     )
+    languages: tuple[LanguageName, ...] = Field(
+        default=(),
+        strict=False,
+        description="what its kernels may be written in, where that differs from the assignment's languages",
+    )
     graded: bool = Field(
         default=True, description="false: not part of this release's grading, its points stay undecided"
     )
@@ -255,7 +260,8 @@ class Rules(_Table):
         min_length=1,
         strict=False,
         description="what kernels may be written in: cuda, in the problem's file, and triton, in one of its "
-        "name with .py; of several files that answer a problem, that of the last language counts",
+        "name with .py; of several files that answer a problem, that of the last language counts; a problem "
+        "may name its own",
     )
     group_points: dict[str, Points] = Field(
         default_factory=dict,
@@ -311,6 +317,16 @@ class Rules(_Table):
         """The first waiver that covers a case of a problem; see ``Waiver.covers``."""
         fitting = (one for one in self.waivers if one.problem == problem_id and one.covers(sizes, content))
         return next(fitting, None)
+
+    def languages_of(self, problem_id: str) -> tuple[LanguageName, ...]:
+        """What the kernels of a problem may be written in."""
+        return self.problem(problem_id).languages or self.languages
+
+    @property
+    def every_language(self) -> tuple[LanguageName, ...]:
+        """What kernels of any problem may be written in."""
+        named = (name for problem in self.problems for name in self.languages_of(problem.id))
+        return tuple(dict.fromkeys(named))
 
     def problem(self, problem_id: str) -> ProblemPoints:
         """The entry of one problem.

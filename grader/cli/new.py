@@ -31,7 +31,7 @@ def new(folder: Path, assignment: str | None, language: str) -> int:
     """Copy the student template of an assignment to a new FOLDER."""
     chosen = load_assignment(assignment)
     own = chosen.template_in(language)
-    if language not in chosen.rules.languages or not own.is_dir():
+    if language not in chosen.rules.every_language or not own.is_dir():
         raise FaultError(f"{chosen.id} has no template in {language}.", ExitCode.USAGE)
     copy_folder(chosen.template, folder)
     try:

@@ -255,7 +255,8 @@ def _grade(run: _Run, progress: Callable[[str], None], built: Built | None) -> N
 
 
 def _files(assignment: Assignment, wanted: Iterable[tuple[ProblemPoints, Problem]]) -> list[str]:
-    return sorted({file for _, problem in wanted for file in files(problem, assignment.rules.languages)})
+    allowed = assignment.rules.languages_of
+    return sorted({file for entry, problem in wanted for file in files(problem, allowed(entry.id))})
 
 
 def _sources(answer: Answered, submission: Submission) -> list[str]:
@@ -272,8 +273,8 @@ def _answers(
     """The problems, each in its language with the tools and limits that it is built by."""
     rules = request.assignment.rules
     compiling = compile_limits(rules.limits.compile_seconds, int(rules.limits.compile_memory_gib * 2**30))
-    allowed = languages(
-        rules.languages,
+    known = languages(
+        rules.every_language,
         machine.toolchain,
         machine.sandbox,
         compiling,
@@ -281,7 +282,11 @@ def _answers(
         machine.device.architecture,
         all_configs=request.all_configs,
     )
-    return [answered(entry, problem, submission, allowed) for entry, problem in wanted]
+    tools = {language.name: language for language in known}
+    return [
+        answered(entry, problem, submission, [tools[name] for name in rules.languages_of(entry.id)])
+        for entry, problem in wanted
+    ]
 
 
 def _by_language(answers: Iterable[Answered]) -> Collection[list[Answered]]:

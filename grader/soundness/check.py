@@ -380,21 +380,28 @@ def unfused(one: Examination) -> Iterator[Row]:
 
 def further_languages(one: Examination) -> Iterator[Row]:
     """What is asked of answers in CUDA, of those in each further language that the assignment allows."""
-    for language in one.assignment.rules.languages:
+    for language in one.assignment.rules.every_language:
         if language == "cuda":
             continue
+        allowed = one.assignment.rules.languages_of
+        known = kernel_problems(one.assignment).items()
+        problems = {name: problem for name, problem in known if language in allowed(name)}
         folders = one.assignment.reference_in(language), one.assignment.template_in(language)
-        missing = ", ".join(path.name for path in folders if not path.is_dir())
+        wanted = {file: None for problem in problems.values() for file in files(problem, (language,))}
+        absent = ", ".join(path.name for path in folders if not path.is_dir())
+        lost = [f"{path.name}/{file}" for path in folders for file in wanted if not (path / file).is_file()]
         if said := lacking(language):
             yield Row(language, None, _first_line(said))
-        elif missing:
-            yield Row(language, None, f"there is no {missing}")
+        elif absent:
+            yield Row(language, None, f"there is no {absent}")
+        elif lost:
+            remedy = f"write it, or leave {language} out of the problem's languages"
+            yield Row(language, False, f"there is no {', '.join(lost)}: {remedy}")
         else:
-            yield from _in_language(one, language)
+            yield from _in_language(one, language, problems)
 
 
-def _in_language(one: Examination, language: str) -> Iterator[Row]:
-    problems = kernel_problems(one.assignment)
+def _in_language(one: Examination, language: str, problems: Mapping[str, KernelProblem]) -> Iterator[Row]:
     begun = one.graded(one.assignment.template_in(language), SEED, [*problems], device="sim")
     yield from _nothing_earned(f"{language} template", begun)
     for result in one.graded(one.assignment.reference_in(language), SEED, [*problems]).problems:

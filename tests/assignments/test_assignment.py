@@ -61,6 +61,19 @@ def test_defaults_fill_the_limits_that_are_not_written(tmp_path: Path) -> None:
     assert assignment.rules.limits.run_seconds_sim == 60
 
 
+def test_a_problem_may_name_its_own_languages(tmp_path: Path) -> None:
+    second = TEXT[TEXT.index("[[problems]]") :].replace("softmax_forward", "softmax_backward")
+    text = f'languages = ["cuda", "triton"]{TEXT}{second}languages = ["cuda"]\n'
+    rules = read(written(tmp_path, text)).rules
+    assert rules.languages_of("softmax_forward") == ("cuda", "triton")
+    assert rules.languages_of("softmax_backward") == ("cuda",)
+    assert rules.every_language == ("cuda", "triton")
+    swapped = text.replace('languages = ["cuda", "triton"]', "") + second.replace("backward", "third")
+    rules = read(written(tmp_path, swapped + 'languages = ["triton"]\n')).rules
+    assert rules.languages_of("softmax_forward") == ("cuda",)
+    assert rules.every_language == ("cuda", "triton")
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
@@ -92,6 +105,11 @@ def test_defaults_fill_the_limits_that_are_not_written(tmp_path: Path) -> None:
             r"8 points at 2 stand before 8 at 6\.5",
         ),
         ("target = 6.5", "", r"missing key 'problems\[0\].target'"),
+        (
+            "target = 6.5",
+            'target = 6.5\nlanguages = ["cuda", "hip"]',
+            r"problems\[0\]\.languages\[1\]: .*'cuda' or 'triton'",
+        ),
         ("target = 6.5", "target = 0.0", r"problems\[0\].target: .*greater than 0"),
         ("target = 6.5", "target = inf", r"problems\[0\].target: .*finite"),
         (

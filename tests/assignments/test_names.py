@@ -69,6 +69,15 @@ def test_a_demand_that_nothing_can_meet_is_refused() -> None:
         check(replace(norm, rules=norm.rules.model_copy(update={"problems": (asked,)})))
 
 
+def test_languages_of_what_has_no_kernels_are_refused() -> None:
+    norm = load("rmsnorm")
+    kernel, module = (norm.rules.problem(name) for name in ("rmsnorm_forward", "rmsnorm_module"))
+    own = [one.model_copy(update={"languages": ("cuda",)}) for one in (kernel, module)]
+    check(replace(norm, rules=norm.rules.model_copy(update={"problems": (own[0], module)})))
+    with pytest.raises(AssignmentError, match="rmsnorm_module names languages and is no kernel problem"):
+        check(replace(norm, rules=norm.rules.model_copy(update={"problems": (kernel, own[1])})))
+
+
 def test_a_waiver_of_sizes_and_values_that_no_case_has_is_refused() -> None:
     waiver = Waiver(
         problem="softmax_forward",
