@@ -19,7 +19,7 @@ from grader.run import grading
 from grader.run.bench import Bench
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from grader.problems.problem import Case
 
@@ -29,7 +29,8 @@ FIRST = load(str(Path(__file__).parents[2] / "assignments" / "first_kernels"))
 NAMES = tuple(FIRST.problems)
 GRADED = ("scan", "histogram", "matmul_half", "spmv", "sort")
 """Blocks that wait for each other, integers, tensor cores, segments, a launch for each pass."""
-VARIANTS = sorted((FIRST.folder / "variants").glob("*/*.cu"))
+VARIANTS = sorted((FIRST.folder / "variants").glob("*/*"))
+IN_TRITON = tuple(name for name in NAMES if "triton" in FIRST.rules.languages_of(name))
 
 
 def kernel(name: str) -> KernelProblem:
@@ -118,20 +119,36 @@ def test_some_rows_alone_are_expected_to_be_what_they_are_in_the_whole(
         np.testing.assert_allclose(got, wanted, rtol=1e-12, atol=1e-13)
 
 
-def test_every_mutant_is_an_edit_of_the_reference() -> None:
-    mutants = table(FIRST)
-    assert {mutant.problem for mutant in mutants} == set(NAMES)
+@pytest.mark.parametrize(("language", "names"), [("cuda", NAMES), ("triton", IN_TRITON)])
+def test_every_mutant_is_an_edit_of_the_reference(language: str, names: Sequence[str]) -> None:
+    mutants = table(FIRST, language)
+    assert {mutant.problem for mutant in mutants} == set(names)
+    assert len({mutant.id for mutant in mutants}) == len(mutants)
     for mutant in mutants:
-        assert mutant.text(FIRST)
+        assert mutant.text(FIRST) != mutant.original(FIRST)
         assert mutant.group in {*kernel(mutant.problem).groups, MEMORY_GROUP}
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_three_variants_have_the_entry_point_and_say_how_they_differ(name: str) -> None:
-    texts = {path.stem: path.read_text() for path in VARIANTS if path.parent.name == name}
+@pytest.mark.parametrize("name", IN_TRITON)
+def test_a_problem_has_enough_mutants_in_triton(name: str) -> None:
+    assert len([mutant for mutant in table(FIRST, "triton") if mutant.problem == name]) >= 6
+
+
+@pytest.mark.parametrize(
+    ("name", "suffix", "defined", "comment"),
+    [
+        *((name, ".cu", f'extern "C" void {kernel(name).entry_point}(', "// ") for name in NAMES),
+        *((name, ".py", f"\ndef {name}(", '"""') for name in IN_TRITON),
+    ],
+)
+def test_three_variants_have_the_entry_point_and_say_how_they_differ(
+    name: str, suffix: str, defined: str, comment: str
+) -> None:
+    paths = [path for path in VARIANTS if path.parent.name == name and path.suffix == suffix]
+    texts = {path.stem: path.read_text() for path in paths}
     assert len(texts) >= 3
     assert "naive" in texts
     for text in texts.values():
-        assert f'extern "C" void {kernel(name).entry_point}(' in text
-        assert text.startswith("// ")
+        assert defined in text
+        assert text.startswith(comment)
     assert len({text.partition("\n")[0] for text in texts.values()}) == len(texts)

@@ -40,15 +40,18 @@ REFERENCES = {
         "layernorm_backward",
     ),
     "rglru": ("linear_scan", "rglru_forward", "rglru_backward"),
+    "first_kernels": ("scan", "histogram", "matmul_half"),
 }
-RMSNORM, RGLRU = (load(str(ASSIGNMENTS / name)) for name in ("rmsnorm", "rglru"))
+RMSNORM, RGLRU, FIRST = (load(str(ASSIGNMENTS / name)) for name in ("rmsnorm", "rglru", "first_kernels"))
 FILE = "rmsnorm_kernel.py"
 FORWARD = "rmsnorm_forward"
-MUTANTS = [(one, mutant) for one in (RMSNORM, RGLRU) for mutant in table(one, "triton")]
+MUTANTS = [(one, mutant) for one in (RMSNORM, RGLRU, FIRST) for mutant in table(one, "triton")]
 CONFIGS = '[triton.Config({"over": over}) for over in (0, 8)]'
 TUNED = f'@triton.autotune({CONFIGS}, key=[], restore_value=["rstd"])\n'
 VARIANTS = [
-    (one, path) for one in (RMSNORM, RGLRU) for path in sorted((one.folder / "variants").glob("*/*.py"))
+    (one, path)
+    for one in (RMSNORM, RGLRU, FIRST)
+    for path in sorted((one.folder / "variants").glob("*/*.py"))
 ]
 FIRST_MUTANTS = list({mutant.problem: (one, mutant) for one, mutant in reversed(MUTANTS)}.values())
 FIRST_VARIANTS = list({path.parent: (one, path) for one, path in reversed(VARIANTS)}.values())
@@ -139,7 +142,7 @@ def test_a_variant_passes(
 
 
 def test_every_problem_has_enough_mutants_and_variants() -> None:
-    for assignment in (RMSNORM, RGLRU):
+    for assignment in (RMSNORM, RGLRU):  # of the third: tests/assignments/test_first_kernels.py
         for name in REFERENCES[assignment.id]:
             problem = assignment.problems[name]
             mine = [mutant for one, mutant in MUTANTS if one is assignment and mutant.problem == name]
@@ -265,6 +268,28 @@ def test_the_file_decides_the_language_of_each_problem(
     assert (forward.language, backward.language) == ("triton", "cuda")
     assert [problem.verdict for problem in record.problems] == [Verdict.PASS] * 2
     assert forward.notes == [f"{FILE} was graded, not rmsnorm_kernel.cu"]
+
+
+def test_a_problem_may_be_for_one_language_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copy(RMSNORM.template_in("triton") / FILE, tmp_path)
+    entries = [
+        entry.model_copy(update={"languages": ("cuda",)}) if entry.id == FORWARD else entry
+        for entry in RMSNORM.rules.problems
+    ]
+    own = replace(RMSNORM, rules=RMSNORM.rules.model_copy(update={"problems": tuple(entries)}))
+    forward, backward = grade(tmp_path, own, REFERENCES["rmsnorm"], monkeypatch).problems
+    assert (forward.verdict, forward.language) == (Verdict.FAIL, "cuda")
+    assert "rmsnorm_kernel.cu is missing" in forward.message
+    assert backward.language == "triton"
+
+
+def test_a_check_tells_which_file_a_language_lacks(tmp_path: Path) -> None:
+    folder = shutil.copytree(RMSNORM.folder, tmp_path / "rmsnorm")
+    (folder / "reference_triton" / FILE).unlink()
+    examination = Examination(load(str(folder)), 1, "sim", "process", lambda _text: None, Bench())
+    (row,) = check.further_languages(examination)
+    remedy = "write it, or leave triton out of the problem's languages"
+    assert (row.sound, row.said) == (False, f"there is no reference_triton/{FILE}: {remedy}")
 
 
 def test_an_assignment_that_does_not_allow_triton_does_not_look_at_it(
