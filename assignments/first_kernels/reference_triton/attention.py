@@ -1,6 +1,6 @@
 """Causal attention, one head: tiles of keys go by, and an online softmax keeps up with them.
 
-Idea: the n x n logits are never stored. A program has 32 queries. For each tile of 32 keys it computes their
+Idea: the n x n logits are never stored. A program has 16 queries. For each tile of 32 keys it computes their
 logits, and with a larger maximum than before it scales down what it has: `scale = 2^(old maximum - new one)`
 on the sum of powers and on the output. At the end the output is divided by the sum. Tiles behind the last
 query are left out.
@@ -9,13 +9,15 @@ query are left out.
 
 Work: 4 DEPTH n^2 / 2 operations on 16 DEPTH n bytes, so arithmetic is the limit.
 
-Launch: a program of 4 warps for each 32 queries, the last ones first, as they have the most keys.
+Launch: a program of 4 warps for each 16 queries, the last ones first, as they have the most keys. With more
+queries each number of a key would be used more often, but there would be programs for fewer multiprocessors:
+n of 2048 makes 128 of them.
 """
 
 import triton
 import triton.language as tl
 
-QUERIES, KEYS = 32, 32
+QUERIES, KEYS = 16, 32
 DEPTH = tl.constexpr(64)
 FACTOR = tl.constexpr(1.4426950408889634 / 8)  # log2(e) / sqrt(DEPTH), as powers are of 2
 
