@@ -11,7 +11,7 @@ import click
 from rich.console import Console
 
 from grader.assignments.assignment import EXAMPLE
-from grader.assignments.rules import AssignmentError
+from grader.assignments.rules import AssignmentError, nearest
 from grader.cli import options
 from grader.cli.arguments import FaultError, check_folders, checked_assignment, load_assignment
 from grader.cli.new import copy_folder
@@ -22,6 +22,8 @@ from grader.records.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from grader.assignments.assignment import Assignment
 
 named = click.argument("name", metavar="FOLDER|ID")
 
@@ -44,6 +46,7 @@ def new(folder: Path) -> int:
 
 @assignment.command()
 @named
+@click.option("--problem", "problems", multiple=True, metavar="ID", help="Only this problem; repeatable.")
 @click.option(
     "--seeds",
     type=click.IntRange(min=1),
@@ -53,7 +56,7 @@ def new(folder: Path) -> int:
 )
 @options.device
 @options.sandbox
-def check(name: str, seeds: int, device: str, sandbox: str) -> int:
+def check(name: str, problems: tuple[str, ...], seeds: int, device: str, sandbox: str) -> int:
     """Whether an assignment is sound, as a table.
 
     The reference must earn full marks and the template nothing, variants must pass and mutants fail, the
@@ -64,10 +67,11 @@ def check(name: str, seeds: int, device: str, sandbox: str) -> int:
         from grader.soundness.check import check as rows  # noqa: PLC0415 - PyTorch takes seconds
 
     chosen = load_assignment(name)
+    wanted = _wanted(chosen, problems)
     marks = {True: "ok", False: "!!", None: "--"}
     sound = True
     with _faults(), _progress() as progress:
-        for row in rows(chosen, seeds=seeds, device=device, sandbox=sandbox, progress=progress):
+        for row in rows(chosen, wanted, seeds=seeds, device=device, sandbox=sandbox, progress=progress):
             click.echo(f"{marks[row.sound]}  {row.what:36}  {row.said}")
             sound = sound and row.sound is not False
     click.echo("Sound, as far as it could be seen here." if sound else "Not sound: see what is marked !!")
@@ -127,6 +131,16 @@ def mutate(
     finished = all(one.status is not Status.NOT_JUDGED for one in judgements)
     sound = finished and not mutation_report.unexplained(judgements, known)
     return ExitCode.OK if sound else ExitCode.POINTS_LOST
+
+
+def _wanted(chosen: Assignment, problems: tuple[str, ...]) -> list[str]:
+    """The ids of the problems that are asked for, in the assignment's order; all graded ones if none is."""
+    graded = [entry.id for entry in chosen.rules.problems if entry.graded]
+    for name in problems:
+        if name not in graded:
+            said = f"{chosen.id} has no graded problem {name!r}.{nearest(name, graded)}"
+            raise FaultError(said, ExitCode.USAGE)
+    return [name for name in graded if name in problems] or graded
 
 
 @contextmanager

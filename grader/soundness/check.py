@@ -72,6 +72,7 @@ class Examination:
 
     Attributes:
         assignment: to check.
+        problems: of these only, by id.
         seeds: how many the reference is graded with.
         device: the option of ``grade``.
         sandbox: likewise.
@@ -80,6 +81,7 @@ class Examination:
     """
 
     assignment: Assignment
+    problems: Sequence[str]
     seeds: int
     device: str
     sandbox: str
@@ -100,12 +102,10 @@ class Examination:
         Raises:
             MachineError: it could not be graded.
         """
-        rules = self.assignment.rules
-        wanted = problems if problems is not None else [one.id for one in rules.problems if one.graded]
         request = GradingRequest(
             path=folder,
             assignment=self.assignment,
-            problems=tuple(wanted),
+            problems=tuple(self.problems if problems is None else problems),
             device=self.device if device is None else device,
             sandbox=self.sandbox,
             memory="auto",
@@ -124,9 +124,14 @@ class Examination:
         return self.bench.machine("sim", self.sandbox, self.assignment.rules.limits)
 
     @cached_property
+    def kernel_problems(self) -> Mapping[str, KernelProblem]:
+        """Those of the problems that ask for launchers, by id."""
+        return kernel_problems(self.assignment, self.problems)
+
+    @cached_property
     def kernels(self) -> tuple[RightKernel, ...]:
-        """The right kernels of the assignment."""
-        return right_kernels(self.assignment)
+        """The right kernels of these problems."""
+        return right_kernels(self.assignment, self.problems)
 
     @cached_property
     def references(self) -> Mapping[str, Killers]:
@@ -142,6 +147,7 @@ class Examination:
 
 def check(
     assignment: Assignment,
+    problems: Sequence[str],
     *,
     seeds: int = 20,
     device: str = "auto",
@@ -149,6 +155,14 @@ def check(
     progress: Callable[[str], None] = lambda _text: None,
 ) -> Iterator[Row]:
     """The rows of the table, as they come.
+
+    Args:
+        assignment: to check.
+        problems: to check of it, by id.
+        seeds: how many the reference is graded with.
+        device: the option of ``grade``.
+        sandbox: likewise.
+        progress: told what comes next.
 
     Raises:
         MachineError: the machine failed.
@@ -158,12 +172,9 @@ def check(
     except AssignmentError as error:
         yield Row("rules", False, str(error))
         return
-    known = assignment.problems
-    graded = [entry.id for entry in assignment.rules.problems if entry.graded]
-    yield Row(
-        "rules", True, f"problems: {len(graded)}, cases: {sum(len(known[one].cases(SEED)) for one in graded)}"
-    )
-    one = Examination(assignment, seeds, device, sandbox, progress, Bench(remembers=True))
+    cases = sum(len(assignment.problems[name].cases(SEED)) for name in problems)
+    yield Row("rules", True, f"problems: {len(problems)}, cases: {cases}")
+    one = Examination(assignment, problems, seeds, device, sandbox, progress, Bench(remembers=True))
     yield from handout(one)
     yield from template(one)
     first = one.graded(assignment.reference, SEED)
@@ -233,18 +244,20 @@ def reference(one: Examination, first: Record) -> Iterator[Row]:
             if not _right(result):
                 lost.setdefault(result.id, f"loses points with seed {seed}: {_reason(result)}")
             used[result.id] = max(used[result.id], _most_used(result))
-    for name, (share, where) in used.items():
-        bound = f"uses at most {share:.0%} of a bound ({where})" if where else "its outputs are exact"
-        yield Row(
-            f"reference: {name}",
-            name not in lost,
-            lost.get(name, f"full marks, seeds: {one.seeds}; {bound}"),
-        )
+    for name, most in used.items():
+        said = lost.get(name, _full_marks(one.seeds, *most))
+        yield Row(f"reference: {name}", name not in lost, said)
+
+
+def _full_marks(seeds: int, share: float, where: str) -> str:
+    """What is said of a reference that is right: how much of a bound its outputs use at most, and where."""
+    bound = f"uses at most {share:.0%} of a bound ({where})" if where else "its outputs are exact"
+    return f"full marks, seeds: {seeds}; {bound}"
 
 
 def variants(one: Examination, speeds: dict[str, dict[str, PerformanceResult]]) -> Iterator[Row]:
     """Every variant passes; what is measured of them goes into ``speeds``."""
-    for name, problem in kernel_problems(one.assignment).items():
+    for name, problem in one.kernel_problems.items():
         mine = [kernel for kernel in one.kernels if kernel.problem.id == name and kernel.name != "reference"]
         lost, most = [], (0.0, "")
         for kernel in mine:
@@ -269,7 +282,8 @@ def wrong_kernels(one: Examination) -> Iterator[Row]:
     """
     try:
         found = table(one.assignment)
-        strange = [mutant.id for mutant in found if mutant.problem not in one.references]
+        known = kernel_problems(one.assignment)
+        strange = [mutant.id for mutant in found if mutant.problem not in known]
         if strange:
             yield Row("mutants", False, f"of no kernel problem: {', '.join(strange)}")
         for name, killers in one.references.items():
@@ -361,7 +375,7 @@ def in_eleven_bits(
 def unfused(one: Examination) -> Iterator[Row]:
     """The unfused baseline equals the oracle, on the simulator."""
     builder, seconds = Builder(one.machine, Cache()), one.assignment.rules.limits.run_seconds_sim
-    for name, problem in kernel_problems(one.assignment).items():
+    for name, problem in one.kernel_problems.items():
         cases = [case for case in small_cases(problem, SEED) if problem.unfused(case)]
         if not cases:
             compared = one.assignment.rules.problem(name).measure == "speedup"
@@ -380,12 +394,12 @@ def unfused(one: Examination) -> Iterator[Row]:
 
 def further_languages(one: Examination) -> Iterator[Row]:
     """What is asked of answers in CUDA, of those in each further language that the assignment allows."""
+    allowed = one.assignment.rules.languages_of
     for language in one.assignment.rules.every_language:
-        if language == "cuda":
-            continue
-        allowed = one.assignment.rules.languages_of
-        known = kernel_problems(one.assignment).items()
+        known = one.kernel_problems.items()
         problems = {name: problem for name, problem in known if language in allowed(name)}
+        if language == "cuda" or not problems:
+            continue
         folders = one.assignment.reference_in(language), one.assignment.template_in(language)
         wanted = {file: None for problem in problems.values() for file in files(problem, (language,))}
         absent = ", ".join(path.name for path in folders if not path.is_dir())
@@ -405,10 +419,9 @@ def _in_language(one: Examination, language: str, problems: Mapping[str, KernelP
     begun = one.graded(one.assignment.template_in(language), SEED, [*problems], device="sim")
     yield from _nothing_earned(f"{language} template", begun)
     for result in one.graded(one.assignment.reference_in(language), SEED, [*problems]).problems:
-        share, where = _most_used(result)
-        used = f"full marks; uses at most {share:.0%} of a bound ({where})" if where else "full marks"
         right = _right(result)
-        yield Row(f"{language} reference: {result.id}", right, used if right else _reason(result))
+        said = _full_marks(1, *_most_used(result)) if right else _reason(result)
+        yield Row(f"{language} reference: {result.id}", right, said)
     for name, problem in problems.items():
         (file,) = files(problem, (language,))
         paths = sorted((one.assignment.folder / VARIANTS / name).glob(f"*{Path(file).suffix}"))

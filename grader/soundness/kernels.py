@@ -21,7 +21,7 @@ from grader.problems.problem import KernelProblem
 from grader.submissions.submission import collect
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from grader.assignments.assignment import Assignment
 
@@ -51,11 +51,15 @@ class RightKernel:
 
     @cached_property
     def used(self) -> frozenset[str]:
-        """The words in the launcher and in all functions that it can come to call, as far as names tell."""
+        """The words in the launcher and in all that it can come to call, as far as names tell.
+
+        What stands outside of functions may all be called: constructors and methods, macros, constants.
+        """
         known = [one for text in self.files.values() for one in functions(text)]
         if not {*self.problem.entry_points} <= {one.name for one in known}:  # a macro writes them
             return frozenset(word for text in self.files.values() for word in re.findall(r"\w+", text))
-        words, pending = {*self.problem.entry_points}, [*self.problem.entry_points]
+        words = {*self.problem.entry_points}.union(*map(_outside_of_functions, self.files.values()))
+        pending = [*words]
         while pending:
             called = pending.pop()
             for function in (one for one in known if one.name == called):
@@ -73,11 +77,17 @@ class RightKernel:
         }
 
 
-def kernel_problems(assignment: Assignment) -> dict[str, KernelProblem]:
-    """The problems of launchers that the assignment grades, in its order."""
+def _outside_of_functions(text: str) -> list[str]:
+    """The words of a file that are in no function and no comment."""
+    return re.findall(r"\w+", re.sub(r"//.*|/\*[\s\S]*?\*/", "", without(text, functions(text))))
+
+
+def kernel_problems(assignment: Assignment, only: Collection[str] | None = None) -> dict[str, KernelProblem]:
+    """The problems of launchers that the assignment grades, in its order; of ``only``, unless it is None."""
     known = assignment.problems
     graded = [entry.id for entry in assignment.rules.problems if entry.graded and entry.id in known]
-    return {name: problem for name in graded if isinstance(problem := known[name], KernelProblem)}
+    wanted = [name for name in graded if only is None or name in only]
+    return {name: problem for name in wanted if isinstance(problem := known[name], KernelProblem)}
 
 
 def entry_points(assignment: Assignment) -> frozenset[str]:
@@ -86,16 +96,21 @@ def entry_points(assignment: Assignment) -> frozenset[str]:
     return frozenset(name for problem in problems for name in problem.entry_points)
 
 
-def right_kernels(assignment: Assignment) -> tuple[RightKernel, ...]:
+def right_kernels(assignment: Assignment, only: Collection[str] | None = None) -> tuple[RightKernel, ...]:
     """The reference, as an answer to each kernel problem, and the variants.
+
+    Args:
+        assignment: that they belong to.
+        only: the problems that they are to solve, by id; None for all.
 
     Raises:
         AssignmentError: the reference lacks a file, or a variant is filed under no problem.
     """
     problems = kernel_problems(assignment)
+    wanted = kernel_problems(assignment, only)
     found = []
-    with collect(assignment.reference, {problem.file for problem in problems.values()}) as reference:
-        for problem in problems.values():
+    with collect(assignment.reference, {problem.file for problem in wanted.values()}) as reference:
+        for problem in wanted.values():
             if problem.file not in reference.files:
                 raise AssignmentError(
                     f"{assignment.reference} has no {problem.file}, which {problem.id} needs."
@@ -110,7 +125,8 @@ def right_kernels(assignment: Assignment) -> tuple[RightKernel, ...]:
             raise AssignmentError(
                 f"{path} lies in no folder of a kernel problem. Valid: {', '.join(problems)}."
             )
-        text = path.read_text(encoding="utf-8", errors="replace")
-        label = path.relative_to(assignment.folder).as_posix()
-        found.append(RightKernel(label, problems[name], {problems[name].file: text}))
+        if name in wanted:
+            text = path.read_text(encoding="utf-8", errors="replace")
+            label = path.relative_to(assignment.folder).as_posix()
+            found.append(RightKernel(label, wanted[name], {wanted[name].file: text}))
     return tuple(found)

@@ -187,11 +187,11 @@ def test_a_check_looks_at_every_language(tmp_path: Path, monkeypatch: pytest.Mon
     assignment = load(str(folder))
     one = {FORWARD: replace(problem := assignment.problems[FORWARD], cases=lambda _: ONE(problem))}
     monkeypatch.setattr(Assignment, "problems", one)
-    examination = Examination(load(str(folder)), 1, "sim", "process", lambda _text: None, Bench())
+    examination = Examination(load(str(folder)), [FORWARD], 1, "sim", "process", lambda _text: None, Bench())
     rows = {row.what: row for row in check.further_languages(examination)}
     assert [row.sound for row in rows.values()] == [True, True, True, False]
     assert "still to be written" in rows[f"triton template: {FORWARD}"].said
-    assert rows[f"triton reference: {FORWARD}"].said.startswith("full marks; uses at most")
+    assert rows[f"triton reference: {FORWARD}"].said.startswith("full marks, seeds: 1; uses at most ")
     assert rows[f"triton variants of {FORWARD}"].said == "1 pass"
     assert rows[f"triton mutants of {FORWARD}"].said == "lost passes: no case finds that it is slow"
 

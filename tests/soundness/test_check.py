@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
 from soundness.examples import example
 
+from grader.assignments.assignment import read
+from grader.cli.arguments import FaultError
 from grader.cli.main import commands
 from grader.records.record import PerformanceResult
 from grader.records.verdict import Verdict
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
     from grader.assignments.assignment import Assignment
     from grader.soundness.check import Row
 
+NAME = "vector_add"
 PROBLEM, TABLE, KERNEL = "problems/vector_add.py", "mutants/table.py", "reference/vector_add.cu"
 HANDOUT, TEMPLATE, VARIANT = (
     "student_template/HANDOUT.md",
@@ -59,7 +63,20 @@ def replaced(what: str) -> tuple[str, str, str]:
 
 
 def examined(assignment: Assignment) -> Examination:
-    return Examination(assignment, 1, "sim", "process", lambda _text: None, Bench(remembers=True))
+    return Examination(assignment, [NAME], 1, "sim", "process", lambda _text: None, Bench(remembers=True))
+
+
+def with_another_problem(folder: Path, *changes: tuple[str, str, str]) -> Assignment:
+    """The example with a second problem, of which nothing is written yet."""
+    text = (
+        "\n\n[[problems]]\nid = 'other'\ntitle = 'Another'\ncorrectness = 1\nperformance = 1\ntarget = 1.5\n"
+    )
+    example(folder, *changes)
+    rules, problem = folder / "assignment.toml", folder / PROBLEM
+    rules.write_text(rules.read_text() + text)
+    another = problem.read_text().replace('id="vector_add"', 'id="other"').replace("_add.cu", "_other.cu")
+    (problem.parent / "other.py").write_text(another)
+    return read(folder)
 
 
 def references(one: Examination) -> Iterator[Row]:
@@ -183,7 +200,7 @@ UNSOUND: dict[str, tuple[tuple[tuple[str, str, str], ...], Callable[[Examination
     ),
     "a name that nothing has": (
         (("assignment.toml", "[[problems]]", "group_points = { 'small sices' = 1.0 }\n\n[[problems]]"),),
-        lambda one: check.check(one.assignment),
+        lambda one: check.check(one.assignment, one.problems),
         "there is no case group 'small sices'. Did you mean 'small sizes'?",
     ),
 }
@@ -213,9 +230,47 @@ def test_a_reference_that_is_right_and_too_slow_is_the_target_s_matter(tmp_path:
 
 
 def test_only_the_assignment_s_own_checks_are_skipped_where_the_reference_is_wrong(tmp_path: Path) -> None:
-    wrong = example(tmp_path / "own", (KERNEL, "if (i < n)", "if (i < n - 1)"))
-    rows = list(check.check(wrong, seeds=1, device="sim", sandbox="process"))
+    wrong = with_another_problem(tmp_path / "own", (KERNEL, "if (i < n)", "if (i < n - 1)"))
+    rows = list(check.check(wrong, [NAME], seeds=1, device="sim", sandbox="process"))
     assert [row.sound for row in rows] == [True, True, True, False, None]
+
+
+def test_of_one_problem_nothing_of_another_one_is_needed(tmp_path: Path) -> None:
+    one = examined(with_another_problem(tmp_path / "own"))
+    assert [*one.kernel_problems] == [NAME]
+    assert {kernel.problem.id for kernel in one.kernels} == {NAME}
+    assert [row.what for row in check.unfused(one)] == [f"baseline of {NAME}"]
+
+
+@pytest.mark.parametrize(
+    ("options", "checked"),
+    [((), "vector_add, other"), (("--problem", "other", "--problem", "other"), "other")],
+)
+def test_the_command_checks_the_problems_that_are_named(
+    options: tuple[str, ...],
+    checked: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    folder = with_another_problem(tmp_path / "own").folder
+
+    def rows(_assignment: Assignment, problems: list[str], **_options: object) -> list[Row]:
+        return [check.Row("rules", True, ", ".join(problems))]
+
+    monkeypatch.setattr(check, "check", rows)
+    assert commands.main(["assignment", "check", str(folder), *options], standalone_mode=False) == 0
+    assert f"  {checked}\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [("vector_ad", "Did you mean 'vector_add'?"), ("gelu", "Valid: vector_add, other.")]
+)
+def test_a_problem_that_is_not_known_is_refused(name: str, said: str, tmp_path: Path) -> None:
+    folder = with_another_problem(tmp_path / "own").folder
+    command = ["assignment", "check", str(folder), "--problem", name]
+    with pytest.raises(FaultError, match=re.escape(f"has no graded problem {name!r}. {said}")):
+        commands.main(command, standalone_mode=False)
 
 
 def test_the_command_fails_where_something_is_not_sound(

@@ -65,6 +65,20 @@ def test_the_slowest_variant_stands_for_a_naive_one() -> None:
     assert "; b 1.20x; " in target_row(entry(2.0), measured(4.0, 3.9), variants)[1]
 
 
+@pytest.mark.parametrize(
+    ("naive", "said"),
+    [
+        (1.9, "target 2x is reached with 95% to spare; reference"),
+        (2.0, "to spare, also by naive, which the suggested one tells from the reference; reference"),
+        (3.2, "to spare, also by naive, which is nearly as fast as the reference; reference"),
+    ],
+)
+def test_a_target_that_a_naive_kernel_reaches_is_remarked(naive: float, said: str) -> None:
+    sound, row = target_row(entry(2.0), measured(4.0, 3.9), {"naive": measured(naive, naive - 0.1)})
+    assert sound
+    assert said in row
+
+
 def test_without_a_gpu_nothing_is_said() -> None:
     assert target_row(entry(2.0), NOT_MEASURED, {}) == (None, "not measured: no GPU here.")
     assert target_row(entry(2.0, performance=0.0), NOT_MEASURED, {})[0]
