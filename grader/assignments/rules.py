@@ -110,6 +110,10 @@ class ProblemPoints(_Table):
         description="target of a launcher that takes host pointers, whose time is mostly copies; the same if "
         "there is none",
     )
+    language_targets: dict[LanguageName, Positive] = Field(
+        default_factory=dict,
+        description="by language, targets of submissions in one that cannot be as fast as others",
+    )
     steps: tuple[Step, ...] = Field(
         default=(),
         strict=False,
@@ -151,8 +155,16 @@ class ProblemPoints(_Table):
         return self.correctness + self.performance + sum(demand.points for demand in self.demands)
 
     def with_host_pointers(self) -> ProblemPoints:
-        """The same for a launcher that takes host pointers: steps stay the same parts of the target."""
-        target = self.host_target or self.target
+        """The same for a launcher that takes host pointers."""
+        return self._with_target(self.host_target or self.target)
+
+    def in_language(self, language: str) -> ProblemPoints:
+        """The same for a submission in ``language``."""
+        own = (target for name, target in self.language_targets.items() if name == language)
+        return self._with_target(next(own, self.target))
+
+    def _with_target(self, target: float) -> ProblemPoints:
+        """The same with another target: steps stay the same parts of it."""
         steps = tuple(Step(at=step.at * target / self.target, points=step.points) for step in self.steps)
         return self.model_copy(update={"target": target, "steps": steps})
 
@@ -306,6 +318,13 @@ class Rules(_Table):
                 raise ValueError(f"allowed_imports: {pattern!r} is no regular expression: {error}") from error
         named = sum(self.group_points.values())
         for problem in self.problems:
+            allowed = self.languages_of(problem.id)
+            for language in problem.language_targets:
+                if language not in allowed:
+                    raise ValueError(
+                        f"language_targets of {problem.id!r} names {language}, in which it cannot be "
+                        f"answered: its languages are {', '.join(allowed)}"
+                    )
             if named > problem.correctness:
                 raise ValueError(
                     f"group_points sum to {named:g}, more than the {problem.correctness:g} "

@@ -128,7 +128,7 @@ def without_cases(
     language: str = "cuda",
 ) -> ProblemResult:
     """The result of a problem of which no case ran."""
-    entry = assignment.rules.problem(problem_id)
+    entry = assignment.rules.problem(problem_id).in_language(language)
     problem = assignment.problems.get(problem_id)
     groups = problem.groups if problem else ()
     score = score_without_cases(entry, assignment.rules.group_points, groups, verdict)

@@ -36,7 +36,7 @@ class PreparedKernel:
 
     Attributes:
         problem: as the launcher takes it, under the linker's name of the entry point.
-        entry: with the target of launchers that take such pointers.
+        entry: with the target of launchers that take such pointers, and of the language.
         memory: which pointers the launcher takes.
         language: that it is written in.
         artefact: that it is in.
@@ -145,7 +145,7 @@ def _prepared(
     taken = {dtype: launcher.problem for dtype, launcher in known.items()}
     return PreparedKernel(
         problem=replace(problem, by_type=taken) if problem.by_type else first.problem,
-        entry=entry.with_host_pointers() if host else entry,
+        entry=entry.with_host_pointers() if host else entry.in_language(language.name),
         memory=first.memory,
         language=language,
         artefact=artefact,

@@ -207,6 +207,7 @@ def handout(one: Examination) -> Iterator[Row]:
         wanted = problem.entry_points if isinstance(problem, KernelProblem) else (problem.file,)
         missing += [f"{entry.id}'s {name}" for name in wanted if name not in text]
         speeds = [("target", entry.target), *(("step at", step.at) for step in entry.steps)]
+        speeds += [(f"target in {name}", at) for name, at in entry.language_targets.items()]
         speeds += [(f"demand of {one.measure}", one.most) for one in entry.demands]
         missing += [f"{entry.id}'s {what} {at:g}" for what, at in speeds if f"{at:g}" not in text]
     said = f"{paths[0].name} does not name {', '.join(missing)}" if missing else f"{paths[0].name} names all"
@@ -422,6 +423,9 @@ def _in_language(one: Examination, language: str, problems: Mapping[str, KernelP
         right = _right(result)
         said = _full_marks(1, *_most_used(result)) if right else _reason(result)
         yield Row(f"{language} reference: {result.id}", right, said)
+        if result.performance.speedup is not None:
+            entry = one.assignment.rules.problem(result.id).in_language(language)
+            yield Row(f"{language} target of {result.id}", *target_row(entry, result.performance, {}))
     for name, problem in problems.items():
         (file,) = files(problem, (language,))
         paths = sorted((one.assignment.folder / VARIANTS / name).glob(f"*{Path(file).suffix}"))

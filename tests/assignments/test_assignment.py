@@ -110,6 +110,16 @@ def test_a_problem_may_name_its_own_languages(tmp_path: Path) -> None:
             'target = 6.5\nlanguages = ["cuda", "hip"]',
             r"problems\[0\]\.languages\[1\]: .*'cuda' or 'triton'",
         ),
+        (
+            "target = 6.5",
+            "target = 6.5\nlanguage_targets = { triton = 3.0 }",
+            "language_targets of 'softmax_forward' names triton, in which it cannot be answered: .* are cuda",
+        ),
+        (
+            "target = 6.5",
+            "target = 6.5\nlanguage_targets = { cuda = 0.0 }",
+            r"problems\[0\]\.language_targets\.cuda: .*greater than 0",
+        ),
         ("target = 6.5", "target = 0.0", r"problems\[0\].target: .*greater than 0"),
         ("target = 6.5", "target = inf", r"problems\[0\].target: .*finite"),
         (

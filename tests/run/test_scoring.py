@@ -159,6 +159,13 @@ def test_steps_are_the_same_parts_of_a_target_for_host_pointers() -> None:
     assert [(step.at, step.points) for step in entry.with_host_pointers().steps] == [(0.5, 2), (1, 5)]
 
 
+def test_a_language_may_have_a_target_of_its_own() -> None:
+    entry = ENTRY.model_copy(update={"steps": STEPS, "language_targets": {"triton": 2.0}})
+    there = entry.in_language("triton")
+    assert (there.target, [(step.at, step.points) for step in there.steps]) == (2, [(0.5, 2), (1, 5)])
+    assert entry.in_language("cuda") == entry
+
+
 def demand(verdict: Verdict, worth: float = 2.0) -> DemandResult:
     return DemandResult(measure="code", verdict=verdict, most=1.5, points=worth)
 

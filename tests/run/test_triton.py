@@ -283,10 +283,23 @@ def test_a_problem_may_be_for_one_language_alone(tmp_path: Path, monkeypatch: py
     assert backward.language == "triton"
 
 
+def test_the_target_is_that_of_the_language(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for path in RMSNORM.reference.glob("*.*"):
+        shutil.copy(path, tmp_path)
+    (tmp_path / FILE).write_text(honest().replace("def rmsnorm_backward(", "def not_asked_for("))
+    entries = [
+        entry.model_copy(update={"target": 0.5, "language_targets": {"triton": 0.25}})
+        for entry in RMSNORM.rules.problems
+    ]
+    own = replace(RMSNORM, rules=RMSNORM.rules.model_copy(update={"problems": tuple(entries)}))
+    forward, backward = grade(tmp_path, own, REFERENCES["rmsnorm"], monkeypatch).problems
+    assert (forward.performance.target, backward.performance.target) == (0.25, 0.5)
+
+
 def test_a_check_tells_which_file_a_language_lacks(tmp_path: Path) -> None:
     folder = shutil.copytree(RMSNORM.folder, tmp_path / "rmsnorm")
     (folder / "reference_triton" / FILE).unlink()
-    examination = Examination(load(str(folder)), 1, "sim", "process", lambda _text: None, Bench())
+    examination = Examination(load(str(folder)), [FORWARD], 1, "sim", "process", lambda _text: None, Bench())
     (row,) = check.further_languages(examination)
     remedy = "write it, or leave triton out of the problem's languages"
     assert (row.sound, row.said) == (False, f"there is no reference_triton/{FILE}: {remedy}")
