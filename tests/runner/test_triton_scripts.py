@@ -56,7 +56,8 @@ def test_a_bug_is_found_in_its_line(bug: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("script", "kernels"), [("kernels.py", 21), ("training.py", 10), ("inference.py", 17)]
+    ("script", "kernels"),
+    [("kernels.py", 21), ("training.py", 10), ("inference.py", 17), ("large_tiles.py", 1)],
 )
 def test_right_kernels_compute_what_pytorch_does_and_are_not_accused(
     script: str, kernels: int, capfd: pytest.CaptureFixture[str]

@@ -23,6 +23,9 @@ _CONTAINER = struct.Struct("<IHHQ")
 _IMAGE = struct.Struct("<HHIQIIIIQQQQ")  # kind, version, header, size, ..., target, ..., flags, ..., inflated
 _PTX = 1
 _ON_DEVICE, _BY_ADDRESS = 3, 4  # of cudaMemcpy; in the second, the direction follows from the addresses
+_MOST_SHARED = (
+    8  # of cudaFuncAttribute: dynamic shared memory, of which only 48 KiB can be had without asking
+)
 _STAGE = 4 << 20  # bytes
 
 
@@ -61,7 +64,7 @@ class Runtime:
         self._functions = itertools.count(1)
         self._stage = 0  # memory that this process and the device share; there is none before the first copy
 
-    def load(self, code: bytes, kernel: str, _shared: int) -> int:
+    def load(self, code: bytes, kernel: str, shared: int) -> int:
         """The handle of a kernel, which takes so many bytes of dynamic shared memory."""
         text = code + bytes(8 - len(code) % 8)
         image = _IMAGE.pack(_PTX, 0x101, _IMAGE.size, len(text), 0, 0, 0, self.capability, 0, 0, 0, 0) + text
@@ -71,6 +74,7 @@ class Runtime:
         function, name = next(self._functions), kernel.encode()
         register = getattr(self._library, "__cudaRegisterFunction")
         register(fatbin, ctypes.c_void_p(function), name, name, -1, *(None,) * 5)
+        self._call("cudaFuncSetAttribute", ctypes.c_void_p(function), _MOST_SHARED, shared)
         return function
 
     def launch(
