@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
-from grader.assignments.assignment import default, load
+from grader.assignments.assignment import available, default, load
 from grader.assignments.marker import named
 from grader.assignments.rules import AssignmentError
 from grader.processes.interrupts import importing
@@ -53,13 +53,24 @@ def checked_assignment(
         from grader.assignments.names import check  # noqa: PLC0415 - PyTorch takes seconds
 
     chosen = load_assignment(assignment, submission)
-    try:
-        for problem_id in problem_ids:
+    for problem_id in problem_ids:
+        try:
             chosen.rules.problem(problem_id)
+        except AssignmentError as error:
+            raise FaultError(f"{error}{_elsewhere(problem_id)}", ExitCode.USAGE) from error
+    try:
         check(chosen)
     except AssignmentError as error:
         raise FaultError(str(error), ExitCode.USAGE) from error
     return chosen
+
+
+def _elsewhere(problem_id: str) -> str:
+    """Which assignment that comes with the grader has a problem, and how to choose it; "" where none has."""
+    for name in available():
+        if problem_id in (problem.id for problem in load(name).rules.problems):
+            return f" {name} has it: add --assignment {name}."
+    return ""
 
 
 def given_options() -> set[str]:

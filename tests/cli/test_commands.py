@@ -104,6 +104,7 @@ def test_a_submission_that_may_not_be_read_costs_nobody_points(tmp_path: Path) -
     ("arguments", "said"),
     [
         (("--problem", "softmax_foreward"), "Did you mean 'softmax_forward'?"),
+        (("--problem", "spmv"), "first_kernels has it: add --assignment first_kernels."),
         (("--assignment", "llm_systems_4"), "llm_systems_3"),
         (("--device", "tpu"), "'auto', 'gpu', 'sim'"),
         (("--json", "/nowhere/result.json"), "/nowhere is no folder"),
