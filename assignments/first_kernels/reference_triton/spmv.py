@@ -1,20 +1,21 @@
 """Sparse matrix (CSR) times vector: a tile of rows and lanes, with lanes next to each other in a row.
 
 Idea: with a lane per row, neighbours read far apart, and a whole program for a short row has nothing to do
-for most lanes. So a row gets as many lanes as half of an average row has entries. The program goes along its
-rows in steps of so many entries until the longest one ends; what lies behind a row's end is masked, and costs
-no bytes. At the end the lanes of each row are added up.
+for most lanes. So a row gets as many lanes as an average row has entries. The program goes along its rows in
+steps of so many entries until the longest one ends; what lies behind a row's end is masked, and costs no
+bytes. At the end the lanes of each row are added up. A program is one warp with few rows, so that few of them
+wait for the longest.
 
 Bytes: 8 per entry, 4 for its place in x, of which the L2 cache has most, and 8 per row. What is read once is
 not to push x out of the cache: "evict_first".
 
-Launch: a program of 4 warps for 512 lanes: 64 rows with 8 lanes each where the average row has 16 entries.
+Launch: a program of one warp for 128 lanes: 8 rows with 16 lanes each where the average row has 16 entries.
 """
 
 import triton
 import triton.language as tl
 
-SIZE = 512  # lanes of a program
+SIZE = 128  # lanes of a program
 
 
 @triton.jit
@@ -34,6 +35,7 @@ def ker_spmv(y, values, columns, starts, x, rows, tall: tl.constexpr, lanes: tl.
 
 def spmv(y, values, columns, starts, x):
     rows, entries = y.shape[0], values.shape[0]
-    lanes = min(SIZE, triton.next_power_of_2(max(2, entries // rows // 2)))
+    lanes = min(SIZE, triton.next_power_of_2(max(2, entries // rows)))
     tall = SIZE // lanes
-    ker_spmv[(triton.cdiv(rows, tall),)](y, values, columns, starts, x, rows, tall, lanes)
+    grid = (triton.cdiv(rows, tall),)
+    ker_spmv[grid](y, values, columns, starts, x, rows, tall, lanes, num_warps=1)
