@@ -70,7 +70,7 @@ def cases(seed: int) -> tuple[Case, ...]:
         (MANY, "float32", int(draw.integers(71, 128)), 64, "normal"),
         (VALUES, "float32", 40, 96, "gradients of 1e-20"),
         (VALUES, "float32", 40, 96, "gradients around 100"),
-        (MANY, "float32", 5000, 512, "normal"),
+        *((MANY, "float32", *sizes, "normal") for sizes in ((5000, 512), (540, 4000))),
         *((dtype, dtype, rows, 72, "gradients around 100") for dtype in TYPES[1:] for rows in (4096, 8200)),
         (STREAMS, "float32", 520, 64, "normal"),
     )
