@@ -23,9 +23,7 @@ _CONTAINER = struct.Struct("<IHHQ")
 _IMAGE = struct.Struct("<HHIQIIIIQQQQ")  # kind, version, header, size, ..., target, ..., flags, ..., inflated
 _PTX = 1
 _ON_DEVICE, _BY_ADDRESS = 3, 4  # of cudaMemcpy; in the second, the direction follows from the addresses
-_MOST_SHARED = (
-    8  # of cudaFuncAttribute: dynamic shared memory, of which only 48 KiB can be had without asking
-)
+_MOST_SHARED = 8  # of cudaFuncAttribute: dynamic shared memory, 48 KiB unless one asks for more
 _STAGE = 4 << 20  # bytes
 
 
