@@ -28,7 +28,7 @@ def ker_convolution(
     end = tl.minimum(begin + strip, rows)
     factors = ()
     for i in tl.static_range(taps * taps):
-        factors = factors + (tl.load(weights + i),)  # noqa: RUF005 (tuples grow so in Triton)
+        factors = factors + (tl.load(weights + i),)
     nothing = tl.zeros((wide,), tl.float32)
     sums = (
         nothing,
@@ -38,16 +38,16 @@ def ker_convolution(
         for j in tl.static_range(taps):
             there = column + (j - radius)
             inside = (row >= 0) & (row < rows) & (there >= 0) & (there < columns)
-            pixels = pixels + (tl.load(image + row * columns + there, mask=inside, other=0.0),)  # noqa: RUF005
+            pixels = pixels + (tl.load(image + row * columns + there, mask=inside, other=0.0),)
         more = ()
         for t in tl.static_range(taps):
             total = sums[t]
             for j in tl.static_range(taps):
                 total += factors[(taps - 1 - t) * taps + j] * pixels[j]
-            more = more + (total,)  # noqa: RUF005
+            more = more + (total,)
         done = row - radius
         tl.store(out + done * columns + column, more[0], mask=(done >= begin) & (column < columns))
-        sums = more[1:] + (nothing,)  # noqa: RUF005
+        sums = more[1:] + (nothing,)
 
 
 def convolution(out, image, weights, radius):
