@@ -12,8 +12,9 @@ from grader.languages.triton.source import asked
 from grader.problems.problem import KernelProblem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from grader.devices.device import Device
     from grader.languages.cache import Cache
     from grader.languages.cuda.toolchain import Toolchain
     from grader.languages.language import Language
@@ -36,7 +37,7 @@ def languages(
     sandbox: Sandbox,
     limits: Limits,
     cache: Cache,
-    architecture: str,
+    devices: Sequence[Device],
     *,
     all_configs: bool = False,
 ) -> tuple[Language, ...]:
@@ -48,12 +49,12 @@ def languages(
         sandbox: what confines compiling.
         limits: what compiling one file may use.
         cache: where builds are kept.
-        architecture: the GPU to make machine code for, such as ``sm_90``.
+        devices: all that judge, first the one that decides.
         all_configs: whether autotuning runs every configuration on the simulator.
     """
     found: Mapping[str, Language] = {
-        "cuda": Cuda(toolchain, sandbox, limits, cache, architecture),
-        "triton": Triton(sandbox, limits, cache, all_configs),
+        "cuda": Cuda(toolchain, sandbox, limits, cache, devices[0].architecture),
+        "triton": Triton(sandbox, limits, cache, devices, all_configs),
     }
     return tuple(found[name] for name in names)
 

@@ -279,7 +279,7 @@ def _answers(
         machine.sandbox,
         compiling,
         cache,
-        machine.device.architecture,
+        (machine.device, machine.checker),
         all_configs=request.all_configs,
     )
     tools = {language.name: language for language in known}

@@ -197,7 +197,8 @@ class Range:
             )
 
     def _tried_in_python(self, attack: Attack, source: str, sandbox: Sandbox) -> Tried:
-        language = Triton(sandbox, compile_limits(60.0, 2 << 30), self.cache)
+        sim = Sim(sandbox)
+        language = Triton(sandbox, compile_limits(60.0, 2 << 30), self.cache, (sim,))
         asked = language.asked(_problem())
         contents = {asked.file: source.encode()}
         built = language.build({asked.file: contents}, {})[asked.file].whole
@@ -206,7 +207,7 @@ class Range:
         reasons = language.inspect(artefact, asked.file, contents, names, (), ()).forbidden
         called = language.launcher(asked, contents, Memory.DEVICE).problem
         tried = Tried(attack, sandbox.name, "", reasons, "", (), (), next_passes=True)
-        return _judged(tried, called, lambda: language.open(Sim(sandbox), artefact, names))
+        return _judged(tried, called, lambda: language.open(sim, artefact, names))
 
     def _left(self, sandbox: Sandbox, before: tuple[str, ...]) -> tuple[str, ...]:
         """What is there of this process's jobs, and was not ``before``.

@@ -78,7 +78,8 @@ def sandbox() -> Counting:
 
 @pytest.fixture(scope="module")
 def compiler(sandbox: Counting, tmp_path_factory: pytest.TempPathFactory) -> Compiler:
-    return Compiler(sandbox, compile_limits(), Cache(tmp_path_factory.mktemp("kernels")))  # type: ignore[arg-type]
+    cache = Cache(tmp_path_factory.mktemp("kernels"))
+    return Compiler(sandbox, compile_limits(), cache, (SIM, GPU))  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -102,8 +103,11 @@ def test_a_kernel_is_built_once_without_running_the_rest_of_its_file(
     assert other.code != built.code
 
 
-def test_a_gpu_gets_machine_code(compiler: Compiler, file: Path) -> None:
+def test_a_gpu_gets_machine_code_from_the_same_job(compiler: Compiler, sandbox: Counting, file: Path) -> None:
+    compiler.build(file, SIM, ASKED)
+    before = sandbox.jobs
     built = compiler.build(file, GPU, ASKED)
+    assert sandbox.jobs == before
     assert built.code[:4] == b"\x7fELF"
     assert b"kernel" in built.code
     assert built.facts == {**compiler.build(file, SIM, ASKED).facts, "shared": built.facts["shared"]}
@@ -151,7 +155,7 @@ def test_a_limit_is_told_and_not_kept(file: Path, tmp_path: Path) -> None:
             return Outcome(Ended.TIMEOUT, 9, 1.0, b"", b"", False, {}, "more than 1 s")
 
     ending = Ending(BACKENDS["process"]())
-    compiler = Compiler(ending, compile_limits(), Cache(tmp_path / "kernels"))  # type: ignore[arg-type]
+    compiler = Compiler(ending, compile_limits(), Cache(tmp_path / "kernels"), (SIM,))  # type: ignore[arg-type]
     for times in (1, 2):
         with pytest.raises(RefusedKernelError, match="more than 1 s"):
             compiler.build(file, SIM, ASKED)

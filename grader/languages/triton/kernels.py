@@ -21,16 +21,17 @@ from grader.devices.runner import interpreter
 from grader.languages.cache import key
 from grader.languages.jobs import BuildError, limit_hit
 from grader.languages.slots import SlotError, slot
-from grader.sandbox.sandbox import Ended, Job
+from grader.sandbox.sandbox import Job
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from grader.languages.cache import Cache
-    from grader.sandbox.sandbox import Limits, Outcome, Sandbox
+    from grader.sandbox.sandbox import Limits, Sandbox
 
 INSTALL = "python -m pip install 'kernel-grader[triton]'"
-_SPECIALISATION, _CODE, _FACTS, _REFUSED = "specialisation.json", "kernel", "facts.json", "refused"
+_SPECIALISATION = "specialisation.json"
+_PARTS = _CODE, _FACTS, _REFUSED = "kernel", "facts.json", "refused"  # behind the form, as in ptx.kernel
 _MOST_BYTES = 64 << 10  # of a specialisation
 _MAIN = (
     "import sys\n\nsys.path.append(sys.argv.pop())\n\nfrom grader.runner.triton.build import main\n\nmain()\n"
@@ -58,14 +59,16 @@ class Compiler:
         sandbox: what confines it.
         limits: what compiling one kernel may use.
         cache: where kernels are kept.
+        targets: of all devices that judge: who waits for a kernel on one will ask for it on the others.
     """
 
     sandbox: Sandbox
     limits: Limits
     cache: Cache
+    targets: tuple[Target, ...]
 
     def build(self, file: Path, target: Target, specialisation: Mapping[str, Any]) -> DeviceKernel:
-        """The kernel of ``file`` that a runner asks for.
+        """The kernel of ``file`` that a runner asks for, on one of the targets.
 
         Raises:
             RefusedKernelError: it does not compile, or hits a limit.
@@ -74,25 +77,25 @@ class Compiler:
         source, asked = file.read_bytes(), json.dumps(specialisation, sort_keys=True).encode()
         if len(asked) > _MOST_BYTES:
             raise RefusedKernelError(f"a specialisation of more than {_MOST_BYTES >> 10} KiB")
-        name = key("triton", metadata.version("triton"), packed(), file.name, source, repr(target), asked)
-        folder = self.cache.find(name) or self.cache.store(
-            name, self._built(file.name, target, source, asked)
-        )
-        if (refused := folder / _REFUSED).is_file():
-            raise RefusedKernelError(refused.read_text())
+        said = (metadata.version("triton"), file.name, repr(self.targets))
+        name = key("triton", *said, packed(), source, asked)
+        folder = self.cache.find(name) or self.cache.store(name, self._built(file.name, source, asked))
+        if (refused := folder / f"{target.form}.{_REFUSED}").is_file():
+            raise RefusedKernelError(refused.read_text(errors="replace"))
+        code, facts = (folder / f"{target.form}.{part}" for part in (_CODE, _FACTS))
         try:
-            return DeviceKernel((folder / _CODE).read_bytes(), json.loads((folder / _FACTS).read_bytes()))
+            return DeviceKernel(code.read_bytes(), json.loads(facts.read_bytes()))
         except (ValueError, RecursionError) as error:  # code of the file has interfered
             raise RefusedKernelError("what a launch needs to know of the kernel is not said") from error
 
-    def _built(self, file: str, target: Target, source: bytes, asked: bytes) -> dict[str, bytes]:
-        package, said = folder(), (file, target.form, str(target.capability))
+    def _built(self, file: str, source: bytes, asked: bytes) -> Mapping[str, bytes]:
+        package, wanted = folder(), [f"{one.form}:{one.capability}" for one in self.targets]
         program, folders = interpreter(self.sandbox.image, packages=True)
         job = Job(
-            argv=(str(program), "-I", "-S", "-B", "build.zip", *said, str(package.parent)),
+            argv=(str(program), "-I", "-S", "-B", "build.zip", file, *wanted, str(package.parent)),
             limits=self.limits,
             inputs=(*folders, package.parent),
-            outputs=(_CODE, _FACTS),
+            outputs=tuple(f"{one.form}.{part}" for one in self.targets for part in _PARTS),
             files={"build.zip": packed(), file: source, _SPECIALISATION: asked},
         )
         try:
@@ -102,21 +105,14 @@ class Compiler:
             raise BuildError(f"{file} was not compiled: {error}") from error
         if limit := limit_hit(outcome):  # another machine, or a quieter one, may do better: not kept
             raise RefusedKernelError(limit)
-        return _kept(outcome)
-
-
-def _kept(outcome: Outcome) -> dict[str, bytes]:
-    """What is kept of a job: the kernel, or why there is none.
-
-    Raises:
-        BuildError: the job gave neither.
-    """
-    if outcome.ended is Ended.EXITED and outcome.code == 0 and _CODE in outcome.artefacts:
-        return {name: outcome.artefacts[name] for name in (_CODE, _FACTS)}
-    if outcome.ended is Ended.EXITED and outcome.code == 1 and outcome.stdout:
-        return {_REFUSED: outcome.stdout.decode(errors="replace").strip().encode()}
-    said = (outcome.stdout + outcome.stderr).decode(errors="replace").strip()
-    raise BuildError(f"Triton gave neither a kernel nor a message (exit code {outcome.code}): {said}")
+        for one in self.targets:
+            code, facts, refused = (f"{one.form}.{part}" in outcome.artefacts for part in _PARTS)
+            if not (refused or (code and facts)):
+                said = (outcome.stdout + outcome.stderr).decode(errors="replace").strip()
+                raise BuildError(
+                    f"Triton gave neither a kernel nor a message (exit code {outcome.code}): {said}"
+                )
+        return outcome.artefacts
 
 
 def folder() -> Path:

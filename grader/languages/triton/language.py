@@ -41,12 +41,14 @@ class Triton:
         sandbox: what confines it.
         limits: what compiling one kernel may use.
         cache: where files and kernels are kept.
+        devices: all that judge.
         all_configs: whether autotuning runs every configuration on the simulator.
     """
 
     sandbox: Sandbox
     limits: Limits
     cache: Cache
+    devices: Collection[Device]
     all_configs: bool = False
     name: str = "triton"
     memory: Memory | None = Memory.DEVICE
@@ -137,8 +139,15 @@ class Triton:
         return ["not profiled: the kernels are in Triton"]
 
     def _script(self, device: Device, artefact: Path) -> Script:
-        capability = int(device.architecture.rpartition("_")[2])
-        target = Target("ptx" if device.kind == "sim" else "cubin", capability)
-        compiler = Compiler(self.sandbox, self.limits, self.cache)
+        targets = tuple(dict.fromkeys(map(_target, self.devices)))
+        compiler = Compiler(self.sandbox, self.limits, self.cache, targets)
         packages = (*models.packages(), folder())
-        return Script(artefact, packages, partial(compiler.build, artefact, target), self.all_configs)
+        return Script(
+            artefact, packages, partial(compiler.build, artefact, _target(device)), self.all_configs
+        )
+
+
+def _target(device: Device) -> Target:
+    """What kernels are compiled to for ``device``."""
+    capability = int(device.architecture.rpartition("_")[2])
+    return Target("ptx" if device.kind == "sim" else "cubin", capability)

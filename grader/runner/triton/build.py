@@ -25,8 +25,8 @@ from grader.runner.triton.specialisation import decoded
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-SPECIALISATION, CODE, FACTS = "specialisation.json", "kernel", "facts.json"
-REFUSED = 1
+SPECIALISATION = "specialisation.json"
+CODE, FACTS, REFUSED = "kernel", "facts.json", "refused"  # behind the form, as in ptx.kernel
 _FACTS = ("name", "num_warps", "shared", "global_scratch_size", "profile_scratch_size")
 _MODULES = frozenset({"__future__", "math", "triton"})
 
@@ -38,20 +38,34 @@ class MissingError(Exception):
 def main() -> None:
     """Compile a kernel of the file that the command line names, from the working folder to there.
 
-    Behind the file it says the form, ``ptx`` or ``cubin``, and the compute capability, such as 80.
+    Behind the file it says what for: each form, ``ptx`` or ``cubin``, with the compute capability, as in
+    ``cubin:90``. Those are built side by side, by a process each, and Triton is imported once.
     """
-    file, form, capability = sys.argv[1:]
+    file, *targets = sys.argv[1:]
     os.environ["TRITON_CACHE_DIR"] = str(Path("cache").resolve())
+    described = json.loads(Path(SPECIALISATION).read_text())
+    for target in targets:
+        form, _, capability = target.partition(":")
+        if os.fork() == 0:
+            _write(file, described, form, int(capability))
+            os._exit(0)
+    for _target in targets:
+        os.wait()
+
+
+def _write(file: str, described: dict[str, Any], form: str, capability: int) -> None:
+    """Build for one target, and write the kernel, or why there is none."""
     if form == "ptx":
         knobs.runtime.add_stages_inspection_hook = end_with_ptx
     try:
-        built = compiled(file, json.loads(Path(SPECIALISATION).read_text()), int(capability))
+        built = compiled(file, described, capability)
     except Exception as error:
-        sys.stdout.write(f"{file}: {_told(error)}\n")
-        raise SystemExit(REFUSED) from error
-    Path(CODE).write_bytes(built.kernel)
+        Path(f"{form}.{REFUSED}").write_text(f"{file}: {_told(error)}".strip())
+        raise SystemExit from error
+    Path(f"{form}.{CODE}").write_bytes(built.kernel)
     facts = {name: getattr(built.metadata, name) for name in _FACTS}
-    Path(FACTS).write_text(json.dumps({**facts, "descriptors": bool(built.metadata.tensordesc_meta)}))
+    facts["descriptors"] = bool(built.metadata.tensordesc_meta)
+    Path(f"{form}.{FACTS}").write_text(json.dumps(facts))
 
 
 def compiled(file: str, described: dict[str, Any], capability: int) -> Any:  # noqa: ANN401 (Triton's)
