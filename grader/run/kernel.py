@@ -140,12 +140,11 @@ def _prepared(
     notes: Sequence[str],
     build: BuildResult,
 ) -> PreparedKernel:
-    first = next(iter(known.values()))
-    host = first.memory is Memory.HOST
+    first, mine = next(iter(known.values())), entry.in_language(language.name)
     taken = {dtype: launcher.problem for dtype, launcher in known.items()}
     return PreparedKernel(
         problem=replace(problem, by_type=taken) if problem.by_type else first.problem,
-        entry=entry.with_host_pointers() if host else entry.in_language(language.name),
+        entry=mine.with_host_pointers() if first.memory is Memory.HOST else mine,
         memory=first.memory,
         language=language,
         artefact=artefact,

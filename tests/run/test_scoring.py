@@ -164,6 +164,8 @@ def test_a_language_may_have_a_target_of_its_own() -> None:
     there = entry.in_language("triton")
     assert (there.target, [(step.at, step.points) for step in there.steps]) == (2, [(0.5, 2), (1, 5)])
     assert entry.in_language("cuda") == entry
+    assert there.with_host_pointers() == there
+    assert there.model_copy(update={"host_target": 1.0}).with_host_pointers().target == 1
 
 
 def demand(verdict: Verdict, worth: float = 2.0) -> DemandResult:
