@@ -161,6 +161,9 @@ struct LaunchState {
   bool seen(const char* kind, std::uint32_t pc, std::uint64_t count = 1, Severity = Severity::error);
 };
 
+// Where a block is to pause once: at the first thing that it publishes.
+enum class Pause : std::uint8_t { never, before, after };
+
 struct alignas(128) Worker {
   LaunchState& launch;
   std::vector<Region> regions;
@@ -173,8 +176,8 @@ struct alignas(128) Worker {
   std::uint64_t unreported = 0;  // of it: not in LaunchState::executed yet
   std::uint64_t spins = 0;  // accesses that may be part of a spin loop
   bool progressed = false;  // a warp ended, or passed a barrier of its block
-  bool to_pause = false;    // the block is to pause when it has published something
-  bool paused = false;      // which it has just done
+  Pause to_pause = Pause::never;
+  bool paused = false;      // the block has just done so
   Trail* trail = nullptr;   // of a warp that is watched
 
   explicit Worker(LaunchState&);

@@ -28,7 +28,7 @@ constexpr unsigned haste = 16,
 constexpr std::chrono::microseconds rest{50};
 constexpr std::uint64_t most_at_once =
     16;          // blocks that a worker takes: neighbours write to the same lines of the cache
-constexpr std::size_t most_paused = 64;  // blocks of a worker that wait because they have published something
+constexpr std::size_t most_paused = 64;  // blocks of a worker that pause at a time
 constexpr std::size_t resident_bytes = 1ull << 30;  // for blocks that wait for others
 
 std::byte* align_up(std::vector<std::byte>& storage, std::size_t bytes) {
@@ -363,8 +363,10 @@ void Worker::run() {
     return first + ordered(n - first, std::min<std::uint64_t>(most_resident, launch.blocks - first), launch.options);
   };
   // A block that runs until it waits finds all that others publish for it complete. In one of the orders it pauses when
-  // it has published something for the first time, so that others meet what it knows by then.
+  // it has published something for the first time, so that others meet what it knows by then. Later ones pause just
+  // before that by pairs, so that others meet nothing of them; the first ones do not, so that one can add up many.
   const bool pauses = launch.options.order == Order::reversed;
+  std::uint64_t started = 0;
   bool some_paused = false;
   unsigned waited = 0;  // slices, one after the other
   std::uint64_t next = 0, end = 0;  // of the blocks that are this worker's to start
@@ -392,7 +394,9 @@ void Worker::run() {
       chosen = kind == 1 ? 0 : kind == 2 ? waiting.size() - 1 : back ? --at : at++;
     }
     Stop stop;
-    to_pause = pauses && fresh && waiting.size() <= most_paused;
+    const bool early = started >= most_paused / 2 && started / 2 % 2 == 0;
+    to_pause = !pauses || !fresh || waiting.size() > most_paused ? Pause::never : early ? Pause::before : Pause::after;
+    started += fresh;
     bool has_paused = false;
     const auto before = spins;
     unsigned slices = 0;

@@ -124,16 +124,20 @@ class Runner {
           break;
         case Flow::memory:
           if (m) {
+            if (i.publishes && worker_.to_pause == Pause::before) [[unlikely]] {
+              if (m != mask && worker_.counting) worker_.counts.skipped[pc] -= count_lanes(mask & ~m);  // it will run
+              account(start, pc, mask);
+              save(number, pc, mask);
+              pause();
+              return;
+            }
             i.run(w_, i, m);
             if (i.may_spin || i.polls) {
               left_ -= static_cast<std::int64_t>(i.waits ? nap : spin_cost);
               ++worker_.spins;
             }
-            if (i.publishes && worker_.to_pause) [[unlikely]] {
-              worker_.to_pause = false;
-              worker_.paused = true;
-              left_ = 0;
-            }
+            if (i.publishes && worker_.to_pause == Pause::after) [[unlikely]]
+              pause();
             if (w_.fallen) [[unlikely]] {
               const Mask gone = std::exchange(w_.fallen, 0);
               mask &= ~gone;
@@ -201,6 +205,12 @@ class Runner {
         return;
       }
     }
+  }
+
+  void pause() {
+    worker_.to_pause = Pause::never;
+    worker_.paused = true;
+    left_ = 0;
   }
 
   void save(std::size_t number, std::uint32_t pc, Mask mask) {
