@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 BLOCKS, FIRST = 200, 1000
 SOURCE = """
 // y[tile] = first + the sum of x[0] to x[tile]: each tile looks back over those before it. The sum of the
-// first one begins with `first`, which it learns late: what it publishes before that is no sum. Wrong ones publish
-// that early, take a tile that has published nothing yet for 0, or publish what a tile has alone as if it were all.
+// first one begins with `first`, which it learns late: what it publishes before that is no sum. Wrong ones
+// publish that early, take a tile that has published nothing yet for 0, or publish as the sum of all what a
+// tile has alone.
 enum Fault { NONE, EARLY, HASTY, AS_PREFIX };
 __device__ void look_back(int* y, volatile int* published, const int* x, int first, Fault fault) {
   __shared__ int tile;

@@ -287,6 +287,14 @@ MUTANTS = (
     ),
     edit(
         "scan",
+        "unpublished-as-zero",
+        "if tl.min(seen, axis=0) >= SUM:",
+        "if tl.min(seen, axis=0) >= 0:",
+        "a look does not wait, and takes a sum that is not published yet for 0",
+        "large sizes",
+    ),
+    edit(
+        "scan",
         "unwritten-state",
         "torch.zeros((count",
         "torch.empty((count",

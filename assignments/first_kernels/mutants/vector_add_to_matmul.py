@@ -79,6 +79,14 @@ MUTANTS = (
     ),
     edit(
         "scan",
+        "unpublished-as-zero",
+        "while (at >= 0 && (seen = tiles[at]) == 0) continue;",
+        "if (at >= 0) seen = tiles[at];",
+        "a look does not wait, and takes a sum that is not published yet for 0",
+        "beyond a million",
+    ),
+    edit(
+        "scan",
         "sum-not-carried",
         "sum += __shfl_sync(0xffffffff, upto, 31);",
         "sum = __shfl_sync(0xffffffff, upto, 31);",
