@@ -26,7 +26,8 @@ _DEVICE = f'#!/bin/sh\nexec {_QEMU} "$0.aarch64" "$@"\n'
 _NVCC = f"""\
 #!/bin/sh
 # Compiles host code for AArch64; what it makes is a script that runs the program under qemu.
-"{{nvcc}}" -ccbin aarch64-linux-gnu-g++ -cudadevrt none -I "{{headers}}" -L "{{libraries}}" "$@" || exit
+"{{nvcc}}" -ccbin aarch64-linux-gnu-g++ -cudadevrt none -I "{{headers}}" -I "{{headers}}/cccl" \\
+  -L "{{libraries}}" "$@" || exit
 for word; do [ "$before" != -o ] || made=$word; before=$word; done
 mv "$made" "$made.aarch64"
 printf '#!/bin/sh\\nexec {_QEMU} %s "$@"\\n' "$made.aarch64" >"$made"
