@@ -79,11 +79,14 @@ def view(layout: str, shape: tuple[int, ...]) -> View:
 
     Args:
         layout: ``contiguous``, ``transposed`` (the last two dimensions), ``reversed`` (all), ``gaps`` (behind
-            each row), ``every second`` (element of a row), ``offset N``, ``broadcast D ...`` (dimensions of
-            stride 0), ``one element`` (all of stride 0) or ``number``.
+            each row), ``every second`` (element of a row), ``windows`` (each row begins with the second
+            element of the one before), ``offset N``, ``broadcast D ...`` (dimensions of stride 0), ``one
+            element`` (all of stride 0) or ``number``.
         shape: of the output.
     """
     word, *rest = layout.split()
+    if word == "windows":
+        return View(sum(shape) - len(shape) + 1, (1,) * len(shape), 0)
     order, extents = list(range(len(shape))), list(shape)
     repeated = {int(dimension) for dimension in rest} if word == "broadcast" else set()
     if word in {"one", NUMBER}:
@@ -154,6 +157,7 @@ def table(drawn: np.random.Generator) -> list[Row]:
         (STRIDES, odd[:4], "contiguous and reversed", "usual"),
         *((STRIDES, shape, "gaps and contiguous", "usual") for shape in ((17, 29), (16, 32), (5, 6, 8))),
         *((STRIDES, shape, "contiguous and every second", "usual") for shape in ((300,), (16, 32))),
+        (STRIDES, (30, 64), "windows and contiguous", "usual"),
         *((SMALL, shape, BOTH, "usual") for shape in ((), (0,), (3, 0), (0, 5, 2), (1, 1, 1, 1, 1))),
         (SMALL, (1, 7, 1), "reversed and transposed", "usual"),
         (SMALL, (5, 1), "broadcast 0 and transposed", "usual"),
