@@ -55,6 +55,16 @@ def load_steps(array, at, stride, left, there, other, steps: tl.constexpr):
 
 
 @triton.jit
+def load_gated(x, gx, ga, tile, at, stride, left, there, steps: tl.constexpr):
+    """Inputs and both gates of a tile: where time has ended a is 1 and nothing comes in."""
+    return (
+        load_steps(x + tile, at, stride, left, there, 0.0, steps),
+        load_steps(gx + tile, at, stride, left, there, 0.0, steps),
+        load_steps(ga + tile, at, stride, left, there, float("-inf"), steps),
+    )
+
+
+@triton.jit
 def store_steps(array, at, stride, left, there, values, steps: tl.constexpr):
     for s in tl.static_range(steps):
         tl.store(array + s * stride + at, values[s], mask=(s < left)[:, None] & there[None, :])
@@ -130,15 +140,11 @@ def forward(
         carry = tl.load(h0 + sequence * width + channel, mask=there, other=0.0)
     at = (group * steps)[:, None] * width + channel[None, :]
     tile, left = sequence * length * width, length - group * steps
-    xs = load_steps(x + tile, at, width, left, there, 0.0, steps)
-    gxs = load_steps(gx + tile, at, width, left, there, 0.0, steps)
-    gas = load_steps(ga + tile, at, width, left, there, float("-inf"), steps)  # a is 1 behind the end
+    xs, gxs, gas = load_gated(x, gx, ga, tile, at, width, left, there, steps)
     for first in range(0, length, groups * steps):
         ahead = first + groups * steps
         tile, left = (sequence * length + ahead) * width, length - ahead - group * steps
-        next_xs = load_steps(x + tile, at, width, left, there, 0.0, steps)
-        next_gxs = load_steps(gx + tile, at, width, left, there, 0.0, steps)
-        next_gas = load_steps(ga + tile, at, width, left, there, float("-inf"), steps)
+        next_xs, next_gxs, next_gas = load_gated(x, gx, ga, tile, at, width, left, there, steps)
         factors, values = (), ()
         for s in tl.static_range(steps):
             _d, a, square, inverse = decay(gas[s].to(tl.float32), slope)
@@ -166,16 +172,12 @@ def backward(
     at = channel[None, :] - (group * steps)[:, None] * width
     tile, left = (sequence * length + length - 1) * width, length - group * steps
     dhs = load_steps(dh + tile, at, -width, left, there, 0.0, steps)
-    gas = load_steps(ga + tile, at, -width, left, there, float("-inf"), steps)
-    xs = load_steps(x + tile, at, -width, left, there, 0.0, steps)
-    gxs = load_steps(gx + tile, at, -width, left, there, 0.0, steps)
+    xs, gxs, gas = load_gated(x, gx, ga, tile, at, -width, left, there, steps)
     for first in range(0, length, groups * steps):
         ahead = first + groups * steps
         tile, left = (sequence * length + length - 1 - ahead) * width, length - ahead - group * steps
         next_dhs = load_steps(dh + tile, at, -width, left, there, 0.0, steps)
-        next_gas = load_steps(ga + tile, at, -width, left, there, float("-inf"), steps)
-        next_xs = load_steps(x + tile, at, -width, left, there, 0.0, steps)
-        next_gxs = load_steps(gx + tile, at, -width, left, there, 0.0, steps)
+        next_xs, next_gxs, next_gas = load_gated(x, gx, ga, tile, at, -width, left, there, steps)
         tile, left = (sequence * length + length - 1 - first) * width, length - first - group * steps
         earlier = load_steps(h + tile - width, at, -width, left - 1, there, 0.0, steps)
         known = (left >= 0)[:, None] & (left < length)[:, None] & there[None, :]
