@@ -49,8 +49,9 @@ def main() -> None:
         if os.fork() == 0:
             _write(file, described, form, int(capability))
             os._exit(0)
-    for _target in targets:
-        os.wait()
+    ended = [os.waitstatus_to_exitcode(os.wait()[1]) for _target in targets]
+    # Whoever gets neither a kernel nor a message learns that a signal ended the compiler.
+    raise SystemExit(max(ended, key=abs))
 
 
 def _write(file: str, described: dict[str, Any], form: str, capability: int) -> None:
