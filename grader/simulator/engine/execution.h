@@ -176,7 +176,7 @@ struct alignas(128) Worker {
   std::uint64_t unreported = 0;  // of it: not in LaunchState::executed yet
   std::uint64_t spins = 0;  // accesses that may be part of a spin loop
   bool progressed = false;  // a warp ended, or passed a barrier of its block
-  Pause to_pause = Pause::never;
+  Pause to_pause = Pause::never;  // of the block that runs
   bool paused = false;      // the block has just done so
   Trail* trail = nullptr;   // of a warp that is watched
 

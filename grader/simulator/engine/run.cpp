@@ -125,7 +125,8 @@ class Runner {
         case Flow::memory:
           if (m) {
             if (i.publishes && worker_.to_pause == Pause::before) [[unlikely]] {
-              if (m != mask && worker_.counting) worker_.counts.skipped[pc] -= count_lanes(mask & ~m);  // it will run
+              // The instruction comes again, and is counted then.
+              if (m != mask && worker_.counting) worker_.counts.skipped[pc] -= count_lanes(mask & ~m);
               account(start, pc, mask);
               save(number, pc, mask);
               pause();
