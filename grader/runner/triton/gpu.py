@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 cuda: Any = cupy.cuda
 MOST_SHARED, PREFER_SHARED = 8, 1  # of CUfunction_attribute, and of CUfunc_cache
+USUAL_SHARED = 48 << 10  # bytes that a kernel gets without asking
 KERNEL = 0  # of cudaGraphNodeType
 HARMLESS = {1, 2, 5}  # copies, fills and empty nodes: none of them computes
 NODES = {3: "a function of the host", ALLOCATE: "an allocation", RELEASE: "a release of memory"}
@@ -60,8 +61,9 @@ class GpuRuntime(Runtime):
         module, function = ctypes.c_void_p(), ctypes.c_void_p()
         self._drive("cuModuleLoadData", ctypes.byref(module), code)
         self._drive("cuModuleGetFunction", ctypes.byref(function), module, kernel.encode())
-        self._drive("cuFuncSetCacheConfig", function, PREFER_SHARED)
-        self._drive("cuFuncSetAttribute", function, MOST_SHARED, shared)
+        if shared > USUAL_SHARED:  # as in Triton: less shared memory leaves more of it to the L1 cache
+            self._drive("cuFuncSetCacheConfig", function, PREFER_SHARED)
+            self._drive("cuFuncSetAttribute", function, MOST_SHARED, shared)
         handle = function.value or 0
         self._loaded.add(handle)
         return handle
