@@ -4,7 +4,8 @@
     n = x rstd,   g = dy weight,   dx = rstd (g - n mean(g n)),   dweight = sum over rows of dy n
 
 A program has a tile of whole rows, as many as make it worth while. For dweight it adds up what it meets, and
-a second kernel adds up the programs.
+a second kernel adds up the programs. Where x and dy fit the L2 cache, reading them twice costs less than a
+second kernel: there some programs work on rows for dx, and others on columns for dweight.
 """
 
 import torch
@@ -12,8 +13,11 @@ import triton
 import triton.language as tl
 
 TILE = 2048  # elements, where a row has no more
-PROGRAMS = 256  # that share the rows in backward
-COLUMNS = 64  # that a program of the second kernel adds up
+PROGRAMS = 132  # that share the rows in backward, one for each multiprocessor
+STAGED = 96 << 10  # bytes of rows that are on their way to a program
+CACHED = 16 << 20  # bytes of x and dy that fit the L2 cache
+MOST_ROWS = 8192  # of those: more would keep the programs of columns busy for too long
+HIGH, SLAB = 128, 16  # rows and columns of a tile of a program that adds up columns
 
 
 @triton.jit
@@ -31,35 +35,82 @@ def forward(y, rstd, x, weight, rows, hidden, epsilon, tall: tl.constexpr, wide:
 
 
 @triton.jit
-def backward(dx, parts, dy, x, weight, rstd, rows, hidden, tall: tl.constexpr, wide: tl.constexpr):
+def row_gradients(dx, dy, x, rstd, scale, first, rows, hidden, tall: tl.constexpr, wide: tl.constexpr):
+    """Store dx of a tile of rows, and return dy n."""
+    row = first + tl.arange(0, tall)
     column = tl.arange(0, wide)
-    scale = tl.load(weight + column, mask=column < hidden, other=0.0).to(tl.float32)
-    part = tl.zeros((wide,), tl.float32)
-    for first in range(tl.program_id(0) * tall, rows, tl.num_programs(0) * tall):
-        row = first + tl.arange(0, tall)
-        inside = (row < rows)[:, None] & (column < hidden)[None, :]
-        at = row.to(tl.int64)[:, None] * hidden + column[None, :]
-        root = tl.load(rstd + row, mask=row < rows, other=0.0)[:, None]
-        upstream = tl.load(dy + at, mask=inside, other=0.0).to(tl.float32)
-        normal = tl.load(x + at, mask=inside, other=0.0).to(tl.float32) * root
-        gradient = upstream * scale[None, :]
-        mean = tl.sum(gradient * normal, axis=1) / hidden
-        tl.store(dx + at, root * (gradient - normal * mean[:, None]), mask=inside)
-        part += tl.sum(upstream * normal, axis=0)
-    tl.store(parts + tl.program_id(0) * hidden + column, part, mask=column < hidden)
+    inside = (row < rows)[:, None] & (column < hidden)[None, :]
+    at = row.to(tl.int64)[:, None] * hidden + column[None, :]
+    root = tl.load(rstd + row, mask=row < rows, other=0.0)[:, None]
+    upstream = tl.load(dy + at, mask=inside, other=0.0).to(tl.float32)
+    normal = tl.load(x + at, mask=inside, other=0.0).to(tl.float32) * root
+    gradient = upstream * scale.to(tl.float32)[None, :]
+    mean = tl.sum(gradient * normal, axis=1) / hidden
+    tl.store(dx + at, root * (gradient - normal * mean[:, None]), mask=inside)
+    return upstream * normal
 
 
 @triton.jit
-def add_up(dweight, parts, programs, hidden, tall: tl.constexpr, wide: tl.constexpr):
-    column = tl.program_id(0) * wide + tl.arange(0, wide)
-    total = tl.zeros((wide,), tl.float32)
-    for first in range(0, programs, tall):
-        part = first + tl.arange(0, tall)
-        inside = (part < programs)[:, None] & (column < hidden)[None, :]
-        total += tl.sum(
-            tl.load(parts + part[:, None] * hidden + column[None, :], mask=inside, other=0.0), axis=0
-        )
+def backward(
+    dx, parts, dy, x, weight, rstd, rows, hidden, tall: tl.constexpr, wide: tl.constexpr, stages: tl.constexpr
+):
+    column = tl.arange(0, wide)
+    scale = tl.load(weight + column, mask=column < hidden, other=0.0)
+    part = tl.zeros((tall, wide), tl.float32)
+    step = tl.num_programs(0) * tall
+    for first in tl.range(tl.program_id(0) * tall, rows, step, num_stages=stages):
+        part += row_gradients(dx, dy, x, rstd, scale, first, rows, hidden, tall, wide)
+    tl.store(parts + tl.program_id(0) * hidden + column, tl.sum(part, axis=0), mask=column < hidden)
+
+
+@triton.jit
+def add_up(dweight, parts, programs, hidden, high: tl.constexpr, slab: tl.constexpr):
+    part = tl.arange(0, high)
+    column = tl.program_id(0) * slab + tl.arange(0, slab)
+    inside = (part < programs)[:, None] & (column < hidden)[None, :]
+    at = part[:, None] * hidden + column[None, :]
+    total = tl.sum(tl.load(parts + at, mask=inside, other=0.0), axis=0)
     tl.store(dweight + column, total, mask=column < hidden)
+
+
+@triton.jit
+def backward_cached(
+    dx,
+    dweight,
+    dy,
+    x,
+    weight,
+    rstd,
+    rows,
+    hidden,
+    slabs,
+    tall: tl.constexpr,
+    wide: tl.constexpr,
+    high: tl.constexpr,
+    slab: tl.constexpr,
+):
+    program = tl.program_id(0)
+    if program < slabs:  # they take longest, so they come first
+        sum_columns(dweight, dy, x, rstd, program * slab, rows, hidden, high, slab)
+    else:
+        column = tl.arange(0, wide)
+        scale = tl.load(weight + column, mask=column < hidden, other=0.0)
+        row_gradients(dx, dy, x, rstd, scale, (program - slabs) * tall, rows, hidden, tall, wide)
+
+
+@triton.jit
+def sum_columns(dweight, dy, x, rstd, start, rows, hidden, high: tl.constexpr, slab: tl.constexpr):
+    """Store dweight of a slab of columns."""
+    column = start + tl.arange(0, slab)
+    total = tl.zeros((high, slab), tl.float32)
+    for first in range(0, rows, high):
+        row = first + tl.arange(0, high)
+        inside = (row < rows)[:, None] & (column < hidden)[None, :]
+        at = row.to(tl.int64)[:, None] * hidden + column[None, :]
+        normal = tl.load(x + at, mask=inside, other=0.0).to(tl.float32)
+        normal *= tl.load(rstd + row, mask=row < rows, other=0.0)[:, None]
+        total += tl.load(dy + at, mask=inside, other=0.0).to(tl.float32) * normal
+    tl.store(dweight + column, tl.sum(total, axis=0), mask=column < hidden)
 
 
 def rmsnorm_forward(y, rstd, x, weight, epsilon):
@@ -72,10 +123,18 @@ def rmsnorm_forward(y, rstd, x, weight, epsilon):
 def rmsnorm_backward(dx, dweight, dy, x, weight, rstd):
     rows, hidden = x.shape
     tall, wide, warps = tile(hidden)
-    programs = min(triton.cdiv(rows, tall), PROGRAMS)
+    tiles = triton.cdiv(rows, tall)
+    given = (dy, x, weight, rstd, rows, hidden)
+    if 2 * x.nbytes <= CACHED and rows <= MOST_ROWS:
+        slabs = triton.cdiv(hidden, SLAB)
+        backward_cached[(slabs + tiles,)](dx, dweight, *given, slabs, tall, wide, HIGH, SLAB, num_warps=warps)
+        return
+    programs = min(tiles, PROGRAMS)
     parts = torch.empty((programs, hidden), dtype=torch.float32, device=x.device)
-    backward[(programs,)](dx, parts, dy, x, weight, rstd, rows, hidden, tall, wide, num_warps=warps)
-    add_up[(triton.cdiv(hidden, COLUMNS),)](dweight, parts, programs, hidden, 16, COLUMNS)
+    stages = max(1, min(4, STAGED // (2 * tall * wide * x.element_size())))
+    backward[(programs,)](dx, parts, *given, tall, wide, stages, num_warps=8)
+    high = triton.next_power_of_2(programs)
+    add_up[(triton.cdiv(hidden, SLAB),)](dweight, parts, programs, hidden, high, SLAB, num_warps=warps)
 
 
 def tile(hidden):
