@@ -23,7 +23,8 @@ u more for the product.
 
 **Storage.** An output kept in a type with unit roundoff v > u (half problems accumulate in float32) adds v
 |y|; for float32 v = u. Where |y| < 2^-126 (the smallest normal number of the type) the output may be flushed
-to zero.
+to zero. float16 is not flushed, but below 2^-14 its numbers are 2^-24 apart, so that storing one costs 2^-25.
+The same holds for a number on the way that is rounded to the type.
 
 **Safety.** The sum of the pieces is multiplied by SAFETY = 2, which covers the second order terms and a
 different but equally good association of the formula. Rounding an intermediate to half precision costs 2^-11
@@ -117,9 +118,16 @@ def exp_error(argument: Array, unit: float) -> Array:
     return error
 
 
+def storing(value: Numbers, precision: Precision) -> Numbers:
+    """The error of rounding ``value`` to the type of the stored arrays."""
+    error = precision.word * abs(value)
+    error += precision.tiny / 2
+    return error
+
+
 def allowed(error: Numbers, expected: Numbers, precision: Precision) -> Numbers:
     """The tolerance of an output: ``error`` of computing and of storing ``expected``, made safe."""
-    bound = error + precision.word * abs(expected)
+    bound = storing(expected, precision)
+    bound += error
     bound *= SAFETY
-    bound += precision.tiny
     return bound

@@ -20,6 +20,8 @@ from grader.run import grading
 from grader.run.bench import Bench
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from grader.problems.problem import Case, Inputs, Problem
 
 RMSNORM = load(str(Path(__file__).parents[2] / "assignments" / "rmsnorm"))
@@ -106,6 +108,33 @@ def test_the_oracle_is_what_pytorch_computes(name: str) -> None:
         total = float((arrays["rstd"][:, None] * arrays["dy"] * arrays["x"].detach()).abs().sum(0).max())
         np.testing.assert_allclose(expected["dx"], dx.numpy(), rtol=1e-5, atol=1e-6 * size)
         np.testing.assert_allclose(expected["dweight"], dweight.numpy(), rtol=1e-5, atol=1e-6 * total)
+
+
+def halves(values: NDArray[np.float32]) -> NDArray[np.float32]:
+    return values.astype(np.float16).astype(np.float32)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_a_kernel_that_rounds_tiny_numbers_on_the_way_is_right(name: str) -> None:
+    """Half precision holds multiples of 2^-24 alone there, and a product may double what was lost."""
+    draw, rows, hidden = np.random.default_rng(3), 400, 256
+    case = next(one for one in kernel(name).cases(1) if one.dtype == "float16")
+    small = halves((draw.standard_normal((rows, hidden)) * 1e-6).astype(np.float32))
+    weight = halves(draw.uniform(1, 3, hidden).astype(np.float32))
+    x, dy = small.copy(), small
+    if name == "rmsnorm_forward":
+        x[:, 0] = 11.0  # the root mean square of a row is about 0.7
+    else:
+        x = halves((draw.standard_normal((rows, hidden)) / 10).astype(np.float32))
+    root = np.float32(1) / np.sqrt((x * x).mean(axis=1, keepdims=True) + np.float32(1e-6))
+    n, g = halves(x * root), halves(dy * weight)
+    given = {"dy": dy, "x": x, "weight": weight, "rstd": root[:, 0]}
+    content = type(kernel(name).inputs(case))(given, {"dweight": (hidden,)}, {})
+    got = {"y": n * weight, "dx": root * (g - n * (g * n).mean(axis=1, keepdims=True))}
+    expected = kernel(name).oracle(replace(case, sizes={"rows": rows, "hidden": hidden}), content)
+    (output,) = got.keys() & expected.keys()
+    off = np.abs(halves(got[output]) - expected[output].candidates[0].expected)
+    assert (off <= expected[output].candidates[0].allowed).all()
 
 
 def test_every_mutant_is_an_edit_of_the_reference() -> None:

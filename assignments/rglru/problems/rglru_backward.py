@@ -9,9 +9,9 @@ With k_t = a_t (dh_t + k_{t+1}), from the last step on, and the whole gradient g
 d / s goes to 0 with d, and counts as 0 where d is 0. h is given in its type: the oracle takes it as it is. A
 kernel may compute the states again instead, which differ by the rounding of h and by H, the bound of forward.
 
-Bounds, with G the error of g from the scan, v the rounding unit of the type, and D, A, S, I, R the relative
-errors of d, a, s, i and r in ``gates``:
-    dq  = G |q / g| + |g| (|d a h| (D + A + 3 u + v) + d a H + |i x a^2 d / s| (I + 2 A + D + S + 5 u))
+Bounds, with G the error of g from the scan, s(h) that of storing h in the type, and D, A, S, I, R the
+relative errors of d, a, s, i and r in ``gates``:
+    dq  = G |q / g| + |g| (|d a h| (D + A + 3 u) + d a (H + s(h)) + |i x a^2 d / s| (I + 2 A + D + S + 5 u))
           + u |q|
     dx  = s i (G + |g| (S + I + 2 u)),   dgx likewise, with i I + u more of 1 - i
     dga = (1 - r) dq + |q| (r R + 2 u)
@@ -117,8 +117,8 @@ def oracle(case: Case, given: Inputs) -> Mapping[str, Expectation]:
     q = g * per_g
     q_off = (
         g_off * np.abs(per_g)
-        + size * np.abs(of_h) * (gate.d_off + gate.a_off + 3 * UNIT + precision.word)
-        + size * gate.d * gate.a * again
+        + size * np.abs(of_h) * (gate.d_off + gate.a_off + 3 * UNIT)
+        + size * gate.d * gate.a * (again + bounds.storing(before, precision))
         + size * np.abs(of_x) * (gate.i_off + 2 * gate.a_off + gate.d_off + gate.s_off + 5 * UNIT)
         + UNIT * np.abs(q)
     )

@@ -4,10 +4,10 @@
     dx = rstd (g - n mean(g n))
     dweight = sum over rows of dy round(n)                                  round: to the type of x
 
-Bounds, with m = mean(g n), u the rounding unit of float32, v that of the type. A kernel may round n and g to
-the type, as PyTorch's own autograd does in half precision:
+Bounds, with m = mean(g n), u the rounding unit of float32, v that of the type, s the error of storing a
+number in it. A kernel may round n and g to the type, as PyTorch's own autograd does in half precision:
     dm  = (sum_error(g n, three roundings) + 2 v LUCK |g n|_2) / hidden + u |m|
-    ddx = rstd (|g| (2 u + v) + |n| dm + |n m| (4 u + v)) + u |dx|
+    ddx = rstd (2 u |g| + s(g) + |n| dm + |m| (4 u |n| + s(n))) + u |dx|
     ddweight = sum_error(dy n, two roundings) + 8 v max|dy n|               with and without the rounding
 where 8 v max|dy n| lets some n of a column be rounded to the other side, as x rstd is itself rounded. In
 float32 v counts as u.
@@ -109,7 +109,10 @@ def oracle(case: Case, given: Inputs) -> Mapping[str, Expectation]:
     length = bounds.LUCK * np.sqrt((product * product).sum(axis=1, keepdims=True))
     mean_error = (bounds.sum_error(product, 1, 3, UNIT) + 2 * word * length) / hidden + UNIT * np.abs(mean)
     dx = rstd * (g - n * mean)
-    error = np.abs(g) * (2 * UNIT + word) + np.abs(n) * mean_error + np.abs(n * mean) * (4 * UNIT + word)
+    g_off, n_off = (
+        size * UNIT * np.abs(one) + bounds.storing(one, precision) for size, one in ((2, g), (4, n))
+    )
+    error = g_off + np.abs(n) * mean_error + np.abs(mean) * n_off
     return {
         "dx": Expectation((Candidate(dx, bounds.allowed(rstd * error + UNIT * np.abs(dx), dx, precision)),)),
         "dweight": Expectation(

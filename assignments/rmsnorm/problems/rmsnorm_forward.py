@@ -2,9 +2,9 @@
 
     rstd = 1 / sqrt(mean(x^2) + epsilon),   y = round(x rstd) weight        round: to the type of x
 
-Bounds, with n = x rstd, rho of ``shapes`` and v the rounding unit of the type:
+Bounds, with n = x rstd, rho of ``shapes`` and s(n) the error of storing n in the type:
     drstd = rstd rho
-    dy    = |weight| |n| (rho + u + v)      v for the rounding of n; without that rounding y is right as well
+    dy    = |weight| (|n| (rho + u) + s(n))      without the rounding of n y is right as well
 """
 
 from __future__ import annotations
@@ -79,7 +79,8 @@ def oracle(case: Case, given: Inputs) -> Mapping[str, Expectation]:
     x, weight, precision = given.wide("x"), given.wide("weight"), bounds.PRECISIONS[case.dtype]
     root = roots(x)
     normal = x * root.exact
-    error = np.abs(weight * normal) * (root.relative + UNIT + precision.word)
+    error = np.abs(normal) * (root.relative + UNIT)
+    error = np.abs(weight) * (error + bounds.storing(normal, precision))
     rstd, rstd_error = (part[:, 0] for part in (root.exact, root.exact * root.relative))
     y = normal * weight
     return {
