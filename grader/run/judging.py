@@ -35,6 +35,7 @@ from grader.run.excerpt import excerpt, line_of, place_of
 from grader.run.passes import judged_in_passes
 from grader.run.preparation import NotJudgedError
 from grader.run.scoring import memory_verdict, score_problem, score_without_cases
+from grader.run.typical import typical
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -273,6 +274,7 @@ class ProblemJudge:
         limits, cases = self.material.assignment.rules.limits, problem.cases(self.material.seed)
         numbers = {case.name: number for number, case in enumerate(cases, 1)}
         excused = excuses(self.material.assignment.rules, self.id, cases)
+        like_timed = typical(cases, problem.timing_cases(self.material.seed))
 
         def begin(case: Case) -> None:
             self.begin(f"{self.id}: case {numbers[case.name]} of {len(cases)} on {device.kind}, {case.name}")
@@ -288,6 +290,7 @@ class ProblemJudge:
                 begin=begin,
                 excuses=excused,
                 lacks=answer.lacks,
+                hinted=lambda case: case.name in like_timed,
             )
 
         if not self.material.fast:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from grader.devices.device import Hint, Session
     from grader.judge.correctness.comparison import Comparison
     from grader.problems.problem import Case, Expectation, Inputs, Problem
-    from grader.records.findings import Finding
+    from grader.records.findings import Finding, LineCount
 
 _VERDICTS = {
     Status.UNSUPPORTED: Verdict.INFRA_ERROR,
@@ -137,6 +137,7 @@ def judge(
     begin: Callable[[Case], None] = lambda _case: None,
     excuses: Mapping[str, Excuse] | None = None,
     lacks: Callable[[Case], str] = lambda _case: "",
+    hinted: Callable[[Case], bool] = lambda _case: True,
 ) -> Judged:
     """Run ``cases`` one after the other, each under every schedule or its first ``orders``, and compare.
 
@@ -150,9 +151,11 @@ def judge(
         begin: called with each case before it runs; what it raises ends the judging.
         excuses: what is not held against the submission, by the names of cases.
         lacks: why a case cannot be called at all; empty where it can.
+        hinted: whether hints on speed come from a case.
     """
     results: list[CaseResult] = []
     answers: list[Answer] = []
+    counts: list[LineCount] = []
     found = _Findings()
     previous: Mapping[str, NDArray[np.generic]] | None = None
     session: Session | None = None
@@ -183,6 +186,8 @@ def judge(
             result = found.take(case, result, seen, excuse)
             results.append(result)
             answers += seen
+            if hinted(case):
+                counts += (count for answer in seen for count in answer.counts)
             last = seen[-1]
             previous = last.arrays
             if not last.goes_on or any(answer.overrun for answer in seen):
@@ -202,7 +207,7 @@ def judge(
         cases=tuple(results),
         findings=tuple(found.counting),
         waived={finding: reason for finding, reason in found.waived.items() if finding not in found.counting},
-        hints=hints(count for answer in answers for count in answer.counts),
+        hints=hints(counts),
         printed="".join(answer.printed for answer in answers),
         summary=_summary(results),
         machine_failed=endings.machine_failed,

@@ -314,6 +314,31 @@ def test_a_shuffle_without_a_value_is_named_where_numbers_are_wrong() -> None:
         assert ("the shuffle at k.cu:32 takes" in case.diagnosis) == (case.verdict is Verdict.FAIL)
 
 
+def test_hints_come_from_the_cases_that_are_to_give_them() -> None:
+    strided = LineCount("k", "/build/k.cu", 30, 100, 3200, 100, 3200, 400, 12800, *(0,) * 5)
+
+    def traffic(call: Call) -> Answer:
+        first = call.arguments[0].data[0]  # type: ignore[union-attr]
+        return replace(right(call), counts=(replace(strided, line=30 + int(first)),))
+
+    def lines(hinted: Callable[[Case], bool]) -> list[int]:
+        judged = correctness.judge(
+            PROBLEM,
+            CASES,
+            lambda: FakeSession(traffic),
+            (Schedule.PROGRAM,),
+            memory=Memory.DEVICE,
+            seconds=1.0,
+            hinted=hinted,
+        )
+        return [hint.line for hint in judged.hints]
+
+    assert len(lines(lambda _case: True)) == len(CASES)
+    (line,) = lines(lambda case: case is CASES[1])
+    assert line in lines(lambda _case: True)
+    assert lines(lambda _case: False) == []
+
+
 def test_every_schedule_meets_other_numbers() -> None:
     seen: list[bytes] = []
 
