@@ -359,7 +359,8 @@ def options(arguments: Sequence[str] | None) -> argparse.Namespace:
 def prepare(given: argparse.Namespace) -> Setting:
     """Load the student's file and kernels, read the data, learn the tokenizer, encode."""
     sys.path.insert(0, str(given.folder.resolve()))
-    kernels.build(given.folder)
+    if given.compare or given.use_fused_kernel:
+        kernels.build(given.folder)
     sizes = TINY if given.tiny else MODEL
     pairs = translation.load(given.data, given.sentences, given.seed)
     tokenizer = translation.train_tokenizer(pairs, sizes["vocabulary"])

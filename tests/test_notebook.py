@@ -49,6 +49,9 @@ def fresh(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (packages,) = place.glob("lib/python*/site-packages")
     needed = [path for path in sys.path if path.endswith("site-packages")]
     (packages / "needs.pth").write_text("".join(f"{path}\n" for path in needed))
+    for compilers in (Path(path, "nvidia") for path in needed):  # nvcc's wheels are looked for in one place
+        if compilers.is_dir():
+            (packages / "nvidia").symlink_to(compilers)
     return place
 
 

@@ -133,7 +133,8 @@ record, out, exit_code, shard, *names = sys.argv[1:]
 number, _, count = shard.partition("/")
 for name in sorted(names)[int(number) - 1 :: int(count)]:
     (pathlib.Path(out) / name).mkdir(exist_ok=True)
-    shutil.copy(record, pathlib.Path(out) / name / "result.json")
+    part = pathlib.Path(shutil.copy(record, pathlib.Path(out) / name / "part"))
+    part.rename(part.with_name("result.json"))
 sys.exit(int(exit_code))
 """
 

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from grader.sandbox.sandbox import Outcome
 
+OWN_PROCESS = "bubblewrap's own process in the sandbox, which has the job's user unless root starts it"
 _FOLDER = Path("/tmp")  # noqa: S108  private to the job
 _SHARED_MEMORY = "/dev/shm"  # noqa: S108
 _RESULTS = "/results"
@@ -119,6 +120,8 @@ class BubblewrapSandbox:
             return Probe(False, version, (), (), _remedy(why, os.getuid()))
         if not seccomp.available():
             lacking = (*lacking, "system calls (pip install pyseccomp)")
+        if os.getuid() != 0:
+            lacking = (*lacking, OWN_PROCESS)
         return Probe(True, version, (*_ENFORCED, *enforced), lacking, "")
 
     def _refusal(self) -> str:

@@ -38,6 +38,7 @@ def changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., li
     return found
 
 
+@pytest.mark.skipif(shutil.which("git") is None, reason="no git on PATH")
 def test_an_assignment_changes_with_its_files_and_those_of_the_one_that_it_extends(
     changed: Callable[..., list[str]], tmp_path: Path
 ) -> None:

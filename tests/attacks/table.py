@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from grader.sandbox.bubblewrap import OWN_PROCESS
 from grader.sandbox.live import UNMAPPED
 
 UNTOUCHED = "nothing was written"  # what is said of outputs that are as they were
@@ -448,7 +449,7 @@ ATTACKS = (
     _tries(
         "write where others read",
         "files",
-        'for (const char* name : {"/usr/lib/attack", "/etc/attack", "@GRADER@/attack.py", "@CACHE@/attack"}) { const int f = open(name, O_WRONLY | O_CREAT, 0600); if (f >= 0) { managed(name); close(f); unlink(name); } }',
+        'for (const char* name : {"/usr/lib/attack", "/etc/attack"}) { const int f = open(name, O_WRONLY | O_CREAT, 0600); if (f >= 0) { managed(name); close(f); unlink(name); } } for (const char* name : {"@GRADER@/attack", "@CACHE@/attack"}) close(open(name, O_WRONLY | O_CREAT, 0600));',
         "reaches files",
     ),
     _tries(
@@ -463,12 +464,14 @@ ATTACKS = (
         'char name[64]; snprintf(name, sizeof name, "/proc/%d/environ", getppid()); show(name, "the environment of the parent"); show("/proc/1/environ", "the environment of process 1");',
         "reaches files",
         held=WALLED,
+        unless=OWN_PROCESS,
     ),
     _tries(
         "read the grader's memory",
         "files",
         'char name[64]; snprintf(name, sizeof name, "/proc/%d/mem", getppid()); const int f = open(name, O_RDWR); if (f >= 0) { managed("memory of the parent"); close(f); } const int g = open("/proc/1/mem", O_RDWR); if (g >= 0) managed("memory of process 1");',
         "reaches files",
+        unless=OWN_PROCESS,
     ),
     # The network, which are classes H4 of the catalogue
     _tries(

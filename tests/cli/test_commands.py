@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 import zipfile
+from itertools import chain
 from pathlib import Path
 
 import click
@@ -341,10 +342,10 @@ def test_an_interrupt_of_the_way_out_shows_no_traceback() -> None:
 
 def _below(parent: int, name: str) -> list[int]:
     """The processes called ``name`` that ``parent`` started."""
-    children = subprocess.run(
-        ["ps", "-ww", "-o", "pid=,args=", "--ppid", str(parent)], capture_output=True, text=True, check=False
-    ).stdout
-    return [int(line.split()[0]) for line in children.splitlines() if name in line]
+    children = chain.from_iterable(
+        path.read_text().split() for path in Path(f"/proc/{parent}/task").glob("*/children")
+    )
+    return [int(pid) for pid in children if name in Path(f"/proc/{pid}/cmdline").read_text()]
 
 
 def test_the_problems_are_listed_with_points_and_targets(tmp_path: Path) -> None:
