@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from grader.sandbox.sandbox import Outcome
 
-OWN_PROCESS = "bubblewrap's own process in the sandbox, which has the job's user unless root starts it"
+OWN_PROCESS = "access to bubblewrap's own process: only root can give a job another user"
 _FOLDER = Path("/tmp")  # noqa: S108  private to the job
 _SHARED_MEMORY = "/dev/shm"  # noqa: S108
 _RESULTS = "/results"
