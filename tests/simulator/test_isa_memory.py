@@ -23,14 +23,14 @@ SHAPES = [(1, bits) for bits in (8, 16, 32, 64)] + [(2, bits) for bits in (8, 16
 SHAPES += [(4, bits) for bits in (8, 16, 32)]
 
 
-def launched(ptx: str, given: bytes, size: int) -> bytes:
+def launched(ptx: str, given: bytes, size: int, blocks: int = 1) -> bytes:
     """What kernel k(given, result) leaves in ``size`` bytes of result; no finding."""
     with Simulator(Options(threads=1), device_bytes=1 << 22, shared_bytes=1 << 16) as simulator:
         simulator.load_ptx(HEADER + ptx)
         data, out = simulator.allocate(len(given)), simulator.allocate(size)
         simulator.write(data, given)
         addresses = [struct.pack("<Q", at) for at in (data, out)]
-        outcome = simulator.launch("k", (1, 1, 1), (THREADS, 1, 1), addresses)
+        outcome = simulator.launch("k", (blocks, 1, 1), (THREADS, 1, 1), addresses)
         assert outcome, outcome.message
         assert simulator.take_findings() == ()
         return simulator.read(out, size)
@@ -147,6 +147,17 @@ def test_kernel_parameters_through_an_address() -> None:
   st.global.b32 [%to], %r0;
 """
     assert launched(kernel(body), bytes(8), 4 * THREADS) == bytes(4 * THREADS)
+
+
+def test_local_memory_holds_nan_where_a_block_has_not_written() -> None:
+    place, _ = cell("local", 4)
+    body = f"""{place}
+  ld.local.b32 %r0, [%c];
+  st.local.b32 [%c], 0;
+  mov.u32 %r1, %ctaid.x; mad.lo.u32 %r1, %r1, {THREADS}, %t; mad.wide.u32 %to, %r1, 4, %out;
+  st.global.b32 [%to], %r0;
+"""
+    assert launched(kernel(body), bytes(8), 3 * 4 * THREADS, blocks=3) == b"\xff" * 3 * 4 * THREADS
 
 
 def test_spaces_are_told_apart() -> None:

@@ -28,6 +28,7 @@ constexpr unsigned haste = 16,
 constexpr std::chrono::microseconds rest{50};
 constexpr std::uint64_t most_at_once =
     16;          // blocks that a worker takes: neighbours write to the same lines of the cache
+constexpr std::uint32_t most_poisoned = 4096;  // bytes of the local memory of a thread, which seldom has more
 constexpr std::size_t most_paused = 64;  // blocks of a worker that pause at a time
 constexpr std::size_t resident_bytes = 1ull << 30;  // for blocks that wait for others
 
@@ -298,6 +299,7 @@ std::unique_ptr<Block> Worker::start(std::uint64_t number) {
   std::memset(block->shared, 0xff, launch.shared_size);
   std::memset(block->shared + launch.shared_size, 0, shared_granularity);
   const auto& o = launch.options;
+  const std::uint32_t poisoned = std::min(launch.program.local_bytes, most_poisoned);
   for (auto& w : block->warps) {
     Warp& warp = w->warp;
     const std::uint32_t first = warp.number * lane_count;
@@ -308,6 +310,8 @@ std::unique_ptr<Block> Worker::start(std::uint64_t number) {
       for (std::uint32_t l = 1; l <= lane_count; ++l)
         std::memset(warp.local + std::size_t{l} * warp.local_stride - local_margin, 0, local_margin);
     }
+    for (std::uint32_t l = 0; poisoned && l < lane_count; ++l)
+      std::memset(warp.local + std::size_t{l} * warp.local_stride, 0xff, poisoned);
     warp.bank[launch_bank] = launch.bank_start;
     warp.bank[constant_bank] = launch.constants;
     warp.regions = regions.data();

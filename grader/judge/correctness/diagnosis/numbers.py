@@ -97,7 +97,8 @@ def overflow(evidence: Evidence) -> str | None:
     rows = np.atleast_2d(strange & evidence.wrong).any(axis=-1)
     said = (
         f"NaN or infinity in {int(rows.sum())} of {rows.size} rows: does an exponential overflow, is 0 "
-        "divided by 0, or the root of a negative variance taken (E[x^2] - E[x]^2 can round to less than 0)?"
+        "divided by 0, the root of a negative variance taken (E[x^2] - E[x]^2 can round to less than 0), "
+        "or a variable read that is never set?"
     )
     others = [text for text, one in evidence.formulas.items() if _overlap(strange, ~np.isfinite(one))]
     return f"{said} So it would be if {', or if '.join(others)}" if others else said
