@@ -10,7 +10,6 @@ import subprocess
 import sys
 import time
 import zipfile
-from itertools import chain
 from pathlib import Path
 
 import click
@@ -24,6 +23,7 @@ from grader.cli.main import commands
 from grader.cli.new import CLUTTER, HANDOUTS
 from grader.records import record as results
 from grader.records.verdict import Verdict
+from grader.sandbox.keeper import _children, _read
 
 GRADER = [sys.executable, "-P", "-m", "grader"]
 EMPTY_KERNELS = 'extern "C" void launch_attn_softmax() {}\n'
@@ -342,10 +342,7 @@ def test_an_interrupt_of_the_way_out_shows_no_traceback() -> None:
 
 def _below(parent: int, name: str) -> list[int]:
     """The processes called ``name`` that ``parent`` started."""
-    children = chain.from_iterable(
-        path.read_text().split() for path in Path(f"/proc/{parent}/task").glob("*/children")
-    )
-    return [int(pid) for pid in children if name in Path(f"/proc/{pid}/cmdline").read_text()]
+    return [pid for pid in _children(parent) if name in _read(f"/proc/{pid}/cmdline")]
 
 
 def test_the_problems_are_listed_with_points_and_targets(tmp_path: Path) -> None:
