@@ -109,10 +109,9 @@ def oracle(case: Case, given: Inputs) -> Mapping[str, Expectation]:
     length = bounds.LUCK * np.sqrt((product * product).sum(axis=1, keepdims=True))
     mean_error = (bounds.sum_error(product, 1, 3, UNIT) + 2 * word * length) / hidden + UNIT * np.abs(mean)
     dx = rstd * (g - n * mean)
-    g_off, n_off = (
-        size * UNIT * np.abs(one) + bounds.storing(one, precision) for size, one in ((2, g), (4, n))
-    )
-    error = g_off + np.abs(n) * mean_error + np.abs(mean) * n_off
+    g_error = 2 * UNIT * np.abs(g) + bounds.storing(g, precision)
+    n_error = 4 * UNIT * np.abs(n) + bounds.storing(n, precision)
+    error = g_error + np.abs(n) * mean_error + np.abs(mean) * n_error
     return {
         "dx": Expectation((Candidate(dx, bounds.allowed(rstd * error + UNIT * np.abs(dx), dx, precision)),)),
         "dweight": Expectation(
