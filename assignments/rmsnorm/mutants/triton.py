@@ -104,8 +104,8 @@ MUTANTS = (
     ),
     _backward(
         id="triton-columns-of-x",
-        old="        normal *= tl.load(rstd + row, mask=row < rows, other=0.0)[:, None]\n",
-        new="",
+        old="        total += upstream * normal",
+        new="        total += upstream * normal / _root",
         why="x is not multiplied by rstd where columns are added up",
         group="small hidden sizes",
     ),

@@ -35,15 +35,21 @@ def forward(y, rstd, x, weight, rows, hidden, epsilon, tall: tl.constexpr, wide:
 
 
 @triton.jit
-def row_gradients(dx, dy, x, rstd, scale, first, rows, hidden, tall: tl.constexpr, wide: tl.constexpr):
-    """Store dx of a tile of rows, and return dy n."""
-    row = first + tl.arange(0, tall)
-    column = tl.arange(0, wide)
+def load_tile(dy, x, rstd, row, column, rows, hidden):
+    """Dy and n of some rows and columns; the rows' rstd, where the elements lie, and which of them exist."""
     inside = (row < rows)[:, None] & (column < hidden)[None, :]
     at = row.to(tl.int64)[:, None] * hidden + column[None, :]
     root = tl.load(rstd + row, mask=row < rows, other=0.0)[:, None]
     upstream = tl.load(dy + at, mask=inside, other=0.0).to(tl.float32)
     normal = tl.load(x + at, mask=inside, other=0.0).to(tl.float32) * root
+    return upstream, normal, root, at, inside
+
+
+@triton.jit
+def row_gradients(dx, dy, x, rstd, scale, first, rows, hidden, tall: tl.constexpr, wide: tl.constexpr):
+    """Store dx of a tile of rows, and return dy n."""
+    row, column = first + tl.arange(0, tall), tl.arange(0, wide)
+    upstream, normal, root, at, inside = load_tile(dy, x, rstd, row, column, rows, hidden)
     gradient = upstream * scale.to(tl.float32)[None, :]
     mean = tl.sum(gradient * normal, axis=1) / hidden
     tl.store(dx + at, root * (gradient - normal * mean[:, None]), mask=inside)
@@ -105,11 +111,8 @@ def sum_columns(dweight, dy, x, rstd, start, rows, hidden, high: tl.constexpr, s
     total = tl.zeros((high, slab), tl.float32)
     for first in range(0, rows, high):
         row = first + tl.arange(0, high)
-        inside = (row < rows)[:, None] & (column < hidden)[None, :]
-        at = row.to(tl.int64)[:, None] * hidden + column[None, :]
-        normal = tl.load(x + at, mask=inside, other=0.0).to(tl.float32)
-        normal *= tl.load(rstd + row, mask=row < rows, other=0.0)[:, None]
-        total += tl.load(dy + at, mask=inside, other=0.0).to(tl.float32) * normal
+        upstream, normal, _root, _at, _inside = load_tile(dy, x, rstd, row, column, rows, hidden)
+        total += upstream * normal
     tl.store(dweight + column, tl.sum(total, axis=0), mask=column < hidden)
 
 
