@@ -51,7 +51,8 @@ def simulate(
 ) -> int:
     """Run a PROGRAM on the simulator and print what its checks find.
 
-    PROGRAM is built by nvcc with -cudart shared, or a Python script SCRIPT.py whose kernels are in Triton.
+    PROGRAM is a CUDA source PROGRAM.cu, which nvcc builds first, or a program that nvcc built with
+    -cudart shared, or a Python script SCRIPT.py whose kernels are in Triton.
     """
     with importing():
         from grader.records.errors import DeviceError  # noqa: PLC0415
