@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -34,8 +35,14 @@ def arithmetic(program: Callable[[str, str], str]) -> str:
 
 @pytest.mark.parametrize(("halves", "of_a_warp"), [(0, 32), (1, 16**3)], ids=("float32", "halves"))
 def test_it_makes_as_many_multiplications_as_asked_for(
-    arithmetic: str, halves: int, of_a_warp: int, capfd: pytest.CaptureFixture[str]
+    arithmetic: str,
+    halves: int,
+    of_a_warp: int,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    # One worker: several know of each other's instructions only every 65536.
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0})
     asked = 1 << 14  # of all warps
     command = [arithmetic, str(asked * of_a_warp), str(halves)]
     assert simulate(command, json_path=None, leak_check=False, budget=asked) == EXIT_FINDINGS
