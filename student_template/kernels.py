@@ -14,6 +14,7 @@ import ctypes
 import os
 import shutil
 import subprocess
+import sysconfig
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -69,13 +70,7 @@ def build(folder: Path) -> None:
     Raises:
         RuntimeError: there is no nvcc, or it refuses the file; its own words are in the message.
     """
-    nvcc = shutil.which("nvcc") or shutil.which(
-        "nvcc", path=str(Path(os.environ.get("CUDA_HOME", "/"), "bin"))
-    )
-    if nvcc is None:
-        raise RuntimeError(
-            "nvcc was not found. Put it on PATH, or set CUDA_HOME to the folder of the toolkit."
-        )
+    nvcc = _nvcc()
     (folder / "build").mkdir(exist_ok=True)
     newest = max(path.stat().st_mtime for path in folder.iterdir() if path.suffix in {".cu", ".cuh", ".h"})
     number = "{}{}".format(*torch.cuda.get_device_capability()) if DEVICE == "cuda" else ""
@@ -86,8 +81,6 @@ def build(folder: Path) -> None:
         "-shared",
         "-Xcompiler",
         "-fPIC",
-        "-cudart",
-        "shared",
         "--no-compress",
         "-lineinfo",
     ]
@@ -98,11 +91,22 @@ def build(folder: Path) -> None:
         if library.exists() and library.stat().st_mtime > newest:
             continue
         architectures = ["-gencode", "arch=compute_80,code=compute_80", *native]
-        command = [nvcc, *options, *architectures, "-o", str(library), str(folder / source)]
+        command = [*nvcc, *options, *architectures, "-o", str(library), str(folder / source)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             raise RuntimeError(f"{source} did not compile:\n{done.stdout}{done.stderr}")
     os.environ[LIBRARIES] = ":".join(libraries)
+
+
+def _nvcc() -> list[str]:
+    """The compiler, and how it links with the CUDA runtime: of a toolkit, or of the wheels beside PyTorch."""
+    home = Path(os.environ.get("CUDA_HOME", "/"), "bin")
+    if nvcc := shutil.which("nvcc") or shutil.which("nvcc", path=str(home)):
+        return [nvcc, "-cudart", "shared"]
+    wheels = Path(sysconfig.get_path("purelib"), "nvidia", "cu13")
+    if nvcc := shutil.which("nvcc", path=str(wheels / "bin")):
+        return [nvcc, "-cudart", "none", f"-L{wheels / 'lib'}", "-l:libcudart.so.13"]
+    raise RuntimeError("nvcc was not found. Put it on PATH, or set CUDA_HOME to the folder of the toolkit.")
 
 
 class _Direct:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import math
 import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -158,7 +160,6 @@ def test_the_loss_falls_below_what_a_unigram_model_reaches(tmp_path: Path) -> No
 
 
 @pytest.mark.skipif(not RUNTIME.is_file(), reason="the simulator is not built")
-@pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc on PATH")
 def test_both_ways_are_compared_on_the_simulator(tmp_path: Path) -> None:
     record = train(tmp_path, "--compare", "--sentences", "80", simulated=True)
     low, high = record["interval"]
@@ -175,7 +176,33 @@ def test_both_ways_are_compared_on_the_simulator(tmp_path: Path) -> None:
     assert math.isclose(first, second, rel_tol=0.05)
 
 
-@pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc on PATH")
+def test_the_compiler_can_be_a_wheel_beside_pytorch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = importlib.util.spec_from_file_location(
+        "kernels_of_the_template", ASSIGNMENT.template / "kernels.py"
+    )
+    assert spec is not None
+    assert spec.loader is not None
+    kernels = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(kernels)
+    wheels = tmp_path / "nvidia" / "cu13"
+    for folder in ("bin", "lib"):
+        (wheels / folder).mkdir(parents=True)
+    (wheels / "bin" / "nvcc").write_text(f'#!/bin/sh\nexec {shutil.which("nvcc")} "$@"\n')
+    (wheels / "bin" / "nvcc").chmod(0o755)
+    (wheels / "lib" / RUNTIME.name).symlink_to(RUNTIME)
+    for source in kernels.SOURCES:
+        (tmp_path / source).write_text("__global__ void kernel() {}\nvoid launch() { kernel<<<1, 1>>>(); }\n")
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr(sysconfig, "get_path", lambda _: str(tmp_path))
+        elsewhere.delenv("CUDA_HOME", raising=False)
+        elsewhere.setenv("PATH", str(tmp_path))
+        compiler = kernels._nvcc()
+    monkeypatch.setattr(kernels, "_nvcc", lambda: compiler)
+    kernels.build(tmp_path)
+    assert compiler[0] == str(wheels / "bin" / "nvcc")
+    assert all(RUNTIME.name.encode() in path.read_bytes() for path in (tmp_path / "build").glob("*.so"))
+
+
 def test_a_kernel_that_does_not_compile_is_shown_with_the_compiler_s_words(tmp_path: Path) -> None:
     for name in ("softmax_kernel.cu", "layernorm_kernel.cu"):
         (tmp_path / name).write_text('extern "C" void launch() { not_declared(); }\n')
