@@ -1,7 +1,9 @@
-"""Tests that need a GPU are skipped, visibly, where none works; all can be interrupted."""
+"""Tests that need a GPU are skipped, visibly, where none works; all can be interrupted, and can call nvcc."""
 
 from __future__ import annotations
 
+import os
+import shutil
 import signal
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -13,6 +15,7 @@ from grader.devices import gpu
 from grader.devices.sim import Sim
 from grader.languages.cuda.toolchain import find
 from grader.problems.problem import KernelProblem
+from grader.simulator.driver import LIBRARIES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,6 +24,19 @@ if TYPE_CHECKING:
 
 # Jobs that a shell runs in the background ignore Ctrl-C, and so would all that the tests start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_configure() -> None:
+    """Puts the nvcc that the grader takes on PATH: it can be a wheel, or lie in CUDA_HOME.
+
+    Raises:
+        ToolchainError: there is none, or no g++.
+    """
+    if shutil.which("nvcc") is None:
+        toolchain = find()
+        os.environ["PATH"] += f":{toolchain.nvcc.parent}"
+        # The wheels have no libcudart.so, and nvcc does not look where their other libraries are.
+        os.environ["NVCC_APPEND_FLAGS"] = f"-L{LIBRARIES} -L{toolchain.root / 'lib'}"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

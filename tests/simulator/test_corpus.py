@@ -1,7 +1,6 @@
 """The checkers on the corpus: every planted bug is named with its line, and nothing else is."""
 
 import re
-import shutil
 from collections import Counter
 
 import pytest
@@ -21,7 +20,6 @@ from corpus import (
 )
 
 PROGRAMS = programs()
-needs_nvcc = pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc on PATH")
 ELSEWHERE = {
     ("memcheck", "index_overflow"),  # test_overflow.py: only looked for where it is asked for
     ("racecheck", "stale_read"),  # test_global_races.py: none of compute-sanitizer's tools looks for it
@@ -40,14 +38,12 @@ KINDS = {
 }
 
 
-@needs_nvcc
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: f"{program.group}-{program.name}")
 def test_sim_sees_what_is_there_and_nothing_else(program: Program) -> None:
     run = run_on_sim(program, build(program.source, "sim"), overflow=not program.bugs)
     assert fault_of(program, run) == ""
 
 
-@needs_nvcc
 @pytest.mark.parametrize("reverse", [False, True], ids=["forward", "reversed"])
 @pytest.mark.parametrize(
     "program", [p for p in PROGRAMS if p.group == "clean"], ids=lambda program: program.name

@@ -17,8 +17,6 @@ from golden_cases import TUPLES, Bound, cases
 if TYPE_CHECKING:
     from pathlib import Path
 
-needs_nvcc = pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc on PATH")
-
 
 def test_sim_answers_like_the_gpu_instruction_by_instruction() -> None:
     _, expected = golden.read(golden.STORE)
@@ -28,7 +26,6 @@ def test_sim_answers_like_the_gpu_instruction_by_instruction() -> None:
     assert golden.differences(taken.results, single) == []
 
 
-@needs_nvcc
 def test_sim_answers_like_the_gpu_on_whole_kernels() -> None:
     _, expected = golden.read(golden.STORE)
     whole = {name: values for name, values in expected.items() if name.startswith("kernel ")}
@@ -77,7 +74,6 @@ def test_outputs_of_kernels_are_compared_by_scale() -> None:
     assert golden.kernel_difference("k", np.uint8([1, 2]), np.uint8([1, 3])) != []
 
 
-@needs_nvcc
 def test_programs_write_down_what_they_read_back() -> None:
     program = next(program for program in golden.checked_kernels() if program.name == "integer_instructions")
     (words,) = golden.outputs_of(program, lambda p, e, dump: run_on_sim(p, e, outputs=dump), "sim")
