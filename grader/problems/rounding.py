@@ -15,8 +15,8 @@ operation is off by
     u sqrt(n) max(|sum|, |terms|_2)     for a sum or a dot product of n terms, in whatever order
     2 u sqrt(n) |product|               for a product of n factors
 
-and ``EXACT`` ones are not off at all, nor are results of integers. A cast to a half type rounds to it. An
-operation without an error model is refused by name.
+and ``EXACT`` ones are not off at all, nor are results of integers. A cast to a half type rounds to it
+(``bounds.storing``). An operation without an error model is refused by name.
 
 A right program stays within ``bounds.LUCK`` times the spread, and ``bounds.allowed`` doubles that. The spread
 of a single element is estimated from ``SAMPLES`` runs. It comes out as less than a third of what it is for
@@ -141,7 +141,7 @@ class Rounding(Operators):  # type: ignore[no-untyped-call]
         if not isinstance(result, torch.Tensor) or not result.is_floating_point():
             return result
         result = result.double()
-        self.ends_inexact = name in RELATIVE or name in _SIZES or self._storage(name, wanted) > 0
+        self.ends_inexact = name in RELATIVE or name in _SIZES or self._storage(name, wanted) is not None
         self.inexact += self.ends_inexact
         size = None if self._errors is None else self._size(name, args, kwargs, result, wanted)
         if size is None or self._errors is None:
@@ -166,14 +166,14 @@ class Rounding(Operators):  # type: ignore[no-untyped-call]
             units = _SIZES[name](args, kwargs, result)
             return None if units is None else units.mul_(self._unit)
         storage = self._storage(name, wanted)
-        return storage * result.abs() if storage else None
+        return None if storage is None else bounds.storing(result, storage)
 
-    def _storage(self, name: str, wanted: torch.dtype | None) -> float:
-        """The unit roundoff of the type that a cast goes to; 0 if it is no less exact than arithmetic."""
+    def _storage(self, name: str, wanted: torch.dtype | None) -> bounds.Precision | None:
+        """The type that a cast goes to; None if it is no less exact than arithmetic."""
         if name not in {"_to_copy", "convert_element_type"}:
-            return 0.0
+            return None
         precision = bounds.PRECISIONS.get(str(wanted).removeprefix("torch."))
-        return precision.storage if precision and precision.storage > self._unit else 0.0
+        return precision if precision and precision.storage > self._unit else None
 
 
 def _is_floating(dtype: object) -> bool:

@@ -387,6 +387,16 @@ def test_floating_point_types_inside_a_formula_are_wide_in_the_oracle() -> None:
     assert (rounds.allowed > 50 * plain.allowed).all()
 
 
+def test_tiny_numbers_on_the_way_may_lose_what_float16_loses_of_them() -> None:
+    tiny = 2.0**-20
+    asked = made(formula=lambda x: (x * tiny).half().float() / tiny)
+    case = next(case for case in asked.cases(1) if (case.sizes["n"], case.distribution) == (100, "normal"))
+    given = asked.inputs(case)
+    candidate = asked.oracle(case, given)["y"].candidates[0]
+    right = (given.arrays["x"] * np.float32(tiny)).astype(np.float16).astype(np.float32) / np.float32(tiny)
+    assert (np.abs(right - candidate.expected) <= candidate.allowed).all()
+
+
 def test_the_bound_allows_what_equally_right_formulas_lose() -> None:
     def centred(x: torch.Tensor) -> torch.Tensor:
         return x.var(-1, correction=0)
