@@ -54,6 +54,7 @@ class Assignment:
 
     Attributes:
         folder: where it lies.
+        bases: where the assignments lie that it extends, the nearest first.
         rules: its points, targets and limits.
         template: the folder that students begin with.
         reference: the folder of the reference.
@@ -61,6 +62,7 @@ class Assignment:
     """
 
     folder: Path
+    bases: tuple[Path, ...]
     rules: Rules
     template: Path
     reference: Path
@@ -78,11 +80,16 @@ class Assignment:
 
     def reference_in(self, language: str) -> Path:
         """The folder of right kernels in a language."""
-        return self.reference if language == "cuda" else self.folder / f"reference_{language}"
+        return self.reference if language == "cuda" else self._part(f"reference_{language}")
 
     def template_in(self, language: str) -> Path:
         """The folder of kernels to write in a language; for those in CUDA, of the whole template."""
-        return self.template if language == "cuda" else self.folder / f"student_template_{language}"
+        return self.template if language == "cuda" else self._part(f"student_template_{language}")
+
+    def _part(self, name: str) -> Path:
+        """The folder of this name, of the assignment or of those that it extends; its own if none has one."""
+        places = [folder / name for folder in (self.folder, *self.bases)]
+        return next((place for place in places if place.is_dir()), places[0])
 
     @cached_property
     def problems(self) -> Mapping[str, Problem]:
@@ -168,6 +175,7 @@ def read(folder: Path) -> Assignment:
     inherited = () if base is None else base.modules
     return Assignment(
         folder=folder,
+        bases=() if base is None else (base.folder, *base.bases),
         rules=rules,
         template=part(rules.template, None if base is None else base.template),
         reference=part(rules.reference, None if base is None else base.reference),

@@ -281,7 +281,15 @@ def test_what_an_assignment_leaves_out_is_as_in_the_one_that_it_extends(tmp_path
     assert own.rules.problem("softmax_forward") == base.rules.problem("softmax_forward")
     assert (own.rules.limits.processes, own.rules.limits.run_seconds_gpu) == (8, 10)
     assert (own.template, own.reference, own.modules) == (base.template, base.reference, base.modules)
+    assert own.reference_in("triton") == base.reference_in("triton")
     assert own.problems.keys() == {"layernorm_forward", "softmax_forward"}
+
+
+def test_of_each_language_its_own_folders_come_before_those_of_the_base(tmp_path: Path) -> None:
+    own = read(written(tmp_path, EXTENDING))
+    assert own.template_in("triton") == own.folder / "student_template_triton"
+    (tmp_path / "reference_triton").mkdir()
+    assert own.reference_in("triton") == own.folder / "reference_triton"
 
 
 def test_a_problem_of_its_own_comes_before_that_of_the_base(tmp_path: Path) -> None:
