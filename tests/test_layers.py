@@ -40,6 +40,7 @@ ALLOWED: dict[str, set[str]] = {
         "assignments",
         "submissions",
         "simulator",
+        "languages",
         "judge",
         "run",
         "soundness",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import tempfile
+from pathlib import Path
 
 import click
 
@@ -11,9 +12,6 @@ from grader.cli.arguments import FaultError, check_folders
 from grader.cli.options import FILE
 from grader.processes.interrupts import importing
 from grader.records.exit_codes import ExitCode
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
@@ -55,19 +53,30 @@ def simulate(
     -cudart shared, or a Python script SCRIPT.py whose kernels are in Triton.
     """
     with importing():
-        from grader.records.errors import DeviceError  # noqa: PLC0415
+        from grader.languages.cuda import toolchain  # noqa: PLC0415
+        from grader.languages.cuda.program import build_program  # noqa: PLC0415
+        from grader.records.errors import MachineError  # noqa: PLC0415
+        from grader.simulator.driver import LIBRARIES  # noqa: PLC0415
         from grader.simulator.simulate import simulate as run  # noqa: PLC0415
 
     check_folders(json_path)
+    first, *arguments = program
     try:
-        return run(
-            program,
-            json_path=json_path,
-            leak_check=leak_check,
-            overflow="overflow" in checks,
-            all_configs=all_configs,
-            budget=budget,
-            seconds=seconds,
-        )
-    except DeviceError as error:
+        with tempfile.TemporaryDirectory() as folder:
+            if first.endswith(".cu") and Path(first).is_file():
+                built = Path(folder, Path(first).stem)
+                if not build_program(Path(first), built, toolchain.find(), LIBRARIES):
+                    raise FaultError(f"{first} was not built: see nvcc's messages above.", ExitCode.USAGE)
+                first = str(built)
+            return run(
+                (first, *arguments),
+                json_path=json_path,
+                leak_check=leak_check,
+                overflow="overflow" in checks,
+                all_configs=all_configs,
+                budget=budget,
+                seconds=seconds,
+                told=program,
+            )
+    except MachineError as error:
         raise FaultError(str(error), ExitCode.MACHINE_FAULT) from error

@@ -1,7 +1,6 @@
 """``grader simulate``: run a program that nvcc built with the shared runtime, on the sim, with all checks.
 
-Or a source of such a program, which is built first, or a Python script with kernels in Triton, which a driver
-in the script's process brings to the sim.
+Or a Python script with kernels in Triton, which a driver in the script's process brings to the sim.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,9 +19,7 @@ from elftools.common.exceptions import ELFError
 from elftools.elf.dynamic import DynamicSection
 from elftools.elf.elffile import ELFFile
 
-from grader.languages.cuda import toolchain
-from grader.languages.cuda.program import build_program
-from grader.records.errors import MachineError
+from grader.records.errors import DeviceError
 from grader.records.findings import Severity
 from grader.simulator.driver import (
     ALL_CONFIGS,
@@ -61,12 +57,13 @@ def simulate(
     all_configs: bool = False,
     budget: int | None = None,
     seconds: float | None = None,
+    told: Sequence[str] = (),
 ) -> int:
     """Run ``argv`` on the sim and print what the checkers saw to stderr.
 
     Args:
-        argv: the program, by path or by its name on PATH, or its one source ``*.cu``, or a script ``*.py`` in
-            Triton; and its arguments. Its input and output are ours.
+        argv: the program, by path or by its name on PATH, or a script ``*.py`` in Triton, and its arguments;
+            its input and output are ours.
         json_path: where findings and gaps go as JSON, too.
         leak_check: also report what the program did not free.
         overflow: also report 32-bit arithmetic that wraps and decides an address.
@@ -74,12 +71,17 @@ def simulate(
         budget: warp instructions after which a kernel counts as hung, ``BUDGET`` if None; a fifth of them if
             none of its warps ends or passes a barrier meanwhile.
         seconds: of wall time, after which the program is ended; never if None.
+        told: what the JSON names in place of ``argv``, if it was built of that.
 
     Returns:
         The program's exit code (128 + n for signal n), or 86 if it is 0 and there are errors found, 2 if the
         program cannot run here, 3 if the simulator failed or lacks what the program needs, 124 if its time
         was up, 130 if it was interrupted. After the last two, what was found until then is told, too.
     """
+    try:
+        command = _command(argv)
+    except _CannotRunError as error:
+        return _complain(str(error), _EXIT_USAGE)
     options = Options(
         open=True,
         leak_check=leak_check,
@@ -90,17 +92,13 @@ def simulate(
         progress_budget=(budget or BUDGET) // WITHOUT_PROGRESS,
     )
     try:
-        with tempfile.TemporaryDirectory() as folder:
-            command = _command(argv, Path(folder))
-            with Simulator(options) as simulator:
-                code, ended = _run(command, simulator, seconds, ALL_CONFIGS if all_configs else {})
-                findings = tuple(map(in_words_of_triton, simulator.take_findings()))
-                gaps = simulator.unsupported()
-                gaps += simulator.tampering()
-                kernels = simulator.statistics().kernels
-    except _CannotRunError as error:
-        return _complain(str(error), _EXIT_USAGE)
-    except MachineError as error:
+        with Simulator(options) as simulator:
+            code, ended = _run(command, simulator, seconds, ALL_CONFIGS if all_configs else {})
+            findings = tuple(map(in_words_of_triton, simulator.take_findings()))
+            gaps = simulator.unsupported()
+            gaps += simulator.tampering()
+            kernels = simulator.statistics().kernels
+    except DeviceError as error:
         return _complain(str(error), _EXIT_MACHINE)
 
     sys.stderr.write(describe(findings, gaps))
@@ -110,7 +108,7 @@ def simulate(
     exit_code = code or (_EXIT_MACHINE if gaps else EXIT_FINDINGS if found else 0)
     if json_path is not None:
         record = {
-            "program": list(argv),
+            "program": list(told or argv),
             "exit_code": exit_code,
             "ended": ended,  # by us, and why
             "launches": dict(kernels),
@@ -128,23 +126,12 @@ class _CannotRunError(Exception):
     """What is asked for cannot run on the sim; the text says why and what helps."""
 
 
-def _command(argv: Sequence[str], folder: Path) -> list[str]:
+def _command(argv: Sequence[str]) -> list[str]:
     """What to start for ``argv``: the program, or our Python for a script.
 
-    Args:
-        argv: as in ``simulate``.
-        folder: where the program of a source is built.
-
     Raises:
-        _CannotRunError: there is no such program, nvcc refuses it, or it cannot run here.
-        ToolchainError: nvcc or g++ is missing.
+        _CannotRunError: there is no such program, or it cannot run here.
     """
-    if argv[0].endswith(".cu") and Path(argv[0]).is_file():
-        source = Path(argv[0])
-        program = folder / source.stem
-        if not build_program(source, program, toolchain.find(), LIBRARIES):
-            raise _CannotRunError(f"{source} was not built, see nvcc's messages above")
-        return [str(program), *argv[1:]]
     if argv[0].endswith(".py") and Path(argv[0]).is_file():
         if importlib.util.find_spec("triton") is None:
             raise _CannotRunError(
@@ -153,11 +140,11 @@ def _command(argv: Sequence[str], folder: Path) -> list[str]:
                 f"{argv[0]})"
             )
         return [sys.executable, "-m", _SCRIPTS, *argv]
-    path = shutil.which(argv[0])
-    reason = _not_found(argv[0]) if path is None else why_not(Path(path))
-    if path is None or reason:
+    program = shutil.which(argv[0])
+    reason = _not_found(argv[0]) if program is None else why_not(Path(program))
+    if program is None or reason:
         raise _CannotRunError(reason)
-    return [path, *argv[1:]]
+    return [program, *argv[1:]]
 
 
 def _not_found(name: str) -> str:

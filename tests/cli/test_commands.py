@@ -40,6 +40,41 @@ def fresh(*arguments: str | Path, **environment: str) -> subprocess.CompletedPro
     )
 
 
+PROGRAM = """
+#include <cstdio>
+__global__ void twice(float* data) { data[threadIdx.x] *= 2; }
+int main(int count, char** words) {
+  float host[2] = {1, 2}, *data;
+  cudaMalloc(&data, sizeof host);
+  cudaMemcpy(data, host, sizeof host, cudaMemcpyHostToDevice);
+  twice<<<1, count>>>(data);
+  cudaMemcpy(host, data, sizeof host, cudaMemcpyDeviceToHost);
+  printf("%s %g\\n", words[1], host[1]);
+}
+"""
+
+
+def test_a_source_is_built_simulated_and_named_in_the_record(tmp_path: Path) -> None:
+    source, record = tmp_path / "twice.cu", tmp_path / "record.json"
+    source.write_text(PROGRAM)
+    done = run("simulate", "--json", record, source, "two")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "two 4\n", "")
+    assert json.loads(record.read_text())["program"] == [str(source), "two"]
+    done = run("simulate", source, "two", "three")
+    assert done.returncode == 86
+    assert f"{source}:3: memcheck: global_oob" in done.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["record.json", "twice.cu"]
+
+
+def test_a_source_that_nvcc_refuses_shows_nvcc_s_words(tmp_path: Path) -> None:
+    source = tmp_path / "wrong.cu"
+    source.write_text("int main() { return missing; }\n")
+    done = run("simulate", source)
+    assert done.returncode == 2
+    assert 'identifier "missing" is undefined' in done.stdout + done.stderr
+    assert f"{source} was not built: see nvcc's messages above." in done.stderr
+
+
 def test_a_path_that_does_not_exist_is_a_usage_error(tmp_path: Path) -> None:
     done = run("grade", tmp_path / "nowhere")
     assert done.returncode == 2
@@ -154,7 +189,7 @@ def test_a_faulty_submission_scores_zero_with_the_reason(kind: str, tmp_path: Pa
     assert done.stdout.splitlines()[-1] == "Score: 0.0/60.0 (100.0 possible)"
     record = results.read(tmp_path / "result.json")
     assert record.submission.error
-    assert record.submission.error in done.stdout.replace("\n", " ")
+    assert record.submission.error in " ".join(done.stdout.split())
 
 
 def test_a_misnamed_file_costs_its_problems_and_names_the_right_name(tmp_path: Path) -> None:

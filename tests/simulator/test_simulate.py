@@ -160,30 +160,6 @@ def test_static_runtime_is_refused_with_the_option(nvcc: Compile, capfd: pytest.
     assert "nvcc -cudart shared" in capfd.readouterr().err
 
 
-def test_a_source_is_built_and_named_in_the_record(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("scale.cu").write_text(PROGRAM)
-    assert simulate(["scale.cu", "5"], json_path=Path("record.json"), leak_check=True) == 5
-    out, err = capfd.readouterr()
-    assert out == "hello from the device\n12\n"
-    assert "memcheck: leak: 16 bytes" in err
-    assert json.loads(Path("record.json").read_text())["program"] == ["scale.cu", "5"]
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["record.json", "scale.cu"]
-
-
-def test_a_source_that_nvcc_refuses_shows_nvcc_s_words(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    source = tmp_path / "wrong.cu"
-    source.write_text("int main() { return missing; }\n")
-    assert simulate([str(source)], json_path=None, leak_check=False) == 2
-    out, err = capfd.readouterr()
-    assert 'identifier "missing" is undefined' in out + err
-    assert err.endswith(f"grader: {source} was not built, see nvcc's messages above\n")
-
-
 def test_programs_that_do_not_exist_are_a_usage_error(capfd: pytest.CaptureFixture[str]) -> None:
     assert simulate(["./nothing"], json_path=None, leak_check=False) == 2
     assert "./nothing: no such program" in capfd.readouterr().err
