@@ -163,7 +163,7 @@ def _collected(path: Path, tree: _Tree, names: list[str]) -> Submission:
         inner = next(archives, None)
         hint = f" Found {printable(inner)} in it: unpack that first." if inner is not None else ""
         raise SubmissionError(
-            f"{printable(path.name)} holds no source file. Expected: {', '.join(names)}.{hint}"
+            f"{printable(path.name)} holds no source file. Expected: {_alternatives(names)}.{hint}"
         )
     chosen = _choose(sources, names)
     others = [place for place in sources if place.name not in names]
@@ -195,6 +195,14 @@ def _collected(path: Path, tree: _Tree, names: list[str]) -> Submission:
         *(f"{printable(place)} is in UTF-16: save it as UTF-8" for place in sorted(foreign)),
     )
     return Submission(title, digest.hexdigest(), files, notes, problems, copy)
+
+
+def _alternatives(names: list[str]) -> str:
+    """These names, where those of one file in several languages are alternatives."""
+    by_stem: dict[str, list[str]] = {}
+    for name in names:
+        by_stem.setdefault(PurePosixPath(name).stem, []).append(name)
+    return ", ".join(" or ".join(same) for same in by_stem.values())
 
 
 def _nearest_path(path: Path) -> str:

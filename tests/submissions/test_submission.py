@@ -174,6 +174,11 @@ def test_a_folder_without_sources(tmp_path: Path, names: tuple[str, ...]) -> Non
         collect(_folder(tmp_path, *names), WANTED)
 
 
+def test_a_file_in_several_languages_is_asked_for_once(tmp_path: Path) -> None:
+    with pytest.raises(SubmissionError, match=r"Expected: norm\.cu or norm\.py, model\.py\."):
+        collect(_folder(tmp_path), ["norm.cu", "norm.py", "model.py"])
+
+
 def test_not_an_archive(tmp_path: Path) -> None:
     (tmp_path / "a.zip").write_bytes(b"this is no zip")
     (tmp_path / "b.rar").write_bytes(b"Rar!")
