@@ -161,10 +161,10 @@ def stepwise(program: Sequence[Operation], arrays: Tensors) -> Launch:
 def _constants(operation: Operation, device: torch.device) -> dict[int | str, torch.Tensor]:
     """The tensors that an operation needs beside its arrays: its numbers, by place, and others by name.
 
-    Numbers that meet arrays stay with the host, as eager code passes them; one that fills an array is copied,
-    which a graph records only within the device.
+    Numbers that meet arrays stay with the host, as eager code passes them; one that fills an array or its
+    chosen elements is copied, which a graph records only within the device.
     """
-    place = device if operation.function == "copy" else torch.device("cpu")
+    place = device if operation.function in {"copy", "where"} else torch.device("cpu")
     constants: dict[int | str, torch.Tensor] = {
         index: torch.tensor(one, dtype=torch.float64 if isinstance(one, float) else torch.int64, device=place)
         for index, one in enumerate(operation.inputs)

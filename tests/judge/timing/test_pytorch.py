@@ -82,7 +82,8 @@ class OneDevice(TorchDispatchMode):
     ) -> object:
         returned = function(*arguments, **(options or {}))
         for one in tree_leaves((arguments, options, returned)):
-            if isinstance(one, torch.Tensor) and one.dim():
+            # A number of the host may meet an array, but for an operator that copies it first.
+            if isinstance(one, torch.Tensor) and (one.dim() or function is torch.ops.aten.where.self):
                 assert one.device.type == "meta", function
         return returned
 
