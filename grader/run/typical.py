@@ -11,11 +11,16 @@ if TYPE_CHECKING:
     from grader.problems.problem import Case
 
 
+ALIGNED = 16  # as Triton compiles for such sizes apart
+
+
 def typical(cases: Sequence[Case], timed: Sequence[Case]) -> frozenset[str]:
     """The names of ``cases`` that are closest to one of ``timed``; of all where none can be compared.
 
     Most cases have sizes that break kernels, and what is slow there may be fast at those that are timed.
-    Sizes count by their ratios, and another element type or function as much as twice the size.
+    Sizes count by their ratios, and another element type or function as much as twice the size. Many kernels
+    read several elements at once where a size allows it: one that is a multiple of ``ALIGNED`` is as far from
+    one that is not as from four times the size.
     """
     closest = {
         min(cases, key=lambda case: _distance(case, one)).name
@@ -26,5 +31,7 @@ def typical(cases: Sequence[Case], timed: Sequence[Case]) -> frozenset[str]:
 
 
 def _distance(one: Case, other: Case) -> float:
-    doublings = (abs(log2((1 + size) / (1 + other.sizes[name]))) for name, size in one.sizes.items())
-    return sum(doublings) + (one.dtype != other.dtype) + (one.function != other.function)
+    pairs = [(size, other.sizes[name]) for name, size in one.sizes.items()]
+    doublings = sum(abs(log2((1 + mine) / (1 + yours))) for mine, yours in pairs)
+    unlike = sum((mine % ALIGNED == 0) != (yours % ALIGNED == 0) for mine, yours in pairs)
+    return doublings + 2 * unlike + (one.dtype != other.dtype) + (one.function != other.function)

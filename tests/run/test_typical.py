@@ -34,7 +34,12 @@ def test_the_closest_in_size_is_typical_of_a_timed_case(timed: tuple[Case, ...],
 def test_an_element_type_counts_as_much_as_twice_the_size() -> None:
     halves, floats = case(64, 512, "float16"), case(64, 512 * 3)
     assert typical((halves, floats), (case(64, 512),)) == {halves.name}
-    assert typical((halves, case(64, 600)), (case(64, 512),)) == {"64 x 600, float32"}
+    assert typical((halves, case(64, 608)), (case(64, 512),)) == {"64 x 608, float32"}
+
+
+def test_a_size_that_is_a_multiple_as_the_timed_one_is_closer() -> None:
+    assert typical((case(64, 514), case(64, 256)), (case(64, 512),)) == {"64 x 256, float32"}
+    assert typical((case(64, 514), case(64, 64)), (case(64, 512),)) == {"64 x 514, float32"}
 
 
 @pytest.mark.parametrize("problem", KERNELS.values(), ids=KERNELS)
