@@ -287,7 +287,7 @@ def test_what_an_assignment_leaves_out_is_as_in_the_one_that_it_extends(tmp_path
 
 def test_of_each_language_its_own_folders_come_before_those_of_the_base(tmp_path: Path) -> None:
     own = read(written(tmp_path, EXTENDING))
-    assert own.template_in("triton") == own.folder / "student_template_triton"
+    assert own.reference_in("other") == own.folder / "reference_other"
     (tmp_path / "reference_triton").mkdir()
     assert own.reference_in("triton") == own.folder / "reference_triton"
 

@@ -42,17 +42,15 @@ REFERENCES = {
     "rglru": ("linear_scan", "rglru_forward", "rglru_backward"),
     "first_kernels": ("scan", "histogram", "matmul_half"),
 }
-RMSNORM, RGLRU, FIRST = (load(str(ASSIGNMENTS / name)) for name in ("rmsnorm", "rglru", "first_kernels"))
+LLM, RMSNORM, RGLRU, FIRST = ALL = tuple(
+    load(str(ASSIGNMENTS / name)) for name in ("llm_systems_3", "rmsnorm", "rglru", "first_kernels")
+)
 FILE = "rmsnorm_kernel.py"
 FORWARD = "rmsnorm_forward"
-MUTANTS = [(one, mutant) for one in (RMSNORM, RGLRU, FIRST) for mutant in table(one, "triton")]
+MUTANTS = [(one, mutant) for one in ALL for mutant in table(one, "triton")]
 CONFIGS = '[triton.Config({"over": over}) for over in (0, 8)]'
 TUNED = f'@triton.autotune({CONFIGS}, key=[], restore_value=["rstd"])\n'
-VARIANTS = [
-    (one, path)
-    for one in (RMSNORM, RGLRU, FIRST)
-    for path in sorted((one.folder / "variants").glob("*/*.py"))
-]
+VARIANTS = [(one, path) for one in ALL for path in sorted((one.folder / "variants").glob("*/*.py"))]
 FIRST_MUTANTS = list({mutant.problem: (one, mutant) for one, mutant in reversed(MUTANTS)}.values())
 FIRST_VARIANTS = list({path.parent: (one, path) for one, path in reversed(VARIANTS)}.values())
 """One of each problem: ``nox -s assignments`` runs all of them, as compiling takes its time."""
@@ -102,8 +100,6 @@ def honest() -> str:
 @pytest.mark.parametrize("name", REFERENCES)
 def test_the_references_in_triton_are_right(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assignment = load(name)
-    both = assignment.rules.model_copy(update={"languages": ("cuda", "triton")})
-    assignment = replace(assignment, rules=both)
     record = grade(assignment.folder / "reference_triton", assignment, REFERENCES[name], monkeypatch, firsts)
     assert record.error is None
     for problem in record.problems:
@@ -142,7 +138,7 @@ def test_a_variant_passes(
 
 
 def test_every_problem_has_enough_mutants_and_variants() -> None:
-    for assignment in (RMSNORM, RGLRU):  # of the third: tests/assignments/test_first_kernels.py
+    for assignment in (LLM, RMSNORM, RGLRU):  # of the last: tests/assignments/test_first_kernels.py
         for name in REFERENCES[assignment.id]:
             problem = assignment.problems[name]
             mine = [mutant for one, mutant in MUTANTS if one is assignment and mutant.problem == name]
@@ -151,7 +147,7 @@ def test_every_problem_has_enough_mutants_and_variants() -> None:
             assert len([path for _, path in VARIANTS if path.parent.name == name]) >= 3, name
 
 
-@pytest.mark.parametrize("name", ["rmsnorm", "rglru"])
+@pytest.mark.parametrize("name", ["llm_systems_3", "rmsnorm", "rglru"])
 def test_a_template_in_triton_is_whole_and_earns_nothing(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
