@@ -106,7 +106,10 @@ def _nvcc() -> list[str]:
     wheels = Path(sysconfig.get_path("purelib"), "nvidia", "cu13")
     if nvcc := shutil.which("nvcc", path=str(wheels / "bin")):
         return [nvcc, "-cudart", "none", f"-L{wheels / 'lib'}", "-l:libcudart.so.13"]
-    raise RuntimeError("nvcc was not found. Put it on PATH, or set CUDA_HOME to the folder of the toolkit.")
+    raise RuntimeError(
+        "nvcc was not found. Put it on PATH, set CUDA_HOME to the toolkit's folder, or install its wheels: "
+        "python -m pip install 'kernel-grader[cuda]'"
+    )
 
 
 class _Direct:
