@@ -90,6 +90,7 @@ class _Run:
     submission: SubmissionInfo | None = None
     device: DeviceInfo | None = None
     sandbox: SandboxInfo | None = None
+    languages: Mapping[str, str] = field(default_factory=dict)
     problems: dict[str, ProblemResult] = field(default_factory=dict)
 
     def note(self, text: str) -> None:
@@ -102,7 +103,14 @@ class _Run:
         request = self.request
         fallback = error or "not judged"
         problems = [
-            self.problems.get(name) or without_cases(request.assignment, name, Verdict.INFRA_ERROR, fallback)
+            self.problems.get(name)
+            or without_cases(
+                request.assignment,
+                name,
+                Verdict.INFRA_ERROR,
+                fallback,
+                language=self.languages.get(name, "cuda"),
+            )
             for name in request.problems
         ]
         return Record(
@@ -218,6 +226,7 @@ def _grade(run: _Run, progress: Callable[[str], None], built: Built | None) -> N
         run.sandbox, run.device = machine.sandbox_info, machine.device_info
         cache = Cache()
         answers = _answers(request, machine, cache, wanted, submission)
+        run.languages = {one.entry.id: one.language.name for one in answers}
         progress(
             "compiling " + ", ".join(sorted({file for one in answers for file in _sources(one, submission)}))
         )

@@ -142,7 +142,7 @@ def without_cases(
         language=language,
         build=build,
         correctness=CorrectnessResult(verdict=score.correctness, groups=list(score.groups)),
-        performance=PerformanceResult(verdict=Verdict.NOT_MEASURED, target=entry.target),
+        performance=_no_speed(entry, Verdict.NOT_MEASURED),
         trust=TrustResult(verdict=Verdict.UNTRUSTED if reasons else Verdict.PASS, reasons=list(reasons)),
     )
 
@@ -299,13 +299,13 @@ class ProblemJudge:
 
     def _measured(self, answer: Prepared, judged: Judged) -> Measured:
         """Measure the speed, unless the numbers are wrong."""
-        machine, target = self.material.machine, answer.entry.target
+        machine, entry = self.material.machine, answer.entry
         if machine.gpu is None:
-            return Measured(_no_speed(Verdict.NOT_MEASURED, target, NO_GPU))
+            return Measured(_no_speed(entry, Verdict.NOT_MEASURED, NO_GPU))
         if any(case.verdict is not Verdict.PASS for case in judged.cases if not case.waived):
-            return Measured(_no_speed(Verdict.FAIL, target, NOT_RIGHT))
+            return Measured(_no_speed(entry, Verdict.FAIL, NOT_RIGHT))
         if not answer.problem.timing_cases(self.material.seed):
-            return Measured(_no_speed(Verdict.NOT_MEASURED, target, NO_CASES))
+            return Measured(_no_speed(entry, Verdict.NOT_MEASURED, NO_CASES))
         measured = answer.measured(machine.gpu, machine.baseline, self)
         self._timed = answer if isinstance(answer, kernel.PreparedKernel) else None
         return measured
@@ -357,8 +357,8 @@ class ProblemJudge:
         return session
 
 
-def _no_speed(verdict: Verdict, target: float, message: str) -> PerformanceResult:
-    return PerformanceResult(verdict=verdict, target=target, message=message)
+def _no_speed(entry: ProblemPoints, verdict: Verdict, message: str = "") -> PerformanceResult:
+    return PerformanceResult(verdict=verdict, target=entry.target, measure=entry.measure, message=message)
 
 
 def _check(tool: Tool, checked: Judged, sources: Mapping[str, bytes]) -> CheckResult:

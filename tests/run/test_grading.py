@@ -418,3 +418,20 @@ def test_without_a_gpu_a_profile_is_a_note() -> None:
     record = grading.grade(request, bench=Sharing())
     assert record.submission.notes[-1] == grading.NOT_PROFILED
     assert record.exit_code == 0
+
+
+def test_a_problem_that_was_not_judged_says_its_language_and_what_its_speed_would_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    (tmp_path / "saxpy.py").write_text("def saxpy(y, x, a):\n    pass\n")
+    monkeypatch.setattr(grading, "_build", interrupted)
+    asked = ("saxpy", "vector_add")
+    record = grading.grade(
+        grading.GradingRequest(tmp_path, load("first_kernels"), asked, "sim", "process", "auto", seed=1)
+    )
+    assert record.error == "interrupted"
+    assert [problem.language for problem in record.problems] == ["triton", "cuda"]
+    assert {problem.performance.measure for problem in record.problems} == {"share_of_limit"}
