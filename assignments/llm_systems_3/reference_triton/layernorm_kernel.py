@@ -78,14 +78,14 @@ def add_up(gamma_grad, betta_grad, parts, programs, hidden, tall: tl.constexpr, 
     tl.store(betta_grad + column, of_betta, mask=column < hidden)
 
 
-def layernorm_forward(ln_res, vars, means, inp, scale, bias):  # noqa: A002 - the assignment's name
+def layernorm_forward(ln_res, vars, means, inp, scale, bias):
     rows, hidden = inp.numel() // inp.shape[-1], inp.shape[-1]
     tall, wide, warps = tile(hidden)
     grid = (triton.cdiv(rows, tall),)
     forward[grid](ln_res, vars, means, inp, scale, bias, rows, hidden, tall, wide, num_warps=warps)
 
 
-def layernorm_backward(gamma_grad, betta_grad, inp_grad, out_grad, inp, gamma, vars, means):  # noqa: A002
+def layernorm_backward(gamma_grad, betta_grad, inp_grad, out_grad, inp, gamma, vars, means):
     rows, hidden = inp.numel() // inp.shape[-1], inp.shape[-1]
     tall, wide, warps = tile(hidden)
     programs = min(triton.cdiv(rows, tall), PROGRAMS)

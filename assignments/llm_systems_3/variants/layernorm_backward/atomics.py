@@ -35,7 +35,7 @@ def backward(
     tl.atomic_add(betta_grad + column, tl.sum(upstream, axis=0), mask=column < hidden)
 
 
-def layernorm_backward(gamma_grad, betta_grad, inp_grad, out_grad, inp, gamma, vars, means):  # noqa: A002
+def layernorm_backward(gamma_grad, betta_grad, inp_grad, out_grad, inp, gamma, vars, means):
     rows, hidden = inp.numel() // inp.shape[-1], inp.shape[-1]
     wide = triton.next_power_of_2(hidden)
     tall = max(1, 4096 // wide)

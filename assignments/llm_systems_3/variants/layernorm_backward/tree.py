@@ -47,7 +47,7 @@ def result(gamma_grad, betta_grad, parts, hidden, size: tl.constexpr):
     tl.store(betta_grad + column, tl.load(parts + hidden + column, mask=there, other=0.0), mask=there)
 
 
-def layernorm_backward(gamma_grad, betta_grad, inp_grad, out_grad, inp, gamma, vars, means):  # noqa: A002
+def layernorm_backward(gamma_grad, betta_grad, inp_grad, out_grad, inp, gamma, vars, means):
     rows, hidden = inp.numel() // inp.shape[-1], inp.shape[-1]
     wide = triton.next_power_of_2(hidden)
     tall = max(1, 4096 // wide)

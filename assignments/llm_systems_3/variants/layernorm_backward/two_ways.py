@@ -52,7 +52,7 @@ def down_columns(
     tl.store(betta_grad + column, tl.sum(of_betta, axis=0), mask=column < hidden)
 
 
-def layernorm_backward(gamma_grad, betta_grad, inp_grad, out_grad, inp, gamma, vars, means):  # noqa: A002
+def layernorm_backward(gamma_grad, betta_grad, inp_grad, out_grad, inp, gamma, vars, means):
     rows, hidden = inp.numel() // inp.shape[-1], inp.shape[-1]
     wide = triton.next_power_of_2(hidden)
     tall = max(1, 2048 // wide)

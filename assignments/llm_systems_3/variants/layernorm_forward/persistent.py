@@ -29,7 +29,7 @@ def of_many_rows(
         tl.store(out + at, normal * factor + shift, mask=inside)
 
 
-def layernorm_forward(ln_res, vars, means, inp, scale, bias):  # noqa: A002 - the assignment's name
+def layernorm_forward(ln_res, vars, means, inp, scale, bias):
     rows, hidden = inp.numel() // inp.shape[-1], inp.shape[-1]
     wide = triton.next_power_of_2(hidden)
     tall = max(1, 2048 // wide)

@@ -31,7 +31,7 @@ def results(out, variances, means, inp, scale, bias, elements, hidden, size: tl.
     tl.store(out + at, normal * factor + tl.load(bias + column, mask=inside, other=0.0), mask=inside)
 
 
-def layernorm_forward(ln_res, vars, means, inp, scale, bias):  # noqa: A002 - the assignment's name
+def layernorm_forward(ln_res, vars, means, inp, scale, bias):
     hidden, elements = inp.shape[-1], inp.numel()
     rows = elements // hidden
     wide = triton.next_power_of_2(hidden)

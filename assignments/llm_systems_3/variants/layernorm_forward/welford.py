@@ -42,7 +42,7 @@ def in_pieces(out, variances, means, inp, scale, bias, hidden, wide: tl.constexp
         tl.store(out + row * hidden + column, (value - of_row) * root * factor + shift, mask=there)
 
 
-def layernorm_forward(ln_res, vars, means, inp, scale, bias):  # noqa: A002 - the assignment's name
+def layernorm_forward(ln_res, vars, means, inp, scale, bias):
     hidden = inp.shape[-1]
     wide = min(1024, triton.next_power_of_2(hidden))
     grid = (inp.numel() // hidden,)
