@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import math
 import os
@@ -19,6 +18,7 @@ from judging import libraries
 from wrong_models import REFERENCE
 
 import grader
+from grader.assignments.modules import load_module
 from grader.simulator.driver import RUNTIME
 
 sys.path.insert(0, str(ASSIGNMENT.template))
@@ -177,13 +177,7 @@ def test_both_ways_are_compared_on_the_simulator(tmp_path: Path) -> None:
 
 
 def test_the_compiler_can_be_a_wheel_beside_pytorch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    spec = importlib.util.spec_from_file_location(
-        "kernels_of_the_template", ASSIGNMENT.template / "kernels.py"
-    )
-    assert spec is not None
-    assert spec.loader is not None
-    kernels = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(kernels)
+    kernels = load_module(ASSIGNMENT.template, "kernels")
     wheels = tmp_path / "nvidia" / "cu13"
     for folder in ("bin", "lib"):
         (wheels / folder).mkdir(parents=True)
