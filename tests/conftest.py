@@ -13,7 +13,7 @@ import pytest
 from grader.assignments.assignment import Assignment
 from grader.devices import gpu
 from grader.devices.sim import Sim
-from grader.languages.cuda.toolchain import find
+from grader.languages.cuda.toolchain import ToolchainError, find
 from grader.problems.problem import KernelProblem
 from grader.simulator.driver import LIBRARIES
 
@@ -30,13 +30,16 @@ def pytest_configure() -> None:
     """Puts the nvcc that the grader takes on PATH: it can be a wheel, or lie in CUDA_HOME.
 
     Raises:
-        ToolchainError: there is none, or no g++.
+        UsageError: there is none, or no g++.
     """
     if shutil.which("nvcc") is None:
-        toolchain = find()
+        try:
+            toolchain = find()
+        except ToolchainError as error:
+            raise pytest.UsageError(str(error)) from error
         os.environ["PATH"] += f":{toolchain.nvcc.parent}"
         # The wheels have no libcudart.so, and nvcc does not look where their other libraries are.
-        os.environ["NVCC_APPEND_FLAGS"] = f"-L{LIBRARIES} -L{toolchain.root / 'lib'}"
+        os.environ["NVCC_APPEND_FLAGS"] = f"-L{LIBRARIES} -L{toolchain.libraries}"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import tempfile
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,6 +14,9 @@ from grader.cli.arguments import FaultError, check_folders
 from grader.cli.options import FILE
 from grader.processes.interrupts import importing
 from grader.records.exit_codes import ExitCode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
@@ -53,23 +58,15 @@ def simulate(
     -cudart shared, or a Python script SCRIPT.py whose kernels are in Triton.
     """
     with importing():
-        from grader.languages.cuda import toolchain  # noqa: PLC0415
-        from grader.languages.cuda.program import build_program  # noqa: PLC0415
         from grader.records.errors import MachineError  # noqa: PLC0415
-        from grader.simulator.driver import LIBRARIES  # noqa: PLC0415
         from grader.simulator.simulate import simulate as run  # noqa: PLC0415
 
     check_folders(json_path)
     first, *arguments = program
     try:
-        with tempfile.TemporaryDirectory() as folder:
-            if first.endswith(".cu") and Path(first).is_file():
-                built = Path(folder, Path(first).stem)
-                if not build_program(Path(first), built, toolchain.find(), LIBRARIES):
-                    raise FaultError(f"{first} was not built: see nvcc's messages above.", ExitCode.USAGE)
-                first = str(built)
+        with _built(first) as runnable:
             return run(
-                (first, *arguments),
+                (runnable, *arguments),
                 json_path=json_path,
                 leak_check=leak_check,
                 overflow="overflow" in checks,
@@ -80,3 +77,27 @@ def simulate(
             )
     except MachineError as error:
         raise FaultError(str(error), ExitCode.MACHINE_FAULT) from error
+
+
+@contextmanager
+def _built(name: str) -> Iterator[str]:
+    """The program of that name; of a source, one that is built for as long as it is needed.
+
+    Raises:
+        FaultError: nvcc refuses the source.
+        ToolchainError: nvcc or g++ is missing.
+    """
+    source = Path(name)
+    if source.suffix != ".cu" or not source.is_file():
+        yield name
+        return
+    with importing():
+        from grader.languages.cuda import toolchain  # noqa: PLC0415
+        from grader.languages.cuda.program import build_program  # noqa: PLC0415
+        from grader.simulator.driver import LIBRARIES  # noqa: PLC0415
+
+    with tempfile.TemporaryDirectory() as folder:
+        program = Path(folder, source.stem)
+        if not build_program(source, program, toolchain.find(), LIBRARIES):
+            raise FaultError(f"{source} was not built: see nvcc's messages above.", ExitCode.USAGE)
+        yield str(program)

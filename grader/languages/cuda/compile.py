@@ -52,9 +52,9 @@ exit $code
 _STUDENT_FLAGS = ("-c", "-O3", "-std=c++17", "-Xcompiler", "-fPIC")
 _LAMBDA_FLAG = "--extended-lambda"
 _LAMBDA = re.compile(rb"\]\s*(?:__host__\s+)?__device__\b")
+FOR_THE_SIM = ("-lineinfo", "--no-compress")  # which reads the PTX out of the object
 _GRADER_FLAGS = (
-    "-lineinfo",
-    "--no-compress",  # the sim reads the PTX out of the object
+    *FOR_THE_SIM,
     "-DNVTX_DISABLE",  # CUB's profiling hooks load libraries, which the import policy forbids
     "-Xptxas",
     "-v",

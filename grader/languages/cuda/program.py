@@ -9,7 +9,7 @@ import os
 import subprocess
 from typing import TYPE_CHECKING
 
-from grader.languages.cuda.compile import PTX_ARCHITECTURE
+from grader.languages.cuda.compile import FOR_THE_SIM, PTX_ARCHITECTURE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,9 +18,8 @@ if TYPE_CHECKING:
 
 _FLAGS = (
     "-std=c++17",
-    "-lineinfo",
+    *FOR_THE_SIM,
     *("-gencode", f"arch={PTX_ARCHITECTURE},code={PTX_ARCHITECTURE}"),
-    "--no-compress",  # the sim reads the PTX out of the program
     *("-cudart", "shared"),
 )
 
@@ -37,14 +36,7 @@ def build_program(source: Path, program: Path, toolchain: Toolchain, runtime: Pa
     Returns:
         Whether nvcc accepted it.
     """
-    folders = [runtime, toolchain.root / "lib"]  # nvcc's wheels have libraries where it does not look
-    command: list[str | Path] = [
-        toolchain.nvcc,
-        *_FLAGS,
-        *(f"-L{folder}" for folder in folders),
-        "-o",
-        program,
-        source,
-    ]
+    folders = (f"-L{runtime}", f"-L{toolchain.libraries}")
+    command: list[str | Path] = [toolchain.nvcc, *_FLAGS, *folders, "-o", program, source]
     environment = {**os.environ, "PATH": f"{toolchain.environment['PATH']}:{os.environ.get('PATH', '')}"}
     return subprocess.run(command, env=environment, check=False).returncode == 0

@@ -93,6 +93,11 @@ class Toolchain:
         return tuple(sorted(folder for folder in folders if folder != Path("/usr")))
 
     @property
+    def libraries(self) -> Path:
+        """The folder of libraries in nvcc's wheels, where nvcc itself does not look."""
+        return self.root / "lib"
+
+    @property
     def runtime_name(self) -> str:
         """The runtime library that a build needs, such as ``libcudart.so.13``."""
         return f"libcudart.so.{self.version.partition('.')[0]}"
