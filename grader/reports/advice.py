@@ -76,6 +76,11 @@ ADVICE = {
         "Compare the index with the size first (if (i < n)); the block may not divide the size.",
         (
             (
+                "a store by a descriptor",
+                "A program writes outside of every array",
+                "Give this access a mask (mask=offsets < n), or store the last tile without a descriptor.",
+            ),
+            (
                 "the mask of this access",
                 "A program reads or writes outside of every array",
                 "Give this access a mask that is true for what is inside alone: mask=offsets < n.",

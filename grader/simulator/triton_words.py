@@ -19,6 +19,8 @@ _WORDS = (
     ),
 )
 _MASK = "; the mask of this access is missing, or lets too much through"
+_CHUNK = ", or it is a store by a descriptor, which a GPU makes 16 bytes at a time"
+_BEHIND = re.compile(r" writes .* which lies (\d|1[0-5]) bytes? behind the end ")
 
 
 def in_words_of_triton(finding: Finding) -> Finding:
@@ -34,4 +36,6 @@ def in_words_of_triton(finding: Finding) -> Finding:
     message = _THREAD.sub(name, finding.message)
     for pattern, words in _WORDS:
         message = pattern.sub(words, message)
-    return replace(finding, message=message + _MASK * (finding.kind == "global_oob"))
+    if finding.kind == "global_oob":
+        message += _MASK + _CHUNK * bool(_BEHIND.search(message))
+    return replace(finding, message=message)

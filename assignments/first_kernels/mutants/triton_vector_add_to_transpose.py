@@ -23,6 +23,15 @@ MUTANTS = (
     ),
     edit(
         "vector_add",
+        "store-by-descriptor",
+        "tl.store(z + at, tl.load(x + at, mask=inside) + tl.load(y + at, mask=inside), mask=inside)",
+        "value = tl.load(x + at, mask=inside) + tl.load(y + at, mask=inside)\n"
+        "    tl.make_tensor_descriptor(z, [n], [1], [size]).store([tl.program_id(0) * size], value)",
+        "a GPU stores by a descriptor 16 bytes at a time, also behind the end",
+        MEMORY_GROUP,
+    ),
+    edit(
+        "vector_add",
         "load-unmasked",
         "tl.load(x + at, mask=inside)",
         "tl.load(x + at)",

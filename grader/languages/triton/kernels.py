@@ -141,7 +141,7 @@ def packed() -> bytes:
                     runner / "__init__.py",
                     *(
                         runner / "triton" / f"{one}.py"
-                        for one in ("__init__", "build", "ptx", "specialisation")
+                        for one in ("__init__", "build", "descriptors", "ptx", "specialisation")
                     ),
                 )
             ),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from grader.runner.triton.descriptors import store_whole_chunks
+
 WARP = 32
 CAPABILITY = 80
 
@@ -17,6 +19,8 @@ def end_with_ptx(*call: Any) -> tuple[str, str] | None:  # noqa: ANN401 (Triton'
     if not call:
         return "grader: PTX", "grader: PTX"
     _backend, stages, *_ = call
+    first = stages["ttir"]
+    stages["ttir"] = lambda module, metadata: first(store_whole_chunks(module), metadata)
     stages["cubin"] = lambda ptx, _metadata: _with_lines_of_python(ptx).encode()
     return None
 
