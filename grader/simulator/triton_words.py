@@ -20,7 +20,7 @@ _WORDS = (
 )
 _MASK = "; the mask of this access is missing, or lets too much through"
 _CHUNK = ", or it is a store by a descriptor, which a GPU makes 16 bytes at a time"
-_BEHIND = re.compile(r" writes .* which lies (\d|1[0-5]) bytes? behind the end ")
+_BEHIND = re.compile(r" (?:writes|updates) .* which lies (\d|1[0-5]) bytes? behind the end ")
 
 
 def in_words_of_triton(finding: Finding) -> Finding:

@@ -1,7 +1,7 @@
-"""Stores by descriptors, as a GPU makes them: 16 bytes at a time, also where some lie behind the end.
+"""Stores and additions by descriptors, as a GPU makes them: 16 bytes at a time, also behind the end.
 
-An sm_80 has no such stores. Triton compiles them to stores with masks for it, which end where the tensor
-ends, and a kernel that overwrites on a GPU what follows its tensor would be right on the simulator.
+An sm_80 has none. Triton compiles them to stores with masks for it, which end where the tensor ends, and a
+kernel that overwrites on a GPU what follows its tensor would be right on the simulator.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _MADE = re.compile(
     r"(?P<name>%\S+) = (?P<start>tt\.make_tensor_descriptor %\S+, \[(?:%[^\s\]]+, )*)(?P<last>[^\s,\]]+)"
     r"(?P<end>\].* : (?:!tt\.ptr)?<[a-z]+(?P<bits>\d+).*)"
 )
-_STORED = re.compile(r"(?<=tt\.descriptor_store )%[^[\s]+")
+_STORED = re.compile(r"(tt\.descriptor_(?:store|reduce \w+,) )(%[^[\s]+)")
 
 
 def store_whole_chunks(module: Any) -> Any:  # noqa: ANN401 (Triton's)
@@ -34,7 +34,7 @@ def store_whole_chunks(module: Any) -> Any:  # noqa: ANN401 (Triton's)
     passes.common.add_inliner(manager)
     manager.run(module, "inline")
     text = str(module)
-    if "tt.descriptor_store" not in text:
+    if not _STORED.search(text):
         return module
     with tempfile.NamedTemporaryFile("w", suffix=".ttir") as file:
         file.write(_with_whole_chunks(text))
@@ -50,7 +50,7 @@ def _with_whole_chunks(text: str) -> str:
     for line in text.splitlines():
         if "tt.func" in line:  # names are those of a function
             whole.clear()
-        lines.append(_STORED.sub(lambda name: whole.get(name[0], name[0]), line))
+        lines.append(_STORED.sub(lambda call: call[1] + whole.get(call[2], call[2]), line))
         if made := _MADE.search(line):
             new = whole[made["name"]] = f"%whole_chunks_{len(lines)}"
             each = max(CHUNK_BITS // int(made["bits"]), 1)

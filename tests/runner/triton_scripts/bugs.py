@@ -57,6 +57,13 @@ def whole_chunks(x, y, n, size: tl.constexpr):
 
 
 @triton.jit
+def added_chunks(x, total, n, size: tl.constexpr):
+    first = tl.program_id(0) * size
+    value = tl.make_tensor_descriptor(x, [n], [1], [size]).load([first])
+    tl.make_tensor_descriptor(total, [n], [1], [size]).atomic_add([first], value)  # added_chunks
+
+
+@triton.jit
 def ignored_target(x, target, loss, columns):
     row = tl.program_id(0)
     picked = tl.load(x + row * columns + tl.load(target + row))  # ignored_target
@@ -117,6 +124,8 @@ match sys.argv[1]:
         unmasked_store[(4,)](x, y[:1000].clone(), 1000, 256)
     case "whole_chunks":
         whole_chunks[(4,)](x[:999].clone(), y[:999].clone(), 999, 256)
+    case "added_chunks":
+        added_chunks[(4,)](x[:999].clone(), y[:999].clone(), 999, 256)
     case "ignored_target":
         ignored_target[(4,)](x, torch.tensor([5, 3, -700, 1]), y, 256)
     case "half_written":
