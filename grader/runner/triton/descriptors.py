@@ -6,11 +6,10 @@ kernel that overwrites on a GPU what follows its tensor would be right on the si
 
 from __future__ import annotations
 
+import importlib
 import re
 import tempfile
 from typing import Any
-
-from triton._C.libtriton import ir, passes
 
 CHUNK_BITS = 128
 
@@ -30,8 +29,9 @@ def store_whole_chunks(module: Any) -> Any:  # noqa: ANN401 (Triton's)
     Args:
         module: the kernel in Triton's first representation; its functions are inlined.
     """
-    manager = ir.pass_manager(module.context)
-    passes.common.add_inliner(manager)
+    library = importlib.import_module("triton._C.libtriton")
+    manager = library.ir.pass_manager(module.context)
+    library.passes.common.add_inliner(manager)
     manager.run(module, "inline")
     text = str(module)
     if not _STORED.search(text):
@@ -39,7 +39,7 @@ def store_whole_chunks(module: Any) -> Any:  # noqa: ANN401 (Triton's)
     with tempfile.NamedTemporaryFile("w", suffix=".ttir") as file:
         file.write(_with_whole_chunks(text))
         file.flush()
-        changed = ir.parse_mlir_module(file.name, module.context)
+        changed = library.ir.parse_mlir_module(file.name, module.context)
     changed.context = module.context
     return changed
 
