@@ -1,6 +1,6 @@
 """``python -m grader`` is the same as ``grader``."""
 
-from grader.processes.interrupts import importing
+from grader.processes.imports import importing
 
 
 def main() -> None:

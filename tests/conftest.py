@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import signal
@@ -40,6 +41,11 @@ def pytest_configure() -> None:
         os.environ["PATH"] += f":{toolchain.nvcc.parent}"
         # The wheels have no libcudart.so, and nvcc does not look where their other libraries are.
         os.environ["NVCC_APPEND_FLAGS"] = f"-L{LIBRARIES} -L{toolchain.libraries}"
+
+
+def pytest_collection_finish() -> None:
+    """Leave modules and tests out when garbage is looked for: they stay until the end."""
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import fcntl
+import gc
 import json
 import os
 import signal
@@ -68,6 +69,7 @@ def main() -> None:
     os.dup2(2, 1)  # printed text must not be taken for an answer
     signal.signal(signal.SIGTERM, _interrupted)
     threading.Thread(target=_watch, args=(options.lifeline,), daemon=True).start()
+    gc.freeze()  # modules stay: at the end, it would take half a second to look for garbage among PyTorch's
     torch.set_num_threads(1)  # there is a worker for each processor
     turn = Turn(options.turn) if options.turn else None
     bench = Bench(remembers=True, problems_at_once=1, turn=turn)

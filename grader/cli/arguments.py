@@ -11,7 +11,7 @@ from click.core import ParameterSource
 from grader.assignments.assignment import available, default, load
 from grader.assignments.marker import named
 from grader.assignments.rules import AssignmentError
-from grader.processes.interrupts import importing
+from grader.processes.imports import importing
 from grader.records.exit_codes import ExitCode
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from grader.cli import options
 from grader.cli.arguments import FaultError, check_folders, checked_assignment, load_assignment
 from grader.cli.new import copy_folder
 from grader.cli.options import FILE
-from grader.processes.interrupts import importing
+from grader.processes.imports import importing
 from grader.records.errors import MachineError
 from grader.records.exit_codes import ExitCode
 

@@ -10,7 +10,7 @@ import click
 
 from grader.cli import options
 from grader.cli.arguments import FaultError, checked_assignment, given_options, refuse
-from grader.processes.interrupts import importing
+from grader.processes.imports import importing
 from grader.records.errors import MachineError
 from grader.records.exit_codes import ExitCode
 from grader.records.record import NewerError

@@ -8,7 +8,7 @@ import click
 
 from grader.cli.arguments import write_json
 from grader.cli.options import FILE
-from grader.processes.interrupts import importing
+from grader.processes.imports import importing
 from grader.records.exit_codes import ExitCode
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from grader.cli import options
 from grader.cli.arguments import FaultError, check_folders, checked_assignment, given_options, refuse
 from grader.cli.options import FILE
 from grader.cli.watch import Watch
-from grader.processes.interrupts import importing
+from grader.processes.imports import importing
 from grader.records.errors import MachineError
 from grader.records.exit_codes import ExitCode
 from grader.records.record import SEED_BITS, RecordError

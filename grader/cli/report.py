@@ -12,7 +12,7 @@ from grader.cli import options
 from grader.cli.arguments import FaultError, check_folders, given_options, load_assignment, refuse
 from grader.cli.options import FILE, FOLDER, INPUT
 from grader.judge.timing.appeal import appeals
-from grader.processes.interrupts import importing
+from grader.processes.imports import importing
 from grader.records.exit_codes import ExitCode
 from grader.records.record import RecordError
 from grader.reports.escaping import line

@@ -12,7 +12,7 @@ import click
 from grader.cli import options
 from grader.cli.arguments import FaultError, check_folders
 from grader.cli.options import FILE
-from grader.processes.interrupts import importing
+from grader.processes.imports import importing
 from grader.records.exit_codes import ExitCode
 
 if TYPE_CHECKING:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import fcntl
+import gc
 import importlib
 import os
 import resource
@@ -146,6 +147,7 @@ class Server:
         return {**header, "printed": printed, "flooded": flooded}, payload
 
     def _load(self, header: Header, _: memoryview) -> tuple[Header, list[Any]]:
+        gc.disable()  # modules stay, and to look for garbage among those of PyTorch takes time
         self._printed.hold(header["printed_most"])
         self._runtime = Runtime(header["runtime"])
         if header["gpu"]:
@@ -167,6 +169,8 @@ class Server:
             os.environ["KERNEL_MEMORY"] = header["memory"]
             harness = importlib.import_module("harness")
             self._model = importlib.import_module("grader.runner.model").Model(header["model"], harness)
+        gc.freeze()
+        gc.enable()
         return {"status": "loaded"}, []
 
     def _stream(self) -> int:

@@ -1,10 +1,11 @@
-"""Handles Ctrl-C, SIGTERM and SIGHUP while modules are imported.
+"""Imports the modules of a command: Ctrl-C, SIGTERM and SIGHUP end it at once, and no garbage is looked for.
 
 Layer: the standard library and the records.
 """
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from contextlib import contextmanager, suppress
@@ -23,12 +24,17 @@ def importing() -> Iterator[None]:
     """A context in which these signals end the process at once, because there are no results to keep yet.
 
     A KeyboardInterrupt would not do: some libraries lose it while they load, or turn it into an ImportError.
+    Modules stay until the process ends. To look for garbage among those of PyTorch takes half a second, most
+    of it at the end.
     """
     handled = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
     before = {number: signal.signal(number, _leave) for number in handled}
+    gc.disable()
     try:
         yield
     finally:
+        gc.freeze()
+        gc.enable()
         for number, handler in before.items():
             signal.signal(number, handler)
 
