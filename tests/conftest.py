@@ -48,6 +48,11 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def pytest_sessionfinish() -> None:
+    """Let plugins that are asked for a summary see all objects again."""
+    gc.unfreeze()
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     # Those begin first, so that at the end no test process waits for one of them.
     items.sort(key=lambda item: "long" not in item.keywords)
