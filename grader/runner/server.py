@@ -147,7 +147,6 @@ class Server:
         return {**header, "printed": printed, "flooded": flooded}, payload
 
     def _load(self, header: Header, _: memoryview) -> tuple[Header, list[Any]]:
-        gc.disable()  # modules stay, and to look for garbage among those of PyTorch takes time
         self._printed.hold(header["printed_most"])
         self._runtime = Runtime(header["runtime"])
         if header["gpu"]:
@@ -164,13 +163,14 @@ class Server:
             self._launchers = launchers.Launchers(path, self.ask, self._gpu)
             self._functions |= self._launchers.functions(names)
         if header["model"]:
+            gc.disable()  # modules stay, and to look for garbage among those of PyTorch takes time
             sys.path += {os.path.dirname(package): None for package in header["packages"]}  # noqa: PTH120
             os.environ["KERNEL_LIBRARIES"] = ":".join(header["libraries"])
             os.environ["KERNEL_MEMORY"] = header["memory"]
             harness = importlib.import_module("harness")
             self._model = importlib.import_module("grader.runner.model").Model(header["model"], harness)
-        gc.freeze()
-        gc.enable()
+            gc.freeze()
+            gc.enable()
         return {"status": "loaded"}, []
 
     def _stream(self) -> int:
