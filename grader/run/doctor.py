@@ -146,5 +146,11 @@ def _slurm() -> Part:
     tool = shutil.which("sbatch")
     if tool is None:
         return Part("Slurm", State.ABSENT, "no sbatch: batches run on this machine")
-    told = subprocess.run([tool, "--version"], capture_output=True, text=True, timeout=60, check=False)
+    try:
+        told = subprocess.run([tool, "--version"], capture_output=True, text=True, timeout=60, check=False)
+    except subprocess.TimeoutExpired:
+        return Part("Slurm", State.ABSENT, "sbatch does not answer: batches run on this machine")
+    if told.returncode != 0:
+        said = (told.stderr.strip().splitlines() or [f"exit code {told.returncode}"])[-1]
+        return Part("Slurm", State.ABSENT, f"batches run on this machine, as sbatch does not work: {said}")
     return Part("Slurm", State.READY, told.stdout.strip())

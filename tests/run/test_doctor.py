@@ -29,6 +29,26 @@ def test_this_machine_is_plain_data_and_lists_every_part() -> None:
     } <= set(names)
 
 
+@pytest.mark.parametrize(
+    ("script", "state", "found"),
+    [
+        ("echo slurm 24.11.5", State.READY, "slurm 24.11.5"),
+        ("echo 'sbatch: error: no configuration' >&2; exit 1", State.ABSENT, "no configuration"),
+        ("exit 1", State.ABSENT, "exit code 1"),
+    ],
+)
+def test_slurm_is_ready_where_sbatch_works(
+    script: str, state: State, found: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sbatch = tmp_path / "sbatch"
+    sbatch.write_text(f"#!/bin/sh\n{script}\n")
+    sbatch.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    (part,) = (part for part in examine().parts if part.name == "Slurm")
+    assert part.state is state
+    assert found in part.found
+
+
 def test_a_missing_compiler_shows_the_command_and_is_not_ready(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing() -> None:
         raise ToolchainError(
