@@ -27,17 +27,16 @@ def store_whole_chunks(module: Any) -> Any:  # noqa: ANN401 (Triton's)
     branch gives is not followed to where it was made.
 
     Args:
-        module: the kernel in Triton's first representation; its functions are inlined.
+        module: the kernel in Triton's first representation. If it stores so, its functions are inlined.
     """
+    if not _STORED.search(str(module)):
+        return module
     library = importlib.import_module("triton._C.libtriton")
     manager = library.ir.pass_manager(module.context)
     library.passes.common.add_inliner(manager)
     manager.run(module, "inline")
-    text = str(module)
-    if not _STORED.search(text):
-        return module
     with tempfile.NamedTemporaryFile("w", suffix=".ttir") as file:
-        file.write(_with_whole_chunks(text))
+        file.write(_with_whole_chunks(str(module)))
         file.flush()
         changed = library.ir.parse_mlir_module(file.name, module.context)
     changed.context = module.context
