@@ -4,7 +4,7 @@
 //
 //   ker_attn_softmax       eight keys per thread, so a warp per row of 256; maximum and sum by shuffles. Sixteen in rows of
 //                          more than 1024 with mask_future, which has fewer keys to read, and in most rows of 257 to 512
-//                          without it: a warp per row, and the four warps of a block fetch the mask together
+//                          with a mask: a warp per row, and the four warps of a block fetch the mask together
 //   ker_attn_softmax_lt32  rows of at most 32 keys: eight threads per row, four rows per warp, so no lane idles
 //   ker_attn_softmax_bw    the same shape for the gradient, which needs one reduction only
 //
@@ -246,7 +246,7 @@ static void softmax(float* inp, const float* attn_mask, int rows, int rows_per_m
     }
     if constexpr (B::GROUP == 64 && WIDTH == 4) {
       using Sharing = Bucket<B::GROUP / 2, 2 * B::KEYS>;
-      if (!mask_future && rows_per_mask % Sharing::ROWS == 0) {
+      if (attn_mask != nullptr && !mask_future && rows_per_mask % Sharing::ROWS == 0) {
         launch(Sharing{});
         return;
       }
