@@ -46,6 +46,23 @@ __device__ inline void load_last_to_leave(float (&to)[4], const float* from) {
 
 __device__ inline void load_last_to_leave(float (&to)[1], const float* from) { load(to, from); }
 
+// A line that is read twice: the first time it stays in both caches, the second time it leaves them.
+__device__ inline void load_to_load_again(float (&to)[4], const float* from) {
+  asm volatile(
+      "{ .reg .b64 policy; createpolicy.fractional.L2::evict_last.b64 policy, 1.0;"
+      "  ld.global.L1::evict_last.L2::cache_hint.v4.f32 {%0, %1, %2, %3}, [%4], policy; }"
+      : "=f"(to[0]), "=f"(to[1]), "=f"(to[2]), "=f"(to[3])
+      : "l"(from));
+}
+
+__device__ inline void load_again(float (&to)[4], const float* from) {
+  asm volatile(
+      "{ .reg .b64 policy; createpolicy.fractional.L2::evict_first.b64 policy, 1.0;"
+      "  ld.global.L1::evict_first.L2::cache_hint.v4.f32 {%0, %1, %2, %3}, [%4], policy; }"
+      : "=f"(to[0]), "=f"(to[1]), "=f"(to[2]), "=f"(to[3])
+      : "l"(from));
+}
+
 struct Sum {
   static __device__ float combine(float a, float b) { return a + b; }
 };

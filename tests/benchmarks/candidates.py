@@ -58,8 +58,6 @@ class Candidate:
 
 
 _SOFTMAX, _LAYERNORM = "softmax_kernel.cu", "layernorm_kernel.cu"
-_LOAD_LAST = "if constexpr (GROUP == 512) load_last_to_leave(value[c], x + column);\n      else load(value[c]"
-_AFTER_2048 = "launch(Bucket<128, 4>{});\n  else if (hidden_dim <= 4096) launch(Bucket<512, 2>{});"
 
 
 def _copy(name: str, problem: str, file: str, first_words: str) -> Candidate:
@@ -67,21 +65,9 @@ def _copy(name: str, problem: str, file: str, first_words: str) -> Candidate:
     return Candidate(name, problem, (edit,), "the same: what one run can tell", file)
 
 
-def _rows_of_4096(name: str, edits: tuple[tuple[str, str], ...], prediction: str) -> Candidate:
-    return Candidate(f"lf-{name}", "layernorm_forward", edits, prediction)
-
-
 CANDIDATES = (
     _copy("sf-copy", "softmax_forward", _SOFTMAX, "Softmax"),
     _copy("sb-copy", "softmax_backward", _SOFTMAX, "Softmax"),
     _copy("lf-copy", "layernorm_forward", _LAYERNORM, "LayerNorm"),
     _copy("lb-copy", "layernorm_backward", _LAYERNORM, "LayerNorm"),
-    _rows_of_4096(
-        "plain-row-of-eight-warps",
-        (
-            (_LOAD_LAST, "load(value[c]"),
-            (_AFTER_2048, _AFTER_2048.replace("Bucket<512, 2>", "Bucket<256, 4>")),
-        ),
-        "H200: 101.5 to 101.8 of 100.2 to 100.7 were seen; H100: 100 of 101.5",
-    ),
 )
