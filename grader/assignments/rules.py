@@ -67,6 +67,11 @@ class WorkLimits(_Table):
         default=1.0, gt=0, le=1, description="what one call of the student's code may print; a pipe holds it"
     )
     scratch_mib: Positive = Field(default=256.0, description="files written while running")
+    leaks_allowed: bool = Field(
+        default=True,
+        description="whether every call of a launcher may leave device memory behind that nobody frees; "
+        "false: the group memory and concurrency fails, as by a race",
+    )
 
 
 class Step(_Table):

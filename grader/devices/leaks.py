@@ -22,9 +22,10 @@ LEFT_BEHIND = (
 
 
 class Leaks:
-    """What the calls of one session leave behind; it is told once."""
+    """What the calls of one session leave behind; it is told once, as a warning if it is ``allowed``."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, allowed: bool) -> None:
+        self._severity = Severity.WARNING if allowed else Severity.ERROR
         self._call: tuple[str, tuple[Argument, ...]] | None = None
         self._held = self._held_bytes = 0
         self._told = False
@@ -45,4 +46,4 @@ class Leaks:
             return ()
         self._told = True
         message = LEFT_BEHIND.format(allocations=allocations, nbytes=nbytes)
-        return (Finding("memcheck", "leak", "", "", 0, message, Severity.WARNING),)
+        return (Finding("memcheck", "leak", "", "", 0, message, self._severity),)

@@ -28,7 +28,13 @@ class Choice:
 
 
 def select(
-    kind: str, sandbox: Sandbox, runtime: Path | None, limits: Limits = LIMITS, budget: Budget = BUDGET
+    kind: str,
+    sandbox: Sandbox,
+    runtime: Path | None,
+    limits: Limits = LIMITS,
+    budget: Budget = BUDGET,
+    *,
+    leaks_allowed: bool = True,
 ) -> Choice:
     """The device for ``kind``.
 
@@ -38,22 +44,24 @@ def select(
         runtime: the folder of the real libcudart, None if this machine has none.
         limits: limits of each runner.
         budget: instruction budget of each call on the sim.
+        leaks_allowed: whether a leak that the sim finds is a warning only.
 
     Raises:
         DeviceError: a GPU was asked for and none works, or the simulator is not built; the message says what
             is missing.
     """
+    sim = Sim(sandbox, limits, budget, leaks_allowed=leaks_allowed)
     if kind == "sim":
-        return _sim(sandbox, limits, budget, "asked for")
+        return _sim(sim, "asked for")
     gpu = probe(runtime)
     if gpu.usable and runtime is not None:
         device = Gpu(sandbox, runtime, gpu, limits)
         return Choice(device, "asked for" if kind == "gpu" else "it works")
     if kind == "gpu":
         raise DeviceError(f"no GPU works here: {gpu.reason}")
-    return _sim(sandbox, limits, budget, f"no GPU: {gpu.reason}")
+    return _sim(sim, f"no GPU: {gpu.reason}")
 
 
-def _sim(sandbox: Sandbox, limits: Limits, budget: Budget, reason: str) -> Choice:
+def _sim(sim: Sim, reason: str) -> Choice:
     check_installed()
-    return Choice(Sim(sandbox, limits, budget), reason)
+    return Choice(sim, reason)

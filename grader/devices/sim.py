@@ -64,14 +64,23 @@ class Sim:
     architecture = "sm_80"  # the library's machine code is not executed: the sim executes its PTX
     schedules: tuple[Schedule, ...] = (Schedule.PROGRAM, Schedule.REVERSED, Schedule.LATE_STREAMS)
 
-    def __init__(self, sandbox: Sandbox, limits: Limits = LIMITS, budget: Budget = BUDGET) -> None:
+    def __init__(
+        self,
+        sandbox: Sandbox,
+        limits: Limits = LIMITS,
+        budget: Budget = BUDGET,
+        *,
+        leaks_allowed: bool = True,
+    ) -> None:
         self._sandbox = sandbox
         self._limits = limits
         self._budget = budget
+        self._leaks_allowed = leaks_allowed
 
     def open(self, library: Path, entry_points: tuple[str, ...]) -> SimSession:
         """Start a simulator and a runner, and load ``library``."""
-        return SimSession(self._sandbox, self._limits, self._budget, library, entry_points)
+        leaks = Leaks(allowed=self._leaks_allowed)
+        return SimSession(self._sandbox, self._limits, self._budget, library, entry_points, leaks)
 
     def open_model(
         self, program: ModelProgram, libraries: Mapping[Path, tuple[str, ...]], memory: Memory
@@ -93,11 +102,18 @@ class SimSession:
     """One simulator and one runner with the library loaded; see ``Session``."""
 
     _shared_bytes = 1 << 30  # of memory that the runner and the device share
-    _memory_is_its_own = True  # whether nobody but launchers allocates
+    _leaks: Leaks | None = None  # told of where nobody but launchers allocates
 
     def __init__(
-        self, sandbox: Sandbox, limits: Limits, budget: Budget, library: Path, entry_points: tuple[str, ...]
+        self,
+        sandbox: Sandbox,
+        limits: Limits,
+        budget: Budget,
+        library: Path,
+        entry_points: tuple[str, ...],
+        leaks: Leaks,
     ) -> None:
+        self._leaks = leaks
         start = Start({library: entry_points}, RUNTIME, limits=limits, inputs=(LIBRARIES,))
         self._begin(sandbox, start, budget)
 
@@ -111,7 +127,6 @@ class SimSession:
         self._limits = start.limits
         self._budget = budget
         self._held: dict[str, tuple[int, int]] = {}  # array name -> address, bytes
-        self._leaks = Leaks()
         self._failed: Answer | None = None
         self._runner: Runner | None = None
         self._simulator = Simulator(shared_bytes=self._shared_bytes)
@@ -149,7 +164,7 @@ class SimSession:
             )
             self._simulator.configure(options)
             answer = self._judged(self._call(self._runner, call), self._runner, call.seconds)
-            if answer.usable and self._memory_is_its_own:
+            if answer.usable and self._leaks is not None:
                 leaks = self._leaks.behind(call, self._simulator.statistics())
                 answer = replace(answer, findings=(*answer.findings, *leaks))
         except (MachineError, RefusedError) as error:
@@ -263,8 +278,6 @@ class SimModelSession(SimSession):
     call of ``Call.needs`` once, before the file is first loaded, to know how many kernels it launches.
     """
 
-    _memory_is_its_own = False
-
     def __init__(
         self,
         sandbox: Sandbox,
@@ -325,7 +338,6 @@ class SimScriptSession(SimSession):
     """
 
     _shared_bytes = 4096  # there has to be some; a launcher has no need of it
-    _memory_is_its_own = False  # tensors are the runner's
 
     def __init__(
         self, sandbox: Sandbox, limits: Limits, budget: Budget, script: Script, entry_points: tuple[str, ...]

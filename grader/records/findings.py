@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-ONLY_REPORTED = frozenset({"leak", "unfenced_lock", "index_overflow"})
+ONLY_REPORTED = frozenset({"unfenced_lock", "index_overflow"})
 """Kinds of findings that cost no points; neither do findings that are warnings."""
 
 

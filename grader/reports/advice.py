@@ -212,6 +212,10 @@ ADVICE = {
         "A kernel may begin before the one ahead of it in its stream has ended",
         "Launch it without programmatic stream serialization.",
     ),
+    "leak": Advice(
+        "Each call leaves device memory behind that is never freed",
+        "Free on every way out what the launcher allocates: cudaFreeAsync on the same stream, or cudaFree.",
+    ),
     "unchecked_error": Advice(
         "A call of the CUDA runtime failed, and nobody asked for its error",
         "Ask cudaGetLastError() behind each launch, and look at what each call returns.",

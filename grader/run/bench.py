@@ -85,14 +85,15 @@ def find_machine(device: str, sandbox: str, limits: WorkLimits) -> Machine:
     budget = Budget(
         limits.sim_instructions, limits.sim_instructions_per_element, limits.sim_instructions_per_row
     )
-    choice = select_device(device, backend, toolchain.runtime, running, budget)
+    leaks_allowed = limits.leaks_allowed
+    choice = select_device(device, backend, toolchain.runtime, running, budget, leaks_allowed=leaks_allowed)
     chosen = choice.device
     device_info = DeviceInfo(
         kind=chosen.kind, name=chosen.name, reason=choice.reason, compiler=f"nvcc {toolchain.version}"
     )
     if not isinstance(chosen, Gpu):
         return Machine(backend, sandbox_info, device_info, toolchain, chosen, chosen, None, None)
-    checker = select_device("sim", backend, None, running, budget).device
+    checker = select_device("sim", backend, None, running, budget, leaks_allowed=leaks_allowed).device
     worker = ThreadPoolExecutor(1)
     building = worker.submit(build_baseline, toolchain, backend, Cache(), chosen.architecture)
     worker.shutdown(wait=False)  # it goes on beside the submission's cases

@@ -195,16 +195,21 @@ def test_adding_to_what_nobody_wrote_is_found_in_every_call(session: SimSession)
         assert "uninit_global" in [finding.kind for finding in answer.findings], answer
 
 
-def test_memory_that_each_call_leaves_behind_is_told_once(session: SimSession) -> None:
-    def leaks(entry_point: str, size: int) -> list[str]:
-        arguments = output(), ScalarArgument("n", "int", size), StreamArgument("stream", 0)
-        findings = ask(session, entry_point, *arguments).findings
-        assert all((one.kind, one.counts) == ("leak", False) for one in findings)
-        return [one.message for one in findings]
+@pytest.mark.parametrize("allowed", [True, False])
+def test_memory_that_each_call_leaves_behind_is_told_once(
+    sandbox: ProcessSandbox, library: Path, *, allowed: bool
+) -> None:
+    with Sim(sandbox, leaks_allowed=allowed).open(library, NAMES) as session:
 
-    assert [leaks("launch_keeping", size) for size in (100, 100, 500, 200, 200, 600)] == [[]] * 6
-    once = "1 allocation(s) with 100 bytes in this one"
-    assert [once in "".join(leaks("launch_leaking", 100)) for _ in range(3)] == [False, True, False]
+        def leaks(entry_point: str, size: int) -> list[str]:
+            arguments = output(), ScalarArgument("n", "int", size), StreamArgument("stream", 0)
+            findings = ask(session, entry_point, *arguments).findings
+            assert all((one.kind, one.counts) == ("leak", not allowed) for one in findings)
+            return [one.message for one in findings]
+
+        assert [leaks("launch_keeping", size) for size in (100, 100, 500, 200, 200, 600)] == [[]] * 6
+        once = "1 allocation(s) with 100 bytes in this one"
+        assert [once in "".join(leaks("launch_leaking", 100)) for _ in range(3)] == [False, True, False]
 
 
 def test_hints_name_strided_lines(session: SimSession) -> None:

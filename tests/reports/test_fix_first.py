@@ -77,9 +77,9 @@ def found(*kinds: str, **changes: object) -> ProblemResult:
 
 
 def test_what_is_most_fundamental_comes_first() -> None:
-    kinds = ("early_launch", "uninit_global", "race_shared", "global_oob", "invalid_launch")
+    kinds = ("leak", "early_launch", "uninit_global", "race_shared", "global_oob", "invalid_launch")
     assert [fix.kind for fix in fixes(found(*kinds))] == [
-        *("invalid_launch", "global_oob", "race_shared", "uninit_global", "early_launch"),
+        *("invalid_launch", "global_oob", "race_shared", "uninit_global", "early_launch", "leak"),
     ]
     build = samples.unbuilt()["build"]
     (first,) = fixes(found(*kinds, build=build))

@@ -262,10 +262,6 @@ def test_shares_that_are_no_round_numbers_add_up() -> None:
     assert result.groups[0].possible == 1.29
 
 
-def test_a_leak_is_reported_and_costs_nothing_unless_asked() -> None:
-    assert memory_verdict(ENTRY, ["leak"], ALL_RIGHT) is Verdict.PASS
-
-
 def test_a_lock_without_a_fence_costs_nothing() -> None:
     assert memory_verdict(ENTRY, ["unfenced_lock"], ALL_RIGHT) is Verdict.PASS
     assert memory_verdict(ENTRY, ["unfenced_lock", "race_global"], ALL_RIGHT) is Verdict.FAIL

@@ -122,6 +122,14 @@ def test_a_finding_says_what_was_wrong(judgements: Mapping[str, Judgement], plac
     assert said in finding.said
 
 
+def test_a_leak_is_killed_where_the_assignment_allows_none(assignment: Assignment) -> None:
+    limits = assignment.rules.limits.model_copy(update={"leaks_allowed": False})
+    strict = replace(assignment, rules=assignment.rules.model_copy(update={"limits": limits}))
+    (freed,) = mutate(strict, Plan(only=("`cudaFreeAsync(scratch, stream);` becomes",)))
+    assert freed.status is Status.KILLED
+    assert "memcheck: leak" in next(iter(freed.findings.values())).said
+
+
 def test_a_finished_run_builds_nothing_again(
     judgements: Mapping[str, Judgement], assignment: Assignment, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -63,6 +63,14 @@ MUTANTS = (
     ),
     edit(
         "scan",
+        "never-freed",
+        "  cudaFreeAsync(tiles, stream);\n",
+        "",
+        "each call leaves the memory of its tiles behind",
+        MEMORY_GROUP,
+    ),
+    edit(
+        "scan",
         "exclusive-tiles",
         "publish(tiles + tile, before + whole, PREFIX)",
         "publish(tiles + tile, before, PREFIX)",

@@ -493,7 +493,7 @@ def test_streams_are_distinct_unless_the_case_says_otherwise() -> None:
 
 PAST = Finding("memcheck", "global_oob", "ker", "k.cu", 7, "reads past the end")
 RACE = Finding("racecheck", "race_shared", "ker", "k.cu", 9, "races")
-LEAK = Finding("memcheck", "leak", "", "k.cu", 3, "never freed")
+LEAK = Finding("memcheck", "leak", "", "k.cu", 3, "never freed", Severity.WARNING)
 LEFT = Finding("synccheck", "divergent_barrier", "ker", "k.cu", 4, "have exited", Severity.WARNING)
 EXCUSE = correctness.Excuse(frozenset({"global_oob"}), "the starter does")
 
