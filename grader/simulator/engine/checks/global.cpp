@@ -492,6 +492,15 @@ template <unsigned word_shift> struct Checker {
   // The instruction stores after its checks. Whoever finds its record must find the value as well, lest a harmless
   // store of the same value look like another one.
   void store(std::uint64_t low, std::uint64_t high) const {
+    switch (a.element) {
+      case 1: return store_elements<1>(low, high);
+      case 2: return store_elements<2>(low, high);
+      case 4: return store_elements<4>(low, high);
+      default: return store_elements<8>(low, high);
+    }
+  }
+  template <unsigned element> void store_elements(std::uint64_t low, std::uint64_t high) const {
+    const std::uint32_t count = a.size / element;
     for (Mask m = a.mask; m; m &= m - 1) {
       const auto l = static_cast<unsigned>(std::countr_zero(m));
       const std::uint64_t at = a.address[l] - r.memory.device_base();
@@ -499,8 +508,7 @@ template <unsigned word_shift> struct Checker {
       if (at >= high && a.shape == Access::Shape::contiguous) break;
       if (at >= high) continue;
       auto* memory = reinterpret_cast<std::byte*>(a.address[l]);
-      for (std::uint32_t n = 0; n < a.size / a.element; ++n)
-        std::memcpy(memory + n * a.element, a.value[n] + l * a.element, a.element);
+      for (std::uint32_t n = 0; n < count; ++n) std::memcpy(memory + n * element, a.value[n] + l * element, element);
     }
   }
   void split(Segment& s) {
