@@ -113,6 +113,7 @@ struct Allocation {
   Space space;
   bool live;
   bool ready = true;  // not before a cudaMallocAsync has been reached in its stream
+  bool of_stream = false;  // made by one: a graph may make it again
 };
 
 class Kernel;
@@ -168,7 +169,9 @@ class Device {
   // 0 if there is no room; content is poison, uninitialised for initcheck. Nothing may touch it before it is ready.
   Address allocate(std::size_t bytes, Space, bool ready = true);
   void make_ready(Address);  // anew if it has been freed
-  bool release(Address);  // false if it is not the base of a live allocation
+  // False if it is not the base of a live allocation. reuse: nothing that ran or is to run uses it, so that much later
+  // another allocation may get its place.
+  bool release(Address, bool reuse = false);
   std::optional<Allocation> find(Address) const;  // the live (or just freed) allocation around an address
 
   // Copies from outside count as initialising writes. False if the range is not inside one live allocation.

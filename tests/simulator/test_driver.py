@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from built_programs import Compile, call, call_through
+from built_programs import LIBRARY, Compile, call, call_through
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grader.records.errors import DeviceError
 from grader.simulator.driver import Options, RefusedError, Simulator, _Activity, check_installed
 
-N = 1000
+N, MIB = 1000, 1 << 20
 SHARED = ("-cudart", "shared", "--shared", "-Xcompiler", "-fPIC")
 KERNEL = """
     __global__ void k() {}
@@ -47,6 +47,69 @@ def test_memory_keeps_what_is_written() -> None:
         simulator.release(base)
         with pytest.raises(RefusedError, match="not the start of a live allocation"):
             simulator.release(base)
+
+
+def test_a_place_is_given_out_again_when_much_has_been_freed_since() -> None:
+    def place(size: int) -> int:
+        """Where memory of so many bytes was, which is poison before it is written."""
+        base = simulator.allocate(size)
+        assert simulator.read(base, 4) + simulator.read(base + size - 4, 4) == b"\xff" * 8
+        simulator.fill(base, 1, size)
+        simulator.release(base)
+        return base
+
+    with Simulator() as simulator:
+        places = [place(MIB) for _ in range(40)]  # 32 MiB and their distances are 31 places
+        assert len(set(places[:32])) == 32
+        assert places[32:] == places[:8]
+        assert place(MIB + 4096) not in places
+        large = [place(5 * MIB) for _ in range(40)]  # given back to the system
+        assert len(set(large)) == 40
+
+
+def test_what_is_kept_for_later_is_bounded() -> None:
+    with Simulator() as simulator:
+        for size in range(3 * MIB, 4 * MIB, 4096):  # no two alike, so that none is taken again
+            base = simulator.allocate(size)
+            simulator.fill(base, 1, size)
+            simulator.release(base)
+        pages = Path(f"/proc/{simulator._process.pid}/statm").read_text().split()[1]
+        assert int(pages) * resource.getpagesize() < 256 * MIB
+
+
+PLACES = """
+    #include <set>
+    template <class Allocate, class Free> int places(Allocate allocate, Free release) {
+      std::set<void*> all;
+      for (int n = 0; n < 40; ++n) {
+        void* at;
+        if (allocate(&at, 1 << 20) || release(at)) return -1;
+        all.insert(at);
+      }
+      return int(all.size());
+    }
+    __global__ void k() {}
+    extern "C" int usual() {
+      return places([](void** at, size_t n) { return cudaMalloc(at, n); },
+                    [](void* at) { return cudaFree(at); });
+    }
+    extern "C" int freed_in_order() {
+      return places([](void** at, size_t n) { return cudaMalloc(at, n); },
+                    [](void* at) { return cudaFreeAsync(at, 0); });
+    }
+    extern "C" int of_a_stream() {
+      return places([](void** at, size_t n) { return cudaMallocAsync(at, n, 0); },
+                    [](void* at) { return cudaFree(at); });
+    }
+    """
+
+
+@pytest.mark.parametrize(("way", "places"), [("usual", 32), ("freed_in_order", 40), ("of_a_stream", 40)])
+def test_memory_that_streams_order_keeps_its_place(nvcc: Compile, way: str, places: int) -> None:
+    library = nvcc(PLACES, "places.so", *LIBRARY)
+    with Simulator() as simulator:
+        simulator.load(library)
+        assert call(simulator, library, way) == places
 
 
 @pytest.mark.parametrize("known", [b"", struct.pack("<I", 0)])

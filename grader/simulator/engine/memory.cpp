@@ -22,6 +22,9 @@ void* map(Address where, std::size_t bytes, int fd) {
   return at;
 }
 std::size_t whole_pages(std::size_t bytes) { return (bytes + 4095) / 4096 * 4096; }
+std::size_t span_of(std::size_t bytes) {
+  return (std::max<std::size_t>(bytes, 1) + granule - 1) / granule * granule + red_zone;
+}
 
 }  // namespace
 
@@ -43,30 +46,62 @@ Memory::~Memory() {
 
 Address Memory::place(Arena& arena, std::size_t bytes) {
   if (arena.size == 0 || bytes > arena.size - red_zone) return 0;
-  const std::size_t span = (bytes + granule - 1) / granule * granule + red_zone;
+  const std::size_t span = span_of(bytes);
+  if (&arena == &device_) {
+    if (const Address at = kept_place(span)) return at;
+  }
   if (arena.next + span <= arena.base + arena.size) {
     const Address at = arena.next;
     arena.next += span;
     return at;
   }
   // The arena is full: freed allocations are forgotten, and the first gap between live ones is taken.
+  kept_.clear();
+  kept_bytes_ = 0;
   std::erase_if(allocations_,
                 [&](const auto& entry) { return !entry.second.live && entry.first - arena.base < arena.size; });
   Address at = arena.base + red_zone;
   for (const auto& [base, allocation] : allocations_) {
     if (base - arena.base >= arena.size) continue;
     if (at + span <= base) return at;
-    at = base + (allocation.size + granule - 1) / granule * granule + red_zone;
+    at = base + span_of(allocation.size);
   }
   return at + span <= arena.base + arena.size ? at : 0;
+}
+
+Address Memory::kept_place(std::size_t span) {
+  const auto found = kept_.find(span);
+  if (found == kept_.end() || freed_bytes_ - found->second.front().freed < freed_before) return 0;
+  const Address at = found->second.front().base;
+  found->second.pop_front();
+  if (found->second.empty()) kept_.erase(found);
+  kept_bytes_ -= span;
+  return at;
+}
+
+void Memory::keep(const Allocation& a) {
+  std::memset(reinterpret_cast<void*>(a.base), 0, a.size);
+  const std::size_t span = span_of(a.size);
+  kept_bytes_ += span;
+  freed_bytes_ += span;
+  kept_[span].push_back({a.base, freed_bytes_});
+  while (kept_bytes_ > most_kept) {
+    const auto first = std::min_element(kept_.begin(), kept_.end(), [](const auto& one, const auto& other) {
+      return one.second.front().freed < other.second.front().freed;
+    });
+    discard(allocations_.at(first->second.front().base));
+    kept_bytes_ -= first->first;
+    first->second.pop_front();
+    if (first->second.empty()) kept_.erase(first);
+  }
 }
 
 Address Memory::allocate(std::size_t bytes, Space space, bool ready) {
   const std::lock_guard lock(mutex_);
   Arena& arena = space == Space::device ? device_ : shared_;
-  const Address at = place(arena, std::max<std::size_t>(bytes, 1));
+  const Address at = place(arena, bytes);
   if (!at) return 0;
-  allocations_[at] = {at, bytes, space, true, ready};
+  allocations_[at] = {at, bytes, space, true, ready, !ready};
   std::memset(reinterpret_cast<void*>(at), poison, bytes);
   mark(at, bytes, false);
   return at;
@@ -94,12 +129,16 @@ void Memory::discard(const Allocation& a) {
   std::memset(reinterpret_cast<void*>(last), 0, end - last);
 }
 
-bool Memory::release(Address address) {
+bool Memory::release(Address address, bool reuse) {
   const std::lock_guard lock(mutex_);
   const auto found = allocations_.find(address);
   if (found == allocations_.end() || !found->second.live) return false;
-  found->second.live = false;
-  discard(found->second);
+  Allocation& a = found->second;
+  a.live = false;
+  if (reuse && !a.of_stream && a.space == Space::device && a.size <= most_of_one_kept)
+    keep(a);
+  else
+    discard(a);
   return true;
 }
 
@@ -183,6 +222,8 @@ void Memory::copy_marks(Address to, Address from, std::size_t bytes) {
 void Memory::reset() {
   const std::lock_guard lock(mutex_);
   allocations_.clear();
+  kept_.clear();
+  kept_bytes_ = 0;
   madvise(reinterpret_cast<void*>(device_.base), device_.size, MADV_DONTNEED);
   if (shared_.size) madvise(reinterpret_cast<void*>(shared_.base), shared_.size, MADV_REMOVE);
   device_.next = device_.base + red_zone;

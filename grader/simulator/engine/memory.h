@@ -1,6 +1,7 @@
 // Device memory: the two arenas, the allocations in them and what is known of every byte.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -14,6 +15,10 @@ namespace sim {
 // No overflow of less than this lands in another allocation.
 inline constexpr std::size_t red_zone = 64 * 1024;
 inline constexpr std::size_t gpu_page = std::size_t{2} << 20;  // of what cudaMalloc maps
+// Pages that are given back cost more to get again than a small kernel takes. So small places are kept and given out
+// again, but not before so many bytes have been freed since that a use after free has been seen.
+inline constexpr std::size_t most_of_one_kept = std::size_t{4} << 20, freed_before = std::size_t{32} << 20,
+                             most_kept = 2 * freed_before;
 
 struct Arena {
   Address base = 0;
@@ -30,7 +35,7 @@ class Memory {
 
   Address allocate(std::size_t bytes, Space, bool ready = true);
   void make_ready(Address);
-  bool release(Address);
+  bool release(Address, bool reuse = false);
   std::optional<Allocation> find(Address) const;         // the allocation around an address, live or freed
   std::optional<Allocation> nearest(Address) const;      // or the closest one below or above within a red zone
   bool inside(Address, std::size_t bytes) const;         // within one live allocation that is ready
@@ -50,13 +55,23 @@ class Memory {
   std::size_t device_size() const { return device_.size; }
 
  private:
+  struct Place {
+    Address base;
+    std::uint64_t freed;  // bytes in all, with this one
+  };
+
   Address place(Arena&, std::size_t bytes);
+  Address kept_place(std::size_t span);  // 0 if there is none
+  void keep(const Allocation&);
   void discard(const Allocation&);
 
   Arena device_, shared_;
   std::uint8_t* written_ = nullptr;
   mutable std::mutex mutex_;  // device-side malloc comes from several threads
   std::map<Address, Allocation> allocations_;
+  std::map<std::size_t, std::deque<Place>> kept_;  // by their spans, the first freed first
+  std::size_t kept_bytes_ = 0;
+  std::uint64_t freed_bytes_ = 0;  // of what was kept, ever
 };
 
 }  // namespace sim

@@ -136,7 +136,7 @@ void Judge::perform(Command command, Reader& in, Writer& result) {
       return;
     }
     case Command::release:
-      if (!device_.release(u64())) throw Refused("not the start of a live allocation");
+      if (!device_.release(u64(), true)) throw Refused("not the start of a live allocation");
       return;
     case Command::write: {
       const auto to = u64();

@@ -252,7 +252,7 @@ void Program::perform(Ask ask, std::string_view call, Reader& in, Writer& result
     case Ask::release: {
       const auto base = u64();
       if (!timeline_.capturing()) timeline_.synchronize();
-      return release(call, base, in.take<std::uint8_t>() != 0);
+      return release(call, base, in.take<std::uint8_t>() != 0, !timeline_.capturing());
     }
     case Ask::release_async: {
       const auto base = u64();
@@ -740,11 +740,11 @@ void Program::touched(std::string_view call, const Rows& rows, bool writes) {
   stream_races_.add(world_.report, timeline_, std::move(all));
 }
 
-void Program::release(std::string_view call, Address base, bool host) {
+void Program::release(std::string_view call, Address base, bool host, bool reuse) {
   const auto own = allocations_.find(base);
   if (own != allocations_.end() && (own->second == Space::pinned) == host) {
     allocations_.erase(own);
-    world_.device.release(base);
+    world_.device.release(base, reuse);
     return;
   }
   const auto found = world_.device.find(base);

@@ -103,7 +103,7 @@ class Program {
   void copy_out(std::string_view call, Reader&, Writer& result);
   void copy(std::string_view call, Reader&);
   void fill(std::string_view call, Reader&);
-  void release(std::string_view call, Address, bool host);
+  void release(std::string_view call, Address, bool host, bool reuse = false);
   // That the work at hand has touched this, as the checker of races between streams wants to know.
   void touched(std::string_view call, const Rows&, bool writes);
   void fail(std::uint32_t code, std::string_view message);
