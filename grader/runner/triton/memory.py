@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _ALIGNMENT = 16  # bytes: Triton specialises kernels on it
 _LIBC = ctypes.CDLL(None)
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of mallopt
+_KEPT = 1 << 25  # bytes: no more is allowed
 _UNWRITTEN = {
     torch.empty,
     torch.empty_like,
@@ -50,6 +52,9 @@ class Memory:
     """The twins of this process's storages; each lives as long as its storage."""
 
     def __init__(self, runtime: Runtime) -> None:
+        # Tensors of a loop come and go: their pages, given back and asked for anew, cost more than a small kernel.
+        for option in (_TRIM_THRESHOLD, _MMAP_THRESHOLD):
+            _LIBC.mallopt(option, _KEPT)
         self._runtime = runtime
         self._twins: dict[int, _Twin] = {}
         self._noise = torch.randint(
@@ -81,10 +86,10 @@ class Memory:
 
     def leave(self, tensors: Iterable[torch.Tensor]) -> None:
         """Wait for the kernel, and give the host what the device holds."""
-        self._runtime.synchronize()
-        for storage in {
-            id(tensor.untyped_storage()): tensor.untyped_storage() for tensor in tensors
-        }.values():
+        storages = {id(tensor.untyped_storage()): tensor.untyped_storage() for tensor in tensors}
+        if not storages:
+            self._runtime.synchronize()
+        for storage in storages.values():  # the first copy waits for the kernel
             twin = self._twin(storage)
             self._runtime.copy_out(storage.data_ptr(), twin.address, storage.nbytes())
             twin.see(_bytes(storage))

@@ -1,6 +1,7 @@
 // grader-sim: the simulated device as a process. Its owner, the judge, talks to it through the socket named on the
 // command line, and hands in the sockets of the programs that may use it.
 
+#include <malloc.h>
 #include <sys/prctl.h>
 
 #include <csignal>
@@ -23,6 +24,11 @@ int main(int argc, char** argv) {
         stderr);
     return 2;
   }
+  // What a launch works with comes and goes; pages that are given back cost more to get again than a small launch
+  // takes.
+  constexpr int kept = 32 << 20;
+  mallopt(M_TRIM_THRESHOLD, kept);
+  mallopt(M_MMAP_THRESHOLD, kept);
   prctl(PR_SET_DUMPABLE, 0);  // programs of the same user must not look inside
   std::signal(SIGUSR1, [](int) { sim::end_launches(); });
   std::signal(SIGINT, SIG_IGN);  // the judge decides when it ends
