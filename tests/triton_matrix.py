@@ -1,0 +1,255 @@
+"""The matrix of kernels in Triton on a GPU: is the verdict of each case that of the simulator?
+
+    python tests/triton_matrix.py [--only TEXT ...] [--json FILE] [--seconds S] [--jobs N]
+
+References, variants and mutants in Triton of every assignment are judged as submissions are, on the GPU with
+the simulator beside it, and without measuring their speed. With ``--json`` each result is kept, and a run
+that was stopped goes on.
+"""
+
+# ruff: noqa: T201 - a command prints
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import os
+import sys
+import tempfile
+import time
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+from unittest import mock
+
+import torch
+
+from grader.assignments.assignment import load
+from grader.assignments.mutants import VARIANTS, table
+from grader.languages.known import files
+from grader.records.record import PerformanceResult
+from grader.records.verdict import Verdict
+from grader.run.bench import Bench
+from grader.run.grading import GradingRequest, grade
+from grader.run.judging import Measured, ProblemJudge
+from grader.run.kernel import PreparedKernel
+from grader.soundness.kernels import kernel_problems
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from grader.judge.correctness.cases import Judged
+    from grader.records.record import CaseResult
+
+ASSIGNMENTS = Path(__file__).parents[1] / "assignments"
+SEED = 20_240_607
+GPU_SESSIONS = 3  # at a time: starting a context takes longer than a case
+NOT_RUN = "not run:"
+
+_bench = Bench()  # of a worker process
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A kernel in Triton that answers a problem."""
+
+    assignment: str
+    problem: str
+    name: str
+    right: bool
+    file: str
+    text: str
+
+    @property
+    def id(self) -> str:
+        """Where it is, in words."""
+        return f"{self.assignment} {self.problem} {self.name}"
+
+
+@dataclass(frozen=True)
+class Result:
+    """What both devices said of an entry.
+
+    Attributes:
+        id: of the entry.
+        verdict: of the problem, without its speed.
+        as_it_must: whether a right one passes and a wrong one fails.
+        cases: that ran on both devices.
+        differing: those whose verdict in the record is another one than the simulator's.
+        by_the_gpu_alone: those on which the GPU's own verdict is another one.
+        seconds: of the grading.
+    """
+
+    id: str
+    verdict: str
+    as_it_must: bool
+    cases: int
+    differing: tuple[str, ...]
+    by_the_gpu_alone: tuple[str, ...]
+    seconds: float
+
+
+def entries() -> Iterator[Entry]:
+    """The references, variants and mutants in Triton."""
+    for path in sorted(ASSIGNMENTS.glob("*/reference_triton")):
+        assignment = load(str(path.parent))
+        mutants = table(assignment, "triton")
+        for name, problem in kernel_problems(assignment).items():
+            if "triton" not in assignment.rules.languages_of(name):
+                continue
+            (file,) = files(problem, ("triton",))
+            texts = {"reference": (path / file).read_text()}
+            variants = (assignment.folder / VARIANTS / name).glob("*.py")
+            texts |= {f"variant {one.stem}": one.read_text() for one in sorted(variants)}
+            for kind, text in texts.items():
+                yield Entry(assignment.id, name, kind, True, file, text)
+            for mutant in mutants:
+                if mutant.problem == name:
+                    text = mutant.text(assignment)
+                    yield Entry(assignment.id, name, f"mutant {mutant.id}", False, file, text)
+
+
+def judged(entry: Entry) -> Result:
+    """Judge an entry on both devices.
+
+    Raises:
+        RuntimeError: it could not be graded.
+    """
+    began = time.monotonic()
+    pairs: list[tuple[CaseResult, CaseResult, CaseResult]] = []
+    combined = PreparedKernel.combined
+
+    def beside(self: PreparedKernel, judged: Judged, checked: Judged, device: str) -> tuple[CaseResult, ...]:
+        both = combined(self, judged, checked, device)
+        pairs.extend(zip(judged.cases, checked.cases, both, strict=True))
+        return both
+
+    not_measured = Measured(PerformanceResult(verdict=Verdict.NOT_MEASURED, target=1.0))
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        mock.patch.object(PreparedKernel, "combined", beside),
+        mock.patch.object(ProblemJudge, "_measured", return_value=not_measured),
+    ):
+        (Path(folder) / entry.file).write_text(entry.text)
+        request = GradingRequest(
+            path=Path(folder),
+            assignment=load(str(ASSIGNMENTS / entry.assignment)),
+            problems=(entry.problem,),
+            device="gpu",
+            sandbox="auto",
+            memory="auto",
+            seed=SEED,
+        )
+        record = grade(request, bench=_bench)
+    (result,) = record.problems
+    if record.error or result.verdict is Verdict.INFRA_ERROR:
+        raise RuntimeError(f"{entry.id}: {record.error or result.message}")
+    ran = [pair for pair in pairs if not any((one.message or "").startswith(NOT_RUN) for one in pair)]
+    return Result(
+        entry.id,
+        result.verdict,
+        (result.verdict is not Verdict.FAIL) == entry.right,
+        len(ran),
+        tuple(sim.name for _, sim, both in ran if both.verdict is not sim.verdict),
+        tuple(gpu.name for gpu, sim, _ in ran if gpu.verdict is not sim.verdict),
+        round(time.monotonic() - began, 1),
+    )
+
+
+def _start(turn: object) -> None:
+    global _bench  # noqa: PLW0603 - a worker's state, set once
+    torch.set_num_threads(1)
+    _bench = Bench(remembers=True, problems_at_once=1, turn=turn)  # type: ignore[arg-type]
+
+
+def run(
+    wanted: Sequence[Entry], done: dict[str, Result], jobs: int, seconds: float, file: Path | None
+) -> None:
+    """Judge those that are not done yet, as far as ``seconds`` reach, and keep each result."""
+    began = time.monotonic()
+    context = multiprocessing.get_context("spawn")
+    turn = context.BoundedSemaphore(GPU_SESSIONS)
+    todo = [entry for entry in wanted if entry.id not in done]
+    with ProcessPoolExecutor(jobs, context, _start, (turn,)) as pool:
+        for count, future in enumerate(as_completed([pool.submit(judged, entry) for entry in todo]), 1):
+            if future.cancelled():
+                continue
+            if error := future.exception():
+                print(f"[{count}/{len(todo)}] {error}", file=sys.stderr)
+                continue
+            result = future.result()
+            done[result.id] = result
+            mark = "" if result.as_it_must and not result.differing else "   <--"
+            print(
+                f"[{count}/{len(todo)}] {result.id}: {result.verdict} {result.seconds} s{mark}",
+                file=sys.stderr,
+            )
+            if file is not None:
+                new = file.with_name(file.name + ".new")
+                new.write_text(json.dumps([asdict(one) for one in done.values()], indent=1))
+                new.replace(file)
+            if time.monotonic() - began > seconds:
+                pool.shutdown(wait=False, cancel_futures=True)
+
+
+def table_of(results: Sequence[Result]) -> str:
+    """A row for each assignment, and the cases that differ."""
+    lines = [
+        "| assignment | kernels | as they must | cases | other verdicts in the record | by the GPU alone |",
+        "|---|--:|--:|--:|--:|--:|",
+    ]
+    for name in dict.fromkeys(one.id.partition(" ")[0] for one in results):
+        mine = [one for one in results if one.id.startswith(f"{name} ")]
+        cells = (
+            len(mine),
+            sum(one.as_it_must for one in mine),
+            sum(one.cases for one in mine),
+            sum(len(one.differing) for one in mine),
+            sum(len(one.by_the_gpu_alone) for one in mine),
+        )
+        lines.append(f"| `{name}` | {' | '.join(map(str, cells))} |")
+    for one in results:
+        if not one.as_it_must:
+            lines.append(f"{one.id}: {one.verdict}")
+        if one.differing or one.by_the_gpu_alone:
+            alone = ", ".join(one.by_the_gpu_alone)
+            lines.append(
+                f"{one.id}: in the record {', '.join(one.differing) or 'none'}; by the GPU alone {alone}"
+            )
+    return "\n".join(lines)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description="Judge every kernel in Triton on a GPU and on the simulator."
+    )
+    parser.add_argument(
+        "--only", nargs="+", default=[], metavar="TEXT", help="kernels whose id holds one of these"
+    )
+    parser.add_argument(
+        "--json", type=Path, metavar="FILE", help="keep results here, and go on from what it holds"
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=3600.0, help="begin no further kernel after this time"
+    )
+    parser.add_argument("--jobs", type=int, default=min(os.cpu_count() or 1, 12), help="processes")
+    options = parser.parse_args()
+    wanted = [one for one in entries() if not options.only or any(text in one.id for text in options.only)]
+    done: dict[str, Result] = {}
+    if options.json is not None and options.json.exists():
+        for row in json.loads(options.json.read_text()):
+            lists = {name: tuple(row[name]) for name in ("differing", "by_the_gpu_alone")}
+            done[row["id"]] = Result(**{**row, **lists})
+    run(wanted, done, options.jobs, options.seconds, options.json)
+    results = [done[one.id] for one in wanted if one.id in done]
+    print(table_of(results))
+    if len(results) < len(wanted):
+        print(f"{len(wanted) - len(results)} are left: run again with the same --json")
+    right = all(one.as_it_must and not one.differing for one in results)
+    return 0 if right and len(results) == len(wanted) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
