@@ -96,7 +96,7 @@ __global__ void __launch_bounds__(THREADS)
         load(gamma[c], scale + column);
         load(beta[c], bias + column);
 #pragma unroll
-        for (int w = 0; w < 4; ++w) value[c][w] -= mean;
+        for (int w = 0; w < 4; ++w) value[c][w] = value[c][w] - mean;
       }
 #pragma unroll
       for (int w = 0; w < 4; ++w) value[c][w] = value[c][w] * inverse_sigma * gamma[c][w] + beta[c][w];
