@@ -52,7 +52,7 @@ class Memory:
     """The twins of this process's storages; each lives as long as its storage."""
 
     def __init__(self, runtime: Runtime) -> None:
-        # Tensors of a loop come and go: their pages, given back and asked for anew, cost more than a small kernel.
+        # Tensors of a loop come and go: to get their pages anew each time costs more than a small kernel.
         for option in (_TRIM_THRESHOLD, _MMAP_THRESHOLD):
             _LIBC.mallopt(option, _KEPT)
         self._runtime = runtime
