@@ -137,7 +137,7 @@ def run(runner: Runner, call: Call, asked: Callable[[Call], Mapping[str, Any]] =
         return failed(frame.header)
     if len(frame.payload) != size:
         return Answer(Status.UNTRUSTED, "forged channel: the answer holds no arrays", printed=printed)
-    held, overrun, offset = {}, {}, 0
+    held, overrun, offset = {}, [], 0
     for argument, old in zip(arrays(call), before, strict=True):
         new = np.frombuffer(frame.payload, np.uint8, old.size, offset)
         offset += old.size
@@ -145,5 +145,5 @@ def run(runner: Runner, call: Call, asked: Callable[[Call], Mapping[str, Any]] =
             argument, new[layout.GUARD : layout.GUARD + layout.data_bytes(argument)]
         )
         if where := layout.overrun(argument, old, new):
-            overrun[argument.name] = where
-    return Answer(Status.RETURNED, arrays=held, overrun=overrun, printed=printed)
+            overrun.append(where)
+    return Answer(Status.RETURNED, arrays=held, overrun=tuple(overrun), printed=printed)

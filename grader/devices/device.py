@@ -174,12 +174,12 @@ class Hint:
 
 @dataclass(frozen=True)
 class Answer:
-    """The result of a call: how it ended, every array, and where guard zones changed."""
+    """The result of a call: how it ended, every array, and which guard zones changed."""
 
     status: Status
     message: str = ""
     arrays: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)
-    overrun: Mapping[str, str] = field(default_factory=dict)  # array name -> where its guard zone was written
+    overrun: tuple[str, ...] = ()  # what was written outside of arrays, in words
     findings: tuple[Finding, ...] = ()
     counts: tuple[LineCount, ...] = ()
     printed: str = ""  # what the student's code printed, capped

@@ -59,14 +59,11 @@ def array(argument: ArrayArgument, data: NDArray[np.uint8]) -> NDArray[np.generi
 
 
 def overrun(argument: ArrayArgument, before: NDArray[np.uint8], after: NDArray[np.uint8]) -> str:
-    """A readable text on where the guard zones of an image changed; "" if they did not."""
+    """A readable text on which guard zones of an image changed; "" if none did."""
     end = GUARD + data_bytes(argument)
-    changed = np.flatnonzero(before != after)
-    front, back = changed[changed < GUARD], changed[changed >= end]
-    item = DTYPES[argument.dtype].itemsize
-    places = []
-    if front.size:
-        places.append(f"{-(-(GUARD - int(front[-1])) // item)} element(s) before the first one")
-    if back.size:
-        places.append(f"element {(int(back[0]) - GUARD) // item} of {math.prod(argument.shape)}")
-    return " and ".join(places)
+    zones = {
+        f"before {argument.name}": slice(GUARD),
+        f"behind the end of {argument.name}": slice(end, None),
+    }
+    changed = [where for where, zone in zones.items() if not np.array_equal(before[zone], after[zone])]
+    return f"memory {' and '.join(changed)} was written" if changed else ""

@@ -86,6 +86,16 @@ ADVICE = {
                 "Give this access a mask that is true for what is inside alone: mask=offsets < n.",
             ),
             ("behind the end of an allocation", "A thread goes past the end of an array", ""),
+            (
+                "memory behind the end of",
+                "Something writes past the end of an array",
+                "Compare the index with the size first, and look at how many bytes each copy moves.",
+            ),
+            (
+                "memory before",
+                "Something writes before the start of an array",
+                "Compare the index with 0 first, and look at where each copy begins.",
+            ),
             (" reads ", "A thread reads outside of every array", ""),
             (" writes ", "A thread writes outside of every array", ""),
         ),

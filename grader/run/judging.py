@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar, get_args
 from grader.devices import profile
 from grader.devices.device import Call
 from grader.judge.correctness.calls import arguments
-from grader.judge.correctness.cases import Excuse, Judged, judge
+from grader.judge.correctness.cases import Excuse, Judged, judge, overrun_beside
 from grader.judge.correctness.remembered import remembered
 from grader.judge.timing.measure import Measured
 from grader.problems.problem import KernelProblem, ModelProblem
@@ -223,6 +223,7 @@ class ProblemJudge:
             with self._turn():
                 judged = self._run_cases(machine.device, answer, problem)
             judged = replace(judged, cases=answer.combined(judged, checked, machine.device.name))
+            checked = overrun_beside(checked, judged)
         self.machine_failed = judged.machine_failed or checked.machine_failed
         return partial(self._result, answer, judged, checked)
 

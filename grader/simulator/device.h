@@ -169,6 +169,7 @@ class Device {
   // 0 if there is no room; content is poison, uninitialised for initcheck. Nothing may touch it before it is ready.
   Address allocate(std::size_t bytes, Space, bool ready = true);
   void make_ready(Address);  // anew if it has been freed
+  void surround(Address, std::size_t bytes);  // with poison on both sides, as the judge's arrays have it on a GPU
   // False if it is not the base of a live allocation. reuse: nothing that ran or is to run uses it, so that much later
   // another allocation may get its place.
   bool release(Address, bool reuse = false);

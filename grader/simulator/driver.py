@@ -231,7 +231,7 @@ class Simulator:
         self._ask(_Command.LOAD_PTX, _text(text))
 
     def allocate(self, nbytes: int, space: Space = Space.DEVICE) -> int:
-        """Address of new memory that holds poison and counts as never written."""
+        """Address of new memory that holds poison and counts as never written, with poison around it."""
         return _Reader(self._ask(_Command.ALLOCATE, struct.pack("<QB", nbytes, space))).u64()
 
     def release(self, address: int) -> None:

@@ -115,7 +115,7 @@ def test_outputs_of_fresh_inputs_in_both_memories(
         answer = ask(session, entry_point, *arguments, memory=memory, schedule=schedule)
         assert answer.status is Status.RETURNED, answer
         np.testing.assert_array_equal(answer.arrays["out"], 2 * (DATA * np.float32(factor)))
-        assert answer.overrun == {}
+        assert answer.overrun == ()
         assert answer.findings == ()
 
 
@@ -130,6 +130,13 @@ def test_unwritten_outputs_hold_poison(session: SimSession) -> None:
     answer = ask(session, "launch_nothing", output())
     assert answer.status is Status.RETURNED
     assert (answer.arrays["out"].view(np.uint32) >= 0xFFF00000).all()
+
+
+def test_what_lies_around_an_array_makes_numbers_wrong_that_it_decides(session: SimSession) -> None:
+    answer = ask(session, "launch_scale", output(), data(DATA[:500]), SIZE, FACTOR, ONE_STREAM)
+    assert answer.status is Status.RETURNED
+    assert np.isnan(answer.arrays["out"][500:]).all()
+    assert {finding.kind for finding in answer.findings} == {"global_oob"}
 
 
 def test_only_ordered_streams_survive_every_schedule(session: SimSession) -> None:

@@ -58,6 +58,7 @@ def _own(size: int, after: str = "cudaFree(own);", before: str = "") -> str:
 
 DEFECTS = (
     Defect("reads-past-the-end", "global_oob", "if (t == 0) *((volatile float*)x + count);"),
+    Defect("writes-past-an-array", "global_oob", "if (t == 0) ((volatile float*)x)[count] = 1;"),
     Defect("writes-past-the-end", "global_oob", "((volatile int*)x)[count] = 1;", _own(400)),
     Defect(
         "reads-freed-memory",

@@ -22,7 +22,7 @@ from grader.devices.hints import hints, summed
 from grader.judge.correctness.calls import case_call
 from grader.judge.correctness.comparison import changed_elements, compare
 from grader.judge.correctness.diagnosis import NOTHING_WRITTEN, diagnose
-from grader.judge.correctness.endings import OVERFLOW, OVERRUN, Endings, counting_kinds
+from grader.judge.correctness.endings import OVERFLOW, OVERRUN, Endings, counting_kinds, findings_of
 from grader.records.errors import DeviceError
 from grader.records.record import BadElement, CaseResult, OutputResult, value
 from grader.records.verdict import Verdict
@@ -91,11 +91,6 @@ class Excuse:
     kinds: frozenset[str]
     reason: str
     numbers: bool = False
-
-    @property
-    def overrun(self) -> bool:
-        """Whether guard zones may be written: the numbers are what is judged then."""
-        return OVERRUN in self.kinds
 
     def explains(self, answers: Sequence[Answer]) -> bool:
         """Whether all that went wrong in ``answers``, and something did, is excused."""
@@ -176,21 +171,20 @@ def judge(
                     results.append(opened)
                     continue
                 session, right_before = opened, False
-            overrun_counts = excuse is None or not excuse.overrun
-            result, seen, began_right, wrong = _judge_case(
-                problem, case, session, schedules, memory, seconds, previous, overrun_counts=overrun_counts
+            result, made, began_right, wrong = _judge_case(
+                problem, case, session, schedules, memory, seconds, previous
             )
             if wrong is not None and (right_before or began_right):
                 doubtful[len(results)] = wrong
             right_before |= began_right
-            result = found.take(case, result, seen, excuse)
+            result = found.take(case, result, made, excuse)
             results.append(result)
-            answers += seen
+            answers += made
             if hinted(case):
-                counts += (count for answer in seen for count in answer.counts)
-            last = seen[-1]
+                counts += (count for answer in made for count in answer.counts)
+            last = made[-1]
             previous = last.arrays
-            if not last.goes_on or any(answer.overrun for answer in seen):
+            if not last.goes_on or any(answer.overrun for answer in made):
                 session.close()
                 session = None
             endings.take(result, last)
@@ -231,9 +225,9 @@ class _Findings:
     ) -> CaseResult:
         """Add the findings of a case; returns its result, waived if nothing else than those made it fail."""
         excused = excuse is not None and excuse.explains(answers)
-        for finding in (finding for answer in answers for finding in answer.findings):
-            if excuse is None and finding.kind == OVERRUN:
-                self.outside = self.outside or case
+        if excuse is None and any(one.kind == OVERRUN for answer in answers for one in answer.findings):
+            self.outside = self.outside or case
+        for finding in (finding for answer in answers for finding in findings_of(answer)):
             if excuse is not None and excused and finding.counts:
                 self.waived[finding] = excuse.reason
             else:
@@ -287,8 +281,6 @@ def _judge_case(
     memory: Memory,
     seconds: float,
     previous: Mapping[str, NDArray[np.generic]] | None,
-    *,
-    overrun_counts: bool,
 ) -> tuple[CaseResult, list[Answer], bool, Case | None]:
     """The result of one case and the answers behind it; stops at the first schedule that goes wrong.
 
@@ -300,9 +292,7 @@ def _judge_case(
 
     def run(content: Case, schedule: Schedule) -> CaseResult:
         before = answers[-1].arrays if answers else previous
-        result, answer = _called(
-            problem, content, session, schedule, memory, seconds, before, overrun_counts=overrun_counts
-        )
+        result, answer = _called(problem, content, session, schedule, memory, seconds, before)
         answers.append(answer)
         return result
 
@@ -343,8 +333,6 @@ def _called(
     memory: Memory,
     seconds: float,
     previous: Mapping[str, NDArray[np.generic]] | None,
-    *,
-    overrun_counts: bool = True,
 ) -> tuple[CaseResult, Answer]:
     """The result of one call, and its answer.
 
@@ -354,7 +342,6 @@ def _called(
     inputs = problem.inputs(content)
     call = case_call(problem, content, inputs, seconds, memory, schedule)
     answer = session.run(call)
-    judged = answer if overrun_counts else replace(answer, overrun={})
     second: list[Answer] = []
 
     def again() -> Mapping[str, NDArray[np.generic]]:
@@ -362,7 +349,7 @@ def _called(
         return second[0].arrays if second[0].usable else {}
 
     expected = problem.oracle(content, inputs)
-    result = _result(problem, content, inputs, expected, judged, previous, again)
+    result = _result(problem, content, inputs, expected, answer, previous, again)
     if second and not second[0].goes_on:
         answer = replace(answer, status=second[0].status)
     return result, answer
@@ -417,6 +404,17 @@ def beside(results: Sequence[CaseResult], checked: Sequence[CaseResult], name: s
     return both
 
 
+def overrun_beside(checked: Judged, judged: Judged) -> Judged:
+    """What the simulator saw, and what guard zones show on a GPU if it saw no access outside of an array."""
+    if any(finding.kind == OVERRUN for finding in (*checked.findings, *checked.waived)):
+        return checked
+    return replace(
+        checked,
+        findings=(*checked.findings, *judged.findings),
+        waived={**checked.waived, **judged.waived},
+    )
+
+
 def _result(
     problem: Problem,
     case: Case,
@@ -431,12 +429,14 @@ def _result(
         verdict = _VERDICTS.get(answer.status, Verdict.FAIL)
         return _failed(case, verdict, answer.message or answer.status)
     compared = {name: compare(name, right, answer.arrays[name]) for name, right in expected.items()}
-    faults = [*answer.faults, *(f"{name}: {where}" for name, where in answer.overrun.items())]
-    faults += [
-        f"{name} must not change, but {changed:,} of its elements did"
-        for name, before in inputs.arrays.items()
-        if name not in expected and before is not None and name in answer.arrays  # else not passed at all
-        if (changed := changed_elements(before, answer.arrays[name]))
+    faults = [
+        *answer.faults,
+        *(
+            f"{name} must not change, but {changed:,} of its elements did"
+            for name, before in inputs.arrays.items()
+            if name not in expected and before is not None and name in answer.arrays  # else not passed at all
+            if (changed := changed_elements(before, answer.arrays[name]))
+        ),
     ]
     wrong = bool(faults) or not all(comparison.right for comparison in compared.values())
     return CaseResult(

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from grader.devices.device import Status
+from grader.records.findings import Finding
 from grader.records.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from grader.records.record import CaseResult
 
 OVERRUN = "global_oob"
-"""The kind of finding that a write into a guard zone stands for."""
+"""The kind of finding that a write into a guard zone is."""
 
 OVERFLOW = "index_overflow"
 """The kind of finding that may say why an access is outside of an array."""
@@ -77,10 +78,14 @@ class Endings:
         return self._end
 
 
+def findings_of(answer: Answer) -> tuple[Finding, ...]:
+    """The findings of an answer; guard zones, where there are any, stand in for memcheck."""
+    return (*answer.findings, *(Finding("memcheck", OVERRUN, "", "", 0, what) for what in answer.overrun))
+
+
 def counting_kinds(answer: Answer) -> frozenset[str]:
-    """The kinds of findings that cost points; guard zones, where there are any, stand in for memcheck."""
-    seen = frozenset(finding.kind for finding in answer.findings if finding.counts)
-    return seen | {OVERRUN} if answer.overrun else seen
+    """The kinds of findings that cost points."""
+    return frozenset(finding.kind for finding in findings_of(answer) if finding.counts)
 
 
 def hung(answer: Answer) -> bool:

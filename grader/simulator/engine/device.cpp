@@ -185,6 +185,7 @@ Address Device::allocate(std::size_t bytes, Space space, bool ready) {
   return state_->memory.allocate(bytes, space, ready);
 }
 void Device::make_ready(Address address) { state_->memory.make_ready(address); }
+void Device::surround(Address address, std::size_t bytes) { state_->memory.surround(address, bytes); }
 bool Device::release(Address address, bool reuse) { return state_->memory.release(address, reuse); }
 std::optional<Allocation> Device::find(Address address) const { return state_->memory.find(address); }
 

@@ -107,6 +107,11 @@ Address Memory::allocate(std::size_t bytes, Space space, bool ready) {
   return at;
 }
 
+void Memory::surround(Address base, std::size_t bytes) {
+  std::memset(reinterpret_cast<void*>(base - guard), poison, guard);
+  std::memset(reinterpret_cast<void*>(base + bytes), poison, guard);
+}
+
 void Memory::make_ready(Address address) {
   const std::lock_guard lock(mutex_);
   const auto found = allocations_.find(address);

@@ -132,6 +132,7 @@ void Judge::perform(Command command, Reader& in, Writer& result) {
       const auto bytes = u64();
       const auto base = device_.allocate(bytes, static_cast<Space>(in.take<std::uint8_t>()));
       if (base == 0) throw Refused("the simulated device has no room for " + std::to_string(bytes) + " bytes");
+      device_.surround(base, bytes);
       result.put(base);
       return;
     }

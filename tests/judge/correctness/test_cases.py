@@ -436,29 +436,28 @@ def test_a_forged_channel_is_untrusted_with_its_reason() -> None:
     assert judged.untrusted[0] == "forged channel"
 
 
-def test_a_changed_input_and_an_overrun_fail_right_numbers() -> None:
+def test_a_changed_input_fails_right_numbers() -> None:
     def careless(call: Call) -> Answer:
         answer = right(call)
-        return replace(
-            answer, arrays={**answer.arrays, "x": answer.arrays["x"] + 1}, overrun={"y": "3 bytes behind it"}
-        )
+        return replace(answer, arrays={**answer.arrays, "x": answer.arrays["x"] + 1})
 
     judged, _ = run(careless)
     assert judged.cases[0].verdict is Verdict.FAIL
-    assert "y: 3 bytes behind it" in judged.cases[0].message
     assert "x must not change, but 4 of its elements did" in judged.cases[0].message
 
 
-def test_what_an_overrun_hit_costs_no_later_case() -> None:
+def test_an_overrun_is_a_finding_beside_right_numbers_and_costs_no_later_case() -> None:
     def broken(call: Call) -> Answer:
         kept.append(call)
         if len(kept) == 1:
-            return replace(right(call), overrun={"y": "3 bytes behind it"})
+            return replace(right(call), overrun=("memory behind the end of y was written",))
         return right(call)
 
     kept: list[Call] = []
     judged, sessions = run(broken)
-    assert [case.verdict for case in judged.cases] == [Verdict.FAIL, Verdict.PASS, Verdict.PASS]
+    assert [case.verdict for case in judged.cases] == [Verdict.PASS] * 3
+    (finding,) = judged.findings
+    assert (finding.kind, finding.message) == ("global_oob", "memory behind the end of y was written")
     assert [len(session.calls) for session in sessions] == [1, 2]
     assert all(session.closed for session in sessions)
 
@@ -582,24 +581,37 @@ def test_wrong_numbers_are_never_excused() -> None:
     assert judged.cases[0].verdict is Verdict.FAIL
 
 
+OVERRUN = Finding("memcheck", "global_oob", "", "", 0, "memory before y was written")
+
+
 @pytest.mark.parametrize(
-    ("findings", "excuse", "verdict"),
-    [
-        ((), EXCUSE, Verdict.PASS),
-        ((PAST,), EXCUSE, Verdict.PASS),
-        ((), replace(EXCUSE, kinds=frozenset({"invalid_launch"})), Verdict.FAIL),
-    ],
+    ("kinds", "counting", "waived"),
+    [({"global_oob"}, (), {OVERRUN: "the starter does"}), (set(), (OVERRUN,), {})],
 )
-def test_numbers_decide_where_guard_zones_may_be_written(
-    findings: tuple[Finding, ...], excuse: correctness.Excuse, verdict: Verdict
+def test_an_overrun_may_be_excused(
+    kinds: set[str], counting: tuple[Finding, ...], waived: dict[Finding, str]
 ) -> None:
     def past(call: Call) -> Answer:
-        return replace(right(call), overrun={"y": "element 4 of 4"}, findings=findings)
+        return replace(right(call), overrun=(OVERRUN.message,))
 
-    judged, sessions = run(past, excuses={"case 1": excuse})
-    assert [case.verdict for case in judged.cases] == [Verdict.FAIL, verdict, Verdict.FAIL]
-    ran = [session for session in sessions if session.calls[0].schedule is Schedule.PROGRAM]
-    assert len(ran) == 3, "what it hit may be what a later call depends on"
+    excuses = {case.name: replace(EXCUSE, kinds=frozenset(kinds | {"invalid_launch"})) for case in CASES}
+    judged, sessions = run(past, excuses=excuses)
+    assert [case.verdict for case in judged.cases] == [Verdict.PASS] * 3
+    assert (judged.findings, judged.waived) == (counting, waived)
+    assert len(sessions) == 3, "what it hit may be what a later call depends on"
+
+
+def test_guard_zones_say_what_the_simulator_did_not_see() -> None:
+    def past(call: Call) -> Answer:
+        return replace(right(call), overrun=(OVERRUN.message,))
+
+    on_gpu, (clean, _), (seeing, _) = (
+        run(past)[0],
+        run(right),
+        run(lambda call: replace(right(call), findings=(PAST,))),
+    )
+    assert correctness.overrun_beside(clean, on_gpu).findings == (OVERRUN,)
+    assert correctness.overrun_beside(seeing, on_gpu).findings == (PAST,)
 
 
 def test_an_excluded_case_is_not_run() -> None:
