@@ -13,29 +13,23 @@ from __future__ import annotations
 
 import argparse
 import json
-import multiprocessing
-import os
 import sys
-import time
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, fields, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import judged
 from handout import CASES as HANDOUT_CASES
 from judged import SEED, CaseOutcome, Entry, Result
+from resumed import GPU_SESSIONS, add_options, results, write
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-
-GPU_SESSIONS = 3  # at a time: starting a context takes longer than a case
-_SECONDS = 3600.0
+    from pathlib import Path
 
 _bench: judged.Bench | None = None  # of a worker process
 
 
-def _start(device: str, turn: object) -> None:
+def _start(turn: object, device: str) -> None:
     global _bench  # noqa: PLW0603 - a worker's state, set once
     _bench = judged.bench(device, turn)
 
@@ -54,31 +48,16 @@ def run(
     file: Path | None,
 ) -> None:
     """Judge the entries that are not done yet, as far as ``seconds`` reach, and keep each result."""
-    began = time.monotonic()
-    context = multiprocessing.get_context("spawn")
-    turn = context.BoundedSemaphore(GPU_SESSIONS if device == "gpu" else jobs)
     todo = [entry for entry in wanted if entry.key not in done]
-    with ProcessPoolExecutor(jobs, context, _start, (device, turn)) as pool:
-        waiting = {pool.submit(_work, entry): entry for entry in todo}
-        for count, future in enumerate(as_completed(waiting), 1):
-            if future.cancelled():
-                continue
-            result = future.result()
-            done[result.key] = result
-            mark = "" if result.as_it_must else "   <--"
-            print(
-                f"[{count}/{len(todo)}] {result.id}: {result.verdict} {result.seconds:.1f} s{mark}",
-                file=sys.stderr,
-            )
-            if file is not None:
-                save(file, done.values())
-            if time.monotonic() - began > seconds:
-                pool.shutdown(wait=False, cancel_futures=True)
+    turns = GPU_SESSIONS if device == "gpu" else jobs
+    for result in results(todo, _work, _start, device, jobs=jobs, turns=turns, seconds=seconds):
+        done[result.key] = result
+        if file is not None:
+            save(file, done.values())
 
 
 def save(file: Path, results: Iterable[Result]) -> None:
     """Write all results, with what follows from them, in one step."""
-    new = file.with_name(file.name + ".new")
     derived = (
         "verdict",
         "groups",
@@ -91,8 +70,7 @@ def save(file: Path, results: Iterable[Result]) -> None:
         "differing",
     )
     rows = [{**asdict(result), **{name: getattr(result, name) for name in derived}} for result in results]
-    new.write_text(json.dumps(rows, indent=1))
-    new.replace(file)
+    write(file, rows)
 
 
 def read(file: Path | None, device: str) -> dict[str, Result]:
@@ -204,14 +182,7 @@ def needed_cases(results: Sequence[Result]) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description="Judge every mutant and every variant.")
     parser.add_argument("--device", choices=("sim", "gpu"), default="sim")
-    parser.add_argument("--only", nargs="+", metavar="ID", help="entries whose id holds one of these")
-    parser.add_argument(
-        "--json", type=Path, metavar="FILE", help="keep results here, and go on from what it holds"
-    )
-    parser.add_argument(
-        "--seconds", type=float, default=_SECONDS, help="begin no further entry after this time"
-    )
-    parser.add_argument("--jobs", type=int, default=0, help="processes; by default the CPUs, at most 12")
+    add_options(parser)
     parser.add_argument(
         "--seeds", type=int, default=0, metavar="N", help="judge the reference alone, with N seeds"
     )
@@ -226,15 +197,14 @@ def main() -> int:
     if options.only:
         wanted = [entry for entry in wanted if any(part in entry.id for part in options.only)]
     done = read(options.json, options.device)
-    jobs = options.jobs or min(os.cpu_count() or 1, 12)
-    run(wanted, options.device, jobs, options.seconds, done, options.json)
-    results = [done[entry.key] for entry in wanted if entry.key in done]
-    print(table(results))
+    run(wanted, options.device, options.jobs, options.seconds, done, options.json)
+    seen = [done[entry.key] for entry in wanted if entry.key in done]
+    print(table(seen))
     if options.cases:
-        print(needed_cases(results))
-    if len(results) < len(wanted):
-        print(f"{len(wanted) - len(results)} entries are left: run again with the same --json")
-    return 0 if len(results) == len(wanted) and all(result.as_it_must for result in results) else 1
+        print(needed_cases(seen))
+    if len(seen) < len(wanted):
+        print(f"{len(wanted) - len(seen)} entries are left: run again with the same --json")
+    return 0 if len(seen) == len(wanted) and all(result.as_it_must for result in seen) else 1
 
 
 if __name__ == "__main__":

@@ -13,18 +13,16 @@ from __future__ import annotations
 
 import argparse
 import json
-import multiprocessing
-import os
 import sys
 import tempfile
 import time
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 from unittest import mock
 
 import torch
+from resumed import GPU_SESSIONS, add_options, results, write
 
 from grader.assignments.assignment import load
 from grader.assignments.mutants import VARIANTS, table
@@ -45,7 +43,6 @@ if TYPE_CHECKING:
 
 ASSIGNMENTS = Path(__file__).parents[1] / "assignments"
 SEED = 20_240_607
-GPU_SESSIONS = 3  # at a time: starting a context takes longer than a case
 NOT_RUN = "not run:"
 
 _bench = Bench()  # of a worker process
@@ -111,6 +108,14 @@ def entries() -> Iterator[Entry]:
                     yield Entry(assignment.id, name, f"mutant {mutant.id}", False, file, text)
 
 
+def _apart(sim: CaseResult, other: CaseResult) -> str:
+    said = [
+        f"{one.verdict} {'; '.join(filter(None, (one.message, one.diagnosis)))[:160]}".rstrip()
+        for one in (other, sim)
+    ]
+    return f"{sim.name}: {said[0]} | on the sim {said[1]}"
+
+
 def judged(entry: Entry) -> Result:
     """Judge an entry on both devices.
 
@@ -152,8 +157,8 @@ def judged(entry: Entry) -> Result:
         result.verdict,
         (result.verdict is not Verdict.FAIL) == entry.right,
         len(ran),
-        tuple(sim.name for _, sim, both in ran if both.verdict is not sim.verdict),
-        tuple(gpu.name for gpu, sim, _ in ran if gpu.verdict is not sim.verdict),
+        tuple(_apart(sim, both) for _, sim, both in ran if both.verdict is not sim.verdict),
+        tuple(_apart(sim, gpu) for gpu, sim, _ in ran if gpu.verdict is not sim.verdict),
         round(time.monotonic() - began, 1),
     )
 
@@ -164,44 +169,22 @@ def _start(turn: object) -> None:
     _bench = Bench(remembers=True, problems_at_once=1, turn=turn)  # type: ignore[arg-type]
 
 
-def run(
-    wanted: Sequence[Entry], done: dict[str, Result], jobs: int, seconds: float, file: Path | None
-) -> None:
-    """Judge those that are not done yet, as far as ``seconds`` reach, and keep each result."""
-    began = time.monotonic()
-    context = multiprocessing.get_context("spawn")
-    turn = context.BoundedSemaphore(GPU_SESSIONS)
-    todo = [entry for entry in wanted if entry.id not in done]
-    with ProcessPoolExecutor(jobs, context, _start, (turn,)) as pool:
-        for count, future in enumerate(as_completed([pool.submit(judged, entry) for entry in todo]), 1):
-            if future.cancelled():
-                continue
-            if error := future.exception():
-                print(f"[{count}/{len(todo)}] {error}", file=sys.stderr)
-                continue
-            result = future.result()
-            done[result.id] = result
-            mark = "" if result.as_it_must and not result.differing else "   <--"
-            print(
-                f"[{count}/{len(todo)}] {result.id}: {result.verdict} {result.seconds} s{mark}",
-                file=sys.stderr,
-            )
-            if file is not None:
-                new = file.with_name(file.name + ".new")
-                new.write_text(json.dumps([asdict(one) for one in done.values()], indent=1))
-                new.replace(file)
-            if time.monotonic() - began > seconds:
-                pool.shutdown(wait=False, cancel_futures=True)
+def _read(file: Path | None) -> dict[str, Result]:
+    if file is None or not file.exists():
+        return {}
+    lists = ("differing", "by_the_gpu_alone")
+    rows = json.loads(file.read_text())
+    return {row["id"]: Result(**{**row, **{name: tuple(row[name]) for name in lists}}) for row in rows}
 
 
-def table_of(results: Sequence[Result]) -> str:
+def table_of(seen: Sequence[Result]) -> str:
     """A row for each assignment, and the cases that differ."""
     lines = [
         "| assignment | kernels | as they must | cases | other verdicts in the record | by the GPU alone |",
         "|---|--:|--:|--:|--:|--:|",
     ]
-    for name in dict.fromkeys(one.id.partition(" ")[0] for one in results):
-        mine = [one for one in results if one.id.startswith(f"{name} ")]
+    for name in dict.fromkeys(one.id.partition(" ")[0] for one in seen):
+        mine = [one for one in seen if one.id.startswith(f"{name} ")]
         cells = (
             len(mine),
             sum(one.as_it_must for one in mine),
@@ -210,14 +193,15 @@ def table_of(results: Sequence[Result]) -> str:
             sum(len(one.by_the_gpu_alone) for one in mine),
         )
         lines.append(f"| `{name}` | {' | '.join(map(str, cells))} |")
-    for one in results:
+    for one in seen:
         if not one.as_it_must:
             lines.append(f"{one.id}: {one.verdict}")
         if one.differing or one.by_the_gpu_alone:
-            alone = ", ".join(one.by_the_gpu_alone)
             lines.append(
-                f"{one.id}: in the record {', '.join(one.differing) or 'none'}; by the GPU alone {alone}"
+                f"{one.id}: {len(one.differing)} cases differ in the record, "
+                f"{len(one.by_the_gpu_alone)} by the GPU alone"
             )
+            lines += [f"    {text}" for text in dict.fromkeys((*one.differing, *one.by_the_gpu_alone))]
     return "\n".join(lines)
 
 
@@ -225,30 +209,22 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description="Judge every kernel in Triton on a GPU and on the simulator."
     )
-    parser.add_argument(
-        "--only", nargs="+", default=[], metavar="TEXT", help="kernels whose id holds one of these"
-    )
-    parser.add_argument(
-        "--json", type=Path, metavar="FILE", help="keep results here, and go on from what it holds"
-    )
-    parser.add_argument(
-        "--seconds", type=float, default=3600.0, help="begin no further kernel after this time"
-    )
-    parser.add_argument("--jobs", type=int, default=min(os.cpu_count() or 1, 12), help="processes")
+    add_options(parser)
     options = parser.parse_args()
     wanted = [one for one in entries() if not options.only or any(text in one.id for text in options.only)]
-    done: dict[str, Result] = {}
-    if options.json is not None and options.json.exists():
-        for row in json.loads(options.json.read_text()):
-            lists = {name: tuple(row[name]) for name in ("differing", "by_the_gpu_alone")}
-            done[row["id"]] = Result(**{**row, **lists})
-    run(wanted, done, options.jobs, options.seconds, options.json)
-    results = [done[one.id] for one in wanted if one.id in done]
-    print(table_of(results))
-    if len(results) < len(wanted):
-        print(f"{len(wanted) - len(results)} are left: run again with the same --json")
-    right = all(one.as_it_must and not one.differing for one in results)
-    return 0 if right and len(results) == len(wanted) else 1
+    done = _read(options.json)
+    todo = [one for one in wanted if one.id not in done]
+    new = results(todo, judged, _start, jobs=options.jobs, turns=GPU_SESSIONS, seconds=options.seconds)
+    for result in new:
+        done[result.id] = result
+        if options.json is not None:
+            write(options.json, map(asdict, done.values()))
+    seen = [done[one.id] for one in wanted if one.id in done]
+    print(table_of(seen))
+    if len(seen) < len(wanted):
+        print(f"{len(wanted) - len(seen)} are left: run again with the same --json")
+    right = all(one.as_it_must and not one.differing for one in seen)
+    return 0 if right and len(seen) == len(wanted) else 1
 
 
 if __name__ == "__main__":
