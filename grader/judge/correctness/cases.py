@@ -2,13 +2,15 @@
 
 A case passes if it passes in every order of execution that the device offers, or in as many of them as it
 asks for. A case that ends its runner costs only that case: the next one gets a fresh runner. Only where
-cases end runners again and again are the remaining ones not run; see ``endings.py``. After a write outside of
-an array comes a fresh runner, too: what it hit may be what a later call depends on.
+cases end runners again and again are the remaining ones not run; see ``endings.py``. A case that fails in a
+runner behind a write outside of an array is judged in a fresh one: it may depend on what that write hit.
 """
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from grader.devices.device import (
@@ -153,44 +155,30 @@ def judge(
     counts: list[LineCount] = []
     found = _Findings()
     previous: Mapping[str, NDArray[np.generic]] | None = None
-    session: Session | None = None
     endings = Endings()
-    right_before = False  # in this runner
     doubtful: dict[int, Case] = {}
-    try:
+    with closing(_Sessions(open_session)) as sessions:
         for case in cases:
             excuse = (excuses or {}).get(case.name)
             if (skipped := _skipped(case, excuse, endings, lacks(case))) is not None:
                 results.append(skipped)
                 continue
             begin(case)
-            if session is None:
-                opened = _open(case, open_session)
-                if isinstance(opened, CaseResult):
-                    endings.end_all(opened)
-                    results.append(opened)
-                    continue
-                session, right_before = opened, False
-            result, made, began_right, wrong = _judge_case(
-                problem, case, session, schedules, memory, seconds, previous
-            )
-            if wrong is not None and (right_before or began_right):
-                doubtful[len(results)] = wrong
-            right_before |= began_right
-            result = found.take(case, result, made, excuse)
+            called = partial(_judge_case, problem, case, schedules, memory, seconds, previous)
+            outcome = sessions.judged(case, called)
+            if isinstance(outcome, CaseResult):
+                endings.end_all(outcome)
+                results.append(outcome)
+                continue
+            if outcome.wrong is not None:
+                doubtful[len(results)] = outcome.wrong
+            result = found.take(case, outcome.result, outcome.answers, excuse)
             results.append(result)
-            answers += made
+            answers += outcome.answers
             if hinted(case):
-                counts += (count for answer in made for count in answer.counts)
-            last = made[-1]
-            previous = last.arrays
-            if not last.goes_on or any(answer.overrun for answer in made):
-                session.close()
-                session = None
-            endings.take(result, last)
-    finally:
-        if session is not None:
-            session.close()
+                counts += (count for answer in outcome.answers for count in answer.counts)
+            previous = outcome.last.arrays
+            endings.take(result, outcome.last)
     found.add(_overflows(problem, found.outside, open_session, memory, seconds))
     first_and_last = list(doubtful.values())[:: max(1, len(doubtful) - 1)]
     if any(_right_alone(problem, one, open_session, schedules[0], memory, seconds) for one in first_and_last):
@@ -206,6 +194,63 @@ def judge(
         summary=_summary(results),
         machine_failed=endings.machine_failed,
     )
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """What one case showed in one session.
+
+    Attributes:
+        result: of the case.
+        answers: behind it.
+        right_once: whether the first call was right.
+        wrong: a content that is wrong in program order, where calls before it were right: either it is the
+            numbers, or something was kept when others came.
+    """
+
+    result: CaseResult
+    answers: Sequence[Answer]
+    right_once: bool
+    wrong: Case | None = None
+
+    @property
+    def last(self) -> Answer:
+        """The last answer."""
+        return self.answers[-1]
+
+
+class _Sessions:
+    """Sessions, one at a time, each for as many cases as it can take."""
+
+    def __init__(self, open_session: Callable[[], Session]) -> None:
+        self._open_session = open_session
+        self._session: Session | None = None
+        self._right_before = self._strayed = False  # in this session
+
+    def judged(self, case: Case, judge: Callable[[Session], _Outcome]) -> _Outcome | CaseResult:
+        """What ``judge`` sees in a session; the result of ``case`` if none can be opened."""
+        if self._session is None:
+            opened = _open(case, self._open_session)
+            if isinstance(opened, CaseResult):
+                return opened
+            self._session, self._right_before, self._strayed = opened, False, False
+        outcome = judge(self._session)
+        if self._strayed and outcome.result.verdict is not Verdict.PASS:
+            self.close()
+            return self.judged(case, judge)
+        if not self._right_before and not outcome.right_once:
+            outcome = replace(outcome, wrong=None)
+        self._right_before |= outcome.right_once
+        self._strayed |= any(answer.overrun for answer in outcome.answers)
+        if not outcome.last.goes_on:
+            self.close()
+        return outcome
+
+    def close(self) -> None:
+        """Close the session that is open."""
+        if self._session is not None:
+            self._session.close()
+        self._session = None
 
 
 class _Findings:
@@ -276,17 +321,15 @@ def _open(case: Case, open_session: Callable[[], Session]) -> Session | CaseResu
 def _judge_case(
     problem: Problem,
     case: Case,
-    session: Session,
     schedules: Sequence[Schedule],
     memory: Memory,
     seconds: float,
     previous: Mapping[str, NDArray[np.generic]] | None,
-) -> tuple[CaseResult, list[Answer], bool, Case | None]:
-    """The result of one case and the answers behind it; stops at the first schedule that goes wrong.
+    session: Session,
+) -> _Outcome:
+    """Call one case under each schedule; stops at the first one that goes wrong.
 
-    Each schedule meets fresh content, or what a call left behind would look right in the next one. The last
-    parts are whether the first call was right, and a content that is wrong in program order, too: where calls
-    before were right, either it is the numbers, or something was kept when others came.
+    Each schedule meets fresh content, or what a call left behind would look right in the next one.
     """
     answers: list[Answer] = []
 
@@ -321,8 +364,8 @@ def _judge_case(
             else:
                 note = _LATER_CALL
         result = _noted(_noted(result, undefined), note)
-        return result.model_copy(update={"schedule": blamed}), answers, number > 0, wrong
-    return result, answers, True, None
+        return _Outcome(result.model_copy(update={"schedule": blamed}), answers, number > 0, wrong)
+    return _Outcome(result, answers, right_once=True)
 
 
 def _called(
