@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from grader.devices.device import ArrayArgument
 
-GUARD = 4096  # bytes before the data, and at least as many behind it and its padding to ALIGNMENT
+GUARD = 64 * 1024  # bytes before the data, and behind it and its padding to ALIGNMENT, as on the simulator
 ALIGNMENT = 256
 
 

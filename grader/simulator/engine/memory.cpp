@@ -108,8 +108,8 @@ Address Memory::allocate(std::size_t bytes, Space space, bool ready) {
 }
 
 void Memory::surround(Address base, std::size_t bytes) {
-  std::memset(reinterpret_cast<void*>(base - guard), poison, guard);
-  std::memset(reinterpret_cast<void*>(base + bytes), poison, guard);
+  std::memset(reinterpret_cast<void*>(base - red_zone), poison, red_zone);
+  std::memset(reinterpret_cast<void*>(base + bytes), poison, red_zone);
 }
 
 void Memory::make_ready(Address address) {

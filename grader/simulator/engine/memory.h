@@ -14,7 +14,6 @@ namespace sim {
 
 // No overflow of less than this lands in another allocation.
 inline constexpr std::size_t red_zone = 64 * 1024;
-inline constexpr std::size_t guard = 4096;                     // bytes on either side of what a launcher is given
 inline constexpr std::size_t gpu_page = std::size_t{2} << 20;  // of what cudaMalloc maps
 // Pages that are given back cost more to get again than a small kernel takes. So small places are kept and given out
 // again, but not before so many bytes have been freed since that a use after free has been seen.
@@ -36,13 +35,13 @@ class Memory {
 
   Address allocate(std::size_t bytes, Space, bool ready = true);
   void make_ready(Address);
-  void surround(Address, std::size_t bytes);
+  void surround(Address, std::size_t bytes);  // with poison, as far as the red zones reach
   bool release(Address, bool reuse = false);
   std::optional<Allocation> find(Address) const;         // the allocation around an address, live or freed
   std::optional<Allocation> nearest(Address) const;      // or the closest one below or above within a red zone
   bool inside(Address, std::size_t bytes) const;         // within one live allocation that is ready
   // Whether a GPU has memory there: all of each page that holds an allocation, even if that was freed. Between
-  // allocations lie zeros, until a kernel writes there, or the poison of a guard.
+  // allocations lie zeros, until a kernel writes there, or the poison around the judge's own.
   bool mapped(Address, std::size_t bytes) const;
   void reset();
 
