@@ -323,6 +323,11 @@ def _between(finding: FindingRecord) -> str:
     return f"between line {lines[0]} and line {lines[1]}"
 
 
+def _not_finite(case: CaseResult) -> bool:
+    """Whether all that is wrong is NaN or infinite, as it is by many causes."""
+    return all(output.bad == output.nan + output.infinite for output in case.outputs)
+
+
 def _numbers(failing: list[CaseResult], beside: list[Fix]) -> Iterator[Fix]:
     """What is wrong with the cases. Beside findings, which may explain it, only what is sure."""
     if any(fix.kind in _NOTHING_RAN | _ANY_VALUE for fix in beside):
@@ -338,7 +343,7 @@ def _numbers(failing: list[CaseResult], beside: list[Fix]) -> Iterator[Fix]:
     if case is None:
         return
     doubt, cause = _cause(case)
-    if beside and (doubt or any(fix.place and fix.place in cause for fix in beside)):
+    if beside and (doubt or _not_finite(case) or any(fix.place and fix.place in cause for fix in beside)):
         return
     asked = _QUESTION.fullmatch(cause)
     what, do = (asked["what"], _capital(asked["do"])) if asked else (cause, "")

@@ -114,6 +114,15 @@ def test_beside_a_finding_nothing_is_unknown_and_no_question_is_asked() -> None:
         )
 
 
+def test_numbers_beside_a_finding_have_a_cause_only_if_they_are_numbers() -> None:
+    content = samples.raced()
+    content["correctness"]["cases"][0]["diagnosis"] = "the maximum is not subtracted"
+    output = content["correctness"]["cases"][0]["outputs"][0]
+    for nan, fixed in ((output["bad"], ["race_shared"]), (output["bad"] - 1, ["race_shared", ""])):
+        output |= {"nan": nan, "infinite": 0}
+        assert [fix.kind for fix in fixes(result(content))] == fixed
+
+
 def test_a_question_of_the_diagnosis_is_what_to_do() -> None:
     content = samples.raced(checks=[])
     content["correctness"]["cases"][0]["diagnosis"] = (
