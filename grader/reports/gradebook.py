@@ -84,7 +84,7 @@ def _notes(record: Record | None) -> Iterator[str]:
     messages = [_reason(problem) for problem in record.problems if problem.verdict not in harmless]
     for message in (record.error, record.submission.error, *record.submission.notes, *messages):
         if message:
-            yield line(message.partition("\n")[0])
+            yield line(message.partition("\n")[0]).removesuffix(".")
 
 
 def _reason(problem: ProblemResult) -> str:

@@ -108,7 +108,7 @@ def test_the_reason_of_no_points_is_said() -> None:
         message="softmax_kernel.cu is missing.",
     )
     notices = merge(EXPORT, {"jdoe": samples.record("jdoe", lost)}, COLUMN).notices
-    assert "no points: Doe, Jane (softmax_kernel.cu is missing.)" in notices
+    assert "no points: Doe, Jane (softmax_kernel.cu is missing)" in notices
 
 
 def test_names_that_two_students_share_are_left_to_a_person() -> None:

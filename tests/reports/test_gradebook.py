@@ -48,7 +48,7 @@ def test_a_fault_of_the_machine_leaves_blanks_and_its_reason() -> None:
     failed = samples.failed_machine("layernorm_forward")
     whole, part, pending = rows(
         {
-            "a": samples.record("a", failed, error="no nvcc here\nat all"),
+            "a": samples.record("a", failed, error="no nvcc here.\nIt is missing."),
             "b": samples.record("b", samples.problem(), failed),
             "c": None,
         }
