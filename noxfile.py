@@ -233,7 +233,11 @@ def folders_of(name: str) -> list[Path]:
     folder = ASSIGNMENTS / name
     rules = tomllib.loads((folder / "assignment.toml").read_text(encoding="utf-8"))
     others = [(folder / rules[key]).resolve() for key in ("template", "reference") if key in rules]
-    return [folder, *others, *(folders_of(rules["extends"]) if "extends" in rules else [])]
+    return [
+        folder,
+        *others,
+        *(folders_of((folder / rules["extends"]).resolve().name) if "extends" in rules else []),
+    ]
 
 
 @nox.session

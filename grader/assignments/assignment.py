@@ -156,11 +156,7 @@ def read(folder: Path) -> Assignment:
     found = tables(path)
     base = None
     if isinstance(extended := found.get("extends"), str):
-        if extended not in available():
-            raise AssignmentError(
-                f"{path}: extends: there is no assignment {extended!r}.{nearest(extended, list(available()))}"
-            )
-        base = read(_installed() / extended)
+        base = read(_extended(extended, path))
         outer = base.rules.model_dump(mode="json", exclude_none=True, exclude=_NOT_INHERITED)
         found = merged(outer, found)
     rules = parse(found, path)
@@ -180,6 +176,17 @@ def read(folder: Path) -> Assignment:
         template=part(rules.template, None if base is None else base.template),
         reference=part(rules.reference, None if base is None else base.reference),
         modules=(own, *inherited) if own.is_dir() or base is None else inherited,
+    )
+
+
+def _extended(name: str, path: Path) -> Path:
+    """The folder of what the file ``path`` extends: an installed assignment, or a folder from its own."""
+    if name in available():
+        return _installed() / name
+    if (path.parent / name / FILE).is_file():
+        return path.parent / name
+    raise AssignmentError(
+        f"{path}: extends: there is no assignment {name!r}.{nearest(name, list(available()))}"
     )
 
 

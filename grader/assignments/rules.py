@@ -265,8 +265,8 @@ class Rules(_Table):
     title: str = Field(description="what the reports call it")
     extends: str | None = Field(
         default=None,
-        description="id of an installed assignment, whose problems, template, reference and limits this one "
-        "has where it says nothing else",
+        description="id of an installed assignment, or the folder of another, from this file's. This one has "
+        "its problems, template, reference and limits where it says nothing else",
     )
     template: str = Field(
         default="student_template", description="folder of what students begin with, from this file's"

@@ -303,6 +303,17 @@ def test_a_problem_of_its_own_comes_before_that_of_the_base(tmp_path: Path) -> N
     assert own.problems["softmax_forward"].entry_point == "launch_attn_softmax_bw"
 
 
+def test_an_assignment_may_extend_one_in_another_folder(tmp_path: Path) -> None:
+    (tmp_path / "base").mkdir()
+    (tmp_path / "own").mkdir()
+    base = read(written(tmp_path / "base", EXTENDING.replace('"own"', '"base"')))
+    (tmp_path / "base" / "reference").mkdir()
+    own = read(written(tmp_path / "own", EXTENDING.replace("llm_systems_3", "../base")))
+    assert own.bases == (base.folder, *base.bases)
+    assert own.reference == tmp_path / "base" / "reference"
+    assert own.rules.problem("layernorm_forward").host_target == 4.5
+
+
 def test_an_unknown_base_is_refused(tmp_path: Path) -> None:
     with pytest.raises(AssignmentError, match=r"extends: there is no assignment 'llm_systems_33'\. Did you"):
         read(written(tmp_path, EXTENDING.replace("llm_systems_3", "llm_systems_33")))

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 FILES = {
     "assignments/base/assignment.toml": 'reference = "../../kernels"\n',
     "assignments/more/assignment.toml": 'extends = "base"\n',
+    "assignments/beside/assignment.toml": 'extends = "../base"\n',
     "assignments/other/assignment.toml": "",
     "kernels/k.cu": "",
 }
@@ -42,11 +43,11 @@ def changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., li
 def test_an_assignment_changes_with_its_files_and_those_of_the_one_that_it_extends(
     changed: Callable[..., list[str]], tmp_path: Path
 ) -> None:
-    assert changed("HEAD") == ["base", "more", "other"], "there is no repository"
+    assert changed("HEAD") == ["base", "beside", "more", "other"], "there is no repository"
     me = ["-c", "user.name=a", "-c", "user.email=a@b"]
     for words in (["init", "-q"], ["add", "."], [*me, "commit", "-qm", "x"]):
         subprocess.run(["git", *words], cwd=tmp_path, check=True)
     assert changed("HEAD") == []
     (tmp_path / "kernels" / "k.cu").write_text("// another")
-    assert changed("HEAD") == ["base", "more"]
-    assert changed("nowhere") == ["base", "more", "other"]
+    assert changed("HEAD") == ["base", "beside", "more"]
+    assert changed("nowhere") == ["base", "beside", "more", "other"]
