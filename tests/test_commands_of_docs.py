@@ -73,6 +73,7 @@ NOT_RUN = {
     "grader report DIR --jplag base": "the same as the line before for the template",
     "python train_translation.py": "trains; tests/transformer/test_training.py in small",
     "cd student_template": "for what trains",
+    "python tests/triton_matrix.py": "needs a GPU, and minutes of a core for each of 273 kernels",
     "python tests/benchmarks/plot_scan.py": "draws what a GPU has measured",
 }
 """Why nothing runs commands that begin so."""
