@@ -235,7 +235,7 @@ class _Sessions:
                 return opened
             self._session, self._right_before, self._strayed = opened, False, False
         outcome = judge(self._session)
-        if self._strayed and outcome.result.verdict is not Verdict.PASS:
+        if self._strayed and outcome.result.verdict is Verdict.FAIL:
             self.close()
             return self.judged(case, judge)
         if not self._right_before and not outcome.right_once:

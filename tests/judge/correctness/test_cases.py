@@ -478,6 +478,19 @@ def test_a_case_that_fails_by_itself_behind_an_overrun_fails() -> None:
     assert [len(session.calls) for session in sessions] == [2, 1, 1]
 
 
+def test_who_cannot_be_trusted_gets_no_second_try_behind_an_overrun() -> None:
+    def forging(call: Call) -> Answer:
+        kept.append(call)
+        if len(kept) == 2:
+            return Answer(Status.UNTRUSTED, "forged channel")
+        return replace(right(call), overrun=(OVERRUN.message,))
+
+    kept: list[Call] = []
+    judged, _ = run(forging)
+    assert judged.untrusted[0] == "forged channel"
+    assert len(kept) == 2
+
+
 def test_an_untouched_template_is_one_line() -> None:
     def nothing(call: Call) -> Answer:
         return replace(right(call), arrays={"x": right(call).arrays["x"], "y": POISON})
