@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from grader.processes import leftovers
+from grader.processes.threads import ONE_THREAD
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -24,7 +25,6 @@ GRACE_SECONDS = 10.0  # time-out for a worker to end its sandboxes
 MOST_GROWTH_BYTES = 1 << 30  # a worker that grows by more than this after its first answers has a leak
 SETTLED_ANSWERS = 3
 SAID_LINES = 20  # last lines of a worker that ended, enough for the end of a traceback
-_ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # there is a worker for each processor
 WORKER = (sys.executable, "-m", "grader.batch.worker")
 
 
@@ -150,7 +150,7 @@ class Worker:
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=stderr,
-                    env=os.environ | _ONE_THREAD | _same_imports() | self._device(),
+                    env=os.environ | ONE_THREAD | _same_imports() | self._device(),
                     pass_fds=(lifeline,),
                     process_group=0,
                 )

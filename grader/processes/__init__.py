@@ -1,1 +1,1 @@
-"""The grader's own processes: clean-up of their temporary folders, and signals while modules are imported."""
+"""The grader's own processes: temporary folders, signals while modules are imported, and threads."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grader.processes import leftovers
+from grader.processes.threads import ONE_THREAD
 from grader.sandbox.keeper import landlock_version
 from grader.sandbox.live import Command, Live, bounds, finish, groups, rlimits, temporary_space
 from grader.sandbox.sandbox import Probe, lent_gpu
@@ -112,9 +113,10 @@ def clean_environment(job: Job) -> dict[str, str]:
     """The environment of every job: nothing of the user's, except which GPU it may use.
 
     It may use only one GPU, because the grader would not wait for work of a launcher on another one. The user
-    name is set because PyTorch asks for it, and the job's user id may have no name.
+    name is set because PyTorch asks for it, and the job's user id may have no name. Without ``ONE_THREAD``
+    NumPy starts a thread for each processor, and 64 of these are more tasks than a job may have.
     """
-    environment = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "USER": "nobody"}
+    environment = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "USER": "nobody"} | ONE_THREAD
     if job.gpu:
         environment["CUDA_VISIBLE_DEVICES"] = lent_gpu()
     return environment

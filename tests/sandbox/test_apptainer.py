@@ -19,7 +19,8 @@ def test_the_whole_command_line() -> None:
         "apptainer exec --containall --cleanenv --no-home --no-privs --net --network none --hostname sandbox "
         "--pids-limit 8 --memory 1073741824 --memory-swap 1073741824 --bind /scratch/job:/tmp:rw --pwd /tmp "
         "--bind /data/in:/data/in:ro --env PATH=/usr/bin:/bin --env LANG=C.UTF-8 --env USER=nobody "
-        "--env HOME=/tmp --env TMPDIR=/tmp --env LINK=/data/in /images/grader.sif /bin/prog -x"
+        "--env OMP_NUM_THREADS=1 --env OPENBLAS_NUM_THREADS=1 --env HOME=/tmp --env TMPDIR=/tmp "
+        "--env LINK=/data/in /images/grader.sif /bin/prog -x"
     )
     assert " ".join(command(job, IMAGE, SCRATCH)) == expected
 

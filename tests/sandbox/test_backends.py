@@ -14,6 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
 import grader
@@ -213,6 +214,21 @@ def test_nothing_is_inherited(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch)
         outcome = _sh(sandbox, "env; ls /proc/self/fd")
     assert b"GRADER_SECRET" not in outcome.stdout
     assert outcome.stdout.split()[-4:] == [b"0", b"1", b"2", b"3"]  # the last is ls reading the folder
+
+
+def test_libraries_are_told_to_start_no_threads(sandbox: Sandbox) -> None:
+    outcome = _sh(sandbox, "echo $OMP_NUM_THREADS $OPENBLAS_NUM_THREADS")
+    assert outcome.stdout.split() == [b"1", b"1"]
+
+
+def test_numpy_starts_no_thread_for_each_processor() -> None:
+    packages = Path(np.__file__).parents[1]
+    script = (
+        f"import os, sys; sys.path.append({str(packages)!r}); import numpy\n"
+        "print(len(os.listdir('/proc/self/task')))"
+    )
+    outcome = _python(ProcessSandbox(), script, (packages,))
+    assert outcome.stdout == b"1\n", outcome
 
 
 def test_nothing_is_left_behind(sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
