@@ -1,6 +1,7 @@
 """The layout of an array in memory: guard zone, data, guard zone. All bytes but those of inputs are poison.
 
-``grader.problems.dtypes`` defines the poison of each element type; it changes from call to call.
+``grader.problems.dtypes`` defines the poison of each element type; it changes from call to call. Around an
+input each byte is 0xFF, as on the simulator: a kernel that reads an index there gets -1 on both devices.
 """
 
 from __future__ import annotations
@@ -40,9 +41,10 @@ def content(argument: ArrayArgument) -> NDArray[np.uint8]:
 
 def image(argument: ArrayArgument, *, again: bool = False) -> NDArray[np.uint8]:
     """The bytes of the array and its guard zones before the call; for ``again`` see ``poison``."""
-    memory = poison(image_bytes(argument), DTYPES[argument.dtype].itemsize, again=again)
-    if argument.data is not None:
-        memory[GUARD : GUARD + data_bytes(argument)] = content(argument)
+    if argument.data is None:
+        return poison(image_bytes(argument), DTYPES[argument.dtype].itemsize, again=again)
+    memory = np.full(image_bytes(argument), 0xFF, np.uint8)
+    memory[GUARD : GUARD + data_bytes(argument)] = content(argument)
     return memory
 
 

@@ -121,6 +121,12 @@ def test_writes_beyond_an_array_are_located(runner: Runner) -> None:
     assert (answer.arrays["out"] == 1).all()
 
 
+def test_an_index_from_behind_an_input_is_what_it_is_on_the_simulator(runner: Runner) -> None:
+    sizes = ArrayArgument("sizes", "int64", (3,), np.arange(3))
+    answer = ask(runner, "copy_longs", output(5, "int64"), sizes, ScalarArgument("n", "int", 5))
+    assert answer.arrays["out"].tolist() == [0, 1, 2, -1, -1]
+
+
 @pytest.mark.parametrize(
     ("entry_point", "status", "words"),
     [
