@@ -137,7 +137,7 @@ def run(runner: Runner, call: Call, asked: Callable[[Call], Mapping[str, Any]] =
         return failed(frame.header)
     if len(frame.payload) != size:
         return Answer(Status.UNTRUSTED, "forged channel: the answer holds no arrays", printed=printed)
-    held, overrun, offset = {}, [], 0
+    held, overrun, offset, strayed = {}, [], 0, False
     for argument, old in zip(arrays(call), before, strict=True):
         new = np.frombuffer(frame.payload, np.uint8, old.size, offset)
         offset += old.size
@@ -146,4 +146,5 @@ def run(runner: Runner, call: Call, asked: Callable[[Call], Mapping[str, Any]] =
         )
         if where := layout.overrun(argument, old, new):
             overrun.append(where)
-    return Answer(Status.RETURNED, arrays=held, overrun=tuple(overrun), printed=printed)
+            strayed |= layout.strayed(old, new)
+    return Answer(Status.RETURNED, arrays=held, overrun=tuple(overrun), strayed=strayed, printed=printed)

@@ -180,6 +180,7 @@ class Answer:
     message: str = ""
     arrays: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)
     overrun: tuple[str, ...] = ()  # what was written outside of arrays, in words
+    strayed: bool = False  # whether that may have gone beyond the guard zones, which each call begins anew
     findings: tuple[Finding, ...] = ()
     counts: tuple[LineCount, ...] = ()
     printed: str = ""  # what the student's code printed, capped

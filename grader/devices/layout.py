@@ -69,3 +69,9 @@ def overrun(argument: ArrayArgument, before: NDArray[np.uint8], after: NDArray[n
     }
     changed = [where for where, zone in zones.items() if not np.array_equal(before[zone], after[zone])]
     return f"memory {' and '.join(changed)} was written" if changed else ""
+
+
+def strayed(before: NDArray[np.uint8], after: NDArray[np.uint8]) -> bool:
+    """Whether writes to guard zones of an image may have gone beyond them: the outer half of one changed."""
+    half = GUARD // 2
+    return any(not np.array_equal(before[outer], after[outer]) for outer in (slice(half), slice(-half, None)))

@@ -17,6 +17,7 @@ void nothing(float*) {}
 void null(float* out, const float* in) { *out = in == nullptr; }
 void copy_longs(long long* out, const long long* sizes, int n) { for (int i = 0; i < n; ++i) out[i] = sizes[i]; }
 void beyond(float* out, int n) { for (int i = -1; i < n + 2; ++i) out[i] = 1; }
+void far_beyond(float* out, int n) { out[n + 12000] = 1; }
 void leave(float*) { std::exit(0); }
 void leave_at_once(float*) { std::_Exit(7); }
 void abort_it(float*) { std::abort(); }

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from grader.sandbox.process import ProcessSandbox
 
 NAMES = (
-    *("twice", "address", "nothing", "null", "beyond", "leave", "leave_at_once", "abort_it"),
+    *("twice", "address", "nothing", "null", "beyond", "far_beyond", "leave", "leave_at_once", "abort_it"),
     *("fault", "hang", "fail", "chatter", "complain", "report", "forge", "babble", "copy_longs"),
 )
 
@@ -119,6 +119,13 @@ def test_writes_beyond_an_array_are_located(runner: Runner) -> None:
     answer = ask(runner, "beyond", output(5), ScalarArgument("n", "int", 5))
     assert answer.overrun == ("memory before out and behind the end of out was written",)
     assert (answer.arrays["out"] == 1).all()
+    assert not answer.strayed
+
+
+def test_a_write_that_may_leave_the_guard_zones_is_told(runner: Runner) -> None:
+    answer = ask(runner, "far_beyond", output(5), ScalarArgument("n", "int", 5))
+    assert answer.overrun == ("memory behind the end of out was written",)
+    assert answer.strayed
 
 
 def test_an_index_from_behind_an_input_is_what_it_is_on_the_simulator(runner: Runner) -> None:

@@ -241,7 +241,7 @@ class _Sessions:
         if not self._right_before and not outcome.right_once:
             outcome = replace(outcome, wrong=None)
         self._right_before |= outcome.right_once
-        self._strayed |= any(answer.overrun for answer in outcome.answers)
+        self._strayed |= any(answer.strayed for answer in outcome.answers)
         if not outcome.last.goes_on:
             self.close()
         return outcome
