@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,9 @@ import pytest
 import grader
 
 ROOT = Path(grader.__file__).parent
+MODULES = [
+    path for path in ROOT.rglob("*.py") if path != ROOT / "__init__.py" and "installed" not in path.parts
+]
 GROUND = {"records", "processes"}
 ALLOWED: dict[str, set[str]] = {
     "records": set(),
@@ -52,15 +56,20 @@ ALLOWED: dict[str, set[str]] = {
 """Folders of the package, from the ground floor up, and what each may import."""
 
 
-def imported(path: Path) -> set[str]:
-    """The folders of the grader that a module imports from, types included."""
-    names: set[str] = set()
+def names(path: Path) -> set[str]:
+    """What a module imports, with dots, types included."""
+    found: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
+            found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
-            names |= {f"{node.module}.{alias.name}" for alias in node.names}
-    found = {name.split(".")[1] for name in names if name.startswith("grader.")}
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+def imported(path: Path) -> set[str]:
+    """The folders of the grader that a module imports from."""
+    found = {name.split(".")[1] for name in names(path) if name.startswith("grader.")}
     return {name for name in found if (ROOT / name).is_dir()}
 
 
@@ -69,11 +78,9 @@ def folder(path: Path) -> str:
 
 
 def test_a_folder_imports_what_the_list_allows() -> None:
-    modules = [path for path in ROOT.rglob("*.py") if path != ROOT / "__init__.py"]
     wrong = [
         f"{path.relative_to(ROOT)} imports {name}"
-        for path in modules
-        if "installed" not in path.parts
+        for path in MODULES
         for name in imported(path) - ALLOWED[folder(path)] - {folder(path)}
     ]
     assert not wrong
@@ -86,11 +93,21 @@ def test_the_list_has_no_circle() -> None:
         known.add(name)
 
 
+def test_modules_import_without_circles() -> None:
+    paths = {".".join(path.relative_to(ROOT.parent).with_suffix("").parts): path for path in MODULES}
+    graph = {
+        module: {
+            prefix for name in names(path) for prefix in (name, name.rpartition(".")[0]) if prefix in paths
+        }
+        for module, path in paths.items()
+    }
+    list(TopologicalSorter(graph).static_order())  # or a CycleError, which names the circle
+
+
 def test_the_list_allows_nothing_that_nobody_needs() -> None:
     used: dict[str, set[str]] = {name: set() for name in ALLOWED}
-    for path in ROOT.rglob("*.py"):
-        if path != ROOT / "__init__.py" and "installed" not in path.parts:
-            used[folder(path)] |= imported(path) - {folder(path)}
+    for path in MODULES:
+        used[folder(path)] |= imported(path) - {folder(path)}
     assert {name: allowed - used[name] - GROUND for name, allowed in ALLOWED.items()} == {
         name: set() for name in ALLOWED
     }

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from grader.devices.gpu import Gpu
     from grader.problems.problem import Problem
     from grader.run.bench import Machine
-    from grader.run.pointers import Outcome
+    from grader.run.preparation import Outcome
     from grader.submissions.submission import Submission
 
 NOT_PROFILED = "not profiled: no GPU here"

@@ -6,7 +6,7 @@ import threading
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, replace
 from functools import partial
-from typing import TYPE_CHECKING, Protocol, TypeVar, get_args
+from typing import TYPE_CHECKING, get_args
 
 from grader.devices import profile
 from grader.devices.device import Call
@@ -39,72 +39,23 @@ from grader.run.typical import typical
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
-    from pathlib import Path
 
     from grader.assignments.assignment import Assignment
     from grader.assignments.rules import ProblemPoints, Rules
-    from grader.devices.device import Device, Memory, Session
+    from grader.devices.device import Device, Session
     from grader.devices.gpu import Gpu
     from grader.devices.timed import TimedSession
     from grader.problems.problem import Case, Problem
     from grader.records.findings import Finding
-    from grader.records.record import CaseResult, GroupResult
+    from grader.records.record import GroupResult
     from grader.run.preparation import Material
+    from grader.run.prepared import AnySession, Conduct, Prepared
 
 NO_GPU = "not measured: no GPU here. Grade on a GPU machine, or leave it to your instructor."
 NO_CASES = "not measured: this problem has no cases to time."
 NOT_RIGHT = "not measured: a kernel earns points for speed once all of its cases are right."
 PRINTED_CHARACTERS = 4000
 _WARNING = "it is only a warning"
-AnySession = TypeVar("AnySession", "Session", "TimedSession")
-
-
-class Prepared(Protocol):
-    """What a submission has for a problem, ready to be called: each kind of problem has its own."""
-
-    @property
-    def problem(self) -> Problem:
-        """What is answered, as this submission's code takes it."""
-
-    @property
-    def entry(self) -> ProblemPoints:
-        """Its points and its target."""
-
-    @property
-    def memory(self) -> Memory:
-        """Which pointers the launchers take."""
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What the student should know of how it is called."""
-
-    @property
-    def build(self) -> BuildResult | None:
-        """How it was built, where this problem shows that."""
-
-    def lacks(self, case: Case) -> str:
-        """Why ``case`` cannot be called, where the submission has no launcher for it; else empty."""
-
-    def open(self, device: Device) -> Session:
-        """Start a runner that takes the calls of cases."""
-
-    def combined(self, judged: Judged, checked: Judged, device: str) -> tuple[CaseResult, ...]:
-        """One result per case from what the GPU called ``device`` and the simulator say."""
-
-    def measured(self, gpu: Gpu, baseline: Mapping[Path, tuple[str, ...]], conduct: Conduct) -> Measured:
-        """Measure the speed."""
-
-
-class Conduct(Protocol):
-    """What trials and measurements tell the judge of a problem."""
-
-    material: Material
-
-    def begin(self, what: str) -> None:
-        """Say what comes next; raises where the run was interrupted."""
-
-    def watch(self, session: AnySession) -> AnySession:
-        """``session``, which an interrupt will close."""
 
 
 def prepare(conduct: Conduct, entry: ProblemPoints, problem: Problem) -> Prepared:

@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from grader.languages.language import Language, Launcher
     from grader.problems.problem import Case
     from grader.records.record import BuildResult, CaseResult
-    from grader.run.judging import Conduct
     from grader.run.preparation import Material
+    from grader.run.prepared import Conduct
 
 
 @dataclass(frozen=True)
 class PreparedKernel:
-    """A launcher that can be called; see ``Answer`` in ``judging.py``.
+    """A launcher that can be called; see ``Prepared``.
 
     Attributes:
         problem: as the launcher takes it, under the linker's name of the entry point.

@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from grader.judge.timing.measure import Measured
     from grader.problems.problem import Case, ModelProblem
     from grader.records.record import BuildResult, CaseResult
-    from grader.run.judging import Conduct
+    from grader.run.prepared import Conduct
 
 TRAINING_SECONDS = 120.0  # of one turn of training steps; the first loads PyTorch's libraries
 
 
 @dataclass(frozen=True)
 class PreparedModel:
-    """A PyTorch file that can be called; see ``Answer`` in ``judging.py``.
+    """A PyTorch file that can be called; see ``Prepared``.
 
     Attributes:
         problem: what it answers.

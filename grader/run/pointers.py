@@ -8,14 +8,13 @@ host pointer.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from grader.devices.device import Memory, Schedule
 from grader.judge.correctness.cases import judge
 from grader.languages.language import LauncherError
 from grader.records.verdict import Verdict
-from grader.run.preparation import NotJudgedError
+from grader.run.preparation import NotJudgedError, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,20 +22,11 @@ if TYPE_CHECKING:
 
     from grader.languages.language import Launcher
     from grader.problems.problem import Case, KernelProblem
-    from grader.run.judging import Conduct
     from grader.run.preparation import Material
+    from grader.run.prepared import Conduct
 
 _OF_THE_OTHER_KIND = frozenset({"host_pointer", "device_pointer_on_host"})
 """Kinds of findings that a pointer of the wrong kind leads to."""
-
-
-class Outcome(IntEnum):
-    """What a trial showed, the best first."""
-
-    RIGHT = 0
-    WRONG = 1
-    ENDED = 2  # by a crash, an exit, an error of CUDA's or a limit
-    MISTAKEN = 3  # it took the pointers for those of the other kind, whatever came of it
 
 
 _SAID = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from grader.records.record import BuildResult, KernelResources
@@ -18,8 +19,16 @@ if TYPE_CHECKING:
     from grader.languages.language import Build, EntryPoint, FileBuild, Language
     from grader.problems.problem import Problem
     from grader.run.bench import Bench, Machine
-    from grader.run.pointers import Outcome
     from grader.submissions.submission import Submission
+
+
+class Outcome(IntEnum):
+    """What calling a launcher with one kind of pointers showed, the best first."""
+
+    RIGHT = 0
+    WRONG = 1
+    ENDED = 2  # by a crash, an exit, an error of CUDA's or a limit
+    MISTAKEN = 3  # it took the pointers for those of the other kind, whatever came of it
 
 
 @dataclass(frozen=True)
