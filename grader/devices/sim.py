@@ -351,6 +351,7 @@ class SimScriptSession(SimSession):
             environment={**ON_THE_CPU, **(ALL_CONFIGS if script.all_configs else {})},
             script=(script.file, entry_points),
         )
+        self._descriptors = b"descriptor" in script.file.read_bytes().lower()
         self._begin(sandbox, start, budget, Kernels(script, self._load))
 
     def _load(self, kernel: DeviceKernel) -> None:
@@ -365,7 +366,8 @@ class SimScriptSession(SimSession):
         answer = super().run(call)
         if answer.goes_on and self._simulator.statistics().host_copies > before:
             answer = self._failed = Answer(Status.UNTRUSTED, COPIED, printed=answer.printed)
-        return replace(answer, findings=tuple(map(in_words_of_triton, answer.findings)))
+        findings = (in_words_of_triton(one, descriptors=self._descriptors) for one in answer.findings)
+        return replace(answer, findings=tuple(findings))
 
     def _request(self, call: Call, pointers: Mapping[str, int]) -> Mapping[str, Any]:
         return calls.of_python(call, pointers)

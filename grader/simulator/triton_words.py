@@ -23,8 +23,13 @@ _CHUNK = ", or it is a store by a descriptor, which a GPU makes 16 bytes at a ti
 _BEHIND = re.compile(r" (?:writes|updates) .* which lies (\d|1[0-5]) bytes? behind the end ")
 
 
-def in_words_of_triton(finding: Finding) -> Finding:
-    """The finding as it is, unless its line is one of Python; then with a message for who writes Triton."""
+def in_words_of_triton(finding: Finding, *, descriptors: bool = True) -> Finding:
+    """The finding as it is, unless its line is one of Python; then with a message for who writes Triton.
+
+    Args:
+        finding: of any kernel.
+        descriptors: whether its file may use descriptors of tensors.
+    """
     if not finding.file.endswith(".py"):
         return finding
     programs: list[str] = []
@@ -37,5 +42,5 @@ def in_words_of_triton(finding: Finding) -> Finding:
     for pattern, words in _WORDS:
         message = pattern.sub(words, message)
     if finding.kind == "global_oob":
-        message += _MASK + _CHUNK * bool(_BEHIND.search(message))
+        message += _MASK + _CHUNK * (descriptors and _BEHIND.search(message) is not None)
     return replace(finding, message=message)

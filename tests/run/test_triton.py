@@ -221,6 +221,7 @@ def test_a_finding_names_the_line_in_words_of_triton(tmp_path: Path, monkeypatch
     findings = [finding for one in problem.checks for finding in one.findings]
     assert ("global_oob", FILE, line) in {(one.kind, one.file, one.line) for one in findings}
     assert any("program (" in one.message and "mask of this access" in one.message for one in findings)
+    assert not any("descriptor" in one.message for one in findings)
     assert any(one.source is not None for one in findings)
 
 
