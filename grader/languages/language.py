@@ -144,6 +144,9 @@ class Language(Protocol):
     def answers(self, problem: KernelProblem, contents: Mapping[str, bytes]) -> bool:
         """Whether a file with these contents seems to answer ``problem``, which is as ``asked``."""
 
+    def begun(self, problem: KernelProblem, contents: Mapping[str, bytes]) -> bool:
+        """Whether there is more in such a file than a place to write the answer, as far as it can be told."""
+
     def build(
         self, sources: Mapping[str, Mapping[str, bytes]], entry_points: Mapping[str, Collection[str]]
     ) -> Mapping[str, FileBuild]:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from grader.problems.problem import KernelProblem
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
+    from grader.assignments.assignment import Assignment
     from grader.assignments.rules import ProblemPoints
     from grader.languages.language import Language
     from grader.problems.problem import Problem
@@ -33,27 +36,45 @@ class Answered:
     note: str = ""
 
 
-def answered(
-    entry: ProblemPoints, problem: Problem, submission: Submission, languages: Sequence[Language]
-) -> Answered:
-    """``problem`` in the last of the ``languages`` in which a file of the submission answers it.
+class _Stage(IntEnum):
+    """How far a file is on the way to an answer."""
 
-    If none does, then in the first of which there is a file at all, or else in the first. The launchers that
-    a model calls are in the first, too.
+    GIVEN = 0  # as the assignment gives it, or with nothing but a place to write in
+    CHANGED = 1  # but without the function that is asked for
+    BEGUN = 2
+
+
+def answered(
+    entry: ProblemPoints,
+    problem: Problem,
+    submission: Submission,
+    languages: Sequence[Language],
+    assignment: Assignment,
+) -> Answered:
+    """``problem`` in that of the ``languages`` whose file has come furthest, the last of these.
+
+    Without any file it is the first language, and so it is for the launchers that a model calls.
     """
-    first = languages[0]
     if not isinstance(problem, KernelProblem):
-        return Answered(entry, problem, first)
+        return Answered(entry, problem, languages[0])
     ways = [(language, language.asked(problem)) for language in languages]
-    there = [(language, asked) for language, asked in ways if asked.file in submission.files]
-    fitting = [
-        (language, asked)
-        for language, asked in there
-        if language.answers(asked, submission.contents(asked.file))
-    ]
-    if not fitting:
-        language, asked = next(iter(there), ways[0])
-        return Answered(entry, asked, language)
-    *others, (language, asked) = fitting
-    left = " and ".join(other.file for _, other in others)
-    return Answered(entry, asked, language, f"{asked.file} was graded, not {left}" if left else "")
+    stages = {
+        language.name: _stage(language, asked, submission, assignment.template_in(language.name))
+        for language, asked in ways
+        if asked.file in submission.files
+    }
+    furthest = max(stages.values(), default=_Stage.GIVEN)
+    alike = [(language, asked) for language, asked in ways if stages.get(language.name) is furthest]
+    language, asked = (alike or ways[:1])[-1]
+    left = " and ".join(other.file for _, other in alike[:-1]) if furthest is _Stage.BEGUN else ""
+    note = f"{asked.file} was graded, not {left}: remove {asked.file} if {left} is to count" if left else ""
+    return Answered(entry, asked, language, note)
+
+
+def _stage(language: Language, asked: KernelProblem, submission: Submission, template: Path) -> _Stage:
+    contents, given = submission.contents(asked.file), template / asked.file
+    if given.is_file() and given.read_bytes().split() == contents[asked.file].split():
+        return _Stage.GIVEN
+    if not language.answers(asked, contents):
+        return _Stage.CHANGED
+    return _Stage.BEGUN if language.begun(asked, contents) else _Stage.GIVEN

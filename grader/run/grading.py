@@ -293,7 +293,13 @@ def _answers(
     )
     tools = {language.name: language for language in known}
     return [
-        answered(entry, problem, submission, [tools[name] for name in rules.languages_of(entry.id)])
+        answered(
+            entry,
+            problem,
+            submission,
+            [tools[name] for name in rules.languages_of(entry.id)],
+            request.assignment,
+        )
         for entry, problem in wanted
     ]
 

@@ -264,7 +264,9 @@ def test_the_file_decides_the_language_of_each_problem(
     forward, backward = record.problems
     assert (forward.language, backward.language) == ("triton", "cuda")
     assert [problem.verdict for problem in record.problems] == [Verdict.PASS] * 2
-    assert forward.notes == [f"{FILE} was graded, not rmsnorm_kernel.cu"]
+    assert forward.notes == [
+        f"{FILE} was graded, not rmsnorm_kernel.cu: remove {FILE} if rmsnorm_kernel.cu is to count"
+    ]
 
 
 def test_a_problem_may_be_for_one_language_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

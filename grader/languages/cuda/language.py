@@ -57,6 +57,10 @@ class Cuda:
         """Whatever is in its file: what the linker lacks is said of the build; see ``Language``."""
         return True
 
+    def begun(self, _problem: KernelProblem, _contents: Mapping[str, bytes]) -> bool:
+        """Not known of what is in its file; see ``Language``."""
+        return True
+
     def build(
         self, sources: Mapping[str, Mapping[str, bytes]], entry_points: Mapping[str, Collection[str]]
     ) -> Mapping[str, FileBuild]:

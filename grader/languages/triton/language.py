@@ -60,11 +60,12 @@ class Triton:
 
     def answers(self, problem: KernelProblem, contents: Mapping[str, bytes]) -> bool:
         """Whether the file defines a function of the problem's name; see ``Language``."""
-        try:
-            tree = source.parsed(contents[problem.file], problem.file)
-        except SyntaxError:
-            return False
-        return problem.entry_point in {one.name for one in source.functions(tree)}
+        return source.function(contents[problem.file], problem.file, problem.entry_point) is not None
+
+    def begun(self, problem: KernelProblem, contents: Mapping[str, bytes]) -> bool:
+        """Whether that function does more than raise NotImplementedError; see ``Language``."""
+        found = source.function(contents[problem.file], problem.file, problem.entry_point)
+        return found is not None and found.begun
 
     def build(
         self, sources: Mapping[str, Mapping[str, bytes]], _entry_points: Mapping[str, Collection[str]]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import difflib
+import re
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import PurePath
@@ -42,11 +43,12 @@ _SIZES = frozenset({"int", "long", "longs"})
 
 @dataclass(frozen=True)
 class Function:
-    """A function at the top level of a file."""
+    """A function at the top level of a file; ``begun`` if it does more than raise NotImplementedError."""
 
     name: str
     parameters: tuple[str, ...]
     line: int
+    begun: bool = True
 
 
 def asked(problem: KernelProblem) -> KernelProblem:
@@ -76,10 +78,32 @@ def parsed(content: bytes, file: str) -> ast.Module:
 def functions(tree: ast.Module) -> tuple[Function, ...]:
     """The functions at the top level, without kernels."""
     return tuple(
-        Function(node.name, tuple(one.arg for one in (*node.args.posonlyargs, *node.args.args)), node.lineno)
+        Function(
+            node.name,
+            tuple(one.arg for one in (*node.args.posonlyargs, *node.args.args)),
+            node.lineno,
+            _is_begun(node),
+        )
         for node in tree.body
         if isinstance(node, ast.FunctionDef)
     )
+
+
+def function(content: bytes, file: str, name: str) -> Function | None:
+    """The function ``name`` of a file; in one that is no Python, what looks like it."""
+    try:
+        return next((one for one in functions(parsed(content, file)) if one.name == name), None)
+    except SyntaxError:
+        found = re.search(rf"^def {name}\b", content.decode(errors="replace"), re.MULTILINE)
+        return Function(name, (), 0) if found else None
+
+
+def _is_begun(node: ast.FunctionDef) -> bool:
+    body = node.body[1:] if ast.get_docstring(node, clean=False) is not None else node.body
+    match body:
+        case [ast.Raise(exc=ast.Name("NotImplementedError") | ast.Call(ast.Name("NotImplementedError")))]:
+            return False
+    return True
 
 
 def find(tree: ast.Module, file: str, entry_point: str, others: Collection[str]) -> EntryPoint:
