@@ -56,6 +56,11 @@ _NAMED_TWICE = re.compile(r"^(\w+): (?=\1 )")
 _NEXT_OUTPUT = re.compile(r"\. (?=\w+(?:(?:, | and )\w+)*: )")
 _QUESTION = re.compile(rf"(?P<what>{_OUTPUTS}[^?]*?): (?P<do>[^?]*\?.*)", re.DOTALL)
 _PLACES_ONLY = re.compile(rf"{_OUTPUTS}(?:only |right up to |all .* but every )")
+_UNWRITTEN = re.compile(rf"{_OUTPUTS}(?:\d+ of \d+ elements were never written|nothing was written)")
+_REACH = {
+    "cuda": "Does the grid reach every element? Round the number of blocks up: (n + threads - 1) / threads.",
+    "triton": "Does the grid reach every element? Round the number of programs up: triton.cdiv(n, size).",
+}
 _ACCESSES = re.compile(
     r"(?P<later>thread \([\d,]+\) of block \([\d,]+\)) (?P<does>\w+) .*? that (?:an asynchronous copy of )?"
     r"(?P<earlier>(?:thread \([\d,]+\) of )?block \([\d,]+\)) (?:has (?P<did>written|read)|)"
@@ -158,7 +163,10 @@ def fixes(problem: ProblemResult) -> tuple[Fix, ...]:
     late = order[order.index(_NUMBERS) :]
     before = [fix for fix in found if fix.kind not in late]
     behind = [fix for fix in found if fix.kind in late]
-    return (*before, *_numbers(failing, beside=found), *behind) or (*_speed(problem), *_demands(problem))
+    return (*before, *_numbers(failing, problem.language, beside=found), *behind) or (
+        *_speed(problem),
+        *_demands(problem),
+    )
 
 
 def causes(problem: ProblemResult) -> tuple[str, ...]:
@@ -328,7 +336,7 @@ def _not_finite(case: CaseResult) -> bool:
     return all(output.bad == output.nan + output.infinite for output in case.outputs)
 
 
-def _numbers(failing: list[CaseResult], beside: list[Fix]) -> Iterator[Fix]:
+def _numbers(failing: list[CaseResult], language: str, beside: list[Fix]) -> Iterator[Fix]:
     """What is wrong with the cases. Beside findings, which may explain it, only what is sure."""
     if any(fix.kind in _NOTHING_RAN | _ANY_VALUE for fix in beside):
         return
@@ -347,6 +355,8 @@ def _numbers(failing: list[CaseResult], beside: list[Fix]) -> Iterator[Fix]:
         return
     asked = _QUESTION.fullmatch(cause)
     what, do = (asked["what"], _capital(asked["do"])) if asked else (cause, "")
+    if _UNWRITTEN.match(cause):
+        do = _REACH.get(language, "")
     if doubt > 1:
         what = f"The numbers are wrong{f': {cause}' if doubt == _PLACES else ''}"
         do = "Compute this element by hand, and compare each step with the kernel's."

@@ -193,6 +193,15 @@ def test_a_call_that_broke_is_said_with_its_case() -> None:
     assert fixes(result(content))[0].what == "cudaErrorIllegalAddress: ker, k.cu:3"
 
 
+@pytest.mark.parametrize("diagnosis", ["y: 1 of 1025 elements were never written", "nothing was written"])
+@pytest.mark.parametrize(("language", "rounded"), [("cuda", "blocks up: (n +"), ("triton", "triton.cdiv(n")])
+def test_elements_that_no_thread_reaches_have_a_remedy(diagnosis: str, language: str, rounded: str) -> None:
+    content = samples.raced(checks=[], language=language)
+    content["correctness"]["cases"][0]["diagnosis"] = diagnosis
+    (fix,) = fixes(result(content))
+    assert rounded in fix.do
+
+
 def test_only_what_lost_points_is_to_be_mended() -> None:
     assert fixes(result(samples.problem())) == ()
     assert fixes(result(samples.failed_machine())) == ()
