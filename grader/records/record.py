@@ -139,6 +139,13 @@ class OutputResult(_Part):
     first_bad: list[BadElement]
 
 
+class SourceLines(_Part):
+    """Some lines of a student's file."""
+
+    first: int = Field(description="the number of the first of them, from 1")
+    lines: list[str]
+
+
 class CaseResult(_Part):
     """One case under every schedule of the device."""
 
@@ -149,6 +156,10 @@ class CaseResult(_Part):
         default=None, description="the order of execution that went wrong, if program order did not"
     )
     message: str = Field(default="", description="what happened where there are no numbers to show")
+    source: SourceLines | None = Field(
+        default=None,
+        description="lines around the place that the message begins with; of the first such case alone",
+    )
     waived: str = Field(
         default="",
         description="why the case does not count, where the assignment does not hold it against anyone",
@@ -176,13 +187,6 @@ class CorrectnessResult(_Part):
     summary: str = Field(default="", description="one line for a student, where all cases say the same")
     groups: list[GroupResult] = []
     cases: list[CaseResult] = []
-
-
-class SourceLines(_Part):
-    """Some lines of a student's file."""
-
-    first: int = Field(description="the number of the first of them, from 1")
-    lines: list[str]
 
 
 class LineRecord(_Part):

@@ -236,3 +236,14 @@ RACES = frozenset({"race_shared", "race_warp", "race_global"})
 
 FOLLOWS = {"uninit_global": "race_stream", "uninit_shared": "race_shared"}
 """What is not said beside another finding, from which it follows: nobody has written it yet."""
+
+RAISED = (
+    (
+        "must be a power of 2",
+        "Take the next power of 2, triton.next_power_of_2(n), and leave out what is too much by a mask.",
+    ),
+    ("must be of type tl.constexpr", "Write `: tl.constexpr` behind this parameter of the kernel."),
+    ("Cannot call @triton.jit'd", "Launch it with a grid: kernel[(programs,)](...)."),
+    ("does not compile", "Correct this line first: other errors may follow from it."),
+)
+"""Words of what Python code or Triton says, and what to do then; the first that fit count."""

@@ -13,14 +13,16 @@ from math import inf
 from textwrap import shorten
 from typing import TYPE_CHECKING
 
+from grader.records.placed import placed
 from grader.records.verdict import Verdict
-from grader.reports.advice import ADVICE, FOLLOWS, RACES
+from grader.reports.advice import ADVICE, FOLLOWS, RACES, RAISED
 from grader.reports.causes import COMPILE_ERROR, hints, theme, wrong
 from grader.reports.escaping import line, readable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from grader.records.placed import Placed
     from grader.records.record import (
         BadElement,
         BuildResult,
@@ -58,8 +60,8 @@ _QUESTION = re.compile(rf"(?P<what>{_OUTPUTS}[^?]*?): (?P<do>[^?]*\?.*)", re.DOT
 _PLACES_ONLY = re.compile(rf"{_OUTPUTS}(?:only |right up to |all .* but every )")
 _UNWRITTEN = re.compile(rf"{_OUTPUTS}(?:\d+ of \d+ elements were never written|nothing was written)")
 _REACH = {
-    "cuda": "Does the grid reach every element? Round the number of blocks up: (n + threads - 1) / threads.",
-    "triton": "Does the grid reach every element? Round the number of programs up: triton.cdiv(n, size).",
+    "cuda": "Round the number of blocks up, (n + threads - 1) / threads; blockIdx.x tells each its elements.",
+    "triton": "Round the number of programs up, triton.cdiv(n, size); tl.program_id tells each its elements.",
 }
 _ACCESSES = re.compile(
     r"(?P<later>thread \([\d,]+\) of block \([\d,]+\)) (?P<does>\w+) .*? that (?:an asynchronous copy of )?"
@@ -343,6 +345,9 @@ def _numbers(failing: list[CaseResult], language: str, beside: list[Fix]) -> Ite
     ran = [case for case in failing if not case.message.startswith(_NOT_RUN)]
     broken = next((case for case in ran if case.message), None)
     if broken is not None and not beside:
+        if place := placed(broken.message):
+            yield _raised(place, broken)
+            return
         text = readable(broken.message)
         what = _capital(text) if text.startswith("the ") else text
         yield Fix(what, example=_element(broken), ended=not broken.outputs)
@@ -362,6 +367,20 @@ def _numbers(failing: list[CaseResult], language: str, beside: list[Fix]) -> Ite
         do = "Compute this element by hand, and compare each step with the kernel's."
     about_output = re.split(r"\W", what, maxsplit=1)[0] in {output.name for output in case.outputs}
     yield Fix(what if about_output else _capital(what), do, example=_element(case))
+
+
+def _raised(place: Placed, case: CaseResult) -> Fix:
+    """What Python code raises, or what of a kernel in Triton does not compile."""
+    what, file = readable(place.what), line(place.file)
+    return Fix(
+        what=_capital(what) if what.startswith("the ") else what,
+        do=next((do for words, do in RAISED if words in what), ""),
+        file=file,
+        line=place.line,
+        text=_line(case.source, place.line),
+        source=case.source,
+        detail=f"in {case.name}",
+    )
 
 
 def _telling(cases: Iterable[CaseResult]) -> CaseResult | None:

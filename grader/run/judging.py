@@ -16,6 +16,7 @@ from grader.judge.correctness.remembered import remembered
 from grader.judge.timing.measure import Measured
 from grader.problems.problem import KernelProblem, ModelProblem
 from grader.records.findings import Severity
+from grader.records.placed import placed
 from grader.records.record import (
     BuildResult,
     CheckResult,
@@ -38,7 +39,7 @@ from grader.run.scoring import memory_verdict, score_problem, score_without_case
 from grader.run.typical import typical
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from grader.assignments.assignment import Assignment
     from grader.assignments.rules import ProblemPoints, Rules
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     from grader.devices.timed import TimedSession
     from grader.problems.problem import Case, Problem
     from grader.records.findings import Finding
-    from grader.records.record import GroupResult
+    from grader.records.record import CaseResult, GroupResult
     from grader.run.preparation import Material
     from grader.run.prepared import AnySession, Conduct, Prepared
 
@@ -209,7 +210,7 @@ class ProblemJudge:
                 verdict=score.correctness,
                 summary=judged.summary,
                 groups=_hidden(self.material.assignment.rules, score.groups),
-                cases=list(judged.cases),
+                cases=_with_lines(judged.cases, sources),
             ),
             checks=[_check(tool, checked, sources) for tool in get_args(Tool)],
             performance=measured.performance,
@@ -307,6 +308,15 @@ class ProblemJudge:
             session.close()
             raise _InterruptedError
         return session
+
+
+def _with_lines(cases: Sequence[CaseResult], sources: Mapping[str, bytes]) -> list[CaseResult]:
+    """The cases; the first whose message begins with a place has the lines around it."""
+    for index, case in enumerate(cases):
+        if place := placed(case.message):
+            lines = excerpt(sources, place.file, place.line)
+            return [*cases[:index], case.model_copy(update={"source": lines}), *cases[index + 1 :]]
+    return list(cases)
 
 
 def _no_speed(entry: ProblemPoints, verdict: Verdict, message: str = "") -> PerformanceResult:

@@ -10,10 +10,18 @@ class RaisedError(Exception):
     """The code of a Python file raised an exception; the text is for its author."""
 
 
+class RefusedError(RuntimeError):
+    """Code in Python asks for what it cannot have; the text says why, and where if that is another line."""
+
+
 def account(error: BaseException, path: str) -> str:
     """The error in one line, with the innermost line of the student's file at ``path`` in its traceback."""
+    file = os.path.basename(path)  # noqa: PTH119
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]
-    position = f"{os.path.basename(path)}:{frames[-1].lineno}: " if frames else ""  # noqa: PTH119
+    position = f"{file}:{frames[-1].lineno}: " if frames else ""
     if isinstance(error, NotImplementedError) and frames:
         return f"{position}{frames[-1].name} is still to be written"
-    return f"{position}{type(error).__name__}: {error}"
+    if isinstance(error, RefusedError):
+        return str(error) if str(error).startswith(f"{file}:") else f"{position}{error}"
+    said = error.args[0] if isinstance(error, KeyError) and error.args else error  # else it is quoted
+    return f"{position}{type(error).__name__}: {said}"

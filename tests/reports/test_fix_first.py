@@ -194,12 +194,27 @@ def test_a_call_that_broke_is_said_with_its_case() -> None:
 
 
 @pytest.mark.parametrize("diagnosis", ["y: 1 of 1025 elements were never written", "nothing was written"])
-@pytest.mark.parametrize(("language", "rounded"), [("cuda", "blocks up: (n +"), ("triton", "triton.cdiv(n")])
+@pytest.mark.parametrize(("language", "rounded"), [("cuda", "blocks up, (n +"), ("triton", "triton.cdiv(n")])
 def test_elements_that_no_thread_reaches_have_a_remedy(diagnosis: str, language: str, rounded: str) -> None:
     content = samples.raced(checks=[], language=language)
     content["correctness"]["cases"][0]["diagnosis"] = diagnosis
     (fix,) = fixes(result(content))
     assert rounded in fix.do
+
+
+def test_what_python_raises_is_said_with_its_line_and_a_remedy() -> None:
+    content = samples.raced(checks=[])
+    source = {"first": 6, "lines": ["def ker(y):", "    at = tl.arange(0, 1000)"]}
+    message = "k.py:7: the kernel ker does not compile: arange's range must be a power of 2"
+    content["correctness"]["cases"][0] |= {"message": message, "source": source, "outputs": []}
+    (fix,) = fixes(result(content))
+    assert fix.lines == (
+        "The kernel ker does not compile: arange's range must be a power of 2",
+        "k.py:7: at = tl.arange(0, 1000)",
+        "Take the next power of 2, triton.next_power_of_2(n), and leave out what is too much by a mask.",
+    )
+    content["correctness"]["cases"][0] |= {"message": "k.py:7: TypeError: no", "source": None}
+    assert fixes(result(content))[0].lines == ("TypeError: no", "k.py:7")
 
 
 def test_only_what_lost_points_is_to_be_mended() -> None:

@@ -16,6 +16,7 @@ from grader.assignments.mutants import table
 from grader.cli.main import commands
 from grader.problems.problem import MEMORY_GROUP, KernelProblem
 from grader.records.verdict import Verdict
+from grader.reports.fix_first import fix_first
 from grader.run import grading
 from grader.run.bench import Bench
 from grader.soundness import check
@@ -223,6 +224,16 @@ def test_a_finding_names_the_line_in_words_of_triton(tmp_path: Path, monkeypatch
     assert any("program (" in one.message and "mask of this access" in one.message for one in findings)
     assert not any("descriptor" in one.message for one in findings)
     assert any(one.source is not None for one in findings)
+
+
+def test_a_kernel_that_does_not_compile_is_told_with_its_own_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problem = graded_forward(tmp_path, honest().replace("value = tl.load(x", "value = tl.lod(x"), monkeypatch)
+    first = fix_first(problem)
+    assert first is not None
+    assert first.what.startswith("The kernel forward does not compile: ")
+    assert first.text.strip().startswith("value = tl.lod(x")
 
 
 @pytest.mark.parametrize(

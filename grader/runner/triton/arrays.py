@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.overrides import TorchFunctionMode
 
+from grader.runner.raised import RefusedError
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
@@ -98,7 +100,7 @@ class Arrays(TorchFunctionMode):
         """Call ``func``, which makes tensors on the device or looks at them.
 
         Raises:
-            RuntimeError: it would compute.
+            RefusedError: it would compute.
         """
         named = dict(kwargs or {})
         name = getattr(func, "__name__", "")
@@ -173,9 +175,9 @@ def _plain(value: Any) -> Any:  # noqa: ANN401
     return type(value)(map(_plain, value)) if type(value) in {tuple, list} else value
 
 
-def _computing(name: str) -> RuntimeError:
+def _computing(name: str) -> RefusedError:
     """No TypeError: of that, operators such as * make another one."""
-    return RuntimeError(f"{name} is PyTorch's and would compute on the device: launch a kernel for that")
+    return RefusedError(f"{name} is PyTorch's and would compute on the device: launch a kernel for that")
 
 
 def _on_device(args: Sequence[Any], named: Mapping[str, Any]) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 SPECIALISATION = "specialisation.json"
 CODE, FACTS, REFUSED = "kernel", "facts.json", "refused"  # behind the form, as in ptx.kernel
 _FACTS = ("name", "num_warps", "shared", "global_scratch_size", "profile_scratch_size")
+_DEFINITION = re.compile(r"def (\w+)")
+_QUOTED = re.compile(r"""\w+\(('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")\)""")
 _MODULES = frozenset({"__future__", "math", "triton"})
 
 
@@ -61,7 +64,7 @@ def _write(file: str, described: dict[str, Any], form: str, capability: int) -> 
     try:
         built = compiled(file, described, capability)
     except Exception as error:
-        Path(f"{form}.{REFUSED}").write_text(f"{file}: {_told(error)}".strip())
+        Path(f"{form}.{REFUSED}").write_text(_told(error, described, file))
         raise SystemExit from error
     Path(f"{form}.{CODE}").write_bytes(built.kernel)
     facts = {name: getattr(built.metadata, name) for name in _FACTS}
@@ -89,13 +92,28 @@ def compiled(file: str, described: dict[str, Any], capability: int) -> Any:  # n
     return triton.compile(source, target=GPUTarget("cuda", capability, WARP), options=options)
 
 
-def _told(error: Exception) -> str:
-    """What is wrong, with the line of the function; of what it calls, the innermost."""
+def _told(error: Exception, described: dict[str, Any], file: str) -> str:
+    """What is wrong, with its line; if a function that the kernel calls is wrong, that of the innermost."""
     if not isinstance(error, CompilationError):
-        return f"a kernel cannot be built: {error}"
+        return f"{file}: a kernel cannot be built: {error}"
     while isinstance(error.__cause__, CompilationError):
         error = error.__cause__
-    return f"a kernel does not compile: {error}"
+    known = vars(error)
+    begin, node = _DEFINITION.match(known["src"] or ""), known["node"]
+    why = _unquoted(str(known["error_message"]))
+    lines = [
+        f":{one.lineno + node.lineno - 1}"
+        for one in ast.parse(Path(file).read_text()).body
+        if isinstance(one, ast.FunctionDef) and begin and one.name == begin[1] and hasattr(node, "lineno")
+    ]
+    place = file + (lines[-1] if lines else "")
+    return f"{place}: the kernel {described['kernel']} does not compile: {why}"
+
+
+def _unquoted(text: str) -> str:
+    """The message of an error that Triton gives with its type, as in ``NameError('x is not defined')``."""
+    quoted = _QUOTED.fullmatch(text)
+    return str(ast.literal_eval(quoted[1])) if quoted else text
 
 
 def kernels(text: str, file: str) -> Mapping[str, Any]:

@@ -15,7 +15,7 @@ import triton
 from triton.runtime.errors import OutOfResources
 
 from grader.runner.library import UnloadableError
-from grader.runner.raised import RaisedError, account
+from grader.runner.raised import RaisedError, RefusedError, account
 from grader.runner.triton.answers import answer_for
 from grader.runner.triton.arrays import Arrays
 from grader.runner.triton.driver import Driver, Launcher
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from grader.runner.protocol import Frame, Header
 
 
+_ANY_KERNEL = "dynamic_func()"  # what Triton calls a kernel whose arguments do not fit
 _MOST_SHARED = 97  # of cudaDeviceAttr: bytes that a block may ask for
 
 
@@ -99,23 +100,23 @@ class Launchers:
             with self._arrays:
                 function(*arguments)
         except Exception as error:
-            raise RaisedError(account(error, self._path)) from error
+            said = account(error, self._path).replace(_ANY_KERNEL, "kernel()")
+            raise RaisedError(said) from error
 
     def _compile(self, source: Any, *, options: Mapping[str, Any], **_: object) -> _Built:  # noqa: ANN401
         """What Triton's ``compile`` returns, from the judge's build of the kernel.
 
         Raises:
-            RuntimeError: it cannot be built; the text says why.
-            TypeError: it is given what this device cannot take.
+            RefusedError: it cannot be built, or is given what this device cannot take.
             OutOfResources: it needs more shared memory than the device has; autotuning passes it by.
         """
         specialisation = encoded(source, options, self._defaults)
         answer = self._ask({"status": "build", "specialisation": specialisation})
         if refused := answer.header["refused"]:
-            raise RuntimeError(refused)
+            raise RefusedError(refused)
         facts = SimpleNamespace(**answer.header["facts"])
         if facts.descriptors:
-            raise TypeError("the GPU takes no descriptor of the host: use tl.make_tensor_descriptor")
+            raise RefusedError("the GPU takes no descriptor of the host: use tl.make_tensor_descriptor")
         most = self._runtime.attribute(_MOST_SHARED)
         if facts.shared > most:
             raise OutOfResources(facts.shared, most, "shared memory")
@@ -132,7 +133,7 @@ def _runtime(gpu: Gpu | None) -> Runtime:
 
 
 def _no_cuda() -> NoReturn:
-    raise RuntimeError("PyTorch would work on the device: launch a kernel for that")
+    raise RefusedError("PyTorch would work on the device: launch a kernel for that")
 
 
 class _Built:
