@@ -547,7 +547,9 @@ PROBLEM = KernelProblem(
         "the future mask hides the past (j < i) instead of the future (j > i)": _changed(_past_hidden),
         "the division by the sum of the exponentials is missing": _changed(_exponentials),
         "the maximum is not subtracted, so the exponentials overflow or vanish": _changed(_without_maximum),
-        "the maximum starts at 0 instead of -infinity: rows far below 0 vanish": _changed(_maximum_from_zero),
+        "the maximum starts at 0, not at -infinity, or is not subtracted: rows far below 0 vanish": _changed(
+            _maximum_from_zero
+        ),
         "the maximum is of magnitudes: rows below 0 vanish, and all with a hidden key": _changed(
             _maximum_of_magnitudes
         ),
