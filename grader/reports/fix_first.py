@@ -53,6 +53,7 @@ _BODY = re.compile(r"(?P<file>[^\s:;]+):(?P<line>\d+): (?P<what>[^;]+ is still t
 _NOT_RUN = "not run: "
 _STOPPED = "Compiling was stopped"  # by a limit
 _PLACES = 2
+_RARE = 10  # fewer than one in so many
 _OUTPUTS = r"(?:\w+(?:(?:, | and )\w+)*: )?"
 _NAMED_TWICE = re.compile(r"^(\w+): (?=\1 )")
 _NEXT_OUTPUT = re.compile(r"\. (?=\w+(?:(?:, | and )\w+)*: )")
@@ -384,10 +385,19 @@ def _raised(place: Placed, case: CaseResult) -> Fix:
 
 
 def _telling(cases: Iterable[CaseResult]) -> CaseResult | None:
-    """The case whose diagnosis tells most; among equals one that says what most of them say."""
+    """The case whose diagnosis tells most; among equals one that says what most of them say.
+
+    A statement on few of many cases is worth no more than a question: another fault may look like that there.
+    """
     causes = [(case, *_cause(case)) for case in cases]
     counts = Counter(theme(cause) for _, _, cause in causes)
-    best = min(causes, key=lambda one: (one[1], -counts[theme(one[2])]), default=None)
+
+    def rank(one: tuple[CaseResult, int, str]) -> tuple[int, int]:
+        _, doubt, cause = one
+        count = counts[theme(cause)]
+        return max(doubt, int(count * _RARE < len(causes))), -count
+
+    best = min(causes, key=rank, default=None)
     return best and best[0]
 
 

@@ -217,6 +217,15 @@ def test_what_python_raises_is_said_with_its_line_and_a_remedy() -> None:
     assert fixes(result(content))[0].lines == ("TypeError: no", "k.py:7")
 
 
+@pytest.mark.parametrize(("others", "said"), [(8, "Not divided"), (20, "Each row is off")])
+def test_what_is_sure_of_few_cases_does_not_speak_for_many(others: int, said: str) -> None:
+    content = samples.raced(checks=[])
+    first = content["correctness"]["cases"][0] | {"diagnosis": "not divided by the sum"}
+    other = first | {"diagnosis": "each row is off by a factor of its own: is the sum wrong?"}
+    content["correctness"]["cases"] = [first, *(other | {"name": str(n)} for n in range(others))]
+    assert fixes(result(content))[0].what.startswith(said)
+
+
 def test_only_what_lost_points_is_to_be_mended() -> None:
     assert fixes(result(samples.problem())) == ()
     assert fixes(result(samples.failed_machine())) == ()
