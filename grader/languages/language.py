@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import IntEnum
 from pathlib import Path  # noqa: TC003 - pydantic reads the annotations of builds
 from typing import TYPE_CHECKING, Protocol
 
@@ -38,6 +39,14 @@ class Build:
     command: str  # what a student can type to see the same
     log: str  # the compiler's words, the student's own lines first
     resources: tuple[Resources, ...]
+
+
+class Stage(IntEnum):
+    """How far a file is on the way to an answer."""
+
+    GIVEN = 0  # as the assignment gives it, or with nothing but a place to write in
+    CHANGED = 1  # but without the function that is asked for
+    BEGUN = 2
 
 
 @dataclass(frozen=True)
@@ -141,11 +150,8 @@ class Language(Protocol):
     def asked(self, problem: KernelProblem) -> KernelProblem:
         """The problem as it is answered in this language: in which file, by which entry points."""
 
-    def answers(self, problem: KernelProblem, contents: Mapping[str, bytes]) -> bool:
-        """Whether a file with these contents seems to answer ``problem``, which is as ``asked``."""
-
-    def begun(self, problem: KernelProblem, contents: Mapping[str, bytes]) -> bool:
-        """Whether there is more in such a file than a place to write the answer, as far as it can be told."""
+    def stage(self, problem: KernelProblem, contents: Mapping[str, bytes]) -> Stage:
+        """How far a file that differs from the template's is with ``problem``, which is as ``asked``."""
 
     def build(
         self, sources: Mapping[str, Mapping[str, bytes]], entry_points: Mapping[str, Collection[str]]

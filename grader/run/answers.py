@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import IntEnum
 from typing import TYPE_CHECKING
 
+from grader.languages.language import Stage
 from grader.problems.problem import KernelProblem
 
 if TYPE_CHECKING:
@@ -36,14 +36,6 @@ class Answered:
     note: str = ""
 
 
-class _Stage(IntEnum):
-    """How far a file is on the way to an answer."""
-
-    GIVEN = 0  # as the assignment gives it, or with nothing but a place to write in
-    CHANGED = 1  # but without the function that is asked for
-    BEGUN = 2
-
-
 def answered(
     entry: ProblemPoints,
     problem: Problem,
@@ -63,18 +55,16 @@ def answered(
         for language, asked in ways
         if asked.file in submission.files
     }
-    furthest = max(stages.values(), default=_Stage.GIVEN)
+    furthest = max(stages.values(), default=Stage.GIVEN)
     alike = [(language, asked) for language, asked in ways if stages.get(language.name) is furthest]
     language, asked = (alike or ways[:1])[-1]
-    left = " and ".join(other.file for _, other in alike[:-1]) if furthest is _Stage.BEGUN else ""
+    left = " and ".join(other.file for _, other in alike[:-1]) if furthest is Stage.BEGUN else ""
     note = f"{asked.file} was graded, not {left}: remove {asked.file} if {left} is to count" if left else ""
     return Answered(entry, asked, language, note)
 
 
-def _stage(language: Language, asked: KernelProblem, submission: Submission, template: Path) -> _Stage:
+def _stage(language: Language, asked: KernelProblem, submission: Submission, template: Path) -> Stage:
     contents, given = submission.contents(asked.file), template / asked.file
     if given.is_file() and given.read_bytes().split() == contents[asked.file].split():
-        return _Stage.GIVEN
-    if not language.answers(asked, contents):
-        return _Stage.CHANGED
-    return _Stage.BEGUN if language.begun(asked, contents) else _Stage.GIVEN
+        return Stage.GIVEN
+    return language.stage(asked, contents)

@@ -12,7 +12,7 @@ from grader.languages.cuda.headers import missing
 from grader.languages.cuda.imports import violations
 from grader.languages.cuda.machine_code import machine_code
 from grader.languages.cuda.partial import build_partly
-from grader.languages.language import FileBuild, Inspection
+from grader.languages.language import FileBuild, Inspection, Stage
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -53,13 +53,9 @@ class Cuda:
         """The problem as it stands; see ``Language``."""
         return problem
 
-    def answers(self, _problem: KernelProblem, _contents: Mapping[str, bytes]) -> bool:
-        """Whatever is in its file: what the linker lacks is said of the build; see ``Language``."""
-        return True
-
-    def begun(self, _problem: KernelProblem, _contents: Mapping[str, bytes]) -> bool:
-        """Not known of what is in its file; see ``Language``."""
-        return True
+    def stage(self, _problem: KernelProblem, _contents: Mapping[str, bytes]) -> Stage:
+        """Begun, whatever is in its file: what the linker lacks is said of the build; see ``Language``."""
+        return Stage.BEGUN
 
     def build(
         self, sources: Mapping[str, Mapping[str, bytes]], entry_points: Mapping[str, Collection[str]]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from grader.devices import models
 from grader.devices.device import Memory, Script
 from grader.languages.cache import key
-from grader.languages.language import Build, FileBuild, Inspection
+from grader.languages.language import Build, FileBuild, Inspection, Stage
 from grader.languages.triton import source
 from grader.languages.triton.kernels import Compiler, Target, folder
 
@@ -58,14 +58,12 @@ class Triton:
         """The problem in a Python file; see ``Language``."""
         return source.asked(problem)
 
-    def answers(self, problem: KernelProblem, contents: Mapping[str, bytes]) -> bool:
-        """Whether the file defines a function of the problem's name; see ``Language``."""
-        return source.function(contents[problem.file], problem.file, problem.entry_point) is not None
-
-    def begun(self, problem: KernelProblem, contents: Mapping[str, bytes]) -> bool:
-        """Whether that function does more than raise NotImplementedError; see ``Language``."""
+    def stage(self, problem: KernelProblem, contents: Mapping[str, bytes]) -> Stage:
+        """Whether a function has the problem's name, and does more than raise an error; see ``Language``."""
         found = source.function(contents[problem.file], problem.file, problem.entry_point)
-        return found is not None and found.begun
+        if found is None:
+            return Stage.CHANGED
+        return Stage.BEGUN if found.begun else Stage.GIVEN
 
     def build(
         self, sources: Mapping[str, Mapping[str, bytes]], _entry_points: Mapping[str, Collection[str]]
