@@ -3,7 +3,7 @@
 A case passes if it passes in every order of execution that the device offers, or in as many of them as it
 asks for. A case that ends its runner costs only that case: the next one gets a fresh runner. Only where
 cases end runners again and again are the remaining ones not run; see ``endings.py``. A case that fails in a
-runner behind a write outside of an array is judged in a fresh one: it may depend on what that write hit.
+runner behind a write that may have left a guard zone is judged in a fresh one: that may be the cause.
 """
 
 from __future__ import annotations
