@@ -247,3 +247,9 @@ RAISED = (
     ("does not compile", "Correct this line first: other errors may follow from it."),
 )
 """Words of what Python code or Triton says, and what to do then; the first that fit count."""
+
+REACH = {
+    "cuda": "Round the number of blocks up, (n + threads - 1) / threads; blockIdx.x tells each its elements.",
+    "triton": "Round the number of programs up, triton.cdiv(n, size); tl.program_id tells each its elements.",
+}
+"""What to do about elements that no thread reaches, by language."""

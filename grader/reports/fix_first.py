@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from grader.records.placed import placed
 from grader.records.verdict import Verdict
-from grader.reports.advice import ADVICE, FOLLOWS, RACES, RAISED
+from grader.reports.advice import ADVICE, FOLLOWS, RACES, RAISED, REACH
 from grader.reports.causes import COMPILE_ERROR, hints, theme, wrong
 from grader.reports.escaping import line, readable
 
@@ -49,7 +49,6 @@ _BEHIND_THE_FACTS = re.compile(r"; |, and nothing orders the two")
 _NOTHING_RAN = frozenset({"device_pointer_on_host", "invalid_launch"})
 _ANY_VALUE = frozenset({"global_oob", "shared_oob", "local_oob", "use_after_free"})
 """Kinds of findings that put anything into the numbers: what these look like then says nothing."""
-_BODY = re.compile(r"(?P<file>[^\s:;]+):(?P<line>\d+): (?P<what>[^;]+ is still to be written)")
 _NOT_RUN = "not run: "
 _STOPPED = "Compiling was stopped"  # by a limit
 _PLACES = 2
@@ -60,10 +59,6 @@ _NEXT_OUTPUT = re.compile(r"\. (?=\w+(?:(?:, | and )\w+)*: )")
 _QUESTION = re.compile(rf"(?P<what>{_OUTPUTS}[^?]*?): (?P<do>[^?]*\?.*)", re.DOTALL)
 _PLACES_ONLY = re.compile(rf"{_OUTPUTS}(?:only |right up to |all .* but every )")
 _UNWRITTEN = re.compile(rf"{_OUTPUTS}(?:\d+ of \d+ elements were never written|nothing was written)")
-_REACH = {
-    "cuda": "Round the number of blocks up, (n + threads - 1) / threads; blockIdx.x tells each its elements.",
-    "triton": "Round the number of programs up, triton.cdiv(n, size); tl.program_id tells each its elements.",
-}
 _ACCESSES = re.compile(
     r"(?P<later>thread \([\d,]+\) of block \([\d,]+\)) (?P<does>\w+) .*? that (?:an asynchronous copy of )?"
     r"(?P<earlier>(?:thread \([\d,]+\) of )?block \([\d,]+\)) (?:has (?P<did>written|read)|)"
@@ -222,14 +217,14 @@ def _build(build: BuildResult, message: str) -> Fix:
 
 def _unbegun(summary: str) -> Fix:
     """A problem that nobody has begun: its outputs are as they were, or its functions raise."""
-    if bodies := list(_BODY.finditer(line(summary))):
+    if bodies := [place for text in line(summary).split("; ") if (place := placed(text))]:
         first, *others = bodies
         return Fix(
-            what=first["what"],
+            what=first.what,
             do="Write its body, and take out the line that raises NotImplementedError.",
-            file=first["file"],
-            line=int(first["line"]),
-            more=tuple(f"{one['file']}:{one['line']}" for one in others),
+            file=first.file,
+            line=first.line,
+            more=tuple(f"{one.file}:{one.line}" for one in others),
         )
     what, _, detail = line(summary).partition(": ")
     do = "Write the kernel, launch it in the launcher of this problem, and let it write every output."
@@ -362,7 +357,7 @@ def _numbers(failing: list[CaseResult], language: str, beside: list[Fix]) -> Ite
     asked = _QUESTION.fullmatch(cause)
     what, do = (asked["what"], _capital(asked["do"])) if asked else (cause, "")
     if _UNWRITTEN.match(cause):
-        do = _REACH.get(language, "")
+        do = REACH.get(language, "")
     if doubt > 1:
         what = f"The numbers are wrong{f': {cause}' if doubt == _PLACES else ''}"
         do = "Compute this element by hand, and compare each step with the kernel's."

@@ -99,14 +99,12 @@ def _told(error: Exception, described: dict[str, Any], file: str) -> str:
     while isinstance(error.__cause__, CompilationError):
         error = error.__cause__
     known = vars(error)
-    begin, node = _DEFINITION.match(known["src"] or ""), known["node"]
+    nodes = ast.parse(Path(file).read_text()).body
+    lines = {node.name: node.lineno for node in nodes if isinstance(node, ast.FunctionDef)}
+    function, offset = _DEFINITION.match(known["src"] or ""), getattr(known["node"], "lineno", 0)
+    first = lines.get(function[1], 0) if function else 0
+    place = f"{file}:{first + offset - 1}" if first and offset else file
     why = _unquoted(str(known["error_message"]))
-    lines = [
-        f":{one.lineno + node.lineno - 1}"
-        for one in ast.parse(Path(file).read_text()).body
-        if isinstance(one, ast.FunctionDef) and begin and one.name == begin[1] and hasattr(node, "lineno")
-    ]
-    place = file + (lines[-1] if lines else "")
     return f"{place}: the kernel {described['kernel']} does not compile: {why}"
 
 
