@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from busy import look, looking
@@ -12,8 +13,6 @@ from busy import look, looking
 from grader.batch.worker import Turn
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import pytest
 
 
@@ -34,5 +33,8 @@ def test_a_compiler_that_runs_is_seen(tmp_path: Path) -> None:
     assert sleep is not None
     shutil.copy(sleep, tmp_path / "ptxas")
     with subprocess.Popen([tmp_path / "ptxas", "60"]) as process:
+        name = Path(f"/proc/{process.pid}/comm")  # a process is told of before it gets its program's name
+        while name.read_text() != "ptxas\n":
+            pass
         assert look().building
         process.kill()
