@@ -6,7 +6,8 @@
 //                          more than 1024 with mask_future, which has fewer keys to read, and in most rows of 257 to 512
 //                          with a mask: a warp per row, and the four warps of a block fetch the mask together
 //   ker_attn_softmax_lt32  rows of at most 32 keys: eight threads per row, four rows per warp, so no lane idles
-//   ker_attn_softmax_bw    the same shape for the gradient, which needs one reduction only
+//   ker_attn_softmax_bw    the same shape for the gradient, which needs one reduction only. Where the memory bus is wider
+//                          than an H100's, rows of 257 to 512 have a block each, and four keys per thread
 //
 // Bytes moved, for N = rows * length elements of 4 bytes: forward reads and writes N (8 N bytes) plus the mask, which
 // stays in cache; with mask_future it reads only the keys on and below the diagonal. Backward reads 2 N, writes N (12 N).
@@ -219,6 +220,15 @@ static unsigned blocks_for(int rows, int rows_per_block) {
   return (static_cast<unsigned>(rows) + rows_per_block - 1) / rows_per_block;
 }
 
+// Whether more bits leave the memory at a time than on an H100, as on an H200 (6144).
+static bool has_wide_bus() {
+  constexpr int H100_BITS = 5120;
+  int device = 0, bits = 0;
+  cudaGetDevice(&device);
+  cudaDeviceGetAttribute(&bits, cudaDevAttrGlobalMemoryBusWidth, device);
+  return bits > H100_BITS;
+}
+
 static bool aligned(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer) % sizeof(float4) == 0; }
 
 template <int WIDTH>
@@ -257,10 +267,20 @@ static void softmax(float* inp, const float* attn_mask, int rows, int rows_per_m
 
 template <int WIDTH>
 static void softmax_bw(float* out_grad, const float* soft_inp, int rows, int softmax_len, cudaStream_t stream) {
-  with_bucket(softmax_len, [=](auto bucket) {
+  const auto launch = [=](auto bucket) {
     using B = decltype(bucket);
     const unsigned blocks = blocks_for(rows, B::ROWS);
     ker_attn_softmax_bw<B, WIDTH><<<blocks, B::THREADS, 0, stream>>>(out_grad, soft_inp, rows, softmax_len);
+  };
+  with_bucket(softmax_len, [=](auto bucket) {
+    using B = decltype(bucket);
+    if constexpr (B::GROUP == 64 && WIDTH == 4) {
+      if (has_wide_bus()) {
+        launch(Bucket<2 * B::GROUP, B::KEYS / 2>{});
+        return;
+      }
+    }
+    launch(bucket);
   });
 }
 
