@@ -109,12 +109,15 @@ def cases(seed: int) -> tuple[Case, ...]:
         (OFFSET, sizes(1, 2, 3, 600), "one huge element"),
         (OFFSET, sizes(1, 2, 3, 40), "wide"),
         (OFFSET, sizes(1, 2, 3, 65), "denormals"),
+        (OFFSET, sizes(3, 1, 5, 512), "null mask, rising scores"),
+        (OFFSET, sizes(2, 2, 5, 384), "null mask, offset -1000"),
         (MANY, sizes(4, 4, 66, 300), "normal"),
         (MANY, sizes(1, 1, 65_601, 3), "normal"),
         (MANY, sizes(3457, 61, 5, 2), "any mask"),
         (MANY, sizes(1, 1, 1030, 40), "normal"),
         (STREAMS, sizes(2, 2, 33, 70), "padded with -inf"),
         *((STREAMS, sizes(2, 2, 5, keys), "padded with -inf") for keys in kernels),
+        (STREAMS, sizes(2, 2, 5, 512), "null mask"),
     ]
     return build_cases(seed, table)
 
@@ -174,14 +177,19 @@ _MASKS: Mapping[str, Callable[[np.random.Generator, int, int], Floats | None]] =
     "any mask, padded on the left": _left_padded,
     "any mask with holes": _with_holes,
     "null mask, rising scores": lambda *_: None,
+    "null mask, offset -1000": lambda *_: None,
     "whole rows at -1e8": lambda random, batches, keys: _whole_rows(random, batches, keys, -1e8),
     "fully masked rows": lambda random, batches, keys: _whole_rows(random, batches, keys, -np.inf),
 }
 
 
 def _rising(random: np.random.Generator, shape: tuple[int, ...]) -> Floats:
-    """Scores of which later ones, which the future mask hides, are much larger."""
+    """Scores of which later ones, which a future mask hides, are much larger."""
     return normal(random, shape, scale=2) + np.linspace(0, 400, shape[-1], dtype=np.float32)
+
+
+def _far_below_zero(random: np.random.Generator, shape: tuple[int, ...]) -> Floats:
+    return normal(random, shape, scale=2, mean=-1000)
 
 
 _SCORES: Mapping[str, Callable[[np.random.Generator, tuple[int, ...]], Floats]] = {
@@ -189,7 +197,8 @@ _SCORES: Mapping[str, Callable[[np.random.Generator, tuple[int, ...]], Floats]] 
     "null mask, rising scores": _rising,
     "uniform": lambda random, shape: random.random(shape, np.float32),
     "offset 1000": lambda random, shape: normal(random, shape, scale=2, mean=1000),
-    "offset -1000": lambda random, shape: normal(random, shape, scale=2, mean=-1000),
+    "offset -1000": _far_below_zero,
+    "null mask, offset -1000": _far_below_zero,
     "one huge element": lambda random, shape: with_one_huge(random, normal(random, shape), 2000),
     "wide": lambda random, shape: normal(random, shape, scale=30),
     "denormals": lambda random, shape: normal(random, shape) * np.float32(1e-39),
