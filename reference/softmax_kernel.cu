@@ -6,6 +6,7 @@
 //                          more than 1024 with mask_future, which has fewer keys to read, and in most rows of 257 to 512
 //                          with a mask: a warp per row, and the four warps of a block fetch the mask together
 //   ker_attn_softmax_lt32  rows of at most 32 keys: eight threads per row, four rows per warp, so no lane idles
+//   ker_attn_softmax_pairs rows of 257 to 512 without a mask: two rows per warp, so a thread has eight loads in flight
 //   ker_attn_softmax_bw    the same shape for the gradient, which needs one reduction only. Where the memory bus is wider
 //                          than an H100's, rows of 257 to 512 have a block each, and four keys per thread
 //
@@ -159,6 +160,63 @@ __global__ void __launch_bounds__(128)
   softmax_row<Bucket<8, 4>, WIDTH>(inp, attn_mask, rows, rows_per_mask, from_len, to_len, mask_future);
 }
 
+// Softmax of two rows by the one warp of a block. A thread whose keys lie behind the end loads its first ones again: a
+// condition before each load costs 3 % on an H100. Code for a mask costs 2 %: it takes the registers of other warps.
+__global__ void __launch_bounds__(32) ker_attn_softmax_pairs(float* inp, int to_len) {
+  constexpr int ROWS = 2, CHUNKS = 4, WIDTH = 4;
+  __shared__ float maxima[ROWS][MOST_WARPS], sums[ROWS][MOST_WARPS];
+  const int lane = threadIdx.x;
+  float* x = inp + static_cast<size_t>(blockIdx.x) * ROWS * to_len;
+
+  float value[ROWS][CHUNKS][WIDTH];
+#pragma unroll
+  for (int r = 0; r < ROWS; ++r) {
+#pragma unroll
+    for (int c = 0; c < CHUNKS; ++c) {
+      const int key = (c * 32 + lane) * WIDTH;
+      load(value[r][c], x + r * to_len + (key < to_len ? key : lane * WIDTH));
+    }
+  }
+  float largest[ROWS], sum[ROWS] = {};
+#pragma unroll
+  for (int r = 0; r < ROWS; ++r) {
+    largest[r] = -INFINITY;
+#pragma unroll
+    for (int c = 0; c < CHUNKS; ++c) {
+#pragma unroll
+      for (int w = 0; w < WIDTH; ++w) {
+        if ((c * 32 + lane) * WIDTH >= to_len) value[r][c][w] = -INFINITY;
+        largest[r] = fmaxf(largest[r], value[r][c][w]);
+      }
+    }
+  }
+  reduce<Max, 32>(largest, maxima);
+#pragma unroll
+  for (int r = 0; r < ROWS; ++r) {
+    const float shift = largest[r] == -INFINITY ? 0.0f : largest[r];  // as in softmax_row
+#pragma unroll
+    for (int c = 0; c < CHUNKS; ++c) {
+#pragma unroll
+      for (int w = 0; w < WIDTH; ++w) {
+        value[r][c][w] = exp2f((value[r][c][w] - shift) * LOG2_E);
+        sum[r] += value[r][c][w];
+      }
+    }
+  }
+  reduce<Sum, 32>(sum, sums);
+#pragma unroll
+  for (int r = 0; r < ROWS; ++r) {
+    const float scale = 1.0f / (sum[r] + EPSILON);
+#pragma unroll
+    for (int c = 0; c < CHUNKS; ++c) {
+      const int key = (c * 32 + lane) * WIDTH;
+#pragma unroll
+      for (int w = 0; w < WIDTH; ++w) value[r][c][w] *= scale;
+      if (key < to_len) store(x + r * to_len + key, value[r][c]);
+    }
+  }
+}
+
 template <class B, int WIDTH>
 __device__ inline void load_for_gradient(float (&to)[WIDTH], const float* from) {
   if constexpr (B::LONG) load_last_to_leave(to, from);
@@ -255,6 +313,10 @@ static void softmax(float* inp, const float* attn_mask, int rows, int rows_per_m
       }
     }
     if constexpr (B::GROUP == 64 && WIDTH == 4) {
+      if (attn_mask == nullptr && !mask_future && rows % 2 == 0) {
+        ker_attn_softmax_pairs<<<rows / 2, 32, 0, stream>>>(inp, to_len);
+        return;
+      }
       using Sharing = Bucket<B::GROUP / 2, 2 * B::KEYS>;
       if (attn_mask != nullptr && !mask_future && rows_per_mask % Sharing::ROWS == 0) {
         launch(Sharing{});
