@@ -278,15 +278,6 @@ static unsigned blocks_for(int rows, int rows_per_block) {
   return (static_cast<unsigned>(rows) + rows_per_block - 1) / rows_per_block;
 }
 
-// Whether more bits leave the memory at a time than on an H100, as on an H200 (6144).
-static bool has_wide_bus() {
-  constexpr int H100_BITS = 5120;
-  int device = 0, bits = 0;
-  cudaGetDevice(&device);
-  cudaDeviceGetAttribute(&bits, cudaDevAttrGlobalMemoryBusWidth, device);
-  return bits > H100_BITS;
-}
-
 static bool aligned(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer) % sizeof(float4) == 0; }
 
 template <int WIDTH>

@@ -48,18 +48,17 @@ def test_the_reference_gets_full_marks_of_what_a_simulator_can_decide() -> None:
     )
 
 
-def test_softmax_backward_is_right_where_the_memory_bus_is_wide_too(tmp_path: Path) -> None:
-    text = (REFERENCE / "softmax_kernel.cu").read_text()
-    assert text.count("return bits > H100_BITS;") == 1  # the simulated GPU's bus is narrow
-    wide = text.replace("return bits > H100_BITS;", "return true;")
-    (tmp_path / "softmax_kernel.cu").write_text(wide)
-    (tmp_path / "row.cuh").write_text((REFERENCE / "row.cuh").read_text())
-    request = grading.GradingRequest(
-        tmp_path, load("llm_systems_3"), ("softmax_backward",), "sim", "auto", "auto", seed=1
-    )
-    (problem,) = grading.grade(request, lambda _: None).problems
-    assert problem.verdict is Verdict.PASS
-    assert [finding for check in problem.checks for finding in check.findings] == []
+def test_the_reference_is_right_where_the_memory_bus_is_wide_too(tmp_path: Path) -> None:
+    for path in REFERENCE.glob("*.cu*"):
+        (tmp_path / path.name).write_text(path.read_text())
+    header = tmp_path / "row.cuh"
+    assert header.read_text().count("return bits > H100_BITS;") == 1  # the simulated GPU's bus is narrow
+    header.write_text(header.read_text().replace("return bits > H100_BITS;", "return true;"))
+    wide = ("softmax_backward", "layernorm_forward")
+    request = grading.GradingRequest(tmp_path, load("llm_systems_3"), wide, "sim", "auto", "auto", seed=1)
+    problems = grading.grade(request, lambda _: None).problems
+    assert [(problem.id, problem.verdict) for problem in problems] == [(name, Verdict.PASS) for name in wide]
+    assert [finding for one in problems for check in one.checks for finding in check.findings] == []
 
 
 def test_a_model_begins_before_the_kernels(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1505,8 +1505,8 @@ _OF_THE_REFERENCE = (
     _ln(
         "wide-rows",
         "indexing",
-        "load_to_load_again(value[c], x + column);",
-        "load_to_load_again(value[c], x + (column < 2048 ? column : column - 2048));",
+        "load_last_to_leave(value[c], x + column);",
+        "load_last_to_leave(value[c], x + (column < 2048 ? column : column - 2048));",
         "above 2048 columns the row begins anew",
         LARGE,
         "inp is read",
