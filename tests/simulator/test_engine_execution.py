@@ -112,6 +112,23 @@ def test_blocks_may_wait_for_their_neighbours(order: Order, threads: int) -> Non
         assert kinds(device) == []
 
 
+@pytest.mark.parametrize(("order", "stays"), [(Order.PROGRAM, "last"), (Order.REVERSED, "first")])
+@pytest.mark.parametrize("lanes", [2, 32])
+@pytest.mark.parametrize("store", ["st.global.u32 [%b], %t", "st.global.v2.u32 [%b], {%t, %t}"])
+def test_of_lanes_that_store_to_one_place_the_order_decides_whose_value_stays(
+    order: Order, stays: str, lanes: int, store: str
+) -> None:
+    place = ".global .align 8 .b8 place[256];\n"
+    body = f"""
+    mov.u64 %a, place; div.u32 %s, %t, {lanes}; mad.wide.u32 %b, %s, 8, %a;
+    {store}; bar.warp.sync -1; ld.global.u32 %r, [%b];
+    """
+    with Simulator(Options(order=order, threads=1), device_bytes=1 << 28, shared_bytes=1 << 20) as device:
+        found = results(device, body, before=place)
+    which = lanes - 1 if stays == "last" else 0
+    assert found == [t // lanes * lanes + which for t in range(32)]
+
+
 def test_barriers_count_and_reduce(simulator: Simulator) -> None:
     body = """
     setp.lt.u32 %p, %t, 10;

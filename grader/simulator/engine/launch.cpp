@@ -321,6 +321,7 @@ std::unique_ptr<Block> Worker::start(std::uint64_t number) {
     warp.lists = launch.program.lists.data();
     warp.parameter_size = static_cast<std::uint32_t>(launch.launch.parameters.size());
     warp.watched = o.initcheck || o.racecheck || o.counters;
+    warp.descending = o.order == Order::reversed;
     const auto ctaid = [&](WarpSpecial s, std::uint32_t v) {
       broadcast(warp.bank[warp_bank] + static_cast<std::uint32_t>(s) * special_bytes, v);
     };

@@ -97,6 +97,7 @@ struct Warp {
   std::uint32_t shared_size = 0, local_stride = 0, local_top = 0, parameter_size = 0;
   bool watched = false;  // a checker or counter looks at memory accesses
   bool wrote_margin = false;  // of its local memory
+  bool descending = false;  // its stores begin with the last lane
   Mask fallen = 0;  // lanes that a fault has just ended
   Mask live = 0, started = 0;  // lanes that have not exited; lanes that the launch has
   std::uint32_t number = 0;  // in the block
