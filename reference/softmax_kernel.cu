@@ -46,7 +46,7 @@ struct Bucket {
   static constexpr int GROUP = GROUP_, KEYS = KEYS_;
   static constexpr int THREADS = GROUP > 128 ? GROUP : 128;
   static constexpr int ROWS = THREADS / GROUP;
-  static constexpr bool SHORT = GROUP == 8, LONG = GROUP >= 128;  // at most 64 keys; more than 512
+  static constexpr bool SHORT = GROUP == 8, LONG = GROUP >= 128;  // at most 64 keys; a block per row
   static constexpr bool SHARES_MASK = GROUP == 32 && KEYS == 16;  // one mask for all rows of a block
   static constexpr int LEAST_BLOCKS = SHARES_MASK ? 16 : 1;       // per multiprocessor: all that 32 registers allow
 };
