@@ -169,15 +169,12 @@ def _whole_rows(random: np.random.Generator, batches: int, keys: int, hidden: fl
     return mask
 
 
-_MASKS: Mapping[str, Callable[[np.random.Generator, int, int], Floats | None]] = {
-    "null mask": lambda *_: None,
+_MASKS: Mapping[str, Callable[[np.random.Generator, int, int], Floats]] = {
     "padded with -inf": lambda random, batches, keys: padding(random, batches, keys, -np.inf),
     "padded with -1e8": lambda random, batches, keys: padding(random, batches, keys, -1e8),
     "any mask": _any_mask,
     "any mask, padded on the left": _left_padded,
     "any mask with holes": _with_holes,
-    "null mask, rising scores": lambda *_: None,
-    "null mask, offset -1e5": lambda *_: None,
     "whole rows at -1e8": lambda random, batches, keys: _whole_rows(random, batches, keys, -1e8),
     "fully masked rows": lambda random, batches, keys: _whole_rows(random, batches, keys, -np.inf),
 }
@@ -206,7 +203,8 @@ def inputs(case: Case) -> Inputs:
     random = generator(case.seed)
     shape = tuple(case.sizes[name] for name in ("batch_size", "nhead", "from_len", "to_len"))
     scores = _SCORES.get(case.distribution, normal)(random, shape)
-    mask = _MASKS.get(case.distribution, _zeros)(random, shape[0], shape[3])
+    masks = _MASKS.get(case.distribution, _zeros)
+    mask = masks(random, shape[0], shape[3]) if _masked(case) else None
     scalars = {name: case.sizes[name] for name in ("batch_size", "nhead", "from_len", "to_len")}
     return Inputs(
         arrays={"inp": scores, "attn_mask": mask},
