@@ -63,6 +63,13 @@ __device__ inline void load_again(float (&to)[4], const float* from) {
       : "l"(from));
 }
 
+// Asks for the line that holds an element, so that it is in the L2 by the time another block loads it.
+__device__ inline void prefetch(const float* from) { asm volatile("prefetch.global.L2 [%0];" ::"l"(from)); }
+
+__device__ inline void prefetch_last_to_leave(const float* from) {
+  asm volatile("prefetch.global.L2::evict_last [%0];" ::"l"(from));
+}
+
 // Whether more bits leave the memory at a time than on an H100, as on an H200 (6144). Some rows are best shared among other
 // threads there: measured, not derived.
 static bool has_wide_bus() {
