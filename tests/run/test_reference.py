@@ -54,7 +54,7 @@ def test_the_reference_is_right_where_the_memory_bus_is_wide_too(tmp_path: Path)
     header = tmp_path / "row.cuh"
     assert header.read_text().count("return bits > H100_BITS;") == 1  # the simulated GPU's bus is narrow
     header.write_text(header.read_text().replace("return bits > H100_BITS;", "return true;"))
-    wide = ("softmax_backward", "layernorm_forward")
+    wide = ("softmax_forward", "softmax_backward", "layernorm_forward")
     request = grading.GradingRequest(tmp_path, load("llm_systems_3"), wide, "sim", "auto", "auto", seed=1)
     problems = grading.grade(request, lambda _: None).problems
     assert [(problem.id, problem.verdict) for problem in problems] == [(name, Verdict.PASS) for name in wide]
