@@ -70,8 +70,8 @@ __device__ inline void prefetch_last_to_leave(const float* from) {
   asm volatile("prefetch.global.L2::evict_last [%0];" ::"l"(from));
 }
 
-// Whether more bits leave the memory at a time than on an H100, as on an H200 (6144). Some rows are best shared among other
-// threads there: measured, not derived.
+// Whether more bits leave the memory at a time than on an H100, as on an H200 (6144). How many threads are best for a row, and
+// how many rows are best asked for ahead, is not the same there: measured, not derived.
 static bool has_wide_bus() {
   constexpr int H100_BITS = 5120;
   int device = 0, bits = 0;

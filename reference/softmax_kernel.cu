@@ -4,8 +4,8 @@
 //
 //   ker_attn_softmax       eight keys per thread, so a warp per row of 256; maximum and sum by shuffles. Sixteen in rows of
 //                          more than 1024 with mask_future, which has fewer keys to read, and in most rows of 257 to 512
-//                          with a mask: a warp per row, and the four warps of a block fetch the mask together
-//                          A block asks the L2 for rows ahead of its own where a row has more than 512 keys
+//                          with a mask: a warp per row, and the four warps of a block fetch the mask together.
+//                          Where a row has more than 512 keys, a block asks the L2 for rows ahead of its own
 //   ker_attn_softmax_lt32  rows of at most 32 keys: eight threads per row, four rows per warp, so no lane idles
 //   ker_attn_softmax_pairs rows of 257 to 512 without a mask: two rows per warp, so a thread has eight loads in flight
 //   ker_attn_softmax_bw    the same shape for the gradient, which needs one reduction only. Where the memory bus is wider
