@@ -93,6 +93,7 @@ def cases(seed: int) -> tuple[Case, ...]:
         (MANY, sizes(4100, 68), "normal"),
         (STREAMS, sizes(33, 100), "normal"),
         (STREAMS, sizes(4, 4100), "normal"),
+        (STREAMS, sizes(33, 256), "normal"),
     ]
     return build_cases(seed, table)
 
