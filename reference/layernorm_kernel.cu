@@ -239,8 +239,8 @@ __device__ inline void finish_row(Piece<CHUNKS>& piece, const float* gamma, floa
 // Two blocks per multiprocessor where registers allow it: one computes while the other waits at its barrier.
 template <int GROUP, int CHUNKS>
 __global__ void __launch_bounds__(BW_THREADS, CHUNKS == 1 ? 2 : 1)
-    ker_ln_bw_fused(float* inp_grad, const float* out_grad, const float* inp, const float* gamma, const float* vars,
-                    const float* means, int rows, int columns) {
+    ker_ln_bw_fused(const float* out_grad, const float* inp, const float* vars, const float* means, int rows,
+                    int columns, const float* gamma, float* inp_grad) {
   constexpr int GROUPS = BW_THREADS / GROUP;
   __shared__ float sums[2][2][MOST_WARPS];
   __shared__ float4 lent[2][GROUPS > 1 ? BW_THREADS : 1];
@@ -373,9 +373,9 @@ __device__ inline void sum_columns(float* gamma_grad, float* betta_grad, const f
 // Column blocks come first: they run longest.
 template <int GROUP, int CHUNKS>
 __global__ void __launch_bounds__(BW_THREADS, 2)
-    ker_ln_bw_split(float* gamma_grad, float* betta_grad, float* inp_grad, const float* out_grad, const float* inp,
-                    const float* gamma, const float* vars, const float* means, int rows, int columns,
-                    unsigned column_blocks) {
+    ker_ln_bw_split(const float* out_grad, const float* inp, const float* vars, const float* means, int rows,
+                    int columns, unsigned column_blocks, const float* gamma, float* inp_grad, float* gamma_grad,
+                    float* betta_grad) {
   if (blockIdx.x < column_blocks) {
     sum_columns(gamma_grad, betta_grad, out_grad, inp, vars, means, rows, columns);
     return;
@@ -453,7 +453,7 @@ extern "C" void launch_layernorm_bw(float* gamma_grad, float* betta_grad, float*
     if (batch_size <= SPLIT_ROWS && static_cast<long long>(batch_size) * hidden_dim <= SPLIT_ELEMENTS) {
       const unsigned column_blocks = blocks_for(hidden_dim, SLAB);
       ker_ln_bw_split<B::GROUP, B::CHUNKS><<<column_blocks + row_blocks, BW_THREADS, 0, stream_1>>>(
-          gamma_grad, betta_grad, inp_grad, out_grad, inp, gamma, vars, means, batch_size, hidden_dim, column_blocks);
+          out_grad, inp, vars, means, batch_size, hidden_dim, column_blocks, gamma, inp_grad, gamma_grad, betta_grad);
       return;
     }
     int device = 0, multiprocessors = 0;
@@ -465,7 +465,7 @@ extern "C" void launch_layernorm_bw(float* gamma_grad, float* betta_grad, float*
     if (row_blocks < blocks) blocks = row_blocks;
     const Turn turn(stream_1);
     ker_ln_bw_fused<B::GROUP, B::CHUNKS><<<blocks, BW_THREADS, 0, stream_1>>>(
-        inp_grad, out_grad, inp, gamma, vars, means, batch_size, hidden_dim);
+        out_grad, inp, vars, means, batch_size, hidden_dim, gamma, inp_grad);
     ker_ln_bw_dgamma_dbetta<<<blocks_for(2 * hidden_dim, 32), dim3(32, 32), 0, stream_1>>>(
         gamma_grad, betta_grad, blocks, hidden_dim);
   };

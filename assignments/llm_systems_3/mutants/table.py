@@ -94,7 +94,7 @@ _ROWS_IN_CONSTANT = (
     "constexpr float EPSILON = 1e-8f;",
     "constexpr float EPSILON = 1e-8f;\n__constant__ int kept;",
 )
-_SPLIT_LAUNCH = "BW_THREADS, 0, stream_1>>>(\n          gamma_grad"
+_SPLIT_LAUNCH = "BW_THREADS, 0, stream_1>>>(\n          out_grad"
 
 _ACROSS_WARPS = """\
     for (int offset = WARPS / 2; offset > 0; offset /= 2) {
