@@ -4,7 +4,7 @@
 // dx along rows and dgamma, dbeta down columns; done one after the other they read the inputs twice.
 //
 //   ker_layer_norm           mean, then squared differences from it (nothing cancels), then y; a row stays in registers
-//   ker_layer_norm_pairs     the same for many narrow rows, two at a time: scale and bias are loaded half as often
+//   ker_layer_norm_narrow    rows of 256 columns: mean and variance in one pass of shuffles, and no load behind a condition
 //   ker_ln_bw_fused          large inputs: resident blocks walk over the rows; a thread always owns the same columns, so
 //                            dx and its share of dgamma, dbeta come from one read; each block leaves one partial sum
 //   ker_ln_bw_dgamma_dbetta  adds up the partial sums, in a fixed order: the same bits every time, no atomics
@@ -12,6 +12,9 @@
 //                            what is read twice is read from L2, and no second kernel waits for the first
 //
 // Bytes moved, for R rows of H: forward 8 R H, backward 12 R H, plus statistics, and partial sums of 8 H bytes per block.
+//
+// Launches of a few microseconds: what a kernel asks for first is in the first 48 bytes of its parameters. With `rows` last,
+// forward of 5120 x 256 takes 1.7 % longer on an H100, as if the 49th byte began another line of the constant cache.
 //
 // dx = (g - mean(g) - xhat * mean(g * xhat)) / sigma  with  g = dy * gamma,  xhat = (x - mean) / sigma
 // dgamma = sum over rows of dy * xhat,  dbeta = sum over rows of dy
@@ -105,66 +108,65 @@ __global__ void __launch_bounds__(THREADS)
   }
 }
 
-constexpr int PAIR_COLUMNS = 256, PAIR_THREADS = 64;
-constexpr int MANY_ROWS = 4096;  // below, half as many warps would not keep the memory busy
+constexpr int NARROW = 256;      // columns
+constexpr int MANY_ROWS = 4096;  // from here on smaller blocks are faster on an H100
 
-// A warp takes two rows. No load depends on a condition, so all of them are on their way before the first sum needs one;
-// a last row without a partner is its own.
-__global__ void __launch_bounds__(PAIR_THREADS)
-    ker_layer_norm_pairs(float* ln_res, float* vars, float* means, const float* inp, const float* scale,
-                         const float* bias, int rows) {
-  constexpr int ROWS = 2, CHUNKS = PAIR_COLUMNS / 128;
-  __shared__ float sums[ROWS][MOST_WARPS], squares[ROWS][MOST_WARPS];
-  const int first = (blockIdx.x * (PAIR_THREADS / 32) + threadIdx.x / 32) * ROWS, lane = threadIdx.x % 32;
-  if (first >= rows) return;
-  size_t start[ROWS];
+// Mean of a warp's values and sum of their squared differences from it; each thread comes with those of its COUNT values.
+// Two sets of n values with means a and b have together the mean (a + b) / 2, and n / 2 (a - b)^2 more than the sum of
+// both sums (Chan, Golub, LeVeque 1979). So the shuffles of both go side by side, and nothing cancels.
+template <int COUNT>
+__device__ inline void merge(float& mean, float& squares) {
 #pragma unroll
-  for (int r = 0; r < ROWS; ++r) start[r] = static_cast<size_t>(min(first + r, rows - 1)) * PAIR_COLUMNS + lane * 4;
+  for (int offset = 16, count = COUNT; offset > 0; offset /= 2, count *= 2) {
+    const float their_mean = __shfl_xor_sync(0xffffffff, mean, offset);
+    const float their_squares = __shfl_xor_sync(0xffffffff, squares, offset);
+    const float difference = their_mean - mean;
+    mean = (mean + their_mean) * 0.5f;
+    squares = squares + their_squares + difference * difference * (count * 0.5f);
+  }
+}
 
-  float value[ROWS][CHUNKS][4], gamma[CHUNKS][4], beta[CHUNKS][4];
+// A warp takes one row. Behind the check of the row there is no condition, so all loads are on their way at once.
+template <int THREADS>
+__global__ void __launch_bounds__(THREADS)
+    ker_layer_norm_narrow(const float* inp, int rows, const float* scale, const float* bias, float* ln_res, float* vars,
+                          float* means) {
+  constexpr int CHUNKS = NARROW / 128;
+  const int row = blockIdx.x * (THREADS / 32) + threadIdx.x / 32, lane = threadIdx.x % 32;
+  if (row >= rows) return;
+  const size_t start = static_cast<size_t>(row) * NARROW;
+
+  float value[CHUNKS][4], gamma[CHUNKS][4], beta[CHUNKS][4];
 #pragma unroll
   for (int c = 0; c < CHUNKS; ++c) {
-#pragma unroll
-    for (int r = 0; r < ROWS; ++r) load(value[r][c], inp + start[r] + c * 128);
-    load(gamma[c], scale + c * 128 + lane * 4);
-    load(beta[c], bias + c * 128 + lane * 4);
+    const int column = (c * 32 + lane) * 4;
+    load(value[c], inp + start + column);
+    load(gamma[c], scale + column);
+    load(beta[c], bias + column);
   }
   __threadfence_block();
 
-  float mean[ROWS] = {}, variance[ROWS] = {};
+  float mean = 0.0f, squares = 0.0f;
 #pragma unroll
-  for (int r = 0; r < ROWS; ++r) {
+  for (int c = 0; c < CHUNKS; ++c) mean += (value[c][0] + value[c][1]) + (value[c][2] + value[c][3]);
+  mean *= 32.0f / NARROW;
 #pragma unroll
-    for (int c = 0; c < CHUNKS; ++c) mean[r] += (value[r][c][0] + value[r][c][1]) + (value[r][c][2] + value[r][c][3]);
+  for (int c = 0; c < CHUNKS; ++c) {
+#pragma unroll
+    for (int w = 0; w < 4; ++w) squares += (value[c][w] - mean) * (value[c][w] - mean);
   }
-  reduce<Sum, 32>(mean, sums);
-#pragma unroll
-  for (int r = 0; r < ROWS; ++r) {
-    mean[r] *= 1.0f / PAIR_COLUMNS;
-#pragma unroll
-    for (int c = 0; c < CHUNKS; ++c) {
-#pragma unroll
-      for (int w = 0; w < 4; ++w) {
-        value[r][c][w] -= mean[r];
-        variance[r] += value[r][c][w] * value[r][c][w];
-      }
-    }
+  merge<NARROW / 32>(mean, squares);
+  const float variance = squares * (1.0f / NARROW), inverse_sigma = rsqrtf(variance + EPSILON);
+
+  if (lane == 0) {
+    means[row] = mean;
+    vars[row] = variance;
   }
-  reduce<Sum, 32>(variance, squares);
 #pragma unroll
-  for (int r = 0; r < ROWS; ++r) {
-    variance[r] *= 1.0f / PAIR_COLUMNS;
-    const float inverse_sigma = rsqrtf(variance[r] + EPSILON);
-    if (lane == r && first + r < rows) {
-      means[first + r] = mean[r];
-      vars[first + r] = variance[r];
-    }
+  for (int c = 0; c < CHUNKS; ++c) {
 #pragma unroll
-    for (int c = 0; c < CHUNKS; ++c) {
-#pragma unroll
-      for (int w = 0; w < 4; ++w) value[r][c][w] = value[r][c][w] * inverse_sigma * gamma[c][w] + beta[c][w];
-      store(ln_res + start[r] + c * 128, value[r][c]);
-    }
+    for (int w = 0; w < 4; ++w) value[c][w] = (value[c][w] - mean) * inverse_sigma * gamma[c][w] + beta[c][w];
+    store(ln_res + start + (c * 32 + lane) * 4, value[c]);
   }
 }
 
@@ -410,9 +412,11 @@ extern "C" void launch_layernorm(float* ln_res, float* vars, float* means, const
     ker_layer_norm<B::GROUP, B::CHUNKS, threads, B::TWICE><<<blocks, threads, 0, stream>>>(
         ln_res, vars, means, inp, scale, bias, batch_size, hidden_dim, 1.0f / hidden_dim);
   };
-  if (hidden_dim == PAIR_COLUMNS && batch_size >= MANY_ROWS)
-    ker_layer_norm_pairs<<<blocks_for(batch_size, PAIR_THREADS / 32 * 2), PAIR_THREADS, 0, stream>>>(
-        ln_res, vars, means, inp, scale, bias, batch_size);
+  const auto launch_narrow = [=](auto kernel, int threads) {
+    kernel<<<blocks_for(batch_size, threads / 32), threads, 0, stream>>>(inp, batch_size, scale, bias, ln_res, vars, means);
+  };
+  if (hidden_dim == NARROW && (batch_size < MANY_ROWS || has_wide_bus())) launch_narrow(ker_layer_norm_narrow<128>, 128);
+  else if (hidden_dim == NARROW) launch_narrow(ker_layer_norm_narrow<64>, 64);
   else if (hidden_dim <= 32) launch(Bucket<8, 1>{});
   else if (hidden_dim <= 128) launch(Bucket<32, 1>{});
   else if (hidden_dim <= 256) launch(Bucket<32, 2>{});

@@ -45,7 +45,7 @@ pytestmark = pytest.mark.usefixtures("usual_cases")
 ROOT = Path(__file__).parents[2]
 REFERENCE = ROOT / "reference"
 FOUR = ("softmax_forward", "softmax_backward", "layernorm_forward", "layernorm_backward")
-END_OF_FORWARD = "      store(y + column, value[c]);\n    }\n  }\n}\n\nconstexpr int PAIR_COLUMNS"
+END_OF_FORWARD = "      store(y + column, value[c]);\n    }\n  }\n}\n\nconstexpr int NARROW"
 
 
 def grade(path: Path, *problems: str, memory: str = "auto") -> Record:

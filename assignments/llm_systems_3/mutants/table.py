@@ -82,7 +82,8 @@ _RESULT = "grad[c][w] = weight[c][w] * (grad[c][w] - sum[0]);"
 _DX = "dx[w] = (piece.dy[c][w] * scale[w] - mean_g - piece.x[c][w] * mean_gx) * piece.inverse_sigma;"
 _COLUMN = "sum[w] += dy[a][w] * ((x[a][w] - mean[a]) * inverse_sigma);"
 _Y = "value[c][w] = value[c][w] * inverse_sigma * gamma[c][w] + beta[c][w];"
-_STATISTICS = "    means[row] = mean;\n    vars[row] = variance;\n"
+_LEADER = "  if (lane == 0 && columns > 0) {\n"
+_STATISTICS = _LEADER + "    means[row] = mean;\n    vars[row] = variance;\n"
 _FW_ROW = "const unsigned row = blockIdx.x * B::ROWS + threadIdx.x / B::GROUP;\n  const int lane = threadIdx.x % B::GROUP;\n  // A"
 _BW_ROW = "const unsigned row = blockIdx.x * B::ROWS + threadIdx.x / B::GROUP;\n  const int lane = threadIdx.x % B::GROUP;\n  const"
 _FW_MASK = "for (int w = 0; w < WIDTH; ++w) value[c][w] += added[w];"
@@ -1311,7 +1312,7 @@ _OF_THE_REFERENCE = (
         "vars-sigma",
         "variance",
         _STATISTICS,
-        "    means[row] = mean;\n    vars[row] = sqrtf(variance);\n",
+        _LEADER + "    means[row] = mean;\n    vars[row] = sqrtf(variance);\n",
         "vars is the variance",
         SMALL,
         "vars holds the standard deviation",
@@ -1320,7 +1321,7 @@ _OF_THE_REFERENCE = (
         "vars-inverse",
         "variance",
         _STATISTICS,
-        "    means[row] = mean;\n    vars[row] = inverse_sigma;\n",
+        _LEADER + "    means[row] = mean;\n    vars[row] = inverse_sigma;\n",
         "vars is the variance",
         SMALL,
         "reciprocal of the standard deviation",
@@ -1329,7 +1330,7 @@ _OF_THE_REFERENCE = (
         "no-vars",
         "variance",
         _STATISTICS,
-        "    means[row] = mean;\n",
+        _LEADER + "    means[row] = mean;\n",
         "vars is never written",
         SMALL,
         "vars: nothing was written",
@@ -1338,7 +1339,7 @@ _OF_THE_REFERENCE = (
         "no-means",
         "variance",
         _STATISTICS,
-        "    vars[row] = variance;\n",
+        _LEADER + "    vars[row] = variance;\n",
         "means is never written",
         SMALL,
         "means: nothing was written",
@@ -1347,7 +1348,7 @@ _OF_THE_REFERENCE = (
         "swapped-statistics",
         "variance",
         _STATISTICS,
-        "    means[row] = variance;\n    vars[row] = mean;\n",
+        _LEADER + "    means[row] = variance;\n    vars[row] = mean;\n",
         "roles",
         SMALL,
         "vars holds the means",
@@ -1469,19 +1470,11 @@ _OF_THE_REFERENCE = (
         MEMORY_GROUP,
     ),
     _ln(
-        "pairs-past-the-end",
+        "narrow-past-the-end",
         "overruns",
-        "min(first + r, rows - 1)",
-        "(first + r)",
-        "of an odd number of narrow rows the last one's pair is read",
-        MEMORY_GROUP,
-    ),
-    _ln(
-        "pairs-statistics-past-the-end",
-        "overruns",
-        "lane == r && first + r < rows",
-        "lane == r",
-        "and its statistics are stored",
+        "  if (row >= rows) return;\n",
+        "",
+        "warps of the last block take rows of 256 columns that do not exist",
         MEMORY_GROUP,
     ),
     _ln(
@@ -1494,13 +1487,20 @@ _OF_THE_REFERENCE = (
         "were never written",
     ),
     _ln(
-        "pairs-share",
+        "merge-without-the-difference",
         "arithmetic",
-        "mean[r] *= 1.0f / PAIR_COLUMNS",
-        "mean[r] *= 1.0f / 255",
-        "of many narrow rows the mean is over 255 columns",
-        MANY,
-        "same factor",
+        "squares = squares + their_squares + difference * difference * (count * 0.5f);",
+        "squares = squares + their_squares;",
+        "merged variances lack what the means differ by",
+        WIDTH,
+    ),
+    _ln(
+        "merge-of-eight",
+        "arithmetic",
+        "offset /= 2, count *= 2",
+        "offset /= 2",
+        "each merge weighs the difference as if both sets had eight values",
+        WIDTH,
     ),
     _ln(
         "wide-rows",
