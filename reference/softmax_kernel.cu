@@ -179,11 +179,13 @@ __global__ void __launch_bounds__(128)
 }
 
 // Softmax of two rows by the one warp of a block. A thread whose keys lie behind the end loads its first ones again: a
-// condition before each load costs 3 % on an H100. Code for a mask costs 2 %: it takes the registers of other warps.
-__global__ void __launch_bounds__(32) ker_attn_softmax_pairs(float* inp, int to_len) {
+// condition before each load costs 3 % on an H100. Code for a mask costs 2 %: it takes the registers of other warps. WHOLE:
+// a row has as many keys as the warp has places, so nothing is compared; that is 0.2 % more.
+template <bool WHOLE>
+__global__ void __launch_bounds__(32) ker_attn_softmax_pairs(float* inp, int keys) {
   constexpr int ROWS = 2, CHUNKS = 4, WIDTH = 4;
   __shared__ float maxima[ROWS][MOST_WARPS], sums[ROWS][MOST_WARPS];
-  const int lane = threadIdx.x;
+  const int lane = threadIdx.x % 32, to_len = WHOLE ? CHUNKS * 32 * WIDTH : keys;
   float* x = inp + static_cast<size_t>(blockIdx.x) * ROWS * to_len;
 
   float value[ROWS][CHUNKS][WIDTH];
@@ -330,7 +332,8 @@ static void softmax(float* inp, const float* attn_mask, int rows, int rows_per_m
     }
     if constexpr (B::GROUP == 64 && WIDTH == 4) {
       if (attn_mask == nullptr && !mask_future && rows % 2 == 0) {
-        ker_attn_softmax_pairs<<<rows / 2, 32, 0, stream>>>(inp, to_len);
+        const auto pairs = to_len == 512 ? ker_attn_softmax_pairs<true> : ker_attn_softmax_pairs<false>;
+        pairs<<<rows / 2, 32, 0, stream>>>(inp, to_len);
         return;
       }
       using Sharing = Bucket<B::GROUP / 2, 2 * B::KEYS>;
