@@ -13,7 +13,7 @@
 //
 // Bytes moved, for R rows of H: forward 8 R H, backward 12 R H, plus statistics, and partial sums of 8 H bytes per block.
 //
-// Launches of a few microseconds: what a kernel asks for first is in the first 48 bytes of its parameters. With `rows` last,
+// The kernels for small inputs have what they ask for first in the first 48 bytes of their parameters. With `rows` last,
 // forward of 5120 x 256 takes 1.7 % longer on an H100, as if the 49th byte began another line of the constant cache.
 //
 // dx = (g - mean(g) - xhat * mean(g * xhat)) / sigma  with  g = dy * gamma,  xhat = (x - mean) / sigma
@@ -144,7 +144,7 @@ __global__ void __launch_bounds__(THREADS)
     load(gamma[c], scale + column);
     load(beta[c], bias + column);
   }
-  __threadfence_block();
+  __threadfence_block();  // as above
 
   float mean = 0.0f, squares = 0.0f;
 #pragma unroll
