@@ -332,7 +332,7 @@ static void softmax(float* inp, const float* attn_mask, int rows, int rows_per_m
     }
     if constexpr (B::GROUP == 64 && WIDTH == 4) {
       if (attn_mask == nullptr && !mask_future && rows % 2 == 0) {
-        const auto pairs = to_len == 512 ? ker_attn_softmax_pairs<true> : ker_attn_softmax_pairs<false>;
+        const auto pairs = to_len == B::GROUP * B::KEYS ? ker_attn_softmax_pairs<true> : ker_attn_softmax_pairs<false>;
         pairs<<<rows / 2, 32, 0, stream>>>(inp, to_len);
         return;
       }
