@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 import os
 import tempfile
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -33,7 +33,7 @@ from grader.run.scoring import total
 from grader.submissions.discovery import Discovery, Entry, discover
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from grader.assignments.assignment import Assignment
 
@@ -411,30 +411,37 @@ def _grade_each(
     With ``alone``, only one entry is graded at a time, because the machine failed to grade several.
     """
     ahead = 2 * (len(builders) if builders else 0)  # entries that are being built, or wait for a GPU
-    with ThreadPoolExecutor(1 if alone else max(1, len(graders) + ahead)) as pool:
-        futures = {pool.submit(_grade, running, entry, builders, graders): entry for entry in entries}
-        waiting = dict(futures)
-        try:
-            for future in as_completed(futures):
-                try:
-                    take(futures[future], future.result())
-                except NoWorkerLeftError:
-                    running.stopped = "No GPU works any more. Repair that, then run the same command again."
-                del waiting[future]
-        except KeyboardInterrupt:
-            pass
-        else:
-            return False
-        finally:
-            if waiting:
-                pool.shutdown(wait=False, cancel_futures=True)
-                graders.stop()
-                if builders is not None:
-                    builders.stop()
+    crews = (graders, builders) if builders else (graders,)
+    waiting: dict[Future[Record], Entry] = {}
+    with (
+        ThreadPoolExecutor(1 if alone else max(1, len(graders) + ahead)) as pool,
+        suppress(KeyboardInterrupt),
+        _stopped_early(pool, crews),
+    ):
+        waiting.update((pool.submit(_grade, running, entry, builders, graders), entry) for entry in entries)
+        for future in as_completed(tuple(waiting)):
+            try:
+                take(waiting[future], future.result())
+            except NoWorkerLeftError:
+                running.stopped = "No GPU works any more. Repair that, then run the same command again."
+            del waiting[future]
+        return False
     for future, entry in waiting.items():  # some were finished just before the interrupt
         if not future.cancelled() and not future.exception() and finished(future.result()):
             take(entry, future.result())
     return True
+
+
+@contextmanager
+def _stopped_early(pool: ThreadPoolExecutor, crews: Iterable[Crew]) -> Iterator[None]:
+    """A context that stops the crews if an exception leaves it; the pool would wait for their answers."""
+    try:
+        yield
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        for crew in crews:
+            crew.stop()
+        raise
 
 
 def _grade(running: _Run, entry: Entry, builders: Crew | None, graders: Crew) -> Record:

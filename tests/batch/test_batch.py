@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from interrupted import InterruptedPool
 
 from grader.assignments.assignment import load, read
-from grader.batch import progress
+from grader.batch import batch, progress
 from grader.batch.batch import (
     BatchProgress,
     BatchRequest,
@@ -351,6 +352,15 @@ def test_an_interrupt_keeps_what_is_finished(
     hand_in(request_.folder, a_hangs="right", c_hangs="right")
     assert run(request_).graded == 4
     assert graded() == ["a_hangs", "c_hangs", "d"]
+
+
+def test_an_interrupt_while_gradings_begin_ends_them(
+    request_: BatchRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hand_in(request_.folder, a_hangs="hangs", b="right")
+    monkeypatch.setattr(batch, "ThreadPoolExecutor", InterruptedPool)
+    outcome = run(request_)
+    assert (outcome.interrupted, outcome.graded, outcome.missing) == (True, 0, 2)
 
 
 def test_a_batch_that_grades_again_and_is_interrupted_keeps_the_old_results(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import threading
 from collections import Counter
 from copy import copy
 from dataclasses import replace
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from first_assignment import ASSIGNMENT, MUTANTS
+from interrupted import InterruptedPool
 
 from grader.assignments.assignment import load
 from grader.assignments.rules import Hidden
@@ -435,3 +437,15 @@ def test_a_problem_that_was_not_judged_says_its_language_and_what_its_speed_woul
     assert record.error == "interrupted"
     assert [problem.language for problem in record.problems] == ["triton", "cuda"]
     assert {problem.performance.measure for problem in record.problems} == {"share_of_limit"}
+
+
+def test_an_interrupt_while_problems_begin_stops_their_judges(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stopped, ended = threading.Event(), []
+    monkeypatch.setattr(grading.ProblemJudge, "check", lambda _: ended.append(stopped.wait(60)))
+    monkeypatch.setattr(grading.ProblemJudge, "stop", lambda _: stopped.set())
+    monkeypatch.setattr(grading, "ThreadPoolExecutor", InterruptedPool)
+    record = grade(REFERENCE, *FOUR)
+    assert record.error == "interrupted"
+    assert ended == [True]

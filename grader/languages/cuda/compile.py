@@ -115,8 +115,8 @@ def build_all(
         return build(name, sources[name], toolchain, sandbox, limits, cache, architecture, given_up)
 
     with ThreadPoolExecutor(max(1, min(len(sources), os.cpu_count() or 1))) as pool:
-        builds = {name: pool.submit(one, name) for name in sources}
         try:
+            builds = {name: pool.submit(one, name) for name in sources}
             wait(builds.values(), return_when=FIRST_EXCEPTION)
         finally:
             given_up.set()  # also on Ctrl-C: the pool waits for its threads

@@ -9,8 +9,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import pytest
+from interrupted import InterruptedPool
 
 from grader.languages.cache import Cache
+from grader.languages.cuda import compile  # noqa: A004 - the module
 from grader.languages.cuda.compile import build, build_all, diagnostics, resources, short_name
 from grader.languages.cuda.imports import violations
 from grader.languages.cuda.machine_code import machine_code
@@ -322,6 +324,18 @@ def test_compiles_wait_for_a_slot_and_one_that_fails_ends_the_wait(
     with pytest.raises(BuildError, match="could not be run"):
         build_all(sources, toolchain, sandbox, compile_limits(), Cache(tmp_path / "cache"))  # type: ignore[arg-type]
     assert len(begun) == 1
+
+
+def test_an_interrupt_while_builds_begin_ends_their_wait(
+    tmp_path: Path, toolchain: Toolchain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[bool] = []
+    monkeypatch.setattr(compile, "build", lambda *given: waits.append(given[-1].wait(60)))
+    monkeypatch.setattr(compile, "ThreadPoolExecutor", InterruptedPool)
+    sources = {f"{number}.cu": {f"{number}.cu": b""} for number in range(4)}
+    with pytest.raises(KeyboardInterrupt):
+        build_all(sources, toolchain, select("process"), compile_limits(), Cache(tmp_path / "cache"))
+    assert waits == [True]
 
 
 def test_a_full_disk_is_the_machine_s(
