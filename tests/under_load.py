@@ -313,15 +313,15 @@ def _in_shards(course: Course) -> set[int]:
     lanes = Lanes(course.out.with_suffix(".log"))
     codes = set()
     with ThreadPoolExecutor(course.jobs) as pool:
-        shards = [
-            pool.submit(
-                lanes.run,
-                course.command("--jobs", "1", "--shard", f"{number}/{course.shards}"),
-                environment,
-            )
-            for number in course.order()
-        ]
         try:
+            shards = [
+                pool.submit(
+                    lanes.run,
+                    course.command("--jobs", "1", "--shard", f"{number}/{course.shards}"),
+                    environment,
+                )
+                for number in course.order()
+            ]
             for ended in as_completed(shards):
                 codes.add(ended.result())
                 graded = f"{len(course.records())} of {len(course.names)} graded"
