@@ -418,6 +418,7 @@ def _grade_each(
         suppress(KeyboardInterrupt),
         _stopped_early(pool, crews),
     ):
+        # One by one: an interrupt meanwhile is to find those that have begun.
         waiting.update((pool.submit(_grade, running, entry, builders, graders), entry) for entry in entries)
         for future in as_completed(tuple(waiting)):
             try:

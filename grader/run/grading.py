@@ -340,9 +340,8 @@ def _judge_all(run: _Run, machine: Machine, answers: list[Answered], materials: 
     with ThreadPoolExecutor(max(1, workers), initializer=partial(torch.set_num_threads, 1)) as pool:
         # Models begin first, as they take longest: at the end no processor waits for one of them.
         first = sorted(judges, key=lambda judge: judge.of_kernel)
-        begun: dict[str, Future[Callable[[], ProblemResult]]] = {}
         try:
-            begun.update((judge.id, pool.submit(judge.check)) for judge in first)
+            begun = {judge.id: pool.submit(judge.check) for judge in first}
             checks = [begun[judge.id] for judge in judges]
             if gpu is not None:
                 _time_pytorch(run, machine, [one.problem for one in answers], checks)
@@ -357,8 +356,7 @@ def _judge_all(run: _Run, machine: Machine, answers: list[Answered], materials: 
                     judges[index] = again = ProblemJudge(judge.material, one.entry, one.problem, alone)
                     run.problems[again.id] = pool.submit(pool.submit(again.check).result()).result()
         except BaseException:
-            for check in begun.values():
-                check.cancel()
+            pool.shutdown(wait=False, cancel_futures=True)
             for judge in judges:
                 judge.stop()
             raise

@@ -439,9 +439,7 @@ def test_a_problem_that_was_not_judged_says_its_language_and_what_its_speed_woul
     assert {problem.performance.measure for problem in record.problems} == {"share_of_limit"}
 
 
-def test_an_interrupt_while_problems_begin_stops_their_judges(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_interrupt_while_problems_begin_stops_their_judges(monkeypatch: pytest.MonkeyPatch) -> None:
     stopped, ended = threading.Event(), []
     monkeypatch.setattr(grading.ProblemJudge, "check", lambda _: ended.append(stopped.wait(60)))
     monkeypatch.setattr(grading.ProblemJudge, "stop", lambda _: stopped.set())
