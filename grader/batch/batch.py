@@ -67,6 +67,7 @@ class BatchRequest:
         out: receives a folder for each submission, the gradebook and the page.
         assignment: the assignment of all submissions.
         device: the option ``--device``; so are ``sandbox`` and ``memory``.
+        precise: the option ``--precise``.
         seed: seed of all gradings; None for the one kept in ``out``, which its first batch draws.
         jobs: parallel gradings on the sim, or parallel builds with GPUs; None for all processors.
         gpus: number of GPUs to use if there are any.
@@ -83,6 +84,7 @@ class BatchRequest:
     device: str = "auto"
     sandbox: str = "auto"
     memory: str = "auto"
+    precise: bool = False
     seed: int | None = None
     jobs: int | None = None
     gpus: int = 1
@@ -366,6 +368,7 @@ def _query(operation: str, request: BatchRequest, seed: int, **more: object) -> 
         "device": request.device,
         "sandbox": request.sandbox,
         "memory": request.memory,
+        "precise": request.precise,
         "seed": seed,
         **more,
     }

@@ -67,7 +67,7 @@ def _command(request: GradingRequest, record: Path) -> list[str]:
     options = {**slurm.graded_alike(request), "json": record}
     words = [*slurm.grader("grade", request.path, options), "--quiet"]
     words += [word for name in request.problems for word in ("--problem", name)]
-    return words + [f"--{name}" for name in ("profile", "fast") if getattr(request, name)]
+    return words + [f"--{name}" for name in ("profile", "fast", "precise") if getattr(request, name)]
 
 
 def _submit(words: Sequence[str], device: str, cluster: Cluster, log: Path) -> str:

@@ -194,6 +194,7 @@ def command(request: BatchRequest, cluster: Cluster, number: int) -> list[str]:
         "shard": f"{number}/{cluster.tasks}",
     }
     line = grader("batch", request.folder, options)
+    line += ["--precise"] if request.precise else []
     return line + [word for name in request.only for word in ("--only", name)]
 
 

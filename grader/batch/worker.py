@@ -93,6 +93,7 @@ def answer(query: dict[str, Any], bench: Bench) -> dict[str, Any]:
         sandbox=query["sandbox"],
         memory=query["memory"],
         seed=query["seed"],
+        precise=query["precise"],
     )
     return _build(request, bench) if query["operation"] == "build" else _grade(request, bench, query["built"])
 

@@ -54,6 +54,7 @@ def _shard(_context: click.Context, _parameter: click.Parameter, text: str | Non
 @options.device
 @options.sandbox
 @options.memory
+@options.precise
 @options.seed
 def batch(
     folder: Path,
@@ -74,6 +75,7 @@ def batch(
     device: str,
     sandbox: str,
     memory: str,
+    precise: bool,
     seed: int | None,
 ) -> int:
     """Grade every submission in FOLDER: sub-folders, .zip files, and files named as Canvas names them.
@@ -100,6 +102,7 @@ def batch(
         device=device,
         sandbox=sandbox,
         memory=memory,
+        precise=precise,
         seed=seed,
         jobs=jobs,
         gpus=gpus,

@@ -72,6 +72,7 @@ _WHOLE = ""  # the key of what is said of the run as a whole
         "dozen small ones, then all; end at what is wrong. What was not run stays undecided."
     ),
 )
+@options.precise
 @options.all_configs
 @click.option(
     "--slurm", is_flag=True, help="As a job of a Slurm cluster, from its login node; Ctrl-C cancels the job."
@@ -95,6 +96,7 @@ def grade(
     profile: bool,
     watch: bool,
     fast: bool,
+    precise: bool,
     all_configs: bool,
     slurm: bool,
     partition: str | None,
@@ -135,6 +137,7 @@ def grade(
         seed=secrets.randbits(SEED_BITS) if seed is None else seed,
         profile=profile,
         fast=fast,
+        precise=precise,
         all_configs=all_configs,
         failed=_failed(_earlier(json_path)) if fast else {},
     )

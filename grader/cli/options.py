@@ -61,6 +61,14 @@ all_configs = click.option(
     is_flag=True,
     help="On the simulator, let triton.autotune run every configuration once; the first is taken anyway.",
 )
+precise = click.option(
+    "--precise",
+    is_flag=True,
+    help=(
+        "Measure speeds as well as this GPU can, for a leaderboard, and not only until verdict and points "
+        "are clear. Takes several times as long."
+    ),
+)
 staff = click.option("--staff", is_flag=True, help="Show seeds and reasons that are not for students.")
 
 OF_SLURM = {"partition", "account", "minutes", "slurm_options"}

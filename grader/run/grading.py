@@ -68,6 +68,7 @@ class GradingRequest:
     profile: bool = False  # whether to look at the kernels with Nsight Compute
     fast: bool = False  # whether to end a problem at the first pass of cases that shows something wrong
     failed: Mapping[str, Collection[str]] = field(default_factory=dict)  # what to begin with then, by problem
+    precise: bool = False  # whether speeds are measured for comparison, beyond what verdict and points need
     all_configs: bool = False  # whether autotuning runs every configuration on the simulator
 
 
@@ -256,6 +257,7 @@ def _grade(run: _Run, progress: Callable[[str], None], built: Built | None) -> N
                 progress=progress,
                 fast=request.fast,
                 failed=request.failed,
+                precise=request.precise,
                 trials=trials,
             )
             for one in answers

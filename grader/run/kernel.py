@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from grader.devices import condition
 from grader.devices.device import Memory
 from grader.judge.correctness.cases import beside
-from grader.judge.timing.measure import Measured, Timing, measure
+from grader.judge.timing.measure import PRECISE, UNTIL_CLEAR, Measured, Timing, measure
+from grader.judge.timing.statistics import Goal
 from grader.languages.language import LauncherError
 from grader.problems.problem import KernelProblem
 from grader.run import pointers
@@ -82,8 +83,9 @@ class PreparedKernel:
             look=condition.look,
             measure=self.entry.measure,
             captured=self.language.captured,
+            effort=PRECISE if material.precise else UNTIL_CLEAR,
         )
-        found = measure(timing, self.entry.target, self.memory)
+        found = measure(timing, _goal(self.entry), self.memory)
         found = replace(
             found, performance=found.performance.model_copy(update={"measure": self.entry.measure})
         )
@@ -128,6 +130,12 @@ def prepare(conduct: Conduct, entry: ProblemPoints, problem: KernelProblem) -> P
     if not known:
         raise NotJudgedError(next(iter(missing.values())), result)
     return _prepared(entry, problem, known, missing, material.language, artefact, notes, result)
+
+
+def _goal(entry: ProblemPoints) -> Goal:
+    """What the speed of a problem is worth, of all that it is worth."""
+    share = entry.performance / entry.possible if entry.possible else 0.0
+    return Goal(entry.target, tuple(step.at for step in entry.steps), share)
 
 
 def _prepared(

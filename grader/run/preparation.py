@@ -49,6 +49,8 @@ class Material:
         progress: told what comes next.
         fast: whether to end a problem at the first pass of cases that shows something wrong.
         failed: the names of cases to begin with then, by problem.
+        precise: whether speeds are measured for comparison with others, and not only until verdict and
+            points are clear.
         trials: what came of calling launchers with each kind of pointers.
     """
 
@@ -65,6 +67,7 @@ class Material:
     progress: Callable[[str], None]
     fast: bool
     failed: Mapping[str, Collection[str]]
+    precise: bool = False
     trials: Once[Mapping[Memory, Outcome]] = field(default_factory=Once)
 
 

@@ -31,6 +31,8 @@ def test_a_link_that_leads_nowhere_is_a_fault_that_says_so(tmp_path: Path) -> No
     (tmp_path / "doe.zip").symlink_to("nowhere")
     asked = {"operation": "grade", "assignment": "llm_systems_3", "device": "sim", "sandbox": "auto"}
     path = str(tmp_path / "doe.zip")
-    record = answer({**asked, "memory": "auto", "seed": 1, "path": path, "built": None}, Bench())["record"]
+    record = answer(
+        {**asked, "memory": "auto", "precise": False, "seed": 1, "path": path, "built": None}, Bench()
+    )["record"]
     assert record["error"] == f"{path} does not exist. Give a folder or a .zip file."
     assert (record["exit_code"], record["score"]["decided"]) == (3, 0)

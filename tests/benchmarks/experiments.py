@@ -1,7 +1,7 @@
 """Experiments on a GPU whose truth is known: is the judge of speed as good as it says?
 
     python tests/benchmarks/experiments.py same|slower|border|calibrate [--times N] [--size small|large]
-                                           [--problem P ...] [--target X]
+                                           [--problem P ...] [--target X] [--precise]
                                            [--seconds S] [--json F]
 
     same       a kernel against itself, 200 times: no single look may find anything but "equal"
@@ -9,7 +9,8 @@
     border     graded again at its own speed as target, 30 times: never both PASS and FAIL
     calibrate  what a target means to the reference, to naive kernels and to a homework with host pointers
 
-What is measured is written to F as it comes, so that an experiment that was stopped leaves what it has;
+Processes end when their verdict is clear, as in a grading; with --precise they measure all blocks, as
+``grade --precise`` does. What is measured is written to F as it comes, so that an experiment that was stopped leaves what it has;
 ``border`` goes on from there with the target that it had found.
 """
 
@@ -38,17 +39,19 @@ from grader.devices.device import Memory
 from grader.devices.timed import Step
 from grader.judge.timing import measure as measuring
 from grader.judge.timing import speed
-from grader.judge.timing.measure import Timing, measure
+from grader.judge.timing.measure import PRECISE, UNTIL_CLEAR, Effort, Timing, measure
 from grader.judge.timing.statistics import (
-    BLOCKS,
     PROCESSES,
+    Goal,
     Interval,
+    clear,
     combined,
     conclude,
     decide,
     from_samples,
     interval,
     pooled,
+    verdict_of_process,
 )
 from grader.judge.timing.verification import threads
 from grader.languages.cache import Cache
@@ -73,6 +76,7 @@ ASSIGNMENT = "llm_systems_3"
 PER_PROCESS = 20  # gradings that share a process: starting one takes longer than they do
 DRAWS = 2000  # gradings at each target
 SEED = 20_240_607
+LEAST_TARGET = 1e-9  # which everything reaches at the first look
 SHAPES: Mapping[str, Mapping[str, Mapping[str, int]]] = {
     "layernorm_forward": {
         "small": {"batch_size": 1024, "hidden_dim": 256},
@@ -92,6 +96,7 @@ class Bench:
     """What an experiment needs of the machine."""
 
     machine: Machine
+    effort: Effort = UNTIL_CLEAR
 
     def library(self, folder: Path, problem: Problem) -> Path:
         """The built library of ``folder`` for a problem."""
@@ -125,6 +130,7 @@ class Bench:
             seconds=load(ASSIGNMENT).rules.limits.run_seconds_gpu,
             progress=lambda _: None,
             look=lambda _: None,
+            effort=self.effort,
         )
 
     def against_itself(self, problem: Problem, share: float) -> Timing:
@@ -167,6 +173,9 @@ class Unverified:
 
     verified = wrong = early = 0
 
+    def compare(self) -> None:
+        """Look at nothing."""
+
     def sample(self, *_: object, **__: object) -> None:
         """Look at nothing."""
 
@@ -181,17 +190,25 @@ def gradings(timing: Timing, times: int, looks: int) -> Iterator[list[CaseTimes]
     be told apart, so the reference's outputs are not compared, and the same contents stand for new ones.
     """
     (case,) = timing.problem.timing_cases(timing.seed)
+    goal = Goal(1.0, share=0.0)
     for process in range(-(-times // PER_PROCESS)):
         with threads() as pool, timing.open() as session:
-            prepared = measuring._prepared(timing, case, "graph", Random(f"{SEED}/{process}"))
-            sweeps = measuring._Sweeps(timing.problem, session, prepared, pool)
+            prepared = measuring._prepared(timing, case, "graph", Random(f"{SEED}/{process}"), share=1)
+            sweeps = measuring._Sweeps(timing, session, prepared, pool)
             sweeps._verifier, sweeps._novel_bases = Unverified(), repeat(next(prepared.novel))
             warm_up = 1.0
             for _ in range(min(PER_PROCESS, times - process * PER_PROCESS)):
                 seen: list[CaseTimes] = []
                 while len(seen) < looks and speed.verdict([[one] for one in seen], 1.0) is None:
                     sweeps.heat(warm_up)
-                    seen.append(sweeps.times(BLOCKS[len(seen)]))
+                    sweeps._seen = measuring._Seen()
+                    first, *later = timing.effort.looks[len(seen)]
+                    sweeps.measure(first)
+                    for blocks in later:
+                        if clear(*combined([sweeps.times()]), goal):
+                            break
+                        sweeps.add(blocks)
+                    seen.append(sweeps.times())
                     warm_up = 0.1
                 yield seen
 
@@ -203,20 +220,22 @@ def _verdicts(bench: Bench, options: argparse.Namespace, share: float, looks: in
         for size in SHAPES[problem_id] if options.size is None else [options.size]:
             problem = one_shape(problem_id, size)
             timing = bench.against_itself(problem, share)
-            ratios, verdicts, taken = [], Counter[str](), Counter[int]()
+            ratios, verdicts, taken, blocks = [], Counter[str](), Counter[int](), Counter[int]()
             for seen in gradings(timing, options.times, looks):
                 reasons = speed.doubts(seen)
                 together = pooled(seen)
                 own = interval(together.values)
                 told = speed.verdict([[one] for one in seen], 1.0)
                 if told is None:  # a single look: the judge would take more
-                    told = Verdict.UNTRUSTED if reasons else decide(own, together.floor.size, 1.0)
+                    told = Verdict.UNTRUSTED if reasons else verdict_of_process(seen, 1.0)
                 verdicts["equal" if told is Verdict.AMBIGUOUS else told.value] += 1
                 taken[len(seen)] += 1
+                blocks[sum(len(one.blocks) for one in seen)] += 1
                 ratios.append(math.exp(own.estimate))
                 found[f"{problem_id} {size}"] = {
                     "verdicts": dict(verdicts),
                     "looks": dict(taken),
+                    "blocks": dict(blocks),
                     "ratios": ratios,
                     "cv": stdev(ratios) / fmean(ratios) if len(ratios) > 1 else None,
                     "reasons": [*found.get(f"{problem_id} {size}", {}).get("reasons", []), *reasons],
@@ -243,16 +262,16 @@ def border(bench: Bench, options: argparse.Namespace) -> dict[str, Any]:
             break
         problem = one_shape(problem_id, options.size or "large")
         timing = bench.timing(problem, bench.library(REFERENCE, problem))
-        target = options.target or measure(timing, 1.0, Memory.DEVICE).performance.speedup
+        target = options.target or measure(timing, Goal(1.0), Memory.DEVICE).performance.speedup
         found[problem_id] = {"target": target, "verdicts": Counter(), "speedups": [], "processes": []}
         for _ in range(options.times):
-            result = measure(timing, target, Memory.DEVICE).performance
+            result = measure(timing, Goal(target), Memory.DEVICE).performance
             found[problem_id]["verdicts"][result.verdict.value] += 1
             found[problem_id]["speedups"].append(result.speedup)
             (case,) = result.cases
             processes = from_samples(case.name, case.method, case.samples)
             found[problem_id]["processes"].append(
-                [(*astuple(interval(one.values)), one.floor.size) for one in processes]
+                [(*astuple(combined([one])[0]), one.floor.size) for one in processes]
             )
             options.save(found)
             if options.late():
@@ -301,7 +320,8 @@ def calibrate(bench: Bench, options: argparse.Namespace) -> dict[str, Any]:
         found[entry.id] = {"handout": entry.target}
         for name, (folder, method) in VERSIONS.items():
             timing = bench.timing(problem, bench.library(folder, problem))
-            cases, _ = measuring._process(timing, 0, method, target=0.0)
+            with threads() as pool:
+                cases = measuring._process(timing, 0, method, Goal(LEAST_TARGET), pool).times()
             whole, _ = combined(cases)
             found[entry.id][name] = {
                 "speedup": math.exp(whole.estimate),
@@ -344,7 +364,7 @@ def table(name: str, found: Mapping[str, Any]) -> Iterator[str]:
             more += f"  median ratio {median(ratios):.4f}"
             if "both" in row:
                 more += f"  PASS and FAIL in as many at any target: {row['both']:.2%}"
-            looks = f"  looks {row['looks']}" if "looks" in row else ""
+            looks = f"  looks {row['looks']}, blocks {row['blocks']}" if "looks" in row else ""
             yield f"{what:28} {dict(row['verdicts'])}{looks}{spread}{more} {row.get('reasons', '')}"
 
 
@@ -364,6 +384,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--problem", nargs="+", default=list(SHAPES), choices=SHAPES)
     parser.add_argument("--seconds", type=float, default=math.inf, help="begin nothing after this time")
     parser.add_argument("--target", type=float, help="of border; without it the speed of a first grading")
+    parser.add_argument("--precise", action="store_true", help="all blocks, whatever they show")
     parser.add_argument("--json", type=Path, metavar="FILE")
     options = parser.parse_args(arguments)
     run, usual = EXPERIMENTS[options.experiment]
@@ -371,7 +392,8 @@ def main(arguments: Sequence[str]) -> int:
     began = time.monotonic()
     options.late = lambda: time.monotonic() - began > options.seconds
     options.save = lambda found: options.json and options.json.write_text(json.dumps(found, indent=1))
-    found = run(Bench(find_machine("gpu", "auto", load(ASSIGNMENT).rules.limits)), options)
+    effort = PRECISE if options.precise else UNTIL_CLEAR
+    found = run(Bench(find_machine("gpu", "auto", load(ASSIGNMENT).rules.limits), effort), options)
     options.save(found)
     print("\n".join(table(options.experiment, found)))
     print(f"{options.experiment}: {time.monotonic() - began:.0f} s")

@@ -2,15 +2,18 @@
 
 The system's random numbers decide which arm runs next, on which contents, and how long a batch is. The runner
 learns each of these only when it is due. The bases come from the seed, so that a regrade uses the same ones.
-They are drawn while the runner starts, and outputs are compared between the phases of a case, so that nothing
-else keeps this machine busy while something is timed.
+They are drawn while the runner starts. Outputs are read while a process has the GPU, and compared while the
+next one starts, so that nobody has the GPU for what processors do.
+
+A process measures six blocks of each case, with everything that its times are checked by, and ends if its
+verdict is clear. If it is not, it goes through the cases again for more blocks.
 """
 
 from __future__ import annotations
 
 import math
-from concurrent.futures import wait
-from dataclasses import asdict, dataclass, replace
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass, field, replace
 from itertools import chain, islice, repeat
 from random import Random, SystemRandom
 from statistics import median
@@ -25,7 +28,15 @@ from grader.judge.correctness.calls import arguments
 from grader.judge.timing import plausibility as trust
 from grader.judge.timing import speed
 from grader.judge.timing.program import arithmetic, step
-from grader.judge.timing.statistics import BLOCKS, NOTHING, ORDERS, Block, CaseTimes
+from grader.judge.timing.statistics import (
+    BLOCKS,
+    LOOKS,
+    NOTHING,
+    Block,
+    CaseTimes,
+    clear,
+    combined,
+)
 from grader.judge.timing.verification import Verifier, draw, extents, processors, threads, turns
 from grader.problems.operations import temporaries
 from grader.problems.problem import Role
@@ -35,11 +46,13 @@ from grader.records.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from concurrent.futures import ThreadPoolExecutor
+    from concurrent.futures import Future, ThreadPoolExecutor
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from grader.devices.condition import Condition
     from grader.devices.timed import Content, Step, TimedSession
+    from grader.judge.timing.statistics import Goal
     from grader.judge.timing.verification import Bases, Extent
     from grader.problems.problem import Case, Inputs, KernelProblem
 
@@ -47,17 +60,21 @@ CACHES = 5  # all slots together exceed the L2 this many times
 MOST_SLOTS = 128  # restoring more slots would take longer than running on them
 HOST_SLOTS = 2  # data from host memory is in no cache of the device
 MOST_HOST_BYTES = 16 << 20  # per call with host pointers: the baseline's larger calls take minutes on the bus
-HEAT_SECONDS = 1.0  # warm-up before the first case of a process
-WARM_SECONDS = 0.2  # warm-up before each other case
+HEAT_SECONDS = 1.0  # longest warm-up before the first case of a process
+WARM_SECONDS = 0.2  # longest warm-up before each other case
+HEAT_BATCH_SECONDS = 0.03  # of a warm-up, of which two that take equally long show that it is done
 ATTEMPTS = 3  # tries to see a call that is not slow; the first call may load its code
 NOVEL_SWEEPS = 5  # at most: one honest sweep in a hundred takes 1.5 times as long, with host pointers more
 STOPS = 6  # sweeps that end before their last call; half of them end after the first
 SLOW_SWEEP = 1.0  # seconds; a case takes about sixty sweeps of the submission
 SLOW_SPEEDUP = 0.01  # a speedup below this is too slow where a sweep takes longer than that
 FASTEST = 100.0  # assumed upper bound of the speedup in a case; the reference has reached 55
-BATCH_SECONDS = 0.5
-BATCH_SWEEPS = 2, 24  # shortest and longest batch; shorter where it would exceed BATCH_SECONDS
+MOST_SWEEPS = 24  # of a batch
+LONG_BATCH_SECONDS = 0.5  # of the longest batch, and
+SHORT_BATCH_SECONDS = 1e-3  # of the shortest; a round trip, which both clocks do not share, varies by less
 PAIRS = {"submission": 9, "baseline": 6}  # of nine, the second smallest difference still bounds the median
+
+AGREEING = 2  # processes that have to
 
 NOT_CAPTURED = "the call cannot be captured as a CUDA graph: {}"
 _ENDED = {Status.CRASHED, Status.EXITED}
@@ -66,6 +83,55 @@ _ENDS = {
     Status.LOST: Verdict.INFRA_ERROR,
     Status.UNSUPPORTED: Verdict.INFRA_ERROR,
 }
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much a process measures.
+
+    Attributes:
+        looks: for each process, the numbers of blocks after which it may end.
+        sequential: whether it ends as soon as its verdict is clear.
+        settled: by how much two batches of a warm-up that ends may differ, relative to their time.
+        batch_sweeps: fewest and most sweeps of a batch, given the seconds of a sweep.
+        whole: calls of each case all of whose outputs are compared.
+    """
+
+    looks: tuple[tuple[int, ...], ...]
+    sequential: bool
+    settled: float
+    batch_sweeps: Callable[[float], tuple[int, int]]
+    whole: int
+
+
+def short_batch(sweep: float) -> tuple[int, int]:
+    """As many sweeps as suffice for the judge's clock, and twice as many."""
+    fewest = min(MOST_SWEEPS, max(1, math.ceil(SHORT_BATCH_SECONDS / sweep)))
+    return fewest, min(MOST_SWEEPS, 2 * fewest)
+
+
+def long_batch(sweep: float) -> tuple[int, int]:
+    """Two sweeps and as many as there is time for."""
+    most = max(1, int(min(MOST_SWEEPS, LONG_BATCH_SECONDS / sweep)))
+    return min(2, most), most
+
+
+UNTIL_CLEAR = Effort(
+    looks=tuple(tuple(look for look in LOOKS if look <= most) for most in BLOCKS),
+    sequential=True,
+    settled=0.005,
+    batch_sweeps=short_batch,
+    whole=1,
+)
+"""For a verdict."""
+PRECISE = Effort(
+    looks=tuple((blocks,) for blocks in BLOCKS),
+    sequential=False,
+    settled=0.0,
+    batch_sweeps=long_batch,
+    whole=2,
+)
+"""For a speedup to compare with others'."""
 
 
 class _TooSlowError(Exception):
@@ -97,6 +163,8 @@ class Timing:
         measure: what the submission is compared with: the unfused program, a streaming kernel, or the
             program's multiplications and additions alone.
         captured: whether calls that cannot be captured as a graph are not timed at all.
+        alone: makes a context in which nobody else uses the GPU.
+        effort: how much is measured.
     """
 
     problem: KernelProblem
@@ -110,25 +178,50 @@ class Timing:
     rival: Callable[[Call], Step] | None = None
     measure: Measure = "speedup"
     captured: bool = False
+    alone: Callable[[], AbstractContextManager[object]] = nullcontext
+    effort: Effort = UNTIL_CLEAR
 
 
-def measure(timing: Timing, target: float, memory: Memory) -> Measured:
+@dataclass(frozen=True)
+class _Process:
+    """What one process measured; the outputs of its calls are being compared.
+
+    Attributes:
+        sweeps: of each case.
+        look: at the condition of the device when it had ended.
+    """
+
+    sweeps: tuple[_Sweeps, ...]
+    look: Future[Condition | None]
+
+    def times(self) -> list[CaseTimes]:
+        """Of each case, once all outputs are compared."""
+        return [sweeps.verified() for sweeps in self.sweeps]
+
+
+def measure(timing: Timing, goal: Goal, memory: Memory) -> Measured:
     """Time the entry point against its baseline in fresh processes until two of them agree."""
-    method = "host" if memory is Memory.HOST else "graph"
+    with threads() as pool:
+        return _measured(timing, goal, "host" if memory is Memory.HOST else "graph", pool)
+
+
+def _measured(timing: Timing, goal: Goal, method: str, pool: ThreadPoolExecutor) -> Measured:
+    target = goal.target
+    begun: list[_Process] = []
     processes: list[list[CaseTimes]] = []
-    looks = [timing.look("before timing")]
-    while speed.verdict(processes, target) is None:
+    before = timing.look("before timing")
+    while len(begun) < AGREEING or speed.verdict(processes, target) is None:
         try:
-            times, seen = _process(timing, len(processes), method, target)
-            processes.append(times)
-            looks.append(seen)
+            begun.append(_process(timing, len(begun), method, goal, pool))
+            if len(begun) >= AGREEING:  # the outputs of the first are compared while the second one starts
+                processes += [process.times() for process in begun[len(processes) :]]
         except NotCapturedError as error:
             if timing.captured:
                 return _unmeasured(Verdict.FAIL, target, NOT_CAPTURED.format(error))
             method = "events"
         except RunnerError as error:
             timing.progress(f"{timing.problem.id}: the runner ended")
-            if method == "graph" and not processes and error.status in _ENDED and not timing.captured:
+            if method == "graph" and not begun and error.status in _ENDED and not timing.captured:
                 method = "events"  # the code may end its process where it may not allocate memory
                 continue
             return _unmeasured(_ENDS.get(error.status, Verdict.FAIL), target, str(error))
@@ -137,7 +230,8 @@ def measure(timing: Timing, target: float, memory: Memory) -> Measured:
         except (MachineError, LoadError) as error:
             return _unmeasured(Verdict.INFRA_ERROR, target, str(error))
     sizes = [timing.problem.minimal_bytes(case) for case in timed_cases(timing.problem, timing.seed, method)]
-    shared = looks[0] is not None and bool(looks[0].others)
+    looks = [before, *(process.look.result() for process in begun)]
+    shared = before is not None and bool(before.others)
     result = speed.assessed(processes, target, sizes, shared=shared)
     untrusted = result.verdict is Verdict.UNTRUSTED
     reasons = dict.fromkeys(reason for process in processes for reason in speed.doubts(process))
@@ -168,10 +262,8 @@ def _unmeasured(verdict: Verdict, target: float, message: str) -> Measured:
     return Measured(result, (message,) if verdict is Verdict.UNTRUSTED else ())
 
 
-def _process(
-    timing: Timing, index: int, method: str, target: float
-) -> tuple[list[CaseTimes], Condition | None]:
-    """All timing cases in one fresh runner, and the condition of the device after the last one.
+def _process(timing: Timing, index: int, method: str, goal: Goal, pool: ThreadPoolExecutor) -> _Process:
+    """All timing cases in one fresh runner.
 
     A case in which the submission is slow is measured after the others, because they may show that the
     submission cannot reach its target anyway.
@@ -179,37 +271,55 @@ def _process(
     Raises:
         _TooSlowError: the submission cannot reach its target.
     """
-    problem = timing.problem
+    problem, looks = timing.problem, timing.effort.looks[index]
     cases = timed_cases(problem, timing.seed, method)
     share = max(1, processors() // len(cases))
-    times: dict[str, CaseTimes] = {}
-    slow: dict[str, float] = {}
-    with threads() as pool:
-        coming = [
-            pool.submit(
-                _prepared, timing, case, method, Random(f"{timing.seed}/{problem.id}/{index}/{number}"), share
-            )
-            for number, case in enumerate(cases)
-        ]
-        with timing.open() as session:
-            wait(coming)
-            while coming:
-                first = coming.pop(0)
-                prepared = first.result()
-                name = prepared.case.name
+    coming = [
+        pool.submit(
+            _prepared, timing, case, method, Random(f"{timing.seed}/{problem.id}/{index}/{number}"), share
+        )
+        for number, case in enumerate(cases)
+    ]
+    with timing.open() as session:
+        prepared = [drawn.result() for drawn in coming]
+        with timing.alone():
+            done: dict[str, _Sweeps] = {}
+            slow: dict[str, float] = {}
+            while prepared:
+                first = prepared.pop(0)
+                name = first.case.name
                 timing.progress(f"{problem.id}: timing {name}, process {index + 1}")
-                sweeps = _Sweeps(problem, session, prepared, pool)
-                sweeps.heat(WARM_SECONDS if times else HEAT_SECONDS)
+                sweeps = _Sweeps(timing, session, first, pool)
+                sweeps.heat(WARM_SECONDS if done else HEAT_SECONDS)
                 if name not in slow and (speedup := sweeps.too_slow()) is not None:
                     slow[name] = speedup
-                    _check_reachable(target, slow, len(cases))
-                    coming.append(first)
+                    _check_reachable(goal.target, slow, len(cases))
+                    prepared.append(first)
                 else:
-                    timed = sweeps.times(BLOCKS[index])
-                    if not coming:  # the device is still as it was
-                        look = pool.submit(timing.look, f"at the end of process {index + 1}")
-                    times[name] = sweeps.verified(timed)
-            return [times[case.name] for case in cases], look.result()
+                    sweeps.measure(looks[0])
+                    done[name] = sweeps
+            ordered = tuple(done[case.name] for case in cases)
+            _go_on(timing, index, goal, ordered)
+            look = pool.submit(timing.look, f"at the end of process {index + 1}")  # it is still as it was
+    for sweeps in ordered:
+        sweeps.compare()
+    return _Process(ordered, look)
+
+
+def _go_on(timing: Timing, index: int, goal: Goal, measured: Sequence[_Sweeps]) -> None:
+    """Add blocks to all cases until the verdict is clear, or they have as many as they may.
+
+    Times that cannot be believed do not become better by more of them.
+    """
+    for blocks in timing.effort.looks[index][1:]:
+        times = [sweeps.times() for sweeps in measured]
+        if speed.doubts(times) or clear(*combined(times), goal):
+            return
+        for sweeps in measured:
+            timing.progress(f"{timing.problem.id}: timing {sweeps.name} again, process {index + 1}")
+            sweeps.prepare()
+            sweeps.heat(WARM_SECONDS)
+            sweeps.add(blocks)
 
 
 def _check_reachable(target: float, slow: Mapping[str, float], cases: int) -> None:
@@ -248,23 +358,44 @@ def _prepared(timing: Timing, case: Case, method: str, source: Random, share: in
     return _Prepared(case, plan, usual, chain([next(novel)], novel), judged)
 
 
+@dataclass
+class _Seen:
+    """What was measured of one case until now; see ``CaseTimes``."""
+
+    pairs: list[Block] = field(default_factory=list)
+    same: list[Block] = field(default_factory=list)
+    stream: list[float] = field(default_factory=list)
+    novel: tuple[float, ...] = ()
+    batches: list[tuple[str, int, float]] = field(default_factory=list)
+    stopped: list[tuple[int, float]] = field(default_factory=list)
+    first: list[float] = field(default_factory=list)
+    looks: list[int] = field(default_factory=list)
+
+
 class _Sweeps:
     """The sweeps of one case in one process, on several sets of bases, one after the other."""
 
     def __init__(
         self,
-        problem: KernelProblem,
+        timing: Timing,
         session: TimedSession,
         prepared: _Prepared,
         pool: ThreadPoolExecutor,
     ) -> None:
         self._session, self._case, self._plan = session, prepared.case, prepared.plan
+        self._effort = timing.effort
         self._random = SystemRandom()
         self._bases, self._novel_bases = prepared.bases, prepared.novel
         self._verifier = Verifier(
-            problem, prepared.case, prepared.judged, pool, self._plan.slots, self._random
+            timing.problem, prepared.case, prepared.judged, pool, self._plan.slots, self._random
         )
-        session.prepare(self._plan, self._bases.arrays)
+        self._seen = _Seen()
+        self.name = self._case.name
+        self.prepare()
+
+    def prepare(self) -> None:
+        """Prepare the runner for the case, in place of another."""
+        self._session.prepare(self._plan, self._bases.arrays)
 
     def _contents(self) -> list[Content]:
         return self._bases.contents(self._plan.slots, self._random)
@@ -277,16 +408,32 @@ class _Sweeps:
             self._verifier.sample(self._session, self._bases, contents, whole=whole)
         return seconds
 
-    def _block(self, arms: Mapping[str, str], whole: int | None = None) -> Block:
-        """Four sweeps; in the submission's sweep number ``whole``, one call is verified entirely."""
-        order = self._random.choice(ORDERS)
-        seconds, seen = [], 0
+    def _block(self, whole: int | None = None) -> tuple[Block, Block]:
+        """Six sweeps: the baseline against the submission, and the same sweeps of it against two more.
+
+        The order is drawn and then reversed, so that whatever drifts evenly cancels out of both. In the
+        submission's sweep number ``whole``, one call is verified entirely.
+        """
+        half = self._random.sample(("A", "B", "C"), 3)
+        order, seconds, seen = [*half, *reversed(half)], [], 0
         for arm in order:
-            submission = arms[arm] == "submission"
-            seconds.append(self._sweep(arms[arm], sampled=submission, whole=submission and seen == whole))
+            submission = arm == "B"
+            seconds.append(
+                self._sweep(
+                    "submission" if submission else "baseline",
+                    sampled=submission,
+                    whole=submission and seen == whole,
+                )
+            )
             seen += submission
-        first, second, third, fourth = seconds
-        return Block(order, (first, second, third, fourth))
+
+        def against(other: str) -> Block:
+            arms = [(arm, time) for arm, time in zip(order, seconds, strict=True) if arm in {"A", other}]
+            first, second, third, fourth = (time for _, time in arms)
+            sides = "".join("A" if arm == "A" else "B" for arm, _ in arms)
+            return Block(sides, (first, second, third, fourth))
+
+        return against("B"), against("C")
 
     def _stopped(self, most: int) -> tuple[int, float]:
         """The number of calls and the seconds of a sweep that ends after at most ``most`` calls, at random.
@@ -312,11 +459,22 @@ class _Sweeps:
                 return None
         return max(seen)
 
-    def heat(self, seconds: float) -> None:
-        """Run the baseline as a warm-up, so that the GPU raises its clocks."""
-        heated = 0.0
-        while heated < seconds:
-            heated += self._session.batch("baseline", [self._contents()])
+    def heat(self, most: float) -> None:
+        """Run the baseline until the GPU has raised its clocks, for ``most`` seconds at the most.
+
+        It has where two batches in a row take equally long; a first sweep may load code.
+        """
+        heated, before, length = 0.0, math.inf, 1
+        while heated < most:
+            seconds = self._session.batch("baseline", [self._contents() for _ in range(length)])
+            heated += seconds
+            sweep, last = seconds / length, before
+            if seconds < HEAT_BATCH_SECONDS and length < MOST_SWEEPS:
+                length = min(MOST_SWEEPS, max(length + 1, math.ceil(HEAT_BATCH_SECONDS / sweep)))
+                continue
+            before = sweep
+            if abs(sweep - last) < self._effort.settled * sweep:
+                return
 
     def _novel(self, bases: Bases, warm_up: float) -> float:
         """The seconds of one sweep of the submission on the novel ``bases``, of which a few stay in use.
@@ -345,57 +503,74 @@ class _Sweeps:
                 break
         return tuple(seconds)
 
-    def times(self, blocks: int) -> CaseTimes:
-        """Run the blocks, with new bases and with batches at random positions among them.
-
-        The outputs of the last sweeps are still to be compared.
-        """
+    def measure(self, blocks: int) -> None:
+        """Run the first blocks, with new bases and all that the times are checked by at random among them."""
+        seen = self._seen
         for arm in ("submission", NOTHING):
             self._sweep(arm)
-        pairs: list[Block] = []
-        same, stream = [], []
-        batches: list[tuple[str, int, float]] = []
-        novel: tuple[float, ...] = ()
         due = [(self._random.randrange(blocks), arm) for arm, count in PAIRS.items() for _ in range(count)]
         half = self._plan.slots // 2
         stops = [(self._random.randrange(blocks), 1 if number % 2 else half) for number in range(STOPS)]
-        stopped: list[tuple[int, float]] = []
-        first: list[float] = []
-        renewal = self._random.randrange(blocks // 4, blocks)
-        entirely = {self._random.randrange(renewal), self._random.randrange(renewal, blocks)}
+        renewal = self._random.randrange(max(1, blocks // 4), blocks)
+        spans = [range(blocks)] if self._effort.whole == 1 else [range(renewal), range(renewal, blocks)]
+        entirely = {self._random.choice(span) for span in spans}
         for index in range(blocks):
             if index == renewal:
-                self._verifier.settle()
-                novel = self._novel_sweeps(median(time for block in pairs for time in block.times("B")))
-            whole = self._random.randrange(2) if index in entirely else None
-            pairs.append(self._block({"A": "baseline", "B": "submission"}, whole))
-            same.append(self._block({"A": "baseline", "B": "baseline"}))
-            stream.append(self._sweep("stream"))
+                seen.novel = self._novel_sweeps(
+                    median(time for block in seen.pairs for time in block.times("B"))
+                )
+            self._add_block(self._random.randrange(2) if index in entirely else None)
             for arm in [arm for position, arm in due if position == index]:
-                batches += self._batches(arm, pairs[-1])
+                seen.batches += self._batches(arm, seen.pairs[-1])
             for most in [most for position, most in stops if position == index]:
-                first.append(self._session.sweep("stream", self._contents(), 1))
-                stopped.append(self._stopped(most))
+                seen.first.append(self._session.sweep("stream", self._contents(), 1))
+                seen.stopped.append(self._stopped(most))
+        self._looked(blocks)
+
+    def add(self, blocks: int) -> None:
+        """Run more blocks until there are as many."""
+        while len(self._seen.pairs) < blocks:
+            self._add_block()
+        self._looked(blocks)
+
+    def _add_block(self, whole: int | None = None) -> None:
+        pair, same = self._block(whole)
+        self._seen.pairs.append(pair)
+        self._seen.same.append(same)
+        self._seen.stream.append(self._sweep("stream"))
+
+    def _looked(self, blocks: int) -> None:
+        if self._effort.sequential:
+            self._seen.looks.append(blocks)
+
+    def times(self) -> CaseTimes:
+        """What was measured until now; outputs may still have to be compared."""
+        seen = self._seen
         return CaseTimes(
-            case=self._case.name,
+            case=self.name,
             method=self._plan.method,
             slots=self._plan.slots,
-            blocks=tuple(pairs),
-            same=tuple(same),
-            stream=tuple(stream),
-            novel=novel,
-            batches=tuple(batches),
+            blocks=tuple(seen.pairs),
+            same=tuple(seen.same),
+            stream=tuple(seen.stream),
+            novel=seen.novel,
+            batches=tuple(seen.batches),
             verified=self._verifier.verified,
             wrong=self._verifier.wrong,
-            stopped=tuple(stopped),
-            first=tuple(first),
+            stopped=tuple(seen.stopped),
+            first=tuple(seen.first),
             early=self._verifier.early,
+            looks=tuple(seen.looks),
         )
 
-    def verified(self, times: CaseTimes) -> CaseTimes:
+    def compare(self) -> None:
+        """Let the outputs that were read be compared."""
+        self._verifier.compare()
+
+    def verified(self) -> CaseTimes:
         """``times`` with what comparing the outputs of all sweeps shows."""
         self._verifier.settle()
-        return replace(times, verified=self._verifier.verified, wrong=self._verifier.wrong)
+        return self.times()
 
     def _batches(self, arm: str, block: Block) -> Iterator[tuple[str, int, float]]:
         """A batch of ``arm`` and one of ``NOTHING``, of the same random length and in random order.
@@ -403,9 +578,8 @@ class _Sweeps:
         The outputs of the submission's last sweep are verified, so that it has to do its work in a batch too.
         """
         seconds = median(block.times("B" if arm == "submission" else "A"))
-        least, most = BATCH_SWEEPS
-        most = max(1, int(min(most, BATCH_SECONDS / seconds))) if 0 < seconds < math.inf else 1
-        length = self._random.randint(min(least, most), most)
+        fewest, most = self._effort.batch_sweeps(seconds) if 0 < seconds < math.inf else (1, 1)
+        length = self._random.randint(fewest, most)
         for name in self._random.sample((arm, NOTHING), 2):
             contents = [self._contents() for _ in range(length)]
             yield name, length, self._session.batch(name, contents)

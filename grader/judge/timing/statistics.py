@@ -4,6 +4,14 @@ Baseline (A) and submission (B) run in blocks A B B A or B A A B. The value of a
 speedup. Order statistics give an interval around the median of the values. The same procedure with the
 baseline against itself gives the noise floor: the smallest difference that this machine can measure.
 
+A process measures until its verdict is clear: it looks at its values after 6, 12, 20, 40 and 80 blocks. The
+intervals of all looks together cover the median with 95 % (repeated confidence intervals: Jennison and
+Turnbull, Journal of the Royal Statistical Society B 51, 1989, 305-361). Each is the interval of a sign test,
+and the number of values above a median of 0 is a random walk, so the levels of the looks follow exactly from
+the binomial distribution, whatever distribution the values have. How much of the 5 % may be spent by which
+look is a function of the share of the blocks that were measured (Lan and DeMets, Biometrika 70, 1983,
+659-663).
+
 Layer: standard library and the verdict.
 """
 
@@ -12,6 +20,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass, replace
+from functools import cache
 from statistics import fmean, median
 from typing import TYPE_CHECKING
 
@@ -26,7 +35,10 @@ NOTHING = "nothing"  # the arm whose sweeps only restore the arrays
 BATCH_ARMS = ("submission", NOTHING, "baseline")
 FEWEST_BLOCKS = 6  # with fewer values there is no interval of this confidence
 PROCESSES = 4  # at most: two that must agree, and two more if they do not
-BLOCKS = (20, 20, 40, 80)  # per process
+BLOCKS = (20, 20, 40, 80)  # per process, at most
+LOOKS = (6, 12, 20, 40, 80)  # blocks after which a process may find that its verdict is clear
+SPENDING_EXPONENT = 1 / 6  # see ``spent``
+POINTS_KNOWN = 0.01  # share of a problem's points; points in proportion to speed need not be known better
 MARGIN = 0.01  # log ratio by which fresh processes may differ although the interval of each is narrow
 
 
@@ -78,15 +90,64 @@ def rank(count: int) -> int:
     return k
 
 
-def interval(values: Sequence[float]) -> Interval:
+def spent(share: float) -> float:
+    """The probability of an error that looks may have spent when ``share`` of all blocks are measured.
+
+    ``(1 - CONFIDENCE) * share ** SPENDING_EXPONENT``, of the family of Kim and DeMets (Biometrika 74, 1987,
+    149-154), in which an exponent of 1 resembles Pocock's looks and 3 those of O'Brien and Fleming. No
+    interval of six values misses the median less often than in 1 of 32 times. So whoever wants to end there
+    has to spend 3.125 % there, and 1/6 is the largest exponent of the form 1/n that does. The later looks
+    lose little by it: after 80 blocks the interval reaches from the 29th value to the 52nd, and by itself
+    would reach from the 31st to the 50th.
+    """
+    return (1 - CONFIDENCE) * math.pow(share, SPENDING_EXPONENT)
+
+
+@cache
+def ranks_of_looks() -> Mapping[int, int]:
+    """For each of ``LOOKS`` the k for which the k-th smallest and k-th largest value are its interval.
+
+    The number of values above the true median makes a step up or stays, each with probability 1/2, at each
+    block. A look misses the median if that number is less than k or more than the number of blocks less k.
+    Each look gets the largest k with which it and those before it have missed with at most ``spent``.
+    """
+    ranks: dict[int, int] = {}
+    within, missed, before = {0: 1.0}, 0.0, 0  # probability of each number while no look has missed
+    for blocks in LOOKS:
+        for _ in range(blocks - before):
+            within = {
+                above: (within.get(above, 0.0) + within.get(above - 1, 0.0)) / 2
+                for above in range(max(within) + 2)
+            }
+
+        def outside(k: int, blocks: int = blocks, within: Mapping[int, float] = within) -> float:
+            return sum(chance for above, chance in within.items() if not k <= above <= blocks - k)
+
+        k = 0
+        while missed + outside(k + 1) <= spent(blocks / LOOKS[-1]):
+            k += 1
+        missed += outside(k)
+        within = {above: chance for above, chance in within.items() if k <= above <= blocks - k}
+        ranks[blocks], before = k, blocks
+    return ranks
+
+
+def interval(values: Sequence[float], *, at_look: bool = False) -> Interval:
     """The median of ``values`` and its interval by order statistics: exact, whatever their distribution.
 
+    Args:
+        values: of blocks, log ratios.
+        at_look: whether measuring would have ended earlier or may go on, depending on the values.
+
     Raises:
-        ValueError: there are too few values, or one is not finite.
+        ValueError: there are too few values, one is not finite, or there is no look after so many.
     """
     if not all(map(math.isfinite, values)):
         raise ValueError("a value is not finite")
-    k, ordered = rank(len(values)), sorted(values)
+    count, ordered = len(values), sorted(values)
+    if at_look and count not in LOOKS:
+        raise ValueError(f"nobody looks after {count} values")
+    k = ranks_of_looks()[count] if at_look else rank(count)
     return Interval(median(ordered), ordered[k - 1], ordered[-k])
 
 
@@ -98,9 +159,13 @@ class Floor:
     sound: bool
 
 
-def floor(values: Sequence[float]) -> Floor:
-    """The floor of A/A blocks: the larger of the interval's half-width and the median's size."""
-    own = interval(values)
+def floor(values: Sequence[float], *, at_look: bool = False) -> Floor:
+    """The floor of A/A blocks: the larger of the interval's half-width and the median's size.
+
+    Raises:
+        ValueError: see ``interval``.
+    """
+    own = interval(values, at_look=at_look)
     return Floor(max((own.high - own.low) / 2, abs(own.estimate)), own.low <= 0 <= own.high)
 
 
@@ -116,6 +181,41 @@ def decide(measured: Interval, floor_size: float, target: float) -> Verdict:
     if wide.low >= goal:
         return Verdict.PASS
     return Verdict.FAIL if wide.high < goal else Verdict.AMBIGUOUS
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What the speed of a problem is worth.
+
+    Attributes:
+        target: the speedup that earns all points for speed.
+        steps: smaller speedups that earn some of them; without any, points are in proportion to the speedup.
+        share: of the problem's points, those for speed.
+    """
+
+    target: float
+    steps: tuple[float, ...] = ()
+    share: float = 1.0
+
+
+def clear(measured: Interval, floor_size: float, goal: Goal) -> bool:
+    """Whether more blocks could change neither verdict nor points, but for ``POINTS_KNOWN`` of all points.
+
+    The interval, widened by floor and margin, has to lie on one side of the target, and of each step. Points
+    that are in proportion to the speedup have to be known: half of what lies between those of both ends of
+    the interval, widened by the floor, is at most ``POINTS_KNOWN`` of the problem's points.
+
+    Raises:
+        ValueError: the target is not positive.
+    """
+    verdict = decide(measured, floor_size, goal.target)
+    if verdict is not Verdict.FAIL:
+        return verdict is Verdict.PASS
+    if goal.steps:
+        return all(decide(measured, floor_size, step) is not Verdict.AMBIGUOUS for step in goal.steps)
+    likely = measured.widened(floor_size)
+    least, most = (min(1.0, math.exp(end) / goal.target) for end in (likely.low, likely.high))
+    return goal.share * (most - least) / 2 <= POINTS_KNOWN
 
 
 @dataclass(frozen=True)
@@ -137,6 +237,8 @@ class CaseTimes:
         stopped: number of calls and seconds of the submission's sweeps that ended early.
         first: seconds of the streaming kernel's sweeps that ended after its first call.
         early: number of calls that were left out by ending early, but whose outputs were written.
+        looks: after how many blocks it was looked whether the verdict is clear, the last of them after all;
+            none where the number of blocks was fixed.
     """
 
     case: str
@@ -152,6 +254,7 @@ class CaseTimes:
     stopped: tuple[tuple[int, float], ...] = ()
     first: tuple[float, ...] = ()
     early: int = 0
+    looks: tuple[int, ...] = ()
 
     def times(self, arm: str) -> list[float]:
         """The raw times of arm ``A`` or ``B``."""
@@ -165,7 +268,7 @@ class CaseTimes:
     @property
     def floor(self) -> Floor:
         """The noise floor of this case."""
-        return floor([block.value for block in self.same])
+        return floor([block.value for block in self.same], at_look=bool(self.looks))
 
     @property
     def bandwidth_fraction(self) -> float:
@@ -197,6 +300,7 @@ def pooled(times: Sequence[CaseTimes]) -> CaseTimes:
         blocks=tuple(block for process in times for block in process.blocks),
         same=tuple(block for process in times for block in process.same),
         stream=tuple(seconds for process in times for seconds in process.stream),
+        looks=(),
     )
 
 
@@ -230,6 +334,7 @@ def _parts(times: CaseTimes) -> Mapping[str, Sequence[float]]:
         "stopped": [seconds for _, seconds in times.stopped],
         "first of stream": times.first,
         "early": [times.early],
+        "looks": times.looks,
     }
 
 
@@ -279,13 +384,18 @@ def _process_of(case: str, method: str, part: Mapping[str, Sequence[float]]) -> 
         ),
         first=tuple(part.get("first of stream", ())),
         early=int(sum(part.get("early", ()))),
+        looks=tuple(map(int, part.get("looks", ()))),
     )
 
 
 def combined(cases: Sequence[CaseTimes]) -> tuple[Interval, float]:
-    """The geometric mean over cases, block by block, and its floor (the mean of the cases' floors)."""
+    """The geometric mean over cases, block by block, and its floor (the mean of the cases' floors).
+
+    Raises:
+        ValueError: the cases differ in their numbers of blocks; or see ``interval``.
+    """
     values = [fmean(block) for block in zip(*(case.values for case in cases), strict=True)]
-    return interval(values), fmean(case.floor.size for case in cases)
+    return interval(values, at_look=bool(cases[0].looks)), fmean(case.floor.size for case in cases)
 
 
 def verdict_of_process(cases: Sequence[CaseTimes], target: float) -> Verdict:

@@ -31,6 +31,7 @@ from grader.problems.rounding import torch_threads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from concurrent.futures import Future
     from random import SystemRandom
 
     from numpy.typing import NDArray
@@ -223,6 +224,7 @@ class Verifier:
         self._slots, self._random = slots, random
         self._extents = judged
         self._samples: list[_Sample] = []
+        self._compared: list[Future[set[int]]] = []
         self._calls: set[int] = set()
         self._wrong: set[int] = set()
         self._early = 0
@@ -272,8 +274,8 @@ class Verifier:
                 for run in self._runs(extent):
                     self._take(session, extent, run, bases, [numbered[slot]])
 
-    def settle(self) -> None:
-        """Compare the outputs that were read since the last call of this method."""
+    def compare(self) -> None:
+        """Begin to compare the outputs that were read since the last call of this method."""
         jobs = [job for sample in self._samples for job in self._jobs(sample)]
         share = max(1, processors() // max(1, len(jobs)))
 
@@ -281,11 +283,17 @@ class Verifier:
             with torch_threads(share):
                 return job()
 
-        for wrong in self._pool.map(done, jobs):
-            self._wrong |= wrong
+        self._compared += [self._pool.submit(done, job) for job in jobs]
         for sample in self._samples:
             self._calls |= set(sample.calls)
         self._samples = []
+
+    def settle(self) -> None:
+        """Compare the outputs that were read, and wait for that."""
+        self.compare()
+        for wrong in self._compared:
+            self._wrong |= wrong.result()
+        self._compared = []
 
     def _run(self, slices: Slices, bases: Bases, afforded: float = math.inf) -> tuple[int, int] | None:
         """First and number of slices to read from each call of a sweep; sometimes None if they are large.

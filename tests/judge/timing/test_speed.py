@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from test_statistics import Machine
+from simulated_machine import Machine
 
 from grader.judge.timing.speed import HOST_TIMES, SHARED, NoSamplesError, assessed, recomputed
 from grader.records.record import GpuCondition, PerformanceResult

@@ -8,21 +8,26 @@ import random
 from dataclasses import asdict, replace
 
 import pytest
+from simulated_machine import Machine, graded
 
 from grader.judge.timing.statistics import (
-    BLOCKS,
-    ORDERS,
+    LOOKS,
     PROCESSES,
     Block,
     CaseTimes,
+    Goal,
     Interval,
+    clear,
     combined,
     conclude,
     decide,
     floor,
     from_samples,
     interval,
+    pooled,
     rank,
+    ranks_of_looks,
+    spent,
     to_samples,
     verdict_of_process,
 )
@@ -30,56 +35,6 @@ from grader.records.verdict import Verdict
 
 PASS, FAIL, AMBIGUOUS = Verdict.PASS, Verdict.FAIL, Verdict.AMBIGUOUS
 UNTRUSTED, INFRA = Verdict.UNTRUSTED, Verdict.INFRA_ERROR
-
-
-class Machine:
-    """Times with a true speedup and everything that disturbs them."""
-
-    def __init__(self, seed: int, speedup: float, noise: float = 0.003, trouble: str = "") -> None:
-        self.random = random.Random(seed)
-        self.speedup, self.noise, self.trouble = speedup, noise, trouble
-        self.clock, self.lag = 0, 0.0
-
-    def time(self, arm: str, place: int) -> float:
-        self.clock += 1
-        value = 1e-3 / (self.speedup if arm == "B" else 1.0)
-        value *= math.exp(self.random.gauss(0, self.noise))
-        if self.trouble == "drift":
-            value *= 1 + 0.0005 * self.clock
-        if self.trouble == "heat":
-            value *= 1.2 - 0.2 * math.exp(-self.clock / 40)
-        if self.trouble == "slots":
-            value *= 1.05 if place == 0 else 1
-        if self.trouble == "outliers" and self.random.random() < 0.03:
-            value *= 100
-        if self.trouble == "modes":
-            value *= 1.3 if (self.clock // 37) % 2 else 1
-        if self.trouble == "quantised":
-            value = math.ceil(value / 2e-6) * 2e-6
-        if self.trouble == "correlated":
-            self.lag = 0.9 * self.lag + self.random.gauss(0, self.noise)
-            value *= math.exp(self.lag)
-        return value
-
-    def block(self, arms: str = "AB") -> Block:
-        order = self.random.choice(ORDERS)
-        names = [arms[0] if arm == "A" else arms[1] for arm in order]
-        one, two, three, four = (self.time(name, place) for place, name in enumerate(names))
-        return Block(order, (one, two, three, four))
-
-    def case(self, blocks: int = 20) -> CaseTimes:
-        pairs = [(self.block(), self.block("AA")) for _ in range(blocks)]
-        return CaseTimes(
-            "case",
-            "graph",
-            4,
-            *(tuple(column) for column in zip(*pairs, strict=True)),
-            (1e-4,),
-            (1e-3,),
-            (),
-            8,
-            0,
-        )
 
 
 TROUBLES = ("", "drift", "heat", "slots", "outliers", "modes", "quantised", "correlated")
@@ -97,6 +52,72 @@ def test_intervals_cover_the_median_as_often_as_they_say() -> None:
         for own in (interval([source.gauss(0, 1) ** 3 for _ in range(20)]) for _ in range(4000))
     ]
     assert 0.945 <= sum(covered) / len(covered) <= 0.975
+
+
+def missed_by_looks() -> list[float]:
+    """The probability that an interval of the first, of the first two, ... looks misses the median, exactly.
+
+    Of all ways in which values may lie above and below it: a way that was missed is counted no more.
+    """
+    ways, missed, found, before = {0: 1}, 0.0, [], 0
+    for blocks in LOOKS:
+        for _ in range(blocks - before):
+            more: dict[int, int] = {}
+            for above, count in ways.items():
+                for step in (0, 1):
+                    more[above + step] = more.get(above + step, 0) + count
+            ways = more
+        rank, before = ranks_of_looks()[blocks], blocks
+        lost = {above: count for above, count in ways.items() if above < rank or blocks - above < rank}
+        missed += sum(lost.values()) / 2**blocks
+        ways = {above: count for above, count in ways.items() if above not in lost}
+        found.append(missed)
+    return found
+
+
+def test_all_looks_together_miss_the_median_as_rarely_as_one_may() -> None:
+    missed = missed_by_looks()
+    assert all(0 < seen <= spent(blocks / LOOKS[-1]) for seen, blocks in zip(missed, LOOKS, strict=True))
+    assert 0.045 < missed[-1] <= 0.05
+    assert missed[0] == 1 / 32  # of six values none lies above the median, or all do
+    assert ranks_of_looks() == {6: 1, 12: 2, 20: 4, 40: 12, 80: 29}
+
+
+@pytest.mark.parametrize("power", [1, 3])
+def test_looks_cover_the_median_of_even_and_heavy_tailed_values_alike(power: int) -> None:
+    source, missed, times = random.Random(power), 0, 3000
+    for _ in range(times):
+        values = [source.gauss(0, 1) ** power for _ in range(LOOKS[-1])]
+        intervals = [interval(values[:blocks], at_look=True) for blocks in LOOKS]
+        missed += any(own.low > 0 or own.high < 0 for own in intervals)
+    assert 0.035 <= missed / times <= 0.06  # 0.0477, and three standard deviations
+
+
+def test_nobody_looks_in_between() -> None:
+    with pytest.raises(ValueError, match="nobody looks after 7 values"):
+        interval([0.0] * 7, at_look=True)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "goal", "enough"),
+    [
+        (2.2, 2.3, Goal(2.0), True),
+        (1.99, 2.3, Goal(2.0), False),
+        (1.5, 1.6, Goal(2.0, share=0.4), True),  # 0.4 * (0.8 - 0.75) / 2 is one percent
+        (1.5, 1.61, Goal(2.0, share=0.4), False),
+        (0.5, 0.9, Goal(2.0, share=0.09), True),
+        (0.5, 0.9, Goal(2.0, share=0.11), False),
+        (1.5, 1.6, Goal(2.0, (1.0, 1.7), share=1.0), True),
+        (1.5, 1.6, Goal(2.0, (1.0, 1.55), share=1.0), False),
+        (1.5, 1.6, Goal(2.0, (1.49, 1.7), share=1.0), False),  # the margin reaches to the first step
+    ],
+)
+def test_a_verdict_is_clear_beside_target_and_steps_and_where_points_are_known(
+    low: float, high: float, goal: Goal, enough: bool
+) -> None:
+    measured = Interval(math.log((low + high) / 2), math.log(low) + 1e-9, math.log(high) - 1e-9)
+    assert clear(measured, 0.0, goal) is enough
+    assert not enough or not clear(measured, 0.5, goal)
 
 
 @pytest.mark.parametrize("values", [[0.0] * 5, [0.0] * 20 + [math.nan], [0.0] * 20 + [math.inf]])
@@ -192,21 +213,38 @@ def test_clear_verdicts_need_two_processes(verdicts: list[Verdict], conclusion: 
     assert conclude(verdicts) is conclusion
 
 
-def graded(source: random.Random, speedup: float, target: float) -> Verdict:
-    """One grading by processes that differ by 0.7 % (CV), more than the 0.5 % seen on an H100."""
-    told: list[Verdict] = []
-    while (concluded := conclude(told)) is None:
-        machine = Machine(source.getrandbits(32), speedup * math.exp(source.gauss(0, 0.007)))
-        told.append(verdict_of_process([machine.case(BLOCKS[len(told)])], target))
-    return concluded
-
-
+@pytest.mark.parametrize("until_clear", [True, False])
 @pytest.mark.parametrize("speedup", [1.99, 2.0, 2.01])
-def test_gradings_of_one_kernel_never_say_both_fast_and_slow(speedup: float) -> None:
+def test_gradings_of_one_kernel_never_say_both_fast_and_slow(speedup: float, until_clear: bool) -> None:
     source = random.Random(speedup)
-    told = {graded(source, speedup, 2.0) for _ in range(30)}
+    told = {graded(source, speedup, 2.0, until_clear=until_clear)[0] for _ in range(30)}
     assert not {PASS, FAIL} <= told
     assert AMBIGUOUS in told
+
+
+def test_a_kernel_three_percent_slower_is_seen_in_two_short_processes() -> None:
+    source = random.Random(3)
+    for _ in range(30):
+        verdict, processes = graded(source, 0.97, 1.0, until_clear=True, apart=0.001)
+        assert verdict is FAIL
+        assert len(processes) == 2
+        assert all(len(process.blocks) <= LOOKS[1] for process in processes)
+
+
+def test_of_a_kernel_as_fast_as_the_baseline_nothing_else_is_told() -> None:
+    source = random.Random(4)
+    told = {graded(source, 1.0, 1.0, until_clear=True, apart=0.001)[0] for _ in range(40)}
+    assert told == {AMBIGUOUS}
+
+
+def test_an_end_that_depends_on_the_values_leaves_the_interval_of_all_processes_as_wide_as_it_says() -> None:
+    source, covered, times = random.Random(5), 0, 400
+    for _ in range(times):
+        # just as far from the target that some processes end after six blocks, and others later
+        _, processes = graded(source, 1.0, 0.985, until_clear=True, apart=0.0)
+        whole = interval(pooled(processes).values)
+        covered += whole.low <= 0 <= whole.high
+    assert covered / times >= 0.92  # 0.95 less three standard deviations
 
 
 def test_a_verdict_can_be_recomputed_from_the_record() -> None:
