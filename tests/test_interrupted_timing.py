@@ -15,6 +15,7 @@ import pytest
 from grader.assignments.assignment import load
 from grader.devices.device import Status
 from grader.devices.runner import RunnerError
+from grader.devices.sharing import Sharing
 from grader.judge.timing.pytorch import Others
 from grader.records.record import Record
 from grader.records.verdict import Verdict
@@ -58,6 +59,7 @@ class Clock:
     l2_bytes = 50 << 20
 
     def __init__(self) -> None:
+        self.sharing = Sharing("clock")
         self.sessions: list[Stuck] = []
 
     def open_timed(self, *_: object) -> Stuck:

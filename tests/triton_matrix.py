@@ -16,6 +16,7 @@ import json
 import sys
 import tempfile
 import time
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,14 +39,18 @@ from grader.soundness.kernels import kernel_problems
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from grader.devices.device import Device
     from grader.judge.correctness.cases import Judged
+    from grader.problems.problem import Problem
     from grader.records.record import CaseResult
+    from grader.run.prepared import Prepared
 
 ASSIGNMENTS = Path(__file__).parents[1] / "assignments"
 SEED = 20_240_607
 NOT_RUN = "not run:"
 
-_bench = Bench()  # of a worker process
+_bench = Bench()  # of a worker process,
+_turn: AbstractContextManager[object] = nullcontext()  # and what keeps a GPU from being crowded
 
 
 @dataclass(frozen=True)
@@ -131,11 +136,18 @@ def judged(entry: Entry) -> Result:
         pairs.extend(zip(judged.cases, checked.cases, both, strict=True))
         return both
 
+    run_cases = ProblemJudge._run_cases
+
+    def in_turn(self: ProblemJudge, device: Device, answer: Prepared, problem: Problem) -> Judged:
+        with _turn if device.kind == "gpu" else nullcontext():
+            return run_cases(self, device, answer, problem)
+
     not_measured = Measured(PerformanceResult(verdict=Verdict.NOT_MEASURED, target=1.0))
     with (
         tempfile.TemporaryDirectory() as folder,
         mock.patch.object(PreparedKernel, "combined", beside),
         mock.patch.object(ProblemJudge, "_measured", return_value=not_measured),
+        mock.patch.object(ProblemJudge, "_run_cases", in_turn),
     ):
         (Path(folder) / entry.file).write_text(entry.text)
         request = GradingRequest(
@@ -163,10 +175,10 @@ def judged(entry: Entry) -> Result:
     )
 
 
-def _start(turn: object) -> None:
-    global _bench  # noqa: PLW0603 - a worker's state, set once
+def _start(turn: AbstractContextManager[object]) -> None:
+    global _bench, _turn
     torch.set_num_threads(1)
-    _bench = Bench(remembers=True, problems_at_once=1, turn=turn)  # type: ignore[arg-type]
+    _bench, _turn = Bench(remembers=True, problems_at_once=1), turn
 
 
 def _read(file: Path | None) -> dict[str, Result]:

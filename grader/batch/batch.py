@@ -1,8 +1,9 @@
 """Grades every submission in a folder and keeps finished results.
 
 Worker processes grade; see ``worker.py``. On the sim, there is a worker for each processor, which also builds
-the submissions. With GPUs, some workers build ahead on the processors, and each GPU has two workers that take
-turns: one uses it while the other checks on the sim.
+the submissions. With GPUs, some workers build ahead on the processors, and each GPU has several workers that
+grade. Only what is timed has a GPU for itself: meanwhile the others check on the sim, draw inputs and compare
+outputs.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ if TYPE_CHECKING:
 
     from grader.assignments.assignment import Assignment
 
-WORKERS_PER_GPU = 2
-PROCESSORS_PER_GPU = 2  # reserved for its runner and its judge
+MOST_WORKERS_PER_GPU = 4  # more would wait for it
+PROCESSORS_PER_WORKER = 2  # reserved for its runner and its judge
 SHOWN_NAMES = 5
 
 
@@ -319,23 +320,28 @@ def _check_folders(request: BatchRequest) -> None:
 def _crews(request: BatchRequest) -> Iterator[tuple[Crew | None, Crew, DeviceKind, tuple[str, ...]]]:
     """The workers that build ahead (None without a GPU) and that grade, the device, and the graded files."""
     processors = len(os.sched_getaffinity(0))
-    with tempfile.TemporaryDirectory(prefix=leftovers.prefix()) as turns:
-        graders = Crew([Station()] * (request.jobs or processors), request.command)
-        builders: Crew | None = None
-        try:
-            machine = _look(request, graders)
-            if machine["kind"] == "gpu":
-                gpus = [Station(gpu, Path(turns, gpu)) for gpu in _gpus(request.gpus)]
-                graders.stop()
-                graders = Crew(gpus * WORKERS_PER_GPU, request.command)
-                spare = max(1, processors - PROCESSORS_PER_GPU * len(gpus))
-                builders = Crew([gpus[0]] * (request.jobs or spare), request.command)
-            device = DeviceKind(machine["kind"], machine["name"], machine["compiler"])
-            yield builders, graders, device, tuple(machine["files"])
-        finally:
+    graders = Crew([Station()] * (request.jobs or processors), request.command)
+    builders: Crew | None = None
+    try:
+        machine = _look(request, graders)
+        if machine["kind"] == "gpu":
+            gpus = [Station(gpu) for gpu in _gpus(request.gpus)]
             graders.stop()
-            if builders is not None:
-                builders.stop()
+            each = workers_per_gpu(processors, len(gpus))
+            graders = Crew(gpus * each, request.command)
+            spare = max(1, processors - PROCESSORS_PER_WORKER * each * len(gpus))
+            builders = Crew([gpus[0]] * (request.jobs or spare), request.command)
+        device = DeviceKind(machine["kind"], machine["name"], machine["compiler"])
+        yield builders, graders, device, tuple(machine["files"])
+    finally:
+        graders.stop()
+        if builders is not None:
+            builders.stop()
+
+
+def workers_per_gpu(processors: int, gpus: int) -> int:
+    """How many workers grade on each GPU: two at least, so that one has it while the other checks."""
+    return min(MOST_WORKERS_PER_GPU, max(2, processors // (2 * PROCESSORS_PER_WORKER * gpus)))
 
 
 def _look(request: BatchRequest, crew: Crew) -> dict[str, Any]:

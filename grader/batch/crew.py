@@ -50,11 +50,9 @@ class Station:
 
     Attributes:
         gpu: the GPU that it uses, in the form of ``CUDA_VISIBLE_DEVICES``; empty for none.
-        turn: the file that is locked while one of the GPU's workers uses it.
     """
 
     gpu: str = ""
-    turn: Path | None = None
 
 
 @dataclass(eq=False)
@@ -142,11 +140,7 @@ class Worker:
         try:
             with self._said.open("ab") as stderr:
                 self._process = subprocess.Popen(
-                    [
-                        *self.command,
-                        str(lifeline),
-                        *(("--turn", self.station.turn) if self.station.turn else ()),
-                    ],
+                    [*self.command, str(lifeline)],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=stderr,

@@ -3,14 +3,12 @@
 It imports PyTorch, examines the machine and computes the oracles only once. Students' code never runs in it,
 because each session has its own runner and simulator. Each line on stdin is a request and each line on stdout
 its answer, both as JSON objects. ``LIFELINE`` is the descriptor of a pipe; when it closes, the worker ends,
-even during a grading. ``--turn FILE`` is a file that is locked while the GPU is used, because workers share
-it.
+even during a grading.
 """
 
 from __future__ import annotations
 
 import argparse
-import fcntl
 import gc
 import json
 import os
@@ -18,7 +16,7 @@ import signal
 import sys
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import torch
 from pydantic import TypeAdapter
@@ -31,9 +29,6 @@ from grader.run.bench import Bench
 from grader.sandbox.process import ProcessSandbox
 from grader.submissions.submission import SubmissionError
 
-if TYPE_CHECKING:
-    from types import TracebackType
-
 UNWALLED = (
     "Neither docker nor bubblewrap works here, and without them a submission can read your files and the "
     "submissions of others. grader doctor says what is missing. For a class that you trust, use --sandbox "
@@ -42,28 +37,10 @@ UNWALLED = (
 _BUILT = TypeAdapter(grading.Built)
 
 
-class Turn:
-    """A lock between processes; it is released when its process ends."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._file = -1
-
-    def __enter__(self) -> None:
-        self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        fcntl.flock(self._file, fcntl.LOCK_EX)
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        os.close(self._file)
-
-
 def main() -> None:
     """Answer requests until stdin or the lifeline ends."""
     parser = argparse.ArgumentParser()
     parser.add_argument("lifeline", type=int)
-    parser.add_argument("--turn", type=Path)
     options = parser.parse_args()
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # printed text must not be taken for an answer
@@ -71,8 +48,7 @@ def main() -> None:
     threading.Thread(target=_watch, args=(options.lifeline,), daemon=True).start()
     gc.freeze()  # modules stay: at the end, it would take half a second to look for garbage among PyTorch's
     torch.set_num_threads(1)  # there is a worker for each processor
-    turn = Turn(options.turn) if options.turn else None
-    bench = Bench(remembers=True, problems_at_once=1, turn=turn)
+    bench = Bench(remembers=True, problems_at_once=1)
     try:
         for line in sys.stdin:
             print(json.dumps(answer(json.loads(line), bench)), file=answers, flush=True)
@@ -103,8 +79,7 @@ def _look(query: dict[str, Any], bench: Bench) -> dict[str, Any]:
     assignment = load(query["assignment"])
     files = grading.graded_files(assignment)
     try:
-        with bench.turn:
-            machine = bench.machine(query["device"], query["sandbox"], assignment.rules.limits, again=True)
+        machine = bench.machine(query["device"], query["sandbox"], assignment.rules.limits, again=True)
     except MachineError as error:
         return {"files": files, "error": str(error)}
     if query["sandbox"] == "auto" and machine.sandbox.name == ProcessSandbox.name:
@@ -116,8 +91,7 @@ def _look(query: dict[str, Any], bench: Bench) -> dict[str, Any]:
 def _build(request: grading.GradingRequest, bench: Bench) -> dict[str, Any]:
     """Build ahead; if that fails, grading fails for the same reason and reports it."""
     try:
-        with bench.turn:
-            bench.machine(request.device, request.sandbox, request.assignment.rules.limits)
+        bench.machine(request.device, request.sandbox, request.assignment.rules.limits)
         built = grading.build_ahead(request, bench)
     except (SubmissionError, MachineError, OSError):
         built = None

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import subprocess
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from grader.devices.runner import ARCHIVE
 from grader.sandbox.sandbox import lent_gpu
 
 if TYPE_CHECKING:
@@ -50,7 +53,7 @@ class Condition:
         busy_percent: share of the last sampling period in which a kernel ran.
         persistent: whether the driver stays loaded while nobody uses the GPU.
         slowdowns: reasons why the clocks are low.
-        others: number of processes that use the GPU.
+        others: number of processes that use the GPU and are no runners, which wait while something is timed.
     """
 
     moment: str
@@ -72,6 +75,13 @@ def ask(command: Sequence[str]) -> str:
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def identity(tell: Tell = ask) -> str:
+    """The UUID of the GPU that jobs get; the name by which it is lent where nvidia-smi does not tell it."""
+    lent = lent_gpu()
+    uuid = tell(("nvidia-smi", "--query-gpu=uuid", "--format=csv,noheader", "-i", lent))
+    return uuid or lent
 
 
 def look(moment: str, tell: Tell = ask) -> Condition | None:
@@ -98,7 +108,7 @@ def look(moment: str, tell: Tell = ask) -> Condition | None:
         busy_percent=busy,
         persistent={"Enabled": True, "Disabled": False}.get(persistence),
         slowdowns=tuple(name for bit, name in SLOWDOWNS.items() if bits & bit),
-        others=len(apps.split()),
+        others=sum(not _is_runner(process) for process in apps.split()),
     )
 
 
@@ -117,6 +127,14 @@ def doubts(before: Condition, during: Sequence[Condition]) -> tuple[str, ...]:
     heat = f", at {hottest:g} degrees" if hottest is not None else ""
     reasons += [f"the GPU lowered its clocks: {name}{heat}" for name in slow]
     return tuple(reasons)
+
+
+def _is_runner(process: str) -> bool:
+    """Whether the process with this number is a runner of this user's, as far as can be seen from here."""
+    with suppress(OSError):
+        command = Path("/proc", process, "cmdline").read_bytes().rstrip(b"\0").split(b"\0")
+        return command[-1] == ARCHIVE.encode()
+    return False
 
 
 def _number(text: str) -> float | None:

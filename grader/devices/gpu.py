@@ -15,10 +15,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
 
-from grader.devices import calls, models, profile
+from grader.devices import calls, condition, models, profile
 from grader.devices.device import Answer, Call, LoadError, Memory, Schedule, Status
 from grader.devices.kernels import Kernels
 from grader.devices.runner import LIMITS, Runner, RunnerError, Start
+from grader.devices.sharing import Sharing
 from grader.devices.timed import TimedSession
 from grader.records.errors import DeviceError, MachineError
 from grader.sandbox.process import ProcessSandbox
@@ -55,9 +56,13 @@ print(json.dumps({"works": works, "name": name, "architecture": architecture, "l
 
 @dataclass(frozen=True)
 class GpuProbe:
-    """Whether a GPU works here; ``reason`` says what is missing and, where known, how to install it."""
+    """Whether a GPU works here; ``reason`` says what is missing and, where known, how to install it.
+
+    ``identity`` is a name by which all processes of this machine know the GPU.
+    """
 
     usable: bool
+    identity: str = ""
     name: str = ""
     architecture: str = ""
     l2_bytes: int = 0
@@ -72,14 +77,16 @@ def probe(runtime: Path | None) -> GpuProbe:  # noqa: PLR0911 - each returns ano
         return GpuProbe(usable=False, reason=f"CuPy is not installed ({INSTALL})")
     if runtime is None:
         return GpuProbe(usable=False, reason="no libcudart.so.13 beside nvcc")
+    identity = condition.identity()
     try:
-        done = subprocess.run(
-            [sys.executable, "-I", "-c", _PROBE, *dict.fromkeys(str(path.parent) for path in packages())],
-            capture_output=True,
-            text=True,
-            timeout=PROBE_SECONDS,
-            check=False,
-        )
+        with Sharing(identity).shared():
+            done = subprocess.run(
+                [sys.executable, "-I", "-c", _PROBE, *dict.fromkeys(str(path.parent) for path in packages())],
+                capture_output=True,
+                text=True,
+                timeout=PROBE_SECONDS,
+                check=False,
+            )
     except subprocess.TimeoutExpired:
         return GpuProbe(usable=False, reason=f"a kernel did not end within {PROBE_SECONDS:g} s")
     if done.returncode != 0:
@@ -89,7 +96,11 @@ def probe(runtime: Path | None) -> GpuProbe:  # noqa: PLR0911 - each returns ano
     if not answer["works"]:
         return GpuProbe(usable=False, reason="a kernel gave a wrong number")
     return GpuProbe(
-        usable=True, name=answer["name"], architecture=answer["architecture"], l2_bytes=answer["l2_bytes"]
+        usable=True,
+        identity=identity,
+        name=answer["name"],
+        architecture=answer["architecture"],
+        l2_bytes=answer["l2_bytes"],
     )
 
 
@@ -101,7 +112,13 @@ def packages() -> tuple[Path, ...]:
 
 
 class Gpu:
-    """One GPU; see ``Device``."""
+    """One GPU; see ``Device``.
+
+    Opening a session and every call of one share the GPU with others. What is timed has to have it alone.
+
+    Attributes:
+        sharing: who uses it at a time.
+    """
 
     kind: Literal["gpu", "sim"] = "gpu"
     # As many as the sim has: a kernel that is right on some contents only must not pass here and fail there.
@@ -111,6 +128,7 @@ class Gpu:
         self.name = found.name
         self.architecture = found.architecture
         self.l2_bytes = found.l2_bytes
+        self.sharing = Sharing(found.identity)
         self._sandbox = sandbox
         self._runtime = runtime
         self._limits = replace(
@@ -121,7 +139,7 @@ class Gpu:
 
     def open(self, library: Path, entry_points: tuple[str, ...]) -> GpuSession:
         """Start a runner, which creates a CUDA context, and load ``library``."""
-        return GpuSession(self._start({library: entry_points}), self._sandbox)
+        return GpuSession(self._start({library: entry_points}), self._sandbox, self.sharing)
 
     def open_model(
         self, program: ModelProgram, libraries: Mapping[Path, tuple[str, ...]], memory: Memory
@@ -134,11 +152,12 @@ class Gpu:
             program=program,
             memory=memory,
         )
-        return GpuModelSession(start, self._sandbox)
+        return GpuModelSession(start, self._sandbox, self.sharing)
 
     def open_script(self, script: Script, entry_points: tuple[str, ...]) -> GpuScriptSession:
         """Start a runner with PyTorch and Triton, and load ``script``."""
-        return GpuScriptSession(self._start_script(script, entry_points), self._sandbox, Kernels(script))
+        start = self._start_script(script, entry_points)
+        return GpuScriptSession(start, self._sandbox, self.sharing, Kernels(script))
 
     def open_timed_script(
         self, script: Script, entry_points: tuple[str, ...], baseline: Sequence[Path]
@@ -146,7 +165,8 @@ class Gpu:
         """Start a fresh runner for timing with ``script``; otherwise as ``open_timed``."""
         start = self._start_script(script, entry_points)
         start = replace(start, inputs=(*start.inputs, *baseline))
-        return TimedSession(Runner(self._sandbox, start, builds=Kernels(script)), calls.of_python)
+        with self.sharing.shared():
+            return TimedSession(Runner(self._sandbox, start, builds=Kernels(script)), calls.of_python)
 
     def open_timed(
         self, library: Path, entry_points: tuple[str, ...], baseline: Sequence[Path]
@@ -157,7 +177,8 @@ class Gpu:
             RunnerError: the runner ended while loading.
         """
         start = replace(self._start({library: entry_points}), inputs=tuple(baseline))
-        return TimedSession(Runner(self._sandbox, start))
+        with self.sharing.shared():
+            return TimedSession(Runner(self._sandbox, start))
 
     def profiled(self, library: Path, call: Call) -> list[str]:
         """A line on each kernel of a call, from Nsight Compute, in a separate runner.
@@ -227,11 +248,15 @@ def runtime_library(folder: Path) -> Path:
 class GpuSession:
     """One runner with a CUDA context and the library loaded; see ``Session``."""
 
-    def __init__(self, start: Start, sandbox: Sandbox, builds: Kernels | None = None) -> None:
+    def __init__(
+        self, start: Start, sandbox: Sandbox, sharing: Sharing, builds: Kernels | None = None
+    ) -> None:
         self._failed: Answer | None = None
         self._runner: Runner | None = None
+        self._sharing = sharing
         try:
-            self._runner = Runner(sandbox, start, builds=builds)
+            with sharing.shared():
+                self._runner = Runner(sandbox, start, builds=builds)
         except RunnerError as error:
             self._failed = error.answer
 
@@ -239,7 +264,8 @@ class GpuSession:
         """Run one call; see ``Session``."""
         if self._failed is not None or self._runner is None:
             return self._failed or Answer(Status.LOST, "the session is closed")
-        answer = self._answer(self._runner, call)
+        with self._sharing.shared():
+            answer = self._answer(self._runner, call)
         if not answer.goes_on:
             self._failed = answer
         return answer

@@ -34,7 +34,7 @@ GONE_SECONDS = 60.0  # wall time between the end of the channel and the end of t
 WITNESS_SECONDS = 2.0  # wall time for a runner, before it is killed, to write where its code is
 SESSION_SECONDS = 24 * 3600.0  # wall time, a bound for the sandbox; each call has its own limits
 PRINTED_CAP = 64 << 10
-_ARCHIVE = "runner.zip"
+ARCHIVE = "runner.zip"
 NO_MEMORY = (
     "the GPU has too little free memory for the grader's own arrays: end other programs that use it, and "
     "check whether the submission frees the memory that it allocates"
@@ -124,7 +124,7 @@ def packed(program: ModelProgram | None = None, *, triton: bool = False) -> byte
         for path in sorted((*folder.glob("*.py"), *(folder.glob("triton/*.py") if triton else ()))):
             name = f"grader/runner/{path.relative_to(folder).as_posix()}"
             files.write(path, name)
-            files.write(_compiled(path, f"{_ARCHIVE}/{name}", Path(scratch, "compiled")), f"{name}c")
+            files.write(_compiled(path, f"{ARCHIVE}/{name}", Path(scratch, "compiled")), f"{name}c")
         if program is not None:
             files.write(program.harness, "harness.py")
             for path in program.given:
@@ -195,7 +195,7 @@ class Runner:
         program, folders = interpreter(sandbox.image, packages=bool(start.packages))
         memory = os.memfd_create("witness")
         job = Job(
-            argv=(*start.through, str(program), "-I", "-S", "-B", _ARCHIVE),
+            argv=(*start.through, str(program), "-I", "-S", "-B", ARCHIVE),
             limits=start.limits,
             inputs=(
                 *start.libraries,
@@ -205,7 +205,7 @@ class Runner:
                 *start.packages,
                 *start.inputs,
             ),
-            files={_ARCHIVE: packed(start.program, triton=start.script is not None)},
+            files={ARCHIVE: packed(start.program, triton=start.script is not None)},
             environment={
                 "LD_LIBRARY_PATH": str(start.runtime.parent),
                 VARIABLE: str(memory),

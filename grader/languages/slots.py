@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import fcntl
 import os
-import stat
-import tempfile
 import threading
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from grader.processes import locks
 from grader.sandbox.cgroup import free_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 _BYTES_EACH = 2 << 30  # what nvcc takes for a large file, with some room
 _POLL_SECONDS = 0.1
@@ -44,7 +43,10 @@ def slot(given_up: threading.Event | None = None) -> Iterator[None]:
         SlotError: ``given_up`` was set, or the folder of the slots is not ours.
     """
     given_up = given_up or threading.Event()
-    folder = _folder()
+    try:
+        folder = locks.folder()
+    except locks.LocksError as error:
+        raise SlotError(str(error)) from error
     held = None
     while held is None:
         if given_up.is_set():
@@ -73,16 +75,3 @@ def _taken(folder: Path) -> int | None:
         else:
             return file
     return None
-
-
-def _folder() -> Path:
-    """The folder of the locks, which belongs to the user alone: other users could hold the locks."""
-    folder = Path(tempfile.gettempdir(), f"kernel-grader-{os.getuid()}")
-    try:
-        folder.mkdir(mode=0o700, exist_ok=True)
-        found = folder.lstat()
-    except OSError as error:
-        raise SlotError(f"cannot make {folder}: {error.strerror}") from error
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o022:
-        raise SlotError(f"{folder} is not a folder of yours alone: remove it, or set TMPDIR")
-    return folder

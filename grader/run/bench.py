@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -22,7 +21,6 @@ from grader.sandbox.backends import select as select_sandbox
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from concurrent.futures import Future
-    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from grader.assignments.assignment import Assignment
@@ -111,7 +109,6 @@ class Bench:
         remembers: whether to look at the machine once, and to compute inputs and oracles once for all
             submissions that meet the same seed (400 MB for the first assignment).
         problems_at_once: how many problems of a submission are judged side by side on the sim.
-        turn: held while the device works for a submission, where other processes share it.
     """
 
     def __init__(
@@ -119,13 +116,11 @@ class Bench:
         *,
         remembers: bool = False,
         problems_at_once: int | None = None,
-        turn: AbstractContextManager[object] | None = None,
     ) -> None:
         self._remembers = remembers
         self._machines: dict[tuple[str, str, WorkLimits], Machine] = {}
         self._problems: dict[tuple[str, int], Mapping[str, Problem]] = {}
         self.problems_at_once = problems_at_once or os.cpu_count() or 1
-        self.turn = turn or nullcontext()
         self.pytorch: pytorch.Others | None = None  # what the first grading on a GPU found
 
     def machine(self, device: str, sandbox: str, limits: WorkLimits, *, again: bool = False) -> Machine:

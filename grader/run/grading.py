@@ -6,7 +6,6 @@ machine with undecided points, an interrupt with everything that was judged befo
 
 from __future__ import annotations
 
-import threading
 import time
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
@@ -333,9 +332,8 @@ def _judge_all(run: _Run, machine: Machine, answers: list[Answered], materials: 
     """Judge the problems side by side; on a GPU one after the other is timed once all else is done."""
     gpu = machine.gpu
     workers = min(len(answers), run.bench.problems_at_once)
-    alone = threading.Lock()
     judges = [
-        ProblemJudge(material, one.entry, one.problem, alone)
+        ProblemJudge(material, one.entry, one.problem)
         for material, one in zip(materials, answers, strict=True)
     ]
     # Each is one thread also within PyTorch, whose own threads would spin while they wait for a core.
@@ -346,7 +344,7 @@ def _judge_all(run: _Run, machine: Machine, answers: list[Answered], materials: 
             begun = {judge.id: pool.submit(judge.check) for judge in first}
             checks = [begun[judge.id] for judge in judges]
             if gpu is not None:
-                _time_pytorch(run, machine, [one.problem for one in answers], checks)
+                _time_pytorch(run, machine, gpu, [one.problem for one in answers], checks)
             for judge, check in zip(judges, checks, strict=True):
                 result = check.result()
                 if not judge.machine_failed:
@@ -355,7 +353,7 @@ def _judge_all(run: _Run, machine: Machine, answers: list[Answered], materials: 
                 if judge.machine_failed:  # perhaps because of the others, which are done now
                     judge.material.progress(f"{judge.id}: the machine failed, trying again")
                     one = answers[index]
-                    judges[index] = again = ProblemJudge(judge.material, one.entry, one.problem, alone)
+                    judges[index] = again = ProblemJudge(judge.material, one.entry, one.problem)
                     run.problems[again.id] = pool.submit(pool.submit(again.check).result()).result()
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
@@ -383,7 +381,11 @@ def _profile(run: _Run, judges: Iterable[ProblemJudge], gpu: Gpu | None) -> None
 
 
 def _time_pytorch(
-    run: _Run, machine: Machine, problems: list[Problem], checks: list[Future[Callable[[], ProblemResult]]]
+    run: _Run,
+    machine: Machine,
+    gpu: Gpu,
+    problems: list[Problem],
+    checks: list[Future[Callable[[], ProblemResult]]],
 ) -> None:
     """Wait for the ``checks``, and let PyTorch show its times once the machine is quiet."""
     timed = [
@@ -398,7 +400,7 @@ def _time_pytorch(
         wait(checks)
         if machine.building is not None:
             wait([machine.building])
-        with run.bench.turn:
+        with gpu.sharing.alone():
             run.bench.pytorch = process.result()
 
 

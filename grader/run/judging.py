@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
-from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, replace
 from functools import partial
 from typing import TYPE_CHECKING, get_args
 
 from grader.devices import profile
 from grader.devices.device import Call
+from grader.devices.sharing import WAITING
 from grader.judge.correctness.calls import arguments
 from grader.judge.correctness.cases import Excuse, Judged, judge, overrun_beside
 from grader.judge.correctness.remembered import remembered
@@ -39,7 +39,7 @@ from grader.run.scoring import memory_verdict, score_problem, score_without_case
 from grader.run.typical import typical
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from grader.assignments.assignment import Assignment
     from grader.assignments.rules import ProblemPoints, Rules
@@ -127,17 +127,15 @@ class _InterruptedError(Exception):
 class ProblemJudge:
     """Judges one problem; ``stop`` ends it from another thread."""
 
-    def __init__(
-        self, material: Material, entry: ProblemPoints, problem: Problem, alone: threading.Lock
-    ) -> None:
-        """Prepare nothing yet; ``alone`` is held by the problem that a GPU works for."""
+    def __init__(self, material: Material, entry: ProblemPoints, problem: Problem) -> None:
+        """Prepare nothing yet."""
         self.material = material
         self._entry = entry
         self._problem = problem
-        self._alone = alone
         self._stopped = threading.Event()
         self._session: Session | TimedSession | None = None
         self._timed: kernel.PreparedKernel | None = None
+        self._waited = False
         self.id = entry.id
         self.of_kernel = isinstance(problem, KernelProblem)
         self.machine_failed = False  # in the middle of the cases, or of the trials before them
@@ -166,14 +164,12 @@ class ProblemJudge:
             )
         machine = self.material.machine
         if machine.checker is machine.device:
-            with self._turn():
-                judged = checked = self._run_cases(machine.device, answer, answer.problem)
+            judged = checked = self._run_cases(machine.device, answer, answer.problem)
         else:
             problem = remembered(answer.problem)
-            # The sim comes first: the GPU's turn is short where inputs and oracles are known.
+            # The sim comes first, so that inputs and oracles are known when the GPU is used.
             checked = self._run_cases(machine.checker, answer, problem)
-            with self._turn():
-                judged = self._run_cases(machine.device, answer, problem)
+            judged = self._run_cases(machine.device, answer, problem)
             judged = replace(judged, cases=answer.combined(judged, checked, machine.device.name))
             checked = overrun_beside(checked, judged)
         self.machine_failed = judged.machine_failed or checked.machine_failed
@@ -182,8 +178,7 @@ class ProblemJudge:
     def _result(self, answer: Prepared, judged: Judged, checked: Judged) -> ProblemResult:
         submission, problem, entry = self.material.submission, answer.problem, answer.entry
         sources = {name: text for file in problem.sources for name, text in submission.contents(file).items()}
-        with self._turn():
-            measured = self._measured(answer, judged)
+        measured = self._measured(answer, judged)
         reasons = [*judged.untrusted, *measured.reasons]
         asked = self._demands(answer, measured.performance)
         score = score_problem(
@@ -285,7 +280,7 @@ class ProblemJudge:
         launcher = problem.launcher(case)
         given = arguments(launcher, case, problem.inputs(case))
         call = Call(launcher.entry_point, given, profile.CALL_SECONDS, self._timed.memory)
-        with self._turn():
+        with gpu.sharing.alone(self.waiting):
             return self._timed.language.profiled(gpu, self._timed.artefact, call)
 
     def begin(self, what: str) -> None:
@@ -294,12 +289,13 @@ class ProblemJudge:
             raise _InterruptedError
         self.material.progress(what)
 
-    @contextmanager
-    def _turn(self) -> Iterator[None]:
-        """Hold the device while it works for this problem; a GPU works for one problem at a time."""
-        alone = nullcontext() if self.material.machine.gpu is None else self._alone
-        with alone, self.material.bench.turn:
-            yield
+    def waiting(self) -> None:
+        """Say that the GPU is waited for, once, unless the run was interrupted."""
+        if self._stopped.is_set():
+            raise _InterruptedError
+        if not self._waited:
+            self._waited = True
+            self.material.progress(f"{self.id}: {WAITING}")
 
     def watch(self, session: AnySession) -> AnySession:
         """``session``, which ``stop`` will close."""

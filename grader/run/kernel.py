@@ -83,6 +83,7 @@ class PreparedKernel:
             look=condition.look,
             measure=self.entry.measure,
             captured=self.language.captured,
+            alone=lambda: gpu.sharing.alone(conduct.waiting),
             effort=PRECISE if material.precise else UNTIL_CLEAR,
         )
         found = measure(timing, _goal(self.entry), self.memory)

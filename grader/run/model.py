@@ -78,7 +78,8 @@ class PreparedModel:
             seconds=TRAINING_SECONDS,
             progress=conduct.begin,
         )
-        return measure_training(training, self.entry.target)
+        with gpu.sharing.alone(conduct.waiting):
+            return measure_training(training, self.entry.target)
 
 
 def prepare(conduct: Conduct, entry: ProblemPoints, problem: ModelProblem) -> PreparedModel:

@@ -65,5 +65,8 @@ class Conduct(Protocol):
     def begin(self, what: str) -> None:
         """Say what comes next; raises where the run was interrupted."""
 
+    def waiting(self) -> None:
+        """Say that the GPU is waited for; raises where the run was interrupted."""
+
     def watch(self, session: AnySession) -> AnySession:
         """``session``, which an interrupt will close."""

@@ -3,7 +3,8 @@
     python tests/batch/make_class.py make CLASS --size 40
     python tests/batch/busy.py CLASS OUT [--assignment ID] [--device gpu]
 
-Ten times a second it looks who has the device's turn and whether a compiler runs. Then every submission is
+Ten times a second it looks whether somebody uses the GPU, alone or beside others, and whether a compiler
+runs. Then every submission is
 graded alone, in one process, with what the batch has compiled.
 """
 
@@ -24,6 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grader.assignments.assignment import load
+from grader.processes import locks
 from grader.records import record as results
 from grader.run import grading
 from grader.run.bench import Bench
@@ -49,18 +51,19 @@ class Look:
 
 
 def look() -> Look:
-    """Whether somebody has a device's turn, and whether a compiler runs."""
-    locks = [line for line in Path("/proc/locks").read_text().splitlines() if "->" not in line]
+    """Whether somebody uses a GPU, and whether a compiler runs."""
+    held = [line for line in Path("/proc/locks").read_text().splitlines() if "->" not in line]
     return Look(
-        held=any(f":{turn} " in lock for turn in _turns() for lock in locks),
+        held=any(f":{file} " in lock for file in _files() for lock in held),
         building=bool(COMPILERS & set(_running())),
     )
 
 
-def _turns() -> Iterator[int]:
-    for path in glob(f"{tempfile.gettempdir()}/grader-*/[0-9]*"):  # noqa: PTH207 - pathlib's stops where one goes
-        with suppress(FileNotFoundError):
-            yield Path(path).stat().st_ino
+def _files() -> Iterator[int]:
+    """The inodes of the locks of all GPUs."""
+    for path in locks.folder().glob("gpu-*"):
+        if path.suffix != ".gate":
+            yield path.stat().st_ino
 
 
 def _running() -> Iterator[str]:

@@ -23,6 +23,7 @@ from grader.batch.batch import (
     BatchProgress,
     BatchRequest,
     BatchResult,
+    workers_per_gpu,
     FolderError,
     Shard,
     closing_lines,
@@ -586,3 +587,12 @@ def test_a_wrong_table_is_refused_before_anything_is_graded(
     with pytest.raises(TableError, match=r"times.csv:2: 'noon' is no time"):
         run(replace(request_, submitted=tmp_path / "times.csv"))
     assert graded() == []
+
+
+@pytest.mark.parametrize(
+    ("processors", "gpus", "workers"), [(2, 1, 2), (16, 1, 4), (128, 1, 4), (16, 2, 2), (64, 8, 2)]
+)
+def test_a_gpu_has_at_least_two_workers_and_no_more_than_find_work(
+    processors: int, gpus: int, workers: int
+) -> None:
+    assert workers_per_gpu(processors, gpus) == workers

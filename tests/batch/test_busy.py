@@ -10,17 +10,15 @@ from typing import TYPE_CHECKING
 
 from busy import look, looking
 
-from grader.batch.worker import Turn
+from grader.devices.sharing import Sharing
 
 if TYPE_CHECKING:
     import pytest
 
 
-def test_a_turn_counts_as_long_as_somebody_has_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gpu_is_used_as_long_as_somebody_has_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    (tmp_path / "grader-1").mkdir()
-    turn = Turn(tmp_path / "grader-1" / "0")
-    with turn, looking() as looks:
+    with Sharing("GPU-1").shared(), looking() as looks:
         assert look().held
         while not looks:
             pass

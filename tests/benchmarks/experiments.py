@@ -10,8 +10,8 @@
     calibrate  what a target means to the reference, to naive kernels and to a homework with host pointers
 
 Processes end when their verdict is clear, as in a grading; with --precise they measure all blocks, as
-``grade --precise`` does. What is measured is written to F as it comes, so that an experiment that was stopped leaves what it has;
-``border`` goes on from there with the target that it had found.
+``grade --precise`` does. What is measured is written to F as it comes, so that an experiment that was stopped
+leaves what it has; ``border`` goes on from there with the target that it had found.
 """
 
 # ruff: noqa: T201 - a command prints
@@ -131,6 +131,7 @@ class Bench:
             progress=lambda _: None,
             look=lambda _: None,
             effort=self.effort,
+            alone=gpu.sharing.alone,
         )
 
     def against_itself(self, problem: Problem, share: float) -> Timing:
@@ -192,7 +193,7 @@ def gradings(timing: Timing, times: int, looks: int) -> Iterator[list[CaseTimes]
     (case,) = timing.problem.timing_cases(timing.seed)
     goal = Goal(1.0, share=0.0)
     for process in range(-(-times // PER_PROCESS)):
-        with threads() as pool, timing.open() as session:
+        with threads() as pool, timing.open() as session, timing.alone():
             prepared = measuring._prepared(timing, case, "graph", Random(f"{SEED}/{process}"), share=1)
             sweeps = measuring._Sweeps(timing, session, prepared, pool)
             sweeps._verifier, sweeps._novel_bases = Unverified(), repeat(next(prepared.novel))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
-from grader.devices.condition import Condition, doubts, look
+from grader.devices.condition import Condition, doubts, identity, look
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -38,6 +39,28 @@ def test_slowdowns_are_named_and_others_counted() -> None:
         "thermal slowdown by the hardware",
     )
     assert (seen.others, seen.persistent) == (2, False)
+
+
+def test_a_runner_of_the_grader_is_no_stranger() -> None:
+    with subprocess.Popen(["sh", "-c", "read line", "runner.zip"], stdin=subprocess.PIPE) as runner:
+        apps = f"1\n{runner.pid}\n4194305"  # the last is no process
+        seen = look("before", smi("345, 1980, 2619, 31, 70.50, 0, Enabled, 0x1", apps))
+        assert seen is not None
+        assert seen.others == 2
+        runner.communicate()
+
+
+def test_a_gpu_is_known_by_its_uuid_or_by_the_name_it_is_lent_by(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,1")
+    asked: list[Sequence[str]] = []
+
+    def tell(command: Sequence[str]) -> str:
+        asked.append(command)
+        return "GPU-a1b2"
+
+    assert identity(tell) == "GPU-a1b2"
+    assert asked[0][-2:] == ("-i", "3")
+    assert identity(lambda _: "") == "3"
 
 
 def test_older_drivers_know_the_reasons_by_another_name() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -48,7 +49,7 @@ from grader.records.record import Measure
 from grader.records.verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from grader.devices.timed import Arrays, Content, Piece, Plan
     from grader.records.record import PerformanceResult
@@ -141,6 +142,7 @@ class FakeSession:
         return sum(1.0 if one else 0.1 for one in new) / len(new)
 
     def sweep(self, arm: str, contents: Sequence[Content], calls: int | None = None) -> float:
+        assert self.device.held
         assert len(contents) == self.plan.slots
         self.made = SLOTS if calls is None else calls
         if calls is not None and arm == "stream":
@@ -167,6 +169,7 @@ class FakeSession:
         return self.time(arm) / self.device.lie / (2 if replay else 1) * (2 if stumble else 1)
 
     def batch(self, arm: str, contents: Sequence[Sequence[Content]]) -> float:
+        assert self.device.held
         if self.device.dies:
             raise RunnerError(self.device.status, "the code died of SIGSEGV")
         self.device.lengths.append(len(contents))
@@ -179,6 +182,7 @@ class FakeSession:
         return 1e-4 + sum(5e-3 + self.time(arm) for _ in contents)
 
     def read(self, pieces: Sequence[Piece]) -> np.ndarray:
+        assert self.device.held
         parts = []
         if len({piece.slot for piece in pieces}) == 1 and self.made == SLOTS:
             self.log.append(f"all of slot {pieces[0].slot}")
@@ -216,6 +220,7 @@ class FakeDevice:
         self.stops: list[int] = []
         self.logs: list[list[str]] = []  # of each process: what came, one after the other
         self.opened = self.closed = 0
+        self.held = False
 
     def progress(self, what: str) -> None:
         if self.interrupted:
@@ -226,8 +231,19 @@ class FakeDevice:
         return Condition(moment, celsius=90, slowdowns=slow, others=self.others) if self.shown else None
 
     def open(self) -> FakeSession:
+        assert not self.held
         self.opened += 1
         return FakeSession(self, self.opened)
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """While this is open, nobody else uses the GPU."""
+        assert not self.held
+        self.held = True
+        try:
+            yield
+        finally:
+            self.held = False
 
 
 def run(
@@ -243,7 +259,7 @@ def run(
 ) -> Measured:
     baseline = {Path("generic.so"): ("baseline_map",)}
     timing = Timing(problem, device.l2_bytes, device.open, baseline, 1, 10, device.progress, device.look)  # type: ignore[arg-type]
-    timing = replace(timing, measure=over, captured=captured, effort=effort)
+    timing = replace(timing, measure=over, captured=captured, effort=effort, alone=device.alone)
     measured = measure(timing, Goal(target, steps, share=0.4), memory)
     assert device.opened == device.closed
     return measured
@@ -319,6 +335,19 @@ def test_for_a_leaderboard_all_blocks_are_measured() -> None:
     (case,) = result.cases
     assert len(case.samples["process 2: blocks"]) == 4 * BLOCKS[0]
     assert max(device.lengths) > short_batch(1e-3)[1]
+
+
+def test_outputs_are_compared_when_the_process_does_not_have_the_gpu_any_more() -> None:
+    device = FakeDevice(10)
+
+    def judged(case: Case, given: Inputs) -> dict[str, Expectation]:
+        held.append(device.held)
+        return oracle(case, given)
+
+    held: list[bool] = []
+    assert run(device, problem=replace(PROBLEM, oracle=judged)).performance.verdict is Verdict.PASS
+    assert not any(held)
+    assert len(held) > 2 * 2 * LOOKS[0]
 
 
 def test_in_a_block_the_baseline_meets_the_submission_and_itself() -> None:

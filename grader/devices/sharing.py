@@ -1,0 +1,99 @@
+"""Who uses a GPU at a time: what is timed has it alone, and everything else shares it.
+
+This holds for all processes of a user on a machine: two gradings at once, the workers of a batch, the tasks
+of a cluster on one node. The lock is one of readers and writers, made of two files per GPU that the kernel
+unlocks when their holder ends, however it ends. ``flock`` is used directly, because the locks of the library
+``filelock`` cannot be shared in this way. Whoever wants the GPU takes the *gate* first, and keeps it until
+the GPU is theirs. So those who share it, one after the other, cannot keep out who waits to have it alone.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import threading
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from grader.processes import locks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    Waiting = Callable[[], None]
+    """Called again and again while somebody waits; may raise to end that."""
+
+POLL_SECONDS = 0.01
+WAITING = "waiting for the GPU, which another grading has"
+
+
+def _patient() -> None:
+    """Wait however long it takes."""
+
+
+class Sharing:
+    """The lock of one GPU. A thread that shares the GPU must not ask to have it alone before it leaves it."""
+
+    def __init__(self, gpu: str) -> None:
+        """Of the GPU with the name ``gpu``, by which all processes know it."""
+        self._name = re.sub(r"[^\w.-]", "-", gpu)
+        self._thread = threading.local()
+
+    @contextmanager
+    def alone(self, waiting: Waiting = _patient) -> Iterator[None]:
+        """Have the GPU while nobody else uses it.
+
+        Raises:
+            LocksError: there can be no locks here.
+        """
+        with self._held(fcntl.LOCK_EX, waiting):
+            self._thread.alone = True
+            try:
+                yield
+            finally:
+                self._thread.alone = False
+
+    @contextmanager
+    def shared(self, waiting: Waiting = _patient) -> Iterator[None]:
+        """Use the GPU beside others, while nobody else has it alone.
+
+        Raises:
+            LocksError: there can be no locks here.
+        """
+        if getattr(self._thread, "alone", False):
+            yield
+        else:
+            with self._held(fcntl.LOCK_SH, waiting):
+                yield
+
+    @contextmanager
+    def _held(self, kind: int, waiting: Waiting) -> Iterator[None]:
+        gate = _open(f"gpu-{self._name}.gate")
+        try:
+            _lock(gate, fcntl.LOCK_EX, waiting)
+            gpu = _open(f"gpu-{self._name}")
+            try:
+                _lock(gpu, kind, waiting)
+                fcntl.flock(gate, fcntl.LOCK_UN)
+                yield
+            finally:
+                os.close(gpu)
+        finally:
+            os.close(gate)
+
+
+def _open(name: str) -> int:
+    return os.open(locks.folder() / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+
+
+def _lock(file: int, kind: int, waiting: Waiting) -> None:
+    while True:
+        try:
+            fcntl.flock(file, kind | fcntl.LOCK_NB)
+        except BlockingIOError:
+            waiting()
+            time.sleep(POLL_SECONDS)
+        else:
+            return
