@@ -23,11 +23,11 @@ from grader.batch.batch import (
     BatchProgress,
     BatchRequest,
     BatchResult,
-    workers_per_gpu,
     FolderError,
     Shard,
     closing_lines,
     run,
+    workers_per_gpu,
 )
 from grader.batch.handed_in import TableError
 from grader.batch.records import StorageError, fault
