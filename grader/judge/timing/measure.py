@@ -64,6 +64,7 @@ HEAT_SECONDS = 1.0  # longest warm-up before the first case of a process
 WARM_SECONDS = 0.2  # longest warm-up before each other case
 HEAT_BATCH_SECONDS = 0.03  # of a warm-up, of which two that take equally long show that it is done
 ATTEMPTS = 3  # tries to see a call that is not slow; the first call may load its code
+NOVEL_BYTES = 32 << 20  # arrays of calls on new contents, which are sent while others wait for the GPU
 NOVEL_SWEEPS = 5  # at most: one honest sweep in a hundred takes 1.5 times as long, with host pointers more
 STOPS = 6  # sweeps that end before their last call; half of them end after the first
 SLOW_SWEEP = 1.0  # seconds; a case takes about sixty sweeps of the submission
@@ -95,6 +96,7 @@ class Effort:
         settled: by how much two batches of a warm-up that ends may differ, relative to their time.
         batch_sweeps: fewest and most sweeps of a batch, given the seconds of a sweep.
         whole: calls of each case all of whose outputs are compared.
+        novel_bytes: of the arrays of calls on new contents.
     """
 
     looks: tuple[tuple[int, ...], ...]
@@ -102,6 +104,7 @@ class Effort:
     settled: float
     batch_sweeps: Callable[[float], tuple[int, int]]
     whole: int
+    novel_bytes: float
 
 
 def short_batch(sweep: float) -> tuple[int, int]:
@@ -122,6 +125,7 @@ UNTIL_CLEAR = Effort(
     settled=0.005,
     batch_sweeps=short_batch,
     whole=1,
+    novel_bytes=NOVEL_BYTES,
 )
 """For a verdict."""
 PRECISE = Effort(
@@ -130,6 +134,7 @@ PRECISE = Effort(
     settled=0.0,
     batch_sweeps=long_batch,
     whole=2,
+    novel_bytes=math.inf,
 )
 """For a speedup to compare with others'."""
 
@@ -353,9 +358,16 @@ def _prepared(timing: Timing, case: Case, method: str, source: Random, share: in
     first = timing.problem.inputs(replace(case, seed=next(seeds)))
     plan = _plan(timing, case, first, method)
     usual = draw(timing.problem, case, seeds, plan.slots, first)
-    novel = (draw(timing.problem, case, seeds, plan.slots, novel=True) for _ in repeat(None))
+    calls = novel_calls(plan, timing.effort.novel_bytes)
+    novel = (draw(timing.problem, case, seeds, plan.slots, novel=calls) for _ in repeat(None))
     judged = extents(timing.problem, case, first, share)
     return _Prepared(case, plan, usual, chain([next(novel)], novel), judged)
+
+
+def novel_calls(plan: Plan, most_bytes: float) -> int:
+    """How many calls of a sweep on new contents are made: one at least."""
+    each = sum(layout.data_bytes(array) for array in calls.arrays(plan.call))
+    return max(1, int(min(plan.slots, most_bytes / each)))
 
 
 @dataclass
@@ -384,6 +396,7 @@ class _Sweeps:
     ) -> None:
         self._session, self._case, self._plan = session, prepared.case, prepared.plan
         self._effort = timing.effort
+        self._novel_calls = novel_calls(self._plan, timing.effort.novel_bytes)
         self._random = SystemRandom()
         self._bases, self._novel_bases = prepared.bases, prepared.novel
         self._verifier = Verifier(
@@ -477,7 +490,7 @@ class _Sweeps:
                 return
 
     def _novel(self, bases: Bases, warm_up: float) -> float:
-        """The seconds of one sweep of the submission on the novel ``bases``, of which a few stay in use.
+        """The seconds of a sweep of the submission on the novel ``bases``, of which a few stay in use.
 
         The oracle has to work for each base of a sweep. As many bases as slots would be too much work for
         every sweep, so only as many are kept as there were before.
@@ -487,19 +500,24 @@ class _Sweeps:
         self._session.renew(bases.arrays)
         self.heat(warm_up)
         self._sweep("baseline")  # the GPU has lowered its clocks meanwhile
-        seconds = self._sweep("submission", sampled=True)
+        made = self._novel_calls if self._novel_calls < self._plan.slots else None
+        contents = self._contents()
+        seconds = self._session.sweep("submission", contents, made)
+        self._verifier.sample(self._session, self._bases, contents, made=made)
         self._bases = replace(bases, inputs=bases.inputs[:usual], unwritten=bases.unwritten[:usual])
         return seconds
 
     def _novel_sweeps(self, usual: float) -> tuple[float, ...]:
-        """The seconds of sweeps on new contents, until one takes no longer than ``usual``."""
+        """The seconds of sweeps on new contents, until one takes no longer than ``usual`` for its calls."""
         seconds: list[float] = []
         for bases in islice(self._novel_bases, NOVEL_SWEEPS):
             if seconds:
                 self._verifier.settle()  # this releases the previous bases
             # The clocks may have sunk while bases were drawn, and one sweep would not raise them.
             seconds.append(self._novel(bases, WARM_SECONDS if seconds else 0))
-            if not trust.remembers(seconds, usual):
+            made, slots = self._novel_calls, self._plan.slots
+            leeway = trust.leeway_of_calls(self._plan.method, made, slots)
+            if not trust.remembers(seconds, usual * made / slots, leeway):
                 break
         return tuple(seconds)
 
@@ -561,6 +579,7 @@ class _Sweeps:
             first=tuple(seen.first),
             early=self._verifier.early,
             looks=tuple(seen.looks),
+            novel_calls=self._novel_calls,
         )
 
     def compare(self) -> None:

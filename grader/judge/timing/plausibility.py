@@ -43,20 +43,18 @@ def reasons(case: CaseTimes) -> tuple[str, ...]:
         contradictions.append(
             f"{_us(baseline)} reported for the baseline, but {_us(clock.estimate)} by the judge's clock"
         )
-    if remembers(case.novel, reported):
-        contradictions.append(
-            f"{_us(min(case.novel))} on contents never seen before, {_us(reported)} on others"
-        )
+    # what ending early costs any kernel; older records do not say
+    overhead = max(0.0, median(case.first) - ceiling / case.slots) if case.first else 0.0
+    calls = case.novel_calls or case.slots
+    known, leeway = reported * calls / case.slots, leeway_of_calls(case.method, calls, case.slots)
+    if remembers(case.novel, known, leeway + (overhead if calls < case.slots else 0.0)):
+        contradictions.append(f"{_us(min(case.novel))} on contents never seen before, {_us(known)} on others")
     if case.early:
         contradictions.append(f"{case.early} outputs were written before their call")
     alone, call = [seconds for calls, seconds in case.stopped if calls == 1], reported / case.slots
-    if alone:  # older records have none
-        overhead = max(0.0, median(case.first) - ceiling / case.slots)  # what ending early costs any kernel
-        leeway = FIRST_SECONDS if case.method == "graph" else CLOCK_SECONDS
-        if min(alone) > NOVELTY * call + overhead + leeway:
-            contradictions.append(
-                f"{_us(min(alone))} for a first call, but {_us(call)} for one of {case.slots}"
-            )
+    most = NOVELTY * call + overhead + leeway_of_calls(case.method, 1, case.slots)
+    if alone and min(alone) > most:  # older records have none
+        contradictions.append(f"{_us(min(alone))} for a first call, but {_us(call)} for one of {case.slots}")
     return tuple(f"{case.case}: {reason}" for reason in contradictions)
 
 
@@ -72,9 +70,14 @@ def _are_times(case: CaseTimes) -> bool:
     return all(math.isfinite(time) and time > 0 for time in raw)
 
 
-def remembers(novel: Sequence[float], reported: float) -> bool:
+def leeway_of_calls(method: str, calls: int, slots: int) -> float:
+    """Seconds by which a sweep that ends after ``calls`` calls may exceed what is expected of it."""
+    return FIRST_SECONDS if method == "graph" and calls < slots else CLOCK_SECONDS
+
+
+def remembers(novel: Sequence[float], usual: float, leeway: float) -> bool:
     """Whether every sweep on new contents took longer than usual, as it does when results are memoised."""
-    return min(novel) > NOVELTY * reported + CLOCK_SECONDS
+    return min(novel) > NOVELTY * usual + leeway
 
 
 def _us(seconds: float) -> str:

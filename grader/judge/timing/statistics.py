@@ -230,6 +230,7 @@ class CaseTimes:
         same: baseline against baseline; each of these blocks follows one of ``blocks``.
         stream: times of the streaming kernel, which reads and writes as many bytes.
         novel: times of the submission on contents that it had never seen, new ones for each sweep.
+        novel_calls: how many calls such a sweep had; 0 in older records, where it had all.
         batches: arm, number of sweeps and seconds by the judge's own clock. They come in pairs of equal
             length, one after the other: one is the submission or the baseline, the other only restores.
         verified: number of calls whose outputs the judge compared.
@@ -255,6 +256,7 @@ class CaseTimes:
     first: tuple[float, ...] = ()
     early: int = 0
     looks: tuple[int, ...] = ()
+    novel_calls: int = 0
 
     def times(self, arm: str) -> list[float]:
         """The raw times of arm ``A`` or ``B``."""
@@ -326,6 +328,7 @@ def _parts(times: CaseTimes) -> Mapping[str, Sequence[float]]:
         "same": [seconds for block in times.same for seconds in block.seconds],
         "stream": times.stream,
         "novel": times.novel,
+        "novel calls": [times.novel_calls],
         "batch arm": [BATCH_ARMS.index(arm) for arm, _, _ in times.batches],
         "batch length": [length for _, length, _ in times.batches],
         "batch": [seconds for *_, seconds in times.batches],
@@ -385,6 +388,7 @@ def _process_of(case: str, method: str, part: Mapping[str, Sequence[float]]) -> 
         first=tuple(part.get("first of stream", ())),
         early=int(sum(part.get("early", ()))),
         looks=tuple(map(int, part.get("looks", ()))),
+        novel_calls=int(sum(part.get("novel calls", ()))),
     )
 
 

@@ -111,17 +111,17 @@ def draw(
     slots: int,
     first: Inputs | None = None,
     *,
-    novel: bool = False,
+    novel: int = 0,
 ) -> Bases:
     """As many bases as ``slots`` contents need, drawn with the next of ``seeds`` unless ``first`` is one.
 
-    With ``novel``, each slot gets a separate base. Rotation only moves rows, so a submission that memoised
+    With ``novel``, so many slots get a separate base. Rotation only moves rows, so a submission that memoised
     results by row, or a sum over all rows, would already know them from the first content of a base.
     """
     if first is None:
         first = problem.inputs(replace(case, seed=next(seeds)))
     rotations = turns(problem, first)
-    count = slots if novel else -(-min(slots, CONTENTS) // rotations)
+    count = max(novel, -(-min(slots, CONTENTS) // rotations))
     inputs = (first, *(problem.inputs(replace(case, seed=next(seeds))) for _ in range(count - 1)))
     launcher = problem.launcher(case)
     return Bases(inputs, rotations, tuple(_unwritten(launcher, one, seeds) for one in inputs))

@@ -123,7 +123,7 @@ class FakeSession:
         self.prepared += 1
 
     def renew(self, bases: Sequence[Arrays]) -> None:
-        assert len(bases) == self.plan.slots
+        assert len(bases) == (self.device.novel or self.plan.slots)
         assert len({base["x"].tobytes() for base in [*bases, *self.bases]}) == len(bases) + len(self.bases)
         self.bases, self.fresh = bases, True
         self.log.append("renew")
@@ -211,7 +211,7 @@ class FakeDevice:
         self.captures, self.replays, self.dies, self.stumbles = True, False, False, False
         self.remembers, self.works, self.pads = False, math.inf, 1.0
         self.merges, self.prepares, self.sleeps, self.loads = False, False, False, 0.0
-        self.status = Status.CRASHED
+        self.status, self.novel = Status.CRASHED, 0
         self.__dict__.update(traits)
         self.methods: list[str] = []
         self.plans: list[Plan] = []
@@ -501,6 +501,23 @@ def test_what_has_to_be_captured_is_timed_in_no_other_way(traits: dict[str, bool
 def test_host_launchers_are_timed_end_to_end() -> None:
     device = FakeDevice()
     assert run(device, memory=Memory.HOST).performance.cases[0].method == "host"
+
+
+FEW_NOVEL = replace(UNTIL_CLEAR, novel_bytes=3 * 8 * N + 1)
+
+
+def test_of_large_arrays_a_few_calls_on_new_contents_suffice() -> None:
+    device = FakeDevice(5, novel=3)
+    result = run(device, target=2.0, effort=FEW_NOVEL).performance
+    assert result.verdict is Verdict.PASS
+    samples = result.cases[0].samples
+    assert (samples["process 1: novel calls"], len(samples["process 1: novel"])) == ([3], 1)
+    assert samples["process 1: novel"][0] == pytest.approx(2e-3 * 3 / SLOTS, rel=0.05)
+    assert device.logs[0][device.logs[0].index("renew") :][1:3] == ["baseline", "the first 3"]
+    told = run(FakeDevice(5, novel=3, replays=True), target=2.0, effort=FEW_NOVEL)
+    assert any("never seen before" in reason for reason in told.reasons)
+    late = run(FakeDevice(5, novel=3, spoils=77), target=2.0, effort=FEW_NOVEL)
+    assert any("outputs of timed calls are wrong" in reason for reason in late.reasons)
 
 
 def test_clocks_that_sank_while_contents_were_drawn_accuse_nobody() -> None:

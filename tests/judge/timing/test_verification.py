@@ -235,8 +235,10 @@ def test_what_was_worked_out_to_see_how_long_it_takes_is_not_worked_out_again() 
 def test_novel_contents_have_a_base_each() -> None:
     problem = PROBLEMS["layernorm_backward"]
     (case,) = build_cases(5, [("any", SIZES[problem.id], "normal")])
-    bases = draw(problem, case, iter(range(100)), SLOTS, novel=True)
+    bases = draw(problem, case, iter(range(100)), SLOTS, novel=SLOTS)
     assert {content.base for content in bases.contents(SLOTS, SystemRandom())} == set(range(SLOTS))
+    few = draw(problem, case, iter(range(100)), SLOTS, novel=3)
+    assert len({content.base for content in few.contents(SLOTS, SystemRandom())[:3]}) == 3
     assert len({inputs.arrays["inp"].tobytes() for inputs in bases.inputs}) == SLOTS
 
 
