@@ -59,7 +59,7 @@ class Clock:
     l2_bytes = 50 << 20
 
     def __init__(self) -> None:
-        self.sharing = Sharing("clock")
+        self.identity, self.sharing = "clock", Sharing("clock")
         self.sessions: list[Stuck] = []
 
     def open_timed(self, *_: object) -> Stuck:

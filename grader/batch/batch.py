@@ -320,23 +320,24 @@ def _check_folders(request: BatchRequest) -> None:
 def _crews(request: BatchRequest) -> Iterator[tuple[Crew | None, Crew, DeviceKind, tuple[str, ...]]]:
     """The workers that build ahead (None without a GPU) and that grade, the device, and the graded files."""
     processors = len(os.sched_getaffinity(0))
-    graders = Crew([Station()] * (request.jobs or processors), request.command)
-    builders: Crew | None = None
-    try:
-        machine = _look(request, graders)
-        if machine["kind"] == "gpu":
-            gpus = [Station(gpu) for gpu in _gpus(request.gpus)]
+    with tempfile.TemporaryDirectory(prefix=leftovers.prefix()) as kept:
+        graders = Crew([Station()] * (request.jobs or processors), request.command)
+        builders: Crew | None = None
+        try:
+            machine = _look(request, graders)
+            if machine["kind"] == "gpu":
+                gpus = [Station(gpu, Path(kept)) for gpu in _gpus(request.gpus)]
+                graders.stop()
+                each = workers_per_gpu(processors, len(gpus))
+                graders = Crew(gpus * each, request.command)
+                spare = max(1, processors - PROCESSORS_PER_WORKER * each * len(gpus))
+                builders = Crew([gpus[0]] * (request.jobs or spare), request.command)
+            device = DeviceKind(machine["kind"], machine["name"], machine["compiler"])
+            yield builders, graders, device, tuple(machine["files"])
+        finally:
             graders.stop()
-            each = workers_per_gpu(processors, len(gpus))
-            graders = Crew(gpus * each, request.command)
-            spare = max(1, processors - PROCESSORS_PER_WORKER * each * len(gpus))
-            builders = Crew([gpus[0]] * (request.jobs or spare), request.command)
-        device = DeviceKind(machine["kind"], machine["name"], machine["compiler"])
-        yield builders, graders, device, tuple(machine["files"])
-    finally:
-        graders.stop()
-        if builders is not None:
-            builders.stop()
+            if builders is not None:
+                builders.stop()
 
 
 def workers_per_gpu(processors: int, gpus: int) -> int:

@@ -50,9 +50,11 @@ class Station:
 
     Attributes:
         gpu: the GPU that it uses, in the form of ``CUDA_VISIBLE_DEVICES``; empty for none.
+        kept: the folder in which workers leave results for each other.
     """
 
     gpu: str = ""
+    kept: Path | None = None
 
 
 @dataclass(eq=False)
@@ -140,7 +142,11 @@ class Worker:
         try:
             with self._said.open("ab") as stderr:
                 self._process = subprocess.Popen(
-                    [*self.command, str(lifeline)],
+                    [
+                        *self.command,
+                        str(lifeline),
+                        *(("--kept", self.station.kept) if self.station.kept else ()),
+                    ],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=stderr,

@@ -3,7 +3,7 @@
 It imports PyTorch, examines the machine and computes the oracles only once. Students' code never runs in it,
 because each session has its own runner and simulator. Each line on stdin is a request and each line on stdout
 its answer, both as JSON objects. ``LIFELINE`` is the descriptor of a pipe; when it closes, the worker ends,
-even during a grading.
+even during a grading. ``--kept FOLDER`` is where the workers of a batch leave results for each other.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ def main() -> None:
     """Answer requests until stdin or the lifeline ends."""
     parser = argparse.ArgumentParser()
     parser.add_argument("lifeline", type=int)
+    parser.add_argument("--kept", type=Path)
     options = parser.parse_args()
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # printed text must not be taken for an answer
@@ -48,7 +49,7 @@ def main() -> None:
     threading.Thread(target=_watch, args=(options.lifeline,), daemon=True).start()
     gc.freeze()  # modules stay: at the end, it would take half a second to look for garbage among PyTorch's
     torch.set_num_threads(1)  # there is a worker for each processor
-    bench = Bench(remembers=True, problems_at_once=1)
+    bench = Bench(remembers=True, problems_at_once=1, kept=options.kept)
     try:
         for line in sys.stdin:
             print(json.dumps(answer(json.loads(line), bench)), file=answers, flush=True)

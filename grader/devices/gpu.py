@@ -117,6 +117,7 @@ class Gpu:
     Opening a session and every call of one share the GPU with others. What is timed has to have it alone.
 
     Attributes:
+        identity: the name by which all processes of this machine know it.
         sharing: who uses it at a time.
     """
 
@@ -128,6 +129,7 @@ class Gpu:
         self.name = found.name
         self.architecture = found.architecture
         self.l2_bytes = found.l2_bytes
+        self.identity = found.identity
         self.sharing = Sharing(found.identity)
         self._sandbox = sandbox
         self._runtime = runtime

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 from grader.baseline.programs import build_baseline
@@ -13,6 +14,7 @@ from grader.devices.gpu import Gpu
 from grader.devices.runner import LIMITS
 from grader.devices.select import select as select_device
 from grader.judge.correctness.remembered import remembered
+from grader.judge.timing import pytorch
 from grader.languages.cache import Cache
 from grader.languages.cuda.toolchain import find as find_toolchain
 from grader.records.record import DeviceInfo, SandboxInfo
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
     from grader.assignments.assignment import Assignment
     from grader.assignments.rules import WorkLimits
     from grader.devices.device import Device
-    from grader.judge.timing import pytorch
     from grader.languages.cuda.toolchain import Toolchain
     from grader.problems.problem import Problem
     from grader.sandbox.sandbox import Sandbox
@@ -109,6 +110,8 @@ class Bench:
         remembers: whether to look at the machine once, and to compute inputs and oracles once for all
             submissions that meet the same seed (400 MB for the first assignment).
         problems_at_once: how many problems of a submission are judged side by side on the sim.
+        kept: the folder in which the processes of a batch leave for each other what is the same for all
+            submissions; None where there is one process.
     """
 
     def __init__(
@@ -116,11 +119,13 @@ class Bench:
         *,
         remembers: bool = False,
         problems_at_once: int | None = None,
+        kept: Path | None = None,
     ) -> None:
         self._remembers = remembers
         self._machines: dict[tuple[str, str, WorkLimits], Machine] = {}
         self._problems: dict[tuple[str, int], Mapping[str, Problem]] = {}
         self.problems_at_once = problems_at_once or os.cpu_count() or 1
+        self._kept = kept
         self.pytorch: pytorch.Others | None = None  # what the first grading on a GPU found
 
     def machine(self, device: str, sandbox: str, limits: WorkLimits, *, again: bool = False) -> Machine:
@@ -129,6 +134,24 @@ class Bench:
         if again or not self._remembers or wanted not in self._machines:
             self._machines[wanted] = find_machine(*wanted)
         return self._machines[wanted]
+
+    def find_pytorch(self, gpu: str) -> bool:
+        """Whether PyTorch's times on ``gpu`` are known, of this process or of another one of the batch."""
+        file = self._file(gpu)
+        if self.pytorch is None and file is not None and file.exists():
+            self.pytorch = pytorch.Others(**json.loads(file.read_text(encoding="utf-8")))
+        return self.pytorch is not None
+
+    def keep_pytorch(self, gpu: str, times: pytorch.Others) -> None:
+        """Keep PyTorch's times on ``gpu``, which this process has alone, for all processes of the batch."""
+        self.pytorch, file = times, self._file(gpu)
+        if file is not None:
+            unfinished = file.with_suffix(".new")
+            unfinished.write_text(json.dumps(asdict(times)), encoding="utf-8")
+            unfinished.replace(file)
+
+    def _file(self, gpu: str) -> Path | None:
+        return None if self._kept is None else self._kept / f"pytorch-{gpu.replace('/', '-')}.json"
 
     def problems(self, assignment: Assignment, seed: int) -> Mapping[str, Problem]:
         """The problems of an assignment, for judging their cases drawn from ``seed``."""

@@ -393,7 +393,7 @@ def _time_pytorch(
         for problem in problems
         if isinstance(problem, KernelProblem) and problem.timing_cases(run.request.seed)
     ]
-    if run.bench.pytorch is not None or not timed:
+    if not timed or run.bench.find_pytorch(gpu.identity):
         wait(checks)
         return
     with pytorch.Process(run.request.assignment.folder, run.request.seed, timed) as process:
@@ -401,7 +401,8 @@ def _time_pytorch(
         if machine.building is not None:
             wait([machine.building])
         with gpu.sharing.alone():
-            run.bench.pytorch = process.result()
+            if not run.bench.find_pytorch(gpu.identity):  # another worker may have found them meanwhile
+                run.bench.keep_pytorch(gpu.identity, process.result())
 
 
 def _exit_code(problems: list[ProblemResult]) -> ExitCode:

@@ -10,8 +10,9 @@ import pytest
 from grader.assignments.rules import WorkLimits
 from grader.devices.gpu import DRIVER_BYTES, Gpu, GpuProbe
 from grader.devices.runner import LIMITS
+from grader.judge.timing.pytorch import Others
 from grader.records.errors import DeviceError
-from grader.run.bench import find_machine
+from grader.run.bench import Bench, find_machine
 from grader.sandbox.process import ProcessSandbox
 from grader.sandbox.sandbox import Job, SandboxError
 from grader.simulator.driver import RUNTIME
@@ -44,6 +45,21 @@ def test_a_runner_gets_the_limits_of_the_assignment(jobs: list[Job]) -> None:
     found = jobs[0].limits
     assert (found.data_bytes, found.processes) == (512 * MIB, 7)
     assert (found.output_bytes, found.scratch_bytes, found.file_bytes) == (MIB // 4, 3 * MIB, 3 * MIB)
+
+
+def test_what_one_process_of_a_batch_has_timed_is_known_to_all(tmp_path: Path) -> None:
+    times = Others("PyTorch 2", times={"softmax": {"64": {"its own operator": 4.5}}}, faults={"other": "no"})
+    first, second, elsewhere, alone = (
+        Bench(kept=kept) for kept in (tmp_path, tmp_path, tmp_path / "another", None)
+    )
+    assert not first.find_pytorch("GPU-1")
+    first.keep_pytorch("GPU-1", times)
+    assert second.find_pytorch("GPU-1")
+    assert second.pytorch == first.pytorch == times
+    assert not any(bench.find_pytorch("GPU-1") for bench in (elsewhere, alone))
+    assert not Bench(kept=tmp_path).find_pytorch("GPU-2")
+    alone.keep_pytorch("GPU-1", times)
+    assert alone.find_pytorch("GPU-1")
 
 
 def test_a_runner_on_a_gpu_has_what_the_driver_needs_beside_them(jobs: list[Job], tmp_path: Path) -> None:

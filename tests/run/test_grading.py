@@ -21,6 +21,7 @@ from grader.assignments.rules import Hidden
 from grader.devices.device import Answer, Schedule, Status
 from grader.devices.gpu import Gpu
 from grader.devices.profile import ProfileError
+from grader.devices.sharing import Sharing as GpuSharing
 from grader.devices.sim import SimSession
 from grader.judge.correctness.diagnosis import NOTHING_WRITTEN
 from grader.judge.timing.measure import Measured
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from grader.assignments.rules import WorkLimits
     from grader.devices.device import Call
     from grader.judge.timing.measure import Timing
+    from grader.judge.timing.statistics import Goal
     from grader.problems.problem import Case, Expectation, Inputs, Problem
     from grader.records.record import ProblemResult, Record
 
@@ -360,6 +362,7 @@ class Profiler(Sharing):
     def __init__(self, monkeypatch: pytest.MonkeyPatch, why_not: str = "") -> None:
         super().__init__()
         self.pytorch = Others(absent="PyTorch is not of interest here")
+        self.identity, self.sharing = "profiler", GpuSharing("profiler")
         self.done: list[str] = []
         self.why_not = why_not
         monkeypatch.setattr(kernel, "measure", self.measure)
@@ -367,9 +370,10 @@ class Profiler(Sharing):
     def machine(self, device: str, sandbox: str, limits: WorkLimits) -> Machine:
         return replace(super().machine(device, sandbox, limits), gpu=self)  # type: ignore[arg-type]
 
-    def measure(self, timing: Timing, target: float, _memory: object) -> Measured:
+    def measure(self, timing: Timing, goal: Goal, _memory: object) -> Measured:
         self.done.append(f"timed {timing.problem.id}")
-        return Measured(PerformanceResult(verdict=Verdict.PASS, target=target, speedup=target))
+        result = PerformanceResult(verdict=Verdict.PASS, target=goal.target, speedup=goal.target)
+        return Measured(result)
 
     def profiled(self, _library: Path, call: Call) -> list[str]:
         if self.why_not:

@@ -65,7 +65,7 @@ def test_a_model_begins_before_the_kernels(monkeypatch: pytest.MonkeyPatch) -> N
     begun: list[str] = []
 
     class Judge(ProblemJudge):
-        def __init__(self, _material: object, entry: ProblemPoints, problem: Problem, _alone: object) -> None:
+        def __init__(self, _material: object, entry: ProblemPoints, problem: Problem) -> None:
             self.id, self.of_kernel = entry.id, problem.id != "transformer"
             self.machine_failed = False
 
