@@ -77,9 +77,9 @@ class PreparedModel:
             seed=conduct.material.seed,
             seconds=TRAINING_SECONDS,
             progress=conduct.begin,
+            alone=lambda: gpu.sharing.alone(conduct.waiting),
         )
-        with gpu.sharing.alone(conduct.waiting):
-            return measure_training(training, self.entry.target)
+        return measure_training(training, self.entry.target)
 
 
 def prepare(conduct: Conduct, entry: ProblemPoints, problem: ModelProblem) -> PreparedModel:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Self
 
@@ -22,7 +23,7 @@ from grader.records.verdict import Verdict
 from grader.simulator.driver import RUNTIME
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from grader.devices.device import ModelProgram, Session
@@ -110,8 +111,18 @@ class FakeDevice:
 
     student: Callable[[np.ndarray], np.ndarray]
     opened: list[FakeSession] = field(default_factory=list)
+    held: bool = False
+    turns: int = 0
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        assert not self.held
+        self.held, self.turns = True, self.turns + 1
+        yield
+        self.held = False
 
     def open(self, model: ModelProgram) -> FakeSession:
+        assert not self.held
         self.opened.append(FakeSession(self.student if model.file.name == "student.py" else learning))
         return self.opened[-1]
 
@@ -121,8 +132,14 @@ def measured(
 ) -> tuple[FakeDevice, training.Measured]:
     device = FakeDevice(student)
     files = program(tmp_path / "student.py"), program(tmp_path / "unfused.py")
-    given = Training(PROBLEM, device.open, *files, Memory.DEVICE, 5, 60, lambda _: None, blocks=8)
+    given = Training(PROBLEM, device.open, *files, Memory.DEVICE, 5, 60, lambda _: None, 8, device.alone)
     return device, measure_training(given, target=1.1)
+
+
+def test_a_pair_of_runners_has_the_gpu_alone_once_both_have_begun(tmp_path: Path) -> None:
+    device, _ = measured(learning, tmp_path)
+    assert device.turns == len(device.opened) / 2 > 1
+    assert not device.held
 
 
 def test_both_runners_train_alike_and_only_the_student_s_is_asked_for_launches(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from random import SystemRandom
 from typing import TYPE_CHECKING
@@ -29,6 +29,7 @@ from grader.records.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AbstractContextManager
 
     from numpy.typing import NDArray
 
@@ -57,6 +58,7 @@ class Training:
         seconds: time-out of a turn.
         progress: called with a text on what happens next.
         blocks: number of blocks per process, of four turns each.
+        alone: makes a context in which nobody else uses the GPU.
     """
 
     problem: ModelProblem
@@ -68,6 +70,7 @@ class Training:
     seconds: float
     progress: Callable[[str], None]
     blocks: int = BLOCKS
+    alone: Callable[[], AbstractContextManager[object]] = nullcontext
 
 
 class _EndedError(Exception):
@@ -139,6 +142,7 @@ def _turns(training: Training) -> Turns:
     with ExitStack() as stack:
         programs = (training.unfused, training.fused)
         sessions = [stack.enter_context(training.open(program)) for program in programs]
+        stack.enter_context(training.alone())
         arms = {
             name: _Arm(training, session, fused=name == "B")
             for name, session in zip("AB", sessions, strict=True)
