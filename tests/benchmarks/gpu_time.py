@@ -31,6 +31,7 @@ from grader.devices.gpu import Gpu
 from grader.devices.sharing import Sharing
 from grader.devices.timed import TimedSession
 from grader.judge.timing.verification import Verifier
+from grader.problems.problem import KernelProblem
 from grader.run import grading
 from grader.run.bench import Bench
 
@@ -144,7 +145,7 @@ def main() -> int:
     parser.add_argument("--json", type=Path, metavar="F")
     options = parser.parse_args()
     assignment = load(options.assignment)
-    kernels = [one.id for one in assignment.rules.problems if one.id != "transformer"]
+    kernels = [name for name, one in assignment.problems.items() if isinstance(one, KernelProblem)]
     problems, bench, began = options.problem or kernels, Bench(remembers=True), time.monotonic()
     found: dict[str, list[dict[str, Any]]] = {}
 
