@@ -3,13 +3,24 @@
 An operator knows the text alone, no types: an edit that does not compile is left out later, and one that
 changes nothing is known by its PTX.
 
-Layer: imports edits.
+Layer: imports edits and syntax.
 """
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
+
+from grader.soundness.syntax import (
+    arguments,
+    array_sizes,
+    assignments,
+    binaries,
+    callee,
+    configurations,
+    floats,
+    only_call,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -38,21 +49,21 @@ _INTEGERS = re.compile(r"\b(int|unsigned|size_t|long|auto|u?int(32|64)_t)\b")
 def barriers(source: Source) -> Iterator[Edit]:
     """A barrier or fence is removed."""
     for statement in source.of("expression_statement"):
-        name = _called(source, statement)
+        name = only_call(source, statement)
         if name and _BARRIER.fullmatch(name):
             yield source.replaced("barrier", statement, ";", "a thread overtakes another one there")
 
 
 def comparisons(source: Source) -> Iterator[Edit]:
     """``<`` for ``<=`` and the like."""
-    for node, sign, left, right in _binary(source, _STRICTNESS):
+    for node, sign, left, right in binaries(source, _STRICTNESS):
         yield source.replaced("comparison", sign, _STRICTNESS[source.said(sign)], _equal(source, left, right))
         assert node is not None
 
 
 def bounds(source: Source) -> Iterator[Edit]:
     """A bound is off by one, on the side that leaves something out."""
-    for _, sign, left, right in _binary(source, {"<", "<=", ">", ">="}):
+    for _, sign, left, right in binaries(source, {"<", "<=", ">", ">="}):
         step = "- 1" if source.said(sign).startswith("<") else "+ 1"
         yield source.replaced(
             "bound", right, f"({source.said(right)}) {step}", _equal(source, left, right, f" {step}")
@@ -79,10 +90,10 @@ def guards(source: Source) -> Iterator[Edit]:
 
 def operands(source: Source) -> Iterator[Edit]:
     """Operands of an index or of an operation whose order counts are swapped."""
-    for node, _, left, right in _binary(source, _ORDERED):
+    for node, _, left, right in binaries(source, _ORDERED):
         between = source.text[left.end_byte : right.start_byte]
         yield source.replaced("operands", node, f"({source.said(right)}){between}({source.said(left)})")
-    for node, _, left, right in _binary(source, {"+"}):
+    for node, _, left, right in binaries(source, {"+"}):
         factors = _factors(source, left)
         if factors is not None and _counts(source, node):
             new = f"{source.said(right)} * {source.said(factors[1])} + {source.said(factors[0])}"
@@ -101,7 +112,7 @@ def operands(source: Source) -> Iterator[Edit]:
 def shuffles(source: Source) -> Iterator[Edit]:
     """A warp mask or the distance of a shuffle is changed."""
     for call in source.of("call_expression"):
-        name, given = _name(source, call), _arguments(call)
+        name, given = callee(source, call), arguments(call)
         if _MASKED.fullmatch(name) and given:
             yield source.replaced("mask", given[0], f"({source.said(given[0])}) & 0xffffu")
         if _SHUFFLE.fullmatch(name) and len(given) > 2:
@@ -128,27 +139,27 @@ def initials(source: Source) -> Iterator[Edit]:
 
 def reductions(source: Source) -> Iterator[Edit]:
     """A maximum for a sum, a minimum for a maximum."""
-    floats = _floats(source)
+    known = floats(source)
     for call in source.of("call_expression"):
-        name, given = _name(source, call), _arguments(call)
+        name, given = callee(source, call), arguments(call)
         if name in _EXTREMES and len(given) == 2:
             function = call.child_by_field_name("function")
             assert function is not None
             yield source.replaced("reduction", function, _EXTREMES[name])
             both = " + ".join(f"({source.said(one)})" for one in given)
             yield source.replaced("reduction", call, f"({both})")
-    for node, sign, left, right in _assignments(source):
-        if source.said(sign) == "+=" and _is_float(source, left, floats):
+    for node, sign, left, right in assignments(source):
+        if source.said(sign) == "+=" and _is_float(source, left, known):
             target = source.said(left)
             yield source.replaced("reduction", node, f"{target} = fmaxf({target}, {source.said(right)})")
-    for node, _, left, right in _binary(source, {"+"}):
+    for node, _, left, right in binaries(source, {"+"}):
         if node.parent is not None and node.parent.type == "return_statement":
             yield source.replaced("reduction", node, f"fmaxf({source.said(left)}, {source.said(right)})")
 
 
 def accumulations(source: Source) -> Iterator[Edit]:
     """``=`` for ``+=`` and the like."""
-    for node, sign, _, _ in _assignments(source):
+    for node, sign, _, _ in assignments(source):
         in_loop_head = node.parent is not None and node.parent.type == "for_statement"
         if source.said(sign) != "=" and not in_loop_head:
             yield source.replaced("accumulation", sign, "=", "there is more than one term")
@@ -156,13 +167,13 @@ def accumulations(source: Source) -> Iterator[Edit]:
 
 def streams(source: Source) -> Iterator[Edit]:
     """Work goes to the default stream."""
-    for given in _configurations(source):
+    for given in configurations(source):
         if len(given) > 3:
             yield source.replaced("stream", given[3], "0", "inputs arrive through the given stream")
     for call in source.of("call_expression"):
-        if not _name(source, call).startswith("cuda"):
+        if not callee(source, call).startswith("cuda"):
             continue
-        for argument in _arguments(call):
+        for argument in arguments(call):
             if re.search(r"\bstream\w*$", source.said(argument)):
                 yield source.replaced("stream", argument, "nullptr")
 
@@ -170,16 +181,16 @@ def streams(source: Source) -> Iterator[Edit]:
 def runtime_calls(source: Source) -> Iterator[Edit]:
     """A call of the CUDA runtime is left out."""
     for statement in source.of("expression_statement"):
-        if _called(source, statement).startswith("cuda"):
+        if only_call(source, statement).startswith("cuda"):
             yield source.replaced("runtime call", statement, ";")
 
 
 def launches(source: Source) -> Iterator[Edit]:
     """A grid or block is short by one, and shared memory has half its size."""
-    for given in _configurations(source):
+    for given in configurations(source):
         for what, argument in zip(("grid", "block"), given, strict=False):
-            first = _arguments(argument) if argument.type == "call_expression" else []
-            short = first[0] if first and _name(source, argument) == "dim3" else argument
+            first = arguments(argument) if argument.type == "call_expression" else []
+            short = first[0] if first and callee(source, argument) == "dim3" else argument
             yield source.replaced(what, short, f"({source.said(short)}) - 1")
         if len(given) > 2 and source.said(given[2]) != "0":
             yield source.replaced("shared memory", given[2], f"({source.said(given[2])}) / 2")
@@ -191,13 +202,13 @@ def shared_arrays(source: Source) -> Iterator[Edit]:
         if not any(source.said(child) == "__shared__" for child in declaration.children):
             continue
         for declarator in declaration.children_by_field_name("declarator"):
-            for size in _sizes(declarator):
+            for size in array_sizes(declarator):
                 yield source.replaced("shared memory", size, f"(({source.said(size)}) + 1) / 2")
 
 
 def precisions(source: Source) -> Iterator[Edit]:
     """Half precision inside, and float for double."""
-    floats = _floats(source)
+    known = floats(source)
     for declaration in source.of("declaration"):
         kind = declaration.child_by_field_name("type")
         if kind is None or source.said(kind) != "float":
@@ -206,8 +217,8 @@ def precisions(source: Source) -> Iterator[Edit]:
             value = declarator.child_by_field_name("value") if declarator.type == "init_declarator" else None
             if value is not None and value.type != "initializer_list" and not _exact(source.said(value)):
                 yield source.replaced("half precision", value, _halved(source.said(value)))
-    for _, sign, left, right in _assignments(source):
-        if _is_float(source, left, floats) and source.said(sign) in {"=", "+=", "*="}:
+    for _, sign, left, right in assignments(source):
+        if _is_float(source, left, known) and source.said(sign) in {"=", "+=", "*="}:
             yield source.replaced("half precision", right, _halved(source.said(right)))
     for kind in source.of("primitive_type"):
         if source.said(kind) == "double":
@@ -261,7 +272,7 @@ def constants(source: Source) -> Iterator[Edit]:
 
 def arithmetic(source: Source) -> Iterator[Edit]:
     """Another operation."""
-    for _, sign, _, _ in _binary(source, _ARITHMETIC):
+    for _, sign, _, _ in binaries(source, _ARITHMETIC):
         yield source.replaced("arithmetic", sign, _ARITHMETIC[source.said(sign)])
 
 
@@ -277,23 +288,6 @@ def edits(source: Source) -> tuple[Edit, ...]:
     found = [edit for operator in OPERATORS for edit in operator(source)]
     first = {(edit.begin, edit.end, edit.new): edit for edit in reversed(found)}
     return tuple(sorted(first.values(), key=lambda edit: (edit.begin, edit.end, edit.operator, edit.new)))
-
-
-def _binary(
-    source: Source, signs: Mapping[str, str] | frozenset[str] | set[str]
-) -> Iterator[tuple[Node, Node, Node, Node]]:
-    """Binary expressions with one of ``signs``: the whole, the sign, both sides."""
-    for node in source.of("binary_expression"):
-        left, right, sign = (node.child_by_field_name(name) for name in ("left", "right", "operator"))
-        if left is not None and right is not None and sign is not None and source.said(sign) in signs:
-            yield node, sign, left, right
-
-
-def _assignments(source: Source) -> Iterator[tuple[Node, Node, Node, Node]]:
-    for node in source.of("assignment_expression"):
-        left, right, sign = (node.child_by_field_name(name) for name in ("left", "right", "operator"))
-        if left is not None and right is not None and sign is not None:
-            yield node, sign, left, right
 
 
 def _equal(source: Source, left: Node, right: Node, step: str = "") -> str:
@@ -329,52 +323,6 @@ def _counts(source: Source, node: Node) -> bool:
     declaration = parent.parent
     kind = None if declaration is None else declaration.child_by_field_name("type")
     return kind is not None and _INTEGERS.search(source.said(kind)) is not None
-
-
-def _name(source: Source, call: Node) -> str:
-    function = call.child_by_field_name("function")
-    return "" if function is None else source.said(function)
-
-
-def _called(source: Source, statement: Node) -> str:
-    """The name of the function that a statement calls and does nothing else; "" if there is none."""
-    inner = statement.named_children[:1]
-    return _name(source, inner[0]) if inner and inner[0].type == "call_expression" else ""
-
-
-def _arguments(call: Node) -> list[Node]:
-    given = call.child_by_field_name("arguments")
-    return [] if given is None else [child for child in given.named_children if child.type != "comment"]
-
-
-def _sizes(declarator: Node) -> Iterator[Node]:
-    """The sizes of an array, the innermost first."""
-    inner: Node | None = declarator
-    while inner is not None and inner.type == "array_declarator":
-        size = inner.child_by_field_name("size")
-        if size is not None:
-            yield size
-        inner = inner.child_by_field_name("declarator")
-
-
-def _configurations(source: Source) -> Iterator[list[Node]]:
-    """What stands between the angle brackets of each launch."""
-    for node in source.of("kernel_call_syntax"):
-        yield [child for child in node.named_children if child.type != "comment"]
-
-
-def _floats(source: Source) -> Mapping[str, int]:
-    """The variables, parameters and members of type float by name, with how many indices lead to one."""
-    found = {}
-    for node in source.of("declaration", "parameter_declaration", "field_declaration"):
-        kind = node.child_by_field_name("type")
-        if kind is None or source.said(kind) != "float":
-            continue
-        for declarator in node.children_by_field_name("declarator"):
-            text = source.said(declarator).partition("=")[0]
-            if name := re.search(r"\w+", text.replace("__restrict__", "")):
-                found[name[0]] = text.count("[") + text.count("*")
-    return found
 
 
 def _is_float(source: Source, node: Node, floats: Mapping[str, int]) -> bool:
