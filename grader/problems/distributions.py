@@ -63,6 +63,12 @@ def build_cases(
     )
 
 
+def build_case(group: str, sizes: Mapping[str, int], distribution: str, seed: int) -> Case:
+    """One case, with a seed of its own drawn from ``seed``."""
+    (case,) = build_cases(seed, [(group, sizes, distribution)])
+    return case
+
+
 def _smaller(sizes: Mapping[str, int]) -> Mapping[str, int]:
     """About half of each size, which fits the same arrays; a multiple of four stays one."""
     return {

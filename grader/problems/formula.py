@@ -65,12 +65,14 @@ from grader.problems.problem import (
     Expectation,
     Inputs,
     KernelProblem,
+    Range,
     Role,
     ScalarParameter,
+    Space,
     StreamParameter,
 )
 from grader.problems.rounding import Rounding, squared_errors, steady_errors
-from grader.problems.sizes import MANY_ELEMENTS, MOST_ELEMENTS, Range, derived
+from grader.problems.sizes import MANY_ELEMENTS, MOST_ELEMENTS, derived, suited
 from grader.problems.tracing import traced
 
 if TYPE_CHECKING:
@@ -153,6 +155,7 @@ def problem(
         fused=whole.fused,
         slices=whole.slices,
         turning=independence.turning(*whole.example),
+        space=whole.space,
     )
 
 
@@ -245,23 +248,44 @@ class _Whole:
         double = any(output.dtype == "float64" for output in self.outputs)
         return bounds.PRECISIONS["float64" if double else "float32"].unit
 
-    def cases(self, seed: int) -> tuple[Case, ...]:
-        """The derived cases and those by hand."""
-        distributions = {NORMAL: None}
+    @cached_property
+    def space(self) -> Space:
+        """Any sizes of the ranges, in any distribution that one of the arrays knows."""
+        return Space(self.sizes, self.distributions, self.elements, self.case)
+
+    @property
+    def distributions(self) -> tuple[str, ...]:
+        """Those that one of the arrays knows, the usual one first."""
+        known = {NORMAL: None}
         for array in self.arrays:
             content = self.given(self.least).get(array.name)
             if isinstance(content, Content):
-                distributions |= dict.fromkeys(content.draws(array.dtype))
+                known |= dict.fromkeys(content.draws(array.dtype))
+        return tuple(name for name in known if name not in self.without)
+
+    def elements(self, sizes: Sizes) -> int:
+        """Of all arrays."""
+        return sum(prod(shape) for shape in self.shapes(sizes).values())
+
+    @cached_property
+    def passed(self) -> tuple[str, ...]:
+        """The sizes that a call which is queued behind one with streams may take smaller."""
+        scalars = (one.name for one in self.parameters if isinstance(one, ScalarParameter))
+        return tuple(name for name in scalars if self.loose(name))
+
+    def case(self, group: str, sizes: Sizes, distribution: str, seed: int) -> Case:
+        """A case of these sizes."""
+        (case,) = build_cases(seed, [(group, {name: sizes[name] for name in self.sizes}, distribution)])
+        return suited(case, self.sizes, self.passed, self.elements)
+
+    def cases(self, seed: int) -> tuple[Case, ...]:
+        """The derived cases and those by hand."""
         return derived(
             seed,
             self.sizes,
-            [name for name in distributions if name not in self.without],
-            [
-                one.name
-                for one in self.parameters
-                if isinstance(one, ScalarParameter) and self.loose(one.name)
-            ],
-            lambda sizes: sum(prod(shape) for shape in self.shapes(sizes).values()),
+            self.distributions,
+            self.passed,
+            self.elements,
             self.by_hand,
             most=self.most,
             streams=any(isinstance(one, StreamParameter) for one in self.parameters),

@@ -98,6 +98,60 @@ class Case:
 
 
 @dataclass(frozen=True)
+class Range:
+    """The values that a size may take: from ``low`` to ``high``, multiples of ``multiple_of``."""
+
+    low: int
+    high: int
+    multiple_of: int = 1
+
+    def nearest(self, value: int) -> int:
+        """The smallest value of the range that is at least ``value``; the largest one if there is none."""
+        step = self.multiple_of
+        largest = self.high // step * step
+        return min(largest, -(-max(self.low, value) // step) * step)
+
+    def __contains__(self, value: int) -> bool:
+        return self.low <= value <= self.high and value % self.multiple_of == 0
+
+
+def _every_one(_sizes: Mapping[str, int], _distribution: str) -> bool:
+    return True
+
+
+@dataclass(frozen=True)
+class Space:
+    """Which inputs a problem may have, and how a case is made of any of them.
+
+    Attributes:
+        ranges: the values of each size, in the order of a case's sizes.
+        distributions: of the contents, the usual one first. Where a problem has several element types or
+            layouts, a distribution names them, too.
+        elements: of all arrays, for some sizes.
+        case: from a group, sizes, a distribution and the seed of a run to a case.
+        allows: whether these sizes, which are in their ranges, may have that distribution.
+        products: by name, sizes whose product kernels treat as a size: rows of batches, heads and queries.
+    """
+
+    ranges: Mapping[str, Range]
+    distributions: tuple[str, ...]
+    elements: Callable[[Mapping[str, int]], int]
+    case: Callable[[str, Mapping[str, int], str, int], Case]
+    allows: Callable[[Mapping[str, int], str], bool] = _every_one
+    products: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def least(self) -> Mapping[str, int]:
+        """The smallest value of each size."""
+        return {name: one.nearest(one.low) for name, one in self.ranges.items()}
+
+    def legal(self, sizes: Mapping[str, int], distribution: str) -> bool:
+        """Whether the problem may have inputs of these sizes and that distribution."""
+        within = all(sizes[name] in one for name, one in self.ranges.items())
+        return within and distribution in self.distributions and self.allows(sizes, distribution)
+
+
+@dataclass(frozen=True)
 class Inputs:
     """What the entry point is called with, before it runs.
 
@@ -248,6 +302,7 @@ class KernelProblem(Problem):
             among them rotate likewise, the others stay as they are.
         fused: PyTorch's own way to the outputs, timed for information.
         by_type: the problem for each element type of its cases; empty where there is only one type.
+        space: which inputs it may have; None where nobody has said.
     """
 
     entry_point: str
@@ -259,6 +314,7 @@ class KernelProblem(Problem):
     turning: tuple[str, ...] = ()
     fused: Fused | None = None
     by_type: Mapping[str, KernelProblem] = field(default_factory=dict)
+    space: Space | None = None
 
     @property
     def entry_points(self) -> tuple[str, ...]:
@@ -299,8 +355,10 @@ def several_types(problem: KernelProblem, types: Collection[str]) -> KernelProbl
         def those(cases: Callable[[int], tuple[Case, ...]]) -> Callable[[int], tuple[Case, ...]]:
             return lambda seed: tuple(case for case in cases(seed) if case.dtype == dtype)
 
+        space = problem.space
         return replace(
             problem,
+            space=None if space is None else _of_type(space, dtype),
             entry_point=f"{problem.entry_point}_{dtype}",
             parameters=tuple(typed(one, dtype) for one in problem.parameters),
             cases=those(problem.cases),
@@ -308,6 +366,12 @@ def several_types(problem: KernelProblem, types: Collection[str]) -> KernelProbl
         )
 
     return replace(problem, by_type={dtype: of_type(dtype) for dtype in types})
+
+
+def _of_type(space: Space, dtype: str) -> Space:
+    """``space`` with the distributions of an element type alone."""
+    mine = (name for name in space.distributions if space.case("", space.least, name, 0).dtype == dtype)
+    return replace(space, distributions=tuple(mine))
 
 
 def _needs_nothing(_: Case) -> tuple[tuple[KernelProblem, Case, int], ...]:

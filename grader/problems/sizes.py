@@ -8,7 +8,7 @@ Layer: imports numpy, distributions and contents.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from grader.problems.contents import NORMAL
@@ -17,7 +17,7 @@ from grader.problems.distributions import STREAMS, build_cases, generator
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from grader.problems.problem import Case
+    from grader.problems.problem import Case, Range
 
     Sizes = Mapping[str, int]
     Row = tuple[str, Sizes, str]
@@ -31,21 +31,6 @@ _USUAL, _MIDDLE, _LONG = 5, 37, 700
 _BEYOND = (1 << 20) + 7
 MOST_ELEMENTS = 1 << 21  # of all arrays of a case
 MANY_ELEMENTS = 1 << 20  # from so many on a case runs in program order only
-
-
-@dataclass(frozen=True)
-class Range:
-    """The values that a size may take: from ``low`` to ``high``, multiples of ``multiple_of``."""
-
-    low: int
-    high: int
-    multiple_of: int = 1
-
-    def nearest(self, value: int) -> int:
-        """The smallest value of the range that is at least ``value``; the largest one if there is none."""
-        step = self.multiple_of
-        largest = self.high // step * step
-        return min(largest, -(-max(self.low, value) // step) * step)
 
 
 def derived(
@@ -77,13 +62,17 @@ def derived(
         if elements(sizes) <= most * (4 if group == MILLION else 1) and (streams or group != STREAMS):
             table.setdefault((*sizes.values(), distribution), row)
     cases = sorted(build_cases(seed, table.values()), key=lambda case: case.group == STREAMS)
-    return tuple(
-        replace(
-            case,
-            queued={name: size for name, size in _within(case.queued, ranges).items() if name in passed},
-            orders=1 if elements(case.sizes) >= MANY_ELEMENTS else None,
-        )
-        for case in cases
+    return tuple(suited(case, ranges, passed, elements) for case in cases)
+
+
+def suited(
+    case: Case, ranges: Mapping[str, Range], passed: Sequence[str], elements: Callable[[Sizes], int]
+) -> Case:
+    """``case`` with what ``derived`` says of queued calls and of large arrays."""
+    return replace(
+        case,
+        queued={name: size for name, size in _within(case.queued, ranges).items() if name in passed},
+        orders=1 if elements(case.sizes) >= MANY_ELEMENTS else None,
     )
 
 

@@ -21,7 +21,7 @@ import numpy as np
 import torch
 
 from grader.problems import bounds
-from grader.problems.distributions import STREAMS, build_cases, generator, normal
+from grader.problems.distributions import STREAMS, build_case, build_cases, generator, normal
 from grader.problems.operations import Operation, dense, mapped, reduced, zipped
 from grader.problems.problem import (
     ArrayParameter,
@@ -33,10 +33,11 @@ from grader.problems.problem import (
     Role,
     ScalarParameter,
     Slices,
+    Space,
     StreamParameter,
 )
 
-from .layernorm_forward import CONTENTS, EPSILON
+from .layernorm_forward import CONTENTS, EPSILON, RANGES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -356,6 +357,12 @@ PROBLEM = KernelProblem(
     turning=("out_grad", "inp", "inp_grad", "vars", "means"),
     fused=fused,
     terms=terms,
+    space=Space(
+        ranges=RANGES,
+        distributions=tuple(dict.fromkeys(case.distribution for case in cases(0))),
+        elements=lambda sizes: (3 * sizes["batch_size"] + 4) * (sizes["hidden_dim"] + 1),
+        case=build_case,
+    ),
     bugs={
         "the sum of dxhat is missing": _input_bug(lambda d, h, r, _: r * (d - h * _mean(d * h))),
         "the sum of dxhat * xhat is missing": _input_bug(lambda d, _h, r, _: r * (d - _mean(d))),

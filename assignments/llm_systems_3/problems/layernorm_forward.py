@@ -24,7 +24,7 @@ import numpy as np
 import torch
 
 from grader.problems import bounds
-from grader.problems.distributions import STREAMS, build_cases, generator, normal, with_one_huge
+from grader.problems.distributions import STREAMS, build_case, build_cases, generator, normal, with_one_huge
 from grader.problems.operations import Operation, dense, mapped, reduced, zipped
 from grader.problems.problem import (
     ArrayParameter,
@@ -33,9 +33,11 @@ from grader.problems.problem import (
     Expectation,
     Inputs,
     KernelProblem,
+    Range,
     Role,
     ScalarParameter,
     Slices,
+    Space,
     StreamParameter,
 )
 
@@ -54,6 +56,9 @@ SMALL, BORDER, LARGE = "small hidden sizes", "hidden sizes around a border", "la
 OFFSET, VARIANCE, CONSTANT = "large offset", "small variance", "constant rows"
 MANY = "many rows"
 GROUPS = (SMALL, BORDER, LARGE, OFFSET, VARIANCE, CONSTANT, MANY, STREAMS)
+
+
+RANGES = {"batch_size": Range(1, 1 << 21), "hidden_dim": Range(4, 8192, 4)}
 
 
 def sizes(rows: int, hidden: int) -> Mapping[str, int]:
@@ -205,6 +210,11 @@ def oracle(case: Case, given: Inputs) -> Mapping[str, Expectation]:
             (Candidate(mean[:, 0], bounds.allowed(mean_error[:, 0], mean[:, 0], precision)),)
         ),
     }
+
+
+def allows(sizes: Mapping[str, int], distribution: str) -> bool:
+    """The mean of constant rows is exact only where their number has an exact reciprocal."""
+    return distribution != "exact constants" or sizes["hidden_dim"].bit_count() == 1
 
 
 def minimal_bytes(case: Case) -> int:
@@ -364,6 +374,13 @@ PROBLEM = KernelProblem(
     slices=(Slices(("ln_res", "vars", "means"), lambda case: case.sizes["batch_size"], rows),),
     turning=("inp", "ln_res", "vars", "means"),
     fused=fused,
+    space=Space(
+        ranges=RANGES,
+        distributions=tuple(dict.fromkeys(case.distribution for case in cases(0))),
+        elements=lambda sizes: 2 * (sizes["batch_size"] + 1) * (sizes["hidden_dim"] + 1),
+        case=build_case,
+        allows=allows,
+    ),
     bugs={
         "the mean is not subtracted": _normal_with(np.zeros_like, _root),
         "the mean is not subtracted, in the variance neither": _without_mean,

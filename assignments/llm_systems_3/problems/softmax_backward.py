@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from grader.problems import bounds
-from grader.problems.distributions import STREAMS, build_cases, generator, normal, with_one_huge
+from grader.problems.distributions import STREAMS, build_case, build_cases, generator, normal, with_one_huge
 from grader.problems.operations import Operation, dense, reduced, zipped
 from grader.problems.problem import (
     ArrayParameter,
@@ -24,9 +24,11 @@ from grader.problems.problem import (
     Expectation,
     Inputs,
     KernelProblem,
+    Range,
     Role,
     ScalarParameter,
     Slices,
+    Space,
     StreamParameter,
 )
 
@@ -207,6 +209,12 @@ PROBLEM = KernelProblem(
     slices=(Slices(("out_grad",), lambda case: case.sizes["rows"], rows),),
     turning=("out_grad", "soft_inp"),
     fused=fused,
+    space=Space(
+        ranges={"rows": Range(1, 1 << 21), "softmax_len": Range(1, 2048)},
+        distributions=tuple(dict.fromkeys(case.distribution for case in cases(0))),
+        elements=lambda sizes: 2 * sizes["rows"] * sizes["softmax_len"],
+        case=build_case,
+    ),
     bugs={
         "the sum of grad * soft is not subtracted": _bug(lambda g, s: s * g),
         "the sum of grad * soft is added instead of subtracted": _bug(lambda g, s: s * (g + _dot(g, s))),

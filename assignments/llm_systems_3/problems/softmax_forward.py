@@ -22,7 +22,15 @@ import numpy as np
 import torch
 
 from grader.problems import bounds
-from grader.problems.distributions import STREAMS, build_cases, generator, normal, padding, with_one_huge
+from grader.problems.distributions import (
+    STREAMS,
+    build_case,
+    build_cases,
+    generator,
+    normal,
+    padding,
+    with_one_huge,
+)
 from grader.problems.operations import Operation, dense, mapped, reduced, zipped
 from grader.problems.problem import (
     ArrayParameter,
@@ -31,9 +39,11 @@ from grader.problems.problem import (
     Expectation,
     Inputs,
     KernelProblem,
+    Range,
     Role,
     ScalarParameter,
     Slices,
+    Space,
     StreamParameter,
 )
 
@@ -51,6 +61,7 @@ RESCALINGS = 16.0  # the running maximum of random scores changes about log(2048
 LARGEST_OFFSET = 2048.0  # the cases' scores stay below
 
 SHORT, BORDER, LONG = "short rows", "lengths around a bucket border", "long rows"
+LEFT = "any mask, padded on the left"
 HEADS, NO_MASK, PADDING, FUTURE = "batches and heads", "no mask", "padding mask", "future mask"
 OFFSET, MANY = "large offset", "many rows"
 GROUPS = (SHORT, BORDER, LONG, HEADS, NO_MASK, PADDING, FUTURE, OFFSET, MANY, STREAMS)
@@ -94,7 +105,7 @@ def cases(seed: int) -> tuple[Case, ...]:
         (PADDING, sizes(3, 2, 5, 100), "whole rows at -1e8"),
         (PADDING, sizes(3, 2, 5, 24), "fully masked rows"),
         (PADDING, sizes(3, 2, 5, 200), "fully masked rows"),
-        *((PADDING, sizes(2, 2, 5, keys), "any mask, padded on the left") for keys in kernels),
+        *((PADDING, sizes(2, 2, 5, keys), LEFT) for keys in kernels),
         (FUTURE, sizes(2, 2, 31, 31, future=True), "normal"),
         (FUTURE, sizes(1, 2, 67, 130, future=True), "normal"),
         (FUTURE, sizes(1, 2, 90, 50, future=True), "null mask"),
@@ -173,7 +184,7 @@ _MASKS: Mapping[str, Callable[[np.random.Generator, int, int], Floats]] = {
     "padded with -inf": lambda random, batches, keys: padding(random, batches, keys, -np.inf),
     "padded with -1e8": lambda random, batches, keys: padding(random, batches, keys, -1e8),
     "any mask": _any_mask,
-    "any mask, padded on the left": _left_padded,
+    LEFT: _left_padded,
     "any mask with holes": _with_holes,
     "whole rows at -1e8": lambda random, batches, keys: _whole_rows(random, batches, keys, -1e8),
     "fully masked rows": lambda random, batches, keys: _whole_rows(random, batches, keys, -np.inf),
@@ -297,6 +308,33 @@ def rows(given: Inputs, index: NDArray[np.intp]) -> Inputs:
 def count_rows(case: Case) -> int:
     """All queries of all heads."""
     return math.prod(case.sizes[name] for name in ("batch_size", "nhead", "from_len"))
+
+
+def elements(sizes: Mapping[str, int]) -> int:
+    """Of the scores and the mask."""
+    batch, heads, queries, keys = (sizes[name] for name in ("batch_size", "nhead", "from_len", "to_len"))
+    return batch * (heads * queries + 1) * keys
+
+
+def allows(sizes: Mapping[str, int], distribution: str) -> bool:
+    """A mask that hides the first keys leaves the first queries nothing under the future mask."""
+    return not (sizes["mask_future"] and distribution == LEFT)
+
+
+SPACE = Space(
+    ranges={
+        "batch_size": Range(1, 1 << 17),
+        "nhead": Range(1, 1 << 10),
+        "from_len": Range(1, 1 << 20),
+        "to_len": Range(1, 2048),
+        "mask_future": Range(0, 1),
+    },
+    distributions=tuple(dict.fromkeys(case.distribution for case in cases(0))),
+    elements=elements,
+    case=build_case,
+    allows=allows,
+    products={"rows": ("batch_size", "nhead", "from_len")},
+)
 
 
 def fused(arrays: Mapping[str, torch.Tensor], scalars: Mapping[str, float]) -> Callable[[], object]:
@@ -535,6 +573,7 @@ PROBLEM = KernelProblem(
     slices=(Slices(("inp",), count_rows, rows),),
     turning=("inp", "attn_mask"),
     fused=fused,
+    space=SPACE,
     bugs={
         "the mask is not added": _changed(_without_mask),
         "the mask of batch 0 is added to every batch": _changed(_mask_of_first_batch),

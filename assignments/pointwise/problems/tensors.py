@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from grader.problems.distributions import STREAMS, build_cases, generator
+from grader.problems.distributions import STREAMS, build_case, generator
 from grader.problems.dtypes import DTYPES
 from grader.problems.problem import (
     ANY_TYPE,
@@ -29,9 +29,11 @@ from grader.problems.problem import (
     Expectation,
     Inputs,
     KernelProblem,
+    Range,
     Role,
     ScalarParameter,
     Slices,
+    Space,
     StreamParameter,
     several_types,
 )
@@ -175,6 +177,19 @@ def table(drawn: np.random.Generator) -> list[Row]:
 
 _SHIFTED = (("offset 1", PLAIN), (PLAIN, "offset 3"), ("offset 2", "offset 2"), ("offset 1", "offset 2"))
 _TURNED = ("transposed and contiguous", "contiguous and transposed", "transposed and transposed")
+_LAYOUTS = (
+    *(f"{one} and {other}" for one, other in _SHIFTED),
+    "contiguous and number",
+    "number and contiguous",
+    "broadcast 0 and broadcast 1",
+    "contiguous and broadcast 0",
+    "broadcast 1 and contiguous",
+    "one element and contiguous",
+    "gaps and contiguous",
+    "contiguous and every second",
+    "windows and contiguous",
+)
+_OF_MATRICES = ("transposed", "broadcast", "gaps", "windows")
 _TIMED: tuple[Row, ...] = (
     *((PLAIN, dtype, (1 << 24,), BOTH, "usual") for dtype in ("float32", "float16", "bfloat16")),
     *((PLAIN, dtype, (1 << 23,), BOTH, "usual") for dtype in ("float64", "int64")),
@@ -186,13 +201,47 @@ _TIMED: tuple[Row, ...] = (
 
 def made(seed: int, table: Iterable[Row], types: Sequence[str]) -> tuple[Case, ...]:
     """Cases from the rows of ``types``."""
-    cases = []
-    for group, dtype, shape, layouts, content in table:
-        if dtype in types:
-            sizes = {f"n{d}": size for d, size in enumerate(shape)}
-            (case,) = build_cases(seed, [(group, sizes, f"{dtype}, {layouts}, {content}")])
-            cases.append(replace(case, dtype=dtype))
-    return tuple(cases)
+    return tuple(
+        case_of(group, dict(_named(shape)), f"{dtype}, {layouts}, {content}", seed)
+        for group, dtype, shape, layouts, content in table
+        if dtype in types
+    )
+
+
+def _named(shape: Iterable[int]) -> Iterable[tuple[str, int]]:
+    return ((f"n{d}", size) for d, size in enumerate(shape))
+
+
+def case_of(group: str, sizes: Mapping[str, int], distribution: str, seed: int) -> Case:
+    """A case; ``distribution`` is an element type, layouts and a content."""
+    case = build_case(group, sizes, distribution, seed)
+    return replace(case, dtype=distribution.partition(", ")[0])
+
+
+def flat_or_matrix(group: str, sizes: Mapping[str, int], distribution: str, seed: int) -> Case:
+    """A case of two dimensions, or of one where there is only one row."""
+    shape = [size for name, size in sizes.items() if name != "n0" or size > 1]
+    return case_of(group, dict(_named(shape)), distribution, seed)
+
+
+def _layouts(sizes: Mapping[str, int], distribution: str) -> bool:
+    """A matrix may have any layout, one row only those that are something else than contiguous there."""
+    return sizes["n0"] > 1 or not any(word in distribution for word in _OF_MATRICES)
+
+
+def space(types: Sequence[str]) -> Space:
+    """Matrices and vectors in every layout, in the types and contents of the cases."""
+    kinds = [(BOTH, content) for content in ("usual", "special", "cancelling", "tiny")]
+    kinds += [(layouts, "usual") for layouts in (*_TURNED, *_LAYOUTS)]
+    return Space(
+        ranges={"n0": Range(1, 1 << 24), "n1": Range(1, 1 << 24)},
+        distributions=tuple(
+            f"{dtype}, {layouts}, {content}" for dtype in types for layouts, content in kinds
+        ),
+        elements=lambda sizes: 3 * sizes["n0"] * sizes["n1"],
+        case=flat_or_matrix,
+        allows=_layouts,
+    )
 
 
 def values(random: np.random.Generator, dtype: str, content: str, count: int) -> Array:
@@ -325,6 +374,7 @@ class Operator:
             minimal_bytes=self.minimal_bytes,
             slices=(whole,),
             fused=self.fused,
+            space=space(self.types),
             bugs={said: self._wrong(formula) for said, formula in self.bugs.items()},
         )
         return several_types(problem, self.types)

@@ -37,6 +37,7 @@ from .shapes import (
     scan,
     shape_of,
     some_sequences,
+    space,
     start_in,
     start_of,
     states,
@@ -132,6 +133,7 @@ PROBLEM = several_types(
         minimal_bytes=minimal_bytes,
         slices=(Slices(("h",), lambda case: case.sizes["batch"], some_sequences),),
         turning=("a", "b", "h0", "h"),
+        space=space(cases(0), 3),
         bugs={
             "h0 is left out": _h(lambda a, b, h0: states(a, b, np.zeros_like(h0))),
             "h0 is taken for the first state": _h(

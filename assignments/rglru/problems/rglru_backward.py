@@ -54,6 +54,7 @@ from .shapes import (
     scan,
     shape_of,
     some_sequences,
+    space,
     start_in,
     states,
     stored,
@@ -243,6 +244,7 @@ PROBLEM = several_types(
             Slices(("dx", "dgx", "dga", "dh0"), lambda case: case.sizes["batch"], some_sequences),
             Slices(("dc",), lambda case: case.sizes["width"], some_channels),
         ),
+        space=space(cases(0), 8),
         bugs={
             "the gradient is not carried to earlier steps": _local,
             "dx lacks the input gate": _wrong("dx", lambda g, t, _x, _h: g * t.s),

@@ -41,6 +41,7 @@ from .shapes import (
     scan,
     shape_of,
     some_sequences,
+    space,
     start_in,
     start_of,
     states,
@@ -163,6 +164,7 @@ PROBLEM = several_types(
         minimal_bytes=minimal_bytes,
         slices=(Slices(("h",), lambda case: case.sizes["batch"], some_sequences),),
         turning=("x", "gx", "ga", "h0", "h"),
+        space=space(cases(0), 4),
         bugs={
             "h0 is left out": _without_start,
             "gx and ga are swapped": _swapped,

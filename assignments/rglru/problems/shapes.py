@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from grader.problems import bounds
-from grader.problems.distributions import STREAMS, build_cases, normal
+from grader.problems.distributions import STREAMS, build_case, normal
 from grader.problems.dtypes import DTYPES
-from grader.problems.problem import Inputs
+from grader.problems.problem import Inputs, Range, Space
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from numpy.typing import NDArray
 
@@ -47,12 +47,27 @@ SLOW, GONE = "slow decay", "decay that is hardly there"
 
 def cases_of(seed: int, table: Iterable[Row]) -> tuple[Case, ...]:
     """Cases from rows of the table, each with a seed of its own."""
-    cases: list[Case] = []
-    for group, dtype, batch, length, width, content in table:
-        row = (group, {"batch": batch, "length": length, "width": width}, f"{dtype}, {content}")
-        (case,) = build_cases(seed, [row])
-        cases.append(replace(case, distribution=content, dtype=dtype))
-    return tuple(cases)
+    return tuple(
+        case_of(group, {"batch": batch, "length": length, "width": width}, f"{dtype}, {content}", seed)
+        for group, dtype, batch, length, width, content in table
+    )
+
+
+def case_of(group: str, sizes: Mapping[str, int], distribution: str, seed: int) -> Case:
+    """A case; ``distribution`` is an element type and a content."""
+    dtype, _, content = distribution.partition(", ")
+    return replace(build_case(group, sizes, distribution, seed), distribution=content, dtype=dtype)
+
+
+def space(cases: Iterable[Case], arrays: int) -> Space:
+    """All sizes, in the types and contents of ``cases``; so many ``arrays`` are [batch, length, width]."""
+    return Space(
+        ranges={"batch": Range(1, 65_535), "length": Range(1, 1 << 14), "width": Range(1, 1 << 17)},
+        distributions=tuple(dict.fromkeys(f"{case.dtype}, {case.distribution}" for case in cases)),
+        elements=lambda sizes: (arrays * sizes["length"] + 1) * sizes["batch"] * sizes["width"],
+        case=case_of,
+        products={"sequences": ("batch", "width")},
+    )
 
 
 def graded(seed: int, own: Iterable[Row]) -> tuple[Case, ...]:

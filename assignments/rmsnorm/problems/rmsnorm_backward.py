@@ -47,6 +47,7 @@ from .shapes import (
     exact_roots,
     graded,
     hidden_sizes,
+    space,
     stored,
     timing_cases,
     weights,
@@ -226,6 +227,7 @@ PROBLEM = several_types(
         turning=("dy", "x", "dx", "rstd"),
         fused=fused,
         terms=terms,
+        space=space(cases(0), 3),
         bugs={
             "the mean of g n is missing": _dx(lambda g, _n, r, _: r * g),
             "n is missing in front of the mean of g n": _dx(lambda g, n, r, _: r * (g - _mean(g * n))),

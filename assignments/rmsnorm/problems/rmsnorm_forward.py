@@ -40,6 +40,7 @@ from .shapes import (
     graded,
     hidden_sizes,
     roots,
+    space,
     stored,
     timing_cases,
     weights,
@@ -167,6 +168,7 @@ PROBLEM = several_types(
         slices=(Slices(("y", "rstd"), lambda case: case.sizes["rows"], some_rows),),
         turning=("x", "y", "rstd"),
         fused=fused,
+        space=space(cases(0), 2),
         bugs={
             "the root is missing: divided by the mean square": _from(
                 lambda x: 1 / ((x * x).mean(axis=1, keepdims=True) + EPSILON)

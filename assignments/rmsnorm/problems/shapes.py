@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from grader.problems import bounds
-from grader.problems.distributions import STREAMS, build_cases, normal, with_one_huge
+from grader.problems.distributions import STREAMS, build_case, normal, with_one_huge
 from grader.problems.dtypes import DTYPES
+from grader.problems.problem import Range, Space
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from numpy.typing import NDArray
 
@@ -43,12 +44,26 @@ GROUPS = (SMALL, BORDER, LARGE, VALUES, MANY, *TYPES[1:], STREAMS)
 
 def cases_of(seed: int, table: Iterable[Row]) -> tuple[Case, ...]:
     """Cases from rows of the table, each with a seed of its own."""
-    cases: list[Case] = []
-    for group, dtype, rows, hidden, content in table:
-        row = (group, {"rows": rows, "hidden": hidden}, f"{dtype}, {content}")
-        (case,) = build_cases(seed, [row])
-        cases.append(replace(case, distribution=content, dtype=dtype))
-    return tuple(cases)
+    return tuple(
+        case_of(group, {"rows": rows, "hidden": hidden}, f"{dtype}, {content}", seed)
+        for group, dtype, rows, hidden, content in table
+    )
+
+
+def case_of(group: str, sizes: Mapping[str, int], distribution: str, seed: int) -> Case:
+    """A case; ``distribution`` is an element type and a content."""
+    dtype, _, content = distribution.partition(", ")
+    return replace(build_case(group, sizes, distribution, seed), distribution=content, dtype=dtype)
+
+
+def space(cases: Iterable[Case], arrays: int) -> Space:
+    """All sizes, in the types and contents of ``cases``; so many ``arrays`` are [rows, hidden]."""
+    return Space(
+        ranges={"rows": Range(1, 1 << 21), "hidden": Range(1, MOST_HIDDEN)},
+        distributions=tuple(dict.fromkeys(f"{case.dtype}, {case.distribution}" for case in cases)),
+        elements=lambda sizes: (arrays * sizes["rows"] + 1) * (sizes["hidden"] + 1),
+        case=case_of,
+    )
 
 
 def hidden_sizes(draw: np.random.Generator) -> tuple[int, ...]:
