@@ -3,7 +3,7 @@
 A version is judged no further than to the first case that it fails. Those cases come first that have found
 most versions for what they cost, and all run in program order before any runs in another one.
 
-Layer: imports problems, devices, judge, run, and of this folder builds, kernels, ptx and trial.
+Layer: imports problems, devices, judge, run, and of this folder builds, intervals, kernels, ptx and trial.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property, partial
 from pathlib import PurePath
+from random import Random
 from typing import TYPE_CHECKING
 
 from grader.assignments.rules import AssignmentError
@@ -29,8 +30,9 @@ if TYPE_CHECKING:
 
     from grader.assignments.assignment import Assignment
     from grader.devices.device import Device
-    from grader.problems.problem import Case
+    from grader.problems.problem import Case, Space
     from grader.soundness.builds import Builder, Version
+    from grader.soundness.intervals import Interval
     from grader.soundness.kernels import RightKernel
     from grader.soundness.ptx import Code, Line
     from grader.soundness.trial import Shown, Trial
@@ -49,6 +51,8 @@ class Status(StrEnum):
     NOT_COMPILED = "does not compile"
     NOT_EXECUTED = "not executed"
     EQUIVALENT = "same PTX"
+    UNSEEN = "no input shows it"
+    GPU_ALONE = "for a GPU alone"
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,8 @@ class Finding:
 
     Attributes:
         status: what became of it.
-        case: the name of the case that it fails, or in which it is reported.
+        case: the name of the case that it fails, or in which it is reported; of a tier that survives, of an
+            input that would find it.
         said: what was wrong or reported there; of a mutant that no case runs, what is not run.
         launched: how many cases launch a kernel that it changes.
     """
@@ -151,6 +156,47 @@ class Killers:
                 return Finding(Status.REPORTED, place, finding, len(cases))
         return Finding(Status.SURVIVED, launched=len(cases))
 
+    def tried_within(self, version: Version, interval: Interval) -> Finding:
+        """Whether a case in an interval finds a version that is right outside of it.
+
+        Of one that survives, inputs in the interval are tried, which are no cases: it is wrong if the right
+        kernel passes one of them and the version does not.
+        """
+        cases = [case for case in self.following(version) if _meets(interval, case)]
+        finding = self.tried(version, cases) if cases else Finding(Status.SURVIVED)
+        if finding.status is not Status.SURVIVED:
+            return finding
+        for case in self._inputs_within(interval):
+            wrong = self._wrong_in(version, case)
+            if wrong and not self._wrong_in(self._version, case):
+                return Finding(Status.SURVIVED, case.name, wrong[:300], len(cases))
+        return Finding(Status.UNSEEN, launched=len(cases))
+
+    def following(self, version: Version) -> tuple[Case, ...]:
+        """The cases that a version is graded on; those that follow from its code belong here."""
+        assert version.library is not None
+        return self.cases
+
+    @property
+    def _space(self) -> Space:
+        assert self._problem.space is not None, "tiers are made of problems that have a space alone"
+        return self._problem.space
+
+    def _inputs_within(self, interval: Interval) -> Iterator[Case]:
+        """Cases in an interval, of which the smaller ones have every distribution that may be there."""
+        space = self._space
+        sizes = interval.drawn(space, Random(str(interval)))
+        for distribution in space.distributions:
+            usual = distribution == space.distributions[0]
+            for chosen in sizes if usual else sizes[:: len(sizes) // 2 or 1][:2]:
+                if space.legal(chosen, distribution):
+                    yield replace(space.case(str(interval), chosen, distribution, SEED), orders=1)
+
+    def _wrong_in(self, version: Version, case: Case) -> str:
+        """What is wrong in one case, in program order."""
+        with self._trial(version, self.original.memory) as trial:
+            return trial.run(case, (Schedule.PROGRAM,)).wrong
+
     def _shown(self, version: Version, cases: Sequence[Case]) -> Iterator[tuple[Case, Shown]]:
         """What each case shows of a version: of all in program order first, then in the other ones."""
         first, *others = self._device.schedules
@@ -174,7 +220,9 @@ class Killers:
 
     def _worth(self, case: Case) -> float:
         """Less for a case that finds more versions with fewer instructions."""
-        return (self.original.ran[case.name].instructions + 10_000) / (self._kills[case.name] + 1)
+        ran = self.original.ran.get(case.name)
+        instructions = self._problem.minimal_bytes(case) if ran is None else ran.instructions
+        return (instructions + 10_000) / (self._kills[case.name] + 1)
 
     def _run_original(self) -> tuple[Original, Version]:
         (version,) = self.built([self._kernel.files])
@@ -194,6 +242,11 @@ class Killers:
         problem = version.answering(self._problem)
         opened = partial(self._device.open, version.library, problem.entry_points)
         return trial(problem, opened, memory, self._seconds, self._excuses)
+
+
+def _meets(interval: Interval, case: Case) -> bool:
+    """Whether a case, or the call that is queued behind it, is in an interval."""
+    return interval.holds(case.sizes) or (bool(case.queued) and interval.holds({**case.sizes, **case.queued}))
 
 
 def _covered(trial: Trial, cases: Iterable[Case]) -> tuple[dict[str, Ran], str]:

@@ -1,6 +1,6 @@
 """The automatic mutants of an assignment: every edit of its right kernels, or a sample of them.
 
-Layer: imports kernels, edits and operators.
+Layer: imports kernels, edits, operators and tiers.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING
 from grader.languages.cuda.source import functions
 from grader.soundness.edits import Source, runs_on_device_alone
 from grader.soundness.operators import edits
+from grader.soundness.tiers import Tier, tiers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from grader.problems.problem import Space
     from grader.soundness.edits import Edit
     from grader.soundness.kernels import RightKernel
 
@@ -54,6 +56,16 @@ class AutomaticMutant:
         return hashlib.sha256(self.edit.applied(self.kernels[0].files[self.file]).encode()).hexdigest()
 
     @property
+    def tier(self) -> Tier | None:
+        """Its edit, if that takes effect in an interval alone."""
+        return self.edit if isinstance(self.edit, Tier) else None
+
+    @property
+    def origin(self) -> str:
+        """What it is one mutant of many of: a file, or of tiers a right kernel."""
+        return self.label if self.tier is None else self.kernels[0].id
+
+    @property
     def title(self) -> str:
         """Place and change, for a person."""
         return f"{self.label}:{self.lines[0]} {self.edit.reason}"
@@ -70,24 +82,50 @@ def mutants(kernels: Sequence[RightKernel]) -> tuple[AutomaticMutant, ...]:
     )
 
 
-def sample(found: Sequence[AutomaticMutant], per_file: int, seed: int) -> tuple[AutomaticMutant, ...]:
-    """At most ``per_file`` mutants of each file, of as many operators as there are, in their order."""
+def tier_mutants(kernels: Sequence[RightKernel], seed: int) -> tuple[AutomaticMutant, ...]:
+    """The tiers of these kernels, which ``seed`` draws, kernel by kernel.
+
+    Each belongs to one kernel, as files that several share have other sizes in each. There are none of a
+    problem that does not say which inputs it may have.
+    """
+    return tuple(
+        mutant
+        for kernel in kernels
+        if kernel.problem.space is not None
+        for mutant in _tiers_of(kernel, kernel.problem.space, seed)
+    )
+
+
+def sample(found: Sequence[AutomaticMutant], per_origin: int, seed: int) -> tuple[AutomaticMutant, ...]:
+    """At most ``per_origin`` mutants of each origin, of as many operators as there are, in their order."""
 
     def drawn(mutant: AutomaticMutant) -> str:
         return hashlib.sha256(f"{seed} {mutant.key}".encode()).hexdigest()
 
     ranked: list[tuple[int, AutomaticMutant]] = []
-    before: Counter[tuple[str, str]] = Counter()  # of the same file and operator
+    before: Counter[tuple[str, str]] = Counter()  # of the same origin and operator
     for mutant in sorted(found, key=drawn):
-        ranked.append((before[mutant.label, mutant.edit.operator], mutant))
-        before[mutant.label, mutant.edit.operator] += 1
+        ranked.append((before[mutant.origin, mutant.edit.operator], mutant))
+        before[mutant.origin, mutant.edit.operator] += 1
     taken: Counter[str] = Counter()
     chosen = set()
     for _, mutant in sorted(ranked, key=itemgetter(0)):
-        if taken[mutant.label] < per_file:
+        if taken[mutant.origin] < per_origin:
             chosen.add(mutant.key)
-        taken[mutant.label] += 1
+        taken[mutant.origin] += 1
     return tuple(mutant for mutant in found if mutant.key in chosen)
+
+
+def _tiers_of(kernel: RightKernel, space: Space, seed: int) -> Iterator[AutomaticMutant]:
+    sources = {file: Source(text) for file, text in kernel.files.items()}
+    pairs = tiers(kernel, space, seed)
+    for file, source in sources.items():
+        edits_of_file = [tier for name, tier in pairs if name == file]
+        keys = source.keys(f"{kernel.id} {file}", edits_of_file)
+        for edit, key in zip(edits_of_file, keys, strict=True):
+            lines = source.line(edit.begin), source.line(edit.end)
+            on_device = runs_on_device_alone(source, edit)
+            yield AutomaticMutant(key, kernel.label(file), file, edit, lines, on_device, (kernel,))
 
 
 def _of_file(label: str, file: str, users: tuple[RightKernel, ...]) -> Iterator[AutomaticMutant]:

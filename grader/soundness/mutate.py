@@ -1,7 +1,7 @@
 """Which automatic mutants of an assignment's right kernels its cases find.
 
 A mutant is judged on one problem after the other. Cases that launch none of the kernels that it changes are
-left out, as long as it changes no code of the host.
+left out, as long as it changes no code of the host; of a tier, cases outside of its interval.
 
 Layer: imports assignments, run, and of this folder builds, killers, kernels, mutants and ptx.
 """
@@ -23,7 +23,7 @@ from grader.run.bench import find_machine
 from grader.soundness.builds import TOGETHER, Builder
 from grader.soundness.kernels import entry_points, kernel_problems, right_kernels
 from grader.soundness.killers import SEED, Finding, Killers, Status
-from grader.soundness.mutants import mutants, sample
+from grader.soundness.mutants import mutants, sample, tier_mutants
 from grader.soundness.ptx import code
 
 if TYPE_CHECKING:
@@ -69,11 +69,12 @@ class Plan:
 
     Attributes:
         only: words, one of which is in the key, the place or the operator of a mutant; none for all.
-        per_file: how many mutants of each file at most; None for all.
-        seed: of the sample.
+        per_file: how many mutants of each file, or tiers of each right kernel, at most; None for all.
+        seed: of the sample and of tiers.
         seconds: after these no further mutants are begun.
         file: where findings are kept and taken from; None for nowhere.
         sandbox: the option of ``grade``.
+        tiers: whether to judge tiers, instead of mutants that are wrong everywhere.
     """
 
     only: tuple[str, ...] = ()
@@ -82,6 +83,14 @@ class Plan:
     seconds: float = float("inf")
     file: Path | None = None
     sandbox: str = "auto"
+    tiers: bool = False
+
+    def mutants(self, kernels: Sequence[RightKernel]) -> tuple[AutomaticMutant, ...]:
+        """Those of ``kernels`` that are to be judged."""
+        chosen = tier_mutants(kernels, self.seed) if self.tiers else mutants(kernels)
+        if self.only:
+            chosen = tuple(one for one in chosen if any(word in _words(one) for word in self.only))
+        return chosen if self.per_file is None else sample(chosen, self.per_file, self.seed)
 
 
 def mutate(
@@ -96,13 +105,10 @@ def mutate(
     end = time.monotonic() + plan.seconds
     torch.set_num_threads(1)  # PyTorch's own threads would spin while the simulator works
     kernels = right_kernels(assignment)
-    found = mutants(kernels)
-    if plan.only:
-        found = tuple(one for one in found if any(word in _words(one) for word in plan.only))
-    if plan.per_file is not None:
-        found = sample(found, plan.per_file, plan.seed)
     stored = _Stored(assignment, plan.file)
-    known = {one.key: stored.judgement(one) for one in found}
+    known = {mutant.key: stored.judgement(mutant) for mutant in plan.mutants(kernels)}
+    for mutant in [one.mutant for one in known.values() if one.left and _for_a_gpu(one.mutant)]:
+        known[mutant.key] = Judgement(mutant, {mutant.kernels[0].id: Finding(Status.GPU_ALONE)})
     machine = find_machine("sim", plan.sandbox, assignment.rules.limits)
     launchers = entry_points(assignment)
     builder = Builder(machine, Cache())
@@ -135,6 +141,14 @@ def mutate(
     return tuple(known.values())
 
 
+def _for_a_gpu(mutant: AutomaticMutant) -> bool:
+    """Whether no input that the simulator can take meets the interval of a tier."""
+    if mutant.tier is None:
+        return False
+    space = mutant.kernels[0].problem.space
+    return space is not None and not mutant.tier.interval.in_budget(space)
+
+
 def _words(mutant: AutomaticMutant) -> str:
     return f"{mutant.key} {mutant.title} {mutant.edit.operator}"
 
@@ -149,9 +163,11 @@ def finding(killers: Killers, mutant: AutomaticMutant, version: Version) -> Find
         return Finding(Status.NOT_COMPILED, said=version.log.partition("\n")[0])
     original, cases = killers.original, killers.cases
     changed = code(version.library, version.number).differing(original.code)
+    if mutant.on_device and not changed:
+        return Finding(Status.EQUIVALENT)
+    if mutant.tier is not None:
+        return killers.tried_within(version, mutant.tier.interval)
     if mutant.on_device:
-        if not changed:
-            return Finding(Status.EQUIVALENT)
         cases = tuple(case for case in cases if original.ran[case.name].kernels & changed)
         if not cases:
             return Finding(Status.NOT_EXECUTED, said="kernels that no case launches")

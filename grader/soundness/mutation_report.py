@@ -17,9 +17,15 @@ if TYPE_CHECKING:
     from grader.soundness.mutate import Judgement
     from grader.soundness.survivors import Survivor
 
+TIERS_THAT_SURVIVE = 0.01
+"""The largest share of tiers that may survive without a reason."""
+
 _COLUMNS = (
-    *("mutants", "do not compile", "same PTX", "not executed", "equivalent, explained", "killed", "reported"),
-    *("survive, explained", "survive", "score", "with reported"),
+    *("do not compile", "same PTX", "not executed", "equivalent, explained", "killed", "reported"),
+    *("survive, explained", "survive"),
+)
+_COLUMNS_OF_TIERS = (
+    *("do not compile", "same PTX", "no input shows it", "for a GPU alone", "killed", "reported", "survive"),
 )
 _COUNTED = frozenset({"killed", "reported", "survive, explained", "survive"})
 
@@ -39,14 +45,26 @@ def scores(judgements: Iterable[Judgement], explained: Mapping[str, Survivor]) -
     return killed / len(counted), (killed + reported) / len(counted)
 
 
+def sound(judgements: Sequence[Judgement], explained: Mapping[str, Survivor]) -> bool:
+    """Whether all are judged and none survives without a reason; of tiers, no more than a small share."""
+    if any(one.status is Status.NOT_JUDGED for one in judgements):
+        return False
+    lost = unexplained(judgements, explained)
+    tiers = [one for one in judgements if one.mutant.tier is not None]
+    allowed = TIERS_THAT_SURVIVE * sum(_column(one, explained) in _COUNTED for one in tiers)
+    lost_tiers = sum(one.mutant.tier is not None for one in lost)
+    return lost_tiers <= allowed and lost_tiers == len(lost)
+
+
 def report(judgements: Sequence[Judgement], explained: Mapping[str, Survivor]) -> str:
     """The whole page."""
     judged = [one for one in judgements if one.status is not Status.NOT_JUDGED]
+    tiers = any(one.mutant.tier is not None for one in judgements)
     return "\n".join(
         [
-            *_table("file", judged, explained, lambda one: one.mutant.label),
+            *_table("problem" if tiers else "file", judged, explained, _origin, tiers=tiers),
             "",
-            *_table("operator", judged, explained, lambda one: one.mutant.edit.operator),
+            *_table("operator", judged, explained, lambda one: one.mutant.edit.operator, tiers=tiers),
             "",
             *_survivors(judged, explained),
             *_reported(judged),
@@ -54,6 +72,11 @@ def report(judgements: Sequence[Judgement], explained: Mapping[str, Survivor]) -
             *_left(judgements),
         ]
     )
+
+
+def _origin(one: Judgement) -> str:
+    """What the first table has a row for: a file, or of tiers a problem."""
+    return one.mutant.label if one.mutant.tier is None else one.mutant.kernels[0].problem.id
 
 
 def _column(one: Judgement, explained: Mapping[str, Survivor]) -> str:
@@ -71,16 +94,21 @@ def _table(
     judged: Sequence[Judgement],
     explained: Mapping[str, Survivor],
     row_of: Callable[[Judgement], str],
+    *,
+    tiers: bool,
 ) -> Iterator[str]:
     rows: dict[str, list[Judgement]] = defaultdict(list)
     for one in judged:
         rows[row_of(one)].append(one)
-    yield f"| {first} | {' | '.join(_COLUMNS)} |"
-    yield "|---" + "|--:" * len(_COLUMNS) + "|"
+    counts = _COLUMNS_OF_TIERS if tiers else _COLUMNS
+    last = ("share that survives",) if tiers else ("score", "with reported")
+    yield f"| {first} | {' | '.join(('mutants', *counts, *last))} |"
+    yield "|---" + "|--:" * (1 + len(counts) + len(last)) + "|"
     for name, mine in (*sorted(rows.items()), ("all", [*judged])):
         found = [_column(one, explained) for one in mine]
-        numbers = [len(mine), *(found.count(column) for column in _COLUMNS[1:-2])]
-        shares = (f"{score:.1%}" for score in scores(mine, explained))
+        numbers = [len(mine), *(found.count(column) for column in counts)]
+        killed, reported = scores(mine, explained)
+        shares = (f"{score:.1%}" for score in ((1 - reported,) if tiers else (killed, reported)))
         yield f"| {name} | {' | '.join((*map(str, numbers), *shares))} |"
 
 
@@ -91,7 +119,9 @@ def _survivors(judged: Sequence[Judgement], explained: Mapping[str, Survivor]) -
             sort = "equivalent" if reason.equivalent else "survives"
             yield f"* {one.mutant.title} ({one.mutant.edit.operator}): {sort}: {reason.reason}"
     lost = unexplained(survived, explained)
-    if lost:
+    if lost and all(one.mutant.tier is not None for one in lost):
+        yield "\nNo case finds these, and an input that shows each stands beside it:\n"
+    elif lost:
         yield "\nNo case finds these. Add the cheapest case that does and that no right kernel can fail, or"
         yield "explain them in mutants/survivors.toml:\n"
     for one in lost:
@@ -99,7 +129,8 @@ def _survivors(judged: Sequence[Judgement], explained: Mapping[str, Survivor]) -
         yield f"* {one.mutant.title} ({one.mutant.edit.operator})"
         yield f"  in: `{source}`"
         yield f"  needed: {_needed(one)}"
-        yield f'  [[survivor]]\n  key = "{one.mutant.key}"\n  edit = {json.dumps(one.mutant.title)}'
+        if one.mutant.tier is None:
+            yield f'  [[survivor]]\n  key = "{one.mutant.key}"\n  edit = {json.dumps(one.mutant.title)}'
 
 
 def _reported(judged: Sequence[Judgement]) -> Iterator[str]:
@@ -115,6 +146,10 @@ def _reported(judged: Sequence[Judgement]) -> Iterator[str]:
 def _needed(one: Judgement) -> str:
     """The case that would find a survivor."""
     found = {kernel.problem.id: one.findings.get(kernel.id) for kernel in one.mutant.kernels}
+    if one.mutant.tier is not None:
+        ((problem, finding),) = found.items()
+        assert finding is not None
+        return f"a case of {problem} where {one.mutant.tier.interval}, such as {finding.case}: {finding.said}"
     places = ", ".join(
         f"{problem} ({finding.launched} of its cases run what changes)"
         for problem, finding in found.items()

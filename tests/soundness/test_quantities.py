@@ -12,7 +12,6 @@ from grader.soundness.kernels import RightKernel, kernel_problems
 from grader.soundness.quantities import scopes
 
 if TYPE_CHECKING:
-
     from grader.problems.problem import KernelProblem
 
 LAUNCHER = (
