@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from grader.assignments import names
 from grader.assignments.mutants import VARIANTS, table
 from grader.assignments.rules import AssignmentError
+from grader.judge.correctness.diagnosis import CANCELS
 from grader.languages.cache import Cache
 from grader.languages.cuda.source import functions
 from grader.languages.known import files, lacking
@@ -49,6 +50,9 @@ HANDOUTS = ("ASSIGNMENT.md", "HANDOUT.md", "README.md")
 
 ELEVEN_BITS = "__uint_as_float(0xffffe000u & (0x1000u + __float_as_uint({})))"
 """A float32 rounded to as many bits as half precision has."""
+
+ALLOW = ". If that formula is as right, let the bound allow it: also=(formula,), as docs/assignments.md says"
+"""What a teacher may do where a right kernel cancels near 0."""
 
 
 @dataclass(frozen=True)
@@ -484,7 +488,8 @@ def _reason(result: ProblemResult) -> str:
         return text
     for case in result.correctness.cases:
         if case.verdict is not Verdict.PASS and (text := case.message or case.diagnosis):
-            return f"{case.name}: {text}"
+            remedy = ALLOW if CANCELS in text else ""
+            return f"{case.name}: {text}{remedy}"
     found = [finding.message for tool in result.checks for finding in tool.findings if not finding.waived]
     return next(iter([*found, *result.trust.reasons]), "")
 

@@ -229,6 +229,40 @@ def test_a_reference_that_is_right_and_too_slow_is_the_target_s_matter(tmp_path:
     assert row.sound
 
 
+CANCELLING = "(torch.exp(x) - torch.exp(-x)) / (torch.exp(x) + torch.exp(-x))"
+ELU = "torch.where(x > 0, x, torch.exp(x) - 1)"
+
+
+@pytest.mark.parametrize("allowed", [False, True])
+@pytest.mark.parametrize(
+    ("formula", "also", "kernel"),
+    [
+        ("torch.nn.functional.elu(x)", ELU, "x[i] > 0 ? x[i] : expf(x[i]) - 1"),
+        ("torch.tanh(x)", CANCELLING, "(expf(x[i]) - expf(-x[i])) / (expf(x[i]) + expf(-x[i]))"),
+    ],
+)
+def test_a_variant_that_cancels_near_0_may_be_allowed(
+    tmp_path: Path, formula: str, also: str, kernel: str, *, allowed: bool
+) -> None:
+    formulas = f"formula=lambda x: {formula},\n    also=({f'lambda x: {also},' if allowed else ''}),"
+    one = examined(
+        example(
+            tmp_path / "own",
+            (PROBLEM, "from grader.problems.contents", "import torch\nfrom grader.problems.contents"),
+            (
+                PROBLEM,
+                "formula=add_scaled,",
+                f"{formulas}\n    without=('large offset', 'one huge element'),",
+            ),
+            (VARIANT, "fmaf(a, x[i], y[i])", kernel),
+        )
+    )
+    (row,) = check.variants(one, {})
+    assert row.sound is allowed
+    assert (check.CANCELS in row.said) is not allowed
+    assert row.said.endswith(check.ALLOW) is not allowed
+
+
 def test_only_the_assignment_s_own_checks_are_skipped_where_the_reference_is_wrong(tmp_path: Path) -> None:
     wrong = with_another_problem(tmp_path / "own", (KERNEL, "if (i < n)", "if (i < n - 1)"))
     rows = list(check.check(wrong, [NAME], seeds=1, device="sim", sandbox="process"))

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from grader.judge.correctness.diagnosis.cancelling import CANCELS, cancels_near_zero
 from grader.judge.correctness.diagnosis.columns import miscounted_rows, wrong_way_through_a_tile
 from grader.judge.correctness.diagnosis.evidence import Evidence, best, match
 from grader.judge.correctness.diagnosis.faults import matches
@@ -55,7 +56,7 @@ if TYPE_CHECKING:
     Outputs = Mapping[str, NDArray[np.generic]]
     Rules = tuple[Callable[[Evidence], str | None], ...]
 
-__all__ = ["CHANGING", "NOTHING_WRITTEN", "UNKNOWN", "diagnose"]
+__all__ = ["CANCELS", "CHANGING", "NOTHING_WRITTEN", "UNKNOWN", "diagnose"]
 
 MOST_ELEMENTS = 1 << 21  # of any output where formulas are tried: a wrong one is so in smaller cases, too
 UNKNOWN = "no known cause"
@@ -216,6 +217,7 @@ _UNWRITTEN = (
 )
 _SUMS = (miscounted_rows, wrong_way_through_a_tile)
 _PATTERNS = (
+    cancels_near_zero,
     constant_factor,
     zeros,
     row_factor_or_offset,
