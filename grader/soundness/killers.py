@@ -21,6 +21,7 @@ from grader.devices.device import Memory, Schedule
 from grader.judge.correctness.remembered import remembered
 from grader.problems.problem import KernelProblem
 from grader.run.judging import excuses
+from grader.soundness.intervals import BUDGET
 from grader.soundness.ptx import code
 from grader.soundness.trial import trial
 
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
 
 SEED = 1
 """Of the cases that versions are judged on."""
+
+_SECONDS_OF_AN_INPUT = 3.0
+"""Of processor time that a call may take on an input which is no case."""
 
 
 class Status(StrEnum):
@@ -146,36 +150,39 @@ class Killers:
 
     def tried(self, version: Version, cases: Sequence[Case]) -> Finding:
         """Whether one of ``cases`` finds a version, which has to have a library."""
+        return self._judged(self._shown(version, sorted(cases, key=self._worth)), len(cases))
+
+    def _judged(self, shown: Iterable[tuple[Case, Shown]], launched: int) -> Finding:
+        """What cases find, one after the other until one fails: these may follow from what others showed."""
         reported: dict[str, str] = {}  # by what costs no points: the case that it was first seen in
-        for case, shown in self._shown(version, sorted(cases, key=self._worth)):
-            if shown.wrong:
-                return self._killed(case, shown.wrong, len(cases))
-            reported = {**dict.fromkeys(shown.reported, case.name), **reported}
+        for case, one in shown:
+            if one.wrong:
+                return self._killed(case, one.wrong, launched)
+            reported = {**dict.fromkeys(one.reported, case.name), **reported}
         for finding, place in sorted(reported.items()):
             if finding not in self._reported_anyway:
-                return Finding(Status.REPORTED, place, finding, len(cases))
-        return Finding(Status.SURVIVED, launched=len(cases))
+                return Finding(Status.REPORTED, place, finding, launched)
+        return Finding(Status.SURVIVED, launched=launched)
 
     def tried_within(self, version: Version, interval: Interval) -> Finding:
         """Whether a case in an interval finds a version that is right outside of it.
 
         Of one that survives, inputs in the interval are tried, which are no cases: it is wrong if the right
-        kernel passes one of them and the version does not.
+        kernel passes one of them and the version does not. Where the right kernel fails one, because it takes
+        too long, no larger ones are tried.
         """
-        cases = [case for case in self.following(version) if _meets(interval, case)]
+        cases = [case for case in self.cases if _meets(interval, case)]
         finding = self.tried(version, cases) if cases else Finding(Status.SURVIVED)
         if finding.status is not Status.SURVIVED:
             return finding
+        most = BUDGET
         for case in self._inputs_within(interval):
-            wrong = self._wrong_in(version, case)
+            elements = self._space.elements(case.sizes)
+            wrong = self._wrong_in(version, case) if elements <= most else ""
             if wrong and not self._wrong_in(self._version, case):
                 return Finding(Status.SURVIVED, case.name, wrong[:300], len(cases))
+            most = elements - 1 if wrong else most
         return Finding(Status.UNSEEN, launched=len(cases))
-
-    def following(self, version: Version) -> tuple[Case, ...]:
-        """The cases that a version is graded on; those that follow from its code belong here."""
-        assert version.library is not None
-        return self.cases
 
     @property
     def _space(self) -> Space:
@@ -193,8 +200,9 @@ class Killers:
                     yield replace(space.case(str(interval), chosen, distribution, SEED), orders=1)
 
     def _wrong_in(self, version: Version, case: Case) -> str:
-        """What is wrong in one case, in program order."""
-        with self._trial(version, self.original.memory) as trial:
+        """What is wrong in one case, in program order and within a few seconds."""
+        seconds = min(self._seconds, _SECONDS_OF_AN_INPUT)
+        with self._trial(version, self.original.memory, seconds) as trial:
             return trial.run(case, (Schedule.PROGRAM,)).wrong
 
     def _shown(self, version: Version, cases: Sequence[Case]) -> Iterator[tuple[Case, Shown]]:
@@ -220,9 +228,7 @@ class Killers:
 
     def _worth(self, case: Case) -> float:
         """Less for a case that finds more versions with fewer instructions."""
-        ran = self.original.ran.get(case.name)
-        instructions = self._problem.minimal_bytes(case) if ran is None else ran.instructions
-        return (instructions + 10_000) / (self._kills[case.name] + 1)
+        return (self.original.ran[case.name].instructions + 10_000) / (self._kills[case.name] + 1)
 
     def _run_original(self) -> tuple[Original, Version]:
         (version,) = self.built([self._kernel.files])
@@ -237,11 +243,13 @@ class Killers:
             faults.append(f"with {memory} pointers {wrong}")
         raise AssignmentError(f"{self._kernel.id} is not right: {'; '.join(faults)}")
 
-    def _trial(self, version: Version, memory: Memory) -> AbstractContextManager[Trial]:
+    def _trial(
+        self, version: Version, memory: Memory, seconds: float | None = None
+    ) -> AbstractContextManager[Trial]:
         assert version.library is not None
         problem = version.answering(self._problem)
         opened = partial(self._device.open, version.library, problem.entry_points)
-        return trial(problem, opened, memory, self._seconds, self._excuses)
+        return trial(problem, opened, memory, seconds or self._seconds, self._excuses)
 
 
 def _meets(interval: Interval, case: Case) -> bool:
