@@ -54,6 +54,44 @@ ASKED: dict[str, Any] = {
 }
 
 
+IMPORTED = """
+import dataclasses, nothing_of_this_name
+import operator as op
+from functools import nothing_of_this_name as neither, reduce
+
+import torch
+import triton
+import triton.language as tl
+
+SIZES = [4, 8]
+SIZES.append(nothing_of_this_name)
+SIZES[1] = 16
+TYPES = {torch.float32: tl.float32}
+
+
+@dataclasses.dataclass
+class Tile:
+    size: int
+
+
+def halved(size):
+    return size // 2
+
+
+try:
+    TILE = Tile(halved(2 * reduce(op.mul, SIZES)))
+except ValueError:
+    TILE = Tile(1)
+SIZE, KIND = tl.constexpr(min(TILE.size, 1024)), TYPES[torch.float32]
+
+
+@triton.jit
+def kernel(y, x, n, size: tl.constexpr):
+    at = tl.program_id(0) * SIZE + tl.arange(0, SIZE)
+    tl.store(y + at, tl.load(x + at, mask=at < n).to(KIND), mask=at < n)
+"""
+
+
 SIM, GPU = Target("ptx", 80), Target("cubin", 90)
 
 
@@ -101,6 +139,13 @@ def test_a_kernel_is_built_once_without_running_the_rest_of_its_file(
     assert sandbox.jobs == before + 1
     other = compiler.build(file, SIM, {**ASKED, "constants": [[[3], {"value": 128}]]})
     assert other.code != built.code
+
+
+def test_what_the_constants_of_a_kernel_are_computed_with_is_imported(
+    compiler: Compiler, tmp_path: Path
+) -> None:
+    (path := tmp_path / "imported.py").write_text(IMPORTED)
+    assert b".visible .entry kernel(" in compiler.build(path, SIM, ASKED).code
 
 
 def test_a_gpu_gets_machine_code_from_the_same_job(compiler: Compiler, sandbox: Counting, file: Path) -> None:

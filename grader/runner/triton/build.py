@@ -1,7 +1,8 @@
 """Compiles one kernel of a submission's file; the program of a sandboxed job of the judge.
 
-Of the file only what kernels need is run: imports of Triton, functions under ``triton.jit``, and constants.
-So a build depends on nothing but the file, the specialisation and Triton.
+Of the file only what kernels need is run: functions under ``triton.jit``, and the statements that bind the
+names which these use, directly or through others. So a build depends on nothing but the file, the
+specialisation and Triton, and a module that no kernel needs is not imported.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ import os
 import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import triton
 from triton import knobs
@@ -24,14 +26,14 @@ from grader.runner.triton.ptx import WARP, end_with_ptx
 from grader.runner.triton.specialisation import decoded
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
 SPECIALISATION = "specialisation.json"
 CODE, FACTS, REFUSED = "kernel", "facts.json", "refused"  # behind the form, as in ptx.kernel
 _FACTS = ("name", "num_warps", "shared", "global_scratch_size", "profile_scratch_size")
+_MODULE = "submission"
 _DEFINITION = re.compile(r"def (\w+)")
 _QUOTED = re.compile(r"""\w+\(('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")\)""")
-_MODULES = frozenset({"__future__", "math", "triton"})
 
 
 class MissingError(Exception):
@@ -117,27 +119,55 @@ def _unquoted(text: str) -> str:
 def kernels(text: str, file: str) -> Mapping[str, Any]:
     """The functions under ``triton.jit`` at the top level of ``file``, by name."""
     tree = ast.parse(text, file)
-    tree.body = [node for node in tree.body if _needed(node)]
     for node in tree.body:
-        if isinstance(node, ast.FunctionDef):  # such as autotuning, which is the runner's
+        if _is_kernel(node):  # the runner does the rest, such as autotuning
             node.decorator_list = [one for one in node.decorator_list if _is_jit(one)]
-    found: dict[str, Any] = {"__name__": "submission"}
-    exec(compile(tree, file, "exec"), found)  # noqa: S102 - in a sandbox, which is what this program is for
-    return found
+    tree.body = _needed(tree.body)
+    sys.modules[_MODULE] = module = ModuleType(_MODULE)  # where dataclasses look for their types
+    exec(compile(tree, file, "exec"), vars(module))  # noqa: S102 - what this sandboxed program is for
+    return vars(module)
 
 
-def _needed(node: ast.stmt) -> bool:
+def _needed(body: Sequence[ast.stmt]) -> list[ast.stmt]:
+    """The kernels, and what binds the names that are used in them or in other statements that are needed."""
+    statements = [node for node in body if not _is_main(node)]
+    needed = [node for node in statements if _is_kernel(node) or _is_from_future(node)]
+    before: set[str] | None = None
+    names: set[str] = set()
+    while names != before:
+        before, names = names, {name for node in needed for name in _used(node)}
+        needed = [node for node in statements if node in needed or not names.isdisjoint(_bound(node))]
+    return [_without_others(node, names) for node in needed]
+
+
+def _used(node: ast.stmt) -> Iterator[str]:
+    return (one.id for one in ast.walk(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load))
+
+
+def _bound(node: ast.AST) -> Iterator[str]:
+    """The names that a statement at the top level binds or changes; those within its functions, too."""
+    for one in ast.walk(node):
+        match one:
+            case ast.alias():
+                yield one.asname or one.name.partition(".")[0]
+            case ast.FunctionDef() | ast.ClassDef():
+                yield one.name
+            case ast.Name(ctx=ast.Store()):
+                yield one.id
+            case ast.Attribute(ctx=ast.Store()) | ast.Subscript(ctx=ast.Store()):
+                yield from (name.id for name in ast.walk(one.value) if isinstance(name, ast.Name))
+
+
+def _without_others(node: ast.stmt, names: set[str]) -> ast.stmt:
+    """An import without what no kernel needs, which may be missing where kernels are compiled."""
     match node:
-        case ast.Import():
-            node.names = [name for name in node.names if name.name.partition(".")[0] in _MODULES]
-            return bool(node.names)
-        case ast.ImportFrom():
-            return (node.module or "").partition(".")[0] in _MODULES
-        case ast.FunctionDef():
-            return any(map(_is_jit, node.decorator_list))
-        case ast.Assign() | ast.AnnAssign():
-            return node.value is not None and _is_constant(node.value)
-    return False
+        case ast.Import() | ast.ImportFrom() if not _is_from_future(node):
+            node.names = [one for one in node.names if not names.isdisjoint(_bound(one))]
+    return node
+
+
+def _is_kernel(node: ast.stmt) -> TypeGuard[ast.FunctionDef]:
+    return isinstance(node, ast.FunctionDef) and any(map(_is_jit, node.decorator_list))
 
 
 def _is_jit(decorator: ast.expr) -> bool:
@@ -145,10 +175,9 @@ def _is_jit(decorator: ast.expr) -> bool:
     return ast.unparse(named).rpartition(".")[2] == "jit"
 
 
-def _is_constant(value: ast.expr) -> bool:
-    """Whether a value consists of numbers, names and calls of Triton or mathematics."""
-    return not any(
-        isinstance(node, ast.Call)
-        and ast.unparse(node.func).partition(".")[0] not in {"tl", "triton", "math", "float", "int"}
-        for node in ast.walk(value)
-    )
+def _is_from_future(node: ast.stmt) -> bool:
+    return isinstance(node, ast.ImportFrom) and node.module == "__future__"
+
+
+def _is_main(node: ast.stmt) -> bool:
+    return isinstance(node, ast.If) and ast.unparse(node.test) == "__name__ == '__main__'"
