@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from grader.devices.device import Memory, ModelProgram
 from grader.judge.timing.training import Training, measure_training
+from grader.languages import policy
 from grader.languages.language import LauncherError
+from grader.records.verdict import Verdict
 from grader.run import pointers
 from grader.run.pointers import Candidate
 from grader.run.preparation import NotJudgedError, check_files, inspected
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     from grader.judge.timing.measure import Measured
     from grader.problems.problem import Case, ModelProblem
     from grader.records.record import BuildResult, CaseResult
+    from grader.run.preparation import Material
     from grader.run.prepared import Conduct
 
 TRAINING_SECONDS = 120.0  # of one turn of training steps; the first loads PyTorch's libraries
@@ -86,7 +90,8 @@ def prepare(conduct: Conduct, entry: ProblemPoints, problem: ModelProblem) -> Pr
     """The PyTorch file of ``problem`` in a submission, with the libraries of its kernels.
 
     Raises:
-        NotJudgedError: a file is missing, did not compile or lacks a launcher that can be called.
+        NotJudgedError: a file is missing, did not compile, lacks a launcher that can be called, or uses what
+            it may not use.
     """
     material = conduct.material
     check_files(material, problem)
@@ -94,6 +99,9 @@ def prepare(conduct: Conduct, entry: ProblemPoints, problem: ModelProblem) -> Pr
     needed = {
         one.entry_point: one for case in problem.cases(material.seed) for one, *_ in problem.needs(case)
     }
+    template = material.assignment.template
+    given = tuple(template / name for name in problem.given)
+    _check_policy(material, problem.file, given)
     candidates: list[Candidate] = []
     for file, launchers in problem.launchers.items():
         build = material.builds[file].whole
@@ -107,8 +115,6 @@ def prepare(conduct: Conduct, entry: ProblemPoints, problem: ModelProblem) -> Pr
             for name, one in zip(launchers, found, strict=True)
             if name in needed
         ]
-    template = material.assignment.template
-    given = tuple(template / name for name in problem.given)
     program = ModelProgram(material.submission.files[problem.file], problem.harness, given)
     return PreparedModel(
         problem=problem,
@@ -119,6 +125,22 @@ def prepare(conduct: Conduct, entry: ProblemPoints, problem: ModelProblem) -> Pr
         libraries=libraries,
         notes=(),
     )
+
+
+def _check_policy(material: Material, file: str, given: Iterable[Path]) -> None:
+    """Check that the PyTorch file uses nothing but what it may use; one that is no Python uses nothing.
+
+    Raises:
+        NotJudgedError: it does.
+    """
+    try:
+        tree = ast.parse(material.submission.files[file].read_bytes(), file)
+    except (SyntaxError, ValueError):  # the runner tells where
+        return
+    modules = {path.stem: policy.public(ast.parse(path.read_bytes())) for path in given}
+    if forbidden := policy.violations(tree, file, modules):
+        message = f"{file} uses what a submission may not use"
+        raise NotJudgedError(message, None, Verdict.UNTRUSTED, forbidden)
 
 
 def _memory(conduct: Conduct, candidates: Iterable[Candidate]) -> Memory:

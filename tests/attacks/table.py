@@ -618,12 +618,17 @@ ATTACKS = (
 )
 
 IN_PYTHON = (  # of submissions in Triton
-    _python("patch the launch of kernels", "type(gradient).run = lambda *_, **__: None", UNTOUCHED),
+    _python(
+        "patch the launch of kernels",
+        "type(gradient).run = lambda *_, **__: None",
+        UNTOUCHED,
+        "passes on what type() gives",
+    ),
     _python(
         "patch the driver",
         "triton.runtime.driver.set_active(None)",
         "softmax_kernel.py:",
-        "uses .runtime",
+        "uses .set_active",
     ),
     _python("patch PyTorch", "torch.equal = lambda *_: True", "", "changes torch.equal", verdict="PASS"),
     _python(

@@ -1,69 +1,17 @@
-"""What a Python file in Triton says without being run: its functions, and what breaks the policy."""
+"""What a Python file in Triton says without being run: its functions and how they are called."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from first_assignment import KERNELS
 
 from grader.languages.language import LauncherError
 from grader.languages.triton import source
-from grader.languages.triton.source import asked, find, functions, launcher, parsed, violations
+from grader.languages.triton.source import asked, find, functions, launcher, parsed
 
 FILE = "kernel.py"
-HONEST = b"""
-from __future__ import annotations
-import torch
-import triton
-import triton.language as tl
-from triton.language.extra import libdevice
-
-@triton.jit
-def copy(y, x, n, size: tl.constexpr):
-    at = tl.program_id(0) * size + tl.arange(0, size)
-    tl.store(y + at, tl.load(x + at, mask=at < n), mask=at < n)
-
-def entry(y, x):
-    part = torch.empty_like(x)
-    copy[(triton.cdiv(x.numel(), 64),)](y, x, x.numel(), 64)
-
-if __name__ == "__main__":
-    import os, subprocess
-    print(open(os.environ["HOME"]), eval("1"))
-"""
-
-
-def test_an_honest_file_breaks_nothing_and_what_runs_as_a_script_is_not_looked_at() -> None:
-    assert violations(parsed(HONEST, FILE), FILE) == ()
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("import ctypes", "kernel.py:1 imports ctypes"),
-        ("from os import path", "imports os"),
-        ("import torch.utils.cpp_extension", "imports torch.utils.cpp_extension, whose utils"),
-        ("from triton import runtime", "imports triton.runtime, whose runtime"),
-        ("from . import other", "imports ."),
-        ("import torch\ntorch.ops.load_library('a.so')", "kernel.py:2 uses .ops"),
-        ("import torch\nt = torch\nt.sys.modules", "uses .sys"),
-        ("import torch\nx = torch.Tensor.__subclasses__()", "uses .__subclasses__"),
-        ("import triton\ntriton.cdiv = None", "changes triton.cdiv"),
-        ("import triton as t\ndel t.cdiv", "changes t.cdiv"),
-        ("import triton\ntriton.runtime.driver.active = None", "uses .runtime"),
-        ("eval('1')", "uses eval"),
-        ("o = open", "uses open"),
-        ("getattr(1, 'real')", "uses getattr"),
-        ("__builtins__['print']", "uses __builtins__"),
-        ("__name__ = '__main__'\nif __name__ == '__main__':\n  import os", "uses __name__"),
-        ("if __name__ == '__main__':\n  pass\nelse:\n  import os", "imports os"),
-        ("def f():\n  def g():\n    import gc", "kernel.py:3 imports gc"),
-    ],
-)
-def test_what_no_launcher_needs_is_named_with_its_line(text: str, said: str) -> None:
-    assert any(said in reason for reason in violations(parsed(text.encode(), FILE), FILE))
 
 
 def test_a_problem_is_asked_for_by_its_own_name_in_a_file_with_py() -> None:
@@ -110,13 +58,6 @@ def test_a_file_that_is_no_python_has_its_line() -> None:
     assert caught.value.lineno == 2
     with pytest.raises(SyntaxError):
         source.parsed(b"x = 1\0", FILE)
-
-
-def test_the_references_break_no_policy() -> None:
-    found = list((Path(__file__).parents[2] / "assignments").glob("*/reference_triton/*.py"))
-    assert len(found) >= 4
-    for path in found:
-        assert violations(parsed(path.read_bytes(), path.name), path.name) == (), path
 
 
 def test_optional_arrays_may_be_left_out() -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from grader.devices import models
 from grader.devices.device import Memory, Script
+from grader.languages import policy
 from grader.languages.cache import key
 from grader.languages.language import Build, FileBuild, Inspection, Stage
 from grader.languages.triton import source
@@ -106,7 +107,7 @@ class Triton:
     ) -> Inspection:
         """What a file holds; see ``Language``."""
         tree = source.parsed(artefact.read_bytes(), source_name)
-        if forbidden := source.violations(tree, source_name):
+        if forbidden := policy.violations(tree, source_name):
             return Inspection(forbidden, ())
         return Inspection((), tuple(source.find(tree, source_name, name, others) for name in entry_points))
 

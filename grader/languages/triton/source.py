@@ -1,9 +1,4 @@
-"""What a submission's Python file says, read and not run: its functions, and what it may not use.
-
-The policy is the counterpart of the one for libraries: a function that launches kernels needs Triton, PyTorch
-for new tensors, and arithmetic. What reaches files, processes, other modules or the inside of these is none
-of its business. Python can hide anything, so the sandbox and the device hold what this lets through.
-"""
+"""What a submission's Python file says, read and not run: its functions, and how they are called."""
 
 from __future__ import annotations
 
@@ -20,24 +15,10 @@ from grader.languages.language import EntryPoint, Launcher, LauncherError
 from grader.problems.problem import ArrayParameter, ScalarParameter, StreamParameter
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Sequence
 
     from grader.problems.problem import KernelProblem, Parameter
 
-_IMPORTS = frozenset(
-    {"__future__", "collections", "dataclasses", "enum", "functools", "itertools", "math", "operator"}
-    | {"torch", "triton", "typing"}
-)
-_NAMES = frozenset(
-    {"__builtins__", "__import__", "__loader__", "__name__", "__spec__", "breakpoint", "compile", "delattr"}
-    | {"eval", "exec", "getattr", "globals", "input", "locals", "memoryview", "open", "setattr"}
-)
-_ATTRIBUTES = frozenset(
-    {"backends", "builtins", "classes", "compile", "compiler", "cpp_extension", "ctypes", "distributed"}
-    | {"driver", "from_file", "frombuffer", "gc", "hub", "importlib", "inspect", "io", "knobs", "library"}
-    | {"multiprocessing", "ops", "os", "package", "pathlib", "runtime", "serialization", "shutil", "socket"}
-    | {"subprocess", "sys", "tempfile", "testing", "threading", "time", "utils"}
-)
 _SIZES = frozenset({"int", "long", "longs"})
 
 
@@ -114,53 +95,6 @@ def find(tree: ast.Module, file: str, entry_point: str, others: Collection[str])
     near = difflib.get_close_matches(entry_point, [name for name in names if name not in others], n=1)
     hint = f" Found {near[0]}: rename it to {entry_point}." if near else ""
     return EntryPoint("", f"{file} has no function {entry_point} at its top level.{hint}")
-
-
-def violations(tree: ast.Module, file: str) -> tuple[str, ...]:
-    """What of a file breaks the policy, a sentence per reason.
-
-    What stands under ``if __name__ == "__main__"`` is not looked at, as it does not run.
-    """
-    nodes = [node for part in tree.body if not _is_main(part) for node in ast.walk(part)]
-    modules = {
-        (name.asname or name.name).partition(".")[0]
-        for node in nodes
-        if isinstance(node, ast.Import)
-        for name in node.names
-    }
-    found = (
-        f"{file}:{getattr(node, 'lineno', 0)} {one}" for node in nodes for one in _reasons(node, modules)
-    )
-    return tuple(dict.fromkeys(found))
-
-
-def _is_main(node: ast.stmt) -> bool:
-    return isinstance(node, ast.If) and not node.orelse and ast.unparse(node.test) == "__name__ == '__main__'"
-
-
-def _reasons(node: ast.AST, modules: Collection[str]) -> Iterator[str]:
-    match node:
-        case ast.Import():
-            for name in node.names:
-                yield from _of_import(name.name)
-        case ast.ImportFrom():
-            yield from _of_import(node.module or ".")
-            for name in node.names:
-                yield from _of_import(f"{node.module or '.'}.{name.name}")
-        case ast.Name() if node.id in _NAMES:
-            yield f"uses {node.id}, which no launcher needs"
-        case ast.Attribute() if node.attr in _ATTRIBUTES or node.attr.startswith("_"):
-            yield f"uses .{node.attr}, which no launcher needs"
-        case ast.Attribute(ctx=ast.Store() | ast.Del(), value=ast.Name(id=owner)) if owner in modules:
-            yield f"changes {owner}.{node.attr}, which belongs to the module"
-
-
-def _of_import(name: str) -> Iterator[str]:
-    first, *rest = name.split(".")
-    if first not in _IMPORTS:
-        yield f"imports {name}, which no launcher needs"
-    elif unfit := [part for part in rest if part in _ATTRIBUTES or part.startswith("_")]:
-        yield f"imports {name}, whose {unfit[0]} no launcher needs"
 
 
 def launcher(problem: KernelProblem, found: Function, file: str) -> Launcher:
