@@ -47,14 +47,8 @@ def launch(entry_point: str, *arguments: Tensor | float | None) -> None:
         ValueError: a tensor is not dense memory of the type that the kernel takes, on ``DEVICE``.
         RuntimeError: CUDA reports an error, or there is no such function.
     """
-    declared = [parameter.strip() for parameter in LAUNCHERS[entry_point].split(",")]
-    wanted = [parameter for parameter in declared if not parameter.startswith("cudaStream_t")]
-    if len(arguments) != len(wanted):
-        raise TypeError(
-            f"{entry_point} takes {len(wanted)} arguments, not {len(arguments)}: {', '.join(wanted)}"
-        )
-    for parameter, argument in zip(wanted, arguments, strict=True):
-        _check(entry_point, parameter, argument)
+    check(entry_point, *arguments)
+    declared, wanted = _declared(entry_point)
     device = _Direct() if (DEVICE == "cuda") != (os.environ.get(MEMORY) == "host") else _Staged()
     values = [
         _value(device, parameter, argument) for parameter, argument in zip(wanted, arguments, strict=True)
@@ -62,6 +56,22 @@ def launch(entry_point: str, *arguments: Tensor | float | None) -> None:
     streams = [ctypes.c_void_p(device.stream())] * (len(declared) - len(wanted))
     _function(entry_point)(*values, *streams)
     device.finish()
+
+
+def check(entry_point: str, *arguments: Tensor | float | None) -> None:
+    """Check the arguments of a launcher, as ``launch`` does before it calls it.
+
+    Raises:
+        TypeError: they are not those of the C function.
+        ValueError: a tensor is not dense memory of the type that the kernel takes, on ``DEVICE``.
+    """
+    _, wanted = _declared(entry_point)
+    if len(arguments) != len(wanted):
+        raise TypeError(
+            f"{entry_point} takes {len(wanted)} arguments, not {len(arguments)}: {', '.join(wanted)}"
+        )
+    for parameter, argument in zip(wanted, arguments, strict=True):
+        _check(entry_point, parameter, argument)
 
 
 def build(folder: Path) -> None:
@@ -160,6 +170,24 @@ class _Staged:
     @staticmethod
     def _copy(to: ctypes.c_void_p, source: ctypes.c_void_p, size: int, kind: int) -> None:
         _cuda("cudaMemcpy", to, source, ctypes.c_size_t(size), kind)
+
+
+def _declared(entry_point: str) -> tuple[list[str], list[str]]:
+    """The parameters of the C function, and those of them that ``launch`` takes."""
+    declared = [parameter.strip() for parameter in LAUNCHERS[entry_point].split(",")]
+    return declared, [parameter for parameter in declared if not parameter.startswith("cudaStream_t")]
+
+
+def _declared(entry_point: str) -> tuple[list[str], list[str]]:
+    """The parameters of the C function, and those of them that ``launch`` takes."""
+    declared = [parameter.strip() for parameter in LAUNCHERS[entry_point].split(",")]
+    return declared, [parameter for parameter in declared if not parameter.startswith("cudaStream_t")]
+
+
+def _declared(entry_point: str) -> tuple[list[str], list[str]]:
+    """The parameters of the C function, and those of them that ``launch`` takes."""
+    declared = [parameter.strip() for parameter in LAUNCHERS[entry_point].split(",")]
+    return declared, [parameter for parameter in declared if not parameter.startswith("cudaStream_t")]
 
 
 def _check(entry_point: str, parameter: str, argument: object) -> None:

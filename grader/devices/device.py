@@ -100,6 +100,7 @@ class Call:
         queued: scalars by name for a second call on the same arrays, made behind the first and before
             anything waits. Its results are not used, but it must not disturb what the first has yet to do.
         needs: for a model: the calls that it must make, and how often at least.
+        launches: for a model: who looks at its launches, if the device makes them for it.
     """
 
     entry_point: str
@@ -110,6 +111,26 @@ class Call:
     staged: bool = False
     queued: Mapping[str, int] = field(default_factory=dict)
     needs: tuple[tuple[Call, int], ...] = ()
+    launches: Launches | None = None
+
+
+class Launches(Protocol):
+    """Looks at the launches that a model makes in one call, and decides what it gets of them.
+
+    Attributes:
+        marked: whether the model gets other numbers than a launcher wrote, so that the judge has to be asked.
+    """
+
+    marked: bool
+
+    @property
+    def most(self) -> int:
+        """How many launches a call may make."""
+
+    def take(
+        self, entry_point: str, arguments: tuple[Argument, ...], arrays: Mapping[str, NDArray[np.generic]]
+    ) -> Mapping[str, NDArray[np.generic]]:
+        """What the model gets of the ``arrays`` that a launcher left, by the names in ``arguments``."""
 
 
 @dataclass(frozen=True)
@@ -185,6 +206,7 @@ class Answer:
     counts: tuple[LineCount, ...] = ()
     printed: str = ""  # what the student's code printed, capped
     faults: tuple[str, ...] = ()  # forbidden things that the code did beside computing its results
+    served: bool = False  # whether the judge made the launches of a model, and looked at them
 
     @property
     def usable(self) -> bool:

@@ -12,6 +12,7 @@ import subprocess
 import sys
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
 
@@ -22,13 +23,15 @@ from grader.devices.runner import LIMITS, Runner, RunnerError, Start
 from grader.devices.sharing import Sharing
 from grader.devices.timed import TimedSession
 from grader.records.errors import DeviceError, MachineError
+from grader.runner.protocol import MalformedError
 from grader.sandbox.process import ProcessSandbox
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
 
     from grader.devices.device import ModelProgram, Script
+    from grader.runner.protocol import Bytes, Frame, Header
     from grader.sandbox.sandbox import Limits, Sandbox
 
 PROBE_SECONDS = 90.0
@@ -147,14 +150,15 @@ class Gpu:
         self, program: ModelProgram, libraries: Mapping[Path, tuple[str, ...]], memory: Memory
     ) -> GpuModelSession:
         """Start a runner whose context belongs to PyTorch, and load ``libraries``."""
+        kernels = self._start(libraries)
         start = replace(
-            self._start(libraries),
+            kernels,
             packages=models.packages(),
             inputs=tuple({package.parent for package in models.packages()}),
             program=program,
             memory=memory,
         )
-        return GpuModelSession(start, self._sandbox, self.sharing)
+        return GpuModelSession(start, kernels, self._sandbox, self.sharing)
 
     def open_script(self, script: Script, entry_points: tuple[str, ...]) -> GpuScriptSession:
         """Start a runner with PyTorch and Triton, and load ``script``."""
@@ -251,14 +255,19 @@ class GpuSession:
     """One runner with a CUDA context and the library loaded; see ``Session``."""
 
     def __init__(
-        self, start: Start, sandbox: Sandbox, sharing: Sharing, builds: Kernels | None = None
+        self,
+        start: Start,
+        sandbox: Sandbox,
+        sharing: Sharing,
+        builds: Kernels | None = None,
+        launches: Callable[[Frame], tuple[Header, Sequence[Bytes]]] | None = None,
     ) -> None:
         self._failed: Answer | None = None
         self._runner: Runner | None = None
         self._sharing = sharing
         try:
             with sharing.shared():
-                self._runner = Runner(sandbox, start, builds=builds)
+                self._runner = Runner(sandbox, start, builds=builds, launches=launches)
         except RunnerError as error:
             self._failed = error.answer
 
@@ -305,8 +314,35 @@ class GpuScriptSession(GpuSession):
 class GpuModelSession(GpuSession):
     """A runner in which a PyTorch file calls the libraries; see ``Session``.
 
-    The launches are counted by the runner here. On the sim, where the same cases run, the device counts them.
+    The launches are counted by the runner here. Where the judge marks what they write, it makes them itself,
+    in a session with the libraries, as it does on the sim, where the same cases run.
     """
 
+    def __init__(self, start: Start, kernels: Start, sandbox: Sandbox, sharing: Sharing) -> None:
+        self._open_kernels = partial(GpuSession, kernels, sandbox, sharing)
+        self._kernels: GpuSession | None = None
+        self._entry_points = kernels.entry_points
+        self._served: models.Served | None = None
+        super().__init__(start, sandbox, sharing, launches=self._launched)
+
+    def _launched(self, frame: Frame) -> tuple[Header, Sequence[Bytes]]:
+        if self._served is None:
+            raise MalformedError("a launch that the runner has to make itself")
+        return self._served(frame)
+
     def _answer(self, runner: Runner, call: Call) -> Answer:
-        return models.run(runner, call)
+        if call.launches is None or not call.launches.marked:
+            return models.run(runner, call, served=False)
+        if self._kernels is None:
+            self._kernels = self._open_kernels()
+        self._served = models.Served(self._kernels, self._entry_points)
+        self._served.begin(call)
+        answer = self._served.end(models.run(runner, call, served=True))
+        self._served = None
+        return answer
+
+    def close(self) -> None:
+        """End both runners."""
+        super().close()
+        if self._kernels is not None:
+            self._kernels.close()

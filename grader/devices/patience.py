@@ -70,6 +70,10 @@ class Patience:
             self._look(now - self._began)
         return self.status is not None
 
+    def wake(self) -> None:
+        """Forget the sleep since the last look: the judge worked for the runner."""
+        self._last = self._usage()
+
     def _look(self, passed: float) -> None:
         usage, working = self._usage(), self._working()
         if not working:

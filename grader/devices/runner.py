@@ -35,6 +35,7 @@ WITNESS_SECONDS = 2.0  # wall time for a runner, before it is killed, to write w
 SESSION_SECONDS = 24 * 3600.0  # wall time, a bound for the sandbox; each call has its own limits
 PRINTED_CAP = 64 << 10
 ARCHIVE = "runner.zip"
+LAUNCH_BYTES = 1 << 30  # of the arrays of a launch that the judge makes
 NO_MEMORY = (
     "the GPU has too little free memory for the grader's own arrays: end other programs that use it, and "
     "check whether the submission frees the memory that it allocates"
@@ -177,6 +178,7 @@ class Runner:
         start: Start,
         working: Callable[[], bool] = lambda: False,
         builds: Callable[[Header], tuple[Header, Bytes]] | None = None,
+        launches: Callable[[Frame], tuple[Header, Sequence[Bytes]]] | None = None,
     ) -> None:
         """Start the runner and load what it calls.
 
@@ -185,6 +187,7 @@ class Runner:
             start: describes what the runner loads.
             working: returns whether the runner is waiting for a simulator that works for it.
             builds: returns the answer, header and payload, to a runner that asks for a kernel during a call.
+            launches: the same for one that asks for a launch, or raises RunnerError to end it.
 
         Raises:
             LoadError: something cannot be loaded or lacks an entry point.
@@ -226,6 +229,7 @@ class Runner:
         self._start = start
         self._working = working
         self._builds = builds
+        self._launches = launches
         self._channel = Channel(self._running.stdout.fileno(), self._running.stdin.fileno())
         if start.gpu:  # the cases that are timed are large
             self._channel.widen()
@@ -267,12 +271,12 @@ class Runner:
         if self._ended is not None:
             raise self._ended
         patience = self.patience(seconds)
+        most = max(reply_bytes, LAUNCH_BYTES) if self._launches else reply_bytes
         try:
-            frame = self._channel.exchange(request, payload, reply_bytes, patience.over)
-            while frame.header.get("status") == "build" and self._builds is not None:
-                header, content = self._builds(frame.header)
-                patience = self.patience(seconds)  # the runner waited meanwhile
-                frame = self._channel.exchange(header, (content,), reply_bytes, patience.over)
+            frame = self._channel.exchange(request, payload, most, patience.over)
+            while (question := self._question(frame, patience, seconds)) is not None:
+                header, pieces, patience = question
+                frame = self._channel.exchange(header, pieces, most, patience.over)
             if len(frame.payload) not in (0, reply_bytes):
                 raise MalformedError("the answer has the wrong size")  # noqa: TRY301
             header = _checked(frame.header)
@@ -290,6 +294,20 @@ class Runner:
         except ClosedError:
             self._ended = ended(self._running.wait(GONE_SECONDS) or self._end())
         raise self._ended
+
+    def _question(
+        self, frame: Frame, patience: Patience, seconds: float
+    ) -> tuple[Header, Sequence[Bytes], Patience] | None:
+        """The answer to a runner that asks something in the middle of a call, and how long it may go on."""
+        question = frame.header.get("status")
+        if question == "build" and self._builds is not None:
+            header, content = self._builds(frame.header)
+            return header, (content,), self.patience(seconds)  # the runner waited meanwhile
+        if question == "launch" and self._launches is not None:
+            answer, pieces = self._launches(frame)
+            patience.wake()
+            return answer, pieces, patience
+        return None
 
     def patience(self, seconds: float) -> Patience:
         """The time-out of a call that may take ``seconds`` of processor time, or on a GPU of device time."""

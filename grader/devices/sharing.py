@@ -34,7 +34,11 @@ def _patient() -> None:
 
 
 class Sharing:
-    """The lock of one GPU. A thread that shares the GPU must not ask to have it alone before it leaves it."""
+    """The lock of one GPU.
+
+    A thread may share the GPU that it has already, as the launches of a model do that the judge makes. It must
+    not ask to have it alone before it leaves it.
+    """
 
     def __init__(self, gpu: str) -> None:
         """Of the GPU with the name ``gpu``, by which all processes know it."""
@@ -49,11 +53,7 @@ class Sharing:
             LocksError: there can be no locks here.
         """
         with self._held(fcntl.LOCK_EX, waiting):
-            self._thread.alone = True
-            try:
-                yield
-            finally:
-                self._thread.alone = False
+            yield
 
     @contextmanager
     def shared(self, waiting: Waiting = _patient) -> Iterator[None]:
@@ -62,7 +62,7 @@ class Sharing:
         Raises:
             LocksError: there can be no locks here.
         """
-        if getattr(self._thread, "alone", False):
+        if getattr(self._thread, "has_gpu", False):
             yield
         else:
             with self._held(fcntl.LOCK_SH, waiting):
@@ -77,8 +77,10 @@ class Sharing:
             try:
                 _lock(gpu, kind, waiting)
                 fcntl.flock(gate, fcntl.LOCK_UN)
+                self._thread.has_gpu = True
                 yield
             finally:
+                self._thread.has_gpu = False
                 os.close(gpu)
         finally:
             os.close(gate)

@@ -80,7 +80,8 @@ class Sim:
     def open(self, library: Path, entry_points: tuple[str, ...]) -> SimSession:
         """Start a simulator and a runner, and load ``library``."""
         leaks = Leaks(allowed=self._leaks_allowed)
-        return SimSession(self._sandbox, self._limits, self._budget, library, entry_points, leaks)
+        libraries = {library: entry_points}
+        return SimSession(self._sandbox, self._limits, self._budget, libraries, leaks)
 
     def open_model(
         self, program: ModelProgram, libraries: Mapping[Path, tuple[str, ...]], memory: Memory
@@ -99,7 +100,7 @@ class Sim:
 
 
 class SimSession:
-    """One simulator and one runner with the library loaded; see ``Session``."""
+    """One simulator and one runner with the libraries loaded; see ``Session``."""
 
     _shared_bytes = 1 << 30  # of memory that the runner and the device share
     _leaks: Leaks | None = None  # told of where nobody but launchers allocates
@@ -109,12 +110,11 @@ class SimSession:
         sandbox: Sandbox,
         limits: Limits,
         budget: Budget,
-        library: Path,
-        entry_points: tuple[str, ...],
-        leaks: Leaks,
+        libraries: Mapping[Path, tuple[str, ...]],
+        leaks: Leaks | None,
     ) -> None:
         self._leaks = leaks
-        start = Start({library: entry_points}, RUNTIME, limits=limits, inputs=(LIBRARIES,))
+        start = Start(libraries, RUNTIME, limits=limits, inputs=(LIBRARIES,))
         self._begin(sandbox, start, budget)
 
     def _begin(
@@ -270,12 +270,11 @@ class SimSession:
         self.close()
 
 
-class SimModelSession(SimSession):
-    """A simulator and a runner in which a PyTorch file calls the libraries; see ``Session``.
+class SimModelSession:
+    """A runner in which a PyTorch file works on the CPU, and the simulator for its launches; see ``Session``.
 
-    PyTorch works on the CPU, and a given module copies each launcher's tensors to the simulated device and
-    back. The simulator counts the launches, because the runner's count may be forged. The judge makes each
-    call of ``Call.needs`` once, before the file is first loaded, to know how many kernels it launches.
+    The runner has no device. It asks for each launch, which ``models.Served`` makes in a session with the
+    libraries, so the file has no part in what the device does, and its count of launches is not asked for.
     """
 
     def __init__(
@@ -287,10 +286,13 @@ class SimModelSession(SimSession):
         libraries: Mapping[Path, tuple[str, ...]],
         memory: Memory,
     ) -> None:
-        self._entry_points = {name for names in libraries.values() for name in names}
-        self._launches: dict[str, int] = {}  # launches of each needed call, by its key
+        self._failed: Answer | None = None
+        self._runner: Runner | None = None
+        self._kernels = SimSession(sandbox, limits, budget, libraries, None)
+        entry_points = {name for names in libraries.values() for name in names}
+        self._served = models.Served(self._kernels, entry_points)
         start = Start(
-            libraries,
+            {},
             RUNTIME,
             packages=models.packages(),
             limits=limits,
@@ -299,35 +301,37 @@ class SimModelSession(SimSession):
             program=program,
             memory=memory,
         )
-        self._begin(sandbox, start, budget)
+        try:
+            self._runner = Runner(sandbox, start, launches=self._served)
+        except RunnerError as error:
+            self._failed = error.answer
+        except (LoadError, MachineError):
+            self.close()
+            raise
 
     def run(self, call: Call) -> Answer:
-        """Make those calls that ``call`` needs and that were not made yet, then ``call`` itself."""
-        least = 0
-        for needed, times in call.needs:
-            if models.key(needed) not in self._launches:
-                answer, launches = self._counted(needed)
-                if not answer.usable:
-                    return replace(
-                        answer, message=f"{needed.entry_point}, called by itself: {answer.message}"
-                    )
-                self._launches[models.key(needed)] = launches
-            least += self._launches[models.key(needed)] * times
-        answer, launches = self._counted(call)
-        return models.checked(answer, least, launches) if answer.usable else answer
+        """Run one call; see ``Session``."""
+        if self._failed is not None or self._runner is None:
+            return self._failed or Answer(Status.LOST, "the session is closed")
+        self._served.begin(call)
+        answer = self._served.end(models.run(self._runner, call, served=True))
+        if not answer.goes_on:
+            self._failed = answer
+        return answer
 
-    def _counted(self, call: Call) -> tuple[Answer, int]:
-        """The answer to a call, and the number of kernels that it launched."""
-        if self._failed is not None:
-            return super().run(call), 0
-        before = self._simulator.statistics().launches
-        answer = super().run(call)
-        return answer, self._simulator.statistics().launches - before if answer.goes_on else 0
+    def close(self) -> None:
+        """End the runner and the simulator."""
+        if self._runner is not None:
+            self._runner.close()
+        self._kernels.close()
 
-    def _call(self, runner: Runner, call: Call) -> Answer:
-        if call.entry_point in self._entry_points:
-            return super()._call(runner, call)
-        return models.run(runner, call)
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
 
 class SimScriptSession(SimSession):

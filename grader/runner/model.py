@@ -2,8 +2,8 @@
 
 The assignment decides what is called. Its harness, a module in this archive, has ``FUNCTIONS`` by name, which
 compute outputs from the arrays and scalars of a call, and ``KERNELS``, the given module that passes tensors
-to the launchers. Every launch goes through ``Launches``, which counts it. To check that a result is used, the
-judge lets ``Launches`` scale the outputs of a launcher by factors that only the judge knows.
+to the launchers. Every launch goes through ``Launches``, which counts it. On the simulator, and where results
+are marked, the judge makes the launch: it gets the tensors, and sends what the launcher wrote.
 
 Layer: the only module of the runner that imports PyTorch.
 """
@@ -27,11 +27,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from types import ModuleType
 
-    from grader.runner.protocol import Header
+    from grader.runner.protocol import Frame, Header
 
 DENSE, EVERY_OTHER, TRANSPOSED, EXPANDED = range(4)  # layouts of a tensor in memory
 WAITING = frozenset({"item", "tolist", "numpy", "cpu", "__bool__", "__float__", "__int__", "__index__"})
-MARK = "mark "  # a scalar "mark LAUNCHER.PARAMETER" is the factor for that output
 
 Tensors = dict[str, Tensor]
 if TYPE_CHECKING:
@@ -44,24 +43,70 @@ class FaultError(Exception):
 
 
 class Launches:
-    """Replaces ``launch`` of the given module: counts the calls, and scales outputs by ``marks``."""
+    """Replaces ``launch`` of the given module: counts the calls, and lets the judge make them where it wants.
 
-    def __init__(self, kernels: ModuleType) -> None:
+    Attributes:
+        calls: how often each launcher was called.
+        served: whether the judge makes the launches.
+    """
+
+    def __init__(self, kernels: ModuleType, ask: Callable[[Header, Sequence[Any]], Frame]) -> None:
         self._launch = kernels.launch
+        self._check: Callable[..., None] = kernels.check
         self._declared: Mapping[str, str] = kernels.LAUNCHERS
+        self._ask = ask
         self.calls: Counter[str] = Counter()
-        self.marks: Mapping[str, float] = {}
+        self.served = False
 
     def __call__(self, entry_point: str, *arguments: Any) -> None:  # noqa: ANN401 - checked by the original
         """Call the launcher."""
-        self._launch(entry_point, *arguments)
+        if self.served:
+            self._check(entry_point, *arguments)
+            with torch._C.DisableTorchFunction():  # noqa: SLF001 - the file itself does not wait
+                self._let_judge(entry_point, arguments)
+        else:
+            self._launch(entry_point, *arguments)
         self.calls[entry_point] += 1
-        if not self.marks:
-            return
-        for declared, argument in zip(self._declared[entry_point].split(","), arguments, strict=False):
-            factor = self.marks.get(f"{entry_point}.{declared.split()[-1]}", 1.0)
-            if factor != 1.0:
-                argument.detach().mul_(factor)
+
+    def _let_judge(self, entry_point: str, arguments: Sequence[Any]) -> None:
+        """Send the judge what a launcher is given, and take what it wrote.
+
+        Raises:
+            RuntimeError: the launch failed; the text is CUDA's.
+        """
+        described: list[tuple[Any, ...]] = []
+        payload: list[memoryview] = []
+        written: list[Tensor] = []
+        remaining = iter(arguments)
+        for declared in self._declared[entry_point].split(","):
+            *words, name = declared.split()
+            if words == ["cudaStream_t"]:
+                described.append(("stream", name))
+                continue
+            argument = next(remaining)
+            if isinstance(argument, Tensor):
+                kept = words[0] == "const"
+                dtype = str(argument.dtype).removeprefix("torch.")
+                described.append(("array", name, dtype, tuple(argument.shape), not kept))
+                payload.append(_bytes(argument))
+                written += [] if kept else [argument]
+            else:
+                described.append(
+                    ("null", name) if argument is None else ("scalar", name, words[-1], argument)
+                )
+        header = {"status": "launch", "entry_point": entry_point, "arguments": described}
+        answer, offset = self._ask(header, payload), 0
+        if failed := answer.header["failed"]:
+            raise RuntimeError(failed)
+        for tensor in written:
+            content = torch.frombuffer(answer.payload, dtype=torch.uint8, count=tensor.nbytes, offset=offset)
+            offset += tensor.nbytes
+            tensor.data.copy_(content.clone().view(tensor.dtype).view(tensor.shape))
+
+
+def _bytes(tensor: Tensor) -> memoryview:
+    flat: Any = tensor.detach().to("cpu").reshape(-1).view(torch.uint8).numpy()
+    return memoryview(flat)
 
 
 class Watch(TorchFunctionMode):
@@ -125,7 +170,7 @@ class Model:
         kept: data that one function of the harness keeps for the next.
     """
 
-    def __init__(self, path: str, harness: ModuleType) -> None:
+    def __init__(self, path: str, harness: ModuleType, ask: Callable[[Header, Sequence[Any]], Frame]) -> None:
         torch.set_num_threads(1)
         kernels = harness.KERNELS
         self.device: str = kernels.DEVICE
@@ -137,7 +182,7 @@ class Model:
         self._functions: Mapping[str, Function] = harness.FUNCTIONS
         self._module: ModuleType | None = None
         self.kept: Any = None
-        self._launches = Launches(kernels)
+        self._launches = Launches(kernels, ask)
         kernels.launch = self._launches
 
     def answer(self, header: Header, payload: memoryview) -> tuple[Header, list[Any]]:
@@ -147,9 +192,8 @@ class Model:
         ``payload``, and the outputs follow each other in the answer.
         """
         scalars = header["scalars"]
-        marks = {name.removeprefix(MARK): value for name, value in scalars.items() if name.startswith(MARK)}
         self._launches.calls.clear()
-        self._launches.marks = marks
+        self._launches.served = header["served"]
         try:
             arrays = _arrays(header["arrays"], payload, self.device)
             drops = [arrays[name] for name in sorted(arrays) if name.startswith("dropout ")]

@@ -30,6 +30,8 @@ from grader.runner.raised import RaisedError
 from grader.runner.staging import Staging
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from grader.runner.gpu import Gpu
     from grader.runner.triton.launchers import Launchers
 
@@ -118,12 +120,12 @@ class Server:
         self._nonce = request.header["nonce"]
         return request
 
-    def _send(self, header: Header, payload: list[Any]) -> None:
+    def _send(self, header: Header, payload: Sequence[Any]) -> None:
         self._channel.send({**header, "nonce": self._nonce, "at": time.monotonic()}, payload)
 
-    def ask(self, header: Header) -> Frame:
+    def ask(self, header: Header, payload: Sequence[Any] = ()) -> Frame:
         """The judge's answer to a question in the middle of a request."""
-        self._send(header, [])
+        self._send(header, payload)
         return self._receive()
 
     def answer(self, request: Frame) -> tuple[Header, list[Any]]:
@@ -168,7 +170,9 @@ class Server:
             os.environ["KERNEL_LIBRARIES"] = ":".join(header["libraries"])
             os.environ["KERNEL_MEMORY"] = header["memory"]
             harness = importlib.import_module("harness")
-            self._model = importlib.import_module("grader.runner.model").Model(header["model"], harness)
+            self._model = importlib.import_module("grader.runner.model").Model(
+                header["model"], harness, self.ask
+            )
             gc.freeze()
             gc.enable()
         return {"status": "loaded"}, []

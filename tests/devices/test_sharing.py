@@ -100,6 +100,22 @@ def test_nobody_who_comes_later_gets_it_before_one_who_waits_to_have_it_alone() 
     assert order == ["alone", "shared"]
 
 
+def test_who_shares_it_may_share_it_again_while_another_one_waits_to_have_it_alone() -> None:
+    sharing, waits = Sharing("GPU-1"), threading.Event()
+
+    def alone() -> None:
+        with Sharing("GPU-1").alone(waits.set):
+            pass
+
+    with sharing.shared():
+        thread = begun(alone)
+        assert waits.wait(PATIENCE)
+        with sharing.shared(refuse):
+            pass
+    thread.join(PATIENCE)
+    assert not thread.is_alive()
+
+
 def test_who_gives_up_waiting_holds_nothing() -> None:
     with Sharing("GPU-1").shared(), pytest.raises(WaitedError), Sharing("GPU-1").alone(refuse):
         pass

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from judging import judged
-from wrong_models import MUTANTS, REFERENCE, VARIANTS, Edit
+from wrong_models import CHEATS, KERNELS, MODULES, MUTANTS, REFERENCE, VARIANTS, Edit
 
 from grader.records.verdict import Verdict
 from grader.simulator.driver import RUNTIME
@@ -31,6 +31,16 @@ def test_a_mutant_fails_in_its_group(mutant: Edit, tmp_path: Path) -> None:
     assert any(mutant.said in f"{case.message} {case.diagnosis}" for case in wrong)
 
 
+@pytest.mark.parametrize("cheat", CHEATS, ids=lambda edit: edit.id)
+def test_a_model_whose_work_pytorch_does_fails_where_its_results_are_marked(
+    cheat: Edit, tmp_path: Path
+) -> None:
+    cases = judged(cheat.text(), tmp_path, {MODULES, KERNELS}).cases
+    marked = [case for case in cases if case.group == KERNELS]
+    assert {case.verdict for case in marked} == {Verdict.FAIL}
+    assert any(cheat.said in f"{case.message} {case.diagnosis}" for case in cases)
+
+
 def test_a_forged_count_of_launches_is_not_believed(tmp_path: Path) -> None:
     text = (REFERENCE / "transformer.py").read_text()
     text = text.replace(
@@ -45,7 +55,7 @@ def forged(scores, mask, mask_future):
 """
     cases = judged(text, tmp_path, {"attention and layer"}).cases
     assert cases[0].verdict is Verdict.FAIL
-    assert "the device saw" in cases[0].message
+    assert "launch_attn_softmax was called 0 times" in cases[0].message
 
 
 def test_what_one_function_raises_leaves_the_others_their_points(tmp_path: Path) -> None:

@@ -189,6 +189,77 @@ MUTANTS = (
     one("renamed-parameter", "self.scale = nn.Parameter", "self.gamma = nn.Parameter", MODULES),
 )
 
+_FLAT = (
+    "None if mask is None else mask.repeat_interleave(scores.shape[1], 0), "
+    "scores.shape[0] * scores.shape[1], 1, *scores.shape[2:], mask_future"
+)
+_BY_HEAD = """for head in range(scores.shape[1]):
+            part = weights[:, head : head + 1].contiguous()
+            launch("launch_attn_softmax", part, mask, *part.shape, mask_future)
+            weights[:, head : head + 1] = part"""
+_PADDED = """keys = scores.shape[-1]
+        wide = functional.pad(weights, (0, -keys % 8), value=-math.inf)
+        masks = None if mask is None else functional.pad(mask, (0, -keys % 8), value=-math.inf)
+        launch("launch_attn_softmax", wide, masks, *wide.shape, mask_future)
+        weights = wide[..., :keys].contiguous()"""
+_MASKED = """weights = weights if mask is None else weights + mask[:, None, None, :]
+        launch("launch_attn_softmax", weights, None, *weights.shape, mask_future)"""
+_NORM = 'launch("launch_layernorm", normalised, variances, means, inp, scale, bias, rows, hidden)'
+_IN_HALVES = """flat, out = inp.view(rows, hidden), normalised.view(rows, hidden)
+        for part in (slice(0, rows // 2), slice(rows // 2, rows)):
+            count = flat[part].shape[0]
+            results = (out[part], variances[part], means[part])
+            launch("launch_layernorm", *results, flat[part], scale, bias, count, hidden)"""
+
+_RIGHT = "unfused_softmax(scores, mask, mask_future)"
+_TINY = """one = torch.zeros(1, 1, 1, 1, device=scores.device)
+        launch("launch_attn_softmax", one, None, 1, 1, 1, 1, False)
+"""
+_FLAT_INPUT = """flat = torch.zeros_like(weights)
+        launch("launch_attn_softmax", flat, None, *flat.shape, False)
+"""
+CHEATS = (
+    Edit(
+        "one-factor-from-one-number",
+        ((_FORWARD, _TINY + "        weights = " + _RIGHT + " * one"),),
+        said="elements, but the model has",
+    ),
+    Edit(
+        "factors-from-equal-numbers-in-the-right-sizes",
+        ((_FORWARD, _FLAT_INPUT + "        weights = " + _RIGHT + " * flat * scores.shape[-1]"),),
+        said="no launch of launch_attn_softmax wrote",
+    ),
+    Edit(
+        "launched-for-show-on-equal-numbers",
+        ((_FORWARD, _FLAT_INPUT + "        weights = " + _RIGHT),),
+        said="no launch of launch_attn_softmax wrote",
+    ),
+    Edit(
+        "launched-for-show-on-the-right-numbers",
+        ((_FORWARD, _FORWARD + "\n        weights = " + _RIGHT),),
+    ),
+    Edit(
+        "one-factor-from-the-mean-of-the-right-numbers",
+        (
+            (
+                _FORWARD,
+                _FORWARD + "\n        weights = (right := " + _RIGHT + ") * (weights.sum() / right.sum())",
+            ),
+        ),
+    ),
+    Edit(
+        "the-first-result-again",
+        (
+            (
+                _FORWARD,
+                _FORWARD + "\n        weights = KEPT.setdefault(tuple(weights.shape), weights).clone()",
+            ),
+            ("EPSILON = 1e-8\n", "EPSILON = 1e-8\nKEPT = {}\n"),
+        ),
+    ),
+)
+"""Right in what PyTorch computes; the launches are for show, or to learn the factors of the judge."""
+
 VARIANTS = (
     Edit("reference", ()),
     Edit(
@@ -205,5 +276,10 @@ VARIANTS = (
         "two-dimensional-norm",
         (("inp = inp.contiguous()", "inp = inp.reshape(-1, scale.numel()).contiguous().view(inp.shape)"),),
     ),
+    Edit("heads-as-batches", ((_FORWARD, _FORWARD.replace("mask, *weights.shape, mask_future", _FLAT)),)),
+    Edit("launched-head-by-head", ((_FORWARD, _BY_HEAD),)),
+    Edit("padded-to-eight-keys", ((_FORWARD, _PADDED),)),
+    Edit("rows-in-two-halves", ((_NORM, _IN_HALVES),)),
+    Edit("masked-before-the-launch", ((_FORWARD, _MASKED),)),
     Edit("gelu-as-a-module", (("functional.gelu(self.inner(inp))", "nn.GELU()(self.inner(inp))"),)),
 )

@@ -1,8 +1,8 @@
 """The decoder-only language model of ``transformer.py`` in float64, from the handout's formulas alone.
 
 Everything is a function of weights by their names. The formulas of softmax and layer norm stand here
-operation by operation, so that ``rounding`` sees each; ``Marks`` are factors on what the four launchers
-write, 1 by default.
+operation by operation, so that ``rounding`` sees each; what the four launchers write goes through
+``Marks``, which records and marks it.
 
 Layer: imports torch.
 """
@@ -19,22 +19,28 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
+    from grader.problems.written import Written
+
     Weights = Mapping[str, Tensor]
-    Marks = Mapping[str, float]
+    Marks = Written | Mapping[str, float]  # an empty mapping for a model that nobody watches
 
 EPSILON = 1e-8
 SOFTMAX, SOFTMAX_BW = "launch_attn_softmax.inp", "launch_attn_softmax_bw.out_grad"
 NORM, NORM_INP = "launch_layernorm.ln_res", "launch_layernorm_bw.inp_grad"
 NORM_SCALE, NORM_BIAS = "launch_layernorm_bw.gamma_grad", "launch_layernorm_bw.betta_grad"
-OUTPUTS = (SOFTMAX, SOFTMAX_BW, NORM, NORM_INP, NORM_SCALE, NORM_BIAS)
 """What the launchers write and the model uses; means and variances are for the backward alone."""
+
+
+def _written(marks: Marks, name: str, value: Tensor) -> Tensor:
+    """What the model gets of ``value``, which a launcher writes."""
+    return marks(name, value) if callable(marks) else value
 
 
 class _Softmax(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, logits: Tensor, marks: Marks) -> Tensor:  # noqa: ANN401
         powers = torch.exp(logits - logits.amax(-1, keepdim=True))
-        weights = powers / powers.sum(-1, keepdim=True) * marks.get(SOFTMAX, 1.0)
+        weights = _written(marks, SOFTMAX, powers / powers.sum(-1, keepdim=True))
         ctx.save_for_backward(weights)
         ctx.marks = marks
         return weights
@@ -43,7 +49,7 @@ class _Softmax(torch.autograd.Function):
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:  # noqa: ANN401
         (weights,) = ctx.saved_tensors
         inner = (gradient * weights).sum(-1, keepdim=True)
-        return weights * (gradient - inner) * ctx.marks.get(SOFTMAX_BW, 1.0), None
+        return _written(ctx.marks, SOFTMAX_BW, weights * (gradient - inner)), None
 
 
 class _LayerNorm(torch.autograd.Function):
@@ -54,7 +60,7 @@ class _LayerNorm(torch.autograd.Function):
         normalised = centred / sigma
         ctx.save_for_backward(normalised, sigma, scale)
         ctx.marks = marks
-        return (normalised * scale + bias) * marks.get(NORM, 1.0)
+        return _written(marks, NORM, normalised * scale + bias)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:  # noqa: ANN401
@@ -66,9 +72,9 @@ class _LayerNorm(torch.autograd.Function):
         of_scale, of_bias = (gradient * normalised).sum(rows), gradient.sum(rows)
         marks = ctx.marks
         return (
-            of_inp * marks.get(NORM_INP, 1.0),
-            of_scale * marks.get(NORM_SCALE, 1.0),
-            of_bias * marks.get(NORM_BIAS, 1.0),
+            _written(marks, NORM_INP, of_inp),
+            _written(marks, NORM_SCALE, of_scale),
+            _written(marks, NORM_BIAS, of_bias),
             None,
         )
 

@@ -9,14 +9,16 @@ those behind it.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
+from grader.problems import written
 from grader.problems.distributions import generator, normal, padding
 from grader.problems.problem import Case, Expectation, Inputs, KernelProblem, ModelProblem
 from grader.problems.rounding import expectations, one_thread
+from grader.problems.written import Written
 
 from . import decoder, layernorm_backward, layernorm_forward, softmax_backward, softmax_forward
 from .model_bugs import BUGS
@@ -44,7 +46,6 @@ TIMED_DROP, TIMED_RATE = 0.1, 1e-3
 DROP = 0.25
 RATE = 0.5  # of the judge's own steps
 MODEL_SAMPLES = 4
-MARKS = (0.5, 0.75, 1.25, 1.5)  # exact in float32: a marked result is as precise as an unmarked one
 
 
 def cases(seed: int) -> tuple[Case, ...]:
@@ -186,7 +187,10 @@ def _softmax_oracle(case: Case, given: Inputs) -> Mapping[str, Expectation]:
     arrays = _doubles(given)
     mask, future = arrays.get("attn_mask"), bool(given.scalars["mask_future"])
     return _function_oracle(
-        case, arrays, ("inp",), lambda leaves: decoder.softmax(leaves["inp"], mask, future=future, marks={})
+        case,
+        arrays,
+        ("inp",),
+        lambda leaves, marks: decoder.softmax(leaves["inp"], mask, future=future, marks=marks),
     )
 
 
@@ -208,7 +212,7 @@ def _norm_oracle(case: Case, given: Inputs) -> Mapping[str, Expectation]:
         case,
         _doubles(given),
         ("inp", "scale", "bias"),
-        lambda leaves: decoder.layer_norm(leaves["inp"], leaves["scale"], leaves["bias"], {}),
+        lambda leaves, marks: decoder.layer_norm(leaves["inp"], leaves["scale"], leaves["bias"], marks),
     )
 
 
@@ -216,14 +220,15 @@ def _function_oracle(
     case: Case,
     arrays: Mapping[str, Tensor],
     names: tuple[str, ...],
-    forward: Callable[[Mapping[str, Tensor]], Tensor],
+    forward: Callable[[Mapping[str, Tensor], Written], Tensor],
 ) -> Mapping[str, Expectation]:
     def program() -> dict[str, Tensor]:
+        marks = Written({}, {})
         leaves = {name: arrays[name].clone().requires_grad_() for name in names}
-        output = forward(leaves)
+        output = forward(leaves, marks)
         gradients = torch.autograd.grad(output, tuple(leaves.values()), arrays["upstream"])
         named = {f"gradient of {name}": value for name, value in zip(names, gradients, strict=True)}
-        return {"output": output.detach(), **named}
+        return {"output": output.detach(), **named, **marks.outputs}
 
     found = expectations(program, case.seed)
     return found | {f"{name}, backward again": found[name] for name in found if name.startswith("gradient")}
@@ -260,14 +265,17 @@ def _block_oracle(case: Case, given: Inputs) -> Mapping[str, Expectation]:
     block = decoder.layer if "hidden" in case.sizes else decoder.attention
     names = ("inp", *(name for name in arrays if "." in name))
 
-    def run(marks: Mapping[str, float]) -> Mapping[str, Expectation]:
+    def run(scalars: Mapping[str, Any]) -> Mapping[str, Expectation]:
+        fields: dict[str, Tensor] = {}
+
         def program() -> dict[str, Tensor]:
+            marks = Written(scalars, fields)
             leaves = {name: arrays[name].clone().requires_grad_() for name in names}
             mask, heads = arrays.get("attn_mask"), case.sizes["heads"]
             output = block(leaves, leaves["inp"], mask, heads, _factors(arrays), marks)
             gradients = torch.autograd.grad(output, tuple(leaves.values()), arrays["upstream"])
             named = {f"gradient of {name}": value for name, value in zip(names, gradients, strict=True)}
-            return {"output": output.detach(), **named}
+            return {"output": output.detach(), **named, **marks.outputs}
 
         return expectations(program, case.seed)
 
@@ -338,7 +346,7 @@ def _gradients_at(
     data: Mapping[str, Tensor],
     step: int,
     sizes: Mapping[str, int],
-    marks: Mapping[str, float],
+    marks: decoder.Marks,
 ) -> dict[str, Tensor]:
     """Loss and gradients of one step."""
     leaves = {name: value.clone().requires_grad_() for name, value in weights.items()}
@@ -355,15 +363,25 @@ def _train_oracle(case: Case, given: Inputs) -> Mapping[str, Expectation]:
     arrays = _doubles(given)
     sizes = {name: case.sizes[name] for name in MODEL}
 
-    def run(marks: Mapping[str, float]) -> Mapping[str, Expectation]:
+    def run(scalars: Mapping[str, Any]) -> Mapping[str, Expectation]:
         def expected(step: int) -> dict[str, Expectation]:
             weights = {name: array[step] for name, array in arrays.items() if "." in name}
-            return expectations(
-                lambda: _gradients_at(weights, arrays, step, sizes, marks), case.seed + step, MODEL_SAMPLES
-            )
+
+            fields: dict[str, Tensor] = {}
+
+            def program() -> dict[str, Tensor]:
+                marks = Written(scalars, fields)
+                return _gradients_at(weights, arrays, step, sizes, marks) | marks.outputs
+
+            return expectations(program, case.seed + step, MODEL_SAMPLES)
 
         steps = [expected(step) for step in range(case.sizes["steps"])]
-        return {name: _stacked([one[name] for one in steps], name) for name in steps[0]}
+        stacked = {
+            name: _stacked([one[name] for one in steps], name)
+            for name in steps[0]
+            if not written.is_written(name)
+        }
+        return stacked | written.in_turn(steps)
 
     return _expected_both(given, run)
 
@@ -376,18 +394,16 @@ def _stacked(steps: list[Expectation], name: str) -> Expectation:
 
 
 def _expected_both(
-    given: Inputs, run: Callable[[Mapping[str, float]], Mapping[str, Expectation]]
+    given: Inputs, run: Callable[[Mapping[str, Any]], Mapping[str, Expectation]]
 ) -> Mapping[str, Expectation]:
-    """The expectations of the fused and the unfused path, which differ only where results are marked."""
-    marks = {
-        name.removeprefix("mark "): float(value)
-        for name, value in given.scalars.items()
-        if name.startswith("mark ")
-    }
-    unfused = run({})
-    fused = run(marks) if marks else unfused
-    return {f"{name}, fused": value for name, value in fused.items()} | {
-        f"{name}, unfused": value for name, value in unfused.items()
+    """The expectations of the fused and the unfused path, which differ only where results are marked.
+
+    The launchers write in the fused one alone.
+    """
+    fused = run(given.scalars)
+    unfused = run({}) if written.SEED in given.scalars else fused
+    return {name if written.is_written(name) else f"{name}, fused": one for name, one in fused.items()} | {
+        f"{name}, unfused": one for name, one in unfused.items() if not written.is_written(name)
     }
 
 
@@ -423,10 +439,8 @@ def _factors(arrays: Mapping[str, Tensor]) -> Iterator[Tensor]:
 
 
 def _marks(case: Case, random: np.random.Generator) -> dict[str, int | bool | float]:
-    """Factors on what the launchers write, if the case marks them: what is not used stays unmarked."""
-    if not case.sizes.get("marked"):
-        return {}
-    return {f"mark {name}": float(random.choice(MARKS)) for name in decoder.OUTPUTS}
+    """The seed of the factors on what the launchers write, if the case is marked."""
+    return {written.SEED: int(random.integers(2**31))} if case.sizes.get("marked") else {}
 
 
 def _double(array: NDArray[np.generic]) -> Tensor:

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from grader.problems import written
 from grader.problems.distributions import generator, normal
 from grader.problems.problem import Case, Expectation, Inputs, KernelProblem, ModelProblem
 from grader.problems.rounding import expectations, one_thread
+from grader.problems.written import Written
 
 from . import rglru_backward, rglru_forward
 
@@ -30,7 +32,9 @@ DENSE, EVERY_OTHER, TRANSPOSED, EXPANDED = range(4)  # as in the runner
 LAYOUTS = ("dense", "every other element", "transposed", "one value for all")
 PATHS = ("fused", "unfused")
 RATE, WORDS = 0.5, 11
-MARKS = {"dx": 0.75, "dgx": 1.25, "dga": 0.5, "dc": 1.5, "dh0": 0.75}
+BACKWARD = "launch_rglru_backward_float32"
+GRADIENTS = {"inp": "dx", "gx": "dgx", "ga": "dga", "c": "dc", "h0": "dh0"}
+"""What the launcher of the backward calls the gradient of each input."""
 
 
 def cases(seed: int) -> tuple[Case, ...]:
@@ -102,7 +106,7 @@ def inputs(case: Case) -> Inputs:
         "layout": case.sizes["layout"], "upstream layout": case.sizes["upstream_layout"]
     }  # fmt: skip
     if case.sizes.get("marked"):
-        scalars |= {f"mark launch_rglru_backward_float32.{name}": factor for name, factor in MARKS.items()}
+        scalars[written.SEED] = int(random.integers(2**31))
     return Inputs(arrays, outputs, scalars)
 
 
@@ -116,21 +120,17 @@ def oracle(case: Case, given: Inputs) -> Mapping[str, Expectation]:
     """What the function returns in float64, and how far float32 may be from it."""
     arrays = {name: torch.tensor(one) for name, one in given.arrays.items() if one is not None}
     arrays = {name: one.double() if one.is_floating_point() else one for name, one in arrays.items()}
-    program = {"recurrence": _recurrence, "layer": _layer, "train": _train}[case.function]
-    with one_thread():
-        found = expectations(lambda: program(arrays), case.seed)
     if case.function != "recurrence":
+        program = {"layer": _layer, "train": _train}[case.function]
+        with one_thread():
+            found = expectations(lambda: program(arrays), case.seed)
         return {f"{name}, {path}": one for name, one in found.items() for path in PATHS}
-    if case.sizes.get("marked"):
-        found = {name: _marked(name, one) for name, one in found.items()}
-    return found | {f"{name}, backward again": one for name, one in found.items() if name != "output"}
-
-
-def _marked(name: str, one: Expectation) -> Expectation:
-    """The effect of a mark on a gradient. The states are not marked: backward would read them so."""
-    (candidate,) = one.candidates
-    factor = MARKS.get(f"d{name.removeprefix('gradient of ').replace('inp', 'x')}", 1.0)
-    return Expectation((type(candidate)(candidate.expected * factor, candidate.allowed * factor),))
+    fields: dict[str, Tensor] = {}
+    with one_thread():
+        found = expectations(lambda: _recurrence(arrays, Written(given.scalars, fields)), case.seed)
+    return found | {
+        f"{name}, backward again": one for name, one in found.items() if name.startswith("gradient")
+    }
 
 
 def states(x: Tensor, gx: Tensor, ga: Tensor, c: Tensor, h0: Tensor | None) -> Tensor:
@@ -168,10 +168,15 @@ def _leaves(arrays: Mapping[str, Tensor]) -> dict[str, Tensor]:
     }
 
 
-def _recurrence(arrays: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def _recurrence(arrays: Mapping[str, Tensor], marks: Written) -> dict[str, Tensor]:
+    """What the backward writes is marked; the states are not, as the backward would read them so."""
     leaves = _leaves(arrays)
     output = states(leaves["inp"], leaves["gx"], leaves["ga"], leaves["c"], leaves.get("h0"))
-    return _differentiated(leaves, output, arrays["upstream"])
+    found = _differentiated(leaves, output, arrays["upstream"])
+    for name in leaves:
+        gradient = f"gradient of {name}"
+        found[gradient] = marks(f"{BACKWARD}.{GRADIENTS[name]}", found[gradient])
+    return found | marks.outputs
 
 
 def _layer(arrays: Mapping[str, Tensor]) -> dict[str, Tensor]:

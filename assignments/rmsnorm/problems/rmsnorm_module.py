@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from grader.problems import written
 from grader.problems.distributions import generator, normal
 from grader.problems.problem import Case, Expectation, Inputs, KernelProblem, ModelProblem
 from grader.problems.rounding import expectations, one_thread
+from grader.problems.written import Written
 
 from . import rmsnorm_backward, rmsnorm_forward
 from .shapes import stored
@@ -28,7 +30,6 @@ MODULE, TAKEN, KERNELS = "module", "in place of another module", "your kernels"
 DENSE, EVERY_OTHER, TRANSPOSED, EXPANDED = range(4)  # as in the runner
 LAYOUTS = ("dense", "every other element", "transposed", "one value for all")
 RATE = 0.25
-MARKS = {"launch_rmsnorm_forward_float32.y": 1.5, "launch_rmsnorm_backward_float32.dx": 0.75}
 
 
 def cases(seed: int) -> tuple[Case, ...]:
@@ -88,38 +89,39 @@ def inputs(case: Case) -> Inputs:
     }
     scalars |= {"layout": case.sizes["layout"], "upstream layout": case.sizes["upstream_layout"]}
     if case.sizes["marked"]:
-        scalars |= {f"mark {name}": factor for name, factor in MARKS.items()}
+        scalars[written.SEED] = int(random.integers(2**31))
     return Inputs(arrays, outputs, scalars)
 
 
 def oracle(case: Case, given: Inputs) -> Mapping[str, Expectation]:
     """What the module returns in float64, and how far its type may be from it."""
+    fields: dict[str, Tensor] = {}
     with one_thread():
-        found = expectations(lambda: _program(case, given), case.seed)
+        found = expectations(lambda: _program(case, given, Written(given.scalars, fields)), case.seed)
     again = {f"{name}, backward again": found[name] for name in found if name.startswith("gradient")}
     return found if case.function == "taken over" else found | again
 
 
-def _program(case: Case, given: Inputs) -> dict[str, Tensor]:
+def _program(case: Case, given: Inputs, marks: Written) -> dict[str, Tensor]:
     x, weight, upstream = (torch.from_numpy(given.wide(name)) for name in ("inp", "weight", "upstream"))
     kind = getattr(torch, case.dtype)
 
     def rounded(value: Tensor) -> Tensor:
         return value if case.dtype == "float32" else value.to(kind).to(torch.float64)
 
-    def mark(name: str) -> float:
-        return float(given.scalars.get(f"mark launch_rmsnorm_{name}", 1.0))
-
+    forward, backward = (f"launch_rmsnorm_{way}_{case.dtype}" for way in ("forward", "backward"))
     rstd = torch.rsqrt((x * x).mean(-1, keepdim=True) + float(given.scalars["epsilon"]))
     n = x * rstd
-    output = rounded(rounded(n) * weight) * mark("forward_float32.y")
+    output = marks(f"{forward}.y", rounded(rounded(n) * weight))
     g = upstream * weight
-    dx = rounded(rstd * (g - n * (g * n).mean(-1, keepdim=True))) * mark("backward_float32.dx")
-    dweight = rounded((upstream * rounded(n)).flatten(0, -2).sum(0))
+    dx = marks(f"{backward}.dx", rounded(rstd * (g - n * (g * n).mean(-1, keepdim=True))))
+    dweight = marks(f"{backward}.dweight", rounded((upstream * rounded(n)).flatten(0, -2).sum(0)))
     if case.function == "norm":
-        return {"output": output, "gradient of inp": dx, "gradient of weight": dweight}
-    after = rounded(rounded(n) * rounded(weight - RATE * dweight))
-    return {"output": output, "gradient of weight": dweight, "output after a step": after}
+        results = {"output": output, "gradient of inp": dx, "gradient of weight": dweight}
+        return results | marks.outputs
+    after = marks(f"{forward}.y", rounded(rounded(n) * rounded(weight - RATE * dweight)))
+    results = {"output": output, "gradient of weight": dweight, "output after a step": after}
+    return results | marks.outputs
 
 
 def needs(case: Case) -> tuple[tuple[KernelProblem, Case, int], ...]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from grader.devices.device import ArrayArgument, Call, Memory, ScalarArgument, Schedule, StreamArgument
+from grader.problems import written
 from grader.problems.problem import ArrayParameter, KernelProblem, ModelProblem, Role, ScalarParameter
 
 if TYPE_CHECKING:
-    from grader.devices.device import Argument
+    from grader.devices.device import Argument, Launches
     from grader.problems.problem import Case, Inputs, Problem
 
 
@@ -19,6 +20,7 @@ def case_call(
     seconds: float,
     memory: Memory,
     schedule: Schedule = Schedule.PROGRAM,
+    launches: Launches | None = None,
 ) -> Call:
     """The call of a case: of a launcher, or of the function of a harness that the case names.
 
@@ -29,11 +31,15 @@ def case_call(
         seconds: of processor time of the host code, on a GPU of device time, that the call may use.
         memory: which pointers the launchers take.
         schedule: the order of execution.
+        launches: who looks at the launches of a model.
     """
     if isinstance(problem, ModelProblem):
         given = named_arguments(inputs)
         needs = needed_calls(problem, case, seconds, memory)
-        return Call(case.function, given, seconds, memory, schedule, needs=needs)
+        shown = tuple(
+            one for one in given if not (isinstance(one, ScalarArgument) and one.name == written.SEED)
+        )
+        return Call(case.function, shown, seconds, memory, schedule, needs=needs, launches=launches)
     assert isinstance(problem, KernelProblem)
     launcher = problem.launcher(case)
     given = arguments(launcher, case, inputs)

@@ -25,6 +25,9 @@ from grader.judge.correctness.calls import case_call
 from grader.judge.correctness.comparison import changed_elements, compare
 from grader.judge.correctness.diagnosis import NOTHING_WRITTEN, diagnose
 from grader.judge.correctness.endings import OVERFLOW, OVERRUN, Endings, counting_kinds, findings_of
+from grader.judge.correctness.launches import Launches
+from grader.problems.problem import ModelProblem
+from grader.problems.written import is_written
 from grader.records.errors import DeviceError
 from grader.records.record import BadElement, CaseResult, OutputResult, value
 from grader.records.verdict import Verdict
@@ -383,16 +386,29 @@ def _called(
     says so.
     """
     inputs = problem.inputs(content)
-    call = case_call(problem, content, inputs, seconds, memory, schedule)
-    answer = session.run(call)
+    expected = problem.oracle(content, inputs)
+
+    def called() -> tuple[Answer, Launches | None]:
+        launches = None
+        if isinstance(problem, ModelProblem):
+            launches = Launches(problem, content, inputs.scalars, expected)
+        call = case_call(problem, content, inputs, seconds, memory, schedule, launches)
+        return session.run(call), launches
+
+    answer, launches = called()
     second: list[Answer] = []
 
     def again() -> Mapping[str, NDArray[np.generic]]:
-        second.append(session.run(call))
+        second.append(called()[0])
         return second[0].arrays if second[0].usable else {}
 
-    expected = problem.oracle(content, inputs)
-    result = _result(problem, content, inputs, expected, answer, previous, again)
+    if launches is not None and answer.served:
+        answer = replace(answer, faults=(*answer.faults, *launches.faults))
+    asked = {name: one for name, one in expected.items() if not is_written(name)}
+    result = _result(problem, content, inputs, asked, answer, previous, again)
+    if launches is not None and answer.served and result.verdict is Verdict.PASS and launches.elsewhere:
+        update = {"verdict": Verdict.FAIL, "message": "; ".join(launches.elsewhere)}
+        result = result.model_copy(update=update)
     if second and not second[0].goes_on:
         answer = replace(answer, status=second[0].status)
     return result, answer
