@@ -99,23 +99,26 @@ MODULES: Mapping[str, tuple[str, ...]] = {
         "CompilationError Config OutOfResources aggregate autotune cdiv constexpr_function "
         "heuristics jit must_use_result next_power_of_2 reinterpret set_allocator"
     ),
-    "triton.language": _names(
-        "PropagateNan TRITON_MAX_TENSOR_NUMEL abs add aggregate_replace arange argmax argmin "
-        "associative_scan assume atomic_add atomic_and atomic_cas atomic_load atomic_max atomic_min "
-        "atomic_or atomic_poll atomic_store atomic_xchg atomic_xor bfloat16 bitonic_merge "
-        "block_type broadcast broadcast_to cast cat cdiv ceil clamp condition const constexpr "
-        "constexpr_type cos cumprod cumsum debug_barrier device_assert device_print div_rn dot "
-        "dot_scaled dtype erf exp exp2 expand_dims expect_zero fdiv flip float16 float32 float64 "
-        "float8e4b15 float8e4b8 float8e4nv float8e5 float8e5b16 floor fma full gather histogram "
-        "inline_asm_elementwise int1 int16 int32 int64 int8 interleave join load "
-        "load_tensor_descriptor log log2 make_block_ptr make_tensor_descriptor map_elementwise max "
-        "max_constancy max_contiguous maximum min minimum mul multiple_of num_programs "
-        "pair_uniform_to_normal permute philox philox_impl pi32_t pointer_type program_id rand "
-        "rand4x randint randint4x randn randn4x range ravel reduce reduce_or reshape rsqrt sigmoid "
-        "sin slice softmax sort split sqrt sqrt_rn squeeze static_assert static_print static_range "
-        "store store_tensor_descriptor sub sum swizzle2d tensor tensor_descriptor "
-        "tensor_descriptor_type to_tensor topk trans tuple tuple_type uint16 uint32 uint64 uint8 "
-        "uint_to_uniform_float umulhi unsqueeze view void where xor_sum zeros zeros_like"
+    "triton.language": (
+        OPERATORS,  # of which it has some under the same names
+        *_names(
+            "PropagateNan TRITON_MAX_TENSOR_NUMEL abs add aggregate_replace arange argmax argmin "
+            "associative_scan assume atomic_add atomic_and atomic_cas atomic_load atomic_max atomic_min "
+            "atomic_or atomic_poll atomic_store atomic_xchg atomic_xor bfloat16 bitonic_merge "
+            "block_type broadcast broadcast_to cast cat cdiv ceil clamp condition const constexpr "
+            "constexpr_type cos cumprod cumsum debug_barrier device_assert device_print div_rn dot "
+            "dot_scaled dtype erf exp exp2 expand_dims expect_zero fdiv flip float16 float32 float64 "
+            "float8e4b15 float8e4b8 float8e4nv float8e5 float8e5b16 floor fma full gather histogram "
+            "inline_asm_elementwise int1 int16 int32 int64 int8 interleave join load "
+            "load_tensor_descriptor log log2 make_block_ptr make_tensor_descriptor map_elementwise max "
+            "max_constancy max_contiguous maximum min minimum mul multiple_of num_programs "
+            "pair_uniform_to_normal permute philox philox_impl pi32_t pointer_type program_id rand "
+            "rand4x randint randint4x randn randn4x range ravel reduce reduce_or reshape rsqrt sigmoid "
+            "sin slice sort split sqrt sqrt_rn squeeze static_assert static_print static_range "
+            "store store_tensor_descriptor sub sum swizzle2d tensor tensor_descriptor "
+            "tensor_descriptor_type to_tensor topk trans tuple tuple_type uint16 uint32 uint64 uint8 "
+            "uint_to_uniform_float umulhi unsqueeze view void where xor_sum zeros zeros_like"
+        ),
     ),
     "triton.language.extra": (),
     "triton.language.extra.cuda": (),
@@ -213,7 +216,7 @@ ATTRIBUTES = (
             "is_floating is_fp16 is_fp32 is_fp64 is_fp8 is_int is_int1 is_int16 is_int32 is_int64 "
             "is_int8 is_int_signed is_int_unsigned is_ptr is_uint8 load log log2 logical_and logical_or "
             "max min permute primitive_bitwidth ravel reduce reshape rsqrt scalar scatter shape sigmoid "
-            "sin softmax sort split sqrt sqrt_rn store strides sum to trans type value view xor_sum"
+            "sin sort split sqrt sqrt_rn store strides sum to trans type value view xor_sum"
         ),
     ),
 )

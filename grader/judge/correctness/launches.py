@@ -214,6 +214,9 @@ class Launches:
         """Ask the oracle of the launcher's own problem about one launch."""
         problem, case = launcher.problem, replace(launcher.case, sizes=dict(sizes))
         like = problem.inputs(case)
+        told = _scalars(launcher, arguments)
+        if any(told[name] != value for name, value in like.scalars.items() if name in told):
+            return  # such as another epsilon, which that oracle does not know
         before = {
             named[one.name]: one.data
             for one in arguments
@@ -232,7 +235,7 @@ class Launches:
                 return
             if array.role is not Role.OUTPUT:
                 arrays[array.name] = data if shape is None else data.reshape(shape)
-        inputs = Inputs(arrays, shapes, {**like.scalars, **_scalars(launcher, arguments)})
+        inputs = Inputs(arrays, shapes, like.scalars)
         for name, expectation in problem.oracle(case, inputs).items():
             if name in after and not compare(name, expectation, _shaped(after[name], expectation)).right:
                 text = f"{problem.entry_point} writes a wrong {name} for what the model gives it"
