@@ -7,6 +7,7 @@ Layer: imports assignments, run and all below, and the other modules of this fol
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -20,12 +21,13 @@ from grader.judge.correctness.diagnosis import CANCELS
 from grader.languages.cache import Cache
 from grader.languages.cuda.source import functions
 from grader.languages.known import files, lacking
-from grader.problems.problem import KernelProblem
+from grader.problems.problem import KernelProblem, ModelProblem
 from grader.records.errors import MachineError
 from grader.records.exit_codes import ExitCode
 from grader.records.verdict import Verdict
 from grader.run.bench import Bench
 from grader.run.grading import GradingRequest, grade
+from grader.soundness.attacks import ATTACKS, CONTROL
 from grader.soundness.builds import TOGETHER, Builder
 from grader.soundness.kernels import entry_points, kernel_problems, right_kernels
 from grader.soundness.killers import SEED, Killers, Status
@@ -192,6 +194,7 @@ def check(
     yield from half_precision(one)
     yield from unfused(one)
     yield from further_languages(one)
+    yield from attacked(one)
     for result in first.problems:
         entry = assignment.rules.problem(result.id)
         yield Row(f"target of {result.id}", *target_row(entry, result.performance, speeds.get(result.id, {})))
@@ -453,6 +456,27 @@ def _mutants_fail(one: Examination, language: str, name: str, file: str) -> Row:
         if _answered(one, name, file, text, fast=True).verdict is not Verdict.FAIL
     ]
     return Row(what, not passing if mine else None, "; ".join(passing) or f"{len(mine)} fail")
+
+
+def attacked(one: Examination) -> Iterator[Row]:
+    """No attack on a model earns its points, and its reference does with launches that are wrapped alike."""
+    for name in one.problems:
+        problem = one.assignment.problems[name]
+        if not isinstance(problem, ModelProblem):
+            continue
+        original = (one.assignment.reference / problem.file).read_text(encoding="utf-8")
+        passing = []
+        for attack in (CONTROL, *ATTACKS):
+            one.progress(f"attack on {name}: {attack.id}")
+            with tempfile.TemporaryDirectory() as folder:
+                shutil.copytree(one.assignment.reference, folder, dirs_exist_ok=True)
+                (Path(folder) / problem.file).write_text(original + attack.text, encoding="utf-8")
+                (result,) = one.graded(Path(folder), SEED, [name], "sim", fast=True).problems
+            if _right(result) != (attack is CONTROL):
+                passing.append(f"{attack.id}: {_reason(result) or 'it passes'}")
+            elif attack.refused and result.trust.verdict is not Verdict.UNTRUSTED:
+                passing.append(f"{attack.id}: it is not UNTRUSTED")
+        yield Row(f"attacks on {name}", not passing, "; ".join(passing) or f"{len(ATTACKS)} earn nothing")
 
 
 def _answered(one: Examination, name: str, file: str, text: str, *, fast: bool = False) -> ProblemResult:
