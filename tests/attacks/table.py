@@ -881,6 +881,139 @@ ctypes.CDLL(None).prctl(22, 2, ctypes.byref(Filter(4, ctypes.addressof(code))), 
         verdict="PASS or FAIL",
         seconds=5.0,
     ),
+    *(
+        _python(name, code, "", policy, before, verdict="PASS", held=held)
+        for name, policy, before, code, held in (
+            (
+                "take names as text",
+                "uses .attrgetter",
+                "import dataclasses\nimport operator",
+                """
+opened = operator.attrgetter("sys.modules")(dataclasses)["io"].open
+try:
+    print("MANAGED a secret", opened("@SECRET@").read(8), flush=True)
+except OSError:
+    pass
+""",
+                WALLED,
+            ),
+            (
+                "call methods by text",
+                "uses .methodcaller",
+                "import operator",
+                'operator.methodcaller("__subclasses__")(object)',
+                ALL,
+            ),
+            (
+                "take an attribute by a computed text",
+                "looks something up",
+                "",
+                'getattr(torch, "_" + "C")',
+                ALL,
+            ),
+            (
+                "take a method by a computed text",
+                "looks something up",
+                "",
+                'list(map(getattr, (torch,), ("_" + "C",)))',
+                ALL,
+            ),
+            (
+                "read attributes in a format",
+                "looks something up",
+                "",
+                '"{0.__globals__}".format(softmax_backward)',
+                ALL,
+            ),
+            (
+                "read attributes in a pattern",
+                "uses .__globals__",
+                "",
+                """
+match launch:
+    case object(__globals__=found):
+        opened = found["__builtins__"]["open"]
+        try:
+            print("MANAGED a secret", opened("@SECRET@").read(8), flush=True)
+        except OSError:
+            pass
+""",
+                WALLED,
+            ),
+            (
+                "name what a pattern reads",
+                "uses __match_args__",
+                'class Any(type):\n    def __instancecheck__(cls, one):\n        return True\n\n\nclass Function(metaclass=Any):\n    __match_args__ = ("__code__",)',
+                "match launch:\n    case Function(code):\n        code.co_consts",
+                ALL,
+            ),
+            (
+                "look at the frame of a generator",
+                "uses .gi_frame",
+                "",
+                "(one for one in ()).gi_frame.f_globals",
+                ALL,
+            ),
+            ("look at all classes", "uses .__subclasses__", "", "object.__subclasses__()", ALL),
+            ("change the code of a function", "uses .__code__", "", "launch.__code__ = launch.__code__", ALL),
+            ("make a class of a text", "passes on what type() gives", "", 'type("A", (), {})', ALL),
+            ("pass a module on", "passes the module torch on", "", "[torch][0].equal", ALL),
+            ("set an attribute by its name", "uses setattr", "", 'setattr(torch, "equal", torch.eq)', ALL),
+            ("change the names of the file", "uses globals", "", 'globals()["gradient"] = gradient', ALL),
+            ("change the names of a module", "uses vars", "", 'vars(torch)["equal"] = torch.eq', ALL),
+            ("evaluate a text", "uses eval", "", """eval("__import__('os').getpid()")""", ALL),
+            (
+                "let annotations be evaluated",
+                "imports typing.get_type_hints",
+                "from typing import get_type_hints\n\n\ndef hinted(x: \"__import__('os').getpid() and int\"):\n    pass",
+                "get_type_hints(hinted)",
+                ALL,
+            ),
+            (
+                "import by the file's own loader",
+                "uses __loader__",
+                "",
+                "__loader__.name",
+                ALL,
+            ),
+            (
+                "start a thread in Python",
+                "imports threading",
+                "import threading",
+                "threading.Thread(target=print).start()",
+                ALL,
+            ),
+            (
+                "wait for the end in Python",
+                "imports atexit",
+                "import atexit",
+                "atexit.register(print, 1)",
+                ALL,
+            ),
+            (
+                "connect in Python",
+                "imports socket",
+                "import socket",
+                """
+try:
+    socket.create_connection(("127.0.0.1", @PORT@), 1.0)
+    print("MANAGED a connection", flush=True)
+except OSError:
+    pass
+""",
+                WALLED,
+            ),
+            ("unpickle in Python", "imports pickle", "import pickle", "pickle.loads(pickle.dumps(1))", ALL),
+            (
+                "look at the driver",
+                "uses .utils",
+                "",
+                "triton.runtime.driver.active.utils",
+                ALL,
+            ),
+            ("look at what lives", "imports weakref", "import weakref", "weakref.ref(launch)()", ALL),
+        )
+    ),
     _python("exit with success in Python", "sys.exit(0)", "exit code 0", "imports sys", "import sys"),
     _python("endless loop in Python", "while True:\n    pass", "of processor time", seconds=2.0),
 )
