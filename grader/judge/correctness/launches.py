@@ -175,7 +175,7 @@ class Launches:
         launcher = self._launchers.get(entry_point)
         if launcher is None:
             return arrays
-        with np.errstate(invalid="ignore", over="ignore"):  # of what no launcher wrote
+        with np.errstate(invalid="ignore", over="ignore", divide="ignore"):  # of what no launcher wrote
             return self._looked_at(launcher, arguments, arrays)
 
     def _looked_at(self, launcher: _Launcher, arguments: tuple[Argument, ...], arrays: Arrays) -> Arrays:
