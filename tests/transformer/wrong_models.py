@@ -1,6 +1,7 @@
 """Wrong models: each is the reference with one small edit, and must fail; variants are right, and must pass.
 
-``group`` is a case group that must fail, ``said`` a piece of what the judge must say, if it can know.
+``group`` is a case group that must fail, ``said`` a piece of what the judge must say, if it can know. Of a
+variant it says that it differs in how it launches: the groups of many steps show nothing more of it.
 """
 
 from __future__ import annotations
@@ -276,10 +277,14 @@ VARIANTS = (
         "two-dimensional-norm",
         (("inp = inp.contiguous()", "inp = inp.reshape(-1, scale.numel()).contiguous().view(inp.shape)"),),
     ),
-    Edit("heads-as-batches", ((_FORWARD, _FORWARD.replace("mask, *weights.shape, mask_future", _FLAT)),)),
-    Edit("launched-head-by-head", ((_FORWARD, _BY_HEAD),)),
-    Edit("padded-to-eight-keys", ((_FORWARD, _PADDED),)),
-    Edit("rows-in-two-halves", ((_NORM, _IN_HALVES),)),
-    Edit("masked-before-the-launch", ((_FORWARD, _MASKED),)),
+    Edit(
+        "heads-as-batches",
+        ((_FORWARD, _FORWARD.replace("mask, *weights.shape, mask_future", _FLAT)),),
+        KERNELS,
+    ),
+    Edit("launched-head-by-head", ((_FORWARD, _BY_HEAD),), KERNELS),
+    Edit("padded-to-eight-keys", ((_FORWARD, _PADDED),), KERNELS),
+    Edit("rows-in-two-halves", ((_NORM, _IN_HALVES),), KERNELS),
+    Edit("masked-before-the-launch", ((_FORWARD, _MASKED),), KERNELS),
     Edit("gelu-as-a-module", (("functional.gelu(self.inner(inp))", "nn.GELU()(self.inner(inp))"),)),
 )
