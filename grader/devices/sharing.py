@@ -36,8 +36,8 @@ def _patient() -> None:
 class Sharing:
     """The lock of one GPU.
 
-    A thread may share the GPU that it has already, as the launches of a model do that the judge makes. It must
-    not ask to have it alone before it leaves it.
+    A thread may share the GPU again that it has already, as the launches that the judge makes for a model do.
+    It must not ask to have it alone before it leaves it.
     """
 
     def __init__(self, gpu: str) -> None:
