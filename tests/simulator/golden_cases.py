@@ -231,6 +231,21 @@ def bit_cases() -> Iterator[Case]:
         "mad.lo.cc.u32 u, l, x, y; madc.hi.u32 v, l, x, h",
     ):
         yield Case(Probe(CHAIN % body, "b64", ("b64", "b64")))
+    yield from mixed_chains()
+
+
+def mixed_chains() -> Iterator[Case]:
+    """Every instruction that writes the carry flag before every one that reads it."""
+    writers = (
+        "add.cc.{0} x, {1}",
+        "sub.cc.{0} x, {1}",
+        "mad.lo.cc.{0} x, {1}, {{c}}",
+        "mad.hi.cc.{0} x, {1}, {{c}}",
+    )
+    readers = ("addc.{0} {1}", "subc.{0} {1}", "madc.lo.{0} {1}, {{a}}", "madc.hi.{0} {1}, {{a}}")
+    for kind, writer, reader in itertools.product(("u32", "s32", "u64", "s64"), writers, readers):
+        steps = writer.format(kind, "{a}, {b}") + "; " + reader.format(kind, "{d}, {c}, {e}")
+        yield Case(Probe(f"{{{{ .reg .b{kind[1:]} x; {steps}; }}}}", kind, (kind,) * 4))
 
 
 CHAIN = (

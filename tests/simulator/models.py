@@ -10,6 +10,7 @@ import operator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
+from itertools import product
 from typing import TYPE_CHECKING
 
 from exact import FORMATS, NAN, ieee, pattern, root, value
@@ -161,38 +162,39 @@ def integer(m: Mnemonic) -> Iterator[Model]:
 
 
 def carried(m: Mnemonic) -> Iterator[Model]:
-    """add.cc and its like: the sum, and the carry that comes out of it."""
+    """add.cc and its like, behind an addition and a subtraction, with the flag read by either.
+
+    The flag is what is carried. A subtraction adds the complement: its flag says that nothing was borrowed.
+    """
     kind = m.types[0]
     bits = INTEGERS[kind]
-    takes, gives = m.words[0].endswith("c"), "cc" in m.words
+    ones = (1 << bits) - 1
+    takes, gives, subtracts = m.words[0].endswith("c"), "cc" in m.words, m.words[0].startswith("sub")
     three = m.words[0] in {"mad", "madc"}
 
-    def result(a: int, b: int, c: int, e: int = 0) -> int:
-        """With the carry, or what is borrowed, in the bit above."""
-        flag = int(e != 0) if takes else 0
-        if m.words[0].startswith("sub"):
-            return a - b - flag & (2 << bits) - 1
+    def result(a: int, b: int, c: int, flag: int) -> int:
+        """With the carry in the bit above."""
+        if subtracts:
+            return a + (b ^ ones) + (flag if takes else 1)
         if three:
-            product = number(a, kind) * number(b, kind)
-            return ((product if "lo" in m.words else product >> bits) & (1 << bits) - 1) + c + flag
-        return a + b + flag
+            exact = number(a, kind) * number(b, kind)
+            a, b = (exact if "lo" in m.words else exact >> bits) & ones, c
+        return a + b + (flag if takes else 0)
 
-    # e sets the flag: what is not zero carries when all ones are added, and zero borrows when one is taken.
-    before = f"add.cc.u{bits} x, {{e}}, -1; "
-    if m.words[0].startswith("sub"):
-        before = f"sub.cc.u{bits} x, 0, {{e}}; "
-    after = f"; {'subc' if m.words[0].startswith('sub') else 'addc'}.u{bits} {{d}}, 0, 0"
+    # The flag behind a setter is 1 where e is zero and it subtracts, or e is not zero and it adds.
+    setters = ["add.cc.u{} x, {{e}}, -1; ", "sub.cc.u{} x, 0, {{e}}; "] if takes else [""]
+    readers = ["", "; addc.u{} {{d}}, 0, 0", "; subc.u{} {{d}}, 0, 0"] if gives else [""]
     operands = "{a}, {b}, {c}" if three else "{a}, {b}"
-    for wanted, target, tail in (("value", "{d}", ""), ("carry", "x", after))[: 1 + gives]:
-        text = f"{{{{ .reg .b{bits} x; {before if takes else ''}{m.name} {target}, {operands}{tail}; }}}}"
+    for setter, reader in product(setters, readers):
+        steps = setter.format(bits) + f"{m.name} {'x' if reader else '{d}'}, {operands}" + reader.format(bits)
 
-        def compute(*o: int, wanted: str = wanted) -> int:
-            got = result(*o)
-            if wanted == "value":
+        def compute(a: int, b: int, c: int, e: int, setter: str = setter, reader: str = reader) -> int:
+            got = result(a, b, c, int((e != 0) == setter.startswith("add")))
+            if not reader:
                 return got
-            return -(got >> bits & 1) if m.words[0].startswith("sub") else got >> bits
+            return (got >> bits) - ("subc" in reader)
 
-        yield Model(Probe(text, kind, (kind,) * 4), compute)
+        yield Model(Probe(f"{{{{ .reg .b{bits} x; {steps}; }}}}", kind, (kind,) * 4), compute)
 
 
 # Bits -----------------------------------------------------------------------------------------------------

@@ -1,4 +1,9 @@
-// Additions that write and read the carry flag (a predicate that the decoder keeps per function).
+// Sums that write and read the carry flag (a predicate that the decoder keeps per function).
+//
+// There is a single flag, CC.CF, for additions and subtractions. A GPU subtracts by adding the complement, so what
+// sub.cc leaves is a carry that says "nothing was borrowed", and subc adds it: a + ~b + CC.CF. The PTX ISA ("Extended
+// Precision Arithmetic") tells of a borrow, which is the same where only sub.cc and subc meet; nvcc's division of
+// 128-bit integers reads the flag of sub.cc with addc.
 #include "engine/isa/lanes.h"
 
 namespace sim::SIM_TARGET {
@@ -19,10 +24,11 @@ void carry(Warp& w, const Instruction& i, Mask mask) {
   const Mask flag = predicate(w, i.o[5]);
   Mask out = 0;
   for (u32 l = 0; l < lane_count; ++l) {
-    const Wide in = In && (flag & lane_bit[l]) ? 1 : 0;
+    constexpr Wide none = O == Op::sub ? 1 : 0;  // neither borrows nor carries
+    const Wide in = In ? flag >> l & 1 : none;
     Wide result;
     if constexpr (O == Op::sub) {
-      result = Wide{static_cast<U>(a[l])} - static_cast<U>(b[l]) - in;
+      result = Wide{static_cast<U>(a[l])} + static_cast<U>(~b[l]) + in;
     } else if constexpr (product) {
       const Product p = static_cast<Product>(a[l]) * static_cast<Product>(b[l]);
       const U part = static_cast<U>(O == Op::mad_lo ? p : p >> (8 * sizeof(T)));
