@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from grader.problems.problem import Scalar
     from grader.records.findings import Finding, LineCount
+    from grader.records.gaps import Gap
 
 
 class Schedule(StrEnum):
@@ -203,6 +204,7 @@ class Answer:
     overrun: tuple[str, ...] = ()  # what was written outside of arrays, in words
     strayed: bool = False  # whether that may have gone beyond the guard zones, which each call begins anew
     findings: tuple[Finding, ...] = ()
+    gaps: tuple[Gap, ...] = ()  # of UNSUPPORTED: what the sim lacks
     counts: tuple[LineCount, ...] = ()
     printed: str = ""  # what the student's code printed, capped
     faults: tuple[str, ...] = ()  # forbidden things that the code did beside computing its results

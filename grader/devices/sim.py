@@ -21,6 +21,7 @@ from grader.devices.leaks import Leaks
 from grader.devices.runner import LIMITS, Runner, RunnerError, Start, flooded
 from grader.problems.dtypes import DTYPES
 from grader.records.errors import MachineError
+from grader.records.gaps import Gap, GapKind
 from grader.simulator.driver import (
     ALL_CONFIGS,
     LIBRARIES,
@@ -133,9 +134,10 @@ class SimSession:
         try:
             self._start(sandbox, start, builds)
         except RefusedError as error:
-            self._failed = Answer(Status.UNSUPPORTED, str(error))
+            self._failed = _lacking(str(error))
         except RunnerError as error:
-            self._failed = error.answer
+            lacking = error.answer.status is Status.UNSUPPORTED
+            self._failed = _lacking(error.answer.message) if lacking else error.answer
         except (LoadError, MachineError):
             self.close()
             raise
@@ -248,7 +250,9 @@ class SimSession:
         if forged:
             return replace(answer, status=Status.UNTRUSTED, message="; ".join(forged), arrays={})
         if gaps:
-            return replace(answer, status=Status.UNSUPPORTED, message="; ".join(gaps), arrays={})
+            named = tuple(replace(gap, file=PurePath(gap.file).name) for gap in gaps)
+            message = "; ".join(map(str, named))
+            return replace(answer, status=Status.UNSUPPORTED, message=message, gaps=named, arrays={})
         if len(printed.encode()) >= self._limits.output_bytes:
             text = flooded(self._limits.output_bytes)
             return replace(answer, status=Status.LIMIT, message=text, arrays={})
@@ -375,6 +379,11 @@ class SimScriptSession(SimSession):
 
     def _request(self, call: Call, pointers: Mapping[str, int]) -> Mapping[str, Any]:
         return calls.of_python(call, pointers)
+
+
+def _lacking(reason: str) -> Answer:
+    """The answer where the code as a whole cannot be run."""
+    return Answer(Status.UNSUPPORTED, reason, gaps=(Gap(GapKind.CODE, reason),))
 
 
 def _without_folders(place: Place) -> Place:

@@ -14,6 +14,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace sim {
@@ -45,9 +46,25 @@ enum class Fault : int {
   unsupported = 801,
 };
 
+// Something that a program uses and that is lacking here.
+struct Gap {
+  enum class Kind : std::uint8_t {
+    instruction,  // of PTX; `subject` is its text
+    call,  // of the runtime; its name
+    code,  // device code as a whole; why it cannot be run
+  } kind = Kind::code;
+  std::string subject;
+  std::string feature{};  // what people call the family of an instruction; empty: nothing
+  std::string function{}, file{};
+  unsigned line = 0;
+  bool operator==(const Gap&) const = default;
+};
+
 // The PTX holds something that the engine does not know. Names the instruction or directive and the source line.
 struct Refusal : std::runtime_error {
-  using std::runtime_error::runtime_error;
+  explicit Refusal(const std::string& why) : std::runtime_error(why), gap{Gap::Kind::code, why} {}
+  Refusal(const std::string& why, Gap lack) : std::runtime_error(why), gap(std::move(lack)) {}
+  Gap gap;
 };
 
 enum class Severity : std::uint8_t { error, warning };
@@ -132,7 +149,8 @@ struct Launch {
 struct Ran {
   Fault fault = Fault::none;
   std::string message;  // kernel, file:line and what happened, for people
-  std::string printed;  // device printf and assert text
+  std::optional<Gap> gap{};  // the instruction that a warp has reached and that is not known; `fault` is `unsupported`
+  std::string printed{};  // device printf and assert text
   std::uint64_t nanoseconds = 0;  // of wall time, for benchmarks; no program gets to know it
 };
 
@@ -182,7 +200,7 @@ class Device {
   bool copy(Address to, Address from, std::size_t bytes);  // initialisedness travels along
 
   Footprint footprint() const;  // of the last launch; empty without racecheck
-  Ran launch(const Launch&);  // throws Refusal for a kernel that needs what the engine does not know
+  Ran launch(const Launch&);  // throws Refusal for a kernel that cannot even begin
 
   std::vector<Finding> take_findings();  // since the last call of it
   std::vector<LineCount> take_counts();

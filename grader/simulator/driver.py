@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Self
 
 from grader.records.errors import DeviceError
 from grader.records.findings import Finding, Line, LineCount, Place, Severity
+from grader.records.gaps import Gap, GapKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -36,7 +37,7 @@ ON_THE_CPU = {"CUDA_VISIBLE_DEVICES": "", "PYTORCH_NVML_BASED_CUDA_CHECK": "1"}
 """Keeps PyTorch from CUDA: built for it, it would ask the runtime of its process, which is simulated."""
 
 _EXECUTABLE = LIBRARIES / "grader-sim"
-_PROTOCOL = 1  # the version of what the judge asks, as in protocol.h
+_PROTOCOL = 2  # the version of what the judge asks, as in protocol.h
 _BUILD = (
     "Install the package (python -m pip install .), or in a source tree run: cmake -S . -B cmake-build && "
     "cmake --build cmake-build && cmake --install cmake-build --prefix ."
@@ -308,9 +309,15 @@ class Simulator:
         """What kernels of programs printed since the last time, at most 1 MiB."""
         return _Reader(self._ask(_Command.TAKE_PRINTED)).text()
 
-    def unsupported(self) -> tuple[str, ...]:
-        """Instructions and runtime calls that programs used and we lack, since the last time."""
-        return self._texts(_Command.TAKE_UNSUPPORTED)
+    def unsupported(self) -> tuple[Gap, ...]:
+        """Instructions that warps reached, and runtime calls, that we lack, since the last time."""
+        reader = _Reader(self._ask(_Command.TAKE_UNSUPPORTED))
+        found = []
+        for _ in range(reader.u32()):
+            kind = tuple(GapKind)[reader.u32()]
+            subject, feature, function, file = (reader.text() for _ in range(4))
+            found.append(Gap(kind, subject, feature, function, file, reader.u32()))
+        return tuple(found)
 
     def tampering(self) -> tuple[str, ...]:
         """What programs did that no honest program does, since the last time."""

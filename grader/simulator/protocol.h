@@ -20,7 +20,7 @@ namespace sim {
 static_assert(std::endian::native == std::endian::little, "frames are little-endian");
 
 // Of what programs ask, and of what the judge asks: driver.py holds that number, too.
-inline constexpr std::uint32_t protocol_version = 3, judge_protocol_version = 1;
+inline constexpr std::uint32_t protocol_version = 3, judge_protocol_version = 2;
 inline constexpr std::size_t copy_chunk = std::size_t{16} << 20;  // longer copies travel as several frames
 inline constexpr std::size_t frame_limit = std::size_t{64} << 20;
 
@@ -97,7 +97,7 @@ enum class Command : std::uint32_t {
                   // u32 severity, n, n x (u32 n, n x (text file, u32 line)))
   take_counts,  // -> u32 n, n x (text kernel, file, u32 line, 10 x u64 in the order of LineCount)
   take_printed,  // -> text
-  take_unsupported,  // -> u32 n, n x text
+  take_unsupported,  // -> u32 n, n x (u32 kind, text subject, feature, function, file, u32 line)
   take_tampering,  // -> u32 n, n x text
   take_errors,  // -> u32 n, n x (text call, u32 code)
   configure,  // u8 memcheck, initcheck, racecheck, synccheck, counters, u64 budget of a launch, of all launches,

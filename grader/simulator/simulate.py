@@ -95,8 +95,8 @@ def simulate(
         with Simulator(options) as simulator:
             code, ended = _run(command, simulator, seconds, ALL_CONFIGS if all_configs else {})
             findings = tuple(map(in_words_of_triton, simulator.take_findings()))
-            gaps = simulator.unsupported()
-            gaps += simulator.tampering()
+            lacking = simulator.unsupported()
+            gaps = (*map(str, lacking), *simulator.tampering())
             kernels = simulator.statistics().kernels
     except DeviceError as error:
         return _complain(str(error), _EXIT_MACHINE)
@@ -114,6 +114,7 @@ def simulate(
             "launches": dict(kernels),
             "findings": [asdict(finding) for finding in findings],
             "unsupported": list(gaps),
+            "gaps": [asdict(gap) for gap in lacking],
         }
         try:
             json_path.write_text(json.dumps(record, indent=2) + "\n")

@@ -249,7 +249,7 @@ def run_on_sim(
             output, ending = _finish(process)
             simulator.synchronize()
             findings = simulator.take_findings()
-            gaps = simulator.unsupported() + simulator.tampering()
+            gaps = (*map(str, simulator.unsupported()), *simulator.tampering())
     except DeviceError as error:
         return Run(ending=str(error))
     found = [

@@ -298,7 +298,7 @@ def execute(program: Path, device: str, *words: str) -> str:
             env={**os.environ, "LD_LIBRARY_PATH": str(LIBRARIES), SOCKET_VARIABLE: str(channel.fileno())},
         )
         simulator.synchronize()
-        gaps = [*simulator.unsupported(), *map(str, simulator.take_findings())]
+        gaps = [*map(str, simulator.unsupported()), *map(str, simulator.take_findings())]
     return done.stdout + "".join(f"failed {gap}\n" for gap in gaps)
 
 

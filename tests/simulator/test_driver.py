@@ -167,7 +167,7 @@ def test_machine_code_alone_is_no_device_code(nvcc: Compile) -> None:
         assert call(simulator, library, "run") == 209  # cudaErrorNoKernelImageForDevice
         simulator.synchronize()
         (gap,) = simulator.unsupported()
-        assert "-gencode arch=compute_80,code=compute_80" in gap
+        assert "-gencode arch=compute_80,code=compute_80" in gap.subject
 
 
 def test_highest_target_that_the_device_takes_is_chosen(nvcc: Compile) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from built_programs import LIBRARY, call
 
+from grader.records.gaps import Gap, GapKind
 from grader.simulator.driver import Finding, Options, Simulator
 
 if TYPE_CHECKING:
@@ -144,4 +145,6 @@ def test_other_attributes_are_named_as_unknown(library: Path) -> None:
         simulator.load(library)
         assert call(simulator, library, "clustered") != 0
         simulator.synchronize()
-        assert simulator.unsupported() == ("runtime call cudaLaunchKernelExC_with_clusters_which_need_sm_90",)
+        assert simulator.unsupported() == (
+            Gap(GapKind.CALL, "cudaLaunchKernelExC_with_clusters_which_need_sm_90"),
+        )

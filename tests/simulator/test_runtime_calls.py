@@ -10,6 +10,7 @@ import pytest
 from built_programs import call
 
 from grader.languages.cuda.toolchain import find
+from grader.records.gaps import Gap, GapKind
 from grader.simulator.driver import RUNTIME, Options, Simulator
 
 HONEST = (
@@ -101,7 +102,7 @@ def test_unknown_call_is_named(runtime_library: Path) -> None:
         simulator.load(runtime_library)
         assert call(simulator, runtime_library, "unknown_call") == 0
         simulator.synchronize()
-        assert simulator.unsupported() == ("runtime call cudaMallocArray",)
+        assert simulator.unsupported() == (Gap(GapKind.CALL, "cudaMallocArray"),)
 
 
 def test_judge_gets_what_kernels_print(runtime_library: Path) -> None:

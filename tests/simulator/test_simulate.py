@@ -264,7 +264,7 @@ REFUSED = {
         }
         """,
         ["-gencode", "arch=compute_90,code=compute_90", "--no-compress", "-lineinfo", "-cudart", "shared"],
-        "the simulator does not know thread block clusters: _Z9clusteredPi",
+        "the simulator does not know thread block clusters: the directive '.explicitcluster'",
     ),
 }
 

@@ -20,13 +20,13 @@ class Kernel {
 
   // Decoded at the first use; throws Refusal, each time again.
   const KernelCode& program(bool checks_overflow) const {
-    if (!refusal_.empty()) throw Refusal(refusal_);
+    if (refusal_) throw Refusal(*refusal_);
     auto& program = checks_overflow ? checked_ : program_;
     if (program) return *program;
     try {
       program = decode(*module, number, *layout, checks_overflow);
     } catch (const Refusal& r) {
-      refusal_ = r.what();
+      refusal_ = r;
       throw;
     }
     return *program;
@@ -34,7 +34,7 @@ class Kernel {
 
  private:
   mutable std::unique_ptr<KernelCode> program_, checked_;
-  mutable std::string refusal_;
+  mutable std::optional<Refusal> refusal_;
 };
 
 namespace {

@@ -149,6 +149,7 @@ struct LaunchState {
   std::pair<std::uint64_t, std::uint64_t> take_blocks(std::uint64_t most);
   // The first fault counts. `stopping` ends the launch at once; otherwise only the lanes at fault end.
   void fail(Fault, const std::string& message, bool stopping);
+  void lacks(const Refusal& unknown);
   std::string where(std::uint32_t pc) const;  // "kernel name, file:line"
   const ptx::Place& place(std::uint32_t pc) const { return program.places[pc]; }
   // A place, then where the function around it is inlined, and so on.

@@ -77,6 +77,7 @@ struct KernelCode {
   std::vector<FunctionCode> functions;  // the kernel first
   std::vector<CallSite> calls;
   std::vector<std::vector<std::uint32_t>> branch_tables;
+  std::vector<Refusal> unknown;  // what is said where a warp reaches such an instruction
   std::vector<std::uint32_t> lists;  // operands of instructions that have many (Warp::lists)
   std::vector<std::uint32_t> statements;  // per instruction: the one of its function that it belongs to
   std::vector<std::byte> constants;
@@ -97,7 +98,8 @@ struct Layout {
   std::unordered_map<std::string_view, Address> globals;  // .global and .const variables
 };
 
-// Throws Refusal for what it does not know. `checks_overflow`: with the instructions of checks/overflow.h.
+// Throws Refusal for a kernel that cannot begin; an unknown instruction costs nothing until a warp reaches it.
+// `checks_overflow`: with the instructions of checks/overflow.h.
 std::unique_ptr<KernelCode> decode(const ptx::Module&, std::uint32_t kernel, const Layout&, bool checks_overflow);
 
 // Bytes of a kernel's parameters, aligned as the ABI does.

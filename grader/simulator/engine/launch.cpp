@@ -170,6 +170,14 @@ void LaunchState::fail(Fault fault, const std::string& message, bool stopping) {
   if (stopping) stop = true;
 }
 
+void LaunchState::lacks(const Refusal& unknown) {
+  {
+    const std::lock_guard lock(mutex);
+    if (!result.gap) result.gap = unknown.gap;
+  }
+  fail(Fault::unsupported, unknown.what(), true);
+}
+
 std::pair<std::uint64_t, std::uint64_t> LaunchState::take_blocks(std::uint64_t most) {
   const auto left = blocks - std::min(blocks, next_block.load(std::memory_order_relaxed));
   const auto wanted = std::clamp<std::uint64_t>(left / (8 * std::max(1u, options.threads)), 1, most);

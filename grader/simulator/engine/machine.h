@@ -54,6 +54,7 @@ enum class Flow : std::uint8_t {
   trap,
   yield,  // nanosleep, and loads in what may be a spin loop
   clock,
+  unknown,  // ends the launch; `target` is its number in KernelCode::unknown
 };
 
 struct alignas(64) Instruction {

@@ -306,6 +306,10 @@ class Runner {
         return arrive(state_, s, i, m);
       }
       case Flow::collective: return collective(number, i, pc, m);
+      case Flow::unknown:
+        launch_.lacks(launch_.program.unknown[i.target]);
+        state_.splits.clear();
+        return;
       default:
         launch_.fail(Fault::launch_failure,
                      "trap in " + launch_.where(pc) + " by " +

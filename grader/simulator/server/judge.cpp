@@ -33,6 +33,14 @@ void put_failure(Writer& result, const Failure& failure) {
   result.put(failure.code).text(text != nullptr ? text->name : "cudaErrorUnknown").text(failure.message);
 }
 
+void put_gaps(Writer& result, const std::vector<Gap>& gaps) {
+  result.put(static_cast<std::uint32_t>(gaps.size()));
+  for (const auto& gap : gaps) {
+    result.put(static_cast<std::uint32_t>(gap.kind)).text(gap.subject).text(gap.feature);
+    result.text(gap.function).text(gap.file).put(gap.line);
+  }
+}
+
 void put_texts(Writer& result, const std::vector<std::string>& texts) {
   result.put(static_cast<std::uint32_t>(texts.size()));
   for (const auto& text : texts) result.text(text);
@@ -187,7 +195,7 @@ void Judge::perform(Command command, Reader& in, Writer& result) {
       return;
     }
     case Command::take_printed: result.text(std::exchange(report_.printed, {})); return;
-    case Command::take_unsupported: return put_texts(result, std::exchange(report_.unsupported, {}));
+    case Command::take_unsupported: return put_gaps(result, std::exchange(report_.unsupported, {}));
     case Command::take_tampering: return put_texts(result, std::exchange(report_.tampering, {}));
     case Command::take_errors: {
       const auto errors = std::exchange(report_.errors, {});
@@ -268,6 +276,7 @@ void Judge::launch(Reader& in, Writer& result) {
   ++report_.launched[name];
   const auto ran = device_.launch(launch);
   report_.kernel_nanoseconds += ran.nanoseconds;
+  if (ran.gap) throw Refused(ran.message);
   put_failure(result, {static_cast<std::uint32_t>(ran.fault), ran.message});
   result.text(ran.printed);
 }

@@ -141,7 +141,7 @@ void Program::notify(Ask ask, std::string_view call, Reader& in) {
       return;
     }
     case Ask::launch: launch(call, in); return;
-    case Ask::unsupported: return world_.report.gap("runtime call " + std::string(call));
+    case Ask::unsupported: return world_.report.gap({Gap::Kind::call, std::string(call)});
     case Ask::host_access: {
       const auto at = in.take<std::uint64_t>();
       return world_.report.finding("memcheck", "device_pointer_on_host", "",
@@ -418,7 +418,7 @@ ModuleId Program::load(std::uint32_t number, const std::string& user) {
       module.problem = refusal.what();
     }
   }
-  world_.report.gap(module.problem);
+  world_.report.gap({Gap::Kind::code, module.problem});
   throw Failed{module.code.ptx.empty() ? std::uint32_t{no_kernel_image} : std::uint32_t{not_supported}};
 }
 
@@ -546,15 +546,17 @@ void Program::run(const Launch& launch) {
     } else {
       world_.report.print(ran.printed);
     }
+    if (ran.gap) world_.report.gap(*ran.gap);
     if (ran.fault != Fault::none) fail(static_cast<std::uint32_t>(ran.fault), ran.message);
   } catch (const Refusal& refusal) {
-    world_.report.gap(refusal.what());
+    world_.report.gap(refusal.gap);
     fail(not_supported, refusal.what());
   }
 }
 
 void Program::call_host(std::uint64_t function, std::uint64_t argument) {
-  if (!waiting_) return world_.report.gap("a host function in a stream that the program does not wait for");
+  if (!waiting_)
+    return world_.report.gap({Gap::Kind::code, "a host function in a stream that the program does not wait for"});
   Writer ask(host_call);
   ask.put(function).put(argument);
   send(ask);
@@ -632,7 +634,7 @@ void Program::copy_in(std::string_view call, Reader& in) {
   check(call, to, extent, true);
   if (data.size() != to.width * to.height) throw Malformed("a copy of another size than its data");
   if (timeline_.capture(stream) != 0) {  // a graph would read the host's memory anew at every launch
-    world_.report.gap(std::string(call) + " from pageable memory in a captured stream");
+    world_.report.gap({Gap::Kind::code, std::string(call) + " from pageable memory in a captured stream"});
     throw Failed{not_supported};
   }
   auto held = std::make_shared<const std::vector<std::byte>>(data.begin(), data.end());

@@ -38,8 +38,13 @@ class Report {
   void failure(std::uint32_t code, std::string_view message) {
     if (first_failure.code == success) first_failure = {code, std::string(message)};
   }
-  void gap(std::string_view what) { add(unsupported, what); }
-  void forged(std::string_view what) { add(tampering, what); }
+  void gap(Gap lack) {
+    if (unsupported.size() < limit && std::ranges::find(unsupported, lack) == unsupported.end())
+      unsupported.push_back(std::move(lack));
+  }
+  void forged(std::string_view what) {
+    if (tampering.size() < limit && std::ranges::find(tampering, what) == tampering.end()) tampering.emplace_back(what);
+  }
   void error(std::string_view call, std::uint32_t code) {
     const std::pair<std::string, std::uint32_t> entry(call, code);
     if (errors.size() < limit && std::ranges::find(errors, entry) == errors.end()) errors.push_back(entry);
@@ -49,7 +54,8 @@ class Report {
   }
 
   std::vector<Finding> findings;
-  std::vector<std::string> unsupported, tampering;
+  std::vector<Gap> unsupported;
+  std::vector<std::string> tampering;
   std::vector<std::pair<std::string, std::uint32_t>> errors;  // runtime call, code that it returned
   std::string printed;
   Failure first_failure;  // of a kernel or its launch, since the judge last asked
@@ -58,10 +64,6 @@ class Report {
 
  private:
   static constexpr std::size_t limit = 1000, printed_limit = std::size_t{1} << 20;
-
-  static void add(std::vector<std::string>& list, std::string_view what) {
-    if (list.size() < limit && std::ranges::find(list, what) == list.end()) list.emplace_back(what);
-  }
 };
 
 }  // namespace sim

@@ -133,6 +133,7 @@ struct Decoder : OperandDecoder {
 
   // --- kernel.cpp
   void one_statement();
+  void unknown_statement(const Refusal& why, std::size_t start);
   void lay_out_areas(FunctionCode& code);
   bool parameters_are_too_large() const;
   void find_lines();

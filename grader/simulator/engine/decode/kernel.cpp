@@ -54,11 +54,27 @@ void Decoder::one_statement() {
                                                                     {"applypriority", &Decoder::nothing},
                                                                     {"createpolicy", &Decoder::cache_policy},
                                                                     {"griddepcontrol", &Decoder::depend}};
+  if (statement->unknown) refuse(statement->opcode.starts_with('.') ? "the directive" : "the instruction");
   Words words = split(statement->opcode);
   drop(words, "uni");
   if (words[0] == "vote" && statement->opcode.find(".uni") != statement->opcode.npos) words = split(statement->opcode);
   if (const auto found = methods.find(words[0]); found != methods.end()) return (this->*found->second)(words);
   plain(std::move(words));
+}
+
+// In place of what was made of the statement: an instruction that ends the launch for the lanes that it is for.
+void Decoder::unknown_statement(const Refusal& why, std::size_t start) {
+  program.code.resize(start);
+  program.statements.resize(start);
+  std::erase_if(fixups, [&](const Fixup& f) { return f.instruction >= start; });
+  std::erase_if(table_fixups, [&](const auto& f) { return f.first >= start; });
+  extensions.clear();
+  temporaries_used.clear();
+  const bool guarded = statement->guard >= 0 && width(statement->guard) == 0;
+  auto& i = emit(nullptr, {}, guarded);
+  i.flow = Flow::unknown;
+  i.target = static_cast<std::uint32_t>(program.unknown.size());
+  program.unknown.push_back(why);
 }
 
 void Decoder::lay_out_areas(FunctionCode& code) {
@@ -109,7 +125,6 @@ void Decoder::find_lines() {
 void Decoder::one_function(std::uint32_t number) {
   function = &module.functions[number];
   statement = nullptr;
-  if (!function->unknown.empty()) refuse("'" + function->unknown + "'");
   is_kernel = function->entry;
   find_lines();
   frame_bytes = frame_header;
@@ -138,10 +153,15 @@ void Decoder::one_function(std::uint32_t number) {
   for (const auto& s : function->statements) {
     statement = &s;
     statement_pc.push_back(static_cast<std::uint32_t>(program.code.size()));
-    if (checks_overflow) before_statement();
-    one_statement();
-    finish_statement();
-    if (checks_overflow) after_statement();
+    const auto start = program.code.size();
+    try {
+      if (checks_overflow) before_statement();
+      one_statement();
+      finish_statement();
+      if (checks_overflow) after_statement();
+    } catch (const Refusal& why) {
+      unknown_statement(why, start);
+    }
   }
   statement_pc.push_back(static_cast<std::uint32_t>(program.code.size()));
   auto& last = program.code.emplace_back();

@@ -51,9 +51,9 @@ const std::unordered_map<std::string_view, Slot>& special_registers() {
 
 namespace {
 
-// What people call the family of an instruction that is not known, with a colon; empty of others.
-std::string feature_of(std::string_view instruction) {
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 16> features{{
+// What people call the family of an instruction that is not known; empty of others.
+std::string_view feature_of(std::string_view instruction) {
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 19> features{{
       {"tex.", "textures"},
       {"tld4.", "textures"},
       {"txq.", "textures"},
@@ -70,25 +70,35 @@ std::string feature_of(std::string_view instruction) {
       {"barrier.cluster", "thread block clusters"},
       {"mapa.", "thread block clusters"},
       {"getctarank.", "thread block clusters"},
+      {".explicitcluster", "thread block clusters"},
+      {".reqnctapercluster", "thread block clusters"},
+      {".blocksareclusters", "thread block clusters"},
   }};
   const auto found = std::ranges::find_if(features, [&](const auto& f) { return instruction.starts_with(f.first); });
-  return found == features.end() ? "" : std::string(found->second) + ": ";
+  return found == features.end() ? "" : found->second;
 }
 
 }  // namespace
 
 void OperandDecoder::refuse(std::string_view what) const {
+  Gap gap{Gap::Kind::code, std::string(what)};
+  gap.function = function->name;
   std::string message = "the simulator does not know ";
-  if (statement) message += feature_of(statement->text);
-  message += what;
   if (statement) {
-    message += " '" + std::string(statement->text.substr(0, 200)) + "'";
-    const ptx::Place place =
+    const ptx::Place& place =
         module.places[statement_line[static_cast<std::size_t>(statement - function->statements.data())]];
-    if (place.line) message += " (" + std::string(place.file) + ":" + std::to_string(place.line) + ")";
+    gap.kind = Gap::Kind::instruction;
+    gap.subject = statement->text.substr(0, 200);
+    gap.feature = feature_of(statement->text);
+    gap.file = place.file;
+    gap.line = place.line;
+    if (!gap.feature.empty()) message += gap.feature + ": ";
+    message += std::string(what) + " '" + gap.subject + "'";
+    if (gap.line) message += " (" + gap.file + ":" + std::to_string(gap.line) + ")";
+  } else {
+    message += what;
   }
-  message += " in " + std::string(function->name);
-  throw Refusal(message);
+  throw Refusal(message + " in " + gap.function, gap);
 }
 
 Slot OperandDecoder::constant(std::uint64_t bits, unsigned bytes) {

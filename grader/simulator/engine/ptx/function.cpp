@@ -45,7 +45,14 @@ void Parser::tuning(Function& f) {
     lexer_.take();
     expect(";");
   } else if (token.is(".explicitcluster") || token.is(".reqnctapercluster") || token.is(".blocksareclusters")) {
-    throw Refusal("the simulator does not know thread block clusters: " + std::string(f.name));
+    // Nothing of the kernel can run.
+    while (!lexer_.peek().text.starts_with('.') && !lexer_.peek().is("{") && lexer_.peek().kind != Kind::end)
+      lexer_.take();
+    Statement s;
+    s.opcode = token.text;
+    s.text = lexer_.since(token);
+    s.unknown = true;
+    f.statements.push_back(std::move(s));
   } else if (!token.is(".noreturn")) {
     fail(token, "a performance directive or '{'");
   }
@@ -98,6 +105,12 @@ void Parser::directive() {
     accept(";");
   } else {
     skip_statement(token);
+    Statement s;
+    s.opcode = token.text;
+    s.text = lexer_.since(token);
+    s.place = places_.current();
+    s.unknown = true;
+    function_->statements.push_back(std::move(s));
   }
 }
 
@@ -105,7 +118,6 @@ void Parser::skip_statement(const Token& first) {
   while (!lexer_.peek().is(";") && !lexer_.peek().is("}")) {
     if (lexer_.take().kind == Kind::end) fail(first, "';'");
   }
-  if (function_->unknown.empty()) function_->unknown = std::string(lexer_.since(first).substr(0, 200));
 }
 
 void Parser::registers() {
@@ -177,6 +189,7 @@ void Parser::statement() {
     while (accept("|")) s.operands.back().second = predicate();
     if (!accept(",") && !lexer_.peek().is(";") && !lexer_.peek().is("(")) {
       skip_statement(first);
+      s.unknown = true;
       break;
     }
   }

@@ -47,6 +47,7 @@ struct Statement {
   std::int32_t guard = -1;
   bool guard_negated = false;
   std::uint32_t place = 0;
+  bool unknown = false;  // the parser does not understand it
 };
 
 struct Register {
@@ -64,7 +65,6 @@ struct Function {
   std::vector<std::uint32_t> scope_parents;
   std::unordered_map<std::string_view, std::vector<Operand>> branch_targets;
   std::uint32_t max_threads = 1024;
-  std::string unknown;  // the first thing that the parser did not understand in it: a kernel that needs it is refused
 };
 
 struct Place {
@@ -84,7 +84,8 @@ struct Module {
   std::vector<Place> places;  // resolved to the line of the user's source
 };
 
-// Throws Refusal if the text is not PTX. Unknown things inside a function are noted in Function::unknown.
+// Throws Refusal if the text is not PTX. What it does not understand inside a function is a statement of
+// its own (Statement::unknown); registers of an unknown kind are not declared, so that who uses them is refused.
 void parse(Module& module, std::string_view text);
 
 }  // namespace sim::ptx
