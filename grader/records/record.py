@@ -4,7 +4,7 @@ The models below are the record; ``result.schema.json`` beside this file is expo
 ``python -m grader.records.record``. The record is versioned: a newer major version is refused, a newer minor
 one is read.
 
-Layer: imports the verdicts and nothing else of the grader.
+Layer: imports the verdicts and the kinds of gaps, and nothing else of the grader.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Annotated, Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
+from grader.records.gaps import GapKind
 from grader.records.verdict import Verdict
 
 SCHEMA_VERSION = "1.1"
@@ -146,6 +147,18 @@ class SourceLines(_Part):
     lines: list[str]
 
 
+class GapRecord(_Part):
+    """What the simulator lacks and a case has reached; see ``records/gaps.py``."""
+
+    kind: GapKind
+    subject: str = Field(description="the instruction, the name of the call, or why code cannot be run")
+    feature: str = Field(default="", description="what people call the family of the instruction")
+    function: str = ""
+    file: str = ""
+    line: int = 0
+    source: SourceLines | None = Field(default=None, description="around the line, if it is the student's")
+
+
 class CaseResult(_Part):
     """One case under every schedule of the device."""
 
@@ -163,6 +176,9 @@ class CaseResult(_Part):
     waived: str = Field(
         default="",
         description="why the case does not count, where the assignment does not hold it against anyone",
+    )
+    gaps: list[GapRecord] = Field(
+        default=[], description="why it was not judged, or on a GPU not checked, if that is the reason"
     )
     outputs: list[OutputResult] = []
     diagnosis: str = ""

@@ -12,6 +12,7 @@ from grader.records.verdict import Verdict
 from grader.reports.causes import theme, without_place
 from grader.reports.charts import distribution, outliers
 from grader.reports.fix_first import fixes
+from grader.reports.gaps import gaps, remedy, what
 from grader.reports.gradebook import PENDING, earned, totals
 
 if TYPE_CHECKING:
@@ -201,6 +202,7 @@ def attention(classroom: Classroom) -> tuple[Attention, ...]:
             "The same limit or crash in several submissions: was it the machine?", _suspicious(classroom)
         ),
         for_reason("Machine faults, and submissions that are not graded yet", _ungraded(classroom)),
+        for_reason("Undecided: a case reached what the simulator cannot run", _undecided(classroom)),
         for_reason("Too close to call: counted in the student's favour", _ambiguous(classroom)),
         for_reason("Far from the others", _outliers(classroom)),
         for_reason("The same files under several names", _twins(classroom)),
@@ -232,6 +234,14 @@ def _ungraded(classroom: Classroom) -> Iterator[tuple[str, str]]:
         failed = [problem for problem in record.problems if problem.verdict is Verdict.INFRA_ERROR]
         if record.error or failed:
             yield name, (record.error or failed[0].message).partition("\n")[0]
+
+
+def _undecided(classroom: Classroom) -> Iterator[tuple[str, str]]:
+    for name, record in classroom.records.items():
+        for problem in record.problems:
+            for gap in gaps(problem):
+                place = f" at {gap.file}:{gap.line}" if gap.line else ""
+                yield name, f"{problem.title}: {what(gap)}{place}. {remedy(gap)}"
 
 
 def _suspicious(classroom: Classroom) -> Iterator[tuple[str, str]]:

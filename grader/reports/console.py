@@ -147,7 +147,10 @@ def _first(problem: ProblemResult, found: tuple[Fix, ...]) -> Iterator[tuple[str
         return
     first, *others = found
     what, *rest = first.lines
-    yield "fix first", [Text(plain(what), style="bold"), *(Text(plain(text)) for text in rest)]
+    yield (
+        "undecided" if first.undecided else "fix first",
+        [Text(plain(what), style="bold"), *(Text(plain(text)) for text in rest)],
+    )
     shown = "" if first.example else example(problem)
     for label, text in (("seen", first.detail), ("example", shown)):
         if text:

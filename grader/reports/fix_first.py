@@ -18,6 +18,8 @@ from grader.records.verdict import Verdict
 from grader.reports.advice import ADVICE, FOLLOWS, RACES, RAISED, REACH
 from grader.reports.causes import COMPILE_ERROR, hints, theme, wrong
 from grader.reports.escaping import line, readable
+from grader.reports.gaps import gaps, reached, remedy
+from grader.reports.gaps import what as what_lacks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -93,6 +95,7 @@ class Fix:
         more: other places of the same fault.
         accesses: of a race, the earlier one first.
         ended: whether a limit or a crash is all that is known, as a faulty machine would cause it.
+        undecided: whether it is no fault, but what the simulator cannot run.
     """
 
     what: str
@@ -107,6 +110,7 @@ class Fix:
     more: tuple[str, ...] = ()
     accesses: tuple[Access, ...] = ()
     ended: bool = False
+    undecided: bool = False
 
     @property
     def place(self) -> str:
@@ -142,9 +146,13 @@ def fix_first(problem: ProblemResult) -> Fix | None:
 
 
 def fixes(problem: ProblemResult) -> tuple[Fix, ...]:
-    """All that is to be mended, in this order. A fault of the machine is nobody's to mend here."""
+    """All that is to be mended, in this order. A fault of the machine is nobody's to mend here.
+
+    What the simulator cannot run comes first where it leaves the problem undecided, and else last.
+    """
+    lacking = tuple(_lacking(problem))
     if problem.verdict not in {Verdict.FAIL, Verdict.UNTRUSTED}:
-        return ()
+        return lacking if problem.verdict is Verdict.NOT_MEASURED else ()
     if problem.build and not problem.build.ok:
         return (_build(problem.build, problem.message),)
     if problem.trust.reasons:
@@ -161,7 +169,7 @@ def fixes(problem: ProblemResult) -> tuple[Fix, ...]:
     late = order[order.index(_NUMBERS) :]
     before = [fix for fix in found if fix.kind not in late]
     behind = [fix for fix in found if fix.kind in late]
-    return (*before, *_numbers(failing, problem.language, beside=found), *behind) or (
+    return (*before, *_numbers(failing, problem.language, beside=found), *behind, *lacking) or (
         *_speed(problem),
         *_demands(problem),
     )
@@ -213,6 +221,22 @@ def _build(build: BuildResult, message: str) -> Fix:
         line=int(first["line"] or first["row"]),
         text=line(following.partition(" | ")[2] or following),
     )
+
+
+def _lacking(problem: ProblemResult) -> Iterator[Fix]:
+    """What the simulator cannot run: it is undecided, but its author can write it in another way."""
+    cases = sum(not case.waived for case in problem.correctness.cases)
+    for gap in gaps(problem):
+        yield Fix(
+            what=readable(what_lacks(gap)),
+            do=remedy(gap),
+            file=line(gap.file),
+            line=gap.line,
+            text=_line(gap.source, gap.line),
+            source=gap.source,
+            detail=f"{line(gap.subject)}, reached in {reached(problem)} of {cases} cases",
+            undecided=True,
+        )
 
 
 def _unbegun(summary: str) -> Fix:

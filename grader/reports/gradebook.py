@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from grader.records.verdict import Verdict
 from grader.reports.escaping import cell, line
 from grader.reports.fix_first import causes
+from grader.reports.gaps import gaps
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -50,11 +51,15 @@ def problem_ids(results: Mapping[str, Record | None]) -> tuple[str, ...]:
 
 
 def totals(record: Record | None) -> tuple[str, str, str]:
-    """Points earned, decided and possible; blank if the machine failed, as the sum would be too small."""
+    """Points earned, decided and possible.
+
+    Blank if the machine failed or the simulator could not run what a case reached: the sum would be too
+    small.
+    """
     if record is None:
         return "", "", ""
     known = record.error is None and all(
-        problem.verdict is not Verdict.INFRA_ERROR for problem in record.problems
+        problem.verdict is not Verdict.INFRA_ERROR and not gaps(problem) for problem in record.problems
     )
     score = record.score
     return (
@@ -65,8 +70,10 @@ def totals(record: Record | None) -> tuple[str, str, str]:
 
 
 def earned(problem: ProblemResult | None) -> str:
-    """The points earned in a problem; blank if no points were decided or the machine failed."""
+    """The points earned in a problem; blank if they are open, all or some of them."""
     if problem is None or problem.verdict is Verdict.INFRA_ERROR or not problem.points.decided:
+        return ""
+    if gaps(problem):
         return ""
     return _number(problem.points.earned)
 
@@ -81,15 +88,18 @@ def _notes(record: Record | None) -> Iterator[str]:
         yield PENDING
         return
     harmless = {Verdict.PASS, Verdict.AMBIGUOUS, Verdict.NOT_MEASURED}
-    messages = [_reason(problem) for problem in record.problems if problem.verdict not in harmless]
+    messages = [
+        _reason(problem) for problem in record.problems if problem.verdict not in harmless or gaps(problem)
+    ]
     for message in (record.error, record.submission.error, *record.submission.notes, *messages):
         if message:
             yield line(message.partition("\n")[0]).removesuffix(".")
 
 
 def _reason(problem: ProblemResult) -> str:
-    """Why a problem got no points, or what its message is."""
-    why = "" if problem.message or problem.points.earned else next(iter(causes(problem)), "")
+    """Why a problem got no points or is undecided, or what its message is."""
+    told = problem.message or (problem.points.earned and not gaps(problem))
+    why = "" if told else next(iter(causes(problem)), "")
     return f"{problem.title}: {why}" if why else problem.message
 
 

@@ -68,5 +68,15 @@ def place_of(finding: Finding, sources: Mapping[str, bytes]) -> tuple[str, int]:
     return found[0] if len(found) == 1 else (finding.file, finding.line)
 
 
+def place_of_call(name: str, sources: Mapping[str, bytes]) -> tuple[str, int]:
+    """The file and the line of the first call of a function; "" and 0 where the sources have none."""
+    search = re.compile(_CALL.format(re.escape(name)), re.MULTILINE)
+    for file, content in sources.items():
+        text = _text(content)
+        if match := search.search(text):
+            return file, text.count("\n", 0, match.end()) + 1
+    return "", 0
+
+
 def _text(content: bytes) -> str:
     return content.decode("utf-8", errors="replace")

@@ -16,6 +16,7 @@ from grader.judge.correctness.remembered import remembered
 from grader.judge.timing.measure import Measured
 from grader.problems.problem import KernelProblem, ModelProblem
 from grader.records.findings import Severity
+from grader.records.gaps import GapKind
 from grader.records.placed import placed
 from grader.records.record import (
     BuildResult,
@@ -32,7 +33,7 @@ from grader.records.record import (
 )
 from grader.records.verdict import Verdict
 from grader.run import demands, kernel, model
-from grader.run.excerpt import excerpt, line_of, place_of
+from grader.run.excerpt import excerpt, line_of, place_of, place_of_call
 from grader.run.passes import judged_in_passes
 from grader.run.preparation import NotJudgedError
 from grader.run.scoring import memory_verdict, score_problem, score_without_cases
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
     from grader.devices.timed import TimedSession
     from grader.problems.problem import Case, Problem
     from grader.records.findings import Finding
-    from grader.records.record import CaseResult, GroupResult
+    from grader.records.record import CaseResult, GapRecord, GroupResult
     from grader.run.preparation import Material
     from grader.run.prepared import AnySession, Conduct, Prepared
 
@@ -307,12 +308,27 @@ class ProblemJudge:
 
 
 def _with_lines(cases: Sequence[CaseResult], sources: Mapping[str, bytes]) -> list[CaseResult]:
-    """The cases; the first whose message begins with a place has the lines around it."""
+    """The cases with the lines of what the simulator lacks.
+
+    The first whose message begins with a place has the lines around it.
+    """
+    cases = [
+        case.model_copy(update={"gaps": [_with_line(gap, sources) for gap in case.gaps]}) for case in cases
+    ]
     for index, case in enumerate(cases):
         if place := placed(case.message):
             lines = excerpt(sources, place.file, place.line)
             return [*cases[:index], case.model_copy(update={"source": lines}), *cases[index + 1 :]]
-    return list(cases)
+    return cases
+
+
+def _with_line(gap: GapRecord, sources: Mapping[str, bytes]) -> GapRecord:
+    """What the simulator lacks, with what the sources hold there; of a call its name alone is known."""
+    file, number = gap.file, gap.line
+    if gap.kind is GapKind.CALL:
+        file, number = place_of_call(gap.subject, sources)
+    lines = excerpt(sources, file, number)
+    return gap.model_copy(update={"file": file, "line": number, "source": lines})
 
 
 def _no_speed(entry: ProblemPoints, verdict: Verdict, message: str = "") -> PerformanceResult:

@@ -5,7 +5,8 @@ pass. Where the assignment says so, the outputs divide a group's share, and each
 in all cases of the group. Performance points are ``points x min(1, speedup / target)``, or those of the
 fastest step that was reached where the assignment has steps, and none unless every group passed. A demand
 that is met earns its points under the same condition. What the machine could not tell (NOT_MEASURED,
-INFRA_ERROR) is undecided: neither earned nor lost.
+INFRA_ERROR) is undecided: neither earned nor lost. A problem of which a case reached what the simulator
+lacks does not pass.
 
 Layer: imports assignment, results and verdict.
 """
@@ -121,6 +122,7 @@ def score_problem(
         _speed_points(entry, performance),
         kept,
         demands,
+        lacking=any(case.gaps for case in counted),
     )
 
 
@@ -171,10 +173,18 @@ def _score(
     speed_points: float,
     kept: Mapping[str, float] | None = None,
     demands: Sequence[DemandResult] = (),
+    *,
+    lacking: bool = False,
 ) -> ProblemScore:
-    """The score from the verdicts of all groups; ``kept``: what share of its points a failed one keeps."""
+    """The score from the verdicts of all groups.
+
+    ``kept``: what share of its points a failed one keeps; ``lacking``: whether the simulator could not run
+    what a case reached.
+    """
     shares = _shares(entry.correctness, group_points, tuple(verdicts))
     correctness = worst(verdict for verdict in verdicts.values() if verdict is not Verdict.NOT_MEASURED)
+    if lacking and correctness in _EARNING:
+        correctness = Verdict.NOT_MEASURED
     if Verdict.UNTRUSTED in {correctness, performance}:
         correctness = performance = Verdict.UNTRUSTED
         verdicts = dict.fromkeys(verdicts, Verdict.UNTRUSTED)

@@ -68,6 +68,31 @@ def problem(name: str = "softmax_forward", **changes: object) -> dict[str, Any]:
     }
 
 
+def lacking(**changes: object) -> dict[str, Any]:
+    """A problem of which one case of two reached a texture, which the simulator cannot run."""
+    gap = {
+        "kind": "instruction",
+        "subject": "tex.1d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%rd1, {%r1}]",
+        "feature": "textures",
+        "function": "sample",
+        "file": "softmax_kernel.cu",
+        "line": 15,
+        "source": SOURCE,
+    }
+    cases = [
+        {"name": "2 x 3, normal", "group": "short rows", "verdict": "PASS"},
+        {"name": "8 x 3000", "group": "long rows", "verdict": "NOT_MEASURED", "message": "t", "gaps": [gap]},
+    ]
+    groups = [
+        {"name": "short rows", "verdict": "PASS", "earned": 4, "possible": 4},
+        {"name": "long rows", "verdict": "NOT_MEASURED", "earned": 0, "possible": 5},
+        {"name": "memory and concurrency", "verdict": "NOT_MEASURED", "earned": 0, "possible": 3},
+    ]
+    correctness = {"verdict": "NOT_MEASURED", "groups": groups, "cases": cases}
+    points = {"earned": 4, "decided": 4, "possible": 20}
+    return problem(verdict="NOT_MEASURED", points=points, correctness=correctness) | changes
+
+
 def raced(name: str = "layernorm_forward", **changes: object) -> dict[str, Any]:
     """Wrong numbers in a case, and a race in two instances of a template."""
     output = {

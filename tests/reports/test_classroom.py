@@ -174,3 +174,16 @@ def test_one_shape_and_older_records_have_charts_as_far_as_they_go() -> None:
     assert roofline(old) is None
     assert speedups(old) is not None
     assert speedups(measured.model_copy(update={"cases": []})) is None
+
+
+def test_staff_see_who_reached_what_the_simulator_cannot_run() -> None:
+    (kind,) = attention(
+        classroom(a=samples.record("a", samples.lacking()), b=samples.record("b", samples.problem()))
+    )
+    assert kind.title.startswith("Undecided")
+    (item,) = kind.entries
+    assert item.name == "a"
+    assert item.text == (
+        "Softmax forward: Undecided: the simulator cannot run textures at softmax_kernel.cu:15. "
+        "Read the array itself: a const float* __restrict__ goes through the same cache."
+    )

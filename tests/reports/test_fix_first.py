@@ -244,6 +244,45 @@ def test_only_what_lost_points_is_to_be_mended() -> None:
     assert causes(result(content)) == ()
 
 
+def test_what_the_simulator_cannot_run_is_named_with_its_line_and_a_remedy() -> None:
+    (undecided,) = fixes(result(samples.lacking()))
+    assert undecided.lines == (
+        "Undecided: the simulator cannot run textures",
+        "softmax_kernel.cu:15: shared[warp] = value;",
+        "Read the array itself: a const float* __restrict__ goes through the same cache.",
+    )
+    assert undecided.detail.endswith("reached in 1 of 2 cases")
+    content = samples.lacking(verdict="FAIL")
+    content["correctness"]["cases"][0] = samples.raced()["correctness"]["cases"][0]
+    wrong, *others = fixes(result(content))
+    assert not wrong.undecided
+    assert others[-1].undecided
+    for case in content["correctness"]["cases"]:
+        case["waived"] = "this release has none"
+    assert not any(fix.undecided for fix in fixes(result(content)))
+
+
+@pytest.mark.parametrize(
+    ("gap", "what", "do"),
+    [
+        ({"kind": "call", "subject": "cudaMallocArray"}, "cudaMallocArray", "Allocate with cudaMalloc"),
+        ({"kind": "call", "subject": "cudaGraphAddNode"}, "cudaGraphAddNode", "Do without this call."),
+        (
+            {"kind": "instruction", "subject": "@%p1 vadd.s32 %r1, 2"},
+            "the instruction vadd.s32",
+            "Write this",
+        ),
+        ({"kind": "code", "subject": "no PTX for this kernel"}, "no PTX for this kernel", "Compile"),
+    ],
+)
+def test_other_gaps_have_a_remedy_too(gap: dict[str, str], what: str, do: str) -> None:
+    content = samples.lacking()
+    content["correctness"]["cases"][1]["gaps"] = [gap]
+    (undecided,) = fixes(result(content))
+    assert undecided.what.endswith(what)
+    assert undecided.do.startswith(do)
+
+
 def test_a_demand_that_is_not_met_is_what_to_mend() -> None:
     (fix,) = fixes(result(samples.demanding()))
     assert fix.what == "Right, but the code is too large"

@@ -61,6 +61,13 @@ def test_a_fault_of_the_machine_leaves_blanks_and_its_reason() -> None:
     assert pending["note"] == "not graded yet"
 
 
+def test_what_the_simulator_cannot_run_leaves_blanks_and_its_reason() -> None:
+    (row,) = rows({"doe": samples.record("doe", samples.lacking(), samples.raced())})
+    assert row["softmax_forward"] == row["score"] == row["decided"] == ""
+    assert row["layernorm_forward"] == "0.00"
+    assert "Undecided: the simulator cannot run textures at softmax_kernel.cu:15" in row["note"]
+
+
 @pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@SUM(A1)", "\tx", "\rx"])
 def test_a_name_that_a_spreadsheet_would_execute_is_text(name: str) -> None:
     (row,) = rows({name: None})

@@ -4,7 +4,8 @@ import pytest
 
 from grader.assignments.rules import Demand, ProblemPoints, Step
 from grader.problems.problem import MEMORY_GROUP
-from grader.records.record import CaseResult, DemandResult, OutputResult, PerformanceResult, Points
+from grader.records.gaps import GapKind
+from grader.records.record import CaseResult, DemandResult, GapRecord, OutputResult, PerformanceResult, Points
 from grader.records.verdict import Verdict
 from grader.run.scoring import ProblemScore, memory_verdict, score_problem, score_without_cases, total
 
@@ -211,6 +212,29 @@ def test_a_machine_fault_among_the_cases_leaves_the_speed_undecided_too() -> Non
     result = score([*ALL_RIGHT, case("long rows", Verdict.INFRA_ERROR)], performance=speed(Verdict.PASS, 5.0))
     assert result.points == points(9, 9)
     assert result.verdict is Verdict.INFRA_ERROR
+
+
+def lacking(group: str) -> CaseResult:
+    """A case that reached an instruction that the simulator does not know."""
+    gap = GapRecord(kind=GapKind.INSTRUCTION, subject="tex.1d", feature="textures")
+    return case(group, Verdict.NOT_MEASURED).model_copy(update={"gaps": [gap]})
+
+
+def test_what_the_simulator_cannot_run_is_neither_a_pass_nor_a_zero() -> None:
+    cases = [*ALL_RIGHT, lacking("long rows")]
+    memory = memory_verdict(ENTRY, (), cases)
+    result = score(cases, memory, performance=speed(Verdict.PASS, 5.0))
+    assert (result.verdict, result.correctness) == (Verdict.NOT_MEASURED, Verdict.NOT_MEASURED)
+    assert result.points == points(6, 6)
+    nothing = [lacking(group) for group in GROUPS]
+    assert score(nothing, memory_verdict(ENTRY, (), nothing)).points == points(0, 0)
+
+
+def test_what_the_simulator_cannot_run_is_no_better_than_wrong_where_something_is_wrong() -> None:
+    cases = [case("short rows", Verdict.FAIL), *ALL_RIGHT[1:], lacking("long rows")]
+    result = score(cases, memory_verdict(ENTRY, (), cases))
+    assert result.verdict is Verdict.FAIL
+    assert result.points == points(3, 6)
 
 
 def test_a_wrong_case_counts_although_the_machine_failed_in_the_same_group() -> None:

@@ -9,7 +9,7 @@ runner behind a write that may have left a guard zone is judged in a fresh one: 
 from __future__ import annotations
 
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -29,7 +29,7 @@ from grader.judge.correctness.launches import Launches
 from grader.problems.problem import ModelProblem
 from grader.problems.written import is_written
 from grader.records.errors import DeviceError
-from grader.records.record import BadElement, CaseResult, OutputResult, value
+from grader.records.record import BadElement, CaseResult, GapRecord, OutputResult, value
 from grader.records.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from grader.records.findings import Finding, LineCount
 
 _VERDICTS = {
-    Status.UNSUPPORTED: Verdict.INFRA_ERROR,
+    Status.UNSUPPORTED: Verdict.NOT_MEASURED,
     Status.LOST: Verdict.INFRA_ERROR,
     Status.UNTRUSTED: Verdict.UNTRUSTED,
 }
@@ -452,14 +452,14 @@ def beside(results: Sequence[CaseResult], checked: Sequence[CaseResult], name: s
     """The ``results`` of the device ``name``, with those of the simulator where only its numbers are wrong.
 
     The simulator takes orders that a GPU takes rarely: a kernel that is wrong in one of them depends on luck.
-    A case that it could not finish says nothing of the GPU.
+    A case that it could not finish says nothing of the GPU, and one that it cannot run is not checked.
     """
     both = []
     for one, other in zip(results, checked, strict=True):
         if one.verdict is Verdict.PASS and other.verdict is Verdict.FAIL and other.outputs:
             both.append(_noted(other, f"right on {name} this time, wrong on the sim"))
         else:
-            both.append(one)
+            both.append(one.model_copy(update={"gaps": other.gaps}))
     return both
 
 
@@ -486,7 +486,8 @@ def _result(
     """What one answer says of a case; ``again`` makes the call once more."""
     if not answer.usable:
         verdict = _VERDICTS.get(answer.status, Verdict.FAIL)
-        return _failed(case, verdict, answer.message or answer.status)
+        gaps = [GapRecord(**asdict(gap)) for gap in answer.gaps]
+        return _failed(case, verdict, answer.message or answer.status).model_copy(update={"gaps": gaps})
     compared = {name: compare(name, right, answer.arrays[name]) for name, right in expected.items()}
     faults = [
         *answer.faults,

@@ -32,6 +32,7 @@ from grader.problems.problem import (
     StreamParameter,
 )
 from grader.records.findings import Finding, LineCount, Severity
+from grader.records.gaps import Gap, GapKind
 from grader.records.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -413,11 +414,16 @@ def test_what_the_simulator_does_not_know_is_no_fault_and_the_next_case_gets_a_n
         x = call.arguments[0]
         assert isinstance(x, ArrayArgument)
         assert x.data is not None
-        return Answer(Status.UNSUPPORTED, "tex.2d at k.cu:7") if x.data[0] == 0 else right(call)
+        gap = Gap(GapKind.INSTRUCTION, "tex.2d", "textures", "k", "k.cu", 7)
+        lacking = Answer(Status.UNSUPPORTED, "tex.2d at k.cu:7", gaps=(gap,))
+        return lacking if x.data[0] == 0 else right(call)
 
     judged, sessions = run(unknown)
-    assert [case.verdict for case in judged.cases] == [Verdict.INFRA_ERROR, Verdict.PASS, Verdict.PASS]
+    assert [case.verdict for case in judged.cases] == [Verdict.NOT_MEASURED, Verdict.PASS, Verdict.PASS]
+    assert not judged.machine_failed
     assert judged.cases[0].message == "tex.2d at k.cu:7"
+    (gap,) = judged.cases[0].gaps
+    assert (gap.kind, gap.feature, gap.file, gap.line) == (GapKind.INSTRUCTION, "textures", "k.cu", 7)
     assert len(sessions) == 2
 
 
