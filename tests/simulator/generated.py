@@ -177,6 +177,7 @@ PATTERN blocks_last(X* p, X* q, int* count) {
   if (T == 0) last = atomicAdd(count, 1) == blocks - 1;
   __syncthreads();
   if (!last) return;
+  if (Right) __threadfence();
   for (int n = 0; n < blocks; ++n) p[T] = add(p[T], q[n * block + T]);
 }
 PATTERN blocks_lock(X* p, X*, int* lock) {

@@ -22,7 +22,7 @@ __global__ void no_fence(int* lock, int* sum) {
 __global__ void none_behind(int* lock, int* sum) {
   LEADER;
   take(lock);
-  sum[0] += 1;
+  sum[32 * blockIdx.x] += 1;
   __threadfence();
   atomicExch(lock, 0);  // none_behind
 }
@@ -80,6 +80,7 @@ __global__ void last_block(int* counter, int* sum) {
   sum[blockIdx.x] = 1;
   __threadfence();
   if (atomicAdd(counter, 1) == gridDim.x - 1) {
+    __threadfence();
     for (int n = 1; n < gridDim.x; ++n) sum[0] += sum[n];
     *counter = 0;
   }

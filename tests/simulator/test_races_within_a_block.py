@@ -25,9 +25,9 @@ __global__ void lanes_exchange_rightly(float* p, float* q) {
   q[MINE] = ROW[T ^ 1];
 }
 __global__ void lanes_shuffle_between(float* p, float* q) {
-  ROW[T] = T;
+  ROW[T] = T;  // lanes_shuffle_between
   const float x = __shfl_xor_sync(~0u, T, 1);
-  q[MINE] = ROW[T ^ 1] + x;
+  q[MINE] = ROW[T ^ 1] + x;  // lanes_shuffle_between
 }
 __global__ void warps_exchange(float* p, float* q) {
   ROW[T] = T;  // warps_exchange
@@ -166,7 +166,6 @@ extern "C" int launched(void (*kernel)(float*, float*)) {
 RIGHT = (
     *(
         "lanes_exchange_rightly",
-        "lanes_shuffle_between",
         "warps_exchange_rightly",
         "shifted_rightly",
         "in_place",

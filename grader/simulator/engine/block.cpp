@@ -69,9 +69,11 @@ void release(Block& block, std::uint32_t barrier, LaunchState& launch) {
     all &= p == s.mask;
     any |= p != 0;
   });
+  LanesOfWarps lanes{};
   each_waiting(block, barrier, [&](WarpState& w, Split& s) {
     const Instruction& i = launch.program.code[s.pc];
     w.warp.bank[frame_bank] = s.frame->registers;
+    lanes[w.warp.number] |= s.mask;
     if (i.target >> 4 == 1) {
       auto* d = lanes_at<std::uint32_t>(w.warp, i.o[0]);
       for (Mask m = s.mask; m; m &= m - 1) d[std::countr_zero(m)] = count;
@@ -83,11 +85,10 @@ void release(Block& block, std::uint32_t barrier, LaunchState& launch) {
     s.state = Split::State::ready;
     ++s.pc;
   });
-  const Mask warps = b.warps;
   block.warps[0]->warp.worker->progressed = true;
   b = Barrier{};
   block.barriers_in_use &= ~(1u << barrier);
-  synchronised(block, warps);
+  synchronised(block, barrier, lanes);
 }
 
 }  // namespace
@@ -97,7 +98,6 @@ void arrive(WarpState& state, const Split& s, const Instruction& i, Mask m) {
   Block& block = *w.block;
   Barrier& b = block.barriers[s.barrier];
   b.arrived += count_lanes(m);
-  b.warps |= 1u << w.number;
   block.barriers_in_use |= 1u << s.barrier;
   if (i.target & 1) b.expected = lanes_at<std::uint32_t>(w, i.o[2])[std::countr_zero(m)];
   if (w.worker->counting) ++w.worker->counts.memory[i.site].barriers;

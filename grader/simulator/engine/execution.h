@@ -60,7 +60,6 @@ struct WarpState {
 
 struct Barrier {
   std::uint32_t arrived = 0, expected = 0;  // threads; expected 0: all that are alive
-  Mask warps = 0;                           // that have arrived at all
 };
 
 struct Block {
@@ -79,6 +78,8 @@ struct Block {
   bool looking = false;               // its last access was such a look
   std::uint32_t heard = 0;            // when it last read something volatile or atomic
   bool hearing = false;               // its last access was that
+  std::uint32_t look_site = 0;        // where
+  std::unordered_map<Address, std::uint32_t> looks;  // when it last read something strong from there
 };
 
 // Of one instruction; the names are LineCount's.

@@ -7,9 +7,10 @@ namespace sim {
 
 void fence(Warp&, const Instruction&, Mask);  // membar, fence: the race checker takes note
 
-// What a warp did before comes before what others do once they acquire from the same place in shared memory.
-void released(Warp&, std::uint64_t shared_address);
-void acquired(Warp&, std::uint64_t shared_address);
+// Lanes that arrive at mbarriers, each at that of its address; the phase of one is complete; lanes have seen that.
+void arrived(Warp&, Mask, const std::uint64_t* addresses);
+void completed(Warp&, std::uint64_t address);
+void waited(Warp&, Mask, const std::uint64_t* addresses);
 
 // cp.async: what it fills belongs to the copy until its thread waits for it.
 void copied(Warp&, const Instruction&, const Access&);

@@ -304,6 +304,7 @@ std::unique_ptr<Block> Worker::start(std::uint64_t number) {
   block->barriers_in_use = 0;
   block->looked = 0;
   block->looking = false;
+  block->looks.clear();
   std::memset(block->shared, 0xff, launch.shared_size);
   std::memset(block->shared + launch.shared_size, 0, shared_granularity);
   const auto& o = launch.options;

@@ -79,6 +79,12 @@ struct alignas(64) Instruction {
   bool waits : 1 = false;  // of these, what asks an mbarrier, and would rather sleep
   bool publishes : 1 = false;  // a store to global memory that other threads may wait for
   bool polls : 1 = false;  // an atomic that changes nothing, as atomicAdd(p, 0): a loop that waits may read with it
+  // Of memory accesses and fences, by "Memory Consistency Model" of the PTX ISA:
+  bool strong : 1 = false;  // relaxed, acquire, release, volatile or atomic
+  bool acquires : 1 = false, releases : 1 = false;
+  bool of_block : 1 = false;  // .cta, and .cluster, as each block is a cluster of its own
+  bool reduces : 1 = false;  // red: nobody learns what it has read
+  bool packed : 1 = false;  // an atomic on two halves, each by itself
 };
 
 struct Region {

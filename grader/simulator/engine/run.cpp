@@ -17,6 +17,11 @@ constexpr std::uint64_t spin_cost = 1024;    // what a volatile load takes of a 
 constexpr std::uint64_t nap = 1 << 14;       // what nanosleep takes of it, and a wait for an mbarrier
 constexpr std::uint32_t max_depth = 2048;    // calls inside each other
 
+// Of collectives: bar.warp.sync "guarantees memory ordering among participating threads"; shuffles, votes, matches,
+// reductions and matrix instructions do not ("Parallel Synchronization and Communication Instructions"). The compiler
+// of Triton knows its GPU: what a lane has read is there when others have it from a shuffle.
+bool orders(const KernelCode& program, const Instruction& i) { return i.offset == 0 || program.of_triton; }
+
 Mask& predicate_at(const Warp& w, Slot s) { return *lanes_at<Mask>(w, s); }
 
 class Runner {
@@ -242,13 +247,13 @@ class Runner {
     Mask differ = 0;
     if (i.o[i.offset] >> bank_shift == constant_bank) {
       i.run(w_, i, m);
-      synchronised(w_, m);
+      if (orders(launch_.program, i)) synchronised(w_, m);
       return true;
     }
     for (unsigned l = 0; l < lane_count; ++l) differ |= m >> l & 1 ? members[l] ^ first : 0;
     if (differ) return false;
     i.run(w_, i, m);
-    synchronised(w_, m);
+    if (orders(launch_.program, i)) synchronised(w_, m);
     return true;
   }
 
@@ -303,6 +308,7 @@ class Runner {
         Split s = state_.splits[number];
         s.barrier = lanes_at<std::uint32_t>(w_, i.o[1])[std::countr_zero(m)] & 15;
         save(number, pc + 1, m);
+        arrived(w_, s.barrier, m);
         return arrive(state_, s, i, m);
       }
       case Flow::collective: return collective(number, i, pc, m);
@@ -512,7 +518,7 @@ void settle_collectives(WarpState& state) {
       part->state = Split::State::ready;
       ++part->pc;
     }
-    synchronised(w, here);
+    if (orders(w.worker->launch.program, i)) synchronised(w, here);
   }
 }
 

@@ -10,13 +10,16 @@ namespace sim {
 
 // Lanes of one warp have met in a collective or a barrier: what they did before is ordered before what they do next.
 void synchronised(Warp&, Mask);
-// Warps of a block have met at a barrier.
-void synchronised(Block&, Mask warps);
+// Lanes of these warps have met at a barrier of their block.
+using LanesOfWarps = std::array<Mask, lane_count>;
+void synchronised(Block&, std::uint32_t barrier, const LanesOfWarps&);
+// Lanes have arrived at a barrier of their block without waiting for it.
+void arrived(Warp&, std::uint32_t barrier, Mask);
 // Lanes that call a collective with a member mask that leaves them out.
 void outside_own_mask(Warp&, const Instruction&, Mask lanes, Mask members);
 
 // A fence, as the checker of global memory sees it.
-void fence_global(Warp&);
+void fence_global(Warp&, const Instruction&);
 
 // Lanes that follow each other access what does: all of [low, high).
 inline bool in_a_row(const Access& a) {

@@ -2,11 +2,10 @@
 //
 // A word is of 4 bytes here, or of as few as the kernel ever stores. Per page of 256 words it is kept what one block
 // did there, until another comes; then, per segment of 32 words, two blocks that wrote it and some blocks that read it,
-// each with its words; when that does not tell what happened to each word, records are kept per word. Two accesses are
-// ordered if the first block has executed a fence since, for more than itself, and the second block has since looked at
-// what others publish (an atomic, volatile or acquiring access): coarser than the memory model, so that a correct
-// program is never accused. A volatile or relaxed store is as good as a fence to what its block has read: CUB's scans
-// tell others so how much they have taken in, who then write over it.
+// each with its words; when that does not tell what happened to each word, records are kept per word. Nothing orders
+// blocks of a kernel without fences. In others each record tells which thread did it and at which clock of its block,
+// and two accesses are ordered by causality.h. Of what a block has only read, a strong store and a strong read that
+// comes later are enough: see conflicts_with_reader().
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -30,12 +29,35 @@ constexpr unsigned words_per_segment = 32, segments_per_page = 8;
 // log2 of the bytes of a segment, and of a page.
 constexpr unsigned segment_shift(unsigned word_shift) { return word_shift + 5; }
 constexpr unsigned page_shift(unsigned word_shift) { return word_shift + 8; }
-constexpr std::size_t details_at_once = 64;
+constexpr std::size_t details_at_once = 64, most_exact_details = 1 << 16;
 
+// Which lane of a warp has touched which words of a record.
+enum Lanes : std::uint32_t {
+  // 0 to 4: each lane 1, 2, 4, 8, or 16 words; the thread is that of a segment's first word if the row began there.
+  any_lane = 6,  // not kept, or all of them the same
+  single_lane = 7  // the thread alone
+};
 struct Touch {
   std::uint32_t block = 0;  // number + 1; 0: none
-  std::uint32_t time = 0;
-  std::uint32_t site : 30 = 0, atomic : 1 = 0, only_volatile : 1 = 0;
+  std::uint32_t stamp = 0;  // the block's clock and a thread; 0 in kernels whose blocks hand over nothing
+  std::uint32_t site : 23 = 0, atomic : 1 = 0, only_volatile : 1 = 0, narrow : 1 = 0;
+  std::uint32_t log_size : 3 = 0, lanes : 3 = 0;
+
+  std::uint32_t clock() const { return stamp >> SharedRaces::thread_bits; }
+  std::uint32_t thread() const { return stamp & ((1u << SharedRaces::thread_bits) - 1); }
+  // That of one word of a segment.
+  Touch of(unsigned word) const {
+    Touch touch = *this;
+    if (lanes >= any_lane) return touch;
+    constexpr std::uint32_t threads = 1u << SharedRaces::thread_bits;
+    touch.stamp = (stamp & ~(threads - 1)) | ((thread() + (word >> lanes)) & (threads - 1));
+    touch.lanes = single_lane;
+    return touch;
+  }
+  bool alike(const Touch& t) const {
+    return atomic == t.atomic && only_volatile == t.only_volatile && narrow == t.narrow && log_size == t.log_size &&
+           stamp == t.stamp && lanes == t.lanes;
+  }
 };
 // The last plain write, the last atomic one, and of the readers the last one and the last of another block.
 struct Word {
@@ -72,10 +94,10 @@ struct alignas(16) Page {
   std::atomic<bool> shared;  // the segments hold everything
   std::uint8_t used;  // parts that hold something
   std::atomic<std::uint32_t> launch;
-  std::uint32_t block, time;  // block: or several_blocks, all at that time
+  std::uint32_t block;  // or several_blocks
   union {
     std::array<Part, segments_per_page> parts;
-    // If the segments hold everything: of each, words whose next reader has nothing to add until the time changes.
+    // If the segments hold everything: of each, words whose next reader has nothing to add.
     std::array<std::uint32_t, segments_per_page> read_twice;
   };
 };
@@ -118,14 +140,22 @@ struct GlobalRaces {
   std::uint32_t launch = 0;
   const KernelCode* program = nullptr;
   bool threads = false;
+  bool hands_over = false;  // blocks may order what they do: it matters who has done it, and when
+  Locations locations;
   std::atomic<std::uint32_t> time{1};
-  std::vector<std::atomic<std::uint32_t>> fenced;  // per block
-  std::vector<std::atomic<std::uint32_t>> told;  // per block: its last fence or volatile store
-  std::vector<std::atomic<std::uint32_t>> exchanged;  // per block: its last fence, or what may have released a lock
+  std::vector<std::atomic<bool>> worn_out;  // per block: its clock has begun anew
   std::mutex mutex;  // of what follows
+  // What each block has done for others to see.
+  struct Event {
+    std::uint32_t clock, time, site;
+    std::uint16_t warp;
+    enum : std::uint8_t { fence, store, update } kind;
+    bool exchanges, narrow;
+  };
+  std::vector<std::vector<Event>> events;
   std::vector<std::uint64_t> touched;  // pages
   std::deque<std::array<Detail, details_at_once>> details;  // kept from launch to launch
-  std::size_t details_in_use = 0;
+  std::atomic<std::size_t> details_in_use = 0;
 
   explicit GlobalRaces(const Memory& m) : memory(m) {}
 };
@@ -136,6 +166,7 @@ void destroy_global_races(GlobalRaces* races) { delete races; }
 void begin_launch(GlobalRaces& r, const LaunchState& launch) {
   ++r.launch;
   r.threads = launch.options.threads > 1;
+  r.hands_over = launch.program.hands_over_between_blocks();
   r.time = 1;
   r.details_in_use = 0;
   r.touched.clear();
@@ -146,14 +177,34 @@ void begin_launch(GlobalRaces& r, const LaunchState& launch) {
     r.segments.resize(segments);
     r.pages.resize(segments / segments_per_page);
   }
-  r.fenced = std::vector<std::atomic<std::uint32_t>>(launch.blocks);
-  r.told = std::vector<std::atomic<std::uint32_t>>(launch.blocks);
-  r.exchanged = std::vector<std::atomic<std::uint32_t>>(launch.blocks);
+  r.locations.list.clear();
+  r.worn_out = std::vector<std::atomic<bool>>(r.hands_over ? launch.blocks : 0);
+  r.events.clear();
+  r.events.resize(r.hands_over ? launch.blocks : 0);
 }
 
-void fence_global(Warp& w) {
-  if (GlobalRaces* r = w.worker->launch.races)
-    r->exchanged[w.block->number] = r->told[w.block->number] = r->fenced[w.block->number] = ++r->time;
+Locations& locations(GlobalRaces& r) { return r.locations; }
+
+namespace {
+
+void note_event(GlobalRaces& r, const Warp& w, const Instruction& i, decltype(GlobalRaces::Event::kind) kind,
+                bool exchanges) {
+  if (!r.hands_over) return;
+  const std::uint32_t time = ++r.time;
+  const std::lock_guard lock(r.mutex);
+  r.events[w.block->number].push_back({.clock = w.block->races->clock,
+                                       .time = time,
+                                       .site = i.site,
+                                       .warp = static_cast<std::uint16_t>(w.number),
+                                       .kind = kind,
+                                       .exchanges = exchanges,
+                                       .narrow = i.of_block});
+}
+
+}  // namespace
+
+void fence_global(Warp& w, const Instruction& i) {
+  if (GlobalRaces* r = w.worker->launch.races) note_event(*r, w, i, GlobalRaces::Event::fence, !i.of_block);
 }
 
 bool silent(const Access& a, unsigned lane) {
@@ -193,24 +244,75 @@ template <unsigned word_shift> struct Checker {
   GlobalRaces& r;
   Touch me;
 
-  using Times = std::vector<std::atomic<std::uint32_t>>;
-  // Whether its block has done since what these are the times of, each of which moves the time for all.
-  bool has_since(const Times& times, const Touch& touch) const {
-    return touch.time != me.time && times[touch.block - 1] > touch.time;
+  // "Causality Order", see causality.h. A strong read behind another needs no fence between: volatile reads stay in the
+  // order of the program, and the CUDA C++ Programming Guide shows the last block of a sum so (section "Memory Fence
+  // Functions").
+  bool precedes(const Touch& other, unsigned lane) const {
+    if (!r.hands_over || !w.block->races->views_used) return false;
+    const View& view = view_of(*w.block->races, w.number, lane);
+    return covers(view.known, other) || (i.strong && !a.write && covers(view.awaited[between_blocks], other));
   }
-  bool conflicts(const Touch& other, const Times& published, unsigned lane) const {
-    if (other.block == 0 || other.block == me.block || (other.atomic && me.atomic)) return false;
-    if (has_since(published, other) && w.block->looked > other.time) return false;
+  static bool covers(const Past& past, const Touch& other) {
+    const Clocks* clocks = past.of(other.block - 1);
+    if (!clocks) return false;
+    return other.lanes == single_lane ? clocks->covers(other.thread(), other.clock())
+                                      : clocks->covers_some_lane(other.thread() / lane_count, other.clock());
+  }
+  // "Morally strong operations": both strong, each with a scope that includes the other thread, and they overlap
+  // completely, which they do as they are aligned and of one size.
+  bool morally_strong(const Touch& other) const {
+    return other.atomic && me.atomic && !other.narrow && !me.narrow && other.log_size == me.log_size;
+  }
+  // The first thing that its block has done of this kind since.
+  template <class F> const GlobalRaces::Event* first_since(const Touch& other, F counts) const {
+    const auto& events = r.events[other.block - 1];
+    auto event = std::ranges::lower_bound(events, other.clock(), {}, &GlobalRaces::Event::clock);
+    event = std::find_if(event, events.end(), counts);
+    return event == events.end() ? nullptr : &*event;
+  }
+  // Whether this block has looked at what others publish since the other has done such a thing.
+  template <class F> bool looked_since(const Touch& other, F counts) const {
+    if (!r.hands_over) return false;
+    const std::lock_guard lock(r.mutex);
+    const auto* event = first_since(other, counts);
+    return event && w.block->looked >= event->time;
+  }
+  // What a strong read has observed precedes what its thread does next.
+  bool observed(const Touch& other, unsigned lane) const {
+    if (!r.hands_over || !other.atomic || other.narrow || me.atomic) return false;
+    const auto look = w.block->looks.find(a.address[lane]);
+    if (look == w.block->looks.end()) return false;
+    const std::lock_guard lock(r.mutex);
+    const auto* event = first_since(other, [&](const auto& e) { return e.site == other.site; });
+    return event && (r.threads || look->second >= event->time);
+  }
+  bool conflicts(const Touch& other, unsigned lane) const {
+    if (other.block == 0 || other.block == me.block || morally_strong(other) || precedes(other, lane) ||
+        observed(other, lane))
+      return false;
+    if (r.hands_over && (r.worn_out[other.block - 1] || w.block->races->worn_out)) return false;
     return !silent(a, lane);
+  }
+  // What a block has read may be overwritten by who hears of it without fences: the value that is told, or the place
+  // that is written, depends on what was read, and a GPU keeps that in order. CUB's scans tell so how much they have
+  // taken in.
+  bool conflicts_with_reader(const Touch& reader, unsigned lane) const {
+    return conflicts(reader, lane) && !looked_since(reader, [](const auto& e) {
+             return e.kind == GlobalRaces::Event::store || (e.kind == GlobalRaces::Event::fence && !e.narrow);
+           });
   }
   // Volatile stores of two blocks. Who has read something volatile since may have waited for the other, but to compute
   // the new value from the old one takes a lock.
   bool update_lost(const Touch& other, unsigned lane) const {
     if (!a.write || !me.only_volatile || !other.only_volatile || other.block == 0 || other.block == me.block)
       return false;
-    if (i.revises ? has_since(r.exchanged, other) && w.block->looked > other.time : w.block->heard >= other.time)
-      return false;
+    if (i.revises ? looked_since(other, [](const auto& e) { return e.exchanges; }) : heard_of(other)) return false;
     return !silent(a, lane);
+  }
+  bool heard_of(const Touch& other) const {
+    const std::lock_guard lock(r.mutex);
+    const auto* event = first_since(other, [](const auto&) { return true; });
+    return event && w.block->heard >= event->time;
   }
   std::string line(std::uint32_t site) const { return w.worker->launch.line(site); }
 
@@ -235,6 +337,41 @@ template <unsigned word_shift> struct Checker {
     while (word - a.address[std::countr_zero(m)] / word_bytes * word_bytes >= std::max(a.size, word_bytes)) m &= m - 1;
     report_stale(written, static_cast<unsigned>(std::countr_zero(m)));
   }
+  // What keeps the two from being ordered: a fence or a scope, and on which side.
+  std::string missing(const Touch& other, unsigned lane) const {
+    const std::string nothing = "blocks run in any order; use an atomic, another launch or a fence and a flag";
+    if (!r.hands_over) return nothing;
+    using Event = GlobalRaces::Event;
+    const std::lock_guard lock(r.mutex);
+    const auto name = [&](std::uint32_t site) { return "line " + std::to_string(w.worker->launch.place(site).line); };
+    if (covers(view_of(*w.block->races, w.number, lane).awaited[between_blocks], other)) {
+      const auto& mine = r.events[me.block - 1];
+      const auto fence =
+          std::find_if(mine.rbegin(), mine.rend(), [](const Event& e) { return e.kind == Event::fence; });
+      const std::string look = "the look at the flag or counter (" + name(w.block->look_site) + ")";
+      if (fence == mine.rend()) return "a __threadfence() behind " + look + " is missing";
+      if (fence->narrow) return "the __threadfence_block() (" + name(fence->site) + ") orders nothing for other blocks";
+      return "the fence (" + name(fence->site) + ") stands before " + look + "; put it behind";
+    }
+    const auto& events = r.events[other.block - 1];
+    const auto first = std::ranges::lower_bound(events, other.clock(), {}, &Event::clock);
+    const auto signal = std::find_if(first, events.end(),
+                                     [&](const Event& e) { return e.kind != Event::fence && e.site != other.site; });
+    if (signal == events.end()) return nothing;
+    const std::string flag = "the flag or counter (" + name(signal->site) + ")";
+    if (signal->narrow) return flag + " is of block scope and orders nothing for other blocks";
+    const auto is_fence = [](const Event& e) { return e.kind == Event::fence; };
+    const auto wide = [](const Event& e) { return e.kind == Event::fence && !e.narrow; };
+    if (const auto fence = std::find_if(first, signal, wide); fence != signal)
+      return "the fence (" + name(fence->site) +
+             ") speaks for its own thread and those that it has met at a barrier; put a __syncthreads() before it";
+    if (const auto fence = std::find_if(first, signal, is_fence); fence != signal)
+      return "the __threadfence_block() (" + name(fence->site) + ") orders nothing for other blocks";
+    const auto next = std::find_if(signal + 1, events.end(), [&](const Event& e) { return e.warp == signal->warp; });
+    if (next != events.end() && wide(*next))
+      return "the fence (" + name(next->site) + ") stands behind " + flag + "; put it before";
+    return "a __threadfence() before " + flag + " is missing";
+  }
   void report(const Touch& other, bool other_writes, unsigned lane) const {
     LaunchState& launch = w.worker->launch;
     if (launch.faulted || launch.seen("race_global", i.site)) return;
@@ -244,40 +381,36 @@ template <unsigned word_shift> struct Checker {
                                     std::to_string(n / g.x / g.y) + ")";
     launch.report("racecheck", "race_global", i.site,
                   describe(w, i, a, lane) + " that " + other_block + (other_writes ? " has written" : " has read") +
-                      line(other.site) +
-                      ", and nothing orders the two: blocks run in any order; use an atomic, another launch or a fence "
-                      "and a flag" +
+                      line(other.site) + ", and nothing orders the two: " + missing(other, lane) +
                       (me.only_volatile && other.only_volatile ? " (volatile makes no access atomic)" : ""),
                   {.other = other.site});
   }
 
-  void on_word(Word& word, unsigned lane) {
-    if (conflicts(word.writer, r.fenced, lane)) {
+  void on_word(Word& word, unsigned lane, const Touch& touch) {
+    if (conflicts(word.writer, lane)) {
       report(word.writer, true, lane);
-    } else if (conflicts(word.updater, r.fenced, lane) || update_lost(word.updater, lane)) {
+    } else if (conflicts(word.updater, lane) || update_lost(word.updater, lane)) {
       report(word.updater, true, lane);
     } else if (const Touch& written = word.writer.block ? word.writer : word.updater; i.read_only && written.block) {
       report_stale(written.site, lane);
     }
     if (a.write) {
       for (const Touch& reader : {word.reader, word.other_reader}) {
-        if (!conflicts(reader, r.told, lane)) continue;
+        if (!conflicts_with_reader(reader, lane)) continue;
         report(reader, false, lane);
         break;
       }
-      (me.atomic ? word.updater : word.writer) = me;
+      (me.atomic ? word.updater : word.writer) = touch;
     } else {
       if (word.reader.block != me.block) word.other_reader = word.reader;
-      word.reader = me;
+      word.reader = touch;
     }
   }
 
-  // One record has one time and one kind of access for all its words: it may take another access only if nothing that
+  // One record has one stamp and one kind of access for all its words: it may take another access only if nothing that
   // it says of its words becomes wrong.
   bool absorbs(const Touch& record, std::uint32_t recorded, std::uint32_t words) const {
-    return (record.atomic == me.atomic && record.only_volatile == me.only_volatile &&
-            r.told[me.block - 1] <= record.time) ||
-           (recorded & ~words) == 0;
+    return record.alike(me) || (recorded & ~words) == 0;
   }
   bool extend(Record& record, std::uint32_t words) const {
     if (!absorbs(record.touch, record.words, words)) return false;
@@ -288,18 +421,37 @@ template <unsigned word_shift> struct Checker {
   static std::span<Record> readers(Segment& s) {
     return {s.readers.data(), s.reader_count.load(std::memory_order_acquire)};
   }
-  // Words that have two readers, apart from this one, who have told nobody since: that suffices, as every writer is
-  // another block than one of them.
+  // Words that have two readers, apart from this one: that suffices, as every writer is another block than one of them.
   std::uint32_t read_twice(Segment& s, const Record* apart = nullptr) const {
     std::uint32_t once = 0, twice = 0;
     for (const Record& record : readers(s)) {
-      if (&record == apart || record.touch.atomic || has_since(r.told, record.touch)) continue;
+      if (&record == apart || record.touch.atomic) continue;
       twice |= once & record.words;
       once |= record.words;
     }
     return twice;
   }
+  // The same where it matters who has read. A reader that is forgotten can only hide a race.
+  void remember_reader(Segment& s, std::uint32_t words) const {
+    const auto known = readers(s);
+    Record* mine = nullptr;
+    for (Record& record : known) {
+      if (record.touch.block != me.block) continue;
+      if (extend(record, words)) return;
+      mine = &record;
+    }
+    if (known.size() < s.readers.size()) {
+      s.readers[known.size()] = {me, words};
+      s.reader_count.store(static_cast<std::uint8_t>(known.size() + 1), std::memory_order_release);
+    } else {
+      *(mine ? mine : &s.readers[me.block % s.readers.size()]) = {me, words};
+    }
+  }
   bool read_quickly(Segment& s, std::uint32_t words) const {
+    if (r.hands_over) {
+      remember_reader(s, words);
+      return true;
+    }
     const auto known = readers(s);
     for (Record& record : known) {
       if (record.touch.block == me.block) return extend(record, words);
@@ -319,23 +471,45 @@ template <unsigned word_shift> struct Checker {
   // Whether a read says nothing new, asked without the lock: all blocks read the same weights, and would wait for each
   // other at every one. A writer that comes between finds the readers that stand here.
   bool known(Segment& s, std::uint32_t words) const {
-    if (s.launch.load(std::memory_order_acquire) != r.launch || s.detail.load(std::memory_order_acquire) ||
-        s.writers[0].touch.block)
+    if (r.hands_over || s.launch.load(std::memory_order_acquire) != r.launch ||
+        s.detail.load(std::memory_order_acquire) || s.writers[0].touch.block)
       return false;
     for (const Record& record : readers(s)) {
       if (record.touch.block != me.block) continue;
-      return record.touch.time == me.time && record.touch.atomic == me.atomic && (words & ~record.words) == 0;
+      return record.touch.atomic == me.atomic && (words & ~record.words) == 0;
     }
     return (words & ~read_twice(s)) == 0;
   }
+  void begin(Segment& s) const {
+    if (s.launch.load(std::memory_order_relaxed) == r.launch) return;
+    s.writers = {};
+    s.reader_count.store(0, std::memory_order_relaxed);
+    s.detail.store(nullptr, std::memory_order_relaxed);
+    s.launch.store(r.launch, std::memory_order_release);
+  }
+  // Where it matters who has written, both records may be this block's.
+  bool write_exactly(Segment& s, std::uint32_t words) const {
+    const auto known = readers(s);
+    if (std::ranges::any_of(
+            known, [&](const Record& record) { return record.touch.block != me.block && (record.words & words); }))
+      return false;
+    Record* free = nullptr;
+    for (Record& record : s.writers) {
+      if (record.touch.block == 0 || (record.touch.block == me.block && absorbs(record.touch, record.words, words))) {
+        if (!free || free->touch.block == 0) free = &record;
+      } else if (record.touch.block == me.block && (record.words & words)) {
+        return false;
+      }
+    }
+    if (!free || (me.atomic && free->touch.block && !free->touch.atomic)) return false;
+    if (free->touch.block == 0) free->words = 0;
+    free->touch = me;
+    free->words |= words;
+    return true;
+  }
   // The common case: of others, nobody at these words, or only readers, and this is a read too.
   bool quick(Segment& s, std::uint32_t words) const {
-    if (s.launch.load(std::memory_order_relaxed) != r.launch) {
-      s.writers = {};
-      s.reader_count.store(0, std::memory_order_relaxed);
-      s.detail.store(nullptr, std::memory_order_relaxed);
-      s.launch.store(r.launch, std::memory_order_release);
-    }
+    begin(s);
     if (s.detail.load(std::memory_order_relaxed)) return false;
     const auto by_another = [&](const Record& record) {
       return record.touch.block != me.block && (record.words & words);
@@ -345,6 +519,7 @@ template <unsigned word_shift> struct Checker {
     for (Record& record : s.writers) {
       if (record.touch.block == me.block || (record.touch.block == 0 && !writer)) writer = &record;
     }
+    if (r.hands_over && a.write) return write_exactly(s, words);
     if (!a.write) {
       if (writer)
         check_stale(static_cast<std::uint64_t>(&s - r.segments.data()), writer->words & words, writer->touch.site);
@@ -354,12 +529,39 @@ template <unsigned word_shift> struct Checker {
     const bool plain_write_lost = me.atomic && !writer->touch.atomic && (writer->words & words);
     return !plain_write_lost && extend(*writer, words);
   }
+  // This access of one lane.
+  Touch exact(unsigned lane) const {
+    Touch touch = me;
+    if (!r.hands_over || a.shape == Access::Shape::uniform) return touch;
+    touch.stamp = stamp_of(lane);
+    touch.lanes = single_lane;
+    return touch;
+  }
+  std::uint32_t stamp_of(unsigned lane) const {
+    return w.block->races->clock << SharedRaces::thread_bits | (w.number * lane_count + lane);
+  }
+  // Notes who touches which words of a segment that begins `bytes` behind that of lane `first`.
+  void set_lanes(unsigned first, std::int64_t bytes) {
+    if (!r.hands_over) return;
+    const auto log_words = static_cast<unsigned>(std::countr_zero(a.size)) - word_shift;
+    me.lanes = any_lane;
+    me.stamp = stamp_of(first);
+    if ((a.mask & (a.mask - 1)) == 0 || (a.shape == Access::Shape::uniform && !a.write)) {
+      me.lanes = single_lane;
+      me.stamp = stamp_of(lane_count - 1 - static_cast<unsigned>(std::countl_zero(a.mask)));
+    } else if (a.shape != Access::Shape::uniform && a.size >= word_bytes) {
+      constexpr std::uint32_t threads = 1u << SharedRaces::thread_bits;
+      me.lanes = log_words;
+      const auto thread = static_cast<std::int64_t>(me.stamp) + bytes / static_cast<std::int64_t>(a.size);
+      me.stamp = (me.stamp & ~(threads - 1)) | (static_cast<std::uint32_t>(thread) & (threads - 1));
+    }
+  }
   void on_segment(Segment& s, std::uint32_t words, const std::array<std::uint8_t, words_per_segment>& lanes) {
     if (!s.detail.load(std::memory_order_relaxed)) split(s);
     Detail& detail = *s.detail.load(std::memory_order_relaxed);
     for (std::uint32_t m = words; m; m &= m - 1) {
       const auto n = static_cast<unsigned>(std::countr_zero(m));
-      on_word(detail[n], lanes[n]);
+      on_word(detail[n], lanes[n], exact(lanes[n]));
     }
   }
   // f(), with nobody else at what `busy` guards. If it says that the access to bytes [low, high) is noted, who finds
@@ -387,18 +589,14 @@ template <unsigned word_shift> struct Checker {
   }
   // For a table that all blocks look up, and one thread that runs them: whether a read of these words says nothing new.
   bool known_of_page(std::uint64_t n, std::uint32_t words) const {
-    return !r.threads && !a.write && r.pages[n / segments_per_page].time == me.time &&
-           (words & ~read_twice_in_page(n)) == 0;
+    return !r.threads && !r.hands_over && !a.write && (words & ~read_twice_in_page(n)) == 0;
   }
   void learn_of_page(std::uint64_t n, std::uint32_t words) const {
-    if (r.threads || a.write) return;
-    Page& page = r.pages[n / segments_per_page];
-    if (page.time != me.time) page.read_twice.fill(0);
-    page.time = me.time;
+    if (r.threads || r.hands_over || a.write) return;
     Segment& s = r.segments[n];
     std::uint32_t& twice = read_twice_in_page(n);
     if (const Detail* detail = s.detail.load(std::memory_order_relaxed)) {
-      const auto lasting = [&](const Touch& t) { return t.block && !t.atomic && !has_since(r.told, t); };
+      const auto lasting = [&](const Touch& t) { return t.block && !t.atomic; };
       for (std::uint32_t m = words & ~twice; m; m &= m - 1) {
         const Word& word = (*detail)[static_cast<unsigned>(std::countr_zero(m))];
         if (!word.writer.block && !word.updater.block && lasting(word.reader) && lasting(word.other_reader))
@@ -447,7 +645,6 @@ template <unsigned word_shift> struct Checker {
   bool open(Page& page, std::uint64_t n) const {
     if (page.launch.load(std::memory_order_relaxed) != r.launch) {
       page.block = me.block;
-      page.time = me.time;
       page.used = 0;
       page.shared.store(false, std::memory_order_relaxed);
       page.launch.store(r.launch, std::memory_order_release);
@@ -455,14 +652,11 @@ template <unsigned word_shift> struct Checker {
       r.touched.push_back(n);
     }
     if (page.shared.load(std::memory_order_relaxed)) return false;
-    const bool alone = page.block == me.block;
-    if (me.atomic || me.site > last_site_of_a_part ||
-        (alone ? r.told[me.block - 1] > page.time : page.time != me.time)) {
+    if (r.hands_over || me.atomic || me.site > last_site_of_a_part) {
       share(page, n);
       return false;
     }
-    if (!alone) page.block = several_blocks;
-    page.time = me.time;
+    if (page.block != me.block) page.block = several_blocks;
     return true;
   }
   // Writes what blocks did to this page into its segments.
@@ -471,7 +665,6 @@ template <unsigned word_shift> struct Checker {
     const auto touch = [&](const Page::Part& part, std::uint32_t site) {
       Touch made;
       made.block = part.block;
-      made.time = page.time;
       made.site = site;
       return made;
     };
@@ -521,12 +714,15 @@ template <unsigned word_shift> struct Checker {
     }
     detail->fill({});
     const auto each_word = [&](const Record& record, auto f) {
-      for (Mask m = record.words; m; m &= m - 1) f((*detail)[static_cast<unsigned>(std::countr_zero(m))]);
+      for (Mask m = record.words; m; m &= m - 1) {
+        const auto n = static_cast<unsigned>(std::countr_zero(m));
+        f((*detail)[n], record.touch.of(n));
+      }
     };
     for (const Record& record : s.writers)
-      each_word(record, [&](Word& word) { (record.touch.atomic ? word.updater : word.writer) = record.touch; });
+      each_word(record, [](Word& word, const Touch& touch) { (touch.atomic ? word.updater : word.writer) = touch; });
     for (const Record& record : readers(s)) {
-      each_word(record, [&](Word& word) { word.other_reader = std::exchange(word.reader, record.touch); });
+      each_word(record, [](Word& word, const Touch& touch) { word.other_reader = std::exchange(word.reader, touch); });
     }
     s.detail.store(detail, std::memory_order_release);
   }
@@ -544,6 +740,7 @@ template <unsigned word_shift> struct Checker {
     }
   }
   void on_row(const Row& row, std::uint64_t segment, std::uint32_t words) {
+    set_lanes(row.first, static_cast<std::int64_t>(r.memory.device_base() + (segment << segment_shift) - row.low));
     with_segment(segment, words, [&](Segment& s) {
       if (quick(s, words)) return;
       std::array<std::uint8_t, words_per_segment> lanes{};
@@ -604,8 +801,16 @@ template <unsigned word_shift> struct Checker {
     flush(current);
   }
   void on_scattered(std::uint64_t segment, std::uint32_t words) {
+    if (r.hands_over) {
+      me.stamp = stamp_of(static_cast<unsigned>(std::countr_zero(a.mask)));
+      me.lanes = any_lane;
+    }
+    const bool exactly = r.hands_over && a.write && r.details_in_use < most_exact_details;
     with_segment(segment, words, [&](Segment& s) {
-      if (quick(s, words)) return;
+      if (exactly)
+        begin(s);
+      else if (quick(s, words))
+        return;
       std::array<std::uint8_t, words_per_segment> lanes{};
       const std::uint64_t start = segment << segment_shift;
       for (Mask m = a.mask; m; m &= m - 1) {
@@ -818,6 +1023,7 @@ void check_global(Warp& w, const Instruction& i, const Access& a, const Rows& ro
   }
   if (launch.options.initcheck) check_written(w, i, a, rows);
   if (!r) return;
+  SharedRaces& in_block = *w.block->races;
   const auto block = static_cast<std::uint32_t>(w.block->number);
   // What a look sees is older than the block's next access, but perhaps not older than this check before it.
   if (i.is_volatile || w.block->looking) w.block->looked = r->time.load();
@@ -825,24 +1031,37 @@ void check_global(Warp& w, const Instruction& i, const Access& a, const Rows& ro
   const bool hears = i.is_volatile && (!a.write || a.atomic);
   if (hears || w.block->hearing) w.block->heard = r->time.load();
   w.block->hearing = hears;
-  if (i.is_volatile && a.write && i.target == 1)
-    r->exchanged[block] = r->told[block] = r->fenced[block] = ++r->time;
-  else if (i.is_volatile && a.write && !a.atomic)
-    r->told[block] = ++r->time;
-  else if (a.atomic && i.may_spin)
-    r->exchanged[block] = ++r->time;
+  if (r->hands_over) {
+    if (in_block.unsure >> w.number & 1) look_again(w);
+    if (in_block.worn_out) r->worn_out[block] = true;
+    if (i.strong && a.write)
+      note_event(*r, w, i, a.atomic && !i.releases ? GlobalRaces::Event::update : GlobalRaces::Event::store,
+                 i.releases || (a.atomic && i.may_spin));
+    for (Mask m = hears && !i.of_block ? a.mask : 0; m; m &= m - 1) {
+      w.block->looks[a.address[std::countr_zero(m)]] = r->time;
+      if (a.shape == Access::Shape::uniform) break;
+    }
+    if (hears) w.block->look_site = i.site;
+  }
   Touch me;
   me.block = block + 1;
-  me.time = r->time.load(std::memory_order_relaxed);
-  me.site = i.site & 0x3fffffff;
+  me.site = i.site & 0x7fffff;
   me.atomic = a.atomic || i.is_volatile;
   me.only_volatile = i.only_volatile;
+  me.narrow = i.strong && i.of_block;
+  if (i.strong && !i.packed)
+    me.log_size = static_cast<std::uint32_t>(std::countr_zero(a.element && !a.atomic ? a.element : a.size)) & 7;
+  if (i.packed) me.log_size = 1;
   check_within_block(w, i, a, rows);  // first: the other may store already
+  // With several workers a store takes place within its check, so that what it hands over has to be there.
+  const bool early = i.strong && r->threads && a.write && !a.atomic;
+  if (early) hand_over(w, i, a);
   switch (r->word_shift) {
-    case 0: return Checker<0>{w, i, a, *r, me}.run(rows);
-    case 1: return Checker<1>{w, i, a, *r, me}.run(rows);
-    default: return Checker<2>{w, i, a, *r, me}.run(rows);
+    case 0: Checker<0>{w, i, a, *r, me}.run(rows); break;
+    case 1: Checker<1>{w, i, a, *r, me}.run(rows); break;
+    default: Checker<2>{w, i, a, *r, me}.run(rows);
   }
+  if (i.strong && !early) hand_over(w, i, a);
 }
 
 }  // namespace sim

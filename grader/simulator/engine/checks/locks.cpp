@@ -53,7 +53,7 @@ void check_lock(Warp& w, const Instruction& i, const Access& a, SharedRaces& r) 
     const auto lane = static_cast<unsigned>(std::countr_zero(m));
     if (a.address[lane] != lock.word || new_value(w, i, a, lane) != lock.before) continue;
     const bool held = bits(reinterpret_cast<const void*>(lock.word), a.size) != lock.before;
-    if (held && i.target != 1 && (lock.used_early || lock.used_late)) report(w, i, a, lane, lock);
+    if (held && !i.releases && (lock.used_early || lock.used_late)) report(w, i, a, lane, lock);
     lock = {};
     return;
   }
@@ -62,7 +62,7 @@ void check_lock(Warp& w, const Instruction& i, const Access& a, SharedRaces& r) 
   lock.word = a.address[std::countr_zero(a.mask)];
   lock.before = bits(reinterpret_cast<const void*>(lock.word), a.size);
   lock.site = i.site;
-  lock.fenced = i.target == 1;
+  lock.fenced = i.acquires;
 }
 
 void fence_lock(SharedRaces& r, std::uint32_t warp) {

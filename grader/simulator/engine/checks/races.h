@@ -5,10 +5,13 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "engine/checks/causality.h"
 #include "engine/machine.h"
 
 namespace sim {
@@ -19,10 +22,7 @@ struct SharedRaces {
   static constexpr std::uint32_t last_clock = (1u << (32 - thread_bits)) - 64;
   std::uint32_t clock = 1;
   std::array<std::array<std::uint32_t, lane_count>, lane_count>
-      known{};   // [me][other warp]: its accesses before are ordered
-  std::array<std::array<std::uint32_t, lane_count>, lane_count>
-      synced{};  // [warp][lane]: its last meeting with some other lanes
-  std::array<std::uint32_t, lane_count> met{};  // [warp]: the last meeting of all its lanes
+      known{};  // [me][other warp]: its accesses before precede what any lane of mine does next
   std::array<std::uint32_t, lane_count> floor{};  // [me]: the smallest of known[me]
   // Per granule: the last plain write, the last atomic one, and two reads; and where they stand in the code. The top
   // bit of a place: volatile.
@@ -30,12 +30,32 @@ struct SharedRaces {
   bool updates = false;  // an atomic has been seen since the block began
   unsigned shift = 2;  // log2 of the bytes that share a stamp
 
-  // What a warp knew at its last fence, and what those knew who have then written atomically to a granule, or have
-  // arrived at an mbarrier there: who reads it from there knows it, too.
-  using Clocks = std::array<std::uint32_t, lane_count>;
-  std::array<Clocks, lane_count> fenced{};
-  Mask has_fenced = 0;  // warps
-  std::unordered_map<std::uint64_t, Clocks> published;
+  // What threads carry beside that: all lanes of a warp the same, or, once they differ, each lane its own.
+  using LaneViews = std::array<View, lane_count>;
+  std::uint64_t block = 0;
+  bool views_used = false;  // since the block began
+  std::array<View, lane_count> views;
+  std::array<std::unique_ptr<LaneViews>, lane_count> lane_views;
+  // Of each lane: its clock at its last fence, which is not yet in `fenced` of its view.
+  std::array<std::array<std::array<std::uint32_t, lane_count>, reaches>, lane_count> fences{};
+  Mask with_fences = 0;  // warps
+  std::unordered_map<Address, Location> locations;  // in shared memory
+  // Of an mbarrier: what has arrived, and what that was when a phase was last complete.
+  struct Phases {
+    View arrived, complete;
+  };
+  std::unordered_map<Address, Phases> phases;
+  std::array<View, 16> arrivals;  // of bar.arrive
+  std::unordered_map<std::uint64_t, std::uint32_t> looks;  // [granule, warp]: its last strong read
+  // With several workers: a strong read may find what comes between its check and the load. So the last one of each of
+  // these warps is followed up by its next access, fence or barrier.
+  struct Look {
+    const Instruction* instruction;
+    Access access;
+  };
+  Mask unsure = 0;
+  std::array<std::unique_ptr<Look>, lane_count> last_looks;
+  bool worn_out = false;  // the clock has begun anew since the block began: what others know of it is too old
 
   // Copies (cp.async) that their threads have not waited for. A group ends with cp.async.commit_group.
   struct Copy {
@@ -164,7 +184,6 @@ struct SharedRaces {
     }
   };
   Rows unnoted_rows;
-  Clocks released{};  // [warp]: what it did before is not held against it
   // What a warp may have taken as a lock, and whether it has touched other memory since then without a fence behind the
   // taking, or since its last fence.
   struct Lock {
@@ -204,18 +223,27 @@ void tick(SharedRaces&);
 void note_reads(SharedRaces&);
 // The same for rows of global memory.
 void note_rows(SharedRaces&);
-// Adds to what is to be known by those who acquire from a granule.
-void publish(SharedRaces&, std::uint64_t granule, const SharedRaces::Clocks&);
-// The warp has executed a fence: what it did before, and what others did before it met them, is held against nobody in
-// global memory, where no flag is followed. What the warp knows then.
-SharedRaces::Clocks released_to_all(SharedRaces&, std::uint32_t warp);
+const View& view_of(const SharedRaces&, std::uint32_t warp, std::uint32_t lane);
+// What is missing for an earlier access to be ordered before what this lane does, if there is a sign of it; else empty.
+std::string missing_order(const SharedRaces&, std::uint32_t stamp, std::uint32_t warp, std::uint32_t lane);
+// Forgets what threads have handed to each other.
+void forget_views(SharedRaces&);
+// A strong access has been checked: what it takes from its locations, and what it leaves there.
+void hand_over(Warp&, const Instruction&, const Access&);
+// Takes what the warp's last strong read may have found after it was checked.
+void look_again(Warp&);
 // The warp has executed a fence.
 void fence_lock(SharedRaces&, std::uint32_t warp);
 // Of all threads, as a block begins.
 void forget_copies(SharedRaces&);
 
-// Which blocks have touched which global memory in this launch, and what they have published since.
+// Which blocks have touched which global memory in this launch.
 struct GlobalRaces;
+struct Locations {
+  std::mutex mutex;
+  std::unordered_map<Address, Location> list;
+};
+Locations& locations(GlobalRaces&);  // in global memory
 class Memory;
 struct LaunchState;
 GlobalRaces* make_global_races(const Memory&);

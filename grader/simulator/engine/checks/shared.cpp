@@ -1,10 +1,9 @@
 // initcheck and racecheck of shared memory.
 //
 // Every granule (4 bytes; 2 or 1 if the kernel accesses as few) remembers its last writer and two of its last readers
-// as stamps of clock and thread. The clock of a block moves at every barrier and warp-wide operation. An access is
-// ordered after an earlier one if the two threads have met since: at a barrier, or, in one warp, in a warp-wide
-// operation. A write that stores what is there already harms nobody. Reads are mostly followed by a barrier of all
-// warps and not by a write: they are put into their granules only when something else comes first.
+// as stamps of clock and thread. The clock of a block moves at all that orders. An access is ordered after an earlier
+// one by causality.h. A write that stores what is there already harms nobody. Reads are mostly followed by a barrier of
+// all warps and not by a write: they are put into their granules only when something else comes first.
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -40,14 +39,15 @@ void report_race(Warp& w, const Instruction& i, const Access& a, unsigned lane, 
   const bool same_warp = other / lane_count == w.number;
   const char* kind = same_warp ? "race_warp" : "race_shared";
   if (launch.seen(kind, i.site)) return;
-  const std::string remedy = same_warp ? "a __syncwarp()" : "a __syncthreads()";
+  std::string missing = missing_order(*w.block->races, stamp, w.number, lane);
+  if (missing.empty())
+    missing = same_warp ? "a __syncwarp() between them is missing" : "a __syncthreads() between them is missing";
   launch.report("racecheck", kind, i.site,
                 name_thread(launch, *w.block, w.number, lane) + (a.write ? " writes" : " reads") +
                     " shared memory at byte " + std::to_string(granule << w.block->races->shift) + launch.line(i.site) +
                     " that " + name_thread(launch, *w.block, other / lane_count, other % lane_count) +
                     (other_writes ? " has written" : " has read") + launch.line(site) +
-                    ", and nothing orders the two: " + remedy + " between them is missing" +
-                    launch.overlap(i.site, a.write, site, other_writes),
+                    ", and nothing orders the two: " + missing + launch.overlap(i.site, a.write, site, other_writes),
                 {.other = site});
 }
 
@@ -63,24 +63,6 @@ void report_copy(Warp& w, const Instruction& i, const Access& a, unsigned lane, 
           name_thread(launch, *w.block, other / lane_count, other % lane_count) + launch.line(r.filling_site[granule]) +
           " may still be filling: the copying thread must wait for its copies first, and then a __syncthreads()",
       {.other = r.filling_site[granule]});
-}
-
-// What a release and an acquire through this place order.
-void synchronise_through(Warp& w, const Instruction& i, const Access& a, SharedRaces& r) {
-  const bool publishes = a.write && (i.target == 1 || r.has_fenced >> w.number & 1);
-  if (!publishes && r.published.empty()) return;
-  std::uint64_t heard = ~std::uint64_t{0};
-  for (Mask m = a.mask; m; m &= m - 1) {
-    const std::uint64_t address = a.address[std::countr_zero(m)];
-    if ((!a.write || a.atomic) && address != heard)
-      acquired(w, address);  // once, if all lanes of a warp look at one flag
-    heard = address;
-    if (!publishes) continue;
-    if (i.target == 1)
-      released(w, address);
-    else
-      publish(r, address >> r.shift, r.fenced[w.number]);
-  }
 }
 
 struct Checker {
@@ -162,6 +144,12 @@ struct Checker {
     r.reader_site[g] = site;
   }
 
+  // "Causality Order": what a strong read has observed precedes what its thread does next.
+  bool observed(std::uint32_t stamp, std::uint64_t g) const {
+    const auto look = r.looks.find(g << 5 | w.number);
+    return look != r.looks.end() && look->second >= clock_of(stamp);
+  }
+
   // The store of another lane in this very instruction, of the same value.
   bool same_as_lane(std::uint32_t stamp, std::uint32_t site, unsigned lane) const {
     const std::uint32_t other = thread_of(stamp) % lane_count;
@@ -188,10 +176,11 @@ struct Checker {
     const auto quiet = [&] {
       return a.write && (silent(w, a, lane, g, r.shift) || same_as_lane(writer, r.writer_site[g], lane));
     };
-    if (writer && !ordered(r, writer, w.number, lane) && !both_strong(writer, r.writer_site[g]) && !quiet() &&
-        !copies(r.writer_site[g])) {
+    if (writer && !ordered(r, writer, w.number, lane) && !both_strong(writer, r.writer_site[g]) &&
+        !(r.writer_site[g] & polled && observed(writer, g)) && !quiet() && !copies(r.writer_site[g])) {
       report_race(w, i, a, lane, writer, r.writer_site[g] & ~polled, true, g);
-    } else if (updater && !a.atomic && !polls() && !ordered(r, updater, w.number, lane) && !quiet()) {
+    } else if (updater && !a.atomic && !polls() && !ordered(r, updater, w.number, lane) && !observed(updater, g) &&
+               !quiet()) {
       report_race(w, i, a, lane, updater, r.updater_site[g], true, g);
     }
     if (a.write) {
@@ -371,11 +360,12 @@ void check_written(Warp& w, const Instruction& i, const Access& a) {
 
 bool ordered(const SharedRaces& r, std::uint32_t stamp, std::uint32_t warp, std::uint32_t lane) {
   const std::uint32_t clock = clock_of(stamp), other = thread_of(stamp);
-  const std::uint32_t other_warp = other / lane_count, other_lane = other % lane_count;
+  const std::uint32_t other_warp = other / lane_count;
   if (clock < r.floor[warp]) return true;
-  if (other_warp != warp) return clock < r.known[warp][other_warp];
-  if (other_lane == lane || clock < r.known[warp][warp]) return true;
-  return clock < r.met[warp] || (clock < r.synced[warp][lane] && clock < r.synced[warp][other_lane]);
+  if (clock < r.known[warp][other_warp] || other == warp * lane_count + lane) return true;
+  if (!r.views_used) return false;
+  const Clocks* own = view_of(r, warp, lane).known.of(r.block);
+  return own && own->covers(other, clock);
 }
 
 namespace {
@@ -453,71 +443,28 @@ void check_shared(Warp& w, const Instruction& i, const Access& a) {
   if (put_off(w, i, a, r)) return;
   const Address granule = Address{1} << r.shift;
   if (i.is_volatile || r.unnoted.around.meets(a.low & -granule, (a.high + granule - 1) & -granule)) note_reads(r);
-  if (i.is_volatile) synchronise_through(w, i, a, r);
   if (a.write) {
     r.shared_written.extend(a.low & -granule, (a.high + granule - 1) & -granule);
     r.last_shared_write = r.clock;
   }
   note(w, i, a, r);
+  if (i.strong) hand_over(w, i, a);
 }
 
 void tick(SharedRaces& r) {
   note_reads(r);
   if (++r.clock < SharedRaces::last_clock) return;
   // The clock is used up: everything before is forgotten, which can only hide a race.
-  r.published.clear();
-  r.has_fenced = 0;
+  forget_views(r);
+  r.worn_out = true;
   for (auto* list : {&r.writer, &r.updater, &r.reader, &r.other_reader}) std::fill(list->begin(), list->end(), 0);
   for (auto& row : r.known) row.fill(1);
-  for (auto& row : r.synced) row.fill(1);
-  r.met.fill(1);
   r.floor.fill(1);
   r.global_writes = r.global_reads = {};
   r.last_global_write = r.last_global_read = r.last_shared_write = 0;
   r.unnoted_rows.clear();
   r.gathers = r.scatters = {};
-  r.released.fill(0);
   r.clock = 1;
-}
-
-void synchronised(Warp& w, Mask lanes) {
-  if (!w.block->races) return;
-  if (!w.worker->launch.options.racecheck) return;
-  SharedRaces& r = *w.block->races;
-  tick(r);
-  if (lanes == all_lanes) {
-    r.met[w.number] = r.clock;
-    return;
-  }
-  for (unsigned l = 0; l < lane_count; ++l) r.synced[w.number][l] = lanes >> l & 1 ? r.clock : r.synced[w.number][l];
-}
-
-void synchronised(Block& block, Mask warps) {
-  if (!block.races) return;
-  SharedRaces& r = *block.races;
-  const auto count = static_cast<std::uint32_t>(block.warps.size());
-  if (count_lanes(warps) == count) {
-    r.unnoted.clear();
-    r.unnoted_rows.clear();
-  }
-  note_rows(r);
-  tick(r);
-  std::array<std::uint32_t, lane_count> joined{};
-  for (Mask m = warps; m; m &= m - 1) {
-    const auto& known = r.known[static_cast<std::size_t>(std::countr_zero(m))];
-    for (std::uint32_t n = 0; n < count; ++n) joined[n] = std::max(joined[n], known[n]);
-  }
-  for (Mask m = warps; m; m &= m - 1) joined[static_cast<std::size_t>(std::countr_zero(m))] = r.clock;
-  const std::uint32_t floor = *std::min_element(joined.begin(), joined.begin() + count);
-  for (Mask m = warps; m; m &= m - 1) {
-    const auto n = static_cast<std::size_t>(std::countr_zero(m));
-    r.known[n] = joined;
-    r.floor[n] = floor;
-    r.met[n] = r.clock;
-  }
-  const std::uint32_t lowest = *std::min_element(r.floor.begin(), r.floor.begin() + count);
-  if (lowest > std::max(r.last_global_write, r.last_global_read)) r.written = r.read = {};
-  if (lowest > r.last_shared_write) r.shared_written = {};
 }
 
 void begin_block(Block& block, Worker& worker) {
@@ -542,16 +489,15 @@ void begin_block(Block& block, Worker& worker) {
   SharedRaces& r = *block.races;
   r.updates = r.exchanged = false;
   r.locks = {};
-  r.published.clear();
-  r.has_fenced = 0;
+  forget_views(r);
+  r.block = block.number;
   forget_copies(r);
   r.unnoted.clear();
   r.unnoted_rows.clear();
+  if (r.clock > SharedRaces::last_clock / 2) r.clock = SharedRaces::last_clock;  // now, and not within the block
   tick(r);
-  for (std::size_t n = 0; n < block.warps.size(); ++n) {
-    r.known[n].fill(r.clock);
-    r.met[n] = r.clock;
-  }
+  r.worn_out = false;
+  for (std::size_t n = 0; n < block.warps.size(); ++n) r.known[n].fill(r.clock);
   r.floor.fill(r.clock);
   r.written = r.read = r.shared_written = {};
 }

@@ -3,9 +3,8 @@
 // What a warp does in a piece of 512 bytes is mostly a row of its threads: told in so few words, it takes one
 // comparison to see that the same threads come again. Even that waits until another access may have to do with it,
 // which mostly a barrier comes before. Of accesses all over the place the last ones are kept as they are, for others
-// that meet them. Only plain accesses are looked at, and volatile ones that revise a value; a fence, whatever follows
-// it, orders what its warp did before and what that warp had met others after. So a race may be missed, but a correct
-// program is never accused.
+// that meet them. Only plain accesses are looked at, and volatile ones that revise a value. What is kept is not all
+// that there was: so a race may be missed, but a correct program is never accused.
 #include <algorithm>
 #include <bit>
 
@@ -111,8 +110,7 @@ struct Checker {
 
   std::uint16_t thread(unsigned lane) const { return static_cast<std::uint16_t>(w.number * lane_count + lane); }
   bool conflicts(const Touch& touch, std::uint32_t other, unsigned lane) const {
-    return other != thread(lane) && touch.clock >= r.released[other / lane_count] &&
-           !ordered(r, touch.clock << SharedRaces::thread_bits | other, w.number, lane);
+    return other != thread(lane) && !ordered(r, touch.clock << SharedRaces::thread_bits | other, w.number, lane);
   }
   // `readers`: the lanes that may have read, if one of the two accesses is a read.
   void report(const Touch& touch, bool other_writes, std::uint32_t other, unsigned lane, Mask readers) const {
@@ -125,10 +123,13 @@ struct Checker {
     if (same_warp) doubt.lanes &= ~(1u << (a.write ? lane : other_lane));
     const bool doubtful = launch.program.of_triton && a.write != other_writes;
     if (doubtful ? r.doubted(doubt) : launch.seen("race_global", i.site)) return;
+    std::string missing = missing_order(r, touch.clock << SharedRaces::thread_bits | other, w.number, lane);
+    if (missing.empty())
+      missing = same_warp ? "a __syncwarp() between them is missing" : "a __syncthreads() between them is missing";
     doubt.message = describe(w, i, a, lane) + " that " + name_thread(launch, *w.block, other_warp, other_lane) +
                     (other_writes ? " has written" : " has read") + launch.line(touch.site) +
-                    ", and nothing orders the two: a " + (same_warp ? "__syncwarp()" : "__syncthreads()") +
-                    " between them is missing" + launch.overlap(i.site, a.write, touch.site, other_writes);
+                    ", and nothing orders the two: " + missing +
+                    launch.overlap(i.site, a.write, touch.site, other_writes);
     if (doubtful)
       r.doubts.push_back(std::move(doubt));
     else
@@ -391,7 +392,6 @@ void note_rows(SharedRaces& r) {
 
 void check_within_block(Warp& w, const Instruction& i, const Access& a, const Rows& rows) {
   SharedRaces& r = *w.block->races;
-  if (a.write && i.is_volatile && i.target == 1) released_to_all(r, w.number);
   r.exchanged |= a.atomic && i.may_spin;
   if (r.exchanged) check_lock(w, i, a, r);
   const Checker checker{w, i, a, rows, r};

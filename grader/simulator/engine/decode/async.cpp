@@ -64,6 +64,8 @@ void Decoder::phase_barrier(const Words& words) {
   auto& i = emit(found, {result, a.base, value});
   finish_access(i, a, space_in(words) == Space::shared ? Space::shared : Space::generic, 8);
   i.may_spin = i.waits = waits;
+  i.acquires = waits && !has(words, "relaxed");
+  i.releases = (arrives || copies) && !has(words, "relaxed");
 }
 
 }  // namespace sim

@@ -42,7 +42,14 @@ void Decoder::depend(const Words& words) {
   nothing(words);
 }
 
-void Decoder::fence_(const Words& words) { emit(fence, {}).target = has(words, "cta"); }
+// A fence of a proxy, or of what initialises an mbarrier, orders no accesses of the generic proxy.
+void Decoder::fence_(const Words& words) {
+  if (has(words, "proxy") || has(words, "mbarrier_init")) return nothing(words);
+  auto& i = emit(fence, {});
+  i.of_block = has(words, "cta") || has(words, "cluster");
+  program.fences = true;
+  program.fences_between_blocks |= !i.of_block;
+}
 
 Area Decoder::area_of(const Operand& o) const {
   if (const Area* area = in_scope(areas, o)) return *area;

@@ -68,6 +68,7 @@ struct Decoder : OperandDecoder {
   void memory(const Words& words, const char* kind, Space space, const Type& type, std::vector<Slot> slots,
               const Operand& at);
   static void finish_access(Instruction& i, const Address& a, Space space, unsigned size);
+  void order(Instruction& i, const Words& words, bool stores, Space space);
   void load_parameter(const Words& words, const Type& type);
   Slot kernel_parameter(const Area& area, const Type& type, std::uint64_t offset);
   void from_area(const char* name, const Area& area, Slot value, const Type& type, std::uint64_t offset);

@@ -112,13 +112,26 @@ void Decoder::memory(const Words& words, const char* kind, Space space, const Ty
   i.may_spin = i.is_volatile && kind[0] == 'l';
   i.publishes = i.is_volatile && kind[0] == 's' && (space == Space::global || space == Space::generic);
   i.read_only = has(words, "nc");
-  i.target = has(words, "release");
+  i.strong = i.is_volatile;
+  order(i, words, kind[0] == 's', space);
   if (space == Space::shared || space == Space::generic)
     program.shared_granule = std::min(program.shared_granule, type.bytes);
   if (space == Space::global || space == Space::generic) {
     std::uint32_t& smallest = kind[0] == 's' ? program.global_granule : program.smallest_load;
     smallest = std::min<std::uint32_t>(smallest, i.size);
   }
+}
+
+// "Scope" and "Operation types": a volatile operation is relaxed with .sys, an atomic one without words with .gpu.
+void Decoder::order(Instruction& i, const Words& words, bool stores, Space space) {
+  const bool both = has(words, "acq_rel");
+  i.acquires = both || has(words, "acquire");
+  i.releases = both || has(words, "release");
+  i.of_block = has(words, "cta") || has(words, "cluster");
+  program.strong_stores |= i.strong && stores;
+  program.fences |= i.acquires || i.releases;
+  program.fences_between_blocks |= (i.acquires || i.releases) && !i.of_block;
+  program.publishes |= i.strong && stores && !has(words, "atom") && !i.reduces && space != Space::shared;
 }
 
 void Decoder::finish_access(Instruction& i, const Address& a, Space space, unsigned size) {
@@ -231,7 +244,10 @@ void Decoder::atomic(const Words& words) {
   i.polls =
       result && (operation == ".cas" ? slots.back() == value : zero_is_neutral && value == constant(0, type.bytes));
   if (operation == ".cas" && result) compares_and_swaps.insert(i.site);
-  if (has(words, "acq_rel") || has(words, "acquire") || has(words, "release")) i.target = 1;
+  i.strong = true;
+  i.reduces = words[0] == "red";
+  i.packed = type.name.ends_with("x2");
+  order(i, words, true, space);
   if (space != Space::global) program.shared_granule = std::min(program.shared_granule, type.bytes);
   if (space != Space::shared) program.global_granule = std::min<std::uint32_t>(program.global_granule, type.bytes);
 }

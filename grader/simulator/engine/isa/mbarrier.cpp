@@ -43,12 +43,14 @@ template <class F> void each_barrier(Warp& w, const Instruction& i, Mask mask, b
     a.element = 8;
     a.value[0] = reinterpret_cast<const std::byte*>(unknown);
     watch(w, i, a);
+    if (i.releases) arrived(w, a.mask, a.address);
   }
   for (Mask m = a.mask; m; m &= m - 1) {
     const auto l = static_cast<u32>(std::countr_zero(m));
     Phases word;
     std::memcpy(&word, w.shared + a.address[l], sizeof word);
     const Phases after = f(l, word, a.address[l]);
+    if (w.watched && write && atomic && after.parity() != word.parity()) completed(w, a.address[l]);
     if (write) std::memcpy(w.shared + a.address[l], &after, sizeof after);
   }
 }
@@ -58,14 +60,14 @@ void initialise(Warp& w, const Instruction& i, Mask mask) {
   each_barrier(w, i, mask, true, false, [=](u32 l, Phases, u64) { return Phases::of(0, count[l], count[l]); });
 }
 void invalidate(Warp& w, const Instruction& i, Mask mask) {
-  each_barrier(w, i, mask, true, false, [](u32, Phases, u64) { return Phases{0}; });
+  // Not compared with arrivals: libcu++ lets one lane do it for others that it knows by a match alone.
+  each_barrier(w, i, mask, true, true, [](u32, Phases, u64) { return Phases{0}; });
 }
 
 template <bool Completes, bool Drops> void arrive(Warp& w, const Instruction& i, Mask mask) {
   const u32* count = at<u32>(w, i.o[2]);
   u64* state = at<u64>(w, i.o[0]);
-  each_barrier(w, i, mask, true, true, [&](u32 l, Phases before, u64 address) {
-    released(w, address);
+  each_barrier(w, i, mask, true, true, [&](u32 l, Phases before, u64) {
     const u64 arrivals = count[l];
     state[l] = before.word;
     if (!Completes) return Phases::of(before.parity(), before.expected(), before.pending() - arrivals);
@@ -75,24 +77,23 @@ template <bool Completes, bool Drops> void arrive(Warp& w, const Instruction& i,
 // cp.async.mbarrier.arrive: the copy expects itself, unless it was counted before (.noinc).
 template <bool Counted> void arrive_with_copies(Warp& w, const Instruction& i, Mask mask) {
   finish_copies(w, mask);
-  each_barrier(w, i, mask, true, true, [&](u32, Phases before, u64 address) {
-    released(w, address);
-    return Counted ? before.after(1) : before;
-  });
+  each_barrier(w, i, mask, true, true, [&](u32, Phases before, u64) { return Counted ? before.after(1) : before; });
 }
 
 template <bool Parity> void test(Warp& w, const Instruction& i, Mask mask) {
   const u32* parity = at<u32>(w, i.o[2]);
   const u64* state = at<u64>(w, i.o[2]);
   Mask done = 0;
+  u64 addresses[lane_count];
   each_barrier(w, i, mask, false, true, [&](u32 l, Phases now, u64 address) {
     const u64 asked = Parity ? parity[l] & 1 : Phases{state[l]}.parity();
     if (now.parity() != asked) {
       done |= lane_bit[l];
-      acquired(w, address);
+      addresses[l] = address;
     }
     return now;
   });
+  if (w.watched && i.acquires) waited(w, done, addresses);
   set_predicate(w, i.o[0], done, mask & ~w.fallen);
 }
 void pending_count(Warp& w, const Instruction& i, Mask mask) {

@@ -25,7 +25,7 @@ __device__ float block_reduce(float x, float* slots, bool maximum) {
   for (int step = 16; step > 0; step /= 2) {
     const float other = __shfl_xor_sync(~0u, x, step);
     x = maximum ? fmaxf(x, other) : x + other;
-  }
+  } __syncwarp();
   if (threadIdx.x % 32 == 0) slots[threadIdx.x / 32] = x;  // BUG racecheck race_shared
   __syncthreads();
   x = slots[0];  // BUG racecheck race_shared
