@@ -25,6 +25,9 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import handed_over
+from handed_over import TYPES, HandedOver
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -330,10 +333,10 @@ struct Buffers {
   Buffers() {
     cudaMalloc(&p, size);
     cudaMalloc(&q, size);
-    cudaMalloc(&n, sizeof(int));
+    cudaMalloc(&n, 64 * sizeof(int));
     cudaMemset(p, 3, size);
     cudaMemset(q, 5, size);
-    cudaMemset(n, 0, sizeof(int));
+    cudaMemset(n, 0, 64 * sizeof(int));
     cudaDeviceSynchronize();
   }
   // The error of what has been launched; both buffers are summed up in `numbers`.
@@ -401,7 +404,6 @@ template <class X, template <class> class P> int in_turns(bool waits) {
 }
 """
 
-TYPES = {1: "uint8_t", 2: "uint16_t", 4: "unsigned", 8: "unsigned long long", 16: "Wide"}
 WITHIN = (
     *("lanes_exchange", "lanes_gather", "lanes_shift", "lanes_reduce", "warps_exchange", "warps_reduce"),
     *("warps_scan", "warps_stencil", "warps_transpose", "warps_gather", "warps_two_buffers"),
@@ -448,6 +450,16 @@ class Generated:
         return f"{self.pattern}_{self.scope}_{self.size}_{memory}_{'wrong' if self.kind else 'right'}"
 
     @property
+    def twin(self) -> Generated:
+        """The right program that is like this one."""
+        return replace(self, kind="")
+
+    @property
+    def beside(self) -> frozenset[str]:
+        """Kinds of findings that are right beside the race."""
+        return frozenset()
+
+    @property
     def function(self) -> str:
         """The C++ function that runs it and returns CUDA's error."""
         right, shared = str(not self.kind).lower(), str(self.shared).lower()
@@ -481,25 +493,29 @@ def _kind(scope: str, *, shared: bool) -> str:
     return "race_warp" if scope == "lane" else "race_shared"
 
 
-def generate() -> list[Generated]:
+Program = Generated | HandedOver
+
+
+def generate() -> list[Program]:
     """All programs, in a fixed order."""
     plural = {several: scope for scope, several in SCOPES.items()}
     by_hand = [(name, plural[name.partition("_")[0]]) for name in (*WITHIN, *BETWEEN, *STREAMS)]
-    return [
+    steps: list[Program] = [
         Generated(pattern, scope, size, shared, kind)
         for pattern, scope in (*by_hand, *itertools.product(STEPS, SCOPES))
         for shared in ((False, True) if scope in ("lane", "warp") else (False,))
         for size in TYPES
         for kind in ("", _kind(scope, shared=shared))
     ]
+    return steps + handed_over.generate()
 
 
-def source(programs: Sequence[Generated]) -> str:
+def source(programs: Sequence[Program]) -> str:
     """One library with a function of each program's name."""
-    return SOURCE + "\n".join(program.function for program in programs) + "\n"
+    return SOURCE + handed_over.SOURCE + "\n".join(program.function for program in programs) + "\n"
 
 
-def run(library: Path, programs: Sequence[Generated], options: Options) -> dict[str, Seen]:
+def run(library: Path, programs: Sequence[Program], options: Options) -> dict[str, Seen]:
     """What a simulator sees of each program, by name; all are called in one process.
 
     Raises:
@@ -534,7 +550,7 @@ def run(library: Path, programs: Sequence[Generated], options: Options) -> dict[
     return seen
 
 
-def build(programs: Sequence[Generated], folder: Path) -> Path:
+def build(programs: Sequence[Program], folder: Path) -> Path:
     """The library of some programs, for the simulator."""
     from built_programs import LIBRARY  # noqa: PLC0415 (not on a GPU)
 
@@ -566,7 +582,7 @@ class Row:
     reported: list[str] = field(default_factory=list)
 
 
-def examine(programs: Sequence[Generated], folder: Path) -> list[dict[str, Seen]]:
+def examine(programs: Sequence[Program], folder: Path) -> list[dict[str, Seen]]:
     """What is seen of the programs in each of the two orders of blocks and warps."""
     from grader.simulator.driver import Options, Order  # noqa: PLC0415 (not on a GPU)
 
@@ -574,14 +590,14 @@ def examine(programs: Sequence[Generated], folder: Path) -> list[dict[str, Seen]
     return [run(library, programs, Options(order=order)) for order in (Order.PROGRAM, Order.REVERSED)]
 
 
-def add(rows: dict[str, Row], programs: Sequence[Generated], runs: Sequence[Mapping[str, Seen]]) -> None:
+def add(rows: dict[str, Row], programs: Sequence[Program], runs: Sequence[Mapping[str, Seen]]) -> None:
     """Add what the runs saw of the programs to the rows, whose keys tell pattern, scope and memory."""
     for program in programs:
         key = f"{program.pattern} {program.scope} {'shared' if program.shared else 'global'}"
         row = rows.setdefault(key, Row())
         kinds = {kind for seen in runs for kind in seen[program.name].kinds}
         if program.kind:
-            right = runs[0][replace(program, kind="").name].numbers
+            right = runs[0][program.twin.name].numbers
             row.racy += 1
             row.found += program.kind in kinds
             row.changed += any(seen[program.name].numbers != right for seen in runs)
@@ -589,7 +605,7 @@ def add(rows: dict[str, Row], programs: Sequence[Generated], runs: Sequence[Mapp
             row.clean += 1
         if program.kind and program.kind not in kinds:
             row.missed.append(program.name)
-        if kinds - {program.kind}:
+        if kinds - {program.kind} - program.beside:
             row.reported.append(program.name)
 
 
