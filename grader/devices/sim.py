@@ -61,7 +61,7 @@ class Sim:
     """The simulator as a device; see ``Device``."""
 
     kind: Literal["gpu", "sim"] = "sim"
-    name = "simulator of this package, executing PTX on the CPU"
+    name = "simulator of this package, playing an NVIDIA A100-SXM4-80GB"
     architecture = "sm_80"  # the library's machine code is not executed: the sim executes its PTX
     schedules: tuple[Schedule, ...] = (Schedule.PROGRAM, Schedule.REVERSED, Schedule.LATE_STREAMS)
 

@@ -65,6 +65,11 @@ ADVICE = {
                 "The kernel does not start, because its blocks need too many registers",
                 "Use fewer threads per block, or write __launch_bounds__(threads) before the kernel's name.",
             ),
+            (
+                "a cooperative grid",
+                "The kernel does not start, because the GPU cannot hold all blocks of its grid at once",
+                "Ask cudaOccupancyMaxActiveBlocksPerMultiprocessor how many fit, and let each do more.",
+            ),
         ),
     ),
     "host_pointer": Advice(
@@ -210,6 +215,13 @@ ADVICE = {
     "race_stream": Advice(
         "Two streams use the same memory, one of them writes, and no event orders them",
         "Record an event behind the first (cudaEventRecord), and let the other wait (cudaStreamWaitEvent).",
+        (
+            (
+                "can be resident",
+                "Blocks wait for each other, and the GPU cannot hold all of them at once",
+                "Launch no more blocks than fit and let each do more, or split the kernel in two launches.",
+            ),
+        ),
         (
             (
                 "in the default stream",

@@ -141,6 +141,7 @@ struct Launch {
   Dim3 grid, block;
   std::uint32_t dynamic_shared = 0;
   std::vector<std::byte> parameters;  // laid out as KernelInfo says
+  std::uint32_t registers = 0;  // of a thread; 0: not known
   std::uint64_t stream = 0;  // for messages and cross-stream races
   bool cooperative = false;
   bool early = false;  // it may begin before the launch ahead of it in its stream has ended
@@ -165,6 +166,9 @@ struct Footprint {
 };
 
 // Ends the launch that runs and, at once, all that come: for a signal handler, before the process ends.
+// Why a cooperative launch is refused: of_each blocks fit on a multiprocessor.
+std::string too_many_blocks(std::uint64_t blocks, std::uint32_t of_each);
+
 void end_launches() noexcept;
 
 class Device {

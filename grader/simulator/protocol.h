@@ -63,7 +63,7 @@ enum class Ask : std::uint32_t {
   host_function_done,  // no reply: the answer to host_call
   last_error,  // u8 keep it -> u32 error of an earlier launch
   kernel_attribute,  // u64 host function, u32 attribute, u32 value
-  memory_info,  // -> u64 free, u64 total
+  memory_info,  // -> u64 free bytes
   pointer,  // u64 address -> u64 base, u64 size, u8 space; base 0 if unknown
   unsupported,  // no reply: the call's name says it all
   host_access,  // no reply: u64 device address that host code touched, text where

@@ -233,6 +233,4 @@ void map_shared() {
   connection.shared_mapped = true;
 }
 
-std::uint64_t device_bytes() { return Connection::get().device_bytes; }
-
 }  // namespace cudart

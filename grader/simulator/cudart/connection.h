@@ -53,6 +53,5 @@ bool on_device(const void*);        // in memory that only kernels may touch
 bool device_visible(const void*);   // that, or managed or pinned memory
 // Maps managed and pinned memory here; before the first pointer into it is handed out.
 void map_shared();
-std::uint64_t device_bytes();
 
 }  // namespace cudart

@@ -32,17 +32,19 @@ constexpr Attribute attributes[] = {
     {10, limits::warp},
     {11, 0x7FFF'FFFF},
     {12, limits::registers},
-    {13, 1'000'000},
+    {13, limits::clock_khz},
     {14, 512},
     {15, 1},
     {16, limits::multiprocessors},
     {19, 1},
     {31, 1},
-    {36, 1'000'000},
-    {37, 256},
+    {32, 1},
+    {33, limits::pci_bus},
+    {36, limits::memory_clock_khz},
+    {37, limits::memory_bus_bits},
     {38, limits::l2_bytes},
     {39, limits::threads_per_sm},
-    {40, 1},
+    {40, limits::copy_engines},
     {41, 1},
     {45, 32},
     {75, limits::major},
@@ -54,14 +56,15 @@ constexpr Attribute attributes[] = {
     {82, limits::registers},
     {83, 1},
     {87, 2},
+    {90, 1},
     {89, 1},
     {95, 1},
     {97, limits::shared_optin_bytes},
     {99, 1},
     {106, limits::blocks_per_sm},
-    {108, limits::l2_bytes / 2},
-    {109, limits::l2_bytes},
-    {111, 1024},
+    {108, limits::persisting_l2_bytes},
+    {109, limits::access_window_bytes},
+    {111, limits::shared_of_system},
     {115, 1},
 };
 
@@ -96,8 +99,8 @@ CUDART_API Error cudaDeviceGetAttribute(int* value, int attribute, int device) {
 }
 CUDART_API Error cudaGetDeviceProperties(DeviceProperties* properties, int device) {
   auto& p = *properties = {};
-  std::snprintf(p.name, sizeof p.name, "Simulated GPU (grader-sim)");
-  p.total_global = device_bytes();
+  std::ranges::copy(limits::name, p.name);
+  p.total_global = limits::global_bytes;
   p.shared_per_block = limits::shared_bytes;
   p.registers_per_block = p.registers_per_multiprocessor = limits::registers;
   p.warp_size = limits::warp;
@@ -111,23 +114,26 @@ CUDART_API Error cudaGetDeviceProperties(DeviceProperties* properties, int devic
   p.texture_alignment = 512;
   p.texture_pitch_alignment = 32;
   p.multiprocessors = limits::multiprocessors;
-  p.can_map_host = p.concurrent_kernels = p.async_engines = p.unified_addressing = 1;
-  p.bus_width = 256;
-  p.l2_bytes = p.access_window = limits::l2_bytes;
-  p.persisting_l2_bytes = limits::l2_bytes / 2;
+  p.can_map_host = p.concurrent_kernels = p.ecc = p.unified_addressing = p.preemption = 1;
+  p.pci_bus = limits::pci_bus;
+  p.async_engines = limits::copy_engines;
+  p.bus_width = limits::memory_bus_bits;
+  p.l2_bytes = limits::l2_bytes;
+  p.access_window = limits::access_window_bytes;
+  p.persisting_l2_bytes = limits::persisting_l2_bytes;
   p.threads_per_multiprocessor = limits::threads_per_sm;
   p.stream_priorities = p.global_l1 = p.local_l1 = 1;
   p.shared_per_multiprocessor = limits::shared_per_sm;
   p.managed_memory = p.concurrent_managed = p.cooperative_launch = p.host_register = p.memory_pools = 1;
   p.shared_per_block_optin = limits::shared_optin_bytes;
   p.blocks_per_multiprocessor = limits::blocks_per_sm;
-  p.reserved_shared = 1024;
+  p.reserved_shared = limits::shared_of_system;
   return only_device(device);
 }
 CUDART_API Error cudaDeviceSynchronize() { return run(Question(sim::Ask::device_synchronize, __func__)); }
 CUDART_API Error cudaDeviceReset() { return run(Question(sim::Ask::reset, __func__)); }
 CUDART_API Error cudaDeviceGetPCIBusId(char* text, int length, int device) {
-  std::snprintf(text, static_cast<std::size_t>(std::max(length, 0)), "0000:00:00.0");
+  std::snprintf(text, static_cast<std::size_t>(std::max(length, 0)), "0000:%02x:00.0", limits::pci_bus);
   return only_device(device);
 }
 CUDART_API Error cudaDeviceGetByPCIBusId(int* device, const char*) { return cudaGetDevice(device); }

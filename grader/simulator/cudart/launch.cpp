@@ -150,13 +150,8 @@ std::vector<ManagedVariable>& managed_variables() {
 
 int blocks_per_multiprocessor(const KernelInfo& info, int threads, std::size_t dynamic_shared) {
   if (threads <= 0 || static_cast<std::uint32_t>(threads) > info.max_threads) return 0;
-  const auto warps = (static_cast<std::uint32_t>(threads) + sim::limits::warp - 1) / sim::limits::warp;
-  auto blocks = std::min(sim::limits::blocks_per_sm, sim::limits::threads_per_sm / (warps * sim::limits::warp));
-  const auto shared = info.static_shared + dynamic_shared + 1024;  // what the system keeps per block
-  blocks = std::min<std::uint32_t>(blocks, static_cast<std::uint32_t>(sim::limits::shared_per_sm / shared));
-  if (info.registers != 0)
-    blocks = std::min(blocks, sim::limits::registers / (warps * sim::limits::warp_registers(info.registers)));
-  return static_cast<int>(blocks);
+  return static_cast<int>(sim::limits::resident_blocks(static_cast<std::uint32_t>(threads), info.registers,
+                                                       info.static_shared + dynamic_shared));
 }
 
 }  // namespace
@@ -307,7 +302,7 @@ CUDART_API Error cudaOccupancyAvailableDynamicSMemPerBlock(std::size_t* bytes, c
   const auto code = fetch(__func__, function, info);
   if (code == sim::success) {
     const auto each = sim::limits::shared_per_sm / static_cast<unsigned>(blocks < 1 ? 1 : blocks);
-    const auto taken = info.static_shared + 1024;
+    const auto taken = info.static_shared + sim::limits::shared_of_system;
     *bytes = std::min<std::size_t>(each > taken ? each - taken : 0, info.dynamic_shared);
   }
   return remember(code);

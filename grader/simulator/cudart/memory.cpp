@@ -4,6 +4,7 @@
 #include <cstring>
 #include <vector>
 
+#include "../capability.h"
 #include "streams.h"
 
 namespace cudart {
@@ -289,9 +290,8 @@ CUDART_API Error cudaMemGetInfo(std::size_t* free, std::size_t* total) {
   Question question(Ask::memory_info, __func__);
   const auto answer = ask(question);
   if (answer.code == sim::success) {
-    auto reader = answer.reader();
-    *free = reader.take<std::uint64_t>();
-    *total = reader.take<std::uint64_t>();
+    *free = answer.reader().take<std::uint64_t>();
+    *total = sim::limits::global_bytes;
   }
   return remember(answer.code);
 }

@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "capability.h"
 #include "engine/checks/checks.h"
 #include "engine/checks/races.h"
 #include "engine/launch.h"
@@ -66,7 +67,18 @@ Finding too_early(const KernelCode& program) {
           "the attribute"};
 }
 
+// A clock runs since the device was switched on, whenever that was.
+std::uint64_t clock_zero(const Options& options) {
+  return (options.seed + static_cast<std::uint64_t>(options.order) + 1) * 0x9e3779b97f4a7c15u >> 24;
+}
+
 }  // namespace
+
+std::string too_many_blocks(std::uint64_t blocks, std::uint32_t of_each) {
+  return "a cooperative grid of " + std::to_string(blocks) + " blocks; " +
+         std::to_string(std::uint64_t{of_each} * limits::multiprocessors) + " of them can be resident at a time, " +
+         std::to_string(of_each) + " on each of " + std::to_string(limits::multiprocessors) + " multiprocessors";
+}
 
 struct Device::State {
   Memory memory;
@@ -76,6 +88,7 @@ struct Device::State {
   std::vector<LineCount> counts;
   GlobalRaces* races = nullptr;
   std::uint64_t spent = 0, launches = 0;  // since `configure`, of Options::total_budget
+  std::uint64_t clock = 0;  // of the device: warp instructions, and the cost of launches
   Crew crew;
 
   State(std::size_t device_bytes, int fd, std::size_t shared_bytes)
@@ -242,6 +255,11 @@ Ran Device::launch(const Launch& launch) {
   if (program.reserved_shared) s.shared_size = (s.shared_size + 15) / 16 * 16 + program.reserved_shared;
   if (launch.early && options.racecheck && may_be_too_early(program)) state_->findings.add(too_early(program));
   s.races = options.racecheck ? state_->races : nullptr;
+  const auto resident = limits::resident_blocks(s.threads_per_block, launch.registers, shared);
+  s.residency.begin(std::max(resident, 1u), s.blocks);
+  if (launch.cooperative && s.blocks > s.residency.most())
+    return wrong(Fault::cooperative_too_large, too_many_blocks(s.blocks, s.residency.of_each()));
+  s.clock_start = clock_zero(options) + state_->clock;
   if (s.races) begin_launch(*s.races, s);
   state_->spent += launch_cost;
   ++state_->launches;
@@ -258,6 +276,7 @@ Ran Device::launch(const Launch& launch) {
 }
 
 void Device::configure(const Options& changed) {
+  state_->clock += launch_cost + s.executed;
   options = changed;
   state_->spent = state_->launches = 0;
 }

@@ -19,6 +19,7 @@
 #include "engine/machine.h"
 #include "engine/memory.h"
 
+#include "engine/residency.h"
 namespace sim {
 
 struct SharedRaces;
@@ -67,6 +68,7 @@ struct Block {
   std::uint64_t number = 0;
   std::vector<std::unique_ptr<WarpState>> warps;
   std::vector<std::uint32_t> order;
+  Residency::Seat seat;
   std::vector<std::byte> shared_storage;
   std::byte* shared = nullptr;
   std::array<Barrier, 16> barriers;
@@ -133,6 +135,8 @@ struct LaunchState {
   std::uint64_t blocks = 0, threads_per_block = 0;
   std::vector<std::uint64_t> order;  // empty: as numbered
   std::atomic<bool> stop{false}, faulted{false};
+  std::uint64_t clock_start = 0;  // what %clock tells at first
+  Residency residency;
   // Apart from what is only read, which every access needs: a line that one worker writes, the others have to fetch
   // anew.
   alignas(128) std::atomic<std::uint64_t> next_block{0};

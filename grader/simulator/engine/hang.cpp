@@ -62,21 +62,35 @@ std::string name_place(const LaunchState& launch, const Trail::Look& look) {
   return "byte " + decimal(offset) + " of an array in global memory";
 }
 
+bool waits_for_another(const Trail::Look& look) {
+  return !look.moves && (look.instruction->may_spin || look.instruction->polls);
+}
+
+// Of a loop in which the blocks that are resident wait, while others wait for them to end.
+std::string crowded(const LaunchState& launch, const std::vector<Trail::Look>& looks) {
+  const auto& room = launch.residency;
+  const auto awaited = std::ranges::find_if(looks, waits_for_another);
+  if (!room.full() || awaited == looks.end() || awaited->space != ptx::Space::global) return {};
+  return "the blocks wait for each other, and not all of them fit the GPU: of " + decimal(launch.blocks) + ", " +
+         decimal(room.most()) + " can be resident at a time, " + std::to_string(room.of_each()) + " on each of " +
+         std::to_string(limits::multiprocessors) + " multiprocessors; those wait in this loop for " +
+         name_place(launch, *awaited) + " to change, and " + decimal(room.waiting()) +
+         " wait until one of them ends; launch no more blocks than are resident and let each do more, or split "
+         "the kernel in two";
+}
+
 // What the loop waits for, as far as its accesses to memory tell.
 std::string purpose(const LaunchState& launch, const std::vector<Trail::Look>& looks) {
-  const auto fixed = [](const Trail::Look& look) {
-    return !look.moves && (look.instruction->may_spin || look.instruction->polls);
-  };
   if (looks.size() == 1 && looks.front().swaps) {
     return ", whose atomicCAS on " + name_place(launch, looks.front()) +
            " succeeds, and yet it goes round again; a NaN equals nothing, not even itself: compare the bits, as "
            "integers";
   }
-  const auto lock =
-      std::ranges::find_if(looks, [&](const auto& look) { return fixed(look) && look.writes && !look.swaps; });
+  const auto lock = std::ranges::find_if(
+      looks, [](const auto& look) { return waits_for_another(look) && look.writes && !look.swaps; });
   if (lock != looks.end())
     return ", in which it tries to take a lock in " + name_place(launch, *lock) + " that no thread releases";
-  const auto flag = std::ranges::find_if(looks, fixed);
+  const auto flag = std::ranges::find_if(looks, waits_for_another);
   if (flag != looks.end())
     return ", in which it waits for " + name_place(launch, *flag) + " to change, which no thread does";
   if (looks.empty()) return ", whose end depends on nothing that another thread could change";
@@ -160,9 +174,15 @@ bool over_budget(LaunchState& launch, WarpState& state, std::uint64_t total) {
   state.warp.worker->trail = nullptr;
   const auto* loop = trail.loop();
   const auto pc = loop ? loop->last : watched->splits.empty() ? 0 : watched->splits[0].pc;
+  const auto looks = loop ? trail.looks(*loop) : std::vector<Trail::Look>{};
+  if (const auto message = crowded(launch, looks); !message.empty()) {
+    launch.report("hang", "deadlock", pc, message);
+    launch.fail(Fault::launch_timeout, "deadlock in " + launch.where(pc) + ": " + message, true);
+    return true;
+  }
   // Without the numbers of this launch, so that other sizes give the same finding.
   std::string message = "the kernel does not end";
-  if (loop) message += ": a warp of it goes round this loop" + purpose(launch, trail.looks(*loop));
+  if (loop) message += ": a warp of it goes round this loop" + purpose(launch, looks);
   launch.report("hang", "budget", pc,
                 message +
                     "; if it is right and only long, raise the limit: grader simulate --budget, or sim_instructions of "

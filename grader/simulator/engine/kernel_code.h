@@ -13,7 +13,7 @@
 namespace sim {
 
 // Where %tid and its like lie: entries of 128 bytes in the warp's and the launch's banks.
-enum class WarpSpecial : std::uint32_t { tid_x, tid_y, tid_z, warp, ctaid_x, ctaid_y, ctaid_z, count };
+enum class WarpSpecial : std::uint32_t { tid_x, tid_y, tid_z, warp, ctaid_x, ctaid_y, ctaid_z, multiprocessor, count };
 enum class LaunchSpecial : std::uint32_t {
   lane,
   lanemask_eq,
@@ -28,8 +28,8 @@ enum class LaunchSpecial : std::uint32_t {
   nctaid_y,
   nctaid_z,
   warps,
+  multiprocessors,
   zero,
-  one,
   dynamic_shared,
   total_shared,
   reserved_shared,
@@ -40,6 +40,7 @@ enum class LaunchSpecial : std::uint32_t {
 inline constexpr std::uint32_t special_bytes = 128;
 inline constexpr std::uint32_t frame_header = 128;  // its first word: where this call's local variables begin
 inline constexpr std::uint32_t carry_offset = 64;   // the carry flag
+inline constexpr std::int64_t clock_lag = 977;  // of a multiprocessor's clock to the next one's
 
 inline constexpr std::uint32_t local_gap = 64;          // between the local variables of two calls
 inline constexpr std::uint32_t call_stack = 64 * 1024;  // per thread, for recursion

@@ -7,7 +7,6 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
-#include <numeric>
 #include <ranges>
 #include <thread>
 #include <tuple>
@@ -30,7 +29,6 @@ constexpr std::uint64_t most_at_once =
     16;          // blocks that a worker takes: neighbours write to the same lines of the cache
 constexpr std::uint32_t most_poisoned = 4096;  // bytes of the local memory of a thread, which seldom has more
 constexpr std::size_t most_paused = 64;  // blocks of a worker that pause at a time
-constexpr std::size_t resident_bytes = 1ull << 30;  // for blocks that wait for others
 
 std::byte* align_up(std::vector<std::byte>& storage, std::size_t bytes) {
   if (storage.size() < bytes + 128) storage.resize(bytes + 128);
@@ -40,15 +38,6 @@ std::byte* align_up(std::vector<std::byte>& storage, std::size_t bytes) {
 
 void broadcast(std::byte* slot, std::uint32_t value) {
   for (unsigned l = 0; l < lane_count; ++l) std::memcpy(slot + 4 * l, &value, 4);
-}
-
-// The n-th in the chosen order: a walk through all numbers with a step that has no common factor with their count.
-std::uint64_t ordered(std::uint64_t n, std::uint64_t count, const Options& options) {
-  if (options.order == Order::program || count < 2) return n;
-  if (options.order == Order::reversed) return count - 1 - n;
-  std::uint64_t step = (options.seed * 0x9e3779b97f4a7c15u >> 20) % count + 1;
-  while (std::gcd(step, count) != 1) ++step;
-  return (options.seed * 0xbf58476d1ce4e5b9u % count + static_cast<unsigned __int128>(n) * step) % count;
 }
 
 void fill_launch_bank(LaunchState& s, Address workspace) {
@@ -69,16 +58,16 @@ void fill_launch_bank(LaunchState& s, Address workspace) {
   each(L::lanemask_le, [](auto l) { return (1u << l) | ((1u << l) - 1); });
   each(L::lanemask_gt, [](auto l) { return ~((1u << l) | ((1u << l) - 1)); });
   each(L::lanemask_ge, [](auto l) { return ~((1u << l) - 1); });
-  const auto& [kernel, grid, block, dynamic, parameters, stream, cooperative, early] = s.launch;
+  const auto& [kernel, grid, block, dynamic, registers, parameters, stream, cooperative, early] = s.launch;
   put(L::ntid_x, block.x);
   put(L::ntid_y, block.y);
   put(L::ntid_z, block.z);
   put(L::nctaid_x, grid.x);
   put(L::nctaid_y, grid.y);
   put(L::nctaid_z, grid.z);
-  put(L::warps, static_cast<std::uint32_t>((s.threads_per_block + 31) / 32));
+  put(L::warps, limits::warps_per_sm);
+  put(L::multiprocessors, limits::multiprocessors);
   put(L::zero, 0);
-  put(L::one, 1);
   put(L::dynamic_shared, dynamic);
   put(L::total_shared, s.program.static_shared + dynamic);
   put(L::reserved_shared, s.shared_size - s.program.reserved_shared);
@@ -98,8 +87,15 @@ void fill_specials(Warp& w, std::byte* bank, const LaunchState& s) {
     x[l] = t % block.x;
     x[32 + l] = t / block.x % block.y;
     x[64 + l] = t / block.x / block.y;
-    x[96 + l] = w.number;
   }
+}
+
+// A multiprocessor numbers its warps in whatever order it finds room for them.
+std::uint32_t warp_of_multiprocessor(const Block& block, std::uint32_t warp, const Options& options) {
+  const auto first = 7 * block.seat.multiprocessor + 3 + 5 * static_cast<std::uint32_t>(options.order) +
+                     static_cast<std::uint32_t>(options.seed);
+  const auto before = block.seat.number * static_cast<std::uint32_t>(block.warps.size());
+  return (first + before + warp) % limits::warps_per_sm;
 }
 
 void collect_counts(const LaunchState& s, const std::vector<std::unique_ptr<Worker>>& workers,
@@ -261,6 +257,7 @@ std::string name_thread(const LaunchState& s, const Block& b, std::uint32_t warp
 }
 
 Worker::Worker(LaunchState& l) : launch(l), regions(l.program.code.size()) {
+  clock = l.clock_start;
   counting = l.options.counters;
   if (!counting) return;
   const auto n = l.program.code.size();
@@ -299,6 +296,7 @@ std::unique_ptr<Block> Worker::start(std::uint64_t number) {
   block->number = number;
   block->index = {static_cast<std::uint32_t>(number % grid.x), static_cast<std::uint32_t>(number / grid.x % grid.y),
                   static_cast<std::uint32_t>(number / grid.x / grid.y)};
+  block->seat = launch.residency.take(launch.options);
   block->threads = block->live_threads = static_cast<std::uint32_t>(launch.threads_per_block);
   block->barriers = {};
   block->barriers_in_use = 0;
@@ -331,12 +329,14 @@ std::unique_ptr<Block> Worker::start(std::uint64_t number) {
     warp.parameter_size = static_cast<std::uint32_t>(launch.launch.parameters.size());
     warp.watched = o.initcheck || o.racecheck || o.counters;
     warp.descending = o.order == Order::reversed;
-    const auto ctaid = [&](WarpSpecial s, std::uint32_t v) {
+    const auto put = [&](WarpSpecial s, std::uint32_t v) {
       broadcast(warp.bank[warp_bank] + static_cast<std::uint32_t>(s) * special_bytes, v);
     };
-    ctaid(WarpSpecial::ctaid_x, block->index.x);
-    ctaid(WarpSpecial::ctaid_y, block->index.y);
-    ctaid(WarpSpecial::ctaid_z, block->index.z);
+    put(WarpSpecial::ctaid_x, block->index.x);
+    put(WarpSpecial::ctaid_y, block->index.y);
+    put(WarpSpecial::ctaid_z, block->index.z);
+    put(WarpSpecial::multiprocessor, block->seat.multiprocessor);
+    put(WarpSpecial::warp, warp_of_multiprocessor(*block, warp.number, o));
     for (auto& f : w->frames) w->free_frames.push_back(std::move(f));
     w->frames.clear();
     w->splits.clear();
@@ -366,15 +366,12 @@ void Worker::run() {
   bool back = true;
   const bool alone = launch.options.threads == 1;
   std::uint64_t turn = 0;
-  const std::size_t warps = (launch.threads_per_block + 31) / 32;
-  const std::size_t block_bytes =
-      warps * (launch.program.functions[0].frame_bytes + 4096) + 8 * std::size_t{launch.shared_size};
-  const std::size_t most_resident = std::max<std::size_t>(resident_bytes / block_bytes, 64);
   // Whoever waits for blocks of smaller numbers, as CUB's scans do, must not keep those from starting: of more blocks
-  // than can wait at a time, the first ones come first in any order.
+  // than can be resident, the first ones come first in any order.
+  const std::uint64_t most_resident = launch.residency.most();
   const auto in_order = [&](std::uint64_t n) {
     const std::uint64_t first = n / most_resident * most_resident;
-    return first + ordered(n - first, std::min<std::uint64_t>(most_resident, launch.blocks - first), launch.options);
+    return first + ordered(n - first, std::min(most_resident, launch.blocks - first), launch.options);
   };
   // A block that runs until it waits finds all that others publish for it complete. In one of the orders it pauses when
   // it has published something for the first time, so that others meet what it knows by then. Later ones pause just
@@ -389,17 +386,21 @@ void Worker::run() {
     // Meanwhile another worker may have freed one that waits, most often the first or the last.
     const auto kind = alone || waiting.empty() ? 0 : ++turn % 4;
     const bool enough_paused = some_paused && waiting.size() >= most_paused && waited <= 2 * most_paused;
-    if (kind == 0 && !enough_paused && (waiting.size() < most_resident || launch.launch.cooperative)) {
+    if (kind == 0 && !enough_paused) {
       // One that keeps blocks waiting takes no more than it can start: others may wait for those that it would hold.
       if (next == end) std::tie(next, end) = launch.take_blocks(waiting.empty() ? most_at_once : 1);
-      if (next < end) block = start(in_order(next++));
+      if (next < end && launch.residency.admits(next)) block = start(in_order(next++));
     }
     const bool fresh = block != nullptr;
     auto chosen = waiting.size();
     if (fresh) {
       waiting.push_back(std::move(block));
     } else {
-      if (waiting.empty()) return;
+      if (waiting.empty() && next == end) return;
+      if (waiting.empty()) {  // others hold all the room
+        std::this_thread::sleep_for(rest);
+        continue;
+      }
       if (at == 0) back = false;
       if (at >= waiting.size()) {
         at = waiting.size();
@@ -414,8 +415,10 @@ void Worker::run() {
     bool has_paused = false;
     const auto before = spins;
     unsigned slices = 0;
+    const bool likely_waits = stalled() || waiting.size() > most_paused;
+    const auto slice = fresh && !likely_waits ? long_slice : short_slice;
     do {
-      stop = run_block(*waiting[chosen], *this, fresh && !stalled() ? long_slice : short_slice);
+      stop = run_block(*waiting[chosen], *this, slice);
       has_paused = std::exchange(paused, false);
     } while (stop == Stop::slice && !has_paused && spins == before && ++slices < patience && !stalled() &&
              !launch.stop);
@@ -430,6 +433,7 @@ void Worker::run() {
     if (waited > haste && waited < resignation && launch.options.threads > 1) std::this_thread::sleep_for(rest);
     if (stop == Stop::slice) continue;
     end_block(*waiting[chosen]);
+    launch.residency.leave(waiting[chosen]->seat);
     idle.push_back(std::move(waiting[chosen]));
     waiting.erase(waiting.begin() + static_cast<std::ptrdiff_t>(chosen));
     if (at > chosen) --at;

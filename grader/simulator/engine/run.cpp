@@ -432,7 +432,8 @@ class Runner {
   }
 
   void read_clock(const Instruction& i, Mask m) {
-    const std::uint64_t now = worker_.clock >> i.target;
+    const auto lag = static_cast<std::uint64_t>(i.offset) * w_.block->seat.multiprocessor;
+    const std::uint64_t now = (worker_.clock + lag) >> i.target;
     for (; m; m &= m - 1) {
       const auto l = static_cast<std::size_t>(std::countr_zero(m));
       std::memcpy(lanes_at<std::byte>(w_, i.o[0]) + l * i.size, &now, i.size);

@@ -335,7 +335,7 @@ void Program::perform(Ask ask, std::string_view call, Reader& in, Writer& result
         const auto found = world_.device.find(base);
         if (space != Space::pinned && found) used += found->size;
       }
-      result.put(world_.device_bytes - std::min(used, world_.device_bytes)).put(world_.device_bytes);
+      result.put(world_.device_bytes - std::min(used, world_.device_bytes));
       return;
     }
     case Ask::pointer: {
@@ -482,6 +482,13 @@ std::string Program::why_invalid(const Launch& launch, const KernelInfo& info, s
            std::to_string(limits::shared_optin_bytes) + " in all)";
   }
   if (info.static_shared > limits::shared_bytes) return "more than 48 KiB of static shared memory";
+  const auto resident = limits::resident_blocks(threads, info.registers, info.static_shared + launch.dynamic_shared);
+  const auto blocks = std::uint64_t{grid.x} * grid.y * grid.z;
+  if (launch.cooperative && blocks > std::uint64_t{resident} * limits::multiprocessors) {
+    code = cooperative_too_large;
+    return too_many_blocks(blocks, resident) +
+           " (ask cudaOccupancyMaxActiveBlocksPerMultiprocessor, and let each block do more)";
+  }
   code = success;
   return {};
 }
@@ -508,6 +515,7 @@ std::uint32_t Program::launch(std::string_view call, Reader& in) {
     if (parameters.size() != info.parameter_bytes) throw Malformed("arguments that do not fit the kernel");
     name = info.name;
     launch.kernel = kernel;
+    launch.registers = info.registers;
     why = why_invalid(launch, info, kernels_.at(function).dynamic_shared_limit, code);
     if (code == success) {
       timeline_.enqueue(launch.stream, [this, launch] { run(launch); }, sizeof launch + parameters.size());

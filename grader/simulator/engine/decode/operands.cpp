@@ -38,8 +38,8 @@ const std::unordered_map<std::string_view, Slot>& special_registers() {
       {"%nctaid.y", of_launch(L::nctaid_y)},
       {"%nctaid.z", of_launch(L::nctaid_z)},
       {"%nwarpid", of_launch(L::warps)},
-      {"%smid", of_launch(L::zero)},
-      {"%nsmid", of_launch(L::one)},
+      {"%smid", of_warp(W::multiprocessor)},
+      {"%nsmid", of_launch(L::multiprocessors)},
       {"%gridid", of_launch(L::zero)},
       {"%dynamic_smem_size", of_launch(L::dynamic_shared)},
       {"%total_smem_size", of_launch(L::total_shared)},
@@ -221,6 +221,7 @@ Slot OperandDecoder::from_symbol(const Operand& o, const Type& type) {
     i.flow = Flow::clock;
     i.size = static_cast<std::uint8_t>(type.bytes);
     i.target = o.name.ends_with("_hi") ? 32 : 0;
+    i.offset = o.name.starts_with("%clock") ? clock_lag : 0;
     return value;
   }
   if (o.name.starts_with("%pm")) return constant(0, type.bytes);
