@@ -57,13 +57,17 @@ class Status(StrEnum):
 
 @dataclass(frozen=True)
 class ArrayArgument:
-    """An array passed by pointer; ``data`` is None for a null pointer and for an output (poisoned memory)."""
+    """An array passed by pointer; ``data`` is None for a null pointer and for an output (poisoned memory).
+
+    ``constant``: whether the function may only read it.
+    """
 
     name: str
     dtype: str
     shape: tuple[int, ...]
     data: NDArray[np.generic] | None
     null: bool = False
+    constant: bool = False
 
 
 @dataclass(frozen=True)

@@ -117,6 +117,10 @@ ADVICE = {
         "The address of an access is no multiple of the access's size",
         "Use float4 only where every row begins at a multiple of 16 bytes; else load single floats.",
     ),
+    "const_input": Advice(
+        "An input that may only be read is written to",
+        "Take memory of your own for what lies between input and output: cudaMallocAsync on the same stream.",
+    ),
     "use_after_free": Advice(
         "Memory is used that has been freed", "Free it behind its last use, in the order of the stream."
     ),
@@ -211,10 +215,6 @@ ADVICE = {
     "deadlock": Advice(
         "The kernel does not end: all of its threads wait for each other",
         "Count which threads come to each barrier, and how often.",
-    ),
-    "race_stream": Advice(
-        "Two streams use the same memory, one of them writes, and no event orders them",
-        "Record an event behind the first (cudaEventRecord), and let the other wait (cudaStreamWaitEvent).",
         (
             (
                 "can be resident",
@@ -222,6 +222,10 @@ ADVICE = {
                 "Launch no more blocks than fit and let each do more, or split the kernel in two launches.",
             ),
         ),
+    ),
+    "race_stream": Advice(
+        "Two streams use the same memory, one of them writes, and no event orders them",
+        "Record an event behind the first (cudaEventRecord), and let the other wait (cudaStreamWaitEvent).",
         (
             (
                 "in the default stream",

@@ -131,6 +131,7 @@ struct Allocation {
   bool live;
   bool ready = true;  // not before a cudaMallocAsync has been reached in its stream
   bool of_stream = false;  // made by one: a graph may make it again
+  bool constant = false;  // the judge's: a function may only read it
 };
 
 class Kernel;
@@ -140,8 +141,8 @@ struct Launch {
   const Kernel* kernel = nullptr;
   Dim3 grid, block;
   std::uint32_t dynamic_shared = 0;
-  std::vector<std::byte> parameters;  // laid out as KernelInfo says
   std::uint32_t registers = 0;  // of a thread; 0: not known
+  std::vector<std::byte> parameters;  // laid out as KernelInfo says
   std::uint64_t stream = 0;  // for messages and cross-stream races
   bool cooperative = false;
   bool early = false;  // it may begin before the launch ahead of it in its stream has ended
@@ -165,10 +166,10 @@ struct Footprint {
   std::vector<Touched> reads, writes, updates;  // updates: atomic or volatile writes
 };
 
-// Ends the launch that runs and, at once, all that come: for a signal handler, before the process ends.
 // Why a cooperative launch is refused: of_each blocks fit on a multiprocessor.
 std::string too_many_blocks(std::uint64_t blocks, std::uint32_t of_each);
 
+// Ends the launch that runs and, at once, all that come: for a signal handler, before the process ends.
 void end_launches() noexcept;
 
 class Device {
@@ -192,6 +193,9 @@ class Device {
   Address allocate(std::size_t bytes, Space, bool ready = true);
   void make_ready(Address);  // anew if it has been freed
   void surround(Address, std::size_t bytes);  // with poison on both sides, as the judge's arrays have it on a GPU
+  // Whether a function may only read the allocation that begins there, and what it calls it then. False if none does.
+  bool set_constant(Address, std::string_view name, bool constant);
+  std::string constant_name(Address base) const;
   // False if it is not the base of a live allocation. reuse: nothing that ran or is to run uses it, so that much later
   // another allocation may get its place.
   bool release(Address, bool reuse = false);

@@ -71,6 +71,7 @@ class _Command(IntEnum):
     ADD_CLIENT = 17
     RESET = 18
     STATISTICS = 19
+    SET_CONSTANT = 20
 
 
 class Space(IntEnum):
@@ -234,6 +235,10 @@ class Simulator:
     def allocate(self, nbytes: int, space: Space = Space.DEVICE) -> int:
         """Address of new memory that holds poison and counts as never written, with poison around it."""
         return _Reader(self._ask(_Command.ALLOCATE, struct.pack("<QB", nbytes, space))).u64()
+
+    def set_constant(self, address: int, name: str, *, constant: bool) -> None:
+        """Say whether programs may only read an allocation: each store there then is a finding."""
+        self._ask(_Command.SET_CONSTANT, struct.pack("<QB", address, constant) + _text(name))
 
     def release(self, address: int) -> None:
         """Free an allocation."""

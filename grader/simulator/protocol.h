@@ -107,6 +107,7 @@ enum class Command : std::uint32_t {
   reset,  //
   statistics,  // -> u64 launches, nanoseconds in them, copies, bytes copied, copies from or to the host,
                // allocations that programs hold, their bytes, u32 n, n x (text kernel, u64 launches)
+  set_constant,  // u64 address of an allocation, u8 whether programs may only read it, text name for messages
 };
 
 struct Malformed : std::runtime_error {

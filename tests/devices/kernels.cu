@@ -93,6 +93,11 @@ void launch_host_later(float* out, const float* in, int n, float factor, cudaStr
 void launch_strided(float* out, const float* in, int n) { strided<<<1, 32>>>(out, in, n); }
 void launch_beyond(float* out, int n) { beyond<<<1, 1>>>(out, n); }
 void launch_wrapped(float* out, int n) { wrapped<<<1, 32>>>(out, n); }
+void launch_put_back(float* out, float* in, int n, cudaStream_t stream) {
+  cudaMemcpyAsync(out, in, n * sizeof *in, cudaMemcpyDeviceToDevice, stream);
+  cudaMemsetAsync(in, 0, n * sizeof *in, stream);
+  cudaMemcpyAsync(in, out, n * sizeof *in, cudaMemcpyDeviceToDevice, stream);
+}
 void launch_add(float* out, int n) { add<<<1, 32>>>(out, n); }
 void launch_spin(float* out) { spin<<<1, 1>>>(out); }
 void launch_say(float* out) { say<<<1, 1>>>(out); }

@@ -37,7 +37,7 @@ pytestmark = pytest.mark.skipif(not RUNTIME.is_file(), reason="the simulator is 
 NAMES = (
     *("launch_scale_kept", "launch_scale_kept_in_order"),
     *("launch_scale", "launch_ordered", "launch_unordered", "launch_host", "launch_strided"),
-    "launch_host_later",
+    *("launch_host_later", "launch_put_back"),
     *(
         "launch_beyond",
         "launch_wrapped",
@@ -87,8 +87,8 @@ def output(size: int = N) -> ArrayArgument:
     return ArrayArgument("out", "float32", (size,), None)
 
 
-def data(content: np.ndarray = DATA) -> ArrayArgument:
-    return ArrayArgument("in", "float32", content.shape, content)
+def data(content: np.ndarray = DATA, *, constant: bool = False) -> ArrayArgument:
+    return ArrayArgument("in", "float32", content.shape, content, constant=constant)
 
 
 SIZE = ScalarArgument("n", "int", N)
@@ -160,6 +160,20 @@ def test_only_ordered_streams_survive_every_schedule(session: SimSession) -> Non
     ],
 )
 @pytest.mark.parametrize("schedule", Sim.schedules)
+def test_copies_and_fills_of_an_input_are_told_though_it_is_put_back(session: SimSession) -> None:
+    for constant in (True, False, True):
+        answer = ask(session, "launch_put_back", output(), data(constant=constant), SIZE, ONE_STREAM)
+        np.testing.assert_array_equal(answer.arrays["in"], DATA)
+        calls = [finding.message.split()[0] for finding in answer.findings if finding.kind == "const_input"]
+        assert calls == (["cudaMemsetAsync", "cudaMemcpyAsync"] if constant else [])
+
+
+@pytest.mark.parametrize("staged", [False, True])
+def test_reading_an_input_is_nothing_to_tell(staged: bool, session: SimSession) -> None:
+    arguments = (output(), data(constant=True), SIZE, FACTOR, ONE_STREAM)
+    assert session.run(Call("launch_scale", arguments, 20, staged=staged)).findings == ()
+
+
 def test_a_call_behind_a_staged_one_changes_nothing_of_it(
     entry_point: str, rest: tuple[Argument, ...], schedule: Schedule, session: SimSession
 ) -> None:

@@ -22,6 +22,7 @@ from corpus import (
 PROGRAMS = programs()
 ELSEWHERE = {
     ("memcheck", "index_overflow"),  # test_overflow.py: only looked for where it is asked for
+    ("memcheck", "const_input"),  # test_const_inputs.py: only where the judge says what is an input
     ("racecheck", "stale_read"),  # test_global_races.py: none of compute-sanitizer's tools looks for it
     ("racecheck", "early_launch"),  # test_early_launches.py: the corpus has no code for compute_90
     ("racecheck", "race_stream"),  # test_stream_races.py
@@ -29,7 +30,7 @@ ELSEWHERE = {
 }
 KINDS = {
     "memcheck": "global_oob shared_oob local_oob misaligned use_after_free double_free host_pointer "
-    "device_pointer_on_host leak index_overflow",
+    "device_pointer_on_host const_input leak index_overflow",
     "initcheck": "uninit_global uninit_shared",
     "racecheck": "race_shared race_warp race_global stale_read early_launch race_stream unfenced_lock",
     "synccheck": "divergent_barrier missing_lanes exited_lanes",

@@ -59,7 +59,10 @@ def arguments(problem: KernelProblem, case: Case, inputs: Inputs) -> tuple[Argum
             else:
                 data = inputs.arrays[name]
                 shape = () if data is None else data.shape
-                made.append(ArrayArgument(name, parameter.dtype, shape, data, null=data is None))
+                constant = parameter.role is Role.INPUT
+                made.append(
+                    ArrayArgument(name, parameter.dtype, shape, data, null=data is None, constant=constant)
+                )
         else:
             streams = sum(isinstance(argument, StreamArgument) for argument in made)
             made.append(StreamArgument(name, 0 if case.same_stream else streams))

@@ -199,6 +199,10 @@ Address Device::allocate(std::size_t bytes, Space space, bool ready) {
 }
 void Device::make_ready(Address address) { state_->memory.make_ready(address); }
 void Device::surround(Address address, std::size_t bytes) { state_->memory.surround(address, bytes); }
+bool Device::set_constant(Address base, std::string_view name, bool constant) {
+  return state_->memory.set_constant(base, name, constant);
+}
+std::string Device::constant_name(Address base) const { return state_->memory.constant_name(base); }
 bool Device::release(Address address, bool reuse) { return state_->memory.release(address, reuse); }
 std::optional<Allocation> Device::find(Address address) const { return state_->memory.find(address); }
 
@@ -251,15 +255,15 @@ Ran Device::launch(const Launch& launch) {
   const std::uint64_t shared = std::uint64_t{program.static_shared} + launch.dynamic_shared;
   if (shared > (1u << 20))
     return wrong(Fault::invalid_value, "a block asks for " + std::to_string(shared) + " bytes of shared memory");
-  s.shared_size = static_cast<std::uint32_t>(shared);
-  if (program.reserved_shared) s.shared_size = (s.shared_size + 15) / 16 * 16 + program.reserved_shared;
-  if (launch.early && options.racecheck && may_be_too_early(program)) state_->findings.add(too_early(program));
-  s.races = options.racecheck ? state_->races : nullptr;
   const auto resident = limits::resident_blocks(s.threads_per_block, launch.registers, shared);
   s.residency.begin(std::max(resident, 1u), s.blocks);
   if (launch.cooperative && s.blocks > s.residency.most())
     return wrong(Fault::cooperative_too_large, too_many_blocks(s.blocks, s.residency.of_each()));
   s.clock_start = clock_zero(options) + state_->clock;
+  s.shared_size = static_cast<std::uint32_t>(shared);
+  if (program.reserved_shared) s.shared_size = (s.shared_size + 15) / 16 * 16 + program.reserved_shared;
+  if (launch.early && options.racecheck && may_be_too_early(program)) state_->findings.add(too_early(program));
+  s.races = options.racecheck ? state_->races : nullptr;
   if (s.races) begin_launch(*s.races, s);
   state_->spent += launch_cost;
   ++state_->launches;
@@ -272,11 +276,11 @@ Ran Device::launch(const Launch& launch) {
   s.spent_before = state_->spent;
   auto ran = run_launch(s, state_->crew, state_->counts);
   state_->spent += s.executed;
+  state_->clock += launch_cost + s.executed;
   return ran;
 }
 
 void Device::configure(const Options& changed) {
-  state_->clock += launch_cost + s.executed;
   options = changed;
   state_->spent = state_->launches = 0;
 }

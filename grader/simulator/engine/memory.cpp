@@ -112,6 +112,21 @@ void Memory::surround(Address base, std::size_t bytes) {
   std::memset(reinterpret_cast<void*>(base + bytes), poison, red_zone);
 }
 
+bool Memory::set_constant(Address base, std::string_view name, bool constant) {
+  const std::lock_guard lock(mutex_);
+  const auto found = allocations_.find(base);
+  if (found == allocations_.end() || !found->second.live) return false;
+  found->second.constant = constant;
+  constant_names_.erase(base);
+  if (constant) constant_names_.emplace(base, name);
+  return true;
+}
+std::string Memory::constant_name(Address base) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = constant_names_.find(base);
+  return found == constant_names_.end() ? std::string() : found->second;
+}
+
 void Memory::make_ready(Address address) {
   const std::lock_guard lock(mutex_);
   const auto found = allocations_.find(address);

@@ -6,6 +6,8 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "device.h"
@@ -37,6 +39,8 @@ class Memory {
   void make_ready(Address);
   void surround(Address, std::size_t bytes);  // with poison, as far as the red zones reach
   bool release(Address, bool reuse = false);
+  bool set_constant(Address, std::string_view name, bool constant);
+  std::string constant_name(Address base) const;
   std::optional<Allocation> find(Address) const;         // the allocation around an address, live or freed
   std::optional<Allocation> nearest(Address) const;      // or the closest one below or above within a red zone
   bool inside(Address, std::size_t bytes) const;         // within one live allocation that is ready
@@ -70,6 +74,7 @@ class Memory {
   std::uint8_t* written_ = nullptr;
   mutable std::mutex mutex_;  // device-side malloc comes from several threads
   std::map<Address, Allocation> allocations_;
+  std::map<Address, std::string> constant_names_;
   std::map<std::size_t, std::deque<Place>> kept_;  // by their spans, the first freed first
   std::size_t kept_bytes_ = 0;
   std::uint64_t freed_bytes_ = 0;  // of what was kept, ever

@@ -234,6 +234,12 @@ void Judge::perform(Command command, Reader& in, Writer& result) {
       for (const auto& [kernel, times] : report_.launched) result.text(kernel).put(times);
       return;
     }
+    case Command::set_constant: {
+      const auto base = u64();
+      const bool constant = in.take<std::uint8_t>() != 0;
+      if (!device_.set_constant(base, in.text(), constant)) throw Refused("not the start of a live allocation");
+      return;
+    }
   }
   throw Refused("a question that does not exist");
 }

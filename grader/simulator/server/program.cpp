@@ -606,7 +606,14 @@ void Program::check(std::string_view call, const Rows& rows, std::uint64_t exten
   const auto what = std::string(call) + (writes ? " writes " : " reads ") + std::to_string(extent) + " bytes at ";
   if (found && found->live) {
     const auto offset = rows.at - found->base;
-    if (extent <= found->size - std::min<std::uint64_t>(offset, found->size)) return;
+    if (extent <= found->size - std::min<std::uint64_t>(offset, found->size)) {
+      if (writes && found->constant) {
+        world_.report.finding("memcheck", "const_input", "",
+                              std::string(call) + " writes into " + world_.device.constant_name(found->base) +
+                                  ", an input that the function may only read, even if its old values come back");
+      }
+      return;
+    }
     world_.report.finding(
         "apicheck", "memcpy_overflow", "",
         what + "offset " + std::to_string(offset) + " of an allocation of " + std::to_string(found->size) + " bytes");

@@ -21,6 +21,7 @@ namespace {
 struct Trouble {
   const char* kind = nullptr;
   Fault fault = Fault::illegal_address;
+  bool into_input = false;  // a store that takes place, where the function may only read
 };
 
 std::string hex(Address a) {
@@ -33,16 +34,20 @@ std::string bytes(std::uint64_t n) { return std::to_string(n) + (n == 1 ? " byte
 bool in_an_arena(Address a) { return a - device_arena < (1ull << 44) || a - shared_arena < (1ull << 44); }
 bool near_null(Address a) { return a < 1 << 16; }
 
-Trouble look_global(const LaunchState& launch, Address address, std::uint32_t size, Region& region) {
+// region: the allocation around the access, if the next ones there need no look.
+Trouble look_global(const LaunchState& launch, const Access& a, Address address, Region& region) {
+  const auto size = a.size;
   const auto found = launch.memory.find(address);
   if (found && found->live && found->ready && size <= found->size - (address - found->base)) {
+    region = {};
+    if (found->constant && (a.write || a.atomic)) return {.into_input = true};
     region = {found->base, found->base + found->size};
     return {};
   }
-  return {found && !found->live                        ? "use_after_free"
-          : in_an_arena(address) || near_null(address) ? "global_oob"
-                                                       : "host_pointer",
-          launch.memory.mapped(address, size) ? Fault::none : Fault::illegal_address};
+  return {.kind = found && !found->live                        ? "use_after_free"
+                  : in_an_arena(address) || near_null(address) ? "global_oob"
+                                                               : "host_pointer",
+          .fault = launch.memory.mapped(address, size) ? Fault::none : Fault::illegal_address};
 }
 
 std::string explain_global(const LaunchState& launch, Address address) {
@@ -72,7 +77,7 @@ std::uint64_t limit_of(const Warp& w, ptx::Space space) {
 Trouble look(const LaunchState& launch, const Warp& w, const Access& a, Address address, Region& region) {
   Trouble t;
   if (a.space == ptx::Space::global) {
-    t = look_global(launch, address, a.size, region);
+    t = look_global(launch, a, address, region);
   } else {
     const bool shared = a.space == ptx::Space::shared;
     const std::uint64_t limit = limit_of(w, a.space), end = address + a.size;
@@ -110,12 +115,27 @@ std::string describe(const Warp& w, const Access& a, std::uint32_t lane, std::st
                                      bytes(limit_of(w, a.space)) + (shared ? " of shared memory" : " of local memory"));
 }
 
+void report_into_input(const Warp& w, const Instruction& i, const Access& a, Mask lanes) {
+  LaunchState& launch = w.worker->launch;
+  const auto count = static_cast<std::uint64_t>(std::popcount(lanes));
+  if (!launch.options.memcheck || launch.seen("const_input", i.site, count)) return;
+  const auto lane = static_cast<std::uint32_t>(std::countr_zero(lanes));
+  const auto found = launch.memory.find(a.address[lane]);
+  if (!found) return;
+  launch.report("memcheck", "const_input", i.site,
+                name_thread(launch, *w.block, w.number, lane) + (a.atomic ? " updates " : " writes ") + bytes(a.size) +
+                    " at byte " + std::to_string(a.address[lane] - found->base) + " of " +
+                    launch.memory.constant_name(found->base) +
+                    ", an input that the function may only read, even if its old values come back",
+                {.count = count});
+}
+
 }  // namespace
 
 bool admit(Warp& w, const Instruction& i, Access& a) {
   LaunchState& launch = w.worker->launch;
   Region region;
-  Mask bad = 0, ended = 0;
+  Mask bad = 0, ended = 0, into_input = 0;
   std::array<Trouble, lane_count> trouble;
   for (Mask m = a.mask; m; m &= m - 1) {
     const auto l = static_cast<std::uint32_t>(std::countr_zero(m));
@@ -124,11 +144,13 @@ bool admit(Warp& w, const Instruction& i, Access& a) {
                        a.size <= region.end - address && !(address & (a.size - 1));
     if (known) continue;
     trouble[l] = look(launch, w, a, address, region);
+    into_input |= Mask{trouble[l].into_input} << l;
     if (!trouble[l].kind) continue;
     bad |= 1u << l;
     if (trouble[l].fault != Fault::none) ended |= 1u << l;
   }
   if (region.end) w.regions[i.site] = region;
+  if (into_input) report_into_input(w, i, a, into_input);
   if (!bad) return true;
   const auto tell = [&](std::uint32_t lane, Mask lanes) {
     const char* kind = trouble[lane].kind;
