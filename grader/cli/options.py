@@ -59,7 +59,7 @@ submitted = click.option(
 all_configs = click.option(
     "--all-configs",
     is_flag=True,
-    help="On the simulator, let triton.autotune run every configuration once; the first is taken anyway.",
+    help="On the simulator, let triton.autotune run every configuration; the first is taken anyway.",
 )
 precise = click.option(
     "--precise",

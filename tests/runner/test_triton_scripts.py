@@ -100,6 +100,26 @@ def test_every_configuration_is_looked_at_if_so_asked(
     assert found == ({("global_oob", load)} if all_configs else set())
 
 
+@pytest.mark.parametrize(("all_configs", "times"), [(False, 2), (True, 4)])
+def test_tuning_in_place_without_restoring_changes_the_result(
+    all_configs: bool, times: int, capfd: pytest.CaptureFixture[str]
+) -> None:
+    script = [str(SCRIPTS / "tuned_in_place.py")]
+    assert simulate(script, json_path=None, leak_check=False, all_configs=all_configs) == 0
+    assert capfd.readouterr().out == f"applied {times} times, then 1\n"
+
+
+def test_scripts_see_the_properties_of_an_a100(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    script = tmp_path / "properties.py"
+    script.write_text(
+        "import torch\n"
+        "gpu = torch.cuda.get_device_properties(0)\n"
+        "print(torch.cuda.get_device_name(), gpu.multi_processor_count, gpu.L2_cache_size)\n"
+    )
+    assert simulate([str(script)], json_path=None, leak_check=False) == 0
+    assert capfd.readouterr().out == "NVIDIA A100-SXM4-80GB 108 41943040\n"
+
+
 def test_without_triton_the_command_that_installs_it_is_said(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

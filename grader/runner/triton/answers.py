@@ -13,7 +13,16 @@ from grader.runner.triton.ptx import WARP
 if TYPE_CHECKING:
     from grader.runner.triton.runtime import Runtime
 
-_MULTIPROCESSORS = 16  # of cudaDeviceAttr
+_PROPERTIES = {
+    "multi_processor_count": 16,
+    "max_threads_per_multi_processor": 39,
+    "regs_per_multiprocessor": 82,
+    "shared_memory_per_block": 8,
+    "shared_memory_per_block_optin": 97,
+    "shared_memory_per_multiprocessor": 81,
+    "L2_cache_size": 38,
+}
+"""What PyTorch tells of a device, and the attribute of ``cudaDeviceAttr`` that says it."""
 
 
 class _Device(nullcontext[None]):
@@ -27,11 +36,11 @@ def answer_for(runtime: Runtime) -> None:
     """Let the functions that look at the device, choose it or wait for it do so by ``runtime``."""
     major, minor = divmod(runtime.capability, 10)
     properties = SimpleNamespace(
-        name="the device of the grader",
+        name=runtime.name(),
         major=major,
         minor=minor,
-        multi_processor_count=runtime.attribute(_MULTIPROCESSORS),
         warp_size=WARP,
+        **{name: runtime.attribute(number) for name, number in _PROPERTIES.items()},
     )
     answers = {
         "current_device": lambda: 0,
