@@ -180,9 +180,9 @@ class SimSession:
             return calls.run(runner, call)
         again = call.schedule is not Schedule.PROGRAM
         pointers = {argument.name: self._address(argument, again=again) for argument in calls.arrays(call)}
-        for argument in calls.arrays(call):  # the runner itself stages inputs, by copies
-            if argument.constant:
-                watched = not call.staged
+        for argument in calls.arrays(call):
+            if argument.data is not None:  # in memory that is kept from call to call
+                watched = argument.constant and not call.staged  # the runner itself stages inputs, by copies
                 self._simulator.set_constant(pointers[argument.name], argument.name, constant=watched)
         try:
             header = runner.ask(self._request(call, pointers), (), 0, call.seconds).header

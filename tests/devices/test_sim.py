@@ -151,15 +151,6 @@ def test_only_ordered_streams_survive_every_schedule(session: SimSession) -> Non
     assert wrong or late.findings
 
 
-@pytest.mark.parametrize(
-    ("entry_point", "rest"),
-    [
-        ("launch_scale", (FACTOR, ONE_STREAM)),
-        ("launch_scale_kept_in_order", (FACTOR, ONE_STREAM)),
-        ("launch_ordered", TWO_STREAMS),
-    ],
-)
-@pytest.mark.parametrize("schedule", Sim.schedules)
 def test_copies_and_fills_of_an_input_are_told_though_it_is_put_back(session: SimSession) -> None:
     for constant in (True, False, True):
         answer = ask(session, "launch_put_back", output(), data(constant=constant), SIZE, ONE_STREAM)
@@ -174,6 +165,15 @@ def test_reading_an_input_is_nothing_to_tell(staged: bool, session: SimSession) 
     assert session.run(Call("launch_scale", arguments, 20, staged=staged)).findings == ()
 
 
+@pytest.mark.parametrize(
+    ("entry_point", "rest"),
+    [
+        ("launch_scale", (FACTOR, ONE_STREAM)),
+        ("launch_scale_kept_in_order", (FACTOR, ONE_STREAM)),
+        ("launch_ordered", TWO_STREAMS),
+    ],
+)
+@pytest.mark.parametrize("schedule", Sim.schedules)
 def test_a_call_behind_a_staged_one_changes_nothing_of_it(
     entry_point: str, rest: tuple[Argument, ...], schedule: Schedule, session: SimSession
 ) -> None:
