@@ -14,12 +14,13 @@
 #include <vector>
 
 #include "device.h"
+#include "engine/checks/unwritten.h"
 #include "engine/findings.h"
 #include "engine/kernel_code.h"
 #include "engine/machine.h"
 #include "engine/memory.h"
-
 #include "engine/residency.h"
+
 namespace sim {
 
 struct SharedRaces;
@@ -33,6 +34,7 @@ struct Frame {
   Frame* parent = nullptr;
   std::uint32_t function = 0, call = 0, return_pc = 0, depth = 0, local_top = 0;
   std::uint32_t users = 0;  // splits in it, and frames above it
+  std::unique_ptr<UnwrittenValues> unwritten;  // null if all of its values come from what was written
 };
 
 // Lanes of a warp that go together.
@@ -66,9 +68,9 @@ struct Barrier {
 struct Block {
   Dim3 index;
   std::uint64_t number = 0;
+  Residency::Seat seat;
   std::vector<std::unique_ptr<WarpState>> warps;
   std::vector<std::uint32_t> order;
-  Residency::Seat seat;
   std::vector<std::byte> shared_storage;
   std::byte* shared = nullptr;
   std::array<Barrier, 16> barriers;
@@ -76,6 +78,7 @@ struct Block {
   std::uint32_t live_threads = 0, threads = 0;
   std::unique_ptr<SharedRaces> races;
   std::vector<std::uint8_t> written;  // of shared memory, per byte
+  std::map<std::uint32_t, UnwrittenValues::Origin> copied_unwritten;  // there, by the byte
   std::uint32_t looked = 0;           // when it last looked at what other blocks publish
   bool looking = false;               // its last access was such a look
   std::uint32_t heard = 0;            // when it last read something volatile or atomic
@@ -133,10 +136,10 @@ struct LaunchState {
   std::byte* constants = nullptr;
   std::uint32_t shared_size = 0;
   std::uint64_t blocks = 0, threads_per_block = 0;
-  std::vector<std::uint64_t> order;  // empty: as numbered
-  std::atomic<bool> stop{false}, faulted{false};
   std::uint64_t clock_start = 0;  // what %clock tells at first
   Residency residency;
+  std::vector<std::uint64_t> order;  // empty: as numbered
+  std::atomic<bool> stop{false}, faulted{false};
   // Apart from what is only read, which every access needs: a line that one worker writes, the others have to fetch
   // anew.
   alignas(128) std::atomic<std::uint64_t> next_block{0};
@@ -146,6 +149,9 @@ struct LaunchState {
   Ran result;
   std::set<std::uint32_t> asserted;  // calls of assert that have failed
   std::map<std::uint32_t, Consequences> consequences;  // of loads
+  // Of initcheck: what loads have read that nothing had written, and where in global memory copies of it lie.
+  std::map<std::uint32_t, std::string> unwritten_loads;
+  std::map<Address, UnwrittenValues::Origin> copied_unwritten;
 
   LaunchState(const KernelCode& p, const ptx::Module& m, const Launch& l, const Options& o, Memory& memory_,
               Findings& f, const Layout& variables)
@@ -185,6 +191,7 @@ struct alignas(128) Worker {
   Pause to_pause = Pause::never;  // of the block that runs
   bool paused = false;      // the block has just done so
   Trail* trail = nullptr;   // of a warp that is watched
+  Frame* frame = nullptr;   // of the split that runs
 
   explicit Worker(LaunchState&);
   void run();  // takes blocks until there are none

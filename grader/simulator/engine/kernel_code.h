@@ -55,6 +55,7 @@ struct FunctionCode {
   std::string_view name;
   std::uint32_t entry = 0, frame_bytes = 0, local_bytes = 0;
   std::vector<Area> parameters, results;
+  std::vector<Slot> registers{};
   std::vector<Slot> shuffled{};  // registers that shuffles read, also of lanes that never wrote them
 };
 

@@ -298,6 +298,7 @@ std::unique_ptr<Block> Worker::start(std::uint64_t number) {
                   static_cast<std::uint32_t>(number / grid.x / grid.y)};
   block->seat = launch.residency.take(launch.options);
   block->threads = block->live_threads = static_cast<std::uint32_t>(launch.threads_per_block);
+  block->copied_unwritten.clear();
   block->barriers = {};
   block->barriers_in_use = 0;
   block->looked = 0;
@@ -458,6 +459,7 @@ Ran run_launch(LaunchState& s, Crew& crew, std::vector<LineCount>& counts) {
   for (std::uint64_t n = 0; n < threads; ++n) workers.push_back(std::make_unique<Worker>(s));
   crew.run(threads, [&](std::size_t n) { workers[n]->run(); });
   for (const auto& w : workers) s.executed += w->unreported;
+  settle_unwritten(s);
   if (s.options.counters) collect_counts(s, workers, counts);
   if (workspace) s.memory.release(workspace);
   s.result.nanoseconds =

@@ -110,6 +110,7 @@ class Runner {
     Frame* const frame = s.frame;
     w_.bank[frame_bank] = frame->registers;
     w_.local_top = frame->local_top;
+    worker_.frame = frame;
     const std::int64_t quantum_end = others ? left_ - static_cast<std::int64_t>(quantum) : 0;
     std::uint32_t pc = s.pc, start = pc;
     Mask mask = s.mask;
@@ -122,6 +123,8 @@ class Runner {
         m &= i.guard_negated ? ~p : p;
         if (m != mask && worker_.counting) worker_.counts.skipped[pc] += count_lanes(mask & ~m);
       }
+      if (frame->unwritten) [[unlikely]]
+        follow_unwritten(state_, *frame, pc, mask, m);
       switch (i.flow) {
         case Flow::plain:
           if (m) i.run(w_, i, m);
@@ -475,6 +478,7 @@ Frame* push_frame(WarpState& state, std::uint32_t function, Frame* parent) {
   frame->depth = parent ? parent->depth + 1 : 0;
   frame->local_top = base + code.local_bytes;
   frame->users = 1;
+  frame->unwritten.reset();
   std::memcpy(frame->registers, &base, sizeof base);
   for (const Slot slot : code.shuffled) std::memset(frame->registers + slot, 0, 4 * lane_count);
   state.frames.push_back(std::move(frame));
@@ -515,6 +519,7 @@ void settle_collectives(WarpState& state) {
     if ((here & wanted) != wanted) continue;
     for (Split* part : parts) {
       w.bank[frame_bank] = part->frame->registers;
+      w.worker->frame = part->frame;
       code[part->pc].run(w, code[part->pc], part->mask);
       part->state = Split::State::ready;
       ++part->pc;

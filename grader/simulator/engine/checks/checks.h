@@ -86,6 +86,29 @@ bool store_alike(const Access&, unsigned lane, unsigned other);
 // Which thread reads or writes what, and on which line.
 std::string describe(const Warp&, const Instruction&, const Access&, unsigned lane);
 
+// What a load has read that nothing has written, for when its value decides something.
+template <class F> void remember_unwritten(LaunchState& launch, std::uint32_t site, F message) {
+  const std::lock_guard lock(launch.mutex);
+  const auto [at, fresh] = launch.unwritten_loads.try_emplace(site);
+  if (fresh) at->second = message();
+}
+// Of a read of bytes that nothing has written: where its value is followed, that is an error when it decides something,
+// else at once. message(lane) tells what a lane has read.
+template <class F>
+void tell_unwritten(Warp& w, const Instruction& i, const Access& a, const Missing& missing, const char* kind,
+                    F message) {
+  LaunchState& launch = w.worker->launch;
+  const auto first = std::ranges::find_if(missing, [](auto bytes) { return bytes != 0; });
+  if (first == missing.end() || launch.faulted) return;
+  const auto of_first = [&] { return message(static_cast<unsigned>(first - missing.begin())); };
+  if (is_followed(w, i)) {
+    remember_unwritten(launch, i.site, of_first);
+    note_unwritten(w, i, a, missing, kind);
+  } else if (!launch.seen(kind, i.site)) {
+    launch.report("initcheck", kind, i.site, of_first());
+  }
+}
+
 // The parts of watch().
 void note_store(const Warp&, const Instruction&, const Access&);  // of a kernel in Triton
 void check_shared(Warp&, const Instruction&, const Access&);

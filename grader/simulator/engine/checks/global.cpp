@@ -876,13 +876,11 @@ bool lane_written(const std::uint8_t* bits, std::size_t first, std::uint32_t siz
   if (size == 16) return (bits[0] & bits[1]) == 0xff;
   return (~(unsigned{bits[0]} >> first % 8) & ((1u << size) - 1)) == 0;
 }
-// The same, but for what may be between a structure's members: behind 4 bytes of the 8 that a copy of it moves at once.
-bool written_but_padding(const std::uint8_t* bits, std::size_t first, const Access& a) {
-  if (a.element != 8) return false;
-  for (std::uint32_t at = 0; at < a.size; at += 8) {
-    if (!lane_written(bits, first + at, 4)) return false;
-  }
-  return true;
+// Which bytes of it are missing, as bits.
+std::uint32_t missing_bytes(const std::uint8_t* bits, std::size_t first, std::uint32_t size) {
+  std::uint32_t missing = 0;
+  for (std::uint32_t n = 0; n < size; ++n) missing |= (~(unsigned{bits[(first + n) / 8]} >> (first + n) % 8) & 1) << n;
+  return missing;
 }
 
 // Bytes around a scattered read that are worth a look as a whole.
@@ -903,20 +901,19 @@ void check_written(Warp& w, const Instruction& i, const Access& a, const Rows& r
   } else if (!a.write && a.high - a.low <= most_between && all_written(bits, memory.bit_of(a.low), a.high - a.low)) {
     return;
   }
+  Missing missing{};
   for (Mask m = a.mask; m; m &= m - 1) {
     const auto l = static_cast<std::uint32_t>(std::countr_zero(m));
     const std::size_t first = memory.bit_of(a.address[l]);
-    if (reads && !lane_written(bits, first, a.size) && !written_but_padding(bits, first, a) && !launch.faulted &&
-        !launch.seen("uninit_global", i.site)) {
-      const auto found = memory.find(a.address[l]);
-      launch.report("initcheck", "uninit_global", i.site,
-                    name_thread(launch, *w.block, w.number, l) + " reads " + std::to_string(a.size) +
-                        " bytes at byte " + std::to_string(found ? a.address[l] - found->base : 0) +
-                        " of an allocation of " + std::to_string(found ? found->size : 0) +
-                        " bytes that nothing has written");
-    }
+    if (reads && !lane_written(bits, first, a.size)) missing[l] = missing_bytes(bits, first, a.size);
     if (a.write) set_written(bits, first, a.size);
   }
+  tell_unwritten(w, i, a, missing, "uninit_global", [&](unsigned lane) {
+    const auto found = memory.find(a.address[lane]);
+    return name_thread(launch, *w.block, w.number, lane) + " reads " + std::to_string(a.size) + " bytes at byte " +
+           std::to_string(found ? a.address[lane] - found->base : 0) + " of an allocation of " +
+           std::to_string(found ? found->size : 0) + " bytes that nothing has written";
+  });
 }
 
 // Pieces of memory in the order of their addresses.

@@ -340,20 +340,21 @@ void check_written(Warp& w, const Instruction& i, const Access& a) {
       !std::memchr(written.data() + a.low, 0, a.high - a.low))
     return;
   if (!a.write && lanes_written(written.data(), a)) return;
+  Missing missing{};
   for (Mask m = a.mask; m; m &= m - 1) {
     const auto l = static_cast<std::uint32_t>(std::countr_zero(m));
     std::uint8_t* at = written.data() + a.address[l];
     if (!a.write || a.atomic) {
-      if (!std::memchr(at, 0, a.size)) continue;
-      if (!launch.faulted && !launch.place(i.site).reads_ahead && !launch.seen("uninit_shared", i.site)) {
-        launch.report("initcheck", "uninit_shared", i.site,
-                      name_thread(launch, *w.block, w.number, l) + " reads " + std::to_string(a.size) +
-                          " bytes of shared memory at byte " + std::to_string(a.address[l]) +
-                          " that no thread of the block has written");
-      }
+      for (std::uint32_t n = 0; n < a.size; ++n) missing[l] |= std::uint32_t{at[n] == 0} << n;
     }
     if (a.write) std::fill(at, at + a.size, std::uint8_t{1});
   }
+  if (launch.place(i.site).reads_ahead) return;
+  tell_unwritten(w, i, a, missing, "uninit_shared", [&](unsigned lane) {
+    return name_thread(launch, *w.block, w.number, lane) + " reads " + std::to_string(a.size) +
+           " bytes of shared memory at byte " + std::to_string(a.address[lane]) +
+           " that no thread of the block has written";
+  });
 }
 
 }  // namespace

@@ -26,6 +26,8 @@ void watch(Warp& w, const Instruction& i, const Access& a) {
     if (launch.options.initcheck || launch.races) check_global(w, i, a, rows);
     if (launch.options.counters) count_global(w, i, a, rows);
   }
+  if (a.write && !a.atomic && w.worker->frame->unwritten && launch.options.initcheck) [[unlikely]]
+    store_unwritten(w, i, a);
 }
 
 }  // namespace sim

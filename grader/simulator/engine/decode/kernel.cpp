@@ -179,6 +179,7 @@ void Decoder::one_function(std::uint32_t number) {
   list_arithmetic();
   mark_expectations(code.entry);
   code.frame_bytes = align(frame_bytes, 64);
+  code.registers = registers;
   code.shuffled.assign(shuffled.begin(), shuffled.end());
   program.functions[program.function_by_number[number]] = std::move(code);
 }
