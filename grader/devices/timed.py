@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass, replace
+from itertools import groupby
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
@@ -97,6 +99,7 @@ class TimedSession:
         self._runner = runner
         self._asked = asked
         self._plan: Plan | None = None
+        self._kept: list[Sequence[Piece]] = []
 
     def prepare(self, plan: Plan, bases: Sequence[Arrays]) -> None:
         """Allocate memory, send the bases and capture the graphs.
@@ -105,7 +108,7 @@ class TimedSession:
             NotCapturedError: with the method ``graph``; the session must be closed.
             RunnerError: a function in Python does what it may not do in a timed call, or see above.
         """
-        self._plan = plan
+        self._plan, self._kept = plan, []
         arguments = calls.arrays(plan.call)
         call = self._asked(plan.call)
         request = {
@@ -140,9 +143,9 @@ class TimedSession:
         if strangers := header.get("strangers"):
             raise RunnerError(Status.UNTRUSTED, STRANGERS.format(encodable(str(strangers)[:MOST_WORDS])))
 
-    def renew(self, bases: Sequence[Arrays]) -> None:
-        """Replace all bases."""
-        self._ask({"step": "renew", "bases": len(bases)}, self._bytes(bases))
+    def add(self, bases: Sequence[Arrays]) -> None:
+        """Send bases whose numbers follow those of ``prepare``, in place of others that were added."""
+        self._ask({"step": "add", "bases": len(bases)}, self._bytes(bases))
 
     def sweep(self, arm: str, contents: Sequence[Content], calls: int | None = None) -> float:
         """The untrusted seconds of one sweep by the runner's clock; NaN if a request cannot take as long.
@@ -155,29 +158,39 @@ class TimedSession:
             return math.nan
         return float(seconds)
 
-    def batch(self, arm: str, contents: Sequence[Sequence[Content]]) -> float:
+    def batch(self, arm: str, contents: Sequence[Sequence[Content]], calls: int | None = None) -> float:
         """Seconds of several sweeps by this process's clock, including restoring and the round trip."""
+        sweeps = [list(sweep) for sweep in contents]
         start = time.perf_counter()
-        self._ask({"step": "batch", "arm": arm, "contents": [list(sweep) for sweep in contents]})
+        self._ask({"step": "batch", "arm": arm, "contents": sweeps, "calls": calls})
         return time.perf_counter() - start
 
-    def read(self, pieces: Sequence[Piece]) -> NDArray[np.generic]:
-        """The elements of ``pieces``, all of one array, one after the other, as the last sweep left them."""
-        assert self._plan is not None
-        arrays = calls.arrays(self._plan.call)
-        (name,) = {piece.array for piece in pieces}
-        index = [array.name for array in arrays].index(name)
-        dtype = DTYPES[arrays[index].dtype].storage
-        ranges = [
-            (piece.slot, index, piece.first * dtype.itemsize, piece.elements * dtype.itemsize)
-            for piece in pieces
-        ]
-        size = sum(count for *_, count in ranges)
-        request = {"operation": "time", "step": "read", "pieces": ranges}
-        frame = self._runner.ask(request, (), size, STEP_SECONDS)
+    def keep(self, pieces: Sequence[Piece]) -> None:
+        """Let the runner keep ``pieces`` as the last sweep left them; those of an array follow each other."""
+        types, ranges = self._types(), []
+        numbers = {name: number for number, name in enumerate(types)}
+        for piece in pieces:
+            size = types[piece.array].itemsize
+            ranges.append((piece.slot, numbers[piece.array], piece.first * size, piece.elements * size))
+        self._ask({"step": "keep", "pieces": ranges})
+        self._kept.append(pieces)
+
+    def fetch(self) -> list[dict[str, NDArray[np.generic]]]:
+        """What was kept since this was called before, in this order: the elements of each array."""
+        kept, self._kept, types = self._kept, [], self._types()
+        size = sum(piece.elements * types[piece.array].itemsize for pieces in kept for piece in pieces)
+        frame = self._runner.ask({"operation": "time", "step": "fetch"}, (), size, STEP_SECONDS)
         if len(frame.payload) != size:
             raise RunnerError(Status.UNTRUSTED, "forged channel: the answer holds no arrays")
-        return np.frombuffer(frame.payload, dtype)
+        fetched: list[dict[str, NDArray[np.generic]]] = []
+        offset = 0
+        for pieces in kept:
+            fetched.append({})
+            for name, group in groupby(pieces, key=attrgetter("array")):
+                count = sum(piece.elements for piece in group)
+                fetched[-1][name] = np.frombuffer(frame.payload, types[name], count, offset)
+                offset += count * types[name].itemsize
+        return fetched
 
     def close(self) -> None:
         """End the runner."""
@@ -190,6 +203,11 @@ class TimedSession:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _types(self) -> dict[str, np.dtype[Any]]:
+        """The type of each array's elements."""
+        assert self._plan is not None
+        return {array.name: DTYPES[array.dtype].storage for array in calls.arrays(self._plan.call)}
 
     def _bytes(self, bases: Sequence[Arrays]) -> list[memoryview]:
         assert self._plan is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from dataclasses import asdict, replace
 from functools import partial
 from typing import TYPE_CHECKING, get_args
@@ -57,6 +58,7 @@ NO_GPU = "not measured: no GPU here. Grade on a GPU machine, or leave it to your
 NO_CASES = "not measured: this problem has no cases to time."
 NOT_RIGHT = "not measured: a kernel earns points for speed once all of its cases are right."
 PRINTED_CHARACTERS = 4000
+MOST_SESSIONS = 2  # that are open at a time: of the two processes that have to agree on a speed
 _WARNING = "it is only a warning"
 
 
@@ -134,7 +136,7 @@ class ProblemJudge:
         self._entry = entry
         self._problem = problem
         self._stopped = threading.Event()
-        self._session: Session | TimedSession | None = None
+        self._sessions: deque[Session | TimedSession] = deque(maxlen=MOST_SESSIONS)
         self._timed: kernel.PreparedKernel | None = None
         self._waited = False
         self.id = entry.id
@@ -142,10 +144,10 @@ class ProblemJudge:
         self.machine_failed = False  # in the middle of the cases, or of the trials before them
 
     def stop(self) -> None:
-        """End the session that runs, if one does, and judge no further case."""
+        """End the sessions that run, and judge no further case."""
         self._stopped.set()
-        if self._session is not None:
-            self._session.close()
+        for session in tuple(self._sessions):
+            session.close()
 
     def check(self) -> Callable[[], ProblemResult]:
         """Judge whether the problem is solved; what comes back measures the speed and gives the result."""
@@ -300,7 +302,7 @@ class ProblemJudge:
 
     def watch(self, session: AnySession) -> AnySession:
         """``session``, which ``stop`` will close."""
-        self._session = session
+        self._sessions.append(session)
         if self._stopped.is_set():  # while it opened, so that nobody closed it
             session.close()
             raise _InterruptedError

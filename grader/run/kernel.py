@@ -84,6 +84,7 @@ class PreparedKernel:
             measure=self.entry.measure,
             captured=self.language.captured,
             alone=lambda: gpu.sharing.alone(conduct.waiting),
+            shared=lambda: gpu.sharing.shared(conduct.waiting),
             effort=PRECISE if material.precise else UNTIL_CLEAR,
         )
         found = measure(timing, _goal(self.entry), self.memory)

@@ -59,6 +59,7 @@ class Graph:
 
     def __init__(self, runtime: Runtime, stream: Any, parts: Sequence[Part]) -> None:  # noqa: ANN401
         self._runtime, self._stream, self.parts = runtime, stream, parts
+        self._shorter: Graph | None = None
         whole, last = ctypes.c_void_p(), ctypes.c_void_p()
         runtime.call("cudaGraphCreate", ctypes.byref(whole), 0)
         for number, part in enumerate(parts):  # the node copies the graph of the part
@@ -72,8 +73,13 @@ class Graph:
         cuda.runtime.graphUpload(self._instance, stream.ptr)
 
     def first(self, calls: int) -> Graph:
-        """A graph of only the first ``calls`` calls."""
-        return self if calls >= len(self.parts) else Graph(self._runtime, self._stream, self.parts[:calls])
+        """A graph of only the first ``calls`` calls; the last one that was made is kept."""
+        if calls >= len(self.parts):
+            return self
+        if self._shorter is None or len(self._shorter.parts) != calls:
+            self._shorter = None  # its memory may be where the next one will be
+            self._shorter = Graph(self._runtime, self._stream, self.parts[:calls])
+        return self._shorter
 
     def launch(self) -> None:
         """Replay the graph."""

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 import cupy
 import numpy as np
 
-from grader.runner.gpu import TO_DEVICE, TO_HOST, checked, to_device
-from grader.runner.host import HostMemory, host_address
+from grader.runner.gpu import TO_DEVICE, TO_HOST, checked, to_device, to_host
+from grader.runner.host import HostMemory
 from grader.runner.library import argument, load
 from grader.runner.ordered import Fence, Graph, Part, Row, in_order, joined
 from grader.runner.round_trip import Operand, RoundTrip
@@ -68,7 +68,7 @@ class Timer:
         functions: dict[str, Any],
         launchers: Launchers | None = None,
     ) -> tuple[Header, list[Any]]:
-        """One step: prepare a case, renew its bases, run a sweep or a batch, or read pieces of slots."""
+        """One step: prepare a case, add bases, run a sweep or a batch, keep pieces of slots or fetch them."""
         step = header["step"]
         returned: Header = {"status": "returned"}
         if step == "prepare":
@@ -78,16 +78,18 @@ class Timer:
             self._case = TimedCalls(self._gpu, header, payload, functions, launchers)
             return {**returned, "strangers": self._case.strangers}, []
         assert self._case is not None
-        if step == "renew":
-            self._case.renew(header["bases"], payload)
+        if step == "add":
+            self._case.add(header["bases"], payload)
         elif step == "batch":
             for contents in header["contents"]:
-                self._case.sweep(header["arm"], contents)
+                self._case.sweep(header["arm"], contents, header["calls"])
         elif step == "sweep":
             seconds = self._case.sweep(header["arm"], header["contents"], header["calls"])
             return {**returned, "seconds": seconds}, []
+        elif step == "keep":
+            self._case.keep(header["pieces"])
         else:
-            return returned, [self._case.read(header["pieces"])]
+            return returned, self._case.fetch()
         return returned, []
 
 
@@ -125,6 +127,8 @@ class TimedCalls:
         self._streams = [gpu.new_stream() for _ in range(max(1, header["streams"]))]
         self._fence = Fence(gpu.runtime)
         self._bases: list[list[Any]] = []
+        self._usual = 0
+        self._kept: list[tuple[Any, int]] = []
         self.strangers: list[str] = []
         self._library: dict[str, Any] = {}
         for path, names in header["libraries"]:
@@ -132,13 +136,15 @@ class TimedCalls:
         self._addresses = np.array(
             [slot.host if self._host else slot.device for slot in self._slots], np.uint64
         )
-        self._table = cuda.alloc(2 * PIECE_BYTES * len(self._slots) * len(sizes))
+        self._table_bytes = 2 * PIECE_BYTES * len(self._slots) * len(sizes)
+        self._table = cuda.alloc(self._table_bytes)
         encoded = launchers.argument if launchers else argument
         submission = self._submission(functions[header["entry_point"]], header["arguments"], encoded)
         if launchers:
             launchers.use(self._streams[0].ptr)
             self._try_out(submission[0])
-        self.renew(header["bases"], payload)
+        self.add(header["bases"], payload)
+        self._usual = header["bases"]
         self._restore([[0, 0]] * len(self._slots))
         cuda.runtime.deviceSynchronize()
         streaming, steps = self._streaming(header["reads"], header["writes"]), header["steps"]
@@ -171,11 +177,15 @@ class TimedCalls:
                 captured = [part.graph for one in graphs for part in one["submission"].parts]
                 self.strangers = launchers.strangers(captured)
 
-    def renew(self, bases: int, payload: memoryview) -> None:
-        """Replace all bases by ``payload``: the bytes of every array that is read, base after base."""
+    def add(self, bases: int, payload: memoryview) -> None:
+        """Put bases behind those that the case was prepared with, in place of others that were put there.
+
+        ``payload`` has the bytes of every array that is read, base after base.
+        """
         offset = 0
-        self._bases = [[] for _ in range(bases)]
-        for base in self._bases:
+        added: list[list[Any]] = [[] for _ in range(bases)]
+        self._bases = [*self._bases[: self._usual], *added]
+        for base in added:
             for array in self._arrays:
                 if not array["read"]:
                     base.append(None)
@@ -203,17 +213,24 @@ class TimedCalls:
         self._gpu.runtime.settle()
         return seconds
 
-    def read(self, pieces: list[list[int]]) -> bytearray:
-        """The bytes of ``pieces``, one after the other; each is slot, array number, offset and size."""
-        content = bytearray(sum(count for *_, count in pieces))
-        target = host_address(memoryview(content))
+    def keep(self, pieces: list[list[int]]) -> None:
+        """Copy ``pieces``, one after the other, to where ``fetch`` finds them.
+
+        Each is slot, array number, offset and size. On a device they stay there, which takes much less time.
+        """
+        size = sum(count for *_, count in pieces)
+        held = ctypes.create_string_buffer(max(1, size)) if self._host else cuda.alloc(size)
+        table, target = [], address(held)
         for slot, array, offset, count in pieces:
-            if self._host:
-                ctypes.memmove(target, self._slots[slot].host[array] + offset, count)
-            else:
-                cuda.runtime.memcpy(target, self._slots[slot].device[array] + offset, count, TO_HOST)
+            table.append((target, int(self._addresses[slot][array]) + offset, count))
             target += count
-        return content
+        self._copy(np.array(table, np.uint64).reshape(-1, 3))
+        self._kept.append((held, size))
+
+    def fetch(self) -> list[Any]:
+        """The bytes of all that was kept and not yet fetched."""
+        kept, self._kept = self._kept, []
+        return [bytes(held)[:size] if self._host else to_host(held.ptr, size) for held, size in kept]
 
     def _cross_bus(self) -> None:
         """Copy the arrays to the device and back, as a call with host pointers must.
@@ -229,14 +246,19 @@ class TimedCalls:
                     cuda.runtime.memcpy(host, device, array["bytes"], TO_HOST)
 
     def _restore(self, contents: list[list[int]]) -> None:
-        table = pieces(self._addresses, self._sources, self._arrays, contents)
+        self._copy(pieces(self._addresses, self._sources, self._arrays, contents))
+
+    def _copy(self, table: npt.NDArray[np.uint64]) -> None:
+        """Make the copies and fills of ``table``, see ``pieces``, before any later work."""
         if self._host:
             for to, source, size in table.tolist():
                 if source:
                     ctypes.memmove(to, source, size)
                 else:
                     ctypes.memset(to, 0xFF, size)
-        else:
+        elif len(table):
+            if table.nbytes > self._table_bytes:
+                self._table, self._table_bytes = cuda.alloc(table.nbytes), table.nbytes
             to_device(self._table.ptr, table.data.cast("B"))
             self._fence.put()  # the table and the bases may still be in transfer
             self._library["launch_restore"](
@@ -369,7 +391,7 @@ class TimedCalls:
 
 
 def address(source: Any) -> int:  # noqa: ANN401 - memory of the device, of the host, or none
-    """The address of a base's array; 0 for an array that is only written."""
+    """The address of memory; 0 for none, as of a base's array that is only written."""
     if source is None:
         return 0
     return int(source.ptr) if hasattr(source, "ptr") else ctypes.addressof(source)

@@ -24,6 +24,7 @@ import math
 import sys
 import time
 from collections import Counter
+from contextlib import ExitStack, closing
 from dataclasses import astuple, dataclass, replace
 from itertools import repeat
 from pathlib import Path
@@ -132,6 +133,7 @@ class Bench:
             look=lambda _: None,
             effort=self.effort,
             alone=gpu.sharing.alone,
+            shared=gpu.sharing.shared,
         )
 
     def against_itself(self, problem: Problem, share: float) -> Timing:
@@ -177,6 +179,9 @@ class Unverified:
     def compare(self) -> None:
         """Look at nothing."""
 
+    def fetch(self, *_: object) -> None:
+        """Look at nothing."""
+
     def sample(self, *_: object, **__: object) -> None:
         """Look at nothing."""
 
@@ -193,11 +198,13 @@ def gradings(timing: Timing, times: int, looks: int) -> Iterator[list[CaseTimes]
     (case,) = timing.problem.timing_cases(timing.seed)
     goal = Goal(1.0, share=0.0)
     for process in range(-(-times // PER_PROCESS)):
-        with threads() as pool, timing.open() as session, timing.alone():
+        with ExitStack() as stack:
+            pool, session = stack.enter_context(threads()), stack.enter_context(timing.open())
             prepared = measuring._prepared(timing, case, "graph", Random(f"{SEED}/{process}"), share=1)
             sweeps = measuring._Sweeps(timing, session, prepared, pool)
             sweeps._verifier, sweeps._novel_bases = Unverified(), repeat(next(prepared.novel))
             warm_up = 1.0
+            stack.enter_context(sweeps.timed(warm_up))
             for _ in range(min(PER_PROCESS, times - process * PER_PROCESS)):
                 seen: list[CaseTimes] = []
                 while len(seen) < looks and speed.verdict([[one] for one in seen], 1.0) is None:
@@ -322,7 +329,13 @@ def calibrate(bench: Bench, options: argparse.Namespace) -> dict[str, Any]:
         for name, (folder, method) in VERSIONS.items():
             timing = bench.timing(problem, bench.library(folder, problem))
             with threads() as pool:
-                cases = measuring._process(timing, 0, method, Goal(LEAST_TARGET), pool).times()
+                contents, runners = (
+                    measuring._Contents(timing, method, pool),
+                    measuring._Runners(timing, pool),
+                )
+                with closing(runners):
+                    process = measuring._process(timing, 0, contents, Goal(LEAST_TARGET), pool, runners)
+                cases = process.times()
             whole, _ = combined(cases)
             found[entry.id][name] = {
                 "speedup": math.exp(whole.estimate),

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 REFERENCE = Path(__file__).parents[2] / "reference"
 SEED = 20_240_607
-ASKED = ("prepare", "renew", "sweep", "batch", "read")  # of a timed session
+ASKED = ("prepare", "add", "sweep", "batch", "keep", "fetch")  # of a timed session
 
 
 @dataclass

@@ -115,5 +115,6 @@ def test_no_call_begins_before_the_one_ahead_has_ended(launcher: str, method: st
         for arm in ("baseline", "submission"):
             session.sweep(arm, [Content(0, 0)] * SLOTS, 3)
             session.sweep(arm, [Content(0, 0)] * SLOTS)
-        met = session.read([Piece(slot, "met", 0, 1) for slot in range(SLOTS)])
-    np.testing.assert_array_equal(met, np.zeros(SLOTS))
+        session.keep([Piece(slot, "met", 0, 1) for slot in range(SLOTS)])
+        (kept,) = session.fetch()
+    np.testing.assert_array_equal(kept["met"], np.zeros(SLOTS))

@@ -218,7 +218,9 @@ def test_what_a_function_in_python_does_beside_its_kernels_is_not_trusted(
 
 
 def whole(session: TimedSession, slot: int) -> Any:  # noqa: ANN401
-    return session.read([Piece(slot, "y", 0, ROWS * COLUMNS)]).reshape(ROWS, COLUMNS)
+    session.keep([Piece(slot, "y", 0, ROWS * COLUMNS)])
+    (kept,) = session.fetch()
+    return kept["y"].reshape(ROWS, COLUMNS)
 
 
 @pytest.mark.parametrize(
@@ -233,13 +235,14 @@ def test_every_slot_computes_the_content_that_it_was_told(
     factor: float,
 ) -> None:
     session = opened(timing, library, method)
-    for seed in (1, 2):
-        if seed == 2:
-            session.renew(bases(2))
-        contents = [Content(0, 0), Content(1, 3), Content(0, 4)]
+    held = bases(1)
+    for added in ([], bases(2), bases(3)):
+        if added:
+            session.add(added)
+        contents = [Content(0, 0), Content(1, 3), Content(2 if added else 0, 4)]
         assert session.sweep(arm, contents) > 0
         for slot, (base, turn) in enumerate(contents):
-            wanted = np.float32(factor) * np.roll(bases(seed)[base]["x"], turn, axis=0)
+            wanted = np.float32(factor) * np.roll([*held, *added][base]["x"], turn, axis=0)
             np.testing.assert_array_equal(whole(session, slot), wanted)
 
 
@@ -257,6 +260,9 @@ def test_a_graph_of_the_first_calls_has_the_parts_of_one_that_is_timed(timing: A
     runtime.parts.clear()
     session.sweep("submission", [Content(0, 0)] * SLOTS, 2)
     assert runtime.parts in [graph[:2] for graph in timed]
+    for _ in range(20 * timing.INSTANCES):
+        session.sweep("submission", [Content(0, 0)] * SLOTS, 2)
+    assert len(runtime.parts) == 2 * timing.INSTANCES  # one of each graph, which is kept
     runtime.parts.clear()
     session.sweep("submission", [Content(0, 0)] * SLOTS)
     assert not runtime.parts
@@ -340,8 +346,8 @@ def test_what_a_call_with_host_pointers_copies_crosses_the_bus_even_if_nothing_r
 
 def test_new_bases_may_be_more_than_there_were(timing: Any, library: Path) -> None:  # noqa: ANN401
     session = opened(timing, library, "events")
-    session.renew(bases(2, SLOTS))
-    session.sweep("submission", [Content(slot, 0) for slot in range(SLOTS)])
+    session.add(bases(2, SLOTS))
+    session.sweep("submission", [Content(2 + slot, 0) for slot in range(SLOTS)])
     for slot in range(SLOTS):
         np.testing.assert_array_equal(whole(session, slot), 2 * bases(2, SLOTS)[slot]["x"])
 
@@ -385,19 +391,37 @@ def test_what_is_no_time_is_no_number(answer: object) -> None:
     assert math.isnan(TimedSession(Said()).sweep("submission", []))  # type: ignore[arg-type]
 
 
-def test_pieces_come_back_in_the_order_asked_for(timing: Any, library: Path) -> None:  # noqa: ANN401
+@pytest.mark.parametrize(("method", "factor"), [("events", 2), ("host", 3)])
+def test_what_is_kept_stays_as_it_was_and_comes_back_in_order(
+    timing: Any,  # noqa: ANN401
+    library: Path,
+    method: str,
+    factor: float,
+) -> None:
+    session = opened(timing, library, method)
+    for base in (1, 0):
+        session.sweep("submission", [Content(base, 0)] * SLOTS)
+        session.keep([Piece(2, "y", 17, 3), Piece(0, "y", 0, 2), Piece(0, "x", 5, 1)])
+    for base, kept in zip((1, 0), session.fetch(), strict=True):
+        x = bases(1)[base]["x"].reshape(-1)
+        np.testing.assert_array_equal(kept["y"], np.float32(factor) * np.array([*x[17:], *x[:2]]))
+        np.testing.assert_array_equal(kept["x"], x[5:6])
+    assert session.fetch() == []
+
+
+def test_more_pieces_than_restoring_has_are_kept(timing: Any, library: Path) -> None:  # noqa: ANN401
     session = opened(timing, library, "events")
     session.sweep("submission", [Content(1, 0)] * SLOTS)
-    right = 2 * bases(1)[1]["x"].reshape(-1)
-    got = session.read([Piece(2, "y", 17, 3), Piece(0, "y", 0, 2)])
-    np.testing.assert_array_equal(got, [*right[17:], *right[:2]])
+    session.keep([Piece(1, "y", place, 1) for place in range(ROWS * COLUMNS)])
+    np.testing.assert_array_equal(session.fetch()[0]["y"], 2 * bases(1)[1]["x"].reshape(-1))
 
 
 def test_batches_are_timed_by_the_judge(timing: Any, library: Path) -> None:  # noqa: ANN401
     session = opened(timing, library, "events")
     random = SystemRandom()
     sweeps = [[Content(0, random.randrange(ROWS)) for _ in range(SLOTS)] for _ in range(4)]
-    assert session.batch("submission", sweeps) > 0
+    assert session.batch("submission", sweeps, 2) > 0
+    assert [np.isnan(whole(session, slot)).all() for slot in range(SLOTS)] == [False, False, True]
 
 
 @pytest.mark.parametrize("turn", range(6))

@@ -2,8 +2,9 @@
 
 The system's random numbers decide which arm runs next, on which contents, and how long a batch is. The runner
 learns each of these only when it is due. The bases come from the seed, so that a regrade uses the same ones.
-They are drawn while the runner starts. Outputs are read while a process has the GPU, and compared while the
-next one starts, so that nobody has the GPU for what processors do.
+They are drawn while the runners start, of which the second one is opened together with the first. A process
+has the GPU alone for what it times of a case. Others share it while the case is prepared before that, and
+while the outputs that were kept are fetched afterwards, which are compared while the next case is timed.
 
 A process measures six blocks of each case, with everything that its times are checked by, and ends if its
 verdict is clear. If it is not, it goes through the cases again for more blocks.
@@ -12,7 +13,7 @@ verdict is clear. If it is not, it goes through the cases again for more blocks.
 from __future__ import annotations
 
 import math
-from contextlib import nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from itertools import chain, islice, repeat
 from random import Random, SystemRandom
@@ -23,7 +24,7 @@ from grader.devices import calls, layout
 from grader.devices.condition import doubts
 from grader.devices.device import Call, LoadError, Memory, Status
 from grader.devices.runner import RunnerError
-from grader.devices.timed import NotCapturedError, Plan
+from grader.devices.timed import Content, NotCapturedError, Plan
 from grader.judge.correctness.calls import arguments
 from grader.judge.timing import plausibility as trust
 from grader.judge.timing import speed
@@ -37,7 +38,7 @@ from grader.judge.timing.statistics import (
     clear,
     combined,
 )
-from grader.judge.timing.verification import Verifier, draw, extents, processors, threads, turns
+from grader.judge.timing.verification import Bases, Verifier, draw, extents, processors, threads, turns
 from grader.problems.operations import temporaries
 from grader.problems.problem import Role
 from grader.records.errors import MachineError
@@ -51,9 +52,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from grader.devices.condition import Condition
-    from grader.devices.timed import Content, Step, TimedSession
+    from grader.devices.timed import Step, TimedSession
     from grader.judge.timing.statistics import Goal
-    from grader.judge.timing.verification import Bases, Extent
+    from grader.judge.timing.verification import Extent
     from grader.problems.problem import Case, Inputs, KernelProblem
 
 CACHES = 5  # all slots together exceed the L2 this many times
@@ -62,7 +63,9 @@ HOST_SLOTS = 2  # data from host memory is in no cache of the device
 MOST_HOST_BYTES = 16 << 20  # per call with host pointers: the baseline's larger calls take minutes on the bus
 HEAT_SECONDS = 1.0  # longest warm-up before the first case of a process
 WARM_SECONDS = 0.2  # longest warm-up before each other case
-HEAT_BATCH_SECONDS = 0.03  # of a warm-up, of which two that take equally long show that it is done
+HEAT_BATCH_SECONDS = 0.015  # of a warm-up, of which two that take equally long show that it is done
+BASELINE_SECONDS = 2e-3  # of a sweep of the baseline: what a first call takes longer is 0.3 % of it,
+BASELINE_SHARE = 2.0  # and it is so many times as long as the submission's, or goes through all slots
 ATTEMPTS = 3  # tries to see a call that is not slow; the first call may load its code
 NOVEL_BYTES = 32 << 20  # arrays of calls on new contents, which are sent while others wait for the GPU
 NOVEL_SWEEPS = 5  # at most: one honest sweep in a hundred takes 1.5 times as long, with host pointers more
@@ -97,6 +100,7 @@ class Effort:
         batch_sweeps: fewest and most sweeps of a batch, given the seconds of a sweep.
         whole: calls of each case all of whose outputs are compared.
         novel_bytes: of the arrays of calls on new contents.
+        baseline_seconds: after which a sweep of a baseline that is much slower than the submission may end.
     """
 
     looks: tuple[tuple[int, ...], ...]
@@ -105,6 +109,7 @@ class Effort:
     batch_sweeps: Callable[[float], tuple[int, int]]
     whole: int
     novel_bytes: float
+    baseline_seconds: float
 
 
 def short_batch(sweep: float) -> tuple[int, int]:
@@ -122,10 +127,11 @@ def long_batch(sweep: float) -> tuple[int, int]:
 UNTIL_CLEAR = Effort(
     looks=tuple(tuple(look for look in LOOKS if look <= most) for most in BLOCKS),
     sequential=True,
-    settled=0.005,
+    settled=0.01,
     batch_sweeps=short_batch,
     whole=1,
     novel_bytes=NOVEL_BYTES,
+    baseline_seconds=BASELINE_SECONDS,
 )
 """For a verdict."""
 PRECISE = Effort(
@@ -135,6 +141,7 @@ PRECISE = Effort(
     batch_sweeps=long_batch,
     whole=2,
     novel_bytes=math.inf,
+    baseline_seconds=math.inf,
 )
 """For a speedup to compare with others'."""
 
@@ -169,6 +176,7 @@ class Timing:
             program's multiplications and additions alone.
         captured: whether calls that cannot be captured as a graph are not timed at all.
         alone: makes a context in which nobody else uses the GPU.
+        shared: makes a context in which others may use it, but nobody has it alone.
         effort: how much is measured.
     """
 
@@ -184,6 +192,7 @@ class Timing:
     measure: Measure = "speedup"
     captured: bool = False
     alone: Callable[[], AbstractContextManager[object]] = nullcontext
+    shared: Callable[[], AbstractContextManager[object]] = nullcontext
     effort: Effort = UNTIL_CLEAR
 
 
@@ -204,30 +213,63 @@ class _Process:
         return [sweeps.verified() for sweeps in self.sweeps]
 
 
+class _Runners:
+    """Fresh runners, of which those that are certainly needed are opened together."""
+
+    def __init__(self, timing: Timing, pool: ThreadPoolExecutor) -> None:
+        self._timing, self._pool = timing, pool
+        self._opening = [pool.submit(timing.open) for _ in range(AGREEING)]
+
+    def next(self) -> TimedSession:
+        """A runner in which nothing was called yet.
+
+        Raises:
+            RunnerError: the runner ended while loading.
+        """
+        opening = self._opening.pop(0) if self._opening else self._pool.submit(self._timing.open)
+        return opening.result()
+
+    def close(self) -> None:
+        """End those that nobody needed."""
+        for opening in self._opening:
+            if not opening.cancel() and opening.exception() is None:
+                opening.result().close()
+
+
 def measure(timing: Timing, goal: Goal, memory: Memory) -> Measured:
     """Time the entry point against its baseline in fresh processes until two of them agree."""
-    with threads() as pool:
-        return _measured(timing, goal, "host" if memory is Memory.HOST else "graph", pool)
+    before = timing.look("before timing")
+    with threads() as pool, closing(_Runners(timing, pool)) as runners:
+        return _measured(timing, goal, "host" if memory is Memory.HOST else "graph", pool, runners, before)
 
 
-def _measured(timing: Timing, goal: Goal, method: str, pool: ThreadPoolExecutor) -> Measured:
+def _measured(
+    timing: Timing,
+    goal: Goal,
+    method: str,
+    pool: ThreadPoolExecutor,
+    runners: _Runners,
+    before: Condition | None,
+) -> Measured:
     target = goal.target
     begun: list[_Process] = []
     processes: list[list[CaseTimes]] = []
-    before = timing.look("before timing")
+    contents = _Contents(timing, method, pool)
     while len(begun) < AGREEING or speed.verdict(processes, target) is None:
         try:
-            begun.append(_process(timing, len(begun), method, goal, pool))
-            if len(begun) >= AGREEING:  # the outputs of the first are compared while the second one starts
+            begun.append(_process(timing, len(begun), contents, goal, pool, runners))
+            if len(begun) >= AGREEING:  # the outputs of the first are compared while the second one is timed
                 processes += [process.times() for process in begun[len(processes) :]]
         except NotCapturedError as error:
             if timing.captured:
                 return _unmeasured(Verdict.FAIL, target, NOT_CAPTURED.format(error))
             method = "events"
+            contents = _Contents(timing, method, pool)
         except RunnerError as error:
             timing.progress(f"{timing.problem.id}: the runner ended")
             if method == "graph" and not begun and error.status in _ENDED and not timing.captured:
                 method = "events"  # the code may end its process where it may not allocate memory
+                contents = _Contents(timing, method, pool)
                 continue
             return _unmeasured(_ENDS.get(error.status, Verdict.FAIL), target, str(error))
         except _TooSlowError as error:
@@ -267,7 +309,43 @@ def _unmeasured(verdict: Verdict, target: float, message: str) -> Measured:
     return Measured(result, (message,) if verdict is Verdict.UNTRUSTED else ())
 
 
-def _process(timing: Timing, index: int, method: str, goal: Goal, pool: ThreadPoolExecutor) -> _Process:
+class _Contents:
+    """What the processes are given, drawn while others are timed: that of the next one, too, if it is needed.
+
+    Attributes:
+        method: for which it is.
+    """
+
+    def __init__(self, timing: Timing, method: str, pool: ThreadPoolExecutor) -> None:
+        self.method = method
+        self._timing, self._pool = timing, pool
+        self._cases = timed_cases(timing.problem, timing.seed, method)
+        self._drawn = [self._draw(index) for index in range(AGREEING)]
+
+    def of(self, index: int) -> list[_Prepared]:
+        """The cases of process ``index``, which asks once."""
+        if index == len(self._drawn):
+            self._drawn.append(self._draw(index))
+        coming, self._drawn[index] = self._drawn[index], []
+        return [drawn.result() for drawn in coming]
+
+    def _draw(self, index: int) -> list[Future[_Prepared]]:
+        return [self._pool.submit(self._prepared, index, number) for number in range(len(self._cases))]
+
+    def _prepared(self, index: int, number: int) -> _Prepared:
+        timing, share = self._timing, max(1, processors() // len(self._cases))
+        source = Random(f"{timing.seed}/{timing.problem.id}/{index}/{number}")
+        return _prepared(timing, self._cases[number], self.method, source, share)
+
+
+def _process(
+    timing: Timing,
+    index: int,
+    contents: _Contents,
+    goal: Goal,
+    pool: ThreadPoolExecutor,
+    runners: _Runners,
+) -> _Process:
     """All timing cases in one fresh runner.
 
     A case in which the submission is slow is measured after the others, because they may show that the
@@ -277,37 +355,27 @@ def _process(timing: Timing, index: int, method: str, goal: Goal, pool: ThreadPo
         _TooSlowError: the submission cannot reach its target.
     """
     problem, looks = timing.problem, timing.effort.looks[index]
-    cases = timed_cases(problem, timing.seed, method)
-    share = max(1, processors() // len(cases))
-    coming = [
-        pool.submit(
-            _prepared, timing, case, method, Random(f"{timing.seed}/{problem.id}/{index}/{number}"), share
-        )
-        for number, case in enumerate(cases)
-    ]
-    with timing.open() as session:
-        prepared = [drawn.result() for drawn in coming]
-        with timing.alone():
-            done: dict[str, _Sweeps] = {}
-            slow: dict[str, float] = {}
-            while prepared:
-                first = prepared.pop(0)
-                name = first.case.name
-                timing.progress(f"{problem.id}: timing {name}, process {index + 1}")
-                sweeps = _Sweeps(timing, session, first, pool)
-                sweeps.heat(WARM_SECONDS if done else HEAT_SECONDS)
+    with runners.next() as session:
+        prepared = contents.of(index)
+        names = [first.case.name for first in prepared]
+        done: dict[str, _Sweeps] = {}
+        slow: dict[str, float] = {}
+        while prepared:
+            first = prepared.pop(0)
+            name = first.case.name
+            timing.progress(f"{problem.id}: timing {name}, process {index + 1}")
+            sweeps = _Sweeps(timing, session, first, pool)
+            with sweeps.timed(WARM_SECONDS if done else HEAT_SECONDS):
                 if name not in slow and (speedup := sweeps.too_slow()) is not None:
                     slow[name] = speedup
-                    _check_reachable(goal.target, slow, len(cases))
+                    _check_reachable(goal.target, slow, len(names))
                     prepared.append(first)
                 else:
                     sweeps.measure(looks[0])
                     done[name] = sweeps
-            ordered = tuple(done[case.name] for case in cases)
-            _go_on(timing, index, goal, ordered)
-            look = pool.submit(timing.look, f"at the end of process {index + 1}")  # it is still as it was
-    for sweeps in ordered:
-        sweeps.compare()
+        ordered = tuple(done[name] for name in names)
+        _go_on(timing, index, goal, ordered)
+        look = pool.submit(timing.look, f"at the end of process {index + 1}")  # it is still as it was
     return _Process(ordered, look)
 
 
@@ -322,9 +390,8 @@ def _go_on(timing: Timing, index: int, goal: Goal, measured: Sequence[_Sweeps]) 
             return
         for sweeps in measured:
             timing.progress(f"{timing.problem.id}: timing {sweeps.name} again, process {index + 1}")
-            sweeps.prepare()
-            sweeps.heat(WARM_SECONDS)
-            sweeps.add(blocks)
+            with sweeps.timed(WARM_SECONDS):
+                sweeps.add(blocks)
 
 
 def _check_reachable(target: float, slow: Mapping[str, float], cases: int) -> None:
@@ -395,8 +462,9 @@ class _Sweeps:
         pool: ThreadPoolExecutor,
     ) -> None:
         self._session, self._case, self._plan = session, prepared.case, prepared.plan
-        self._effort = timing.effort
+        self._timing, self._effort = timing, timing.effort
         self._novel_calls = novel_calls(self._plan, timing.effort.novel_bytes)
+        self._baseline_calls = self._plan.slots
         self._random = SystemRandom()
         self._bases, self._novel_bases = prepared.bases, prepared.novel
         self._verifier = Verifier(
@@ -404,19 +472,46 @@ class _Sweeps:
         )
         self._seen = _Seen()
         self.name = self._case.name
-        self.prepare()
 
-    def prepare(self) -> None:
-        """Prepare the runner for the case, in place of another."""
-        self._session.prepare(self._plan, self._bases.arrays)
+    @contextmanager
+    def timed(self, warm_up: float) -> Iterator[None]:
+        """Have the GPU alone, with the runner prepared for the case and warm.
+
+        Others may use the GPU while the runner prepares the case, in place of another, and while the outputs
+        that were kept are fetched. After that they are being compared.
+        """
+        with self._timing.shared():
+            self._session.prepare(self._plan, self._bases.arrays)
+        with self._timing.alone():
+            self.heat(warm_up)
+            yield
+        with self._timing.shared():
+            self._verifier.fetch(self._session)
+        self._verifier.compare()
 
     def _contents(self) -> list[Content]:
         return self._bases.contents(self._plan.slots, self._random)
 
+    def _calls(self, arm: str) -> int | None:
+        """After how many calls a sweep of the baseline ends; None for all."""
+        return self._baseline_calls if arm == "baseline" and self._baseline_calls < self._plan.slots else None
+
+    def _shorten_baseline(self) -> None:
+        """Let sweeps of the baseline end early if it is so much slower that a part of one tells as much."""
+        baseline, submission = self._sweep("baseline"), self._sweep("submission")
+        enough = max(self._effort.baseline_seconds, BASELINE_SHARE * submission)
+        if 0 < enough < baseline:
+            self._baseline_calls = math.ceil(self._plan.slots * enough / baseline)
+
     def _sweep(self, arm: str, *, sampled: bool = False, whole: bool = False) -> float:
-        """The seconds of one sweep; which of its outputs are verified is chosen only afterwards."""
-        contents = self._contents()
-        seconds = self._session.sweep(arm, contents)
+        """The seconds of one sweep; which of its outputs are verified is chosen only afterwards.
+
+        Those of a sweep of the baseline that ends early are multiplied to be those of a whole one.
+        """
+        contents, calls = self._contents(), self._calls(arm)
+        seconds = self._session.sweep(arm, contents, calls)
+        if calls is not None:
+            seconds *= self._plan.slots / calls
         if sampled:
             self._verifier.sample(self._session, self._bases, contents, whole=whole)
         return seconds
@@ -479,7 +574,8 @@ class _Sweeps:
         """
         heated, before, length = 0.0, math.inf, 1
         while heated < most:
-            seconds = self._session.batch("baseline", [self._contents() for _ in range(length)])
+            contents = [self._contents() for _ in range(length)]
+            seconds = self._session.batch("baseline", contents, self._calls("baseline"))
             heated += seconds
             sweep, last = seconds / length, before
             if seconds < HEAT_BATCH_SECONDS and length < MOST_SWEEPS:
@@ -490,29 +586,29 @@ class _Sweeps:
                 return
 
     def _novel(self, bases: Bases, warm_up: float) -> float:
-        """The seconds of a sweep of the submission on the novel ``bases``, of which a few stay in use.
+        """The seconds of a sweep of the submission whose calls meet the novel ``bases``, one each.
 
         The oracle has to work for each base of a sweep. As many bases as slots would be too much work for
-        every sweep, so only as many are kept as there were before.
+        every sweep, so no other one meets them.
         """
-        usual = len(self._bases.inputs)
-        self._bases = bases
-        self._session.renew(bases.arrays)
+        usual, made, slots = self._bases, self._novel_calls, self._plan.slots
+        self._session.add(bases.arrays)
         self.heat(warm_up)
         self._sweep("baseline")  # the GPU has lowered its clocks meanwhile
-        made = self._novel_calls if self._novel_calls < self._plan.slots else None
-        contents = self._contents()
-        seconds = self._session.sweep("submission", contents, made)
-        self._verifier.sample(self._session, self._bases, contents, made=made)
-        self._bases = replace(bases, inputs=bases.inputs[:usual], unwritten=bases.unwritten[:usual])
+        contents = [
+            *(Content(len(usual.inputs) + base, turn) for base, turn in bases.contents(made, self._random)),
+            *self._contents()[made:],
+        ]
+        together = Bases((*usual.inputs, *bases.inputs), usual.turns, (*usual.unwritten, *bases.unwritten))
+        calls = made if made < slots else None
+        seconds = self._session.sweep("submission", contents, calls)
+        self._verifier.sample(self._session, together, contents, made=calls)
         return seconds
 
     def _novel_sweeps(self, usual: float) -> tuple[float, ...]:
         """The seconds of sweeps on new contents, until one takes no longer than ``usual`` for its calls."""
         seconds: list[float] = []
         for bases in islice(self._novel_bases, NOVEL_SWEEPS):
-            if seconds:
-                self._verifier.settle()  # this releases the previous bases
             # The clocks may have sunk while bases were drawn, and one sweep would not raise them.
             seconds.append(self._novel(bases, WARM_SECONDS if seconds else 0))
             made, slots = self._novel_calls, self._plan.slots
@@ -524,8 +620,8 @@ class _Sweeps:
     def measure(self, blocks: int) -> None:
         """Run the first blocks, with new bases and all that the times are checked by at random among them."""
         seen = self._seen
-        for arm in ("submission", NOTHING):
-            self._sweep(arm)
+        self._shorten_baseline()
+        self._sweep(NOTHING)
         due = [(self._random.randrange(blocks), arm) for arm, count in PAIRS.items() for _ in range(count)]
         half = self._plan.slots // 2
         stops = [(self._random.randrange(blocks), 1 if number % 2 else half) for number in range(STOPS)]
@@ -580,11 +676,8 @@ class _Sweeps:
             early=self._verifier.early,
             looks=tuple(seen.looks),
             novel_calls=self._novel_calls,
+            baseline_calls=self._baseline_calls,
         )
-
-    def compare(self) -> None:
-        """Let the outputs that were read be compared."""
-        self._verifier.compare()
 
     def verified(self) -> CaseTimes:
         """``times`` with what comparing the outputs of all sweeps shows."""
@@ -597,11 +690,13 @@ class _Sweeps:
         The outputs of the submission's last sweep are verified, so that it has to do its work in a batch too.
         """
         seconds = median(block.times("B" if arm == "submission" else "A"))
+        if arm == "baseline":
+            seconds *= self._baseline_calls / self._plan.slots
         fewest, most = self._effort.batch_sweeps(seconds) if 0 < seconds < math.inf else (1, 1)
         length = self._random.randint(fewest, most)
         for name in self._random.sample((arm, NOTHING), 2):
             contents = [self._contents() for _ in range(length)]
-            yield name, length, self._session.batch(name, contents)
+            yield name, length, self._session.batch(name, contents, self._calls(name))
             if name == "submission":
                 self._verifier.sample(self._session, self._bases, contents[-1])
 

@@ -38,7 +38,8 @@ def reasons(case: CaseTimes) -> tuple[str, ...]:
     clock = case.clock("submission")
     if reported < CLOCK * clock.low - CLOCK_SECONDS:
         contradictions.append(f"{_us(reported)} reported, but {_us(clock.estimate)} by the judge's clock")
-    baseline, clock = median(case.times("A")), case.clock("baseline")
+    made = case.baseline_calls or case.slots
+    baseline, clock = median(case.times("A")) * made / case.slots, case.clock("baseline")
     if CLOCK * baseline > clock.high + CLOCK_SECONDS:
         contradictions.append(
             f"{_us(baseline)} reported for the baseline, but {_us(clock.estimate)} by the judge's clock"

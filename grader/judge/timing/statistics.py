@@ -220,7 +220,7 @@ def clear(measured: Interval, floor_size: float, goal: Goal) -> bool:
 
 @dataclass(frozen=True)
 class CaseTimes:
-    """What one process measured on one case; all times are seconds of one sweep over ``slots`` calls.
+    """What one process measured on one case; times of blocks are seconds of one sweep over ``slots`` calls.
 
     Attributes:
         case: name of the case.
@@ -240,6 +240,8 @@ class CaseTimes:
         early: number of calls that were left out by ending early, but whose outputs were written.
         looks: after how many blocks it was looked whether the verdict is clear, the last of them after all;
             none where the number of blocks was fixed.
+        baseline_calls: how many calls the baseline's sweeps had, in blocks and batches; 0 in older records,
+            where they had all. In blocks their seconds are multiplied to be those of ``slots`` calls.
     """
 
     case: str
@@ -257,6 +259,7 @@ class CaseTimes:
     early: int = 0
     looks: tuple[int, ...] = ()
     novel_calls: int = 0
+    baseline_calls: int = 0
 
     def times(self, arm: str) -> list[float]:
         """The raw times of arm ``A`` or ``B``."""
@@ -338,6 +341,7 @@ def _parts(times: CaseTimes) -> Mapping[str, Sequence[float]]:
         "first of stream": times.first,
         "early": [times.early],
         "looks": times.looks,
+        "baseline calls": [times.baseline_calls],
     }
 
 
@@ -389,6 +393,7 @@ def _process_of(case: str, method: str, part: Mapping[str, Sequence[float]]) -> 
         early=int(sum(part.get("early", ()))),
         looks=tuple(map(int, part.get("looks", ()))),
         novel_calls=int(sum(part.get("novel calls", ()))),
+        baseline_calls=int(sum(part.get("baseline calls", ()))),
     )
 
 

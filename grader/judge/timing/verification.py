@@ -4,9 +4,9 @@ A *base* is a newly drawn set of inputs. A *content* is a base whose arrays are 
 (``KernelProblem.turning``). So a few bases give every call a different content for the price of a copy on the
 device, and the oracle of a base gives the expected outputs of all its contents.
 
-After each sweep of the submission, a range of slices is drawn and read from every slot. Twice per case, all
-outputs of one call are read; where the oracle would take too long for them, as many ranges as it can work
-through. They are compared when nothing is being timed.
+After each sweep of the submission, a range of slices is drawn, and the runner keeps it of every slot. Of one
+call, or two, all outputs are kept; where the oracle would take too long for them, as many ranges as it can
+work through. They are fetched and compared when nothing of the case is being timed.
 """
 
 from __future__ import annotations
@@ -115,13 +115,13 @@ def draw(
 ) -> Bases:
     """As many bases as ``slots`` contents need, drawn with the next of ``seeds`` unless ``first`` is one.
 
-    With ``novel``, so many slots get a separate base. Rotation only moves rows, so a submission that memoised
-    results by row, or a sum over all rows, would already know them from the first content of a base.
+    With ``novel``, there are so many bases, one for each call. Rotation only moves rows, so a submission that
+    memoised results by row, or a sum over all rows, would already know them from a base's first content.
     """
     if first is None:
         first = problem.inputs(replace(case, seed=next(seeds)))
     rotations = turns(problem, first)
-    count = max(novel, -(-min(slots, CONTENTS) // rotations))
+    count = novel or -(-min(slots, CONTENTS) // rotations)
     inputs = (first, *(problem.inputs(replace(case, seed=next(seeds))) for _ in range(count - 1)))
     launcher = problem.launcher(case)
     return Bases(inputs, rotations, tuple(_unwritten(launcher, one, seeds) for one in inputs))
@@ -223,6 +223,7 @@ class Verifier:
         self._problem, self._case, self._pool = problem, case, pool
         self._slots, self._random = slots, random
         self._extents = judged
+        self._kept: list[Callable[[Mapping[str, Array]], None]] = []
         self._samples: list[_Sample] = []
         self._compared: list[Future[set[int]]] = []
         self._calls: set[int] = set()
@@ -254,7 +255,7 @@ class Verifier:
         whole: bool = False,
         made: int | None = None,
     ) -> None:
-        """Read some outputs of the last sweep from every slot, and with ``whole`` all or many of one slot.
+        """Keep some outputs of the last sweep of every slot, and with ``whole`` all or many of one slot.
 
         If the sweep ended after ``made`` calls, the remaining slots must hold what restoring left there.
         """
@@ -267,15 +268,21 @@ class Verifier:
             if run := self._run(extent.slices, bases, afforded):
                 self._take(session, extent, run, bases, numbered[:made])
             if made is not None and (run := self._run(extent.slices, bases)):
-                self._early += self._touched(session, extent.slices, run, bases, numbered[made:])
+                self._touched(session, extent.slices, run, bases, numbered[made:])
         if whole:
             slot = self._random.randrange(len(contents))
             for extent in self._extents:
                 for run in self._runs(extent):
                     self._take(session, extent, run, bases, [numbered[slot]])
 
+    def fetch(self, session: TimedSession) -> None:
+        """Get the outputs that were kept."""
+        kept, self._kept = self._kept, []
+        for take, outputs in zip(kept, session.fetch(), strict=True):
+            take(outputs)
+
     def compare(self) -> None:
-        """Begin to compare the outputs that were read since the last call of this method."""
+        """Begin to compare the outputs that were fetched since the last call of this method."""
         jobs = [job for sample in self._samples for job in self._jobs(sample)]
         share = max(1, processors() // max(1, len(jobs)))
 
@@ -289,14 +296,14 @@ class Verifier:
         self._samples = []
 
     def settle(self) -> None:
-        """Compare the outputs that were read, and wait for that."""
+        """Compare the outputs that were fetched, and wait for that."""
         self.compare()
         for wrong in self._compared:
             self._wrong |= wrong.result()
         self._compared = []
 
     def _run(self, slices: Slices, bases: Bases, afforded: float = math.inf) -> tuple[int, int] | None:
-        """First and number of slices to read from each call of a sweep; sometimes None if they are large.
+        """First and number of slices to keep of each call of a sweep; sometimes None if they are large.
 
         Where less than one can be ``afforded``, that is the chance of reading one.
         """
@@ -324,9 +331,12 @@ class Verifier:
         bases: Bases,
         calls: Sequence[tuple[int, int, Content]],
     ) -> None:
-        outputs = self._read(session, extent.slices, run, bases, calls)
         numbers, contents = tuple(call for call, *_ in calls), tuple(content for *_, content in calls)
-        self._samples.append(_Sample(extent, *run, bases, numbers, contents, outputs))
+
+        def take(outputs: Mapping[str, Array]) -> None:
+            self._samples.append(_Sample(extent, *run, bases, numbers, contents, outputs))
+
+        self._keep(session, extent.slices, run, bases, calls, take)
 
     def _touched(
         self,
@@ -335,40 +345,53 @@ class Verifier:
         run: tuple[int, int],
         bases: Bases,
         calls: Sequence[tuple[int, int, Content]],
-    ) -> int:
-        """The number of these calls, which were not made, whose arrays differ from what restoring left."""
-        (first, length), touched = run, np.zeros(len(calls), np.bool_)
-        before = bases.arrays
-        for name, output in self._read(session, slices, run, bases, calls).items():
-            for index, (*_, content) in enumerate(calls):
-                array = before[content.base].get(name)
-                restored = b"\xff" * output[index].nbytes
-                if array is not None:
-                    restored = array.reshape(slices.count(self._case), -1)[first : first + length].tobytes()
-                touched[index] |= output[index].tobytes() != restored
-        return int(touched.sum())
+    ) -> None:
+        """Count those of these calls, which were not made, whose arrays differ from what restoring left."""
+        first, length = run
 
-    def _read(
+        def take(outputs: Mapping[str, Array]) -> None:
+            touched, before = np.zeros(len(calls), np.bool_), bases.arrays
+            for name, output in outputs.items():
+                for index, (*_, content) in enumerate(calls):
+                    array = before[content.base].get(name)
+                    restored = b"\xff" * output[index].nbytes
+                    if array is not None:
+                        rows = array.reshape(slices.count(self._case), -1)
+                        restored = rows[first : first + length].tobytes()
+                    touched[index] |= output[index].tobytes() != restored
+            self._early += int(touched.sum())
+
+        self._keep(session, slices, run, bases, calls, take)
+
+    def _keep(
         self,
         session: TimedSession,
         slices: Slices,
         run: tuple[int, int],
         bases: Bases,
         calls: Sequence[tuple[int, int, Content]],
-    ) -> dict[str, Array]:
-        """These slices of each output, read from the slots of ``calls``: [calls, slices, elements]."""
+        take: Callable[[Mapping[str, Array]], None],
+    ) -> None:
+        """Let the runner keep these slices of each output in the slots of ``calls``.
+
+        Once fetched, ``take`` gets them by name of the output: [calls, slices, elements].
+        """
         (first, length), count = run, slices.count(self._case)
-        outputs = {}
+        pieces = []
         for name in slices.outputs:
             size = math.prod(_shape(bases.inputs[0], name)) // count
             step = count // bases.turns if name in self._problem.turning else 0
-            pieces = [
+            pieces += [
                 Piece(slot, name, start * size, number * size)
                 for _, slot, content in calls
                 for start, number in _around((first + content.turn * step) % count, length, count)
             ]
-            outputs[name] = session.read(pieces).reshape(len(calls), length, size)
-        return outputs
+        session.keep(pieces)
+        self._kept.append(
+            lambda outputs: take(
+                {name: output.reshape(len(calls), length, -1) for name, output in outputs.items()}
+            )
+        )
 
     def _jobs(self, sample: _Sample) -> Iterator[Callable[[], set[int]]]:
         """The comparison of a sample, split into jobs for threads; each job returns the wrong calls."""

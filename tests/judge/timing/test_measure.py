@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import threading
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -32,6 +33,7 @@ from grader.judge.timing.measure import (
 )
 from grader.judge.timing.program import step
 from grader.judge.timing.statistics import BLOCKS, LOOKS, Goal
+from grader.judge.timing.verification import Verifier
 from grader.problems.operations import Kind, Operation, dense, mapped, reduced, zipped
 from grader.problems.problem import (
     ArrayParameter,
@@ -103,7 +105,8 @@ class FakeSession:
         self.held: Sequence[Content] = ()
         self.rows: set[bytes] = set()
         self.sweeps = self.prepared = 0
-        self.fresh, self.renewals, self.warm = False, 0, False
+        self.fresh, self.additions, self.warm = False, 0, False
+        self.kept: list[dict[str, np.ndarray]] = []
         self.log: list[str] = []
         device.logs.append(self.log)
 
@@ -111,6 +114,9 @@ class FakeSession:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
         self.device.closed += 1
 
     def prepare(self, plan: Plan, bases: Sequence[Arrays]) -> None:
@@ -118,16 +124,18 @@ class FakeSession:
         self.device.plans.append(plan)
         if plan.method == "graph" and not self.device.captures:
             raise NotCapturedError("cudaErrorStreamCaptureUnsupported")
-        self.plan, self.bases = plan, bases
+        assert not self.device.held
+        self.plan, self.bases, self.usual = plan, bases, len(bases)
         self.speedup = self.device.speedups[self.prepared] if self.device.speedups else self.device.speedup
         self.prepared += 1
 
-    def renew(self, bases: Sequence[Arrays]) -> None:
+    def add(self, bases: Sequence[Arrays]) -> None:
+        assert self.device.held
         assert len(bases) == (self.device.novel or self.plan.slots)
-        assert len({base["x"].tobytes() for base in [*bases, *self.bases]}) == len(bases) + len(self.bases)
-        self.bases, self.fresh = bases, True
-        self.log.append("renew")
-        self.renewals += 1
+        self.bases, self.fresh = [*self.bases[: self.usual], *bases], True
+        assert len({base["x"].tobytes() for base in self.bases}) == len(self.bases)
+        self.log.append("add")
+        self.additions += 1
         self.warm = False
 
     def time(self, arm: str) -> float:
@@ -147,6 +155,9 @@ class FakeSession:
         self.made = SLOTS if calls is None else calls
         if calls is not None and arm == "stream":
             return self.time(arm) * calls / SLOTS + 1e-5
+        if calls is not None and arm == "baseline":
+            self.log.append(arm)
+            return self.time(arm) * calls / SLOTS * self.device.pads
         if calls is not None:
             assert arm == "submission"
             self.held = contents
@@ -163,13 +174,15 @@ class FakeSession:
         if self.device.remembers:
             return self.time(arm) * self.remembered(contents)
         replay = self.device.replays and not self.fresh
-        stumble = self.device.stumbles and self.fresh and self.renewals == 1
+        stumble = self.device.stumbles and self.fresh and self.additions == 1
         stumble |= self.device.sleeps and self.fresh and not self.warm
         self.fresh = False
         return self.time(arm) / self.device.lie / (2 if replay else 1) * (2 if stumble else 1)
 
-    def batch(self, arm: str, contents: Sequence[Sequence[Content]]) -> float:
+    def batch(self, arm: str, contents: Sequence[Sequence[Content]], calls: int | None = None) -> float:
         assert self.device.held
+        assert calls is None or arm == "baseline"
+        share = (calls or SLOTS) / SLOTS
         if self.device.dies:
             raise RunnerError(self.device.status, "the code died of SIGSEGV")
         self.device.lengths.append(len(contents))
@@ -179,9 +192,14 @@ class FakeSession:
             self.sweeps += len(contents)
         if arm == "submission" and self.device.remembers:
             return 1e-4 + sum(5e-3 + self.time(arm) * self.remembered(one) for one in contents)
-        return 1e-4 + sum(5e-3 + self.time(arm) for _ in contents)
+        return 1e-4 + sum(5e-3 + self.time(arm) * share for _ in contents)
 
-    def read(self, pieces: Sequence[Piece]) -> np.ndarray:
+    def fetch(self) -> list[dict[str, np.ndarray]]:
+        assert not self.device.held
+        kept, self.kept = self.kept, []
+        return kept
+
+    def keep(self, pieces: Sequence[Piece]) -> None:
         assert self.device.held
         parts = []
         if len({piece.slot for piece in pieces}) == 1 and self.made == SLOTS:
@@ -197,7 +215,7 @@ class FakeSession:
             if self.sweeps > self.device.works:
                 y[:] = np.nan
             parts.append(y[piece.first : piece.first + piece.elements])
-        return np.concatenate(parts)
+        self.kept.append({"y": np.concatenate(parts)})
 
 
 class FakeDevice:
@@ -221,6 +239,7 @@ class FakeDevice:
         self.logs: list[list[str]] = []  # of each process: what came, one after the other
         self.opened = self.closed = 0
         self.held = False
+        self.gpu = threading.RLock()
 
     def progress(self, what: str) -> None:
         if self.interrupted:
@@ -231,19 +250,21 @@ class FakeDevice:
         return Condition(moment, celsius=90, slowdowns=slow, others=self.others) if self.shown else None
 
     def open(self) -> FakeSession:
-        assert not self.held
-        self.opened += 1
-        return FakeSession(self, self.opened)
+        with self.gpu:
+            assert not self.held
+            self.opened += 1
+            return FakeSession(self, self.opened)
 
     @contextmanager
     def alone(self) -> Iterator[None]:
         """While this is open, nobody else uses the GPU."""
-        assert not self.held
-        self.held = True
-        try:
-            yield
-        finally:
-            self.held = False
+        with self.gpu:
+            assert not self.held
+            self.held = True
+            try:
+                yield
+            finally:
+                self.held = False
 
 
 def run(
@@ -316,7 +337,7 @@ def test_a_slow_kernel_fails_and_a_borderline_one_is_measured_four_times() -> No
     assert result.verdict is Verdict.AMBIGUOUS
     assert border.opened == 4
     assert looks(result) == [LOOKS[:3], LOOKS[:3], LOOKS[:4], LOOKS]
-    # of a block each process has six sweeps, and it prepares the case again after each look
+    # of a block each process has two of the submission, and it prepares the case again after each look
     assert [log.count("submission") for log in border.logs] == [2 + 2 * blocks for blocks in BLOCKS]
     assert len(border.methods) == 3 + 3 + 4 + 5
 
@@ -337,17 +358,34 @@ def test_for_a_leaderboard_all_blocks_are_measured() -> None:
     assert max(device.lengths) > short_batch(1e-3)[1]
 
 
-def test_outputs_are_compared_when_the_process_does_not_have_the_gpu_any_more() -> None:
-    device = FakeDevice(10)
+def test_nobody_has_the_gpu_while_waiting_for_outputs_to_be_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    device, held = FakeDevice(10), []
+    settle = Verifier.settle
+    monkeypatch.setattr(Verifier, "settle", lambda verifier: held.append(device.held) or settle(verifier))
+    assert run(device).performance.verdict is Verdict.PASS
+    assert held == [False] * 2
 
-    def judged(case: Case, given: Inputs) -> dict[str, Expectation]:
-        held.append(device.held)
-        return oracle(case, given)
 
-    held: list[bool] = []
-    assert run(device, problem=replace(PROBLEM, oracle=judged)).performance.verdict is Verdict.PASS
-    assert not any(held)
-    assert len(held) > 2 * 2 * LOOKS[0]
+def test_the_second_runner_is_opened_together_with_the_first() -> None:
+    device, both = FakeDevice(10), threading.Barrier(2, timeout=30)
+
+    def opened() -> FakeSession:
+        both.wait()
+        return FakeDevice.open(device)
+
+    device.open = opened  # type: ignore[method-assign]
+    assert run(device).performance.verdict is Verdict.PASS
+
+
+def test_a_baseline_that_is_much_slower_makes_fewer_calls() -> None:
+    for speedup, calls in ((10.0, 4), (3.0, 14), (1.5, SLOTS)):
+        device = FakeDevice(speedup)
+        (case,) = run(device, target=1.0).performance.cases
+        assert case.samples["process 1: baseline calls"][0] == pytest.approx(calls, abs=1)
+        assert case.speedup == pytest.approx(speedup, rel=0.01)
+        assert case.baseline_us == pytest.approx(1e-2 / SLOTS * 1e6, rel=0.01)
+    (case,) = run(FakeDevice(10), effort=PRECISE).performance.cases
+    assert case.samples["process 1: baseline calls"] == [SLOTS]
 
 
 def test_in_a_block_the_baseline_meets_the_submission_and_itself() -> None:
@@ -388,7 +426,7 @@ def test_a_kernel_that_would_take_hours_fails_as_soon_as_it_cannot_pass() -> Non
     assert performance.verdict is Verdict.FAIL
     assert re.search(r"too slow to go on \(case 0 0\.006\d?x, case 1 0\.006\d?x\)", performance.message)
     assert device.stops == [1] * 6
-    assert device.opened == 1
+    assert [len(log) for log in device.logs].count(0) == 1  # of two runners, nothing was called in one
 
 
 def test_one_case_that_takes_hours_comes_last_where_the_others_may_outweigh_it() -> None:
@@ -421,7 +459,7 @@ def logs() -> list[list[str]]:
         run(device)
     found = []
     for log in (log for device in devices for log in device.logs):
-        begin, renewal = log.index("nothing") + 1, log.index("renew") + 1
+        begin, renewal = log.index("nothing") + 1, log.index("add") + 1
         assert log[renewal : renewal + 2] == ["baseline", "submission"]
         found.append([*log[begin:renewal], *log[renewal + 2 :]])
     return found
@@ -451,7 +489,7 @@ def test_nobody_knows_who_comes_first_in_a_block(logs: list[list[str]]) -> None:
 def test_nobody_knows_in_which_block_something_comes(logs: list[list[str]]) -> None:
     for arm in ARMS:
         assert len({places(log, f"batch of {arm}") for log in logs}) > len(logs) // 2
-    assert len({places(log, "renew") for log in logs}) > 1
+    assert len({places(log, "add") for log in logs}) > 1
     assert {len(places(log, "all of slot")) for log in logs} == {1}
     assert len({places(log, "all of slot") for log in logs}) > 2
 
@@ -478,7 +516,7 @@ def test_only_sweeps_on_new_contents_have_a_base_for_each_slot() -> None:
     device = FakeDevice(10)
     run(device)
     bases = [len({content.base for content in contents}) for contents in device.seen]
-    assert sorted(bases)[-5:] == [1, *[SLOTS] * 4]  # in each process the baseline's and the submission's
+    assert sorted(bases)[-3:] == [1, SLOTS, SLOTS]  # the submission's in each process
 
 
 def test_launchers_that_cannot_be_captured_are_timed_by_events_from_the_start() -> None:
@@ -513,7 +551,7 @@ def test_of_large_arrays_a_few_calls_on_new_contents_suffice() -> None:
     samples = result.cases[0].samples
     assert (samples["process 1: novel calls"], len(samples["process 1: novel"])) == ([3], 1)
     assert samples["process 1: novel"][0] == pytest.approx(2e-3 * 3 / SLOTS, rel=0.05)
-    assert device.logs[0][device.logs[0].index("renew") :][1:3] == ["baseline", "the first 3"]
+    assert device.logs[0][device.logs[0].index("add") :][1:3] == ["baseline", "the first 3"]
     told = run(FakeDevice(5, novel=3, replays=True), target=2.0, effort=FEW_NOVEL)
     assert any("never seen before" in reason for reason in told.reasons)
     late = run(FakeDevice(5, novel=3, spoils=77), target=2.0, effort=FEW_NOVEL)
@@ -631,7 +669,7 @@ def test_an_interrupt_ends_the_measurement_instead_of_starting_another_runner() 
     )  # type: ignore[method-assign,func-returns-value]
     with pytest.raises(InterruptedError, match="the runner ended"):
         run(device)
-    assert (device.opened, device.closed) == (1, 1)
+    assert (device.opened, device.closed) == (2, 2)
 
 
 def test_the_record_tells_the_condition_before_and_during() -> None:

@@ -146,3 +146,15 @@ def test_wrong_outputs_of_timed_calls_are_counted() -> None:
 def test_times_that_no_clock_shows_are_not_even_compared(bad: float) -> None:
     (reason,) = reasons(replace(HONEST, blocks=(Block("ABBA", (1, 1, bad, 1)),)))
     assert "not a positive number" in reason
+
+
+@pytest.mark.parametrize(("told", "believed"), [(4 * SWEEP, True), (6 * SWEEP, False)])
+def test_the_baseline_is_held_against_batches_of_as_few_calls(*, told: float, believed: bool) -> None:
+    quarter = {"submission": 1.0, "baseline": 1.0, "nothing": 0.0}
+    batches = tuple(
+        (arm, length, 2e-4 + length * (5e-4 + quarter[arm] * SWEEP)) for arm, length, _ in HONEST.batches
+    )
+    block = Block("ABBA", (told, SWEEP, SWEEP, told))
+    case = replace(HONEST, blocks=(block,) * 20, batches=batches, baseline_calls=1)
+    found = [reason for reason in reasons(case) if "reported for the baseline" in reason]
+    assert not found if believed else found

@@ -51,6 +51,7 @@ class Session:
 
     def __init__(self, problem: Problem, case: Case, bases: Bases, contents: Sequence[Content]) -> None:
         self.outputs: Outputs = []
+        self.kept: Outputs = []
         for content in contents:
             right = problem.oracle(case, bases.inputs[content.base])
             self.outputs.append({})
@@ -59,12 +60,23 @@ class Session:
                 turn = content.turn if name in problem.turning else 0
                 self.outputs[-1][name] = np.roll(output, turn, axis=0)
 
-    def read(self, pieces: Sequence[Piece]) -> NDArray[Any]:
-        flat = [
-            self.outputs[piece.slot][piece.array].reshape(-1)[piece.first : piece.first + piece.elements]
-            for piece in pieces
-        ]
-        return np.concatenate(flat)
+    def keep(self, pieces: Sequence[Piece]) -> None:
+        self.kept.append(
+            {
+                name: np.concatenate(
+                    [
+                        self.outputs[piece.slot][name].reshape(-1)[piece.first : piece.first + piece.elements]
+                        for piece in pieces
+                        if piece.array == name
+                    ]
+                )
+                for name in {piece.array for piece in pieces}
+            }
+        )
+
+    def fetch(self) -> Outputs:
+        kept, self.kept = self.kept, []
+        return kept
 
 
 def verify(
@@ -97,6 +109,7 @@ def verify(
                 flat = session.outputs[slot][name].reshape(-1)
                 flat[element] += 1e-3 + abs(flat[element])
             verifier.sample(session, bases, contents, whole=whole)  # type: ignore[arg-type]
+            verifier.fetch(session)  # type: ignore[arg-type]
         verifier.settle()
     return verifier
 
@@ -174,7 +187,9 @@ def test_outputs_of_another_content_are_wrong() -> None:
         judged = extents(problem, case, first.inputs[0])
         verifier = Verifier(problem, case, judged, pool, SLOTS, SystemRandom())
         contents = first.contents(SLOTS, SystemRandom())
-        verifier.sample(Session(problem, case, first, contents), second, contents, whole=False)  # type: ignore[arg-type]
+        session = Session(problem, case, first, contents)
+        verifier.sample(session, second, contents, whole=False)  # type: ignore[arg-type]
+        verifier.fetch(session)  # type: ignore[arg-type]
         verifier.settle()
     assert verifier.wrong == SLOTS
 
@@ -197,6 +212,7 @@ def test_only_a_call_that_was_made_may_have_written(problem_id: str, *, merged: 
     with threads() as pool:
         verifier = Verifier(problem, case, judged, pool, SLOTS, random)
         verifier.sample(session, bases, contents, made=made)  # type: ignore[arg-type]
+        verifier.fetch(session)  # type: ignore[arg-type]
         verifier.settle()
     assert (verifier.verified, verifier.wrong) == (made, 0)
     assert (verifier.early >= SLOTS - made) == merged
@@ -227,6 +243,7 @@ def test_what_was_worked_out_to_see_how_long_it_takes_is_not_worked_out_again() 
         verifier = Verifier(counted, case, judged, pool, 2, SystemRandom())
         for _ in range(20):
             verifier.sample(session, bases, contents, whole=True)  # type: ignore[arg-type]
+        verifier.fetch(session)  # type: ignore[arg-type]
         verifier.settle()
     assert sum(given is bases.inputs[0] for given in asked) == 1
     assert verifier.wrong > 0
@@ -238,7 +255,7 @@ def test_novel_contents_have_a_base_each() -> None:
     bases = draw(problem, case, iter(range(100)), SLOTS, novel=SLOTS)
     assert {content.base for content in bases.contents(SLOTS, SystemRandom())} == set(range(SLOTS))
     few = draw(problem, case, iter(range(100)), SLOTS, novel=3)
-    assert len({content.base for content in few.contents(SLOTS, SystemRandom())[:3]}) == 3
+    assert len({content.base for content in few.contents(3, SystemRandom())}) == len(few.inputs) == 3
     assert len({inputs.arrays["inp"].tobytes() for inputs in bases.inputs}) == SLOTS
 
 
@@ -292,10 +309,15 @@ class Restored:
             for slot, content in enumerate(contents)
         ]
 
-    def read(self, pieces: Sequence[Piece]) -> NDArray[Any]:
-        return np.concatenate(
-            [self.outputs[piece.slot][piece.first : piece.first + piece.elements] for piece in pieces]
-        )
+        self.kept: Outputs = []
+
+    def keep(self, pieces: Sequence[Piece]) -> None:
+        ranges = [self.outputs[piece.slot][piece.first : piece.first + piece.elements] for piece in pieces]
+        self.kept.append({"y": np.concatenate(ranges)})
+
+    def fetch(self) -> Outputs:
+        kept, self.kept = self.kept, []
+        return kept
 
 
 def storage(dtype: str) -> np.dtype[Any]:
@@ -311,10 +333,14 @@ def test_calls_of_every_type_are_verified_and_those_that_were_not_made_are_told(
     judged = extents(problem, case, bases.inputs[0])
     with threads() as pool:
         verifier = Verifier(problem, case, judged, pool, SLOTS, random)
-        verifier.sample(Restored(bases, contents, made, dtype), bases, contents, made=made)  # type: ignore[arg-type]
+        session = Restored(bases, contents, made, dtype)
+        verifier.sample(session, bases, contents, made=made)  # type: ignore[arg-type]
+        verifier.fetch(session)  # type: ignore[arg-type]
         verifier.settle()
         assert (verifier.verified, verifier.wrong, verifier.early) == (made, 0, 0)
-        verifier.sample(Restored(bases, contents, 0, dtype), bases, contents)  # type: ignore[arg-type]
+        session = Restored(bases, contents, 0, dtype)
+        verifier.sample(session, bases, contents)  # type: ignore[arg-type]
+        verifier.fetch(session)  # type: ignore[arg-type]
         verifier.settle()
     assert verifier.wrong == SLOTS  # nothing was written in any call
 
