@@ -255,6 +255,13 @@ def bench(session: nox.Session) -> None:
 
 
 @nox.session
+def throughput(session: nox.Session) -> None:
+    """Measure how many submissions an hour this machine grades: nox -s throughput -- [--size 24]."""
+    install(session)
+    session.run("python", "tests/benchmarks/throughput.py", *session.posargs, env={"PYTHONPATH": "tests"})
+
+
+@nox.session
 def gradescope(session: nox.Session) -> None:
     """Pack the files that make an assignment in Gradescope: results/gradescope.zip."""
     out = Path(__file__).parent / "results"
