@@ -229,6 +229,7 @@ def _verdicts(bench: Bench, options: argparse.Namespace, share: float, looks: in
             problem = one_shape(problem_id, size)
             timing = bench.against_itself(problem, share)
             ratios, verdicts, taken, blocks = [], Counter[str](), Counter[int](), Counter[int]()
+            undecided: list[dict[str, Any]] = []
             for seen in gradings(timing, options.times, looks):
                 reasons = speed.doubts(seen)
                 together = pooled(seen)
@@ -240,18 +241,33 @@ def _verdicts(bench: Bench, options: argparse.Namespace, share: float, looks: in
                 taken[len(seen)] += 1
                 blocks[sum(len(one.blocks) for one in seen)] += 1
                 ratios.append(math.exp(own.estimate))
+                if told is Verdict.INFRA_ERROR:
+                    undecided += [unsound(one) for one in seen if not one.floor.sound]
                 found[f"{problem_id} {size}"] = {
                     "verdicts": dict(verdicts),
                     "looks": dict(taken),
                     "blocks": dict(blocks),
                     "ratios": ratios,
                     "cv": stdev(ratios) / fmean(ratios) if len(ratios) > 1 else None,
+                    "undecided": undecided,
                     "reasons": [*found.get(f"{problem_id} {size}", {}).get("reasons", []), *reasons],
                 }
                 options.save(found)
                 if options.late():
                     return found
     return found
+
+
+def unsound(case: CaseTimes) -> dict[str, Any]:
+    """The baseline against itself in a process where 0 lies outside its interval, as log ratios."""
+    values = [block.value for block in case.same]
+    own = interval(values, at_look=bool(case.looks))
+    return {
+        "blocks": len(values),
+        "estimate": own.estimate,
+        "interval": [own.low, own.high],
+        "values": values,
+    }
 
 
 def same(bench: Bench, options: argparse.Namespace) -> dict[str, Any]:
