@@ -313,21 +313,21 @@ class _Contents:
     """What the processes are given, drawn while others are timed: that of the next one, too, if it is needed.
 
     Attributes:
-        method: for which it is.
+        names: of the cases.
     """
 
     def __init__(self, timing: Timing, method: str, pool: ThreadPoolExecutor) -> None:
-        self.method = method
-        self._timing, self._pool = timing, pool
+        self._timing, self._method, self._pool = timing, method, pool
         self._cases = timed_cases(timing.problem, timing.seed, method)
+        self.names = tuple(case.name for case in self._cases)
         self._drawn = [self._draw(index) for index in range(AGREEING)]
 
-    def of(self, index: int) -> list[_Prepared]:
-        """The cases of process ``index``, which asks once."""
+    def of(self, index: int) -> list[Future[_Prepared]]:
+        """The cases of process ``index``, which asks once; the first ones are there before the others."""
         if index == len(self._drawn):
             self._drawn.append(self._draw(index))
         coming, self._drawn[index] = self._drawn[index], []
-        return [drawn.result() for drawn in coming]
+        return coming
 
     def _draw(self, index: int) -> list[Future[_Prepared]]:
         return [self._pool.submit(self._prepared, index, number) for number in range(len(self._cases))]
@@ -335,7 +335,7 @@ class _Contents:
     def _prepared(self, index: int, number: int) -> _Prepared:
         timing, share = self._timing, max(1, processors() // len(self._cases))
         source = Random(f"{timing.seed}/{timing.problem.id}/{index}/{number}")
-        return _prepared(timing, self._cases[number], self.method, source, share)
+        return _prepared(timing, self._cases[number], self._method, source, share)
 
 
 def _process(
@@ -356,24 +356,24 @@ def _process(
     """
     problem, looks = timing.problem, timing.effort.looks[index]
     with runners.next() as session:
-        prepared = contents.of(index)
-        names = [first.case.name for first in prepared]
+        coming = contents.of(index)
         done: dict[str, _Sweeps] = {}
         slow: dict[str, float] = {}
-        while prepared:
-            first = prepared.pop(0)
-            name = first.case.name
+        while coming:
+            drawn = coming.pop(0)
+            prepared = drawn.result()
+            name = prepared.case.name
             timing.progress(f"{problem.id}: timing {name}, process {index + 1}")
-            sweeps = _Sweeps(timing, session, first, pool)
+            sweeps = _Sweeps(timing, session, prepared, pool)
             with sweeps.timed(WARM_SECONDS if done else HEAT_SECONDS):
                 if name not in slow and (speedup := sweeps.too_slow()) is not None:
                     slow[name] = speedup
-                    _check_reachable(goal.target, slow, len(names))
-                    prepared.append(first)
+                    _check_reachable(goal.target, slow, len(contents.names))
+                    coming.append(drawn)
                 else:
                     sweeps.measure(looks[0])
                     done[name] = sweeps
-        ordered = tuple(done[name] for name in names)
+        ordered = tuple(done[name] for name in contents.names)
         _go_on(timing, index, goal, ordered)
         look = pool.submit(timing.look, f"at the end of process {index + 1}")  # it is still as it was
     return _Process(ordered, look)
