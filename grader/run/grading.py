@@ -6,6 +6,7 @@ machine with undecided points, an interrupt with everything that was judged befo
 
 from __future__ import annotations
 
+import threading
 import time
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from grader.run.preparation import Outcome
     from grader.submissions.submission import Submission
 
+MEASURED_AT_ONCE = 2  # problems of a submission; each has two runners on the GPU
 NOT_PROFILED = "not profiled: no GPU here"
 
 
@@ -329,7 +331,7 @@ def _build(answers: Iterable[Answered], submission: Submission) -> Mapping[str, 
 
 
 def _judge_all(run: _Run, machine: Machine, answers: list[Answered], materials: list[Material]) -> None:
-    """Judge the problems side by side; on a GPU one after the other is timed once all else is done."""
+    """Judge the problems side by side; once all else is done, they are timed on a GPU."""
     gpu = machine.gpu
     workers = min(len(answers), run.bench.problems_at_once)
     judges = [
@@ -345,10 +347,7 @@ def _judge_all(run: _Run, machine: Machine, answers: list[Answered], materials: 
             checks = [begun[judge.id] for judge in judges]
             if gpu is not None:
                 _time_pytorch(run, machine, gpu, [one.problem for one in answers], checks)
-            for judge, check in zip(judges, checks, strict=True):
-                result = check.result()
-                if not judge.machine_failed:
-                    run.problems[judge.id] = pool.submit(result).result()
+            _measure_all(run, judges, checks, pool)
             for index, judge in enumerate(judges):
                 if judge.machine_failed:  # perhaps because of the others, which are done now
                     judge.material.progress(f"{judge.id}: the machine failed, trying again")
@@ -362,6 +361,31 @@ def _judge_all(run: _Run, machine: Machine, answers: list[Answered], materials: 
             raise
     if run.request.profile:
         _profile(run, judges, gpu)
+
+
+def _measure_all(
+    run: _Run,
+    judges: Iterable[ProblemJudge],
+    checks: Iterable[Future[Callable[[], ProblemResult]]],
+    pool: ThreadPoolExecutor,
+) -> None:
+    """Get the results of those that the machine did not fail, two at a time.
+
+    While one has the GPU, the inputs of the other are drawn and its outputs compared.
+    """
+    turn = threading.Semaphore(MEASURED_AT_ONCE)
+
+    def measured(problem: str, result: Callable[[], ProblemResult]) -> None:
+        with turn:
+            run.problems[problem] = result()
+
+    measuring: list[Future[None]] = []
+    for judge, check in zip(judges, checks, strict=True):
+        result = check.result()
+        if not judge.machine_failed:
+            measuring.append(pool.submit(measured, judge.id, result))
+    for measurement in measuring:
+        measurement.result()
 
 
 def _profile(run: _Run, judges: Iterable[ProblemJudge], gpu: Gpu | None) -> None:

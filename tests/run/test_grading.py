@@ -33,9 +33,10 @@ from grader.records.verdict import Verdict
 from grader.reports.causes import sightings
 from grader.run import grading, kernel
 from grader.run.bench import Bench, Machine
+from grader.run.judging import without_cases
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from grader.assignments.assignment import Assignment
     from grader.assignments.rules import WorkLimits
@@ -451,3 +452,26 @@ def test_an_interrupt_while_problems_begin_stops_their_judges(monkeypatch: pytes
     record = grade(REFERENCE, *FOUR)
     assert record.error == "interrupted"
     assert ended == [True]
+
+
+def test_two_problems_are_measured_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    both, measured = threading.Barrier(2, timeout=60), []
+    running: list[str] = []
+
+    def check(judge: grading.ProblemJudge) -> Callable[[], ProblemResult]:
+        def result() -> ProblemResult:
+            running.append(judge.id)
+            measured.append(len(running))
+            both.wait()
+            running.remove(judge.id)
+            return without_cases(judge.material.assignment, judge.id, Verdict.FAIL, "measured")
+
+        return result
+
+    monkeypatch.setattr(grading.ProblemJudge, "check", check)
+    request = grading.GradingRequest(REFERENCE, load("llm_systems_3"), FOUR, "sim", "auto", "auto", seed=1)
+    record = grading.grade(request, bench=Bench(problems_at_once=len(FOUR)))
+    assert [(problem.id, problem.message) for problem in record.problems] == [
+        (name, "measured") for name in FOUR
+    ]
+    assert (len(measured), max(measured)) == (4, 2)
