@@ -13,7 +13,7 @@ from grader.devices.budget import Budget
 from grader.devices.gpu import Gpu
 from grader.devices.runner import LIMITS
 from grader.devices.select import select as select_device
-from grader.judge.correctness.remembered import remembered
+from grader.judge.correctness.remembered import Room, remembered
 from grader.judge.timing import pytorch
 from grader.languages.cache import Cache
 from grader.languages.cuda.toolchain import find as find_toolchain
@@ -108,7 +108,8 @@ class Bench:
 
     Args:
         remembers: whether to look at the machine once, and to compute inputs and oracles once for all
-            submissions that meet the same seed (400 MB for the first assignment).
+            submissions that meet the same seed, as far as there is ``Room`` for them (400 MB for the first
+            assignment, 4 GiB more where it is timed).
         problems_at_once: how many problems of a submission are judged side by side on the sim.
         kept: the folder in which the processes of a batch leave for each other what is the same for all
             submissions; None where there is one process.
@@ -159,7 +160,8 @@ class Bench:
             return assignment.problems
         asked = assignment.sha256, seed
         if asked not in self._problems:  # keep those of one assignment and seed, as they take much memory
+            room = Room()
             self._problems = {
-                asked: {name: remembered(problem) for name, problem in assignment.problems.items()}
+                asked: {name: remembered(problem, room) for name, problem in assignment.problems.items()}
             }
         return self._problems[asked]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
@@ -9,13 +11,40 @@ from typing import TYPE_CHECKING
 from grader.problems.problem import Expectation
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
+
+    import numpy as np
+    from numpy.typing import NDArray
 
     from grader.problems.problem import Candidate, Case, Inputs, Problem
 
+    Array = NDArray[np.generic]
 
-def remembered(problem: Problem) -> Problem:
-    """``problem`` with a cache of inputs and oracles by case; the cached arrays are read-only."""
+MACHINE_SHARE = 16  # this part of the machine's memory in a process, of which a batch has several
+
+
+class Room:
+    """Memory for what is remembered. What comes when it is full is computed anew for each submission."""
+
+    def __init__(self, most_bytes: int | None = None) -> None:
+        """At most so many bytes, or ``1 / MACHINE_SHARE`` of the machine's memory."""
+        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        self._left = memory // MACHINE_SHARE if most_bytes is None else most_bytes
+        self._lock = threading.Lock()
+
+    def takes(self, arrays: Iterable[Array]) -> bool:
+        """Whether there was room for ``arrays``, which it is taken up by then."""
+        size = sum(array.nbytes for array in arrays)
+        with self._lock:
+            if size > self._left:
+                return False
+            self._left -= size
+            return True
+
+
+def remembered(problem: Problem, room: Room | None = None) -> Problem:
+    """``problem`` with a cache of inputs and oracles by case in ``room``; the cached arrays are read-only."""
+    room = room or Room()
     inputs: dict[tuple[str, int], Inputs] = {}
     oracles: dict[tuple[str, int], Mapping[str, Expectation]] = {}
 
@@ -23,10 +52,12 @@ def remembered(problem: Problem) -> Problem:
         place = case.name, case.seed
         if place not in inputs:
             made = problem.inputs(case)
-            for array in made.arrays.values():
-                if array is not None:
-                    array.flags.writeable = False
-            inputs[place] = made
+            arrays = [array for array in made.arrays.values() if array is not None]
+            for array in arrays:
+                array.flags.writeable = False
+            if place not in inputs and not room.takes(arrays):
+                return made
+            inputs.setdefault(place, made)
         return inputs[place]
 
     def oracle_of(case: Case, given: Inputs) -> Mapping[str, Expectation]:
@@ -35,7 +66,10 @@ def remembered(problem: Problem) -> Problem:
             return problem.oracle(case, given)
         if place not in oracles:
             made = problem.oracle(case, given)
-            oracles[place] = {name: _kept(expectation) for name, expectation in made.items()}
+            kept = {name: _kept(expectation) for name, expectation in made.items()}
+            if not room.takes(array for one in kept.values() for array in _arrays(one)):
+                return kept
+            oracles[place] = kept
         return oracles[place]
 
     return replace(problem, inputs=inputs_of, oracle=oracle_of)
@@ -48,6 +82,11 @@ def _kept(expectation: Expectation) -> Expectation:
         expectation.finite_only,
         cache(lambda: _read_only(expectation.others())),
     )
+
+
+def _arrays(expectation: Expectation) -> Iterable[Array]:
+    for candidate in expectation.candidates:
+        yield from (candidate.expected, candidate.allowed)
 
 
 def _read_only(candidates: tuple[Candidate, ...]) -> tuple[Candidate, ...]:

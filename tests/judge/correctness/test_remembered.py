@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from first_assignment import KERNELS
 
-from grader.judge.correctness.remembered import remembered
+from grader.judge.correctness.remembered import Room, remembered
 from grader.problems.problem import Case, Inputs
 
 PROBLEM = KERNELS["softmax_backward"]
@@ -56,3 +56,16 @@ def test_nobody_can_change_what_the_next_submission_meets() -> None:
     for array in arrays:
         with pytest.raises(ValueError, match="read-only"):
             array[...] = 0
+
+
+def test_what_there_is_no_room_for_is_computed_anew() -> None:
+    first, second = PROBLEM.cases(3)[:2]
+    size = sum(array.nbytes for array in PROBLEM.inputs(first).arrays.values() if array is not None)
+    shared = remembered(PROBLEM, Room(size))
+    given, other = shared.inputs(first), shared.inputs(second)
+    assert shared.inputs(first) is given
+    assert shared.inputs(second) is not other
+    expected = shared.oracle(first, given)
+    assert shared.oracle(first, given) is not expected
+    for name, array in other.arrays.items():
+        np.testing.assert_array_equal(shared.inputs(second).arrays[name], array)
