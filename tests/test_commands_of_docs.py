@@ -49,6 +49,7 @@ ELSEWHERE = {
         "nox -s assignments -- --changed": "tests/assignments/test_changed.py",
         "nox -s matrix": "tests/test_matrix.py",
         "nox -s under_load": "tests/test_under_load.py",
+        "nox -s throughput": "tests/benchmarks/test_throughput.py",
         "python tests/batch/make_class.py": "tests/batch/test_class.py",
         "grader batch CLASS/submissions": "tests/batch/test_class.py",
         "python tests/batch/kill.py": "tests/batch/test_class.py",
