@@ -267,6 +267,20 @@ RULE counter_taken_back(int* n, int*, const int*) {
   const bool last = atomicAdd(n, 1) == gridDim.x - 1;
   if (Broken ? B == 1 : last) *n = 0;
 }
+// On purpose: a plain look that only decides whether an atomic maximum is worth it. What it misses the atomic sees.
+RULE look_before_a_maximum(int* n, int* q, const int* p) {
+  const int x = p[T] + B * T;
+  if (Broken) q[B * 64 + T] = *n;
+  if (*n < x) atomicMax(n, x);
+}
+RULE sum_by_compare_and_swap(int* n, int*, const int* p) {
+  __threadfence();
+  int old = *n, seen;
+  do {
+    seen = old;
+    old = Broken && T == 0 ? (*n = seen + 1, seen) : atomicCAS(n, seen, seen + p[T]);
+  } while (old != seen);
+}
 
 template <class Kernel> int launched(Kernel kernel) {
   int *n, *p, *q;
@@ -305,6 +319,8 @@ KINDS = {
     "volatile_flag": "race_shared",
     "head_of_a_ring": "race_shared",
     "counter_taken_back": "race_global",
+    "look_before_a_maximum": "race_global",
+    "sum_by_compare_and_swap": "race_global",
 }
 # What the message of a broken one says, where that follows from what the block has done.
 REMEDIES = {

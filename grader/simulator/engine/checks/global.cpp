@@ -1034,7 +1034,7 @@ void check_global(Warp& w, const Instruction& i, const Access& a, const Rows& ro
     if (i.strong && a.write)
       note_event(*r, w, i, a.atomic && !i.releases ? GlobalRaces::Event::update : GlobalRaces::Event::store,
                  i.releases || (a.atomic && i.may_spin));
-    for (Mask m = hears && !i.of_block ? a.mask : 0; m; m &= m - 1) {
+    for (Mask m = hears && i.strong && !i.of_block ? a.mask : 0; m; m &= m - 1) {
       w.block->looks[a.address[std::countr_zero(m)]] = r->time;
       if (a.shape == Access::Shape::uniform) break;
     }
@@ -1046,7 +1046,7 @@ void check_global(Warp& w, const Instruction& i, const Access& a, const Rows& ro
   me.atomic = a.atomic || i.is_volatile;
   me.only_volatile = i.only_volatile;
   me.narrow = i.strong && i.of_block;
-  if (i.strong && !i.packed)
+  if (me.atomic && !i.packed)
     me.log_size = static_cast<std::uint32_t>(std::countr_zero(a.element && !a.atomic ? a.element : a.size)) & 7;
   if (i.packed) me.log_size = 1;
   check_within_block(w, i, a, rows);  // first: the other may store already

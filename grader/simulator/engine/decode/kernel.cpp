@@ -185,7 +185,8 @@ void Decoder::one_function(std::uint32_t number) {
 }
 
 // The plain load of `old = *p; do … while (atomicCAS(p, old, …) != old)` may read what others are writing: the
-// compare and swap notices. Finds loads from an address that a compare and swap uses too.
+// compare and swap notices. So may that of `if (*p < x) atomicMax(p, x)`: what it finds too small or too large is seen
+// again by the atomic. Finds loads from an address that such an atomic uses, too.
 void Decoder::mark_expectations(std::uint32_t from) {
   std::map<Slot, Slot> copies;  // of addresses: cvta and mov
   const auto original = [&](Slot s) {
@@ -193,21 +194,38 @@ void Decoder::mark_expectations(std::uint32_t from) {
     return s;
   };
   const Handler copy = handler("mov.b64");
-  std::set<std::pair<Slot, std::int64_t>> swapped;
+  std::set<std::pair<Slot, std::int64_t>> swapped, most;
   for (int pass = 0; pass < 2; ++pass) {
     for (auto n = from; n < program.code.size(); ++n) {
       auto& i = program.code[n];
       if (pass == 0 && i.run == copy && i.o[0] != i.o[1] && original(i.o[1]) != i.o[0])
         copies.try_emplace(i.o[0], i.o[1]);
       if (pass == 0 && compares_and_swaps.contains(n)) swapped.insert({original(i.o[1]), i.offset});
-      if (pass == 1 && plain_loads.contains(n) && swapped.contains({original(i.o[plain_loads.at(n)]), i.offset}))
-        i.is_volatile = true;
+      if (pass == 0 && extremes.contains(n)) most.insert({original(i.o[extremes.at(n)]), i.offset});
+      if (pass == 0 || !plain_loads.contains(n)) continue;
+      const std::pair place{original(i.o[plain_loads.at(n)]), i.offset};
+      if (swapped.contains(place) || (most.contains(place) && is_only_compared(n))) i.is_volatile = true;
     }
   }
   mark_revisions(from, original);
   compares_and_swaps.clear();
+  extremes.clear();
   plain_loads.clear();
   volatiles.clear();
+}
+
+// Whether nothing but comparisons reads what an instruction loads.
+bool Decoder::is_only_compared(std::uint32_t load) const {
+  const Operand& loaded = function->statements[program.statements[load]].operands[0];
+  const auto reads = [&](const Statement& s, const Operand& o) {
+    if (&o == s.operands.data() && o.kind != Operand::Kind::address) return false;  // a result
+    return o.reg == loaded.reg || o.second == loaded.reg ||
+           std::ranges::any_of(o.parts, [&](const Operand& part) { return part.reg == loaded.reg; });
+  };
+  return loaded.kind == Operand::Kind::reg && std::ranges::all_of(function->statements, [&](const Statement& s) {
+           return s.opcode.starts_with("setp.") ||
+                  std::ranges::none_of(s.operands, [&](const Operand& o) { return reads(s, o); });
+         });
 }
 
 // Volatile stores of what is computed from a volatile load of the same place, like `*counter = *counter + 1`.

@@ -244,6 +244,7 @@ void Decoder::atomic(const Words& words) {
   i.polls =
       result && (operation == ".cas" ? slots.back() == value : zero_is_neutral && value == constant(0, type.bytes));
   if (operation == ".cas" && result) compares_and_swaps.insert(i.site);
+  if (operation == ".min" || operation == ".max") extremes[i.site] = result;
   i.strong = true;
   i.reduces = words[0] == "red";
   i.packed = type.name.ends_with("x2");
