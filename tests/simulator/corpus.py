@@ -112,11 +112,12 @@ fence, a buffer or an event. 12 more order what they do themselves: a message, o
 block or warp, fences of each thread around a barrier, the last of several, look-back, a queue, a lock, a
 chain of atomics, what is told on, a pipeline of mbarriers, named barriers, parts of a warp. There flags
 are volatile, atomics, relaxed with `fence.acq_rel`, or releases and acquires, of each scope, and what is
-wrong is a fence that is missing, on the wrong side or of block scope, a flag of block scope, a thread that
-speaks for others, a chain that a store breaks, an arrival before the write, a wait behind the read. A race counts as found if it is reported in one of the two orders of blocks
-and warps that grading runs in. All are reached; how many leave other numbers than their right twin, in
-one of these orders, is beside it: warps run in step here, and launches one after the other, so that
-races of lanes or streams mostly do no harm.
+wrong is a fence that is missing, on the wrong side or of block scope, a flag of block scope, a thread
+that speaks for others, a chain that a store breaks, an arrival before the write, a wait behind the read.
+A race counts as found if it is reported in one of the two orders of blocks and warps that grading runs
+in. All are reached; how many leave other numbers than their right twin, in one of these orders, is
+beside it: warps run in step here, and launches one after the other, so that races of lanes or streams
+mostly do no harm.
 
 `python tests/simulator/racecheck.py` runs those in shared memory under racecheck, on a GPU.
 """

@@ -267,7 +267,7 @@ RULE counter_taken_back(int* n, int*, const int*) {
   const bool last = atomicAdd(n, 1) == gridDim.x - 1;
   if (Broken ? B == 1 : last) *n = 0;
 }
-// On purpose: a plain look that only decides whether an atomic maximum is worth it. What it misses the atomic sees.
+// On purpose: a plain look decides whether an atomic maximum is worth it. What it misses the atomic sees.
 RULE look_before_a_maximum(int* n, int* q, const int* p) {
   const int x = p[T] + B * T;
   if (Broken) q[B * 64 + T] = *n;

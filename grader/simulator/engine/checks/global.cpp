@@ -201,6 +201,24 @@ void note_event(GlobalRaces& r, const Warp& w, const Instruction& i, decltype(Gl
                                        .narrow = i.of_block});
 }
 
+// Before an access of a kernel whose blocks may order what they do: when this block has looked at what others publish.
+[[gnu::noinline]] void note_order(GlobalRaces& r, Warp& w, const Instruction& i, const Access& a) {
+  Block& block = *w.block;
+  // What a look sees is older than the block's next access, but perhaps not older than this check before it.
+  if (i.is_volatile || block.looking) block.looked = r.time.load();
+  block.looking = i.is_volatile;
+  const bool hears = i.is_volatile && (!a.write || a.atomic);
+  if (hears || block.hearing) block.heard = r.time.load();
+  block.hearing = hears;
+  if (block.races->unsure >> w.number & 1) look_again(w);
+  if (block.races->worn_out) r.worn_out[block.number] = true;
+  for (Mask m = hears && i.strong && !i.of_block ? a.mask : 0; m; m &= m - 1) {
+    block.looks[a.address[std::countr_zero(m)]] = r.time;
+    if (a.shape == Access::Shape::uniform) break;
+  }
+  if (hears) block.look_site = i.site;
+}
+
 }  // namespace
 
 void fence_global(Warp& w, const Instruction& i) {
@@ -567,11 +585,12 @@ template <unsigned word_shift> struct Checker {
   // f(), with nobody else at what `busy` guards. If it says that the access to bytes [low, high) is noted, who finds
   // that finds the values, too.
   template <class F> bool locked(std::atomic_flag& busy, std::uint64_t low, std::uint64_t high, F f) const {
-    if (!r.threads) return f();
-    while (busy.test_and_set(std::memory_order_acquire)) std::this_thread::yield();
-    const bool noted = f();
-    if (noted && a.write && !a.atomic) store(low, high);
-    busy.clear(std::memory_order_release);
+    while (r.threads && busy.test_and_set(std::memory_order_acquire)) std::this_thread::yield();
+    const bool noted = f();  // in one place, so that it is inlined
+    if (r.threads) {
+      if (noted && a.write && !a.atomic) store(low, high);
+      busy.clear(std::memory_order_release);
+    }
     return noted;
   }
   // f(segment n), alone with it; not called if it could only find what is known already.
@@ -1020,45 +1039,33 @@ void check_global(Warp& w, const Instruction& i, const Access& a, const Rows& ro
   }
   if (launch.options.initcheck) check_written(w, i, a, rows);
   if (!r) return;
-  SharedRaces& in_block = *w.block->races;
-  const auto block = static_cast<std::uint32_t>(w.block->number);
-  // What a look sees is older than the block's next access, but perhaps not older than this check before it.
-  if (i.is_volatile || w.block->looking) w.block->looked = r->time.load();
-  w.block->looking = i.is_volatile;
-  const bool hears = i.is_volatile && (!a.write || a.atomic);
-  if (hears || w.block->hearing) w.block->heard = r->time.load();
-  w.block->hearing = hears;
-  if (r->hands_over) {
-    if (in_block.unsure >> w.number & 1) look_again(w);
-    if (in_block.worn_out) r->worn_out[block] = true;
-    if (i.strong && a.write)
-      note_event(*r, w, i, a.atomic && !i.releases ? GlobalRaces::Event::update : GlobalRaces::Event::store,
-                 i.releases || (a.atomic && i.may_spin));
-    for (Mask m = hears && i.strong && !i.of_block ? a.mask : 0; m; m &= m - 1) {
-      w.block->looks[a.address[std::countr_zero(m)]] = r->time;
-      if (a.shape == Access::Shape::uniform) break;
-    }
-    if (hears) w.block->look_site = i.site;
-  }
+  if (r->hands_over) note_order(*r, w, i, a);
   Touch me;
-  me.block = block + 1;
+  me.block = static_cast<std::uint32_t>(w.block->number) + 1;
   me.site = i.site & 0x7fffff;
   me.atomic = a.atomic || i.is_volatile;
   me.only_volatile = i.only_volatile;
-  me.narrow = i.strong && i.of_block;
-  if (me.atomic && !i.packed)
-    me.log_size = static_cast<std::uint32_t>(std::countr_zero(a.element && !a.atomic ? a.element : a.size)) & 7;
-  if (i.packed) me.log_size = 1;
+  if (me.atomic) {
+    me.narrow = i.strong && i.of_block;
+    const std::uint32_t size = i.packed ? a.size / 2 : a.atomic ? a.size : a.element;
+    me.log_size = static_cast<std::uint32_t>(std::countr_zero(size)) & 7;
+  }
   check_within_block(w, i, a, rows);  // first: the other may store already
   // With several workers a store takes place within its check, so that what it hands over has to be there.
   const bool early = i.strong && r->threads && a.write && !a.atomic;
   if (early) hand_over(w, i, a);
+  if (r->hands_over && i.strong && a.write)
+    note_event(*r, w, i, a.atomic && !i.releases ? GlobalRaces::Event::update : GlobalRaces::Event::store,
+               i.releases || (a.atomic && i.may_spin));
   switch (r->word_shift) {
     case 0: Checker<0>{w, i, a, *r, me}.run(rows); break;
     case 1: Checker<1>{w, i, a, *r, me}.run(rows); break;
     default: Checker<2>{w, i, a, *r, me}.run(rows);
   }
-  if (i.strong && !early) hand_over(w, i, a);
+  if (early)
+    tick(*w.block->races);
+  else if (i.strong)
+    hand_over(w, i, a);
 }
 
 }  // namespace sim
