@@ -14,6 +14,7 @@ import difflib
 import string
 import symtable
 import types
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from grader.languages import allowed
@@ -35,10 +36,22 @@ _INTERNAL = frozenset(
 _FUNCTIONS_ON_NAMES = frozenset({"getattr", "hasattr"})
 
 
-def violations(
-    tree: ast.Module, file: str, given: Mapping[str, Collection[str]] | None = None
-) -> tuple[str, ...]:
-    """What of a file breaks the policy, a sentence with its line per reason.
+@dataclass(frozen=True)
+class Review:
+    """What of a file breaks the policy.
+
+    Attributes:
+        reasons: a sentence with its line for each.
+        misspelt: whether each is a name that is close to one that may be used: a mistake, and no attempt to
+            reach anything.
+    """
+
+    reasons: tuple[str, ...]
+    misspelt: bool
+
+
+def review(tree: ast.Module, file: str, given: Mapping[str, Collection[str]] | None = None) -> Review:
+    """Hold a file against the policy.
 
     What stands under ``if __name__ == "__main__"`` is not looked at, as it does not run.
 
@@ -51,7 +64,15 @@ def violations(
     looking = _Looking(ast.Module(body, []), given or {})
     looking.visit(looking.tree)
     found = sorted(looking.found, key=lambda one: one[0])
-    return tuple(dict.fromkeys(f"{file}:{line} {reason}" for line, reason in found))
+    reasons = tuple(dict.fromkeys(f"{file}:{line} {reason}" for line, reason in found))
+    return Review(reasons, bool(reasons) and looking.misspelt == len(looking.found))
+
+
+def violations(
+    tree: ast.Module, file: str, given: Mapping[str, Collection[str]] | None = None
+) -> tuple[str, ...]:
+    """The reasons of ``review``."""
+    return review(tree, file, given).reasons
 
 
 def public(tree: ast.Module) -> frozenset[str]:
@@ -73,6 +94,7 @@ class _Looking(ast.NodeVisitor):
     def __init__(self, tree: ast.Module, given: Mapping[str, Collection[str]]) -> None:
         self.tree = tree
         self.found: list[tuple[int, str]] = []
+        self.misspelt = 0  # of these
         self._given = given
         self._parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
         self._modules = dict(self._imported())
@@ -81,6 +103,12 @@ class _Looking(ast.NodeVisitor):
 
     def _note(self, node: ast.AST, reason: str) -> None:
         self.found.append((getattr(node, "lineno", 0), reason))
+
+    def _note_unknown(self, node: ast.AST, use: str, name: str, known: Collection[str]) -> None:
+        """Note the use of a name that may not be used, with the nearest one that may."""
+        near = [] if name.startswith("_") else difflib.get_close_matches(name, known, n=1, cutoff=0.8)
+        self.misspelt += len(near)
+        self._note(node, f"{use}, {_NO_NEED}" + "".join(f" (did you mean {meant}?)" for meant in near))
 
     # --- modules
 
@@ -123,7 +151,7 @@ class _Looking(ast.NodeVisitor):
             elif not self._is_module(module):
                 self._note(node, f"imports {path if node.module else module}, {self._of_import(path)}")
             elif not self._may(module, one.name):
-                self._note(node, f"imports {path}, {_NO_NEED}{self._meant(one.name, self._of(module))}")
+                self._note_unknown(node, f"imports {path}", one.name, self._of(module))
 
     def _of_import(self, path: str) -> str:
         """Which part of a module's path is in the way, if the module itself is not."""
@@ -252,8 +280,7 @@ class _Looking(ast.NodeVisitor):
         if not self._is_module(module):
             return  # the import is refused
         if not self._may(module, first):
-            meant = self._meant(first, self._of(module))
-            self._note(node, f"uses .{first} of {module}, {_NO_NEED}{meant}")
+            self._note_unknown(node, f"uses .{first} of {module}", first, self._of(module))
             return
         for name in rest:
             self._read(node, name)
@@ -268,12 +295,7 @@ class _Looking(ast.NodeVisitor):
         if name in allowed.attributes() or (name in self._fields and not _is_dunder(name)):
             return
         known = {*allowed.attributes(), *self._fields}
-        self._note(node, f"uses .{name}, {_NO_NEED}{self._meant(name, known)}")
-
-    @staticmethod
-    def _meant(name: str, known: Collection[str]) -> str:
-        near = difflib.get_close_matches(name, known, n=1, cutoff=0.8)
-        return f" (did you mean {near[0]}?)" if near and not name.startswith("_") else ""
+        self._note_unknown(node, f"uses .{name}", name, known)
 
     def _is_named(self, node: ast.AST) -> bool:
         """Whether nothing but the name is asked of what ``node`` gives."""

@@ -10,10 +10,9 @@ from grader.devices.device import Memory, ModelProgram
 from grader.judge.timing.training import Training, measure_training
 from grader.languages import policy
 from grader.languages.language import LauncherError
-from grader.records.verdict import Verdict
 from grader.run import pointers
 from grader.run.pointers import Candidate
-from grader.run.preparation import NotJudgedError, check_files, inspected
+from grader.run.preparation import NotJudgedError, check_files, forbidden_use, inspected
 from grader.run.scoring import worst
 
 if TYPE_CHECKING:
@@ -138,9 +137,9 @@ def _check_policy(material: Material, file: str, given: Iterable[Path]) -> None:
     except (SyntaxError, ValueError):  # the runner tells where
         return
     modules = {path.stem: policy.public(ast.parse(path.read_bytes())) for path in given}
-    if forbidden := policy.violations(tree, file, modules):
-        message = f"{file} uses what a submission may not use"
-        raise NotJudgedError(message, None, Verdict.UNTRUSTED, forbidden)
+    review = policy.review(tree, file, modules)
+    if review.reasons:
+        raise forbidden_use(file, review.reasons, misspelt=review.misspelt)
 
 
 def _memory(conduct: Conduct, candidates: Iterable[Candidate]) -> Memory:

@@ -87,6 +87,15 @@ class NotJudgedError(Exception):
         self.reasons = reasons
 
 
+def forbidden_use(
+    file: str, reasons: tuple[str, ...], build: BuildResult | None = None, *, misspelt: bool
+) -> NotJudgedError:
+    """Why a problem is not judged whose file uses what it may not use; a misspelt name is a mistake only."""
+    if misspelt:
+        return NotJudgedError("; ".join(reasons), build)
+    return NotJudgedError(f"{file} uses what a submission may not use", build, Verdict.UNTRUSTED, reasons)
+
+
 def check_files(material: Material, problem: Problem) -> None:
     """Check that every file of the problem was handed in.
 
@@ -131,6 +140,5 @@ def inspected(
     allowed = material.assignment.rules.allowed_imports
     found = language.inspect(build.artefact, file, contents, entry_points, others, allowed)
     if found.forbidden:
-        message = f"{file} uses what a submission may not use"
-        raise NotJudgedError(message, result, Verdict.UNTRUSTED, found.forbidden)
+        raise forbidden_use(file, found.forbidden, result, misspelt=found.misspelt)
     return build.artefact, found.entry_points, result

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from grader.languages import allowed
-from grader.languages.policy import public, violations
+from grader.languages.policy import public, review, violations
 
 ROOT = Path(__file__).parents[2]
 GIVEN = {"kernels": public(ast.parse((ROOT / "student_template" / "kernels.py").read_text()))}
@@ -179,6 +179,21 @@ def test_the_files_of_the_assignments_break_no_policy(pattern: str) -> None:
     paths = list(ROOT.glob(pattern))
     assert paths
     assert [reason for path in paths for reason in reasons(path.read_text())] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "misspelt"),
+    [
+        (TORCH + "torch.ones(1).shpae", True),
+        (TORCH + "torch.emptylike(torch.ones(1))", True),
+        (TORCH + "torch.ones(1).shpae\ntorch.ones(1).__dict__", False),
+        (TORCH + "torch.ones(1)._shape", False),
+        ("import triton.language as tl\ntl.core", False),
+        (TORCH + "torch.ones(1).shape", False),
+    ],
+)
+def test_a_misspelt_name_is_told_from_an_attempt_to_reach_something(text: str, *, misspelt: bool) -> None:
+    assert review(ast.parse(text), "kernel.py").misspelt is misspelt
 
 
 def test_no_module_of_the_table_leads_to_another_one_that_is_not_in_it() -> None:

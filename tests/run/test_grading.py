@@ -393,7 +393,7 @@ def test_profiling_comes_after_all_that_is_timed_and_changes_no_verdict(
         REFERENCE, load("llm_systems_3"), names, "sim", "auto", "auto", seed=1, profile=True
     )
     record = grading.grade(request, bench=bench)
-    assert bench.done[:2] == [f"timed {name}" for name in names]
+    assert sorted(bench.done[:2]) == sorted(f"timed {name}" for name in names)  # side by side
     assert bench.done[2:] == (
         [] if why_not else ["profiled launch_attn_softmax_bw", "profiled launch_layernorm_bw"]
     )

@@ -229,11 +229,21 @@ def test_a_finding_names_the_line_in_words_of_triton(tmp_path: Path, monkeypatch
 def test_a_kernel_that_does_not_compile_is_told_with_its_own_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    problem = graded_forward(tmp_path, honest().replace("value = tl.load(x", "value = tl.lod(x"), monkeypatch)
+    problem = graded_forward(
+        tmp_path, honest().replace("value = tl.load(x", "value = tl.load(1.5 * x"), monkeypatch
+    )
     first = fix_first(problem)
     assert first is not None
     assert first.what.startswith("The kernel forward does not compile: ")
-    assert first.text.strip().startswith("value = tl.lod(x")
+    assert first.text.strip().startswith("value = tl.load(1.5 * x")
+
+
+def test_a_misspelt_name_is_a_mistake_and_no_reason_for_distrust(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problem = graded_forward(tmp_path, honest().replace("value = tl.load(x", "value = tl.lod(x"), monkeypatch)
+    assert (problem.verdict, problem.points.earned) == (Verdict.FAIL, 0)
+    assert problem.message.endswith("(did you mean load?)")
 
 
 @pytest.mark.parametrize(
@@ -247,7 +257,8 @@ def test_a_kernel_that_does_not_compile_is_told_with_its_own_line(
         ("    forward[grid](", "    y.add_(x)\n    forward[grid](", "add_ is PyTorch's"),
         ("    forward[grid](y,", "    forward[grid](torch.empty(5),", "a tensor of the host"),
         ("    forward[grid](", "    raise ValueError('no')\n    forward[grid](", f"{FILE}:"),
-        ("    value = tl.load(x", "    value = tl.lod(x", "does not compile"),
+        ("    value = tl.load(x", "    value = tl.load(1.5 * x", "does not compile"),
+        ("    value = tl.load(x", "    value = tl.lod(x", "did you mean load?"),
         ("def rmsnorm_forward(y", "def rmsnorm_foward(y", "Found rmsnorm_foward: rename it"),
         ("weight, epsilon):", "weight):", "Give it y, rstd, x, weight, epsilon"),
         ("import torch\n", "import torch\nimport nothing_of_this_name\n", "imports nothing_of_this_name"),

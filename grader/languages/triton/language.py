@@ -107,8 +107,9 @@ class Triton:
     ) -> Inspection:
         """What a file holds; see ``Language``."""
         tree = source.parsed(artefact.read_bytes(), source_name)
-        if forbidden := policy.violations(tree, source_name):
-            return Inspection(forbidden, ())
+        review = policy.review(tree, source_name)
+        if review.reasons:
+            return Inspection(review.reasons, (), review.misspelt)
         return Inspection((), tuple(source.find(tree, source_name, name, others) for name in entry_points))
 
     def code_bytes(self, artefact: Path) -> int | None:
