@@ -1688,8 +1688,7 @@ _OF_THE_REFERENCE = (
         "for (int i = threadIdx.y; i < count; i += 32)",
         "for (int i = threadIdx.y; i < min(count, 16); i += 32)",
         "partial sums of blocks from 16 on",
-        MANY,
-        "over the first 128 of every 256 rows only",
+        MANY,  # which rows are lost depends on how many blocks the device holds
     ),
     _lb(
         "row-in-20-bits",
