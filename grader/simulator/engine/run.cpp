@@ -20,7 +20,12 @@ constexpr std::uint32_t max_depth = 2048;    // calls inside each other
 // Of collectives: bar.warp.sync "guarantees memory ordering among participating threads"; shuffles, votes, matches,
 // reductions and matrix instructions do not ("Parallel Synchronization and Communication Instructions"). The compiler
 // of Triton knows its GPU: what a lane has read is there when others have it from a shuffle.
-bool orders(const KernelCode& program, const Instruction& i) { return i.offset == 0 || program.of_triton; }
+void met(Warp& w, const Instruction& i, Mask lanes) {
+  if (i.offset == 0 || w.worker->launch.program.of_triton)
+    synchronised(w, lanes);
+  else
+    passed_values(w, lanes);
+}
 
 Mask& predicate_at(const Warp& w, Slot s) { return *lanes_at<Mask>(w, s); }
 
@@ -250,13 +255,13 @@ class Runner {
     Mask differ = 0;
     if (i.o[i.offset] >> bank_shift == constant_bank) {
       i.run(w_, i, m);
-      if (orders(launch_.program, i)) synchronised(w_, m);
+      met(w_, i, m);
       return true;
     }
     for (unsigned l = 0; l < lane_count; ++l) differ |= m >> l & 1 ? members[l] ^ first : 0;
     if (differ) return false;
     i.run(w_, i, m);
-    if (orders(launch_.program, i)) synchronised(w_, m);
+    met(w_, i, m);
     return true;
   }
 
@@ -524,7 +529,7 @@ void settle_collectives(WarpState& state) {
       part->state = Split::State::ready;
       ++part->pc;
     }
-    if (orders(w.worker->launch.program, i)) synchronised(w, here);
+    met(w, i, here);
   }
 }
 

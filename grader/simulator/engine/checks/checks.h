@@ -10,6 +10,8 @@ namespace sim {
 
 // Lanes of one warp have met in a collective or a barrier: what they did before is ordered before what they do next.
 void synchronised(Warp&, Mask);
+// Lanes of one warp have given each other values, as by a shuffle, which orders no writes.
+void passed_values(Warp&, Mask);
 // Lanes of these warps have met at a barrier of their block.
 using LanesOfWarps = std::array<Mask, lane_count>;
 void synchronised(Block&, std::uint32_t barrier, const LanesOfWarps&);

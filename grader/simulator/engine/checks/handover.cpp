@@ -218,6 +218,15 @@ void synchronised(Warp& w, Mask lanes) {
   meet(*w.block, all, nullptr, false);
 }
 
+// The PTX ISA orders no memory accesses by a shuffle or a vote. A read before it cannot see a write behind it all the
+// same: the warp issues both in order, and to bring back a value takes no longer than to have it.
+void passed_values(Warp& w, Mask lanes) {
+  SharedRaces* r = races_of(w);
+  if (!r || !holds_all(lanes, w.live)) return;
+  tick(*r);
+  r->values_passed[w.number] = r->clock;
+}
+
 // "A bar.sync, bar.red or bar.arrive operation synchronizes with a bar.sync or bar.red operation executed on the same
 // barrier": who only arrives learns nothing.
 void synchronised(Block& block, std::uint32_t barrier, const LanesOfWarps& lanes) {

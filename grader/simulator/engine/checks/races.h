@@ -24,6 +24,7 @@ struct SharedRaces {
   std::array<std::array<std::uint32_t, lane_count>, lane_count>
       known{};  // [me][other warp]: its accesses before precede what any lane of mine does next
   std::array<std::uint32_t, lane_count> floor{};  // [me]: the smallest of known[me]
+  std::array<std::uint32_t, lane_count> values_passed{};  // [warp]: when all its lanes last gave each other values
   // Per granule: the last plain write, the last atomic one, and two reads; and where they stand in the code. The top
   // bit of a place: volatile.
   std::vector<std::uint32_t> writer, updater, reader, other_reader, writer_site, updater_site, reader_site, other_site;
@@ -216,6 +217,10 @@ struct SharedRaces {
 
 // Whether what a stamp tells of came before all that this lane does now.
 bool ordered(const SharedRaces&, std::uint32_t stamp, std::uint32_t warp, std::uint32_t lane);
+
+// Whether what a stamp tells of is a read of this warp, all lanes of which have given each other values since: what
+// one of them writes now does not reach it.
+bool read_before_passing(const SharedRaces&, std::uint32_t stamp, std::uint32_t warp);
 
 // A new moment: what comes now is told apart from what was before.
 void tick(SharedRaces&);

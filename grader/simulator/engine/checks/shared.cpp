@@ -186,7 +186,7 @@ struct Checker {
     if (a.write) {
       const auto against = [&](std::uint32_t reader, std::uint32_t site) {
         if (!reader || (a.atomic && site & polled) || both_strong(reader, site) || ordered(r, reader, w.number, lane) ||
-            quiet())
+            read_before_passing(r, reader, w.number) || quiet())
           return false;
         report_race(w, i, a, lane, reader, site & ~polled, false, g);
         return true;
@@ -359,6 +359,10 @@ void check_written(Warp& w, const Instruction& i, const Access& a) {
 
 }  // namespace
 
+bool read_before_passing(const SharedRaces& r, std::uint32_t stamp, std::uint32_t warp) {
+  return thread_of(stamp) / lane_count == warp && clock_of(stamp) < r.values_passed[warp];
+}
+
 bool ordered(const SharedRaces& r, std::uint32_t stamp, std::uint32_t warp, std::uint32_t lane) {
   const std::uint32_t clock = clock_of(stamp), other = thread_of(stamp);
   const std::uint32_t other_warp = other / lane_count;
@@ -461,6 +465,7 @@ void tick(SharedRaces& r) {
   for (auto* list : {&r.writer, &r.updater, &r.reader, &r.other_reader}) std::fill(list->begin(), list->end(), 0);
   for (auto& row : r.known) row.fill(1);
   r.floor.fill(1);
+  r.values_passed.fill(0);
   r.global_writes = r.global_reads = {};
   r.last_global_write = r.last_global_read = r.last_shared_write = 0;
   r.unnoted_rows.clear();
@@ -499,6 +504,7 @@ void begin_block(Block& block, Worker& worker) {
   tick(r);
   r.worn_out = false;
   for (std::size_t n = 0; n < block.warps.size(); ++n) r.known[n].fill(r.clock);
+  r.values_passed.fill(0);
   r.floor.fill(r.clock);
   r.written = r.read = r.shared_written = {};
 }

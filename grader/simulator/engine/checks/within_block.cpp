@@ -109,8 +109,10 @@ struct Checker {
   SharedRaces& r;
 
   std::uint16_t thread(unsigned lane) const { return static_cast<std::uint16_t>(w.number * lane_count + lane); }
-  bool conflicts(const Touch& touch, std::uint32_t other, unsigned lane) const {
-    return other != thread(lane) && !ordered(r, touch.clock << SharedRaces::thread_bits | other, w.number, lane);
+  bool conflicts(const Touch& touch, bool other_writes, std::uint32_t other, unsigned lane) const {
+    const std::uint32_t stamp = touch.clock << SharedRaces::thread_bits | other;
+    return other != thread(lane) && !ordered(r, stamp, w.number, lane) &&
+           (other_writes || !read_before_passing(r, stamp, w.number));
   }
   // `readers`: the lanes that may have read, if one of the two accesses is a read.
   void report(const Touch& touch, bool other_writes, std::uint32_t other, unsigned lane, Mask readers) const {
@@ -193,7 +195,7 @@ struct Checker {
         const auto it = static_cast<unsigned>(std::countr_zero(m));
         const unsigned lane = places.at(g.address[it], g.address[it] + g.size);
         const std::uint32_t other = g.warp * lane_count + it;
-        if (lane == lane_count || !conflicts(touch, other, lane)) continue;
+        if (lane == lane_count || !conflicts(touch, writes, other, lane)) continue;
         if (!silent(a, lane)) {
           report(touch, writes, other, lane, 1u << (a.write ? it : lane));
           if (w.worker->launch.program.of_triton) continue;
@@ -234,8 +236,8 @@ struct Checker {
     for (Address at = std::max(touch.low, me.low); at < end; at += step) {
       const unsigned lane = lane_of(at);
       std::uint32_t other = together ? touch.first : static_cast<std::uint32_t>((at - touch.origin) >> touch.shift);
-      if (together && !conflicts(touch, other, lane)) other = touch.second;
-      if (!conflicts(touch, other, lane)) continue;
+      if (together && !conflicts(touch, other_writes, other, lane)) other = touch.second;
+      if (!conflicts(touch, other_writes, other, lane)) continue;
       if (a.write &&
           (silent(a, lane) || (touch.site == i.site && touch.clock == r.clock && other / lane_count == w.number))) {
         same = true;
