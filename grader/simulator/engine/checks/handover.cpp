@@ -245,6 +245,13 @@ void synchronised(Block& block, std::uint32_t barrier, const LanesOfWarps& lanes
   }
   note_rows(r);
   tick(r);
+  if (threads == block.threads && !r.views_used && !some_arrived) {  // all of the block, mostly
+    const std::size_t count = block.warps.size();
+    for (std::size_t n = 0; n < count; ++n) std::fill_n(r.known[n].begin(), count, r.clock);
+    std::fill_n(r.floor.begin(), count, r.clock);
+    r.written = r.read = r.shared_written = {};
+    return;
+  }
   meet(block, lanes, some_arrived ? &arrivals : nullptr, true);
   if (some_arrived) arrivals = {};
   const std::uint32_t lowest =
