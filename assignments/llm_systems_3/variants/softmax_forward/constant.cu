@@ -23,6 +23,7 @@ __global__ void __launch_bounds__(1024) softmax(float* inp, const float* mask, u
     if (lane == base / 32 % 32) bits[base / 32] = all;
     if (visible) largest = fmaxf(largest, logit(j));
   }
+  __syncwarp();  // so that all lanes see the bits, for no shuffle orders memory
   for (int offset = 16; offset > 0; offset /= 2)
     largest = fmaxf(largest, __shfl_xor_sync(0xffffffff, largest, offset));
   for (int j = lane; j < keys; j += 32)
