@@ -454,8 +454,11 @@ def test_an_interrupt_while_problems_begin_stops_their_judges(monkeypatch: pytes
     assert ended == [True]
 
 
-def test_two_problems_are_measured_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    both, measured = threading.Barrier(2, timeout=60), []
+@pytest.mark.parametrize(("precise", "at_once"), [(False, 2), (True, 1)])
+def test_two_problems_are_measured_at_a_time_but_not_where_they_are_to_be_precise(
+    monkeypatch: pytest.MonkeyPatch, at_once: int, *, precise: bool
+) -> None:
+    both, measured = threading.Barrier(at_once, timeout=60), []
     running: list[str] = []
 
     def check(judge: grading.ProblemJudge) -> Callable[[], ProblemResult]:
@@ -469,9 +472,11 @@ def test_two_problems_are_measured_at_a_time(monkeypatch: pytest.MonkeyPatch) ->
         return result
 
     monkeypatch.setattr(grading.ProblemJudge, "check", check)
-    request = grading.GradingRequest(REFERENCE, load("llm_systems_3"), FOUR, "sim", "auto", "auto", seed=1)
+    request = grading.GradingRequest(
+        REFERENCE, load("llm_systems_3"), FOUR, "sim", "auto", "auto", seed=1, precise=precise
+    )
     record = grading.grade(request, bench=Bench(problems_at_once=len(FOUR)))
     assert [(problem.id, problem.message) for problem in record.problems] == [
         (name, "measured") for name in FOUR
     ]
-    assert (len(measured), max(measured)) == (4, 2)
+    assert (len(measured), max(measured)) == (4, at_once)

@@ -374,10 +374,11 @@ def carry_chains() -> Iterator[Operation]:
 
 def bit_instructions() -> Iterator[Operation]:
     family, three = "instructions on bits", "u32 u32 u32"
+    # The PTX ISA restricts places and lengths to 8 bits. A GPU cuts longer ones off for 32 bits only.
+    for t in ("u32", "s32"):
+        yield instruction(family, f"bfe.{t}", t, f"{t} u32 u32", f"extracted<{t}>(a, b, c)")
+    yield instruction(family, "bfi.b32", "u32", "u32 u32 u32 u32", "inserted(a, b, c, e)")
     for t in ("u32", "s32", "u64", "s64"):
-        # The PTX ISA restricts places and lengths to 8 bits. A GPU cuts longer ones off for 32 bits only.
-        if t.endswith("32"):
-            yield instruction(family, f"bfe.{t}", t, f"{t} u32 u32", f"extracted<{t}>(a, b, c)")
         small = (
             "{{ .reg .b32 x, y; and.b32 x, {b}, 127; and.b32 y, {c}, 127; bfe." + t + " {d}, {a}, x, y; }}"
         )
@@ -386,8 +387,6 @@ def bit_instructions() -> Iterator[Operation]:
         yield instruction(family, f"bfind.shiftamt.{t}", "u32", t, f"top_bit<{t}>(a, true)")
     for size in (32, 64):
         t = f"u{size}"
-        if size == 32:
-            yield instruction(family, f"bfi.b{size}", t, f"{t} {t} u32 u32", "inserted(a, b, c, e)")
         small = "{{ .reg .b32 x, y; and.b32 x, {c}, 127; and.b32 y, {e}, 127; %s {d}, {a}, {b}, x, y; }}"
         yield assembly(
             family, t, f"{t} {t} u32 u32", small % f"bfi.b{size}", "inserted(a, b, c & 127, e & 127)"
