@@ -357,7 +357,7 @@ template <unsigned word_shift> struct Checker {
   }
   // What keeps the two from being ordered: a fence or a scope, and on which side.
   std::string missing(const Touch& other, unsigned lane) const {
-    const std::string nothing = "blocks run in any order; use an atomic, another launch or a fence and a flag";
+    const char* const nothing = "blocks run in any order; use an atomic, another launch or a fence and a flag";
     if (!r.hands_over) return nothing;
     using Event = GlobalRaces::Event;
     const std::lock_guard lock(r.mutex);

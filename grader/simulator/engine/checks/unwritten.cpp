@@ -260,7 +260,7 @@ class Step {
     }
     if (name == "cvt" && words_.size() == 3 && (words_[2][0] == 'u' || words_[2][0] == 's') &&
         (words_[1][0] == 'u' || words_[1][0] == 's')) {
-      const unsigned from = words_[2].ends_with("8") ? 8 : 10 * (words_[2][1] - '0') + (words_[2][2] - '0');
+      const unsigned from = words_[2].ends_with('8') ? 8 : 10 * (words_[2][1] - '0') + (words_[2][2] - '0');
       const std::uint64_t source = from == 64 ? ~0ull : (1ull << from) - 1;
       const bool is_signed = words_[2][0] == 's';
       return lane([&](unsigned l) {
