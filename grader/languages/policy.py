@@ -68,13 +68,6 @@ def review(tree: ast.Module, file: str, given: Mapping[str, Collection[str]] | N
     return Review(reasons, bool(reasons) and looking.misspelt == len(looking.found))
 
 
-def violations(
-    tree: ast.Module, file: str, given: Mapping[str, Collection[str]] | None = None
-) -> tuple[str, ...]:
-    """The reasons of ``review``."""
-    return review(tree, file, given).reasons
-
-
 def public(tree: ast.Module) -> frozenset[str]:
     """What a module that is given defines itself, for those who import it."""
     bound = {

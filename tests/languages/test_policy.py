@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from grader.languages import allowed
-from grader.languages.policy import public, review, violations
+from grader.languages.policy import public, review
 
 ROOT = Path(__file__).parents[2]
 GIVEN = {"kernels": public(ast.parse((ROOT / "student_template" / "kernels.py").read_text()))}
@@ -25,7 +25,7 @@ BEGIN, END = "<!-- python tests/languages/test_policy.py -->", "<!-- end -->"
 
 
 def reasons(text: str) -> tuple[str, ...]:
-    return violations(ast.parse(text), "kernel.py", GIVEN)
+    return review(ast.parse(text), "kernel.py", GIVEN).reasons
 
 
 @pytest.mark.parametrize(
