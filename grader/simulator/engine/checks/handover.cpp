@@ -218,8 +218,8 @@ void synchronised(Warp& w, Mask lanes) {
   meet(*w.block, all, nullptr, false);
 }
 
-// The PTX ISA orders no memory accesses by a shuffle or a vote. A read before it cannot see a write behind it all the
-// same: the warp issues both in order, and to bring back a value takes no longer than to have it.
+// The PTX ISA does not order memory accesses by a shuffle or a vote. We let a write behind it follow a read before it
+// all the same: a kernel that reads a row, reduces it by shuffles and writes it has its values before it writes.
 void passed_values(Warp& w, Mask lanes) {
   SharedRaces* r = races_of(w);
   if (!r || !holds_all(lanes, w.live)) return;
