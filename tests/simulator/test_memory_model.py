@@ -273,6 +273,17 @@ RULE look_before_a_maximum(int* n, int* q, const int* p) {
   if (Broken) q[B * 64 + T] = *n;
   if (*n < x) atomicMax(n, x);
 }
+// Milder on purpose: who has given a value to another lane has read what it was made of.
+RULE write_behind_a_shuffle(int*, int* q, const int* p) {
+  __shared__ int row[64];
+  row[T] = p[T] + T;
+  __syncwarp();
+  int sum = row[T] + 1;
+  if (!Broken) sum += __shfl_xor_sync(~0u, sum, 1);
+  row[T ^ 1] = sum;
+  __syncwarp();
+  q[B * 64 + T] = row[T];
+}
 RULE sum_by_compare_and_swap(int* n, int*, const int* p) {
   __threadfence();
   int old = *n, seen;
@@ -320,6 +331,7 @@ KINDS = {
     "head_of_a_ring": "race_shared",
     "counter_taken_back": "race_global",
     "look_before_a_maximum": "race_global",
+    "write_behind_a_shuffle": "race_warp",
     "sum_by_compare_and_swap": "race_global",
 }
 # What the message of a broken one says, where that follows from what the block has done.
