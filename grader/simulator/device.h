@@ -95,11 +95,39 @@ struct LineCount {
   std::uint64_t undefined_lanes = 0;  // that a shuffle gave what no lane of its mask has
 };
 
+// The ways that an instruction with a guard has gone: a branch or anything else that a predicate may leave out.
+struct Way {
+  std::uint32_t number = 0;  // of the instruction in its kernel
+  std::string file;
+  unsigned line = 0;
+  bool taken = false, passed = false;  // by some lane
+};
+
+// The numbers that a comparison of integers has met: a and b in `a < b` and its like, and in the smaller or larger of
+// two. Of unsigned ones the bits.
+struct Comparison {
+  std::uint32_t number = 0;  // of the instruction in its kernel
+  std::string file;
+  unsigned line = 0;
+  bool is_signed = false, equality = false;  // the latter: it tells equal from unequal alone
+  bool below = false, equal = false, above = false;  // whether some lane's a was that to its b
+  std::int64_t a_low = 0, a_high = 0, b_low = 0, b_high = 0;
+};
+
+// What the launches of a kernel have reached.
+struct Coverage {
+  std::string kernel;
+  std::uint64_t fewest_blocks = 0, most_blocks = 0, threads = 0, shared_bytes = 0;  // the last two: most of a block
+  std::vector<Way> ways;
+  std::vector<Comparison> comparisons;
+};
+
 enum class Order : std::uint8_t { program, reversed, shuffled };
 
 struct Options {
   bool memcheck = true, initcheck = true, racecheck = true, synccheck = true, counters = true;
   bool overflow = false;  // whether 32-bit arithmetic that decides an address wraps
+  bool coverage = false;  // which ways the code goes and which numbers it compares; not together with overflow
   // In warp instructions; 0 of the last two: none.
   std::uint64_t instruction_budget = 2'000'000'000;  // of a launch
   std::uint64_t total_budget = 0;  // of all launches since `configure`
@@ -212,6 +240,7 @@ class Device {
 
   std::vector<Finding> take_findings();  // since the last call of it
   std::vector<LineCount> take_counts();
+  std::vector<Coverage> take_coverage();
   void reset();  // frees all allocations and forgets modules, findings and counts
 
  private:

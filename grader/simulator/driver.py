@@ -7,6 +7,7 @@ through sockets that :meth:`Simulator.client_socket` hands out; the commands' nu
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import signal
 import socket
@@ -19,6 +20,7 @@ from enum import IntEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from grader.records.coverage import Coverage, Launches, Met, Side, Site, Way
 from grader.records.errors import DeviceError
 from grader.records.findings import Finding, Line, LineCount, Place, Severity
 from grader.records.gaps import Gap, GapKind
@@ -48,6 +50,9 @@ _TICK_SECONDS = 0.05
 _BUSY_STATES = {"R", "D"}  # of a task, as proc(5) names them
 _EXIT_SECONDS = 5.0
 _LAST_WORDS = 500  # bytes
+_LAUNCHES, _WAYS = struct.Struct("<4Q"), struct.Struct("<2B")
+_MET = struct.Struct("<5B4q")
+_HOST_SITE = struct.Struct("<3QI4B4q")
 _COUNTERS = struct.Struct("<I11Q")  # of a LineCount: the line, and what was counted there
 
 
@@ -72,6 +77,7 @@ class _Command(IntEnum):
     RESET = 18
     STATISTICS = 19
     SET_CONSTANT = 20
+    TAKE_COVERAGE = 21
 
 
 class Space(IntEnum):
@@ -100,6 +106,7 @@ class Options:
     synccheck: bool = True
     counters: bool = True
     overflow: bool = False  # whether 32-bit arithmetic that decides an address wraps
+    coverage: bool = False  # what code reaches; not together with overflow
     instruction_budget: int = 200_000_000  # warp instructions of a launch: some 5 to 20 s
     total_budget: int = 0  # of all launches since ``configure``, 0: unlimited
     progress_budget: int = 0  # of a launch since a warp ended or passed a barrier of its block, 0: unlimited
@@ -310,6 +317,36 @@ class Simulator:
             LineCount(reader.text(), reader.text(), *reader.numbers(_COUNTERS)) for _ in range(reader.u32())
         )
 
+    def take_coverage(self) -> Coverage:
+        """What kernels, and host code that is compiled for that, reached since the last time."""
+        reader = _Reader(self._ask(_Command.TAKE_COVERAGE))
+        ways: dict[Site, frozenset[Way]] = {}
+        comparisons: dict[Site, Met] = {}
+        lines: dict[Site, Line] = {}
+        launches = {}
+        for _ in range(reader.u32()):
+            kernel = reader.text()
+            launches[kernel] = Launches(*reader.numbers(_LAUNCHES))
+            for _ in range(reader.u32()):
+                site, lines[site] = reader.site(kernel)
+                ways[site] = frozenset(itertools.compress(Way, reader.numbers(_WAYS)))
+            for _ in range(reader.u32()):
+                site, lines[site] = reader.site(kernel)
+                if met := _met(*reader.numbers(_MET)):
+                    comparisons[site] = met
+        blocks = set()
+        for _ in range(reader.u32()):
+            *code, number, compares, below, equal, above, a_low, a_high, b_low, b_high = reader.numbers(
+                _HOST_SITE
+            )
+            site = Site("", tuple(code), number)
+            met = _met(True, False, below, equal, above, a_low, a_high, b_low, b_high)
+            if not compares:
+                blocks.add(code[0])
+            elif met:
+                comparisons[site] = met
+        return Coverage(ways, comparisons, frozenset(blocks), launches, lines)
+
     def take_printed(self) -> str:
         """What kernels of programs printed since the last time, at most 1 MiB."""
         return _Reader(self._ask(_Command.TAKE_PRINTED)).text()
@@ -356,6 +393,7 @@ class Simulator:
             options.synccheck,
             options.counters,
             options.overflow,
+            options.coverage,
         )
         schedule = struct.pack(
             "<3QBQI",
@@ -368,7 +406,7 @@ class Simulator:
         )
         policy = struct.pack("<3B", options.late_streams, options.open, options.leak_check)
         try:
-            version = bytes(self._ask(_Command.CONFIGURE, struct.pack("<6B", *checkers) + schedule + policy))
+            version = bytes(self._ask(_Command.CONFIGURE, struct.pack("<7B", *checkers) + schedule + policy))
         except RefusedError:  # it takes other fields
             version = b""
         if version != struct.pack("<I", _PROTOCOL):
@@ -541,6 +579,11 @@ class _Reader:
         self._at += layout.size
         return values
 
+    def site(self, kernel: str) -> tuple[Site, Line]:
+        """A place in a kernel: which instruction, and its line."""
+        site = Site(kernel, (self.u32(),))
+        return site, Line(self.text(), self.u32())
+
     def text(self) -> str:
         length = self.u64()
         self._at += length
@@ -550,6 +593,17 @@ class _Reader:
         value: int = struct.unpack_from(layout, self._data, self._at)[0]
         self._at += nbytes
         return value
+
+
+def _met(  # the fields in the order of protocol.h
+    signed: int, equality: int, below: int, equal: int, above: int, *extremes: int
+) -> Met | None:
+    """What a comparison has met; None if it was not made."""
+    sides = frozenset(itertools.compress(Side, (below, equal, above)))
+    if not sides:
+        return None
+    a_low, a_high, b_low, b_high = extremes if signed else (one % (1 << 64) for one in extremes)
+    return Met(sides, (a_low, a_high), (b_low, b_high), bool(equality))
 
 
 def _text(words: str) -> bytes:

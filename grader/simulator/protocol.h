@@ -20,7 +20,7 @@ namespace sim {
 static_assert(std::endian::native == std::endian::little, "frames are little-endian");
 
 // Of what programs ask, and of what the judge asks: driver.py holds that number, too.
-inline constexpr std::uint32_t protocol_version = 3, judge_protocol_version = 2;
+inline constexpr std::uint32_t protocol_version = 4, judge_protocol_version = 2;
 inline constexpr std::size_t copy_chunk = std::size_t{16} << 20;  // longer copies travel as several frames
 inline constexpr std::size_t frame_limit = std::size_t{64} << 20;
 
@@ -74,6 +74,8 @@ enum class Ask : std::uint32_t {
   graph_launch,  // u64 executable graph, u64 stream
   graph_destroy,  // u64 graph or executable graph
   reset,  //
+  host_coverage,  // no reply: u32 n, n x (3 x u64 code, u32 number, u8 compares, below, equal, above,
+                  // i64 lowest and highest a, lowest and highest b)
 };
 
 inline constexpr std::uint32_t sticky_error = 0x8000'0000;
@@ -100,14 +102,18 @@ enum class Command : std::uint32_t {
   take_unsupported,  // -> u32 n, n x (u32 kind, text subject, feature, function, file, u32 line)
   take_tampering,  // -> u32 n, n x text
   take_errors,  // -> u32 n, n x (text call, u32 code)
-  configure,  // u8 memcheck, initcheck, racecheck, synccheck, counters, u64 budget of a launch, of all launches,
-              // of a launch without progress, u8 order, u64 seed,
-              // u32 threads, u8 late streams, u8 open, u8 leak check -> u32 version of what the judge asks
+  configure,  // u8 memcheck, initcheck, racecheck, synccheck, counters, overflow, coverage, u64 budget of a launch, of
+              // all launches, of a launch without progress, u8 order, u64 seed, u32 threads, u8 late streams, u8 open,
+              // u8 leak check -> u32 version of what the judge asks
   add_client,  // and its socket as a descriptor
   reset,  //
   statistics,  // -> u64 launches, nanoseconds in them, copies, bytes copied, copies from or to the host,
                // allocations that programs hold, their bytes, u32 n, n x (text kernel, u64 launches)
   set_constant,  // u64 address of an allocation, u8 whether programs may only read it, text name for messages
+  take_coverage,  // -> u32 n, n x (text kernel, u64 fewest blocks, most blocks, threads, shared bytes,
+                  // u32 n, n x (u32 number, text file, u32 line, u8 taken, passed),
+                  // u32 n, n x (u32 number, text file, u32 line, u8 signed, equality, below, equal, above,
+                  // i64 lowest and highest a, lowest and highest b)), and what host_coverage has told
 };
 
 struct Malformed : std::runtime_error {

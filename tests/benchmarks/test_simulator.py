@@ -50,6 +50,7 @@ VARIANTS = {
     "plain": Options(**UNCHECKED),
     "checked": Options(counters=False),
     "counted": Options(),
+    "covered": Options(coverage=True),
     "two threads": Options(**UNCHECKED, threads=2),
     "counted, two threads": Options(threads=2),
 }
@@ -187,6 +188,7 @@ def measured(
         "ns each": used["plain"] / instructions * 1e9,
         "checked / plain": used["checked"] / used["plain"],
         "counted too / plain": used["counted"] / used["plain"],
+        "covered / counted": used["covered"] / used["counted"],
         "one / two threads": wall["plain"] / wall["two threads"],
         "counted, one / two": wall["counted"] / wall["counted, two threads"],
     }

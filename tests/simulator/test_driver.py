@@ -33,7 +33,7 @@ def frame(what: int, call: str = "cudaFree", fields: bytes = b"") -> bytes:
     return struct.pack("<I", len(content)) + content
 
 
-HELLO = frame(1, "hello", struct.pack("<I", 3))
+HELLO = frame(1, "hello", struct.pack("<I", 4))
 
 
 def test_memory_keeps_what_is_written() -> None:

@@ -27,6 +27,7 @@ TESTED_ELSEWHERE = {
     "test_isa_mbarrier": "mbarrier",
     "test_isa_memory": "atom cp isspacep ld local_address red shift_address st",
     "test_isa_warp": "activemask bar match redux shfl vote",
+    "test_coverage": "observe",
     "programs": "mov.b8 nothing",  # what the decoder puts in between
 }
 

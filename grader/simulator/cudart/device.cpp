@@ -8,6 +8,7 @@
 #include "../capability.h"
 #include "abi.h"
 #include "connection.h"
+#include "coverage.h"
 
 namespace cudart {
 namespace {
@@ -130,7 +131,10 @@ CUDART_API Error cudaGetDeviceProperties(DeviceProperties* properties, int devic
   p.reserved_shared = limits::shared_of_system;
   return only_device(device);
 }
-CUDART_API Error cudaDeviceSynchronize() { return run(Question(sim::Ask::device_synchronize, __func__)); }
+CUDART_API Error cudaDeviceSynchronize() {
+  tell_coverage();
+  return run(Question(sim::Ask::device_synchronize, __func__));
+}
 CUDART_API Error cudaDeviceReset() { return run(Question(sim::Ask::reset, __func__)); }
 CUDART_API Error cudaDeviceGetPCIBusId(char* text, int length, int device) {
   std::snprintf(text, static_cast<std::size_t>(std::max(length, 0)), "0000:%02x:00.0", limits::pci_bus);

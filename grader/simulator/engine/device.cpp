@@ -8,6 +8,7 @@
 
 #include "capability.h"
 #include "engine/checks/checks.h"
+#include "engine/checks/coverage.h"
 #include "engine/checks/races.h"
 #include "engine/launch.h"
 
@@ -20,21 +21,22 @@ class Kernel {
   const Layout* layout = nullptr;
 
   // Decoded at the first use; throws Refusal, each time again.
-  const KernelCode& program(bool checks_overflow) const {
+  const KernelCode& program(const Options& options) const {
     if (refusal_) throw Refusal(*refusal_);
-    auto& program = checks_overflow ? checked_ : program_;
-    if (program) return *program;
+    auto& program = options.overflow ? checked_ : program_;
     try {
-      program = decode(*module, number, *layout, checks_overflow);
+      if (!program) program = decode(*module, number, *layout, options.overflow);
     } catch (const Refusal& r) {
       refusal_ = r;
       throw;
     }
-    return *program;
+    if (options.overflow || !options.coverage) return *program;
+    if (!observed_) observed_ = observing(*program);
+    return *observed_;
   }
 
  private:
-  mutable std::unique_ptr<KernelCode> program_, checked_;
+  mutable std::unique_ptr<KernelCode> program_, checked_, observed_;
   mutable std::optional<Refusal> refusal_;
 };
 
@@ -86,6 +88,7 @@ struct Device::State {
   std::map<ModuleId, std::unique_ptr<LoadedModule>> modules;
   ModuleId next_module = 1;
   std::vector<LineCount> counts;
+  Coverages coverages;
   GlobalRaces* races = nullptr;
   std::uint64_t spent = 0, launches = 0;  // since `configure`, of Options::total_budget
   std::uint64_t clock = 0;  // of the device: warp instructions, and the cost of launches
@@ -177,7 +180,7 @@ KernelInfo Device::info(const Kernel* kernel) const {
   for (const Area& a : parameter_layout(f, result.parameter_bytes)) result.parameters.push_back({a.offset, a.size});
   result.max_threads = std::min(f.max_threads, 1024u);
   try {
-    const KernelCode& p = kernel->program(options.overflow);
+    const KernelCode& p = kernel->program(options);
     result.static_shared = p.static_shared;
     result.local_bytes = p.functions[0].local_bytes;
   } catch (const Refusal&) {
@@ -233,7 +236,7 @@ bool Device::copy(Address to, Address from, std::size_t bytes) {
 Footprint Device::footprint() const { return options.racecheck ? sim::footprint(*state_->races) : Footprint{}; }
 
 Ran Device::launch(const Launch& launch) {
-  const KernelCode& program = launch.kernel->program(options.overflow);
+  const KernelCode& program = launch.kernel->program(options);
   LaunchState s(program, *launch.kernel->module, launch, options, state_->memory, state_->findings,
                 *launch.kernel->layout);
   const auto& [x, y, z] = launch.block;
@@ -274,7 +277,7 @@ Ran Device::launch(const Launch& launch) {
     return {Fault::launch_timeout, std::string(program.kernel) + ": " + message, {}};
   }
   s.spent_before = state_->spent;
-  auto ran = run_launch(s, state_->crew, state_->counts);
+  auto ran = run_launch(s, state_->crew, state_->counts, state_->coverages);
   state_->spent += s.executed;
   state_->clock += launch_cost + s.executed;
   return ran;
@@ -287,12 +290,18 @@ void Device::configure(const Options& changed) {
 
 std::vector<Finding> Device::take_findings() { return state_->findings.take(); }
 std::vector<LineCount> Device::take_counts() { return std::exchange(state_->counts, {}); }
+std::vector<Coverage> Device::take_coverage() {
+  std::vector<Coverage> taken;
+  for (auto& [_, coverage] : std::exchange(state_->coverages, {})) taken.push_back(std::move(coverage));
+  return taken;
+}
 
 void Device::reset() {
   state_->modules.clear();
   state_->memory.reset();
   state_->findings.take();
   state_->counts.clear();
+  state_->coverages.clear();
 }
 
 }  // namespace sim

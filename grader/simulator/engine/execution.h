@@ -176,6 +176,8 @@ struct LaunchState {
 // Where a block is to pause once: at the first thing that it publishes.
 enum class Pause : std::uint8_t { never, before, after };
 
+enum : std::uint8_t { taken_way = 1, passed_way = 2 };
+
 struct alignas(128) Worker {
   LaunchState& launch;
   std::vector<Region> regions;
@@ -192,6 +194,8 @@ struct alignas(128) Worker {
   bool paused = false;      // the block has just done so
   Trail* trail = nullptr;   // of a warp that is watched
   Frame* frame = nullptr;   // of the split that runs
+  std::vector<std::uint8_t> ways;   // per instruction with a guard: taken_way, passed_way; empty: not observed
+  std::vector<Compared> compared;   // as KernelCode::comparisons
 
   explicit Worker(LaunchState&);
   void run();  // takes blocks until there are none

@@ -73,6 +73,14 @@ struct ParameterSlot {
   std::uint32_t offset, bytes, slot_offset;
 };
 
+// An instruction that compares integers.
+struct ComparisonCode {
+  std::uint32_t instruction = 0;
+  Handler compare = nullptr, observe = nullptr;  // the latter does as well, and keeps what it has met
+  Slot a = 0, b = 0;
+  bool is_signed = false, equality = false;
+};
+
 struct KernelCode {
   std::string_view kernel;
   std::vector<Instruction> code;
@@ -80,6 +88,7 @@ struct KernelCode {
   std::vector<CallSite> calls;
   std::vector<std::vector<std::uint32_t>> branch_tables;
   std::vector<Refusal> unknown;  // what is said where a warp reaches such an instruction
+  std::vector<ComparisonCode> comparisons;
   std::vector<std::uint32_t> lists;  // operands of instructions that have many (Warp::lists)
   std::vector<std::uint32_t> statements;  // per instruction: the one of its function that it belongs to
   std::vector<std::byte> constants;

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "engine/checks/checks.h"
+#include "engine/checks/coverage.h"
 #include "engine/checks/races.h"
 
 namespace sim {
@@ -259,6 +260,7 @@ std::string name_thread(const LaunchState& s, const Block& b, std::uint32_t warp
 Worker::Worker(LaunchState& l) : launch(l), regions(l.program.code.size()) {
   clock = l.clock_start;
   counting = l.options.counters;
+  if (l.options.coverage) observe(*this);
   if (!counting) return;
   const auto n = l.program.code.size();
   counts.starts.resize(n + 1);
@@ -323,6 +325,7 @@ std::unique_ptr<Block> Worker::start(std::uint64_t number) {
     warp.bank[launch_bank] = launch.bank_start;
     warp.bank[constant_bank] = launch.constants;
     warp.regions = regions.data();
+    warp.compared = compared.data();
     warp.shared = block->shared;
     warp.shared_size = launch.shared_size;
     warp.parameters = launch.launch.parameters.data();
@@ -441,7 +444,7 @@ void Worker::run() {
   }
 }
 
-Ran run_launch(LaunchState& s, Crew& crew, std::vector<LineCount>& counts) {
+Ran run_launch(LaunchState& s, Crew& crew, std::vector<LineCount>& counts, Coverages& coverages) {
   const auto began = std::chrono::steady_clock::now();
   Address workspace = 0;
   if (s.launch.cooperative) {
@@ -461,6 +464,7 @@ Ran run_launch(LaunchState& s, Crew& crew, std::vector<LineCount>& counts) {
   for (const auto& w : workers) s.executed += w->unreported;
   settle_unwritten(s);
   if (s.options.counters) collect_counts(s, workers, counts);
+  if (s.options.coverage) collect_coverage(s, workers, coverages);
   if (workspace) s.memory.release(workspace);
   s.result.nanoseconds =
       static_cast<std::uint64_t>(std::chrono::nanoseconds(std::chrono::steady_clock::now() - began).count());

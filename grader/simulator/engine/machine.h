@@ -66,7 +66,7 @@ struct alignas(64) Instruction {
   ptx::Space space = ptx::Space::generic;
   std::uint8_t size = 0;  // bytes that a lane accesses
   std::uint32_t target = 0;  // of branch and call; number of another table for others
-  std::uint32_t place = 0;
+  std::uint32_t place = 0;  // of the module's; of a comparison that is observed, which of Warp::compared
   std::int64_t offset = 0;  // of an address; of others an immediate
   std::uint32_t site = 0;  // its own index
   bool narrow_address = false;
@@ -91,12 +91,21 @@ struct Region {
   Address base = 1, end = 0;
 };
 
+// A comparison that is observed, and the extremes of what it has met: of unsigned numbers the bits.
+struct Compared {
+  Handler run = nullptr;  // which does the work
+  Slot a = 0, b = 0;
+  bool below = false, equal = false, above = false, met = false;
+  std::int64_t a_low = 0, a_high = 0, b_low = 0, b_high = 0;
+};
+
 struct Worker;
 struct Block;
 
 struct Warp {
   std::byte* bank[4] = {};
   Region* regions = nullptr;  // per site: the allocation touched there last
+  Compared* compared = nullptr;
   std::byte* shared = nullptr;
   std::byte* local = nullptr;
   const std::byte* parameters = nullptr;

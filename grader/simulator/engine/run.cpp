@@ -127,6 +127,9 @@ class Runner {
         const Mask p = predicate_at(w_, i.guard);
         m &= i.guard_negated ? ~p : p;
         if (m != mask && worker_.counting) worker_.counts.skipped[pc] += count_lanes(mask & ~m);
+        if (!worker_.ways.empty()) {
+          worker_.ways[pc] |= static_cast<std::uint8_t>((m ? taken_way : 0) | (m != mask ? passed_way : 0));
+        }
       }
       if (frame->unwritten) [[unlikely]]
         follow_unwritten(state_, *frame, pc, mask, m);

@@ -56,6 +56,29 @@ void put_finding(Writer& result, const Finding& finding) {
   }
 }
 
+void put_coverage(Writer& result, const Coverage& c) {
+  const auto flag = [&](bool set) { result.put(static_cast<std::uint8_t>(set)); };
+  result.text(c.kernel).put(c.fewest_blocks).put(c.most_blocks).put(c.threads).put(c.shared_bytes);
+  result.put(static_cast<std::uint32_t>(c.ways.size()));
+  for (const auto& way : c.ways) {
+    result.put(way.number).text(way.file).put(way.line);
+    for (const bool set : {way.taken, way.passed}) flag(set);
+  }
+  result.put(static_cast<std::uint32_t>(c.comparisons.size()));
+  for (const auto& one : c.comparisons) {
+    result.put(one.number).text(one.file).put(one.line);
+    for (const bool set : {one.is_signed, one.equality, one.below, one.equal, one.above}) flag(set);
+    result.put(one.a_low).put(one.a_high).put(one.b_low).put(one.b_high);
+  }
+}
+
+void put_site(Writer& result, const HostSite& site) {
+  for (const auto code : site.at) result.put(code);
+  result.put(site.number);
+  for (const bool set : {site.compares, site.below, site.equal, site.above}) result.put(static_cast<std::uint8_t>(set));
+  result.put(site.a_low).put(site.a_high).put(site.b_low).put(site.b_high);
+}
+
 // A question that cannot be answered; the text goes to the judge.
 struct Refused : std::runtime_error {
   using std::runtime_error::runtime_error;
@@ -194,6 +217,15 @@ void Judge::perform(Command command, Reader& in, Writer& result) {
       }
       return;
     }
+    case Command::take_coverage: {
+      const auto kernels = device_.take_coverage();
+      result.put(static_cast<std::uint32_t>(kernels.size()));
+      for (const auto& kernel : kernels) put_coverage(result, kernel);
+      const auto reached = std::exchange(report_.reached, {});
+      result.put(static_cast<std::uint32_t>(reached.size()));
+      for (const auto& [_, site] : reached) put_site(result, site);
+      return;
+    }
     case Command::take_printed: result.text(std::exchange(report_.printed, {})); return;
     case Command::take_unsupported: return put_gaps(result, std::exchange(report_.unsupported, {}));
     case Command::take_tampering: return put_texts(result, std::exchange(report_.tampering, {}));
@@ -290,7 +322,7 @@ void Judge::launch(Reader& in, Writer& result) {
 void Judge::configure(Reader& in) {
   Options options;
   for (auto* checker : {&options.memcheck, &options.initcheck, &options.racecheck, &options.synccheck,
-                        &options.counters, &options.overflow}) {
+                        &options.counters, &options.overflow, &options.coverage}) {
     *checker = in.take<std::uint8_t>() != 0;
   }
   options.instruction_budget = in.take<std::uint64_t>();

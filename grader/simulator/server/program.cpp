@@ -48,7 +48,8 @@ bool answered(Ask ask) {
     case Ask::launch:
     case Ask::host_function_done:
     case Ask::unsupported:
-    case Ask::host_access: return false;
+    case Ask::host_access:
+    case Ask::host_coverage: return false;
     default: return true;
   }
 }
@@ -147,6 +148,17 @@ void Program::notify(Ask ask, std::string_view call, Reader& in) {
       return world_.report.finding("memcheck", "device_pointer_on_host", "",
                                    "host code " + printable(in.text()) + " accesses device memory at " + hex(at) +
                                        "; only kernels and cudaMemcpy may");
+    }
+    case Ask::host_coverage: {
+      for (auto n = in.take<std::uint32_t>(); n; --n) {
+        HostSite site;
+        for (auto& code : site.at) code = in.take<std::uint64_t>();
+        site.number = in.take<std::uint32_t>();
+        for (auto* flag : {&site.compares, &site.below, &site.equal, &site.above}) *flag = in.take<std::uint8_t>() != 0;
+        for (auto* extreme : {&site.a_low, &site.a_high, &site.b_low, &site.b_high}) *extreme = in.take<std::int64_t>();
+        if (world_.device.options.coverage) world_.report.reach(site);
+      }
+      return;
     }
     default: throw Malformed("an answer to nothing");
   }

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -18,6 +20,15 @@ namespace sim {
 struct Failure {
   std::uint32_t code = success;
   std::string message;
+};
+
+// Instrumented host code that has run; see cudart/coverage.cpp.
+struct HostSite {
+  std::array<std::uint64_t, 3> at{};  // addresses in its library, the innermost first, then whence that was called
+  std::uint32_t number = 0;  // of the case of a switch
+  bool compares = false, below = false, equal = false, above = false;
+  std::int64_t a_low = 0, a_high = 0, b_low = 0, b_high = 0;
+  auto key() const { return std::tuple(at, number, compares); }
 };
 
 class Report {
@@ -49,6 +60,19 @@ class Report {
     const std::pair<std::string, std::uint32_t> entry(call, code);
     if (errors.size() < limit && std::ranges::find(errors, entry) == errors.end()) errors.push_back(entry);
   }
+  void reach(const HostSite& site) {
+    if (reached.size() >= most_sites && !reached.contains(site.key())) return;
+    const auto [known, fresh] = reached.try_emplace(site.key(), site);
+    if (fresh) return;
+    HostSite& all = known->second;
+    all.below |= site.below;
+    all.equal |= site.equal;
+    all.above |= site.above;
+    all.a_low = std::min(all.a_low, site.a_low);
+    all.a_high = std::max(all.a_high, site.a_high);
+    all.b_low = std::min(all.b_low, site.b_low);
+    all.b_high = std::max(all.b_high, site.b_high);
+  }
   void print(std::string_view text) {
     printed.append(text.substr(0, printed_limit - std::min(printed_limit, printed.size())));
   }
@@ -58,12 +82,13 @@ class Report {
   std::vector<std::string> tampering;
   std::vector<std::pair<std::string, std::uint32_t>> errors;  // runtime call, code that it returned
   std::string printed;
+  std::map<std::tuple<std::array<std::uint64_t, 3>, std::uint32_t, bool>, HostSite> reached;
   Failure first_failure;  // of a kernel or its launch, since the judge last asked
   std::map<std::string, std::uint64_t, std::less<>> launched;  // how often each kernel
   std::uint64_t launches = 0, kernel_nanoseconds = 0, copies = 0, copied_bytes = 0, host_copies = 0;
 
  private:
-  static constexpr std::size_t limit = 1000, printed_limit = std::size_t{1} << 20;
+  static constexpr std::size_t limit = 1000, printed_limit = std::size_t{1} << 20, most_sites = 4096;
 };
 
 }  // namespace sim

@@ -50,6 +50,7 @@ struct Decoder : OperandDecoder {
   void unpack(const Type& type);
   void convert(const Words& words);
   void compare(const Words& words);
+  void note_comparison(const Instruction& i, std::string_view type, Slot a, Slot b, bool equality);
   void select(const Words& words);
 
   // --- memory.cpp

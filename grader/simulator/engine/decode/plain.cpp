@@ -32,6 +32,18 @@ void Decoder::plain(Words words) {
   auto& i = emit(found, slots);
   i.offset = extra;
   if (has(words, "cc") || words[0].ends_with('c')) i.o[5] = slot(frame_bank, carry_offset);
+  if ((words[0] == "min" || words[0] == "max") && words.size() == 2)
+    note_comparison(i, words[1], i.o[1], i.o[2], false);
+}
+
+// Of integers that registers hold whole.
+void Decoder::note_comparison(const Instruction& i, std::string_view type, Slot a, Slot b, bool equality) {
+  const Type* known = find_type(type);
+  const bool whole = type.size() == 3 && std::string_view("sub").find(type[0]) != std::string_view::npos;
+  if (!known || !whole) return;
+  const std::string bits = std::to_string(8 * known->bytes);
+  program.comparisons.push_back({i.site, i.run, handler((known->is_signed ? "observe.s" : "observe.u") + bits), a, b,
+                                 known->is_signed, equality});
 }
 
 void Decoder::move(const Words& words) {
@@ -93,6 +105,7 @@ void Decoder::compare(const Words& words) {  // setp and set
   auto& i = emit(found, slots);
   i.offset = how;
   i.target = second != -1;
+  note_comparison(i, words.back(), i.o[2], i.o[3], name[1] == "eq" || name[1] == "ne");
 }
 
 void Decoder::select(const Words& words) {  // slct

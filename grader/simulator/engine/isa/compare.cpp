@@ -141,6 +141,36 @@ template <class C, class H, class D, D Yes> void set_half(Warp& w, const Instruc
   answer(w, i, mask, combined(w, i, compare_half<C, H, false, u16>(w, i)), Yes);
 }
 
+// A comparison that is observed; see Compared.
+template <class T> void observe(Warp& w, const Instruction& i, Mask mask) {
+  Compared& c = w.compared[i.place];
+  const T *a = at<T>(w, c.a), *b = at<T>(w, c.b);
+  const auto first = static_cast<u32>(std::countr_zero(mask));
+  const T a_first = a[first], b_first = b[first];
+  T a_low = a_first, a_high = a_first, b_low = b_first, b_high = b_first;
+  u32 below = 0, above = 0, equal = 0;
+  for (u32 l = 0; l < lane_count; ++l) {
+    const bool active = mask & lane_bit[l];
+    const T x = active ? a[l] : a_first, y = active ? b[l] : b_first;
+    a_low = x < a_low ? x : a_low;
+    a_high = x > a_high ? x : a_high;
+    b_low = y < b_low ? y : b_low;
+    b_high = y > b_high ? y : b_high;
+    below |= x < y;
+    above |= x > y;
+    equal |= x == y;
+  }
+  if (!c.met || a_low < static_cast<T>(c.a_low)) c.a_low = static_cast<s64>(a_low);
+  if (!c.met || a_high > static_cast<T>(c.a_high)) c.a_high = static_cast<s64>(a_high);
+  if (!c.met || b_low < static_cast<T>(c.b_low)) c.b_low = static_cast<s64>(b_low);
+  if (!c.met || b_high > static_cast<T>(c.b_high)) c.b_high = static_cast<s64>(b_high);
+  c.met = true;
+  c.below |= below != 0;
+  c.above |= above != 0;
+  c.equal |= equal != 0;
+  c.run(w, i, mask);
+}
+
 template <class T> void selp(Warp& w, const Instruction& i, Mask mask) {
   const T *a = at<T>(w, i.o[1]), *b = at<T>(w, i.o[2]);
   const Mask p = predicate(w, i.o[3]);
@@ -217,6 +247,12 @@ template <class T> [[gnu::cold]] void add_select(Table& t, const std::string& ty
   add_half_type<Half, false, Eq, Ne, Lt, Le, Gt, Ge, Equ, Neu, Ltu, Leu, Gtu, Geu, Num, Nan>(t);
   add_half_type<Half, true, Eq, Ne, Lt, Le, Gt, Ge, Equ, Neu, Ltu, Leu, Gtu, Geu, Num, Nan>(t);
   add_half_type<Brain, false, Eq, Ne, Lt, Le, Gt, Ge, Equ, Neu, Ltu, Leu, Gtu, Geu, Num, Nan>(t);
+  t.add("observe.s16", observe<s16>);
+  t.add("observe.u16", observe<u16>);
+  t.add("observe.s32", observe<s32>);
+  t.add("observe.u32", observe<u32>);
+  t.add("observe.s64", observe<s64>);
+  t.add("observe.u64", observe<u64>);
   for (const char* type : {"b16", "u16", "s16"}) add_select<u16>(t, type);
   for (const char* type : {"b32", "u32", "s32", "f32"}) add_select<u32>(t, type);
   for (const char* type : {"b64", "u64", "s64", "f64"}) add_select<u64>(t, type);
