@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path  # noqa: TC003 - pydantic reads the annotations of builds
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from grader.devices.gpu import Gpu
     from grader.devices.timed import TimedSession
     from grader.problems.problem import KernelProblem
+    from grader.records.findings import Line
 
 
 @dataclass(frozen=True)
@@ -115,6 +117,32 @@ class Inspection:
     misspelt: bool = False
 
 
+@dataclass(frozen=True)
+class HostCode:
+    """The host code of a library.
+
+    Attributes:
+        blocks: the addresses of its blocks.
+        functions: those at which functions begin, in order.
+        starts: the addresses at which lines begin, in order.
+        lines: the line at each of these.
+    """
+
+    blocks: frozenset[int] = frozenset()
+    functions: Sequence[int] = ()
+    starts: Sequence[int] = ()
+    lines: Sequence[Line] = ()
+
+    def function(self, address: int) -> int:
+        """The number of the function around ``address``."""
+        return bisect.bisect_right(self.functions, address)
+
+    def line(self, address: int) -> Line | None:
+        """The line of the call before ``address``."""
+        at = bisect.bisect_right(self.starts, address - 1) - 1
+        return self.lines[at] if at >= 0 else None
+
+
 class LauncherError(Exception):
     """The launcher cannot be called; the message says what it takes and what it should."""
 
@@ -213,6 +241,9 @@ class Language(Protocol):
             LoadError: it cannot be loaded or lacks an entry point; the submission is at fault.
             DeviceError: the machine failed.
         """
+
+    def host_code(self, artefact: Path) -> HostCode:
+        """The host code of an artefact as a simulator tells what it reaches; empty where it does not."""
 
     def open_timed(
         self, gpu: Gpu, artefact: Path, entry_points: tuple[str, ...], baseline: Sequence[Path]

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grader.languages.cache import key
+from grader.languages.cuda.imports import needs_more
 from grader.languages.cuda.machine_code import machine_code
 from grader.languages.cuda.toolchain import INSTALL_WHEELS
 from grader.languages.jobs import BuildError, limit_hit
@@ -34,20 +35,35 @@ if TYPE_CHECKING:
 
 PTX_ARCHITECTURE = "compute_80"
 DEFAULT_ARCHITECTURE = "sm_80"
-_FORMAT = "3"  # of a cache entry
+_FORMAT = "4"  # of a cache entry
 _LIBRARY = "library.so"
+_OBSERVED = "observed.so"
 _LOG = "log"
 _RECORD = "build.json"
 _LOG_LINES = 60
 _DISK_RESERVE_BYTES = 64 << 20
 
 _SCRIPT = """\
-nvcc "$@" >log 2>&1 && g++ -shared -Wl,-z,defs -o library.so object.o -L"$LINK" -l:"$RUNTIME" >>log 2>&1
+mkdir kept
+nvcc --keep --keep-dir kept "$@" >log 2>&1 \\
+  && g++ -shared -Wl,-z,defs -o library.so object.o -L"$LINK" -l:"$RUNTIME" >>log 2>&1
 code=$?
 [ $code -ne 255 ] || code=1  # nvcc where ptxas fails; a sandbox takes it for a signal
+if [ $code -eq 0 ]; then
+  g++ $OBSERVED -c kept/*.cudafe1.cpp -o observed.o 2>&1 \\
+    && g++ -shared -Wl,--emit-relocs -o observed.so observed.o -L"$LINK" -l:"$RUNTIME" 2>&1 \\
+    || rm -f observed.so
+fi >/dev/null
 c++filt <log
 exit $code
 """
+
+_OBSERVED_FLAGS = (
+    *("-x", "c++", "-std=c++17", "-w", "-fPIC", "-I."),
+    # Without optimisation, so that each comparison of the source is one of the code.
+    *("-O0", "-g1", "-gdwarf-4", "-fno-omit-frame-pointer", "-fsanitize-coverage=trace-pc,trace-cmp"),
+)
+"""Of the same host code once more, as nvcc leaves it for the host's compiler: it tells what it reaches."""
 
 _STUDENT_FLAGS = ("-c", "-O3", "-std=c++17", "-Xcompiler", "-fPIC")
 _LAMBDA_FLAG = "--extended-lambda"
@@ -173,16 +189,23 @@ def build(
     needed |= {f"{_STAND_IN_FOLDER}/{name}": b"" for name in empty}
     needed |= {f"{_ABOVE[-1]}/empty": b""} if above else {}  # there has to be such a folder
     files = [part for name in sorted(needed) for part in (name, needed[name])]
-    entry = key(_FORMAT, _SCRIPT, toolchain.identity, toolchain.runtime_name, *arguments, "", *files)
+    flags = " ".join((*_OBSERVED_FLAGS, f"-I{toolchain.root / 'include'}"))
+    tools = (_SCRIPT, flags, toolchain.identity, toolchain.runtime_name)
+    entry = key(_FORMAT, *tools, *arguments, "", *files)
     if (folder := cache.find(entry)) is not None:
         return _load(folder, cached=True)
     job = Job(
         argv=("/bin/sh", "-c", _SCRIPT, "compile", *arguments),
         limits=limits,
         inputs=(*toolchain.inputs, runtime),
-        outputs=(_LIBRARY, _LOG),
+        outputs=(_LIBRARY, _OBSERVED, _LOG),
         files=needed,
-        environment={**toolchain.environment, "LINK": str(runtime), "RUNTIME": toolchain.runtime_name},
+        environment={
+            **toolchain.environment,
+            "LINK": str(runtime),
+            "RUNTIME": toolchain.runtime_name,
+            "OBSERVED": flags,
+        },
     )
     try:
         with slot(given_up):
@@ -211,7 +234,19 @@ def build(
         )
     record = json.dumps({name: told for name, told in asdict(built).items() if name != "artefact"}).encode()
     kept = {_RECORD: record} | ({_LIBRARY: outcome.artefacts[_LIBRARY]} if ok else {})
+    instrumented = outcome.artefacts.get(_OBSERVED)
+    if ok and instrumented is not None and not needs_more(instrumented, kept[_LIBRARY]):
+        kept[_OBSERVED] = instrumented
     return _load(cache.store(entry, kept), cached=False)
+
+
+def observed(library: Path) -> Path | None:
+    """The library with the same kernels whose host code tells what it reaches; None if there is none.
+
+    Some code compiles only with optimisation.
+    """
+    beside = library.with_name(_OBSERVED)
+    return beside if beside.exists() else None
 
 
 def reachable(source: str, contents: Mapping[str, bytes]) -> dict[str, bytes]:

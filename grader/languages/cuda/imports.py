@@ -89,6 +89,9 @@ _REPLACED = re.compile(
 _FIRST = re.compile(r"frame_dummy|_GLOBAL__(sub_)?I_.*|_ZL\d+__sti____cudaRegisterAllv|_init")
 """What compilers make to run when a library is loaded: C++ objects, and CUDA's registration of kernels."""
 
+_INSTRUMENTED = re.compile(r"__sanitizer_cov_trace_\w+")
+"""What a compiler lets instrumented code call."""
+
 _RAW = {"syscall": "system call", "sysenter": "system call", "int": "system call", "svc": "system call"}
 _RAW |= {"rdtsc": "read of the clock", "rdtscp": "read of the clock"}
 _RAW_BYTES = re.compile(rb"\x0f[\x05\x34\x31]|\xcd\x80|\x0f\x01\xf9")
@@ -127,6 +130,18 @@ def violations(
         if not any(re.fullmatch(pattern, name) for pattern in patterns):
             reasons.setdefault(reason, []).append(name)
     return tuple(f"{reason}: {_list(names, sources or {})}" for reason, names in reasons.items())
+
+
+def needs_more(observed: bytes, library: bytes) -> bool:
+    """Whether ``observed`` breaks the policy where ``library``, of the same source, does not.
+
+    It is compiled without optimisation and instrumented, and what the compiler adds for that is allowed.
+    """
+    try:
+        against = set(_against(_read(observed))) - set(_against(_read(library)))
+    except (ELFError, UnicodeDecodeError, AssertionError, KeyError, ValueError):
+        return True
+    return any(not _INSTRUMENTED.fullmatch(name) for _, name in against)
 
 
 def _against(found: _Object) -> Iterator[tuple[str, str]]:

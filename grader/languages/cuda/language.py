@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from grader.languages.cuda import launchers
-from grader.languages.cuda.compile import build, build_all
+from grader.languages.cuda.compile import build, build_all, observed
 from grader.languages.cuda.exports import find
 from grader.languages.cuda.headers import missing
+from grader.languages.cuda.host_code import host_code
 from grader.languages.cuda.imports import violations
 from grader.languages.cuda.machine_code import machine_code
 from grader.languages.cuda.partial import build_partly
-from grader.languages.language import FileBuild, Inspection, Stage
+from grader.languages.language import FileBuild, HostCode, Inspection, Stage
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -109,7 +110,13 @@ class Cuda:
 
     def open(self, device: Device, artefact: Path, entry_points: tuple[str, ...]) -> Session:
         """Start a runner with a library; see ``Language``."""
-        return device.open(artefact, entry_points)
+        observing = observed(artefact) if device.kind == "sim" else None
+        return device.open(observing or artefact, entry_points)
+
+    def host_code(self, artefact: Path) -> HostCode:
+        """What the simulator tells of a library's host code; see ``Language``."""
+        observing = observed(artefact)
+        return HostCode() if observing is None else host_code(observing)
 
     def open_timed(
         self, gpu: Gpu, artefact: Path, entry_points: tuple[str, ...], baseline: Sequence[Path]

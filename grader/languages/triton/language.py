@@ -15,7 +15,7 @@ from grader.devices import models
 from grader.devices.device import Memory, Script
 from grader.languages import policy
 from grader.languages.cache import key
-from grader.languages.language import Build, FileBuild, Inspection, Stage
+from grader.languages.language import Build, FileBuild, HostCode, Inspection, Stage
 from grader.languages.triton import source
 from grader.languages.triton.kernels import Compiler, Target, folder
 
@@ -128,6 +128,10 @@ class Triton:
     def open(self, device: Device, artefact: Path, entry_points: tuple[str, ...]) -> Session:
         """Start a runner with a file; see ``Language``."""
         return device.open_script(self._script(device, artefact), entry_points)
+
+    def host_code(self, _artefact: Path) -> HostCode:
+        """None that tells what it reaches; see ``Language``."""
+        return HostCode()
 
     def open_timed(
         self, gpu: Gpu, artefact: Path, entry_points: tuple[str, ...], baseline: Sequence[Path]
