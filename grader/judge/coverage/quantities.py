@@ -1,0 +1,145 @@
+"""What a number in the code has to do with the sizes of a case: a size, a product, or a part of one.
+
+A number that is seen in several cases is compared with all formulas of a family, such as the blocks of 256
+threads that rows times columns need. One that explains every case says which sizes make it what it should be.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from enum import Enum
+from itertools import combinations, product
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from grader.problems.problem import Space
+
+    Sizes = Mapping[str, int]
+
+MOST_FACTORS = 4
+_OFFSETS = (0, -1, 1)
+_PARTS = (*range(1, 13), 16, 31, 32, 33, 64, 100, 128, 256, 512, 1000, 1024, 4096)
+"""What a size of a product is tried with where the others have to be found."""
+
+
+class Form(Enum):
+    """What is made of a product of sizes and a divisor."""
+
+    WHOLE = "the product"
+    CEILING = "divided, rounded up"
+    FLOOR = "divided, rounded down"
+    REST = "the remainder"
+    FILLED = "the multiple from there up"
+    CUT = "the multiple from there down"
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A formula: ``form`` of the product of ``sizes`` and ``by``, plus ``offset``."""
+
+    sizes: tuple[str, ...]
+    form: Form = Form.WHOLE
+    by: int = 1
+    offset: int = 0
+
+    def of(self, sizes: Sizes) -> int:
+        """Its value."""
+        whole = math.prod(sizes[name] for name in self.sizes)
+        return int(_formed(np.array([whole], np.int64), self.form, self.by)[0]) + self.offset
+
+    def products(self, target: int, near: int) -> tuple[int, ...]:
+        """Products of the sizes that give ``target``; of a remainder, the one from ``near`` on."""
+        wanted, by = target - self.offset, self.by
+        match self.form:
+            case Form.WHOLE:
+                return (wanted,)
+            case Form.CEILING:
+                return (wanted * by, wanted * by - by + 1)
+            case Form.FLOOR:
+                return (wanted * by + by - 1, wanted * by)
+            case Form.REST:
+                return (near + (wanted - near) % by,) if 0 <= wanted < by else ()
+            case Form.FILLED:
+                return (wanted, wanted - by + 1) if wanted % by == 0 else ()
+            case Form.CUT:
+                return (wanted + by - 1, wanted) if wanted % by == 0 else ()
+
+    def solutions(self, target: int, base: Sizes, space: Space) -> Iterator[dict[str, int]]:
+        """Sizes that make it ``target``, most like ``base`` first, the others as they are there."""
+        near = math.prod(base[name] for name in self.sizes)
+        for whole in self.products(target, near):
+            if whole < 1:
+                continue
+            for free in self.sizes:
+                others = [name for name in self.sizes if name != free]
+                tried = [tuple(base[name] for name in others)]
+                tried += product(_PARTS, repeat=len(others)) if len(others) == 1 else ()
+                tried += [(*(1,) * (len(others) - 1), part) for part in _PARTS] if len(others) > 1 else ()
+                for parts in tried:
+                    rest = math.prod(parts)
+                    if rest == 0:
+                        continue
+                    sizes = {**base, **dict(zip(others, parts, strict=True)), free: whole // rest}
+                    if whole % rest == 0 and all(sizes[name] in one for name, one in space.ranges.items()):
+                        yield sizes
+
+
+def _formed(whole: NDArray[np.int64], form: Form, by: int) -> NDArray[np.int64]:
+    match form:
+        case Form.WHOLE:
+            return whole
+        case Form.CEILING:
+            return -(-whole // by)
+        case Form.FLOOR:
+            return whole // by
+        case Form.REST:
+            return whole % by
+        case Form.FILLED:
+            return -(-whole // by) * by
+        case Form.CUT:
+            return whole // by * by
+
+
+def fitting(seen: Sequence[tuple[Sizes, int]], divisors: Collection[int]) -> tuple[Quantity, ...]:
+    """The simplest formulas that give every number in ``seen`` from the sizes beside it, at most four.
+
+    Where all numbers are equal nothing tells what changes them: then they may be a size or a product that is
+    equal in all cases, too.
+    """
+    if not seen:
+        return ()
+    names = list(seen[0][0])
+    values = np.array([value for _, value in seen], np.int64)
+    equal = len(set(values.tolist())) == 1
+    found: list[Quantity] = []
+    columns = {name: np.array([sizes[name] for sizes, _ in seen], np.int64) for name in names}
+    changing = [name for name in names if equal or len(set(columns[name].tolist())) > 1]
+    for count in range(1, min(3, len(changing)) + 1):
+        for group in combinations(changing, count):
+            whole = np.prod([columns[name] for name in group], axis=0)
+            found += (
+                quantity
+                for quantity in _forms(group, () if equal else divisors)
+                if (_formed(whole, quantity.form, quantity.by) + quantity.offset == values).all()
+            )
+    found.sort(key=lambda one: (one.form is not Form.WHOLE, len(one.sizes), abs(one.offset), one.by))
+    return tuple(found[:MOST_FACTORS])
+
+
+def _forms(sizes: tuple[str, ...], divisors: Collection[int]) -> Iterator[Quantity]:
+    whole = Quantity(sizes)
+    yield whole
+    if not divisors:
+        return
+    yield from (replace(whole, offset=offset) for offset in _OFFSETS[1:])
+    for by in divisors:
+        for form in Form:
+            if form is not Form.WHOLE and by > 1:
+                yield from (Quantity(sizes, form, by, offset) for offset in _OFFSETS)

@@ -1,0 +1,504 @@
+"""Which further cases a submission's own code asks for.
+
+What cases have reached is kept comparison by comparison. One that has seen only one side of its number is a
+goal: a formula of the sizes that explains what it has met says which sizes meet the other side; where there
+is none, larger and smaller cases of the same kind are tried. Numbers of the source that no comparison tells
+of, such as the length of an array, are met by sizes and products around them, and by contents of one kind
+with more elements for each block.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from enum import IntEnum
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from grader.judge.coverage.quantities import Quantity, fitting
+from grader.records.coverage import Side, Way
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+
+    from grader.problems.problem import Case, Space
+    from grader.records.coverage import Coverage, Met, Site
+    from grader.records.findings import Line
+
+    Sizes = Mapping[str, int]
+
+TOLD_APART = "sizes that your code tells apart"
+"""The case group of what a search proposes."""
+
+ATTEMPTS = 3  # at one side of one comparison
+_FEW = 3
+SMALL = 33  # numbers below are met by the usual cases
+_COUNTER = (
+    1 << 12
+)  # from so many elements of a block on, counters of few bits and lists of few places fill up
+_STEERED = 1 << 50  # what is larger is an address
+_CASE_WORK = 2_000_000  # warp instructions that a case costs beside its own
+_ELEMENT_WORK = 4  # and each element of its arrays
+MOST_ELEMENTS = 1 << 23  # of all arrays, as in the largest of the usual cases
+_MOST_CASES = 24  # of a round
+_COMMON = tuple(1 << power for power in range(1, 17))
+
+
+class Rank(IntEnum):
+    """What is looked for first."""
+
+    SIDE = 0  # below or above a number, where other code may be
+    NUMBER_ITSELF = 1
+    COUNT = 2  # more elements of a block than a number of the source that no comparison tells of
+    SIZE = 3  # sizes around such a number
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A side of a comparison's number that no case has met."""
+
+    site: Site
+    side: Side
+
+
+@dataclass(frozen=True)
+class Unreached:
+    """What no case has reached: a way of a branch, a block of host code, or a side of a number.
+
+    Attributes:
+        line: in the submission.
+        kernel: that it is in; empty for host code.
+        side: what was never seen: of a comparison where the number was to ``constant``, of a block ``taken``.
+        constant: that a comparison is with; None of branches.
+    """
+
+    line: Line
+    kernel: str
+    side: Side | Way
+    constant: int | None = None
+
+
+@dataclass(frozen=True)
+class _Proposal:
+    """A case that may be run, for the goals that led to it."""
+
+    sizes: Sizes
+    distribution: str
+    goals: frozenset[Goal | str]
+    work: float  # expected, in warp instructions
+    rank: Rank
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        return (*self.sizes.items(), self.distribution)
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """A case with what it reached and the warp instructions that it took."""
+
+    case: Case
+    coverage: Coverage
+    work: int
+
+
+@dataclass
+class Search:
+    """What the cases of one problem and one submission have reached, and what is left to look for.
+
+    Attributes:
+        space: which cases there may be.
+        seed: of the run.
+        literals: the numbers of the source.
+        place: the line of a site that is in the submission, and the site without the calls around that line;
+            None where it is in no file of it.
+        share: the most that all further cases may cost, as a share of the usual ones' warp instructions,
+        least: and what they may cost in any case.
+        seen: the cases so far.
+        lines: of the sites that they met.
+        comparisons: all that each has met.
+        ways: all that each branch has gone.
+        blocks: of host code that ran.
+    """
+
+    space: Space
+    seed: int
+    literals: frozenset[int]
+    place: Callable[[Site, Coverage], tuple[Line, Site] | None]
+    share: float = 0.25
+    least: int = 40_000_000
+    seen: list[_Seen] = field(default_factory=list)
+    lines: dict[Site, Line] = field(default_factory=dict)
+    comparisons: dict[Site, Met] = field(default_factory=dict)
+    ways: dict[Site, frozenset[Way]] = field(default_factory=dict)
+    blocks: set[int] = field(default_factory=set)
+    _expected: dict[str, float] = field(default_factory=dict)  # work of each proposal; once it ran, its own
+    _usual: int | None = None
+    _attempts: Counter[Goal | str] = field(default_factory=Counter)
+
+    def add(self, case: Case, coverage: Coverage, work: int) -> None:
+        """Keep what a case has reached."""
+        placed = self._placed(coverage)
+        if case.name in self._expected:
+            self._expected[case.name] = work + self._beside(case.sizes)
+        self.seen.append(_Seen(case, placed, work))
+        self.blocks |= placed.blocks
+        for site, met in placed.comparisons.items():
+            self.comparisons[site] = (
+                _together(self.comparisons[site], met) if site in self.comparisons else met
+            )
+        for site, ways in placed.ways.items():
+            self.ways[site] = self.ways.get(site, frozenset()) | ways
+
+    def _placed(self, coverage: Coverage) -> Coverage:
+        """The coverage without sites outside of the submission; sites that become one are put together."""
+        comparisons: dict[Site, Met] = {}
+        for site, met in coverage.comparisons.items():
+            if (placed := self.place(site, coverage)) is not None:
+                line, own = placed
+                self.lines[own] = line
+                comparisons[own] = _together(comparisons[own], met) if own in comparisons else met
+        ways = {}
+        for site, seen in coverage.ways.items():
+            if (placed := self.place(site, coverage)) is not None:
+                self.lines[site], ways[site] = placed[0], seen
+        return type(coverage)(ways, comparisons, coverage.blocks, coverage.launches)
+
+    def next(self) -> tuple[Case, ...]:
+        """Further cases that may reach something new; none if nothing is left or the budget is spent."""
+        if not self.seen:
+            return ()
+        if self._usual is None:
+            self._usual = sum(one.work + self._beside(one.case.sizes) for one in self._alone())
+        known = {(*one.case.sizes.items(), one.case.distribution) for one in self.seen}
+        names = {one.case.name for one in self.seen}
+        chosen: list[Case] = []
+        met: set[Goal | str] = set()
+        proposals = [one for one in self._merged(self._proposals()) if one.key not in known]
+        for one in sorted(proposals, key=lambda one: (one.rank, one.work / len(one.goals))):
+            fresh = one.goals - met
+            if not fresh or len(chosen) >= _MOST_CASES or not self._affordable(one):
+                continue
+            case = self.space.case(TOLD_APART, one.sizes, one.distribution, self.seed)
+            if case.name in names:
+                continue
+            met |= one.goals
+            names.add(case.name)
+            chosen.append(case)
+            self._expected[case.name] = one.work
+        self._attempts.update(met)
+        return tuple(chosen)
+
+    def _affordable(self, one: _Proposal) -> bool:
+        """Whether there is work left for a case, and memory for its arrays."""
+        most = max(self.share * (self._usual or 0), self.least)
+        spent = sum(self._expected.values())
+        return spent + one.work <= most and self.space.elements(one.sizes) <= MOST_ELEMENTS
+
+    def _merged(self, proposals: Iterable[_Proposal]) -> list[_Proposal]:
+        """Each case once, with all goals that lead to it."""
+        table: dict[tuple[object, ...], _Proposal] = {}
+        for one in proposals:
+            before = table.get(one.key)
+            if before is not None:
+                one = replace(one, goals=before.goals | one.goals, rank=min(before.rank, one.rank))  # noqa: PLW2901
+            table[one.key] = one
+        return list(table.values())
+
+    def _proposals(self) -> Iterator[_Proposal]:
+        for site, met in self.comparisons.items():
+            yield from self._of_comparison(site, met)
+        yield from self._of_literals()
+
+    # What comparisons have met.
+
+    def goals(self, site: Site, met: Met) -> frozenset[Goal]:
+        """The sides that a comparison has not met, as far as sizes may decide them."""
+        missing = set(Side) - met.sides
+        if met.equality:
+            missing = set() if {Side.EQUAL} < met.sides else missing & {Side.EQUAL} or {Side.ABOVE}
+        return frozenset(Goal(site, side) for side in missing)
+
+    def _of_comparison(self, site: Site, met: Met) -> Iterator[_Proposal]:
+        goals = [goal for goal in sorted(self.goals(site, met), key=str) if self._attempts[goal] < ATTEMPTS]
+        with_it = [one for one in self._alone() if site in one.coverage.comparisons]
+        if not goals or not with_it:
+            return
+        one_number = met.second[0] == met.second[1]
+        if not one_number and met.first[0] != met.first[1]:
+            yield from self._of_two(site, goals, with_it)
+            return
+        constant = met.second[0] if one_number else met.first[0]
+        turned = not one_number
+        for goal in goals:
+            side = _TURNED[goal.side] if turned else goal.side
+            if abs(constant) > _STEERED or (constant <= 0 and side is Side.BELOW):
+                continue
+            numbers = [_number(one.coverage.comparisons[site], side, turned=turned) for one in with_it]
+            pairs = [(one.case.sizes, number) for one, number in zip(with_it, numbers, strict=True)]
+            formulas = fitting(pairs, self.divisors)
+            if formulas:
+                yield from self._solved(
+                    goal, formulas, _targets(constant, side, self._constants(site)), with_it
+                )
+            elif side is not Side.EQUAL and len(set(numbers)) > 1:
+                nearest = sorted(zip(numbers, with_it, strict=True), key=lambda pair: _far(pair[0], constant))
+                yield from self._scaled(goal, constant, side, nearest[0][0], nearest[0][1].case)
+
+    def _solved(
+        self, goal: Goal, formulas: Sequence[Quantity], targets: Sequence[int], with_it: Sequence[_Seen]
+    ) -> Iterator[_Proposal]:
+        attempt = self._attempts[goal]
+        for quantity in formulas[attempt:] or formulas[-1:]:
+            base = self._smallest_but(quantity.sizes, with_it)
+            for target in targets:
+                legal = (
+                    sizes
+                    for sizes in quantity.solutions(target, base.sizes, self.space)
+                    if self.space.legal(sizes, base.distribution)
+                )
+                if (sizes := next(legal, None)) is not None:
+                    yield self._proposal(sizes, base.distribution, {goal, f"{goal.site} {target}"})
+
+    def _smallest_but(self, changed: Collection[str], with_it: Sequence[_Seen]) -> Case:
+        """The case that is smallest in all other sizes, with usual contents if there is one."""
+        usual = self.space.distributions[0]
+
+        def cost(case: Case) -> tuple[bool, int]:
+            sizes = {**case.sizes, **{name: self.space.least[name] for name in changed}}
+            return case.distribution != usual, self.space.elements(sizes)
+
+        return min((one.case for one in with_it), key=cost)
+
+    def _of_two(self, site: Site, goals: Sequence[Goal], with_it: Sequence[_Seen]) -> Iterator[_Proposal]:
+        """Sizes between which two numbers of the code change their order, where formulas tell both."""
+        mets = [one.coverage.comparisons[site] for one in with_it]
+        if any(met.first[0] != met.first[1] or met.second[0] != met.second[1] for met in mets):
+            return
+        sizes = [one.case.sizes for one in with_it]
+        first = fitting([(one, met.first[0]) for one, met in zip(sizes, mets, strict=True)], self.divisors)
+        second = fitting([(one, met.second[0]) for one, met in zip(sizes, mets, strict=True)], self.divisors)
+        if not first or not second:
+            return
+        base = min(with_it, key=lambda one: abs(first[0].of(one.case.sizes) - second[0].of(one.case.sizes)))
+        tried = [*self._around(first[0], second[0], base), *self._around(second[0], first[0], base)]
+        for goal in goals:
+            for one in tried:
+                a, b = first[0].of(one), second[0].of(one)
+                side = Side.BELOW if a < b else Side.ABOVE if a > b else Side.EQUAL
+                if side is goal.side and self.space.legal(one, base.case.distribution):
+                    yield self._proposal(one, base.case.distribution, {goal})
+                    break
+
+    def _around(self, changed: Quantity, fixed: Quantity, base: _Seen) -> Iterator[dict[str, int]]:
+        """Sizes that put one number on either side of what another is in a case."""
+        target = fixed.of(base.case.sizes)
+        for wanted in (target, target - 1, target + 1, 2 * target + 1, target // 2):
+            yield from list(changed.solutions(wanted, base.case.sizes, self.space))[:4]
+
+    def _scaled(self, goal: Goal, constant: int, side: Side, number: int, case: Case) -> Iterator[_Proposal]:
+        """Cases of the same kind whose sizes are larger or smaller by as much as the number has to be."""
+        attempt = self._attempts[goal]
+        wanted = constant + 1 if side is Side.ABOVE else constant - 1
+        factor = (wanted / max(1, number)) * (1.25, 2, 8)[attempt] ** (1 if side is Side.ABOVE else -1)
+        if number <= 0 or not 1 / 4096 <= factor <= 1 << 20:
+            return
+        names = list(case.sizes)
+        for group in [tuple(names), *((name,) for name in names)]:
+            sizes = {
+                name: one.nearest(math.ceil(case.sizes[name] * factor) if name in group else case.sizes[name])
+                for name, one in self.space.ranges.items()
+            }
+            if sizes != case.sizes and self.space.legal(sizes, case.distribution):
+                yield self._proposal(sizes, case.distribution, {goal, f"{goal.site} {group} {attempt}"})
+
+    def _constants(self, site: Site) -> list[int]:
+        """The numbers that the same code compares with, from the smallest on."""
+        return sorted(
+            met.second[0]
+            for other, met in self.comparisons.items()
+            if other.kernel == site.kernel and met.second[0] == met.second[1]
+        )
+
+    # Numbers of the source that no comparison tells of.
+
+    def _of_literals(self) -> Iterator[_Proposal]:
+        compared = {
+            number
+            for met in self.comparisons.values()
+            for low, high in (met.first, met.second)
+            if low == high
+            for number in range(low - 1, low + 2)
+        }
+        large = sorted(one for one in self.literals - compared if one >= SMALL)
+        base = self.space.distributions[0]
+        shapes = [one.case.sizes for one in self._alone()]
+        for number in large:
+            for value in (number - 1, number, number + 1):
+                lacking = [
+                    name
+                    for name, one in self.space.ranges.items()
+                    if value in one and not any(sizes[name] == value for sizes in shapes)
+                ]
+                for group in (lacking, *([name] for name in lacking)):
+                    marks = {f"{name} is {value}" for name in group}
+                    sizes = {**self._small(), **dict.fromkeys(group, value)}
+                    if (
+                        marks
+                        and not any(self._attempts[mark] for mark in marks)
+                        and self.space.legal(sizes, base)
+                    ):
+                        yield self._proposal(sizes, base, marks)
+        yield from self._of_products(large, shapes)
+        yield from self._per_block(large)
+
+    def _of_products(self, large: Sequence[int], shapes: Sequence[Sizes]) -> Iterator[_Proposal]:
+        base = self.space.distributions[0]
+        groups = [*combinations(self.space.ranges, 2), *self.space.products.values()]
+        for group in dict.fromkeys(groups):
+            quantity = Quantity(tuple(group))
+            met = [quantity.of(sizes) for sizes in shapes]
+            for number in large:
+                mark = f"{group} around {number}"
+                if self._attempts[mark] or (
+                    min(met) < number and any(number < one <= 4 * number for one in met)
+                ):
+                    continue
+                for wanted in (number + 1, number + 2, 2 * number):
+                    legal = (
+                        sizes
+                        for sizes in quantity.solutions(wanted, self._small(), self.space)
+                        if self.space.legal(sizes, base) and min(sizes[name] for name in group) > 1
+                    )
+                    if (sizes := next(legal, None)) is not None:
+                        yield self._proposal(sizes, base, {mark})
+                        break
+
+    def _per_block(self, large: Sequence[int]) -> Iterator[_Proposal]:
+        """More elements for each block than a number of the source, in each distribution but the first."""
+        numbers = [one for one in large if one >= _COUNTER]
+        most = max(self._alone(), key=lambda one: max(one.case.sizes.values()), default=None)
+        if most is None or not numbers or not most.coverage.launches:
+            return
+        blocks = max(one.most_blocks for one in most.coverage.launches.values())
+        name = max(most.case.sizes, key=lambda one: most.case.sizes[one])
+        for distribution in self.space.distributions[1:]:
+            met = max(
+                (one.case.sizes[name] for one in self._alone() if one.case.distribution == distribution),
+                default=0,
+            )
+            for number in reversed(numbers):
+                value = (number + 2) * blocks + 1
+                mark = f"{value} {name} in {distribution}"
+                sizes = {**most.case.sizes, name: self.space.ranges[name].nearest(value)}
+                if met >= value or self._attempts[mark]:
+                    break
+                if sizes[name] >= value and self.space.legal(sizes, distribution):
+                    proposal = self._proposal(sizes, distribution, {mark}, Rank.COUNT)
+                    if self._affordable(proposal):
+                        yield proposal
+                        break
+
+    # What is common to all.
+
+    @property
+    def divisors(self) -> tuple[int, ...]:
+        """What a size may be divided by in the code."""
+        return tuple(sorted({*_COMMON, *(one for one in self.literals if 1 < one <= _COMMON[-1])}))
+
+    def _alone(self) -> list[_Seen]:
+        """The cases of one call, whose sizes are those of the space."""
+        names = self.space.ranges.keys()
+        return [one for one in self.seen if not one.case.queued and one.case.sizes.keys() == names]
+
+    def _small(self) -> dict[str, int]:
+        """Few of everything, and flags that are not set."""
+        return {name: one.nearest(_FEW if one.high > 1 else 0) for name, one in self.space.ranges.items()}
+
+    def _proposal(
+        self, sizes: Sizes, distribution: str, goals: Collection[Goal | str], rank: Rank = Rank.SIZE
+    ) -> _Proposal:
+        if sides := {goal.side for goal in goals if isinstance(goal, Goal)}:
+            rank = Rank.NUMBER_ITSELF if sides == {Side.EQUAL} else Rank.SIDE
+        return _Proposal(
+            dict(sizes), distribution, frozenset(goals), self._work(sizes) + self._beside(sizes), rank
+        )
+
+    def _beside(self, sizes: Sizes) -> int:
+        """What a case costs beside its kernels, in warp instructions: its inputs, its oracle, its calls."""
+        return _CASE_WORK + _ELEMENT_WORK * self.space.elements(sizes)
+
+    def _work(self, sizes: Sizes) -> float:
+        """Warp instructions that a case may take: those of the one most like it, in proportion."""
+
+        def distance(one: _Seen) -> float:
+            return sum(
+                abs(math.log2((1 + size) / (1 + one.case.sizes[name]))) for name, size in sizes.items()
+            )
+
+        nearest = min(self._alone(), key=distance)
+        ratio = math.prod((1 + size) / (1 + nearest.case.sizes[name]) for name, size in sizes.items())
+        return nearest.work * max(1.0, ratio)
+
+    def unreached(self, blocks: Mapping[int, Line]) -> tuple[Unreached, ...]:
+        """What no case has reached.
+
+        Args:
+            blocks: those of the submission's host code that may run, by address.
+        """
+        found: dict[Unreached, None] = {}
+        ran = {line for address, line in blocks.items() if address in self.blocks}
+        for line in sorted(set(blocks.values()) - ran, key=lambda line: (line.file, line.line)):
+            found[Unreached(line, "", Way.TAKEN)] = None
+        for site, seen in self.ways.items():
+            if seen:
+                found |= {
+                    Unreached(self.lines[site], site.kernel, way): None for way in Way if way not in seen
+                }
+        for site, met in self.comparisons.items():
+            for goal in sorted(self.goals(site, met), key=str):
+                if self._attempts[goal] and met.second[0] == met.second[1]:
+                    found[Unreached(self.lines[site], site.kernel, goal.side, met.second[0])] = None
+        return tuple(found)
+
+    @property
+    def sites(self) -> int:
+        """The branches and comparisons that were met."""
+        return sum(map(bool, self.ways.values())) + len(self.comparisons)
+
+
+_TURNED = {Side.BELOW: Side.ABOVE, Side.ABOVE: Side.BELOW, Side.EQUAL: Side.EQUAL}
+
+
+def _together(one: Met, other: Met) -> Met:
+    return type(one)(
+        one.sides | other.sides,
+        (min(one.first[0], other.first[0]), max(one.first[1], other.first[1])),
+        (min(one.second[0], other.second[0]), max(one.second[1], other.second[1])),
+        one.equality,
+    )
+
+
+def _number(met: Met, side: Side, *, turned: bool) -> int:
+    """The number of a call that is nearest to the side that is looked for."""
+    low, high = met.second if turned else met.first
+    return low if side is Side.BELOW else high
+
+
+def _far(number: int, constant: int) -> float:
+    return abs(math.log2(max(1, number)) - math.log2(max(1, constant)))
+
+
+def _targets(constant: int, side: Side, constants: Sequence[int]) -> tuple[int, ...]:
+    """Numbers on a side of ``constant``: its neighbour, and an odd one on the way to the next constant.
+
+    The constant itself comes with both neighbours.
+    """
+    if side is Side.EQUAL:
+        return (constant, constant + 1, constant - 1)  # compilers make `n < 100` from `n <= 99`
+    if side is Side.ABOVE:
+        beyond = min((one for one in constants if one > constant), default=4 * constant)
+        return (constant + 1, math.isqrt(max(1, constant) * beyond) | 1)
+    under = max((one for one in constants if 0 < one < constant), default=1)
+    return (constant - 1, math.isqrt(under * constant) | 1)

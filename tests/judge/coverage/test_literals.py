@@ -1,0 +1,25 @@
+"""The numbers of a source."""
+
+from grader.judge.coverage.literals import literals
+
+
+def test_numbers_in_every_spelling_are_found() -> None:
+    assert literals("int a[2048]; if (n <= 0x1F && m < 70'000u) x = min(rows, 4096ll);") == {
+        *(2048, 31, 70_000, 4096)
+    }
+
+
+def test_products_and_powers_of_two_are_found() -> None:
+    assert {1 << 20, 4096, 4, 1024, 20} <= literals("n > 1 << 20 || n == 4 * 1024")
+
+
+def test_words_comments_texts_and_fractions_hold_no_numbers() -> None:
+    assert literals('float4 x = 1.5f; // 77\n /* 78 */ puts("79"); double y = 8e3, z = .25;') == frozenset()
+
+
+def test_comments_of_python_are_left_out() -> None:
+    assert literals("BLOCK = 4096  # not 17\n", "#") == {4096}
+
+
+def test_a_shift_beyond_all_sizes_is_no_number_of_interest() -> None:
+    assert literals("1 << 63") == {1, 63}
