@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
+from grader.records.coverage import NOTHING
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from grader.problems.problem import Scalar
+    from grader.records.coverage import Coverage
     from grader.records.findings import Finding, LineCount
     from grader.records.gaps import Gap
 
@@ -210,6 +213,7 @@ class Answer:
     findings: tuple[Finding, ...] = ()
     gaps: tuple[Gap, ...] = ()  # of UNSUPPORTED: what the sim lacks
     counts: tuple[LineCount, ...] = ()
+    coverage: Coverage = NOTHING
     printed: str = ""  # what the student's code printed, capped
     faults: tuple[str, ...] = ()  # forbidden things that the code did beside computing its results
     served: bool = False  # whether the judge made the launches of a model, and looked at them

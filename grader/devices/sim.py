@@ -20,6 +20,7 @@ from grader.devices.kernels import Kernels
 from grader.devices.leaks import Leaks
 from grader.devices.runner import LIMITS, Runner, RunnerError, Start, flooded
 from grader.problems.dtypes import DTYPES
+from grader.records.coverage import NOTHING
 from grader.records.errors import MachineError
 from grader.records.gaps import Gap, GapKind
 from grader.simulator.driver import (
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
     from grader.sandbox.sandbox import Limits, Sandbox
 
 _SCHEDULES = {  # memory traffic is the same in every order, so it is counted only once
-    Schedule.PROGRAM: Options(),
+    Schedule.PROGRAM: Options(coverage=True),
     Schedule.AGAIN: Options(counters=False),
     Schedule.REVERSED: Options(order=Order.REVERSED, counters=False),
     Schedule.LATE_STREAMS: Options(late_streams=True, counters=False),
@@ -248,6 +249,7 @@ class SimSession:
                 for finding in self._simulator.take_findings()
             ),
             counts=self._simulator.take_counts(),
+            coverage=self._simulator.take_coverage() if self._simulator.options.coverage else NOTHING,
             printed=printed + answer.printed,
         )
         gaps, forged = self._simulator.unsupported(), self._simulator.tampering()

@@ -17,6 +17,7 @@ from typing import Annotated, Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
+from grader.records.coverage import Side, Way
 from grader.records.gaps import GapKind
 from grader.records.verdict import Verdict
 
@@ -196,6 +197,19 @@ class GroupResult(_Part):
     )
 
 
+class UnreachedRecord(_Part):
+    """What no case has reached, so that it was not judged."""
+
+    file: str
+    line: int
+    kernel: str = Field(description="that it is in; empty for host code")
+    side: Side | Way = Field(
+        description="what was never seen: of a branch or, in host code, a block of code; or where a number "
+        "was to the constant that it is compared with"
+    )
+    constant: int | None = Field(default=None, description="that a number is compared with")
+
+
 class CorrectnessResult(_Part):
     """All cases of a problem."""
 
@@ -203,6 +217,7 @@ class CorrectnessResult(_Part):
     summary: str = Field(default="", description="one line for a student, where all cases say the same")
     groups: list[GroupResult] = []
     cases: list[CaseResult] = []
+    unreached: list[UnreachedRecord] = Field(default=[], description="what was not judged, for staff")
 
 
 class LineRecord(_Part):

@@ -14,6 +14,7 @@ from grader.devices.sharing import WAITING
 from grader.judge.correctness.calls import arguments
 from grader.judge.correctness.cases import Excuse, Judged, judge, overrun_beside
 from grader.judge.correctness.remembered import remembered
+from grader.judge.coverage.search import TOLD_APART
 from grader.judge.timing.measure import Measured
 from grader.problems.problem import KernelProblem, ModelProblem
 from grader.records.findings import Severity
@@ -35,6 +36,7 @@ from grader.records.record import (
 from grader.records.verdict import Verdict
 from grader.run import demands, kernel, model
 from grader.run.excerpt import excerpt, line_of, place_of, place_of_call
+from grader.run.following import Following
 from grader.run.passes import judged_in_passes
 from grader.run.preparation import NotJudgedError
 from grader.run.scoring import memory_verdict, score_problem, score_without_cases
@@ -50,7 +52,7 @@ if TYPE_CHECKING:
     from grader.devices.timed import TimedSession
     from grader.problems.problem import Case, Problem
     from grader.records.findings import Finding
-    from grader.records.record import CaseResult, GapRecord, GroupResult
+    from grader.records.record import CaseResult, GapRecord, GroupResult, UnreachedRecord
     from grader.run.preparation import Material
     from grader.run.prepared import AnySession, Conduct, Prepared
 
@@ -166,28 +168,35 @@ class ProblemJudge:
                 self.material.language.name,
             )
         machine = self.material.machine
+        following = Following(answer, self._sources(answer.problem), self.material.seed)
         if machine.checker is machine.device:
-            judged = checked = self._run_cases(machine.device, answer, answer.problem)
+            judged = checked = self._run_cases(machine.device, answer, answer.problem, following)
         else:
             problem = remembered(answer.problem)
             # The sim comes first, so that inputs and oracles are known when the GPU is used.
-            checked = self._run_cases(machine.checker, answer, problem)
-            judged = self._run_cases(machine.device, answer, problem)
+            checked = self._run_cases(machine.checker, answer, problem, following)
+            judged = self._run_cases(machine.device, answer, problem, further=tuple(following.cases))
             judged = replace(judged, cases=answer.combined(judged, checked, machine.device.name))
             checked = overrun_beside(checked, judged)
         self.machine_failed = judged.machine_failed or checked.machine_failed
-        return partial(self._result, answer, judged, checked)
+        return partial(self._result, answer, judged, checked, following.unreached)
 
-    def _result(self, answer: Prepared, judged: Judged, checked: Judged) -> ProblemResult:
-        submission, problem, entry = self.material.submission, answer.problem, answer.entry
-        sources = {name: text for file in problem.sources for name, text in submission.contents(file).items()}
+    def _sources(self, problem: Problem) -> dict[str, bytes]:
+        """The files that the problem is compiled from, and what they include, by name."""
+        submission = self.material.submission
+        return {name: text for file in problem.sources for name, text in submission.contents(file).items()}
+
+    def _result(
+        self, answer: Prepared, judged: Judged, checked: Judged, unreached: list[UnreachedRecord]
+    ) -> ProblemResult:
+        problem, entry, sources = answer.problem, answer.entry, self._sources(answer.problem)
         measured = self._measured(answer, judged)
         reasons = [*judged.untrusted, *measured.reasons]
         asked = self._demands(answer, measured.performance)
         score = score_problem(
             entry,
             self.material.assignment.rules.group_points,
-            problem.groups,
+            _groups(problem, judged.cases),
             judged.cases,
             memory_verdict(
                 entry, (finding.kind for finding in checked.findings if finding.counts), checked.cases
@@ -209,6 +218,7 @@ class ProblemJudge:
                 summary=judged.summary,
                 groups=_hidden(self.material.assignment.rules, score.groups),
                 cases=_with_lines(judged.cases, sources),
+                unreached=unreached,
             ),
             checks=[_check(tool, checked, sources) for tool in get_args(Tool)],
             performance=measured.performance,
@@ -221,14 +231,25 @@ class ProblemJudge:
             printed=judged.printed[-PRINTED_CHARACTERS:],
         )
 
-    def _run_cases(self, device: Device, answer: Prepared, problem: Problem) -> Judged:
-        limits, cases = self.material.assignment.rules.limits, problem.cases(self.material.seed)
+    def _run_cases(
+        self,
+        device: Device,
+        answer: Prepared,
+        problem: Problem,
+        following: Following | None = None,
+        further: tuple[Case, ...] = (),
+    ) -> Judged:
+        """Judge the problem's cases and ``further`` ones; ``following`` looks for more."""
+        limits = self.material.assignment.rules.limits
+        cases = (*problem.cases(self.material.seed), *further)
         numbers = {case.name: number for number, case in enumerate(cases, 1)}
         excused = excuses(self.material.assignment.rules, self.id, cases)
         like_timed = typical(cases, problem.timing_cases(self.material.seed))
 
         def begin(case: Case) -> None:
-            self.begin(f"{self.id}: case {numbers[case.name]} of {len(cases)} on {device.kind}, {case.name}")
+            place = f"{numbers[case.name]} of {len(cases)}" if case.name in numbers else ""
+            which = place or "that the code asks for"
+            self.begin(f"{self.id}: case {which} on {device.kind}, {case.name}")
 
         def judged(part: tuple[Case, ...]) -> Judged:
             return judge(
@@ -242,11 +263,14 @@ class ProblemJudge:
                 excuses=excused,
                 lacks=answer.lacks,
                 hinted=lambda case: case.name in like_timed,
+                observe=following.observe if following else lambda _case, _answer: None,
             )
 
-        if not self.material.fast:
-            return judged(cases)
-        return judged_in_passes(cases, self.material.failed.get(self.id, ()), judged)
+        if self.material.fast:
+            whole = judged_in_passes(cases, self.material.failed.get(self.id, ()), judged)
+        else:
+            whole = judged(cases)
+        return following.follow(whole, judged) if following else whole
 
     def _measured(self, answer: Prepared, judged: Judged) -> Measured:
         """Measure the speed, unless the numbers are wrong."""
@@ -307,6 +331,12 @@ class ProblemJudge:
             session.close()
             raise _InterruptedError
         return session
+
+
+def _groups(problem: Problem, cases: Iterable[CaseResult]) -> tuple[str, ...]:
+    """The case groups that are graded: that of cases which follow the code only where one of them fails."""
+    followed = any(case.group == TOLD_APART and case.verdict is not Verdict.PASS for case in cases)
+    return (*problem.groups, TOLD_APART) if followed else problem.groups
 
 
 def _with_lines(cases: Sequence[CaseResult], sources: Mapping[str, bytes]) -> list[CaseResult]:

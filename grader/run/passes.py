@@ -48,7 +48,7 @@ def judged_in_passes(
     """
     whole = Judged(())
     for part in passes(cases, failed):
-        whole = _joined(whole, judge(part))
+        whole = joined(whole, judge(part))
         wrong = any(case.verdict is not Verdict.PASS and not case.waived for case in whole.cases)
         if wrong or any(finding.counts for finding in whole.findings):
             break
@@ -64,7 +64,8 @@ def _elements(case: Case) -> int:
     return prod(max(1, size) for size in case.sizes.values())
 
 
-def _joined(one: Judged, other: Judged) -> Judged:
+def joined(one: Judged, other: Judged) -> Judged:
+    """What two parts of the cases showed, in this order."""
     findings = tuple(dict.fromkeys((*one.findings, *other.findings)))
     hints = {(hint.file, hint.line, hint.kernel): hint for hint in (*one.hints, *other.hints)}
     waived = {**one.waived, **other.waived}

@@ -138,6 +138,7 @@ def judge(
     excuses: Mapping[str, Excuse] | None = None,
     lacks: Callable[[Case], str] = lambda _case: "",
     hinted: Callable[[Case], bool] = lambda _case: True,
+    observe: Callable[[Case, Answer], None] = lambda _case, _answer: None,
 ) -> Judged:
     """Run ``cases`` one after the other, each under every schedule or its first ``orders``, and compare.
 
@@ -152,6 +153,7 @@ def judge(
         excuses: what is not held against the submission, by the names of cases.
         lacks: why a case cannot be called at all; empty where it can.
         hinted: whether hints on speed come from a case.
+        observe: called with each case that ran and the answer in the first order.
     """
     results: list[CaseResult] = []
     answers: list[Answer] = []
@@ -178,6 +180,7 @@ def judge(
             result = found.take(case, outcome.result, outcome.answers, excuse)
             results.append(result)
             answers += outcome.answers
+            observe(case, outcome.answers[0])
             if hinted(case):
                 counts += (count for answer in outcome.answers for count in answer.counts)
             previous = outcome.last.arrays
