@@ -18,6 +18,7 @@ from grader.records.verdict import Verdict
 from grader.reports.causes import sightings, unmeasured
 from grader.reports.escaping import plain, readable
 from grader.reports.fix_first import example, fixes, largest_error, number
+from grader.reports.unreached import sentences
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -178,6 +179,8 @@ def _rest(problem: ProblemResult) -> Iterator[tuple[str, list[Text]]]:
             "hints",
             [Text(f"{plain(hint.file)}:{hint.line}  {readable(hint.message)}") for hint in problem.hints],
         )
+    if problem.correctness.unreached:
+        yield "unreached", [Text(plain(text)) for text in sentences(problem.correctness.unreached)]
     if problem.trust.reasons:
         yield "trust", [Text(plain(reason), style="magenta") for reason in problem.trust.reasons]
 

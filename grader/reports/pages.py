@@ -23,6 +23,7 @@ from grader.reports.escaping import line, plain, readable
 from grader.reports.explanations import explanations
 from grader.reports.fix_first import example, fix_first, fixes, largest_error, number
 from grader.reports.gradebook import earned, note, totals
+from grader.reports.unreached import sentences
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -168,6 +169,7 @@ def _problem(problem: ProblemResult) -> dict[str, Any]:
         "waived": [case for case in problem.correctness.cases if case.waived],
         "places": sightings(problem),
         "hints": hints(problem),
+        "unreached": list(sentences(problem.correctness.unreached)),
         "speedups": speedups(problem.performance),
         "roofline": roofline(problem.performance),
         "built": _built(problem.build),

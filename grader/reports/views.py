@@ -100,7 +100,7 @@ def _problem(problem: ProblemResult) -> ProblemResult:
                 update={"command": without_folders(build.command), "log": without_folders(build.log)}
             ),
             "correctness": correctness.model_copy(
-                update={"cases": [_case(case) for case in correctness.cases]}
+                update={"cases": [_case(case) for case in correctness.cases], "unreached": []}
             ),
             "checks": [
                 check.model_copy(
