@@ -217,6 +217,7 @@ class Answer:
     printed: str = ""  # what the student's code printed, capped
     faults: tuple[str, ...] = ()  # forbidden things that the code did beside computing its results
     served: bool = False  # whether the judge made the launches of a model, and looked at them
+    on_one_stream: bool = False  # all of its work, none of which meets the host: late streams change nothing
 
     @property
     def usable(self) -> bool:

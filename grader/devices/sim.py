@@ -166,10 +166,16 @@ class SimSession:
                 progress_budget=self._budget.progress(call),
             )
             self._simulator.configure(options)
+            crossings = self._simulator.statistics().crossings
             answer = self._judged(self._call(self._runner, call), self._runner, call.seconds)
-            if answer.usable and self._leaks is not None:
-                leaks = self._leaks.behind(call, self._simulator.statistics())
-                answer = replace(answer, findings=(*answer.findings, *leaks))
+            if answer.usable:
+                statistics = self._simulator.statistics()
+                leaks = () if self._leaks is None else self._leaks.behind(call, statistics)
+                answer = replace(
+                    answer,
+                    findings=(*answer.findings, *leaks),
+                    on_one_stream=statistics.crossings == crossings,
+                )
         except (MachineError, RefusedError) as error:
             answer = Answer(Status.LOST, str(error))
         if not answer.goes_on:

@@ -143,6 +143,7 @@ class Statistics:
     host_copies: int  # those of them that came from the host or went there
     held: int  # allocations of programs that are not freed
     held_bytes: int
+    crossings: int  # how often work met another stream or the host, which a later moment might change
     kernels: Mapping[str, int]  # launches of each
 
 
@@ -374,10 +375,12 @@ class Simulator:
         """What ran so far."""
         reader = _Reader(self._ask(_Command.STATISTICS))
         launches, nanoseconds, copies, copied_bytes, host_copies = (reader.u64() for _ in range(5))
-        held, held_bytes = reader.u64(), reader.u64()
+        held, held_bytes, crossings = reader.u64(), reader.u64(), reader.u64()
         kernels = {reader.text(): reader.u64() for _ in range(reader.u32())}
         seconds = nanoseconds / 1e9
-        return Statistics(launches, seconds, copies, copied_bytes, host_copies, held, held_bytes, kernels)
+        return Statistics(
+            launches, seconds, copies, copied_bytes, host_copies, held, held_bytes, crossings, kernels
+        )
 
     def configure(self, options: Options) -> None:
         """Change how later launches are checked and scheduled.

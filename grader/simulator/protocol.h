@@ -108,7 +108,8 @@ enum class Command : std::uint32_t {
   add_client,  // and its socket as a descriptor
   reset,  //
   statistics,  // -> u64 launches, nanoseconds in them, copies, bytes copied, copies from or to the host,
-               // allocations that programs hold, their bytes, u32 n, n x (text kernel, u64 launches)
+               // allocations that programs hold, their bytes, crossings of streams, u32 n, n x (text kernel, u64
+               // launches)
   set_constant,  // u64 address of an allocation, u8 whether programs may only read it, text name for messages
   take_coverage,  // -> u32 n, n x (text kernel, u64 fewest blocks, most blocks, threads, shared bytes,
                   // u32 n, n x (u32 number, text file, u32 line, u8 taken, passed),

@@ -27,6 +27,10 @@ __global__ void scale_kept(float* out, const float* in, float factor) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < kept) out[i] = factor * in[i];
 }
+__global__ void scale_by(float* out, const float* in, int n, const float* factor) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) out[i] = *factor * in[i];
+}
 
 extern "C" {
 void launch_leaking(float* out, int n, cudaStream_t stream) {
@@ -54,6 +58,13 @@ void launch_scale_kept(float* out, const float* in, int n, float factor, cudaStr
 void launch_scale_kept_in_order(float* out, const float* in, int n, float factor, cudaStream_t stream) {
   cudaMemcpyToSymbolAsync(kept, &n, sizeof n, 0, cudaMemcpyHostToDevice, stream);
   scale_kept<<<(n + 63) / 64, 64, 0, stream>>>(out, in, factor);
+}
+// The factor lies where the host may change it until the kernel has run.
+void launch_scale_pinned(float* out, const float* in, int n, float factor, cudaStream_t stream) {
+  static float* pinned = nullptr;
+  if (pinned == nullptr) cudaMallocHost(&pinned, sizeof(float));
+  *pinned = factor;
+  scale_by<<<(n + 63) / 64, 64, 0, stream>>>(out, in, n, pinned);
 }
 void launch_ordered(float* out, const float* in, int n, cudaStream_t first, cudaStream_t second) {
   static float* scratch = nullptr;

@@ -37,7 +37,7 @@ pytestmark = pytest.mark.skipif(not RUNTIME.is_file(), reason="the simulator is 
 NAMES = (
     *("launch_scale_kept", "launch_scale_kept_in_order"),
     *("launch_scale", "launch_ordered", "launch_unordered", "launch_host", "launch_strided"),
-    *("launch_host_later", "launch_put_back"),
+    *("launch_host_later", "launch_put_back", "launch_scale_pinned"),
     *(
         "launch_beyond",
         "launch_wrapped",
@@ -163,6 +163,28 @@ def test_copies_and_fills_of_an_input_are_told_though_it_is_put_back(session: Si
 def test_reading_an_input_is_nothing_to_tell(staged: bool, session: SimSession) -> None:
     arguments = (output(), data(constant=True), SIZE, FACTOR, ONE_STREAM)
     assert session.run(Call("launch_scale", arguments, 20, staged=staged)).findings == ()
+
+
+@pytest.mark.parametrize(
+    ("entry_point", "rest", "memory", "alone"),
+    [
+        ("launch_scale", (FACTOR, ONE_STREAM), Memory.DEVICE, True),
+        ("launch_keeping", (ONE_STREAM,), Memory.DEVICE, True),
+        ("launch_ordered", TWO_STREAMS, Memory.DEVICE, False),
+        ("launch_unordered", TWO_STREAMS, Memory.DEVICE, False),
+        ("launch_scale_kept", (FACTOR, ONE_STREAM), Memory.DEVICE, False),
+        ("launch_scale_kept_in_order", (FACTOR, ONE_STREAM), Memory.DEVICE, False),
+        ("launch_scale_pinned", (FACTOR, ONE_STREAM), Memory.DEVICE, False),
+        ("launch_host", (FACTOR, ONE_STREAM), Memory.HOST, False),
+        ("launch_host_later", (FACTOR, ONE_STREAM), Memory.HOST, False),
+    ],
+)
+def test_an_answer_says_whether_one_stream_had_all_the_work_and_the_host_no_part_in_it(
+    entry_point: str, rest: tuple[Argument, ...], memory: Memory, session: SimSession, *, alone: bool
+) -> None:
+    arrays = (output(),) if entry_point == "launch_keeping" else (output(), data())
+    answers = [ask(session, entry_point, *arrays, SIZE, *rest, memory=memory) for _ in range(3)]
+    assert [answer.on_one_stream for answer in answers[1:]] == [alone] * 2
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ from grader.records.record import BadElement, CaseResult, GapRecord, OutputResul
 from grader.records.verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -349,7 +349,7 @@ def _judge_case(
         return answers[-1].usable and run(content, schedule).verdict is Verdict.PASS
 
     result = CaseResult(name=case.name, group=case.group, verdict=Verdict.PASS)
-    for number, schedule in enumerate(schedules[: case.orders]):
+    for number, schedule in _orders(case, schedules, answers):
         content = replace(case, seed=case.seed + number)
         result = run(content, schedule)
         if result.verdict is Verdict.PASS:
@@ -372,6 +372,15 @@ def _judge_case(
         result = _noted(_noted(result, undefined), note)
         return _Outcome(result.model_copy(update={"schedule": blamed}), answers, number > 0, wrong)
     return _Outcome(result, answers, right_once=True)
+
+
+def _orders(
+    case: Case, schedules: Sequence[Schedule], before: Sequence[Answer]
+) -> Iterator[tuple[int, Schedule]]:
+    """The schedules of a case with their numbers, but for late streams where one stream had all the work."""
+    for number, schedule in enumerate(schedules[: case.orders]):
+        if schedule is not Schedule.LATE_STREAMS or not any(answer.on_one_stream for answer in before):
+            yield number, schedule
 
 
 def _called(

@@ -256,12 +256,14 @@ void Judge::perform(Command command, Reader& in, Writer& result) {
     case Command::statistics: {
       result.put(report_.launches).put(report_.kernel_nanoseconds).put(report_.copies).put(report_.copied_bytes);
       Program::Held all;
+      std::uint64_t crossings = 0;
       for (const auto& program : programs_) {
         const auto held = program.held();
+        crossings += program.crossings();
         all.allocations += held.allocations;
         all.bytes += held.bytes;
       }
-      result.put(report_.host_copies).put(all.allocations).put(all.bytes);
+      result.put(report_.host_copies).put(all.allocations).put(all.bytes).put(crossings);
       result.put(static_cast<std::uint32_t>(report_.launched.size()));
       for (const auto& [kernel, times] : report_.launched) result.text(kernel).put(times);
       return;

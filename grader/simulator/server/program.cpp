@@ -319,6 +319,7 @@ void Program::perform(Ask ask, std::string_view call, Reader& in, Writer& result
       const auto stream = u64();
       const auto function = u64();
       const auto argument = u64();
+      ++with_host_;
       timeline_.enqueue(stream, [this, function, argument] { call_host(function, argument); });
       return settle();  // while the program is there to run it
     }
@@ -530,6 +531,7 @@ std::uint32_t Program::launch(std::string_view call, Reader& in) {
     launch.registers = info.registers;
     why = why_invalid(launch, info, kernels_.at(function).dynamic_shared_limit, code);
     if (code == success) {
+      with_host_ += host_sees_memory_;
       timeline_.enqueue(launch.stream, [this, launch] { run(launch); }, sizeof launch + parameters.size());
       return success;
     }
@@ -595,6 +597,7 @@ Address Program::allocate(std::uint64_t bytes, Space space, bool ready) {
   const auto base = world_.device.allocate(bytes, space, ready);
   if (base == 0) throw Failed{memory_allocation};
   allocations_[base] = space;
+  host_sees_memory_ |= space != Space::device;
   return base;
 }
 
@@ -667,6 +670,7 @@ void Program::copy_in(std::string_view call, Reader& in) {
   auto held = std::make_shared<const std::vector<std::byte>>(data.begin(), data.end());
   ++world_.report.copies;
   ++world_.report.host_copies;
+  ++with_host_;
   world_.report.copied_bytes += data.size();
   timeline_.enqueue(
       stream,
@@ -693,6 +697,7 @@ void Program::copy_out(std::string_view call, Reader& in, Writer& result) {
   timeline_.synchronize(stream);
   ++world_.report.copies;
   ++world_.report.host_copies;
+  ++with_host_;
   world_.report.copied_bytes += from.width * from.height;
   if (fault_.code != success) throw Failed{fault_.code};
   auto all = result.room(from.width * from.height);

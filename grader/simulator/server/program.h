@@ -53,6 +53,8 @@ class Program {
     std::uint64_t allocations = 0, bytes = 0;
   };
   Held held() const;
+  // How often work met other streams or the host: what a later moment, or another order of streams, might change.
+  std::uint64_t crossings() const { return timeline_.crossings() + with_host_; }
 
  private:
   struct Module {
@@ -122,6 +124,8 @@ class Program {
   std::uint64_t next_graph_ = 0x1000;
   Failure fault_, launch_error_;  // sticky; of the last launch that did not start
   bool fault_seen_ = false, waiting_ = false, greeted_ = false;
+  bool host_sees_memory_ = false;  // some that kernels use, too
+  std::uint64_t with_host_ = 0;    // work that it sees or has a part in
   std::string printed_;
 };
 

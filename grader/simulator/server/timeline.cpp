@@ -74,6 +74,7 @@ bool Timeline::pending(const Mark& mark) const {
 
 Timeline::Mark Timeline::push(StreamId id, Work work, std::size_t bytes, std::vector<Mark> after) {
   id = canonical(id);
+  crossings_ += std::exchange(last_, id) != id;
   auto& target = stream(id);
   const auto behind = [&](StreamId other, const Stream& its) {
     if (!its.queue.empty()) after.push_back({other, its.done + its.queue.size()});

@@ -55,6 +55,8 @@ class Timeline {
   void host_waits_for_now() { join(host_, now_.past); }
   bool comes_before_all_else(const Moment&) const;  // that has not run yet
   bool several_streams() const { return issued_in_.size() > 1; }
+  // How often work came on another stream than the work before it.
+  std::uint64_t crossings() const { return crossings_; }
 
   EventId create_event();
   void destroy_event(EventId);
@@ -116,7 +118,8 @@ class Timeline {
 
   std::map<StreamId, Stream> streams_;
   std::map<EventId, Event> events_;
-  std::uint64_t next_id_, issued_ = 0;
+  std::uint64_t next_id_, issued_ = 0, crossings_ = 0;
+  StreamId last_ = 0;  // that work was issued on
   std::vector<std::uint64_t> issued_in_;  // by slot
   std::size_t slots_taken_ = 0;
   Past host_;

@@ -136,6 +136,19 @@ def test_a_case_runs_under_as_many_orders_as_it_asks_for() -> None:
     assert taken == [first, second, third, first, first, second]
 
 
+@pytest.mark.parametrize("on_one_stream", [False, True])
+def test_late_streams_are_left_out_where_one_stream_had_all_the_work(*, on_one_stream: bool) -> None:
+    taken = []
+
+    def note(call: Call) -> Answer:
+        taken.append(call.schedule)
+        return replace(right(call), on_one_stream=on_one_stream)
+
+    schedules = (Schedule.PROGRAM, Schedule.REVERSED, Schedule.LATE_STREAMS)
+    run(note, schedules, CASES[:1])
+    assert taken == list(schedules[:2] if on_one_stream else schedules)
+
+
 @pytest.mark.parametrize("staged", [False, True])
 @pytest.mark.parametrize(
     ("bad", "hint"),
