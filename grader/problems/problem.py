@@ -95,6 +95,7 @@ class Case:
     function: str = ""  # what is called, where a problem has several functions
     orders: int | None = None  # of execution that it runs under, from program order on; None for all
     dtype: str = ""  # of the arrays of ``ANY_TYPE``
+    at_places: bool = False  # whether large outputs may be compared at some places alone
 
 
 @dataclass(frozen=True)
@@ -198,6 +199,13 @@ class Expectation:
     candidates: tuple[Candidate, ...]
     finite_only: NDArray[np.bool_] | None = None
     others: Callable[[], tuple[Candidate, ...]] = tuple
+
+    def part(self, kept: slice) -> Expectation:
+        """That of some places along the first axis, without ``others``."""
+        candidates = tuple(
+            Candidate(candidate.expected[kept], candidate.allowed[kept]) for candidate in self.candidates
+        )
+        return Expectation(candidates, None if self.finite_only is None else self.finite_only[kept])
 
 
 Bug = Callable[[Inputs], "Mapping[str, NDArray[np.float64]]"]

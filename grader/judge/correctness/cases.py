@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from grader.devices.device import (
@@ -26,6 +26,7 @@ from grader.judge.correctness.comparison import changed_elements, compare
 from grader.judge.correctness.diagnosis import NOTHING_WRITTEN, diagnose
 from grader.judge.correctness.endings import OVERFLOW, OVERRUN, Endings, counting_kinds, findings_of
 from grader.judge.correctness.launches import Launches
+from grader.judge.correctness.places import right_at_places
 from grader.problems.problem import ModelProblem
 from grader.problems.written import is_written
 from grader.records.errors import DeviceError
@@ -398,12 +399,12 @@ def _called(
     says so.
     """
     inputs = problem.inputs(content)
-    expected = problem.oracle(content, inputs)
+    expected = cache(partial(problem.oracle, content, inputs))
 
     def called() -> tuple[Answer, Launches | None]:
         launches = None
         if isinstance(problem, ModelProblem):
-            launches = Launches(problem, content, inputs.scalars, expected)
+            launches = Launches(problem, content, inputs.scalars, expected())
         call = case_call(problem, content, inputs, seconds, memory, schedule, launches)
         return session.run(call), launches
 
@@ -416,8 +417,7 @@ def _called(
 
     if launches is not None and answer.served:
         answer = replace(answer, faults=(*answer.faults, *launches.faults))
-    asked = {name: one for name, one in expected.items() if not is_written(name)}
-    result = _result(problem, content, inputs, asked, answer, previous, again)
+    result = _result(problem, content, inputs, expected, answer, previous, again)
     if launches is not None and answer.served and result.verdict is Verdict.PASS and launches.elsewhere:
         update = {"verdict": Verdict.FAIL, "message": "; ".join(launches.elsewhere)}
         result = result.model_copy(update=update)
@@ -490,23 +490,26 @@ def _result(
     problem: Problem,
     case: Case,
     inputs: Inputs,
-    expected: Mapping[str, Expectation],
+    expected: Callable[[], Mapping[str, Expectation]],
     answer: Answer,
     previous: Mapping[str, NDArray[np.generic]] | None,
     again: Callable[[], Mapping[str, NDArray[np.generic]]],
 ) -> CaseResult:
-    """What one answer says of a case; ``again`` makes the call once more."""
+    """What one answer says of a case with the ``expected`` outputs; ``again`` makes the call once more."""
     if not answer.usable:
         verdict = _VERDICTS.get(answer.status, Verdict.FAIL)
         gaps = [GapRecord(**asdict(gap)) for gap in answer.gaps]
         return _failed(case, verdict, answer.message or answer.status).model_copy(update={"gaps": gaps})
-    compared = {name: compare(name, right, answer.arrays[name]) for name, right in expected.items()}
+    compared = right_at_places(problem, case, inputs, answer.arrays) if case.at_places else None
+    if compared is None:
+        right = {name: expectation for name, expectation in expected().items() if not is_written(name)}
+        compared = {name: compare(name, right[name], answer.arrays[name]) for name in right}
     faults = [
         *answer.faults,
         *(
             f"{name} must not change, but {changed:,} of its elements did"
             for name, before in inputs.arrays.items()
-            if name not in expected and before is not None and name in answer.arrays  # else not passed at all
+            if name not in compared and before is not None and name in answer.arrays  # else not passed at all
             if (changed := changed_elements(before, answer.arrays[name]))
         ),
     ]

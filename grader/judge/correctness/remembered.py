@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.generic]
 
+MOST_BYTES = 1 << 22
+"""Of the inputs of a case; larger ones are drawn again, which takes less time than the memory is worth."""
+
 MACHINE_SHARE = 16  # this part of the machine's memory in a process, of which a batch has several
 
 
@@ -53,6 +56,8 @@ def remembered(problem: Problem, room: Room | None = None) -> Problem:
         if place not in inputs:
             made = problem.inputs(case)
             arrays = [array for array in made.arrays.values() if array is not None]
+            if case.at_places and sum(array.nbytes for array in arrays) > MOST_BYTES:
+                return made
             for array in arrays:
                 array.flags.writeable = False
             if place not in inputs and not room.takes(arrays):

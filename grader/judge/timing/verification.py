@@ -411,17 +411,10 @@ class Verifier:
             expected = self._problem.oracle(self._case, given)
         bad = np.zeros(len(indices), np.bool_)
         for name in slices.outputs:
-            right = _within(expected[name], kept) if slices.halo(self._case) else expected[name]
+            right = expected[name].part(kept) if slices.halo(self._case) else expected[name]
             wrong = _wrong(name, right, sample.outputs[name][indices, start:end])
             bad |= wrong.reshape(len(indices), -1).any(axis=1)
         return {sample.calls[index] for index, is_bad in zip(indices, bad, strict=True) if is_bad}
-
-
-def _within(expectation: Expectation, kept: slice) -> Expectation:
-    """That of some slices, which lie along the first axis."""
-    candidates = tuple(Candidate(one.expected[kept], one.allowed[kept]) for one in expectation.candidates)
-    finite_only = None if expectation.finite_only is None else expectation.finite_only[kept]
-    return Expectation(candidates, finite_only)
 
 
 def _wrong(name: str, expectation: Expectation, got: Array) -> Mask:

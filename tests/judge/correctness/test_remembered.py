@@ -69,3 +69,11 @@ def test_what_there_is_no_room_for_is_computed_anew() -> None:
     assert shared.oracle(first, given) is not expected
     for name, array in other.arrays.items():
         np.testing.assert_array_equal(shared.inputs(second).arrays[name], array)
+
+
+def test_large_inputs_are_drawn_again() -> None:
+    shared = remembered(PROBLEM)
+    large = replace(PROBLEM.cases(3)[0], sizes={"rows": 1024, "softmax_len": 1024}, at_places=True)
+    first, again = shared.inputs(large), shared.inputs(large)
+    assert first is not again
+    np.testing.assert_array_equal(first.arrays["out_grad"], again.arrays["out_grad"])

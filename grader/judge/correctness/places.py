@@ -1,0 +1,92 @@
+"""Compares large outputs at some places: the first ones, those in the middle, the last ones, and drawn ones.
+
+What is right there is worked out from the inputs that these places need (``Slices``). Outputs that are right
+there, and of which every element was written, are taken to be right. Others are compared as a whole, which
+also says what is wrong with them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from grader.judge.correctness.comparison import compare
+from grader.problems.dtypes import poisoned
+from grader.problems.problem import KernelProblem, Role
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from grader.judge.correctness.comparison import Comparison
+    from grader.problems.problem import Case, Inputs, Problem, Slices
+
+    Arrays = Mapping[str, NDArray[np.generic]]
+
+ELEMENTS = 1 << 11  # of the outputs at a place
+DRAWN = 2  # places
+SAVED = 2  # times as many slices as there are at all places, or all are compared
+
+
+def right_at_places(
+    problem: Problem, case: Case, inputs: Inputs, got: Arrays
+) -> Mapping[str, Comparison] | None:
+    """The worst comparison of each output at the places; None if the outputs have to be compared as a whole.
+
+    Args:
+        problem: whose oracle and slices are taken.
+        case: of the inputs; its seed draws places.
+        inputs: of the call.
+        got: every output as it came back.
+    """
+    if not isinstance(problem, KernelProblem) or not problem.slices:
+        return None
+    if not all(_written(problem, inputs, name, array) for name, array in got.items()):
+        return None
+    worst: dict[str, Comparison] = {}
+    for slices in problem.slices:
+        windows = _windows(case, slices, got)
+        if not windows:
+            return None
+        for first, length in windows:
+            part, kept = slices.window(case, inputs, first, length)
+            expected = problem.oracle(case, part)
+            for name in slices.outputs:
+                right = expected[name].part(kept) if slices.halo(case) else expected[name]
+                output = got[name].reshape(slices.count(case), -1)[first : first + length]
+                compared = compare(name, right, output.reshape(right.candidates[0].expected.shape))
+                if not compared.right:
+                    return None
+                if name not in worst or _share(compared) > _share(worst[name]):
+                    worst[name] = compared
+    return {name: replace(compared, total=got[name].size) for name, compared in worst.items()}
+
+
+def _windows(case: Case, slices: Slices, got: Arrays) -> list[tuple[int, int]]:
+    """First and number of the slices at each place; none where they are not much fewer than all."""
+    count = slices.count(case)
+    elements = sum(got[name].size for name in slices.outputs)
+    length = max(1, ELEMENTS * count // max(1, elements))
+    if count < SAVED * (3 + DRAWN) * (length + 2 * slices.halo(case)):
+        return []
+    drawn = np.random.default_rng(case.seed).integers(count - length + 1, size=DRAWN)
+    return [(int(first), length) for first in (0, (count - length) // 2, count - length, *drawn)]
+
+
+def _written(problem: KernelProblem, inputs: Inputs, name: str, array: NDArray[np.generic]) -> bool:
+    """Whether an output has no poison left, and no row of an array in place is as it was."""
+    role, before = problem.roles[name], inputs.arrays.get(name)
+    if role is Role.OUTPUT:
+        return not poisoned(array).any()
+    if role is Role.INPUT or before is None or prod(array.shape[:-1]) == 1:
+        return True
+    return not (array == before).all(axis=-1).any()
+
+
+def _share(comparison: Comparison) -> float:
+    """How much of the allowed error the worst element has."""
+    return float(comparison.max_error) / comparison.allowed if comparison.allowed else 0.0
