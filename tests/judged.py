@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import handout
 import torch
+from by_hand import by_hand
 from first_assignment import ASSIGNMENT, KERNELS, MUTANTS, PROBLEMS, VARIANTS
 
 from grader.devices.device import Memory
@@ -38,14 +39,14 @@ if TYPE_CHECKING:
     from grader.devices.device import Answer, Call, Device, Session
     from grader.judge.correctness.cases import Judged
     from grader.languages.cuda.toolchain import Toolchain
-    from grader.problems.problem import Case, Inputs, Problem
+    from grader.problems.problem import Case, Expectation, Inputs, Problem
     from grader.records.findings import Finding
     from grader.sandbox.sandbox import Sandbox
 
 REFERENCE = Path(__file__).parents[1] / "reference"
 SEED = 20_240_607
 T = TypeVar("T")
-KEPT = 400  # inputs of a problem: all cases of one seed, under every schedule
+KEPT = 800  # inputs of a problem: all cases of one seed, under every schedule
 _HOST_COPY = ("cudaMemcpy", "HostToDevice", "DeviceToHost")
 
 
@@ -271,9 +272,13 @@ class Bench:
     problems: Mapping[str, Problem]
 
     def result(self, entry: Entry, *, handouts: bool = True) -> Result:
-        """Build and judge one entry on all cases, and with the handout's own checks unless told otherwise."""
+        """Build and judge one entry on all cases, and with the handout's own checks unless told otherwise.
+
+        A mutant has to fail in the cases by hand.
+        """
         problem = self.problems[entry.problem]
-        return self._result(entry, alone(entry), problem.cases(entry.seed), handouts=handouts)
+        cases = problem.cases(entry.seed)
+        return self._result(entry, alone(entry), by_hand(cases) if entry.mutant else cases, handouts=handouts)
 
     def brief(self, entry: Entry, among: Iterable[Entry]) -> Result:
         """The same of a mutant, built with its neighbours ``among`` all, and on the ``telling`` cases.
@@ -281,7 +286,7 @@ class Bench:
         On all cases where the group of its theme is right in those: what a checker sees belongs to no case.
         """
         assert entry.mutant is not None
-        source, cases = together(entry, among), self.problems[entry.problem].cases(entry.seed)
+        source, cases = together(entry, among), by_hand(self.problems[entry.problem].cases(entry.seed))
         result = self._result(entry, source, telling(entry.mutant, cases), handouts=False)
         return result if result.themed else self._result(entry, source, cases, handouts=False)
 
@@ -398,7 +403,12 @@ def _sandbox() -> Sandbox:
 def remembered(problem: Problem) -> Problem:
     """``problem`` with inputs, oracle and typical bugs computed once per case: every entry meets the same."""
     bugs = {text: _of_same_inputs(bug) for text, bug in problem.bugs.items()}
-    return replace(problem, inputs=_kept(problem.inputs), oracle=_kept(problem.oracle), bugs=bugs)
+    inputs, whole = _kept(problem.inputs), _kept(problem.oracle)
+
+    def oracle(case: Case, arrays: Inputs) -> Mapping[str, Expectation]:
+        return (whole if arrays is inputs(case) else problem.oracle)(case, arrays)
+
+    return replace(problem, inputs=inputs, oracle=oracle, bugs=bugs)
 
 
 def _of_same_inputs(bug: Callable[[Inputs], T]) -> Callable[[Inputs], T]:

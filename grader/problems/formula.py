@@ -45,7 +45,7 @@ import inspect
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache, cached_property, partial
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -58,8 +58,10 @@ from grader.problems.aten import FormulaError
 from grader.problems.contents import NORMAL, Content
 from grader.problems.distributions import build_cases, generator
 from grader.problems.dtypes import DTYPES
+from grader.problems.grid import MAGNITUDES, with_grid
 from grader.problems.problem import (
     ArrayParameter,
+    Budget,
     Candidate,
     Case,
     Expectation,
@@ -118,6 +120,7 @@ def problem(
     cases: Sequence[tuple[str, Sizes, str]] = (),
     without: Sequence[str] = (),
     most: int = MOST_ELEMENTS,
+    budget: Budget | None = None,
 ) -> KernelProblem:
     """The problem of implementing ``formula``; the module's text has an example.
 
@@ -134,19 +137,31 @@ def problem(
         cases: further cases: group, sizes and distribution.
         without: distributions to leave out.
         most: elements of all arrays of a derived case; fewer where the formula itself makes far larger ones.
+        budget: elements of all arrays of the cases in which sizes are large together; without it the usual
+            ones, and not more than ``most``.
 
     Raises:
         FormulaError: the parts do not fit together.
     """
     entry_point, parameters = _parsed(launcher)
-    whole = _Whole(parameters, formula, tuple(also), inputs, sizes, tuple(cases), tuple(without), most)
+    whole = _Whole(
+        parameters,
+        formula,
+        tuple(also),
+        inputs,
+        sizes,
+        tuple(cases),
+        tuple(without),
+        most,
+        budget or _budget(most),
+    )
     return KernelProblem(
         id=id,
         file=file,
         entry_point=entry_point,
         parameters=whole.parameters,
-        groups=tuple(dict.fromkeys(case.group for case in whole.cases(0))),
-        cases=whole.cases,
+        groups=(*dict.fromkeys(case.group for case in whole.cases(0)), MAGNITUDES),
+        cases=with_grid(whole.cases, whole.space),
         timing_cases=lambda seed: build_cases(seed, [("timed", one, NORMAL) for one in timing]),
         inputs=whole.inputs,
         oracle=whole.oracle,
@@ -205,6 +220,7 @@ class _Whole:
     by_hand: tuple[tuple[str, Sizes, str], ...]
     without: tuple[str, ...]
     most: int
+    budget: Budget
 
     @cached_property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -251,7 +267,7 @@ class _Whole:
     @cached_property
     def space(self) -> Space:
         """Any sizes of the ranges, in any distribution that one of the arrays knows."""
-        return Space(self.sizes, self.distributions, self.elements, self.case)
+        return Space(self.sizes, self.distributions, self.about, self.case, budget=self.budget)
 
     @property
     def distributions(self) -> tuple[str, ...]:
@@ -267,6 +283,33 @@ class _Whole:
         """Of all arrays."""
         return sum(prod(shape) for shape in self.shapes(sizes).values())
 
+    def about(self, sizes: Sizes) -> int:
+        """Nearly the same, for many sizes: lengths grow evenly with sizes."""
+        return sum(
+            int(prod(least + sum(slope * sizes[size] for size, slope in slopes) for least, slopes in shape))
+            for shape in self._growth
+        )
+
+    @cached_property
+    def _growth(self) -> list[list[tuple[float, list[tuple[str, float]]]]]:
+        """Of each dimension of each array: its length where sizes are 0, and what each size adds to it."""
+        least = self.shapes(self.least)
+        more = {size: limits.nearest(self.least[size] + FEW) for size, limits in self.sizes.items()}
+        longer = {
+            size: (value - self.least[size], self.shapes({**self.least, size: value}))
+            for size, value in more.items()
+            if value > self.least[size]
+        }
+
+        def line(name: str, axis: int, length: int) -> tuple[float, list[tuple[str, float]]]:
+            slopes = [(size, (shapes[name][axis] - length) / by) for size, (by, shapes) in longer.items()]
+            used = [(size, slope) for size, slope in slopes if slope]
+            return length - sum(slope * self.least[size] for size, slope in used), used
+
+        return [
+            [line(name, axis, length) for axis, length in enumerate(shape)] for name, shape in least.items()
+        ]
+
     @cached_property
     def passed(self) -> tuple[str, ...]:
         """The sizes that a call which is queued behind one with streams may take smaller."""
@@ -276,7 +319,7 @@ class _Whole:
     def case(self, group: str, sizes: Sizes, distribution: str, seed: int) -> Case:
         """A case of these sizes."""
         (case,) = build_cases(seed, [(group, {name: sizes[name] for name in self.sizes}, distribution)])
-        return suited(case, self.sizes, self.passed, self.elements)
+        return suited(case, self.sizes, self.passed, self.about)
 
     def cases(self, seed: int) -> tuple[Case, ...]:
         """The derived cases and those by hand."""
@@ -507,6 +550,12 @@ class _Whole:
                 return tuple(self.called(self.formula, {**scalars, **arrays}).values())
 
         return run
+
+
+def _budget(most: int) -> Budget:
+    """The usual one; less for formulas that allow few elements: the octaves of two sizes span four times."""
+    usual = asdict(Budget())
+    return Budget(**{name: min(most // 4, elements) for name, elements in usual.items()})
 
 
 def _large(case: Case, slices: Slices, exact: Mapping[str, Tensor]) -> bool:

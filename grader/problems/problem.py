@@ -116,6 +116,28 @@ class Range:
         return self.low <= value <= self.high and value % self.multiple_of == 0
 
 
+@dataclass(frozen=True)
+class Budget:
+    """How many elements of all arrays there may be at the smallest sizes of the octaves of a case.
+
+    Attributes:
+        pairs: of any two sizes.
+        parts: where one of them is a part of a product, which is large in other cases.
+        largest: of two sizes, of which neither can be an octave larger with so many elements. What is wrong
+            from two sizes on shows there.
+        alone: where one is.
+        contents: of the largest case of each distribution.
+        whole: beyond which outputs are compared at some places alone; see ``Case.at_places``.
+    """
+
+    pairs: int = 1 << 17
+    parts: int = 1 << 12
+    largest: int = 1 << 19
+    alone: int = 1 << 20
+    contents: int = 1 << 16
+    whole: int = 1 << 15
+
+
 def _every_one(_sizes: Mapping[str, int], _distribution: str) -> bool:
     return True
 
@@ -128,10 +150,12 @@ class Space:
         ranges: the values of each size, in the order of a case's sizes.
         distributions: of the contents, the usual one first. Where a problem has several element types or
             layouts, a distribution names them, too.
-        elements: of all arrays, for some sizes.
+        elements: of all arrays, for some sizes: what a case costs. A short row may count as more.
         case: from a group, sizes, a distribution and the seed of a run to a case.
         allows: whether these sizes, which are in their ranges, may have that distribution.
+        alike: distributions in which a wrong place shows as well as in the usual one; none but that if empty.
         products: by name, sizes whose product kernels treat as a size: rows of batches, heads and queries.
+        budget: of the cases that ``grid`` draws from it.
     """
 
     ranges: Mapping[str, Range]
@@ -139,7 +163,9 @@ class Space:
     elements: Callable[[Mapping[str, int]], int]
     case: Callable[[str, Mapping[str, int], str, int], Case]
     allows: Callable[[Mapping[str, int], str], bool] = _every_one
+    alike: tuple[str, ...] = ()
     products: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    budget: Budget = Budget()
 
     @property
     def least(self) -> Mapping[str, int]:

@@ -21,6 +21,7 @@ from grader.judge.correctness.diagnosis import CANCELS
 from grader.languages.cache import Cache
 from grader.languages.cuda.source import functions
 from grader.languages.known import files, lacking
+from grader.problems.grid import missing, required
 from grader.problems.problem import KernelProblem, ModelProblem
 from grader.records.errors import MachineError
 from grader.records.exit_codes import ExitCode
@@ -182,6 +183,7 @@ def check(
     yield Row("rules", True, f"problems: {len(problems)}, cases: {cases}")
     one = Examination(assignment, problems, seeds, device, sandbox, progress, Bench(remembers=True))
     yield from handout(one)
+    yield from magnitudes(one)
     yield from template(one)
     first = one.graded(assignment.reference, SEED)
     yield from reference(one, first)
@@ -219,6 +221,21 @@ def handout(one: Examination) -> Iterator[Row]:
         missing += [f"{entry.id}'s {what} {at:g}" for what, at in speeds if f"{at:g}" not in text]
     said = f"{paths[0].name} does not name {', '.join(missing)}" if missing else f"{paths[0].name} names all"
     yield Row("handout", not missing, said)
+
+
+def magnitudes(examination: Examination) -> Iterator[Row]:
+    """Every two sizes of a problem meet in every pair of octaves that the budget of its cases allows."""
+    for name, problem in examination.kernel_problems.items():
+        title = f"sizes of {name}"
+        if problem.space is None:
+            yield Row(title, None, "the problem does not say which inputs it has")
+            continue
+        pairs, left = required(problem.space), missing(problem.space, problem.cases(SEED))
+        text = f"{len(pairs) - len(left)} of {len(pairs)} pairs of octaves have a case"
+        if left:
+            levels = (f"{size} from {1 << number >> 1} to {(1 << number) - 1}" for size, number in left[0])
+            text += f"; none has {' and '.join(levels)}"
+        yield Row(title, not left, text)
 
 
 def template(one: Examination) -> Iterator[Row]:

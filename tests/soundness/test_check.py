@@ -48,6 +48,10 @@ def wrong_program(case):
     return (*before, replace(last, inputs=last.inputs[:1] * 2))
 
 
+def with_a_gap(seed):
+    return tuple(case for case in made.cases(seed) if case.sizes["n"].bit_length() != 14)
+
+
 PROBLEM = replace(made, """
 
 BLOCK_EACH = """__global__ void ker_z(float* z, const float* x, const float* y, float a) {
@@ -108,10 +112,11 @@ def test_a_new_assignment_is_complete_and_sound(tmp_path: Path, capsys: pytest.C
     assert commands.main(["assignment", "check", str(folder), *options], standalone_mode=False) == 0
     *rows, last = capsys.readouterr().out.splitlines()
     assert last == "Sound, as far as it could be seen here."
-    assert [row.split("  ")[0] for row in rows] == [*["ok"] * 8, "--"]
-    assert "full marks, seeds: 2; uses at most" in rows[3]
-    assert " pass, with at most " in rows[4]
-    assert "found in all 1 places that change" in rows[6]
+    assert [row.split("  ")[0] for row in rows] == [*["ok"] * 9, "--"]
+    assert "16 of 16 pairs of octaves have a case" in rows[2]
+    assert "full marks, seeds: 2; uses at most" in rows[4]
+    assert " pass, with at most " in rows[5]
+    assert "found in all 1 places that change" in rows[7]
 
 
 UNSOUND: dict[str, tuple[tuple[tuple[str, str, str], ...], Callable[[Examination], Iterator[Row]], str]] = {
@@ -124,6 +129,11 @@ UNSOUND: dict[str, tuple[tuple[tuple[str, str, str], ...], Callable[[Examination
         ((PROBLEM, "Range(1, 1 << 25)", "Range(1, 100)"),),
         check.wrong_kernels,
         "one-block passes: no case finds that only one block is launched",
+    ),
+    "a gap between sizes": (
+        (replaced("cases=with_a_gap"),),
+        check.magnitudes,
+        "15 of 16 pairs of octaves have a case; none has n from 8192 to 16383",
     ),
     "a template that earns points": (
         (
@@ -266,7 +276,7 @@ def test_a_variant_that_cancels_near_0_may_be_allowed(
 def test_only_the_assignment_s_own_checks_are_skipped_where_the_reference_is_wrong(tmp_path: Path) -> None:
     wrong = with_another_problem(tmp_path / "own", (KERNEL, "if (i < n)", "if (i < n - 1)"))
     rows = list(check.check(wrong, [NAME], seeds=1, device="sim", sandbox="process"))
-    assert [row.sound for row in rows] == [True, True, True, False, None]
+    assert [row.sound for row in rows] == [True, True, True, True, False, None]
 
 
 def test_of_one_problem_nothing_of_another_one_is_needed(tmp_path: Path) -> None:

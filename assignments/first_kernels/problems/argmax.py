@@ -8,6 +8,7 @@ import numpy as np
 
 from grader.problems.contents import EQUAL, NORMAL, Content, real
 from grader.problems.formula import Range, problem
+from grader.problems.problem import Budget
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,5 +45,6 @@ PROBLEM = problem(
         (FEW, {"n": 50_001}, FEW),
         *((RISING, {"n": n}, RISING) for n in (256, 257, 512, 513, 1024, 1025)),
     ],
+    budget=Budget(pairs=1 << 20, alone=1 << 22),
     timing=({"n": 1 << 22}, {"n": 1 << 26}),
 )

@@ -8,6 +8,7 @@ import torch
 
 from grader.problems.contents import NORMAL, REPEATED, indices
 from grader.problems.formula import Range, problem
+from grader.problems.problem import Budget
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -30,5 +31,6 @@ PROBLEM = problem(
         ("beyond a million", {"n": 3 * (1 << 20) + 5, "bins": 100}, NORMAL),
         (REPEATED, {"n": 50_001, "bins": 37}, REPEATED),
     ],
+    budget=Budget(alone=1 << 23, contents=1 << 23),  # 2^16 of one value in each block
     timing=({"n": 1 << 22, "bins": 256}, {"n": 1 << 26, "bins": 256}, {"n": 1 << 26, "bins": 4096}),
 )

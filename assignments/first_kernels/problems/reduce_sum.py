@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from grader.problems.contents import NORMAL, real
 from grader.problems.formula import Range, problem
+from grader.problems.problem import Budget
 
 PROBLEM = problem(
     id="reduce_sum",
@@ -13,5 +14,6 @@ PROBLEM = problem(
     inputs=lambda n: {"x": real(n)},
     sizes={"n": Range(1, 1 << 26)},
     cases=[("beyond a million", {"n": 3 * (1 << 20) + 5}, NORMAL)],  # more than one round of a large grid
+    budget=Budget(pairs=1 << 20, alone=1 << 22),
     timing=({"n": 1 << 22}, {"n": 1 << 26}),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from grader.problems.contents import ZEROS, real
 from grader.problems.formula import Range, problem
+from grader.problems.problem import Budget
 
 PROBLEM = problem(
     id="saxpy",
@@ -13,5 +14,6 @@ PROBLEM = problem(
     inputs=lambda n: {"x": real(n), "y": real(n), "a": 2.5},
     sizes={"n": Range(1, 1 << 26)},
     without=(ZEROS,),  # of which nothing changes: a kernel that does nothing would be right
+    budget=Budget(pairs=1 << 20, alone=1 << 22),
     timing=({"n": 1 << 22}, {"n": 1 << 26}),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from grader.problems.contents import real
 from grader.problems.formula import Range, problem
+from grader.problems.problem import Budget
 
 PROBLEM = problem(
     id="vector_add",
@@ -12,5 +13,6 @@ PROBLEM = problem(
     formula=lambda x, y: x + y,
     inputs=lambda n: {"x": real(n), "y": real(n)},
     sizes={"n": Range(1, 1 << 26)},
+    budget=Budget(pairs=1 << 20, alone=1 << 22),
     timing=({"n": 1 << 22}, {"n": 1 << 26}),
 )

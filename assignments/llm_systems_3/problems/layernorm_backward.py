@@ -22,9 +22,11 @@ import torch
 
 from grader.problems import bounds
 from grader.problems.distributions import STREAMS, build_case, build_cases, generator, normal
+from grader.problems.grid import MAGNITUDES, with_grid
 from grader.problems.operations import Operation, dense, mapped, reduced, zipped
 from grader.problems.problem import (
     ArrayParameter,
+    Budget,
     Candidate,
     Case,
     Expectation,
@@ -180,6 +182,15 @@ def _gradients(given: Inputs, epsilon: float) -> Mapping[str, Candidate]:
             ("inp_grad", inp_grad, inp_error),
         )
     }
+
+
+SPACE = Space(
+    ranges=RANGES,
+    distributions=tuple(dict.fromkeys(case.distribution for case in cases(0))),
+    elements=lambda sizes: 3 * sizes["batch_size"] * max(8, sizes["hidden_dim"]),
+    case=build_case,
+    budget=Budget(largest=3 << 20),
+)
 
 
 def minimal_bytes(case: Case) -> int:
@@ -343,8 +354,8 @@ PROBLEM = KernelProblem(
         StreamParameter("stream_1"),
         StreamParameter("stream_2"),
     ),
-    groups=GROUPS,
-    cases=cases,
+    groups=(*GROUPS, MAGNITUDES),
+    cases=with_grid(cases, SPACE),
     timing_cases=timing_cases,
     inputs=inputs,
     oracle=oracle,
@@ -357,12 +368,7 @@ PROBLEM = KernelProblem(
     turning=("out_grad", "inp", "inp_grad", "vars", "means"),
     fused=fused,
     terms=terms,
-    space=Space(
-        ranges=RANGES,
-        distributions=tuple(dict.fromkeys(case.distribution for case in cases(0))),
-        elements=lambda sizes: (3 * sizes["batch_size"] + 4) * (sizes["hidden_dim"] + 1),
-        case=build_case,
-    ),
+    space=SPACE,
     bugs={
         "the sum of dxhat is missing": _input_bug(lambda d, h, r, _: r * (d - h * _mean(d * h))),
         "the sum of dxhat * xhat is missing": _input_bug(lambda d, _h, r, _: r * (d - _mean(d))),

@@ -25,9 +25,11 @@ import torch
 
 from grader.problems import bounds
 from grader.problems.distributions import STREAMS, build_case, build_cases, generator, normal, with_one_huge
+from grader.problems.grid import MAGNITUDES, with_grid
 from grader.problems.operations import Operation, dense, mapped, reduced, zipped
 from grader.problems.problem import (
     ArrayParameter,
+    Budget,
     Candidate,
     Case,
     Expectation,
@@ -217,6 +219,16 @@ def allows(sizes: Mapping[str, int], distribution: str) -> bool:
     return distribution != "exact constants" or sizes["hidden_dim"].bit_count() == 1
 
 
+SPACE = Space(
+    ranges=RANGES,
+    distributions=tuple(dict.fromkeys(case.distribution for case in cases(0))),
+    elements=lambda sizes: 2 * sizes["batch_size"] * max(8, sizes["hidden_dim"]),
+    case=build_case,
+    budget=Budget(largest=1 << 20),
+    allows=allows,
+)
+
+
 def minimal_bytes(case: Case) -> int:
     """Rows read and written, scale and bias read, statistics written."""
     rows, hidden = case.sizes["batch_size"], case.sizes["hidden_dim"]
@@ -363,8 +375,8 @@ PROBLEM = KernelProblem(
         ScalarParameter("hidden_dim", "int"),
         StreamParameter("stream"),
     ),
-    groups=GROUPS,
-    cases=cases,
+    groups=(*GROUPS, MAGNITUDES),
+    cases=with_grid(cases, SPACE),
     timing_cases=timing_cases,
     inputs=inputs,
     oracle=oracle,
@@ -374,13 +386,7 @@ PROBLEM = KernelProblem(
     slices=(Slices(("ln_res", "vars", "means"), lambda case: case.sizes["batch_size"], rows),),
     turning=("inp", "ln_res", "vars", "means"),
     fused=fused,
-    space=Space(
-        ranges=RANGES,
-        distributions=tuple(dict.fromkeys(case.distribution for case in cases(0))),
-        elements=lambda sizes: 2 * (sizes["batch_size"] + 1) * (sizes["hidden_dim"] + 1),
-        case=build_case,
-        allows=allows,
-    ),
+    space=SPACE,
     bugs={
         "the mean is not subtracted": _normal_with(np.zeros_like, _root),
         "the mean is not subtracted, in the variance neither": _without_mean,

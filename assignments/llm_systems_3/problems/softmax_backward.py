@@ -16,9 +16,11 @@ import torch
 
 from grader.problems import bounds
 from grader.problems.distributions import STREAMS, build_case, build_cases, generator, normal, with_one_huge
+from grader.problems.grid import MAGNITUDES, with_grid
 from grader.problems.operations import Operation, dense, reduced, zipped
 from grader.problems.problem import (
     ArrayParameter,
+    Budget,
     Candidate,
     Case,
     Expectation,
@@ -142,6 +144,15 @@ def oracle(case: Case, given: Inputs) -> Mapping[str, Expectation]:  # noqa: ARG
     return {"out_grad": Expectation((Candidate(expected, tolerance),))}
 
 
+SPACE = Space(
+    ranges={"rows": Range(1, 1 << 21), "softmax_len": Range(1, 2048)},
+    distributions=tuple(dict.fromkeys(case.distribution for case in cases(0))),
+    elements=lambda sizes: 2 * sizes["rows"] * max(8, sizes["softmax_len"]),
+    case=build_case,
+    budget=Budget(largest=1 << 20),
+)
+
+
 def minimal_bytes(case: Case) -> int:
     """Both arrays read, one written."""
     return 4 * 3 * case.sizes["rows"] * case.sizes["softmax_len"]
@@ -199,8 +210,8 @@ PROBLEM = KernelProblem(
         ScalarParameter("softmax_len", "int"),
         StreamParameter("stream"),
     ),
-    groups=GROUPS,
-    cases=cases,
+    groups=(*GROUPS, MAGNITUDES),
+    cases=with_grid(cases, SPACE),
     timing_cases=timing_cases,
     inputs=inputs,
     oracle=oracle,
@@ -209,12 +220,7 @@ PROBLEM = KernelProblem(
     slices=(Slices(("out_grad",), lambda case: case.sizes["rows"], rows),),
     turning=("out_grad", "soft_inp"),
     fused=fused,
-    space=Space(
-        ranges={"rows": Range(1, 1 << 21), "softmax_len": Range(1, 2048)},
-        distributions=tuple(dict.fromkeys(case.distribution for case in cases(0))),
-        elements=lambda sizes: 2 * sizes["rows"] * sizes["softmax_len"],
-        case=build_case,
-    ),
+    space=SPACE,
     bugs={
         "the sum of grad * soft is not subtracted": _bug(lambda g, s: s * g),
         "the sum of grad * soft is added instead of subtracted": _bug(lambda g, s: s * (g + _dot(g, s))),

@@ -31,9 +31,11 @@ from grader.problems.distributions import (
     padding,
     with_one_huge,
 )
+from grader.problems.grid import MAGNITUDES, with_grid
 from grader.problems.operations import Operation, dense, mapped, reduced, zipped
 from grader.problems.problem import (
     ArrayParameter,
+    Budget,
     Candidate,
     Case,
     Expectation,
@@ -58,6 +60,7 @@ if TYPE_CHECKING:
 EPSILON = 1e-8
 LOWEST = -1e300  # in place of -inf, of which none may be subtracted
 RESCALINGS = 16.0  # the running maximum of random scores changes about log(2048) = 8 times
+LEAST_ROW = 8  # elements that a row counts as
 LARGEST_OFFSET = 2048.0  # the cases' scores stay below
 
 SHORT, BORDER, LONG = "short rows", "lengths around a bucket border", "long rows"
@@ -311,9 +314,9 @@ def count_rows(case: Case) -> int:
 
 
 def elements(sizes: Mapping[str, int]) -> int:
-    """Of the scores and the mask."""
-    batch, heads, queries, keys = (sizes[name] for name in ("batch_size", "nhead", "from_len", "to_len"))
-    return batch * (heads * queries + 1) * keys
+    """Of the scores, which the mask has fewer of. A row takes as long as one of ``LEAST_ROW`` at least."""
+    rows = math.prod(sizes[name] for name in ("batch_size", "nhead", "from_len"))
+    return rows * max(LEAST_ROW, sizes["to_len"])
 
 
 def allows(sizes: Mapping[str, int], distribution: str) -> bool:
@@ -323,8 +326,8 @@ def allows(sizes: Mapping[str, int], distribution: str) -> bool:
 
 SPACE = Space(
     ranges={
-        "batch_size": Range(1, 1 << 17),
-        "nhead": Range(1, 1 << 10),
+        "batch_size": Range(1, 1 << 12),
+        "nhead": Range(1, 64),
         "from_len": Range(1, 1 << 20),
         "to_len": Range(1, 2048),
         "mask_future": Range(0, 1),
@@ -333,6 +336,8 @@ SPACE = Space(
     elements=elements,
     case=build_case,
     allows=allows,
+    alike=("normal", "null mask", "padded with -inf", "any mask"),
+    budget=Budget(largest=1 << 19),
     products={"rows": ("batch_size", "nhead", "from_len")},
 )
 
@@ -563,8 +568,8 @@ PROBLEM = KernelProblem(
         ScalarParameter("mask_future", "bool"),
         StreamParameter("stream"),
     ),
-    groups=GROUPS,
-    cases=cases,
+    groups=(*GROUPS, MAGNITUDES),
+    cases=with_grid(cases, SPACE),
     timing_cases=timing_cases,
     inputs=inputs,
     oracle=oracle,

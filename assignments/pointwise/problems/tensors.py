@@ -21,9 +21,11 @@ import numpy as np
 
 from grader.problems.distributions import STREAMS, build_case, generator
 from grader.problems.dtypes import DTYPES
+from grader.problems.grid import MAGNITUDES, with_grid
 from grader.problems.problem import (
     ANY_TYPE,
     ArrayParameter,
+    Budget,
     Candidate,
     Case,
     Expectation,
@@ -220,8 +222,10 @@ def case_of(group: str, sizes: Mapping[str, int], distribution: str, seed: int) 
 
 def flat_or_matrix(group: str, sizes: Mapping[str, int], distribution: str, seed: int) -> Case:
     """A case of two dimensions, or of one where there is only one row."""
-    shape = [size for name, size in sizes.items() if name != "n0" or size > 1]
-    return case_of(group, dict(_named(shape)), distribution, seed)
+    case = case_of(group, sizes, distribution, seed)
+    if sizes["n0"] > 1:
+        return case
+    return replace(case, name=case.name.replace("1 x ", "row of ", 1), sizes={"n1": sizes["n1"]})
 
 
 def _layouts(sizes: Mapping[str, int], distribution: str) -> bool:
@@ -231,16 +235,17 @@ def _layouts(sizes: Mapping[str, int], distribution: str) -> bool:
 
 def space(types: Sequence[str]) -> Space:
     """Matrices and vectors in every layout, in the types and contents of the cases."""
-    kinds = [(BOTH, content) for content in ("usual", "special", "cancelling", "tiny")]
-    kinds += [(layouts, "usual") for layouts in (*_TURNED, *_LAYOUTS)]
+    alike = [f"{dtype}, {BOTH}, usual" for dtype in types]
+    kinds = [f"{dtype}, {BOTH}, {content}" for dtype in types for content in ("special", "cancelling")]
+    kinds += [f"float32, {BOTH}, tiny", *(f"float32, {layouts}, usual" for layouts in (*_TURNED, *_LAYOUTS))]
     return Space(
         ranges={"n0": Range(1, 1 << 24), "n1": Range(1, 1 << 24)},
-        distributions=tuple(
-            f"{dtype}, {layouts}, {content}" for dtype in types for layouts, content in kinds
-        ),
+        distributions=(*alike, *kinds),
         elements=lambda sizes: 3 * sizes["n0"] * sizes["n1"],
         case=flat_or_matrix,
         allows=_layouts,
+        alike=tuple(alike),
+        budget=Budget(pairs=1 << 15, largest=1 << 18, alone=1 << 18, contents=1 << 15),
     )
 
 
@@ -353,6 +358,7 @@ class Operator:
         """The problem that asks for it."""
         fixed = dict(self.fixed)
         whole = Slices(("out",), lambda case: prod(case.sizes.values()), self.some)
+        inputs = space(self.types)
         problem = KernelProblem(
             id=self.id,
             file=f"{self.id}.cu",
@@ -366,15 +372,15 @@ class Operator:
                 *(ScalarParameter(one, "longs") for one in ("sizes", "strides", "offsets")),
                 StreamParameter("stream"),
             ),
-            groups=tuple(group for group in GROUPS if group not in set(TYPES) - set(self.types)),
-            cases=lambda seed: made(seed, table(generator(seed)), self.types),
+            groups=(*(group for group in GROUPS if group not in set(TYPES) - set(self.types)), MAGNITUDES),
+            cases=with_grid(lambda seed: made(seed, table(generator(seed)), self.types), inputs),
             timing_cases=lambda seed: made(seed, _TIMED, self.types),
             inputs=self.inputs,
             oracle=self.oracle,
             minimal_bytes=self.minimal_bytes,
             slices=(whole,),
             fused=self.fused,
-            space=space(self.types),
+            space=inputs,
             bugs={said: self._wrong(formula) for said, formula in self.bugs.items()},
         )
         return several_types(problem, self.types)

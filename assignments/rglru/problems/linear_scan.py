@@ -11,6 +11,7 @@ import numpy as np
 
 from grader.problems import bounds
 from grader.problems.distributions import generator, normal
+from grader.problems.grid import MAGNITUDES, with_grid
 from grader.problems.problem import (
     ANY_TYPE,
     ArrayParameter,
@@ -110,6 +111,7 @@ def _later(a: Array) -> Array:
     return np.concatenate((np.ones_like(a[:, :1]), a[:, :-1]), axis=1)
 
 
+SPACE = space(cases(0), 3)
 PROBLEM = several_types(
     KernelProblem(
         id="linear_scan",
@@ -125,15 +127,15 @@ PROBLEM = several_types(
             ScalarParameter("width", "int"),
             StreamParameter("stream"),
         ),
-        groups=GROUPS,
-        cases=cases,
+        groups=(*GROUPS, MAGNITUDES),
+        cases=with_grid(cases, SPACE),
         timing_cases=timing_cases,
         inputs=inputs,
         oracle=oracle,
         minimal_bytes=minimal_bytes,
         slices=(Slices(("h",), lambda case: case.sizes["batch"], some_sequences),),
         turning=("a", "b", "h0", "h"),
-        space=space(cases(0), 3),
+        space=SPACE,
         bugs={
             "h0 is left out": _h(lambda a, b, h0: states(a, b, np.zeros_like(h0))),
             "h0 is taken for the first state": _h(

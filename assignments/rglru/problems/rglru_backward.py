@@ -26,6 +26,7 @@ import numpy as np
 
 from grader.problems import bounds
 from grader.problems.distributions import generator, normal
+from grader.problems.grid import MAGNITUDES, with_grid
 from grader.problems.problem import (
     ANY_TYPE,
     ArrayParameter,
@@ -211,6 +212,7 @@ def some_channels(given: Inputs, index: NDArray[np.intp]) -> Inputs:
     return Inputs(arrays, outputs, {**given.scalars, "width": index.size})
 
 
+SPACE = space(cases(0), 8)
 PROBLEM = several_types(
     KernelProblem(
         id="rglru_backward",
@@ -234,8 +236,8 @@ PROBLEM = several_types(
             ScalarParameter("width", "int"),
             StreamParameter("stream"),
         ),
-        groups=GROUPS,
-        cases=cases,
+        groups=(*GROUPS, MAGNITUDES),
+        cases=with_grid(cases, SPACE),
         timing_cases=timing_cases,
         inputs=inputs,
         oracle=oracle,
@@ -244,7 +246,7 @@ PROBLEM = several_types(
             Slices(("dx", "dgx", "dga", "dh0"), lambda case: case.sizes["batch"], some_sequences),
             Slices(("dc",), lambda case: case.sizes["width"], some_channels),
         ),
-        space=space(cases(0), 8),
+        space=SPACE,
         bugs={
             "the gradient is not carried to earlier steps": _local,
             "dx lacks the input gate": _wrong("dx", lambda g, t, _x, _h: g * t.s),

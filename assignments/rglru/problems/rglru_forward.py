@@ -14,6 +14,7 @@ import numpy as np
 
 from grader.problems import bounds
 from grader.problems.distributions import generator
+from grader.problems.grid import MAGNITUDES, with_grid
 from grader.problems.problem import (
     ANY_TYPE,
     ArrayParameter,
@@ -139,6 +140,7 @@ def _swapped(given: Inputs) -> Mapping[str, Array]:
     return {"h": states(gate.a, gate.s * gate.i * given.wide("x"), start_in(given))}
 
 
+SPACE = space(cases(0), 4)
 PROBLEM = several_types(
     KernelProblem(
         id="rglru_forward",
@@ -156,15 +158,15 @@ PROBLEM = several_types(
             ScalarParameter("width", "int"),
             StreamParameter("stream"),
         ),
-        groups=GROUPS,
-        cases=cases,
+        groups=(*GROUPS, MAGNITUDES),
+        cases=with_grid(cases, SPACE),
         timing_cases=timing_cases,
         inputs=inputs,
         oracle=oracle,
         minimal_bytes=minimal_bytes,
         slices=(Slices(("h",), lambda case: case.sizes["batch"], some_sequences),),
         turning=("x", "gx", "ga", "h0", "h"),
-        space=space(cases(0), 4),
+        space=SPACE,
         bugs={
             "h0 is left out": _without_start,
             "gx and ga are swapped": _swapped,

@@ -22,7 +22,7 @@ import numpy as np
 from grader.problems import bounds
 from grader.problems.distributions import STREAMS, build_case, normal
 from grader.problems.dtypes import DTYPES
-from grader.problems.problem import Inputs, Range, Space
+from grader.problems.problem import Budget, Inputs, Range, Space
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -62,10 +62,12 @@ def case_of(group: str, sizes: Mapping[str, int], distribution: str, seed: int) 
 def space(cases: Iterable[Case], arrays: int) -> Space:
     """All sizes, in the types and contents of ``cases``; so many ``arrays`` are [batch, length, width]."""
     return Space(
-        ranges={"batch": Range(1, 65_535), "length": Range(1, 1 << 14), "width": Range(1, 1 << 17)},
+        ranges={"batch": Range(1, 65_535), "length": Range(1, 1 << 13), "width": Range(1, 1 << 17)},
         distributions=tuple(dict.fromkeys(f"{case.dtype}, {case.distribution}" for case in cases)),
-        elements=lambda sizes: (arrays * sizes["length"] + 1) * sizes["batch"] * sizes["width"],
+        elements=lambda sizes: arrays * sizes["batch"] * sizes["length"] * sizes["width"],
         case=case_of,
+        budget=Budget(alone=1 << 17),
+        alike=tuple(f"{dtype}, usual" for dtype in TYPES),
         products={"sequences": ("batch", "width")},
     )
 

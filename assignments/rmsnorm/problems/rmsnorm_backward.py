@@ -22,6 +22,7 @@ import numpy as np
 from grader.problems import bounds
 from grader.problems.distributions import STREAMS, generator, normal
 from grader.problems.dtypes import DTYPES
+from grader.problems.grid import MAGNITUDES, with_grid
 from grader.problems.problem import (
     ANY_TYPE,
     ArrayParameter,
@@ -198,6 +199,7 @@ def _dweight(formula: Callable[[Array, Array, Array], Array]) -> Bug:
     }
 
 
+SPACE = space(cases(0), 3)
 PROBLEM = several_types(
     KernelProblem(
         id="rmsnorm_backward",
@@ -214,8 +216,8 @@ PROBLEM = several_types(
             ScalarParameter("hidden", "int"),
             StreamParameter("stream"),
         ),
-        groups=GROUPS,
-        cases=cases,
+        groups=(*GROUPS, MAGNITUDES),
+        cases=with_grid(cases, SPACE),
         timing_cases=timing_cases,
         inputs=inputs,
         oracle=oracle,
@@ -227,7 +229,7 @@ PROBLEM = several_types(
         turning=("dy", "x", "dx", "rstd"),
         fused=fused,
         terms=terms,
-        space=space(cases(0), 3),
+        space=SPACE,
         bugs={
             "the mean of g n is missing": _dx(lambda g, _n, r, _: r * g),
             "n is missing in front of the mean of g n": _dx(lambda g, n, r, _: r * (g - _mean(g * n))),

@@ -15,6 +15,7 @@ import numpy as np
 
 from grader.problems import bounds
 from grader.problems.distributions import STREAMS, generator
+from grader.problems.grid import MAGNITUDES, with_grid
 from grader.problems.problem import (
     ANY_TYPE,
     ArrayParameter,
@@ -144,6 +145,7 @@ def _root_of(square: Callable[[Array], Array]) -> Callable[[Inputs], Mapping[str
     return _from(lambda x: np.asarray(1 / np.sqrt(square(x) + EPSILON)))
 
 
+SPACE = space(cases(0), 2)
 PROBLEM = several_types(
     KernelProblem(
         id="rmsnorm_forward",
@@ -159,8 +161,8 @@ PROBLEM = several_types(
             ScalarParameter("hidden", "int"),
             StreamParameter("stream"),
         ),
-        groups=GROUPS,
-        cases=cases,
+        groups=(*GROUPS, MAGNITUDES),
+        cases=with_grid(cases, SPACE),
         timing_cases=timing_cases,
         inputs=inputs,
         oracle=oracle,
@@ -168,7 +170,7 @@ PROBLEM = several_types(
         slices=(Slices(("y", "rstd"), lambda case: case.sizes["rows"], some_rows),),
         turning=("x", "y", "rstd"),
         fused=fused,
-        space=space(cases(0), 2),
+        space=SPACE,
         bugs={
             "the root is missing: divided by the mean square": _from(
                 lambda x: 1 / ((x * x).mean(axis=1, keepdims=True) + EPSILON)

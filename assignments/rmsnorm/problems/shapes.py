@@ -61,8 +61,9 @@ def space(cases: Iterable[Case], arrays: int) -> Space:
     return Space(
         ranges={"rows": Range(1, 1 << 21), "hidden": Range(1, MOST_HIDDEN)},
         distributions=tuple(dict.fromkeys(f"{case.dtype}, {case.distribution}" for case in cases)),
-        elements=lambda sizes: (arrays * sizes["rows"] + 1) * (sizes["hidden"] + 1),
+        elements=lambda sizes: arrays * sizes["rows"] * max(8, sizes["hidden"]),
         case=case_of,
+        alike=tuple(f"{dtype}, normal" for dtype in TYPES),
     )
 
 

@@ -1,0 +1,347 @@
+"""The grid of magnitudes: cases in which every size of a problem meets every other one in every octave.
+
+An octave is what lies between two powers of two: 1, 2 to 3, 4 to 7, and so on. Kernels change their plan at
+some size (a tile, the largest extent of a grid, the last value of a counter), and often only where a second
+size is large as well. A list of sizes by hand leaves gaps between its members, and a covering array leaves
+none: for each two sizes, and each pair of their octaves that ``Budget.pairs`` allows, there is a case. It is
+built greedily (Cohen, Dalal, Fredman and Patton 1997): each further case is the one of a few drawn ones that
+meets the most pairs that are still missing. Sizes are drawn anew in their octaves from the seed of a run.
+
+Each size also comes alone in every octave that ``Budget.alone`` allows: as an odd and an even number and at
+a border of the octave; and each distribution of contents comes with few, some and many elements.
+
+Layer: imports numpy and the problem's shape.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from functools import lru_cache
+from itertools import combinations
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from grader.problems.problem import Range
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from grader.problems.problem import Case, Space
+
+    Sizes = Mapping[str, int]
+    Level = tuple[str, int]
+    """A size, or a product of sizes, by name, and an octave of it."""
+    Pair = tuple[Level, ...]
+    """Two sizes with their octaves, in the order of ``factors``; or one with its octave."""
+
+MAGNITUDES = "sizes of every magnitude"
+"""The group of these cases."""
+
+FREE = 1 << 14  # elements that a case may have at any rate, so that one case meets many pairs
+MIDDLE, FEW = 1 << 10, 1 << 5  # elements of the smaller cases of each distribution
+DRAWN = 6  # sizes, of which those that meet the most pairs are taken
+MANY = 16  # values of an octave, so that its lowest quarter has some that are odd
+TRIES = 40  # to draw sizes of so many elements, or such a product
+SEEDS_KEPT = 8  # of which the cases are remembered
+
+
+def octave(value: int) -> int:
+    """The number of binary digits of a size: 1 for 1, 2 for 2 and 3, 3 for 4 to 7."""
+    return value.bit_length()
+
+
+def in_octave(limits: Range, number: int) -> range:
+    """The values of a range in an octave."""
+    step = limits.multiple_of
+    lowest, highest = (1 << number) >> 1, (1 << number) - 1
+    first = -(-max(lowest, limits.low) // step) * step
+    return range(first, min(highest, limits.high) + 1, step)
+
+
+def factors(space: Space) -> Mapping[str, Range]:
+    """The sizes of a problem, and the products that kernels treat as sizes."""
+    products = {
+        name: Range(*(prod(limits) for limits in zip(*_limits(space, parts), strict=True)))
+        for name, parts in space.products.items()
+    }
+    return {**space.ranges, **products}
+
+
+def _limits(space: Space, parts: Iterable[str]) -> list[tuple[int, int]]:
+    return [(space.ranges[part].low, space.ranges[part].high) for part in parts]
+
+
+def values(space: Space, sizes: Sizes) -> Mapping[str, int]:
+    """The sizes and their products."""
+    return {**sizes, **{name: prod(sizes[part] for part in parts) for name, parts in space.products.items()}}
+
+
+def met(space: Space, sizes: Sizes) -> frozenset[Pair]:
+    """The octaves, and pairs of octaves, that inputs of these sizes are in."""
+    levels = [(name, octave(value)) for name, value in values(space, sizes).items()]
+    return frozenset([*combinations(levels, 2), *((level,) for level in levels)])
+
+
+def required(space: Space) -> Mapping[Pair, int]:
+    """Every pair of octaves that the budget allows, with the fewest elements that inputs in it have.
+
+    Of a problem with one size, every octave. A product makes no pair with its own parts.
+    """
+    names, corners, budget = list(factors(space)), _Corners(space), space.budget
+    if len(names) == 1:
+        return corners.within([(names[0],)], budget.pairs)
+    parts = {part for parts in space.products.values() for part in parts}
+    pairs = [pair for pair in combinations(names, 2) if not _nested(space, *pair)]
+    loose = [pair for pair in pairs if not parts & set(pair)]
+    bound = [pair for pair in pairs if parts & set(pair)]
+    return {
+        **corners.largest(loose, budget.largest),
+        **corners.within(loose, budget.pairs),
+        **corners.within(bound, budget.parts),
+    }
+
+
+def _nested(space: Space, first: str, second: str) -> bool:
+    """Whether one is a product that the other is a part of."""
+    return first in space.products.get(second, ()) or second in space.products.get(first, ())
+
+
+def alone(space: Space) -> Mapping[Pair, int]:
+    """Every octave of each size and product that the budget allows, with the fewest elements."""
+    return _Corners(space).within([(name,) for name in factors(space)], space.budget.alone)
+
+
+class _Corners:
+    """The smallest inputs in given octaves."""
+
+    def __init__(self, space: Space) -> None:
+        self._space = space
+        self.octaves = {
+            name: [number for number in range(octave(limits.high) + 1) if in_octave(limits, number)]
+            for name, limits in factors(space).items()
+        }
+        self._elements: dict[tuple[int, ...], int] = {}
+
+    def elements(self, sizes: Sizes) -> int:
+        """Of all arrays."""
+        key = tuple(sizes.values())
+        if key not in self._elements:
+            self._elements[key] = self._space.elements(sizes)
+        return self._elements[key]
+
+    def sizes(self, pair: Pair) -> dict[str, int]:
+        """Of a product, the parts with the widest ranges are large."""
+        ranges, sizes = self._space.ranges, dict(self._space.least)
+        for name, number in pair:
+            left = (1 << number) >> 1
+            for part in sorted(self._space.products.get(name, ()), key=lambda part: -ranges[part].high):
+                sizes[part] = ranges[part].nearest(min(left, 1 << octave(ranges[part].high) >> 1))
+                left = -(-left // sizes[part])
+            if name in ranges:
+                sizes[name] = in_octave(ranges[name], number)[0]
+        return sizes
+
+    def within(self, groups: Sequence[tuple[str, ...]], most: int) -> Mapping[Pair, int]:
+        """The octaves of each group of one or two sizes, where inputs may have ``most`` elements."""
+        allowed: dict[Pair, int] = {}
+        for first, *rest in groups:
+            for level in ((first, number) for number in self.octaves[first]):
+                others = [(name, number) for name in rest for number in self.octaves[name]]
+                together: list[Pair] = [(level, other) for other in others]
+                for pair in together or [(level,)]:
+                    elements = self.elements(self.sizes(pair))
+                    if elements > most:
+                        break
+                    allowed[pair] = elements
+        return allowed
+
+    def largest(self, pairs: Sequence[tuple[str, str]], most: int) -> Mapping[Pair, int]:
+        """Of what ``within`` finds, where no octave can be a higher one."""
+        allowed = self.within(pairs, most)
+
+        def higher(pair: Pair) -> Iterator[Pair]:
+            for index, (name, number) in enumerate(pair):
+                above = [other for other in self.octaves[name] if other > number][:1]
+                yield from ((*pair[:index], (name, other), *pair[index + 1 :]) for other in above)
+
+        return {pair: allowed[pair] for pair in allowed if allowed.keys().isdisjoint(higher(pair))}
+
+
+class _Grid:
+    """Draws the sizes of a grid; every number follows from the seed."""
+
+    def __init__(self, space: Space, seed: int) -> None:
+        self._space, self._budget = space, space.budget
+        self._corners = _Corners(space)
+        self._random = np.random.default_rng((seed, len(MAGNITUDES)))
+        self._uses: Counter[Level] = Counter()
+
+    def points(self) -> Iterator[tuple[Sizes, str]]:
+        """Sizes and distribution of each case: for the pairs, for the octaves, for the distributions."""
+        alike = self._space.alike or self._space.distributions[:1]
+        for number, sizes in enumerate((*self._of_pairs(), *self._of_octaves())):
+            turned = (*alike[number % len(alike) :], *alike)
+            yield sizes, next(name for name in turned if self._space.allows(sizes, name))
+        for name in self._space.distributions:
+            most_elements = self._budget.contents
+            for most in dict.fromkeys((most_elements, min(MIDDLE, most_elements), min(FEW, most_elements))):
+                if (having := self._of_elements(most, name)) is not None:
+                    yield having, name
+
+    def _of_pairs(self) -> list[Sizes]:
+        """Sizes that meet every pair; the pairs with the most elements first, as these have least company."""
+        made: list[Sizes] = []
+        pairs = required(self._space)
+        missing = set(pairs)
+        order = dict(zip(pairs, self._random.permutation(len(pairs)), strict=True))
+        for pair in sorted(pairs, key=lambda pair: (-pairs[pair], order[pair])):
+            if pair in missing:
+                drawn = [self._drawn(pair) for _ in range(DRAWN)]
+                best = max(drawn, key=lambda sizes: len(met(self._space, sizes) & missing))
+                missing -= met(self._space, best)
+                made.append(self._used(best))
+        return made
+
+    def _of_octaves(self) -> Iterator[Sizes]:
+        """Sizes that bring each octave as often as there are kinds of values in it, large ones once."""
+        for (level,), elements in alone(self._space).items():
+            wanted = len(_KINDS) if elements <= self._budget.pairs else 1
+            for _ in range(wanted - self._uses[level]):
+                yield self._used(self._drawn((level,)))
+
+    def _used(self, sizes: Sizes) -> Sizes:
+        self._uses.update((name, octave(value)) for name, value in values(self._space, sizes).items())
+        return sizes
+
+    def _drawn(self, pair: Pair) -> Sizes:
+        """Sizes in these octaves; others are above their least where that costs little."""
+        space, sizes = self._space, self._corners.sizes(pair)
+        most = max(min(FREE, self._budget.pairs), self._corners.elements(sizes) * 5 // 4)
+        large = self._corners.elements(sizes) > self._budget.pairs
+        for name, number in pair:
+            if name in space.ranges:
+                sizes[name] = self._value(name, number, inner=large)
+            else:
+                sizes |= self._parts(name, number)
+        taken = {part for name, _ in pair for part in (name, *space.products.get(name, ()))}
+        for name in self._shuffled([name for name in space.ranges if name not in taken]):
+            sizes[name] = self._value(name, self._pick(self._possible(sizes, name, most)))
+        return sizes
+
+    def _possible(self, sizes: Sizes, name: str, most: int) -> list[int]:
+        """The octaves of a size that keep the inputs within so many elements; at least the lowest one."""
+        limits, known = self._space.ranges[name], self._corners.octaves[name]
+        return [
+            number
+            for number in known
+            if number == known[0]
+            or self._corners.elements({**sizes, name: in_octave(limits, number)[0]}) <= most
+        ]
+
+    def _parts(self, product: str, number: int) -> dict[str, int]:
+        """Sizes whose product is in an octave."""
+        lowest, highest = (1 << number) >> 1, (1 << number) - 1
+        for _ in range(TRIES):
+            *first, last = self._shuffled(self._space.products[product])
+            sizes: dict[str, int] = {}
+            for name in first:
+                left = octave(highest // prod(sizes.values()))
+                fitting = [candidate for candidate in self._corners.octaves[name] if candidate <= left]
+                sizes[name] = self._value(name, self._pick(fitting))
+            whole, limits = prod(sizes.values()), self._space.ranges[last]
+            low, high = max(limits.low, -(-lowest // whole)), min(limits.high, highest // whole)
+            if low <= high:
+                return {**sizes, last: int(self._random.integers(low, high + 1))}
+        return {
+            part: self._corners.sizes(((product, number),))[part] for part in self._space.products[product]
+        }
+
+    def _value(self, name: str, number: int, *, inner: bool = False) -> int:
+        """A value in an octave, of the kind whose turn it is there; an ``inner`` one low in it."""
+        inside = in_octave(self._space.ranges[name], number)
+        if inner and len(inside) > MANY:
+            return inside[_odd(self._random, inside[1 : len(inside) // 4])]
+        return inside[_KINDS[self._uses[name, number] % len(_KINDS)](self._random, inside)]
+
+    def _of_elements(self, most: int, distribution: str) -> Sizes | None:
+        """Sizes of about ``most`` elements that may have a distribution; None if none were drawn."""
+        for _ in range(TRIES):
+            sizes = dict(self._space.least)
+            *first, last = self._shuffled(self._space.ranges)
+            for name in first:
+                sizes[name] = self._value(name, self._pick(self._possible(sizes, name, most)))
+            sizes[last] = self._value(last, self._possible(sizes, last, most)[-1])
+            if self._space.allows(sizes, distribution):
+                return self._used(sizes)
+        return None
+
+    def _pick(self, numbers: Sequence[int]) -> int:
+        return numbers[int(self._random.integers(len(numbers)))]
+
+    def _shuffled(self, names: Iterable[str]) -> list[str]:
+        listed = list(names)
+        return [listed[index] for index in self._random.permutation(len(listed))]
+
+
+def _odd(random: np.random.Generator, inside: range) -> int:
+    """The place of a value that is odd, as a multiple of what the range counts in."""
+    return _of_parity(random, inside, 1)
+
+
+def _even(random: np.random.Generator, inside: range) -> int:
+    return _of_parity(random, inside, 0)
+
+
+def _of_parity(random: np.random.Generator, inside: range, parity: int) -> int:
+    begin = (inside[0] // inside.step + parity) % 2
+    count = (len(inside) - begin + 1) // 2
+    return begin + 2 * int(random.integers(count)) if count else 0
+
+
+def _border(random: np.random.Generator, inside: range) -> int:
+    """The place of a power of two, of the value behind it, or of the last value in front of the next one."""
+    return (0, min(1, len(inside) - 1), len(inside) - 1)[int(random.integers(3))]
+
+
+_KINDS = (_odd, _border, _even)
+"""What the values of an octave are in turn."""
+
+
+def grid(space: Space, seed: int) -> tuple[Case, ...]:
+    """The cases of the grid. They run in program order alone: others look for races and for wrong orders."""
+    cases = (
+        replace(
+            space.case(MAGNITUDES, sizes, distribution, seed),
+            orders=1,
+            at_places=space.elements(sizes) > space.budget.whole,
+        )
+        for sizes, distribution in _Grid(space, seed).points()
+    )
+    return tuple({case.name: case for case in cases}.values())
+
+
+def missing(space: Space, cases: Iterable[Case]) -> list[Pair]:
+    """The required pairs that no case is in. Cases of other sizes than the space's count for none.
+
+    A size that a case of the grid does not name is at its least.
+    """
+    seen: set[Pair] = set()
+    for case in cases:
+        if case.group == MAGNITUDES or case.sizes.keys() == space.ranges.keys():
+            seen |= met(space, {name: case.sizes.get(name, least) for name, least in space.least.items()})
+    return [pair for pair in required(space) if pair not in seen]
+
+
+def with_grid(cases: Callable[[int], tuple[Case, ...]], space: Space) -> Callable[[int], tuple[Case, ...]]:
+    """``cases`` with those of the grid behind them, in the group ``MAGNITUDES``."""
+
+    @lru_cache(SEEDS_KEPT)
+    def both(seed: int) -> tuple[Case, ...]:
+        before = cases(seed)
+        names = {case.name for case in before}
+        return (*before, *(case for case in grid(space, seed) if case.name not in names))
+
+    return both

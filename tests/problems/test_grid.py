@@ -1,0 +1,135 @@
+"""The grid of magnitudes: every pair of octaves has a case, drawn from the seed, behind those by hand."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+from spaces import PROBLEMS, space_of
+
+from grader.problems.distributions import build_case
+from grader.problems.grid import MAGNITUDES, grid, in_octave, met, missing, octave, required, with_grid
+from grader.problems.problem import Budget, Case, Range, Space
+
+TWO = Space(
+    ranges={"rows": Range(1, 5000), "columns": Range(4, 4096, 4)},
+    distributions=("normal", "zeros", "squares"),
+    elements=lambda sizes: sizes["rows"] * sizes["columns"],
+    case=build_case,
+    allows=lambda sizes, distribution: distribution != "squares" or sizes["rows"].bit_count() == 1,
+    budget=Budget(pairs=1 << 13, largest=1 << 15, alone=1 << 16, contents=1 << 12),
+)
+ONE = Space(
+    ranges={"n": Range(1, 1 << 26)},
+    distributions=("normal",),
+    elements=lambda sizes: 3 * sizes["n"],
+    case=build_case,
+    budget=Budget(pairs=1 << 17, alone=1 << 20),
+)
+HEADS = Space(
+    ranges={"batch": Range(1, 1000), "heads": Range(1, 64), "keys": Range(1, 256)},
+    distributions=("normal",),
+    elements=lambda sizes: sizes["batch"] * sizes["heads"] * sizes["keys"],
+    case=build_case,
+    products={"rows": ("batch", "heads")},
+    budget=Budget(pairs=1 << 17),
+)
+
+
+def test_an_octave_lies_between_two_powers_of_two() -> None:
+    assert [octave(value) for value in (1, 2, 3, 4, 7, 8, 1023, 1024)] == [1, 2, 2, 3, 3, 4, 10, 11]
+    assert [*in_octave(Range(3, 100, 5), 5)] == [20, 25, 30]
+    assert [*in_octave(Range(3, 100, 5), 7)] == [65, 70, 75, 80, 85, 90, 95, 100]
+    assert not in_octave(Range(4, 100, 4), 2)
+
+
+def test_every_pair_that_the_budget_allows_is_required_and_met() -> None:
+    wanted = {
+        (("rows", i), ("columns", j))
+        for i, j in product(range(1, 14), range(3, 14))
+        if 2 ** (i - 1) * 2 ** (j - 1) <= TWO.budget.pairs
+    }
+    diagonal = {(("rows", i), ("columns", j)) for i, j in product(range(1, 14), range(3, 14)) if i + j == 17}
+    assert set(required(TWO)) == wanted | diagonal
+    for seed in range(3):
+        assert set(required(TWO)) <= set().union(*(met(TWO, case.sizes) for case in grid(TWO, seed)))
+
+
+def test_a_product_of_sizes_meets_the_sizes_that_are_no_part_of_it() -> None:
+    names = {tuple(name for name, _ in pair) for pair in required(HEADS)}
+    assert names == {("batch", "heads"), ("batch", "keys"), ("heads", "keys"), ("keys", "rows")}
+    assert (("keys", 8), ("rows", 11)) in required(HEADS)
+    seen = set().union(*(met(HEADS, case.sizes) for case in grid(HEADS, 1)))
+    assert set(required(HEADS)) <= seen
+
+
+def test_of_one_size_every_octave_has_odd_and_even_values_and_borders() -> None:
+    cases = grid(ONE, 4)
+    for number in range(6, 16):
+        values = [case.sizes["n"] for case in cases if octave(case.sizes["n"]) == number]
+        low, high = 1 << (number - 1), (1 << number) - 1
+        assert {value % 2 for value in values} == {0, 1}
+        assert any(value in {low, low + 1, high} for value in values)
+        assert any(value not in {low, low + 1, high} for value in values)
+    assert max(case.sizes["n"] for case in cases) * 3 >= ONE.budget.alone / 2
+
+
+def test_sizes_of_the_largest_pairs_are_odd() -> None:
+    large = [case.sizes for case in grid(TWO, 2) if TWO.elements(case.sizes) > 2 * TWO.budget.pairs]
+    assert large
+    assert any(sizes["rows"] % 2 for sizes in large)
+    assert all(TWO.elements(sizes) <= 2.5 * TWO.budget.alone for sizes in large)
+
+
+def test_each_distribution_comes_with_few_some_and_many_elements_where_it_may() -> None:
+    cases = grid(TWO, 3)
+    for name in TWO.distributions:
+        elements = sorted(TWO.elements(case.sizes) for case in cases if case.distribution == name)
+        assert elements[0] <= 128
+        assert elements[-1] >= TWO.budget.contents / 2
+        assert any(256 <= count <= 4096 for count in elements)
+    assert all(TWO.legal(case.sizes, case.distribution) for case in cases)
+
+
+def test_the_grid_follows_from_the_seed() -> None:
+    first, again, other = grid(TWO, 5), grid(TWO, 5), grid(TWO, 6)
+    assert first == again
+    assert {tuple(case.sizes.values()) for case in first} != {tuple(case.sizes.values()) for case in other}
+    assert {case.orders for case in first} == {1}
+    assert {case.group for case in first} == {MAGNITUDES}
+
+
+def test_the_cases_of_before_stay_and_a_grid_has_no_second_one_of_their_names() -> None:
+    mine: Case = grid(TWO, 1)[3]
+    before = (build_case("small", {"rows": 3, "columns": 4}, "normal", 1), mine)
+    cases = with_grid(lambda _: before, TWO)(1)
+    assert cases[:2] == before
+    assert len({case.name for case in cases}) == len(cases)
+
+
+def test_a_pair_that_no_case_is_in_is_missing() -> None:
+    cases = [
+        case for case in grid(TWO, 1) if (octave(case.sizes["rows"]), octave(case.sizes["columns"])) != (5, 6)
+    ]
+    assert missing(TWO, cases) == [(("rows", 5), ("columns", 6))]
+    assert not missing(TWO, [*cases, build_case("by hand", {"rows": 17, "columns": 40}, "normal", 1)])
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize("seed", [0, 11])
+def test_every_problem_meets_every_pair(name: str, seed: int) -> None:
+    problem = PROBLEMS[name]
+    space = space_of(problem)
+    cases = problem.cases(seed)
+    drawn = [case for case in cases if case.group == MAGNITUDES]
+    before = {case.name for case in cases if case.group != MAGNITUDES}
+    assert len({case.name for case in drawn} - before) == len(drawn)
+    assert cases[-len(drawn) :] == tuple(drawn)
+    assert not missing(space, cases)
+    assert all(space.legal({**space.least, **case.sizes}, named(case, space)) for case in drawn)
+
+
+def named(case: Case, space: Space) -> str:
+    """The distribution as the space has it, with the element type."""
+    typed = f"{case.dtype}, {case.distribution}"
+    return typed if typed in space.distributions else case.distribution
