@@ -22,6 +22,10 @@ NORMAL = "normal"
 OFFSET, HUGE, ZEROS, TINY = "large offset", "one huge element", "zeros", "tiny numbers"
 EQUAL, REPEATED, HIDDEN, EXTREME = "equal numbers", "one index for all", "hidden by -inf", "extreme integers"
 EVEN, LONG, LARGE = "segments of one length", "one long segment", "large numbers"
+SIGNED, SUBNORMAL, REPEATING = "zeros of both signs", "subnormal numbers", "numbers that repeat"
+SOME_LONG = "some long segments"
+IN_GRIDS = frozenset({SIGNED, SUBNORMAL, REPEATING, SOME_LONG})
+"""Distributions of which only the cases of a grid make use."""
 
 Numbers = NDArray[Any]
 Draw = Callable[[np.random.Generator, tuple[int, ...]], Numbers]
@@ -31,13 +35,18 @@ _DYADIC = np.array([-3, -0.5, 0.25, 1, 4])  # sums of thousands of one of them a
 
 @dataclass(frozen=True)
 class Scale:
-    """How large numbers get in a floating-point type, so that their squares still fit."""
+    """How large numbers get in a floating-point type, so that their squares still fit; and how small."""
 
     huge: float
     tiny: float
+    subnormal: float = 1e-39
 
 
-_SCALES = {"float16": Scale(huge=100, tiny=1e-3), "bfloat16": Scale(huge=100, tiny=1e-12)}
+_SCALES = {
+    "float16": Scale(huge=100, tiny=1e-3, subnormal=1e-5),
+    "bfloat16": Scale(huge=100, tiny=1e-12),
+    "float64": Scale(huge=1e4, tiny=1e-12, subnormal=1e-309),
+}
 _USUAL = Scale(huge=1e4, tiny=1e-12)
 
 
@@ -63,7 +72,10 @@ class Content:
 
 
 def real(*shape: int) -> Content:
-    """Normal numbers; also with a mean of 100, with one huge element in each row, tiny, equal, or zero."""
+    """Normal numbers; also with a mean of 100, with one huge element in each row, tiny, equal, or zero.
+
+    In grids also subnormal, five numbers that repeat, or -1 and zeros of both signs, of which -0 comes first.
+    """
     return Content(shape, _real)
 
 
@@ -137,7 +149,8 @@ def indices(below: int, *shape: int) -> Content:
 def offsets(total: int, count: int) -> Content:
     """Where each of ``count`` segments of ``total`` places begins, and ``total``: rising from 0 on.
 
-    Segments are of random lengths, some of them empty; also of one length, or one has all places.
+    Segments are of random lengths, some of them empty; also of one length, or one has all places. In grids
+    also several have them all.
     """
 
     def cut(random: np.random.Generator, shape: tuple[int, ...]) -> Numbers:
@@ -147,9 +160,19 @@ def offsets(total: int, count: int) -> Content:
     def long(random: np.random.Generator, shape: tuple[int, ...]) -> Numbers:
         return np.where(np.arange(count + 1) > random.integers(count), total, 0).reshape(shape)
 
+    def some_long(random: np.random.Generator, shape: tuple[int, ...]) -> Numbers:
+        most = max(1, min(count, total))
+        number = int(most ** random.random())  # of any magnitude
+        lengths = np.zeros(count, np.int64)
+        lengths[random.choice(count, number, replace=False)] = np.diff(
+            np.arange(number + 1) * total // number
+        )
+        return np.concatenate([[0], np.cumsum(lengths)]).reshape(shape)
+
     def draws(_: str) -> Mapping[str, Draw]:
         return {
             NORMAL: cut,
+            SOME_LONG: some_long,
             EVEN: lambda _, shape: (np.arange(count + 1) * total // count).reshape(shape),
             LONG: long,
         }
@@ -204,6 +227,11 @@ def _real(dtype: str) -> Mapping[str, Draw]:
         np.put_along_axis(numbers, columns, scale.huge, axis=-1)
         return numbers
 
+    def signed(random: np.random.Generator, shape: tuple[int, ...]) -> Numbers:
+        behind = np.arange(shape[-1]) > random.integers(shape[-1])
+        zeros = np.where(behind, 0.0, -0.0)
+        return np.where(random.random(shape) < 0.1, -1.0, zeros)
+
     return {
         NORMAL: normal,
         OFFSET: lambda random, shape: normal(random, shape) + 100,
@@ -211,6 +239,9 @@ def _real(dtype: str) -> Mapping[str, Draw]:
         TINY: lambda random, shape: normal(random, shape) * scale.tiny,
         EQUAL: lambda random, shape: np.full(shape, random.choice(_DYADIC)),
         ZEROS: lambda _, shape: np.zeros(shape),
+        SUBNORMAL: lambda random, shape: normal(random, shape) * scale.subnormal,
+        REPEATING: lambda random, shape: random.choice(_DYADIC, shape),
+        SIGNED: signed,
     }
 
 

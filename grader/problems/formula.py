@@ -55,7 +55,7 @@ import torch
 
 from grader.problems import bounds, independence
 from grader.problems.aten import FormulaError
-from grader.problems.contents import NORMAL, Content
+from grader.problems.contents import IN_GRIDS, NORMAL, Content
 from grader.problems.distributions import build_cases, generator
 from grader.problems.dtypes import DTYPES
 from grader.problems.grid import MAGNITUDES, with_grid
@@ -326,7 +326,7 @@ class _Whole:
         return derived(
             seed,
             self.sizes,
-            self.distributions,
+            [name for name in self.distributions if name not in IN_GRIDS],
             self.passed,
             self.elements,
             self.by_hand,

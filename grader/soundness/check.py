@@ -21,6 +21,7 @@ from grader.judge.correctness.diagnosis import CANCELS
 from grader.languages.cache import Cache
 from grader.languages.cuda.source import functions
 from grader.languages.known import files, lacking
+from grader.problems.contents import SUBNORMAL
 from grader.problems.grid import missing, required
 from grader.problems.problem import KernelProblem, ModelProblem
 from grader.records.errors import MachineError
@@ -362,7 +363,8 @@ def _calls(kernel: RightKernel, mutant: Mutant) -> bool:
 def half_precision(one: Examination) -> Iterator[Row]:
     """The cases find where the reference is made to keep a number in the 11 bits of half precision.
 
-    Its range stays that of float32, as numbers that overflow would be found whatever the bounds are.
+    Its range stays that of float32, as numbers that overflow would be found whatever the bounds are. So would
+    subnormal numbers, which have fewer bits: their cases tell nothing of bounds.
     """
     known = explained(one.assignment)
     references = [kernel for kernel in one.kernels if kernel.name == "reference"]
@@ -370,7 +372,10 @@ def half_precision(one: Examination) -> Iterator[Row]:
         what, killers = f"half precision in {kernel.problem.id}", one.references[kernel.problem.id]
         one.progress(what)
         built = killers.built([edit.of(kernel) for edit in mine])
-        shown = [finding(killers, edit, version).status for edit, version in zip(mine, built, strict=True)]
+        cases = [case for case in killers.cases if case.distribution != SUBNORMAL]
+        shown = [
+            finding(killers, edit, version, cases).status for edit, version in zip(mine, built, strict=True)
+        ]
         lost = [
             f"`{edit.edit.old}` of {edit.label}:{edit.lines[0]}"
             for edit, status in zip(mine, shown, strict=True)

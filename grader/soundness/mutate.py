@@ -153,15 +153,19 @@ def _words(mutant: AutomaticMutant) -> str:
     return f"{mutant.key} {mutant.title} {mutant.edit.operator}"
 
 
-def finding(killers: Killers, mutant: AutomaticMutant, version: Version) -> Finding:
-    """What the cases of a right kernel say of a mutant, which ``version`` was built of.
+def finding(
+    killers: Killers, mutant: AutomaticMutant, version: Version, among: Sequence[Case] | None = None
+) -> Finding:
+    """What the cases of a right kernel, or those of them ``among`` which it is looked for, say of a mutant.
+
+    ``version`` was built of it.
 
     Raises:
         DeviceError: the machine failed.
     """
     if version.library is None:
         return Finding(Status.NOT_COMPILED, said=version.log.partition("\n")[0])
-    original, cases = killers.original, killers.cases
+    original, cases = killers.original, killers.cases if among is None else tuple(among)
     changed = code(version.library, version.number).differing(original.code)
     if mutant.on_device and not changed:
         return Finding(Status.EQUIVALENT)
