@@ -7,7 +7,7 @@ threads that rows times columns need. One that explains every case says which si
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from itertools import combinations, product
 from typing import TYPE_CHECKING
@@ -118,28 +118,24 @@ def fitting(seen: Sequence[tuple[Sizes, int]], divisors: Collection[int]) -> tup
     names = list(seen[0][0])
     values = np.array([value for _, value in seen], np.int64)
     equal = len(set(values.tolist())) == 1
+    offsets = (0,) if equal else _OFFSETS
+    probe = int(values.argmax())  # where formulas differ most
     found: list[Quantity] = []
     columns = {name: np.array([sizes[name] for sizes, _ in seen], np.int64) for name in names}
     changing = [name for name in names if equal or len(set(columns[name].tolist())) > 1]
     for count in range(1, min(3, len(changing)) + 1):
         for group in combinations(changing, count):
             whole = np.prod([columns[name] for name in group], axis=0)
-            found += (
-                quantity
-                for quantity in _forms(group, () if equal else divisors)
-                if (_formed(whole, quantity.form, quantity.by) + quantity.offset == values).all()
-            )
+            for form, by in _forms(() if equal else divisors):
+                offset = int(values[probe] - _formed(whole[probe : probe + 1], form, by)[0])
+                if offset in offsets and (_formed(whole, form, by) + offset == values).all():
+                    found.append(Quantity(group, form, by, offset))
     found.sort(key=lambda one: (one.form is not Form.WHOLE, len(one.sizes), abs(one.offset), one.by))
     return tuple(found[:MOST_FACTORS])
 
 
-def _forms(sizes: tuple[str, ...], divisors: Collection[int]) -> Iterator[Quantity]:
-    whole = Quantity(sizes)
-    yield whole
-    if not divisors:
-        return
-    yield from (replace(whole, offset=offset) for offset in _OFFSETS[1:])
+def _forms(divisors: Collection[int]) -> Iterator[tuple[Form, int]]:
+    yield Form.WHOLE, 1
     for by in divisors:
-        for form in Form:
-            if form is not Form.WHOLE and by > 1:
-                yield from (Quantity(sizes, form, by, offset) for offset in _OFFSETS)
+        if by > 1:
+            yield from ((form, by) for form in Form if form is not Form.WHOLE)

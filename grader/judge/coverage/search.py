@@ -16,11 +16,15 @@ from enum import IntEnum
 from itertools import combinations
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from grader.judge.coverage.quantities import Quantity, fitting
 from grader.records.coverage import Side, Way
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
 
     from grader.problems.problem import Case, Space
     from grader.records.coverage import Coverage, Met, Site
@@ -115,7 +119,9 @@ class Search:
             None where it is in no file of it.
         share: the most that all further cases may cost, as a share of the usual ones' warp instructions,
         least: and what they may cost in any case.
-        seen: the cases so far.
+        seen: the cases so far,
+        alone: and those of one call, whose sizes are those of the space;
+        meeting: of these, those that met each comparison.
         lines: of the sites that they met.
         comparisons: all that each has met.
         ways: all that each branch has gone.
@@ -129,12 +135,17 @@ class Search:
     share: float = 0.25
     least: int = 40_000_000
     seen: list[_Seen] = field(default_factory=list)
+    alone: list[_Seen] = field(default_factory=list)
+    meeting: dict[Site, list[_Seen]] = field(default_factory=dict)
     lines: dict[Site, Line] = field(default_factory=dict)
     comparisons: dict[Site, Met] = field(default_factory=dict)
     ways: dict[Site, frozenset[Way]] = field(default_factory=dict)
     blocks: set[int] = field(default_factory=set)
     _expected: dict[str, float] = field(default_factory=dict)  # work of each proposal; once it ran, its own
     _usual: int | None = None
+    _magnitudes: NDArray[np.float64] = field(
+        default_factory=lambda: np.empty((0, 0))
+    )  # of the sizes of ``alone``
     _attempts: Counter[Goal | str] = field(default_factory=Counter)
 
     def add(self, case: Case, coverage: Coverage, work: int) -> None:
@@ -142,7 +153,12 @@ class Search:
         placed = self._placed(coverage)
         if case.name in self._expected:
             self._expected[case.name] = work + self._beside(case.sizes)
-        self.seen.append(_Seen(case, placed, work))
+        seen = _Seen(case, placed, work)
+        self.seen.append(seen)
+        if not case.queued and case.sizes.keys() == self.space.ranges.keys():
+            self.alone.append(seen)
+            for site in placed.comparisons:
+                self.meeting.setdefault(site, []).append(seen)
         self.blocks |= placed.blocks
         for site, met in placed.comparisons.items():
             self.comparisons[site] = (
@@ -170,7 +186,8 @@ class Search:
         if not self.seen:
             return ()
         if self._usual is None:
-            self._usual = sum(one.work + self._beside(one.case.sizes) for one in self._alone())
+            self._usual = sum(one.work + self._beside(one.case.sizes) for one in self.alone)
+        self._magnitudes = np.array([self._magnitude(seen.case.sizes) for seen in self.alone])
         known = {(*one.case.sizes.items(), one.case.distribution) for one in self.seen}
         names = {one.case.name for one in self.seen}
         chosen: list[Case] = []
@@ -222,7 +239,7 @@ class Search:
 
     def _of_comparison(self, site: Site, met: Met) -> Iterator[_Proposal]:
         goals = [goal for goal in sorted(self.goals(site, met), key=str) if self._attempts[goal] < ATTEMPTS]
-        with_it = [one for one in self._alone() if site in one.coverage.comparisons]
+        with_it = self.meeting.get(site, [])
         if not goals or not with_it:
             return
         one_number = met.second[0] == met.second[1]
@@ -333,7 +350,7 @@ class Search:
         }
         large = sorted(one for one in self.literals - compared if one >= SMALL)
         base = self.space.distributions[0]
-        shapes = [one.case.sizes for one in self._alone()]
+        shapes = [one.case.sizes for one in self.alone]
         for number in large:
             for value in (number - 1, number, number + 1):
                 lacking = [
@@ -378,14 +395,14 @@ class Search:
     def _per_block(self, large: Sequence[int]) -> Iterator[_Proposal]:
         """More elements for each block than a number of the source, in each distribution but the first."""
         numbers = [one for one in large if one >= _COUNTER]
-        most = max(self._alone(), key=lambda one: max(one.case.sizes.values()), default=None)
+        most = max(self.alone, key=lambda one: max(one.case.sizes.values()), default=None)
         if most is None or not numbers or not most.coverage.launches:
             return
         blocks = max(one.most_blocks for one in most.coverage.launches.values())
         name = max(most.case.sizes, key=lambda one: most.case.sizes[one])
         for distribution in self.space.distributions[1:]:
             met = max(
-                (one.case.sizes[name] for one in self._alone() if one.case.distribution == distribution),
+                (one.case.sizes[name] for one in self.alone if one.case.distribution == distribution),
                 default=0,
             )
             for number in reversed(numbers):
@@ -407,11 +424,6 @@ class Search:
         """What a size may be divided by in the code."""
         return tuple(sorted({*_COMMON, *(one for one in self.literals if 1 < one <= _COMMON[-1])}))
 
-    def _alone(self) -> list[_Seen]:
-        """The cases of one call, whose sizes are those of the space."""
-        names = self.space.ranges.keys()
-        return [one for one in self.seen if not one.case.queued and one.case.sizes.keys() == names]
-
     def _small(self) -> dict[str, int]:
         """Few of everything, and flags that are not set."""
         return {name: one.nearest(_FEW if one.high > 1 else 0) for name, one in self.space.ranges.items()}
@@ -431,15 +443,14 @@ class Search:
 
     def _work(self, sizes: Sizes) -> float:
         """Warp instructions that a case may take: those of the one most like it, in proportion."""
-
-        def distance(one: _Seen) -> float:
-            return sum(
-                abs(math.log2((1 + size) / (1 + one.case.sizes[name]))) for name, size in sizes.items()
-            )
-
-        nearest = min(self._alone(), key=distance)
+        distances = np.abs(self._magnitudes - self._magnitude(sizes)).sum(axis=1)
+        nearest = self.alone[int(distances.argmin())]
         ratio = math.prod((1 + size) / (1 + nearest.case.sizes[name]) for name, size in sizes.items())
         return nearest.work * max(1.0, ratio)
+
+    def _magnitude(self, sizes: Sizes) -> NDArray[np.float64]:
+        """The logarithm of each size."""
+        return np.log2([1 + sizes[name] for name in self.space.ranges])
 
     def unreached(self, blocks: Mapping[int, Line]) -> tuple[Unreached, ...]:
         """What no case has reached.
