@@ -130,11 +130,11 @@ class Budget:
         whole: beyond which outputs are compared at some places alone; see ``Case.at_places``.
     """
 
-    pairs: int = 1 << 17
-    parts: int = 1 << 12
-    largest: int = 1 << 19
-    alone: int = 1 << 20
-    contents: int = 1 << 16
+    pairs: int = 1 << 15
+    parts: int = 1 << 10
+    largest: int = 1 << 18
+    alone: int = 1 << 18
+    contents: int = 1 << 15
     whole: int = 1 << 15
 
 

@@ -45,6 +45,6 @@ PROBLEM = problem(
         (FEW, {"n": 50_001}, FEW),
         *((RISING, {"n": n}, RISING) for n in (256, 257, 512, 513, 1024, 1025)),
     ],
-    budget=Budget(pairs=1 << 20, alone=1 << 22),
+    budget=Budget(pairs=1 << 18, alone=1 << 20),
     timing=({"n": 1 << 22}, {"n": 1 << 26}),
 )

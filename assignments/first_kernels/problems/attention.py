@@ -10,7 +10,7 @@ import torch
 
 from grader.problems.contents import EQUAL, HUGE, LARGE, real, scores
 from grader.problems.formula import Range, problem
-from grader.problems.problem import Budget, Inputs, Slices
+from grader.problems.problem import Inputs, Slices
 
 if TYPE_CHECKING:
     import numpy as np
@@ -48,7 +48,6 @@ FORMULA = problem(
     sizes={"n": Range(1, 1 << 14)},
     timing=({"n": 1024}, {"n": 2048}),
     cases=[(name, {"n": 200}, name) for name in (LARGE, EQUAL, HUGE)],
-    budget=Budget(alone=1 << 18, contents=1 << 16),
     most=4 * DEPTH * 300,  # there are n x n logits, too
 )
 PROBLEM = replace(FORMULA, slices=(Slices(("out",), lambda case: case.sizes["n"], some_queries),))

@@ -31,6 +31,6 @@ PROBLEM = problem(
         ("beyond a million", {"n": 3 * (1 << 20) + 5, "bins": 100}, NORMAL),
         (REPEATED, {"n": 50_001, "bins": 37}, REPEATED),
     ],
-    budget=Budget(alone=1 << 23, contents=1 << 23),  # 2^16 of one value in each block
+    budget=Budget(alone=1 << 20, contents=1 << 23),  # 2^16 of one value in each block
     timing=({"n": 1 << 22, "bins": 256}, {"n": 1 << 26, "bins": 256}, {"n": 1 << 26, "bins": 4096}),
 )

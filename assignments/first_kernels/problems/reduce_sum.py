@@ -14,6 +14,6 @@ PROBLEM = problem(
     inputs=lambda n: {"x": real(n)},
     sizes={"n": Range(1, 1 << 26)},
     cases=[("beyond a million", {"n": 3 * (1 << 20) + 5}, NORMAL)],  # more than one round of a large grid
-    budget=Budget(pairs=1 << 20, alone=1 << 22),
+    budget=Budget(pairs=1 << 18, alone=1 << 20),
     timing=({"n": 1 << 22}, {"n": 1 << 26}),
 )

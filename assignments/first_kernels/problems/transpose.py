@@ -14,6 +14,6 @@ PROBLEM = problem(
     inputs=lambda rows, columns: {"matrix": real(rows, columns)},
     sizes={"rows": Range(1, 1 << 21), "columns": Range(1, 1 << 21)},
     cases=[("beyond a million", {"rows": 1 << 21, "columns": 1}, NORMAL)],  # 65,536 tiles of 32 rows
-    budget=Budget(largest=1 << 20),
+    budget=Budget(largest=1 << 19),
     timing=({"rows": 2048, "columns": 2048}, {"rows": 8192, "columns": 8192}),
 )

@@ -13,6 +13,6 @@ PROBLEM = problem(
     formula=lambda x, y: x + y,
     inputs=lambda n: {"x": real(n), "y": real(n)},
     sizes={"n": Range(1, 1 << 26)},
-    budget=Budget(pairs=1 << 20, alone=1 << 22),
+    budget=Budget(pairs=1 << 18, alone=1 << 20),
     timing=({"n": 1 << 22}, {"n": 1 << 26}),
 )

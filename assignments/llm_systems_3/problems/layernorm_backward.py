@@ -189,7 +189,7 @@ SPACE = Space(
     distributions=tuple(dict.fromkeys(case.distribution for case in cases(0))),
     elements=lambda sizes: 3 * sizes["batch_size"] * max(8, sizes["hidden_dim"]),
     case=build_case,
-    budget=Budget(largest=3 << 20),
+    budget=Budget(largest=3 << 18),
 )
 
 

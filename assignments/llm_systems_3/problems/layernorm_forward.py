@@ -224,7 +224,7 @@ SPACE = Space(
     distributions=tuple(dict.fromkeys(case.distribution for case in cases(0))),
     elements=lambda sizes: 2 * sizes["batch_size"] * max(8, sizes["hidden_dim"]),
     case=build_case,
-    budget=Budget(largest=1 << 20),
+    budget=Budget(largest=1 << 19),
     allows=allows,
 )
 

@@ -149,7 +149,7 @@ SPACE = Space(
     distributions=tuple(dict.fromkeys(case.distribution for case in cases(0))),
     elements=lambda sizes: 2 * sizes["rows"] * max(8, sizes["softmax_len"]),
     case=build_case,
-    budget=Budget(largest=1 << 20),
+    budget=Budget(largest=1 << 19),
 )
 
 

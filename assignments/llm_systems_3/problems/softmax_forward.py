@@ -35,7 +35,6 @@ from grader.problems.grid import MAGNITUDES, with_grid
 from grader.problems.operations import Operation, dense, mapped, reduced, zipped
 from grader.problems.problem import (
     ArrayParameter,
-    Budget,
     Candidate,
     Case,
     Expectation,
@@ -337,7 +336,6 @@ SPACE = Space(
     case=build_case,
     allows=allows,
     alike=("normal", "null mask", "padded with -inf", "any mask"),
-    budget=Budget(largest=1 << 19),
     products={"rows": ("batch_size", "nhead", "from_len")},
 )
 
