@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
@@ -38,13 +39,20 @@ class Following:
         cases: those that were found, in order.
     """
 
-    def __init__(self, answer: Prepared, contents: Mapping[str, bytes], seed: int) -> None:
+    def __init__(
+        self,
+        answer: Prepared,
+        contents: Mapping[str, bytes],
+        seed: int,
+        judges: Callable[[Mapping[str, int], str], bool],
+    ) -> None:
         """Reach nothing yet.
 
         Args:
             answer: the submission's launcher.
             contents: the files that it is made of.
             seed: of the run.
+            judges: whether inputs of these sizes and that distribution can cost points.
         """
         self.cases: list[Case] = []
         self._files = {PurePath(name).name for name in contents}
@@ -58,7 +66,9 @@ class Following:
         comment = "#" if answer.language.name == "triton" else "//"
         text = (one.decode(errors="replace") for one in contents.values())
         numbers = frozenset[int]().union(*(literals(one, comment) for one in text))
-        self._search = Search(answer.problem.space, seed, numbers, self._place)
+        space = answer.problem.space
+        judged = replace(space, allows=lambda *inputs: space.allows(*inputs) and judges(*inputs))
+        self._search = Search(judged, seed, numbers, self._place)
 
     def observe(self, case: Case, answer: Answer) -> None:
         """Keep what a case has reached."""

@@ -168,7 +168,7 @@ class ProblemJudge:
                 self.material.language.name,
             )
         machine = self.material.machine
-        following = Following(answer, self._sources(answer.problem), self.material.seed)
+        following = Following(answer, self._sources(answer.problem), self.material.seed, self._judges)
         if machine.checker is machine.device:
             judged = checked = self._run_cases(machine.device, answer, answer.problem, following)
         else:
@@ -180,6 +180,11 @@ class ProblemJudge:
             checked = overrun_beside(checked, judged)
         self.machine_failed = judged.machine_failed or checked.machine_failed
         return partial(self._result, answer, judged, checked, following.unreached)
+
+    def _judges(self, sizes: Mapping[str, int], distribution: str) -> bool:
+        """Whether a case with these inputs can cost points: no waiver excludes it, nor its numbers."""
+        waiver = self.material.assignment.rules.waiver(self.id, sizes, distribution)
+        return waiver is None or not (waiver.excludes or waiver.numbers)
 
     def _sources(self, problem: Problem) -> dict[str, bytes]:
         """The files that the problem is compiled from, and what they include, by name."""
@@ -243,7 +248,6 @@ class ProblemJudge:
         limits = self.material.assignment.rules.limits
         cases = (*problem.cases(self.material.seed), *further)
         numbers = {case.name: number for number, case in enumerate(cases, 1)}
-        excused = excuses(self.material.assignment.rules, self.id, cases)
         like_timed = typical(cases, problem.timing_cases(self.material.seed))
 
         def begin(case: Case) -> None:
@@ -260,7 +264,7 @@ class ProblemJudge:
                 memory=answer.memory,
                 seconds=limits.run_seconds_gpu if device.kind == "gpu" else limits.run_seconds_sim,
                 begin=begin,
-                excuses=excused,
+                excuses=excuses(self.material.assignment.rules, self.id, part),
                 lacks=answer.lacks,
                 hinted=lambda case: case.name in like_timed,
                 observe=following.observe if following else lambda _case, _answer: None,
