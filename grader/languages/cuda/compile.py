@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 PTX_ARCHITECTURE = "compute_80"
 DEFAULT_ARCHITECTURE = "sm_80"
-_FORMAT = "4"  # of a cache entry
+_FORMAT = "5"  # of a cache entry
 _LIBRARY = "library.so"
 _OBSERVED = "observed.so"
 _LOG = "log"

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from capstone import Cs
 from elftools.common.exceptions import ELFError
+from elftools.elf.constants import SH_FLAGS
 from elftools.elf.dynamic import DynamicSection
 from elftools.elf.elffile import ELFFile
 from elftools.elf.gnuversions import GNUVerNeedSection, GNUVerSymSection
@@ -232,7 +233,8 @@ def _run_first(elf: ELFFile) -> list[str]:
     dynamic = elf.get_section_by_name(".dynsym")
     found = []
     for section in elf.iter_sections():
-        if isinstance(section, RelocationSection):
+        # The linker's own ones, which it may keep, name symbols of another table; the loader never sees them.
+        if isinstance(section, RelocationSection) and section["sh_flags"] & SH_FLAGS.SHF_ALLOC:
             for relocation in section.iter_relocations():
                 if any(relocation["r_offset"] in span for span in spans):
                     number = relocation["r_info_sym"]
@@ -250,7 +252,7 @@ def _raw(elf: ELFFile) -> Iterator[str]:
     if machine is None:
         raise ELFError("made for another machine")
     for section in elf.iter_sections():
-        if section["sh_type"] != "SHT_PROGBITS" or not section["sh_flags"] & 4:  # SHF_EXECINSTR
+        if section["sh_type"] != "SHT_PROGBITS" or not section["sh_flags"] & SH_FLAGS.SHF_EXECINSTR:
             continue
         code = section.data()
         if elf["e_machine"] == "EM_X86_64" and not _RAW_BYTES.search(code):
