@@ -74,6 +74,35 @@ class Operators(TorchDispatchMode):  # type: ignore[no-untyped-call]
         raise self.refused(name)
 
 
+class Results(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Keeps the shapes of the results of all operations inside of it that are no views.
+
+    Attributes:
+        shapes: of tensors, in the order of the operations.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.shapes: list[tuple[int, ...]] = []
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """As in ``Operators``."""
+        return False
+
+    def __torch_dispatch__(
+        self,
+        func: Any,  # noqa: ANN401 - PyTorch's protocol
+        types: Sequence[type],
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:  # noqa: ANN401
+        result = func(*args, **(kwargs or {}))
+        if not func.is_view and isinstance(result, torch.Tensor):
+            self.shapes.append(tuple(result.shape))
+        return result
+
+
 @cache
 def _described(func: Any) -> tuple[str, bool]:  # noqa: ANN401
     """The name of an operation, and whether it is a view, as which ``to`` counts in PyTorch."""

@@ -45,6 +45,7 @@ import inspect
 import math
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import cache, cached_property, partial
 from math import prod
@@ -54,7 +55,7 @@ import numpy as np
 import torch
 
 from grader.problems import bounds, independence
-from grader.problems.aten import FormulaError
+from grader.problems.aten import FormulaError, Results
 from grader.problems.contents import IN_GRIDS, NORMAL, Content
 from grader.problems.distributions import build_cases, generator
 from grader.problems.dtypes import DTYPES
@@ -209,6 +210,26 @@ def backward_of(formula: Formula, incoming: str | Sequence[str], gradients: Mapp
 
 
 @dataclass(frozen=True)
+class _Growing:
+    """A shape whose lengths grow evenly with sizes.
+
+    Attributes:
+        lengths: of each dimension: its length where sizes are 0, and what each size adds to it.
+    """
+
+    lengths: tuple[tuple[float, Mapping[str, float]], ...]
+
+    def elements(self, sizes: Sizes) -> int:
+        """For some sizes."""
+        return int(
+            prod(
+                fixed + sum(slope * sizes[size] for size, slope in slopes.items())
+                for fixed, slopes in self.lengths
+            )
+        )
+
+
+@dataclass(frozen=True)
 class _Whole:
     """A formula with all that belongs to it, and what follows from it."""
 
@@ -284,30 +305,44 @@ class _Whole:
         return sum(prod(shape) for shape in self.shapes(sizes).values())
 
     def about(self, sizes: Sizes) -> int:
-        """Nearly the same, for many sizes: lengths grow evenly with sizes."""
-        return sum(
-            int(prod(least + sum(slope * sizes[size] for size, slope in slopes) for least, slopes in shape))
-            for shape in self._growth
+        """Nearly the same, and those of the formula's largest intermediate result, for many sizes."""
+        arrays, results = self._growth
+        return sum(shape.elements(sizes) for shape in arrays) + max(
+            (shape.elements(sizes) for shape in results), default=0
         )
 
     @cached_property
-    def _growth(self) -> list[list[tuple[float, list[tuple[str, float]]]]]:
-        """Of each dimension of each array: its length where sizes are 0, and what each size adds to it."""
-        least = self.shapes(self.least)
+    def _growth(self) -> tuple[list[_Growing], list[_Growing]]:
+        """How the arrays grow, and how the results of the formula's operations do."""
+        return self._growing(self.shapes), self._growing(self.results)
+
+    def results(self, sizes: Sizes) -> Mapping[str, tuple[int, ...]]:
+        """The shape of the result of each operation; none where one depends on the inputs' numbers."""
+        with torch.device("meta"), Results() as seen, suppress(NotImplementedError):
+            self.called(self.formula, self.empty(sizes))
+        return {str(number): shape for number, shape in enumerate(seen.shapes)}
+
+    def _growing(self, shapes: Callable[[Sizes], Mapping[str, tuple[int, ...]]]) -> list[_Growing]:
+        least = shapes(self.least)
         more = {size: limits.nearest(self.least[size] + FEW) for size, limits in self.sizes.items()}
         longer = {
-            size: (value - self.least[size], self.shapes({**self.least, size: value}))
+            size: (value - self.least[size], shapes({**self.least, size: value}))
             for size, value in more.items()
             if value > self.least[size]
         }
 
-        def line(name: str, axis: int, length: int) -> tuple[float, list[tuple[str, float]]]:
-            slopes = [(size, (shapes[name][axis] - length) / by) for size, (by, shapes) in longer.items()]
-            used = [(size, slope) for size, slope in slopes if slope]
-            return length - sum(slope * self.least[size] for size, slope in used), used
+        def line(name: str, axis: int, length: int) -> tuple[float, dict[str, float]]:
+            slopes = {
+                size: slope
+                for size, (by, other) in longer.items()
+                if len(other[name]) > axis and (slope := (other[name][axis] - length) / by)
+            }
+            return length - sum(slope * self.least[size] for size, slope in slopes.items()), slopes
 
         return [
-            [line(name, axis, length) for axis, length in enumerate(shape)] for name, shape in least.items()
+            _Growing(tuple(line(name, axis, length) for axis, length in enumerate(shape)))
+            for name, shape in least.items()
+            if all(name in other for _, other in longer.values())
         ]
 
     @cached_property
