@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 MOST_FACTORS = 4
 _OFFSETS = (0, -1, 1)
+_VARIOUS = 4  # different numbers that one formula explains hardly by chance
 _PARTS = (*range(1, 13), 16, 31, 32, 33, 64, 100, 128, 256, 512, 1000, 1024, 4096)
 """What a size of a product is tried with where the others have to be found."""
 
@@ -90,6 +91,14 @@ class Quantity:
                     if whole % rest == 0 and all(sizes[name] in one for name, one in space.ranges.items()):
                         yield sizes
 
+    def alike(self, target: int, base: Sizes, space: Space) -> dict[str, int]:
+        """Sizes that make it about ``target`` or more, each of them as large as the others."""
+        whole, sizes = max((1, *self.products(target, 1))), dict(base)
+        for count, name in zip(range(len(self.sizes), 0, -1), self.sizes, strict=True):
+            sizes[name] = space.ranges[name].nearest(math.ceil(whole ** (1 / count)))
+            whole = -(-whole // max(1, sizes[name]))
+        return sizes
+
 
 def _formed(whole: NDArray[np.int64], form: Form, by: int) -> NDArray[np.int64]:
     match form:
@@ -111,7 +120,8 @@ def fitting(seen: Sequence[tuple[Sizes, int]], divisors: Collection[int]) -> tup
     """The simplest formulas that give every number in ``seen`` from the sizes beside it, at most four.
 
     Where all numbers are equal nothing tells what changes them: then they may be a size or a product that is
-    equal in all cases, too.
+    equal in all cases, too. Where there are enough different ones, any number may be added to a product:
+    compilers make ``n - 30001 < 9999u`` from ``n > 30000 && n < 40000``.
     """
     if not seen:
         return ()
@@ -119,6 +129,7 @@ def fitting(seen: Sequence[tuple[Sizes, int]], divisors: Collection[int]) -> tup
     values = np.array([value for _, value in seen], np.int64)
     equal = len(set(values.tolist())) == 1
     offsets = (0,) if equal else _OFFSETS
+    various = len(set(values.tolist())) >= _VARIOUS
     probe = int(values.argmax())  # where formulas differ most
     found: list[Quantity] = []
     columns = {name: np.array([sizes[name] for sizes, _ in seen], np.int64) for name in names}
@@ -128,7 +139,9 @@ def fitting(seen: Sequence[tuple[Sizes, int]], divisors: Collection[int]) -> tup
             whole = np.prod([columns[name] for name in group], axis=0)
             for form, by in _forms(() if equal else divisors):
                 offset = int(values[probe] - _formed(whole[probe : probe + 1], form, by)[0])
-                if offset in offsets and (_formed(whole, form, by) + offset == values).all():
+                if (offset in offsets or (form is Form.WHOLE and various)) and (
+                    _formed(whole, form, by) + offset == values
+                ).all():
                     found.append(Quantity(group, form, by, offset))
     found.sort(key=lambda one: (one.form is not Form.WHOLE, len(one.sizes), abs(one.offset), one.by))
     return tuple(found[:MOST_FACTORS])

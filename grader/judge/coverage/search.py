@@ -182,7 +182,10 @@ class Search:
         return type(coverage)(ways, comparisons, coverage.blocks, coverage.launches)
 
     def next(self) -> tuple[Case, ...]:
-        """Further cases that may reach something new; none if nothing is left or the budget is spent."""
+        """Further cases that may reach something new; none if nothing is left or the budget is spent.
+
+        They run in program order alone, and large outputs are compared at some places, as in the grid.
+        """
         if not self.seen:
             return ()
         if self._usual is None:
@@ -197,7 +200,11 @@ class Search:
             fresh = one.goals - met
             if not fresh or len(chosen) >= _MOST_CASES or not self._affordable(one):
                 continue
-            case = self.space.case(TOLD_APART, one.sizes, one.distribution, self.seed)
+            case = replace(
+                self.space.case(TOLD_APART, one.sizes, one.distribution, self.seed),
+                orders=1,
+                at_places=self.space.elements(one.sizes) > self.space.budget.whole,
+            )
             if case.name in names:
                 continue
             met |= one.goals
@@ -208,8 +215,11 @@ class Search:
         return tuple(chosen)
 
     def _affordable(self, one: _Proposal) -> bool:
-        """Whether there is work left for a case, and memory for its arrays."""
-        most = max(self.share * (self._usual or 0), self.least)
+        """Whether there is work left for a case, and memory for its arrays.
+
+        Half of the work is left for what is looked for behind ``COUNT``, whose cases are large.
+        """
+        most = max(self.share * (self._usual or 0), self.least) / (2 if one.rank is Rank.COUNT else 1)
         spent = sum(self._expected.values())
         return spent + one.work <= most and self.space.elements(one.sizes) <= MOST_ELEMENTS
 
@@ -253,18 +263,23 @@ class Search:
             if abs(constant) > _STEERED or (constant <= 0 and side is Side.BELOW):
                 continue
             numbers = [_number(one.coverage.comparisons[site], side, turned=turned) for one in with_it]
-            pairs = [(one.case.sizes, number) for one, number in zip(with_it, numbers, strict=True)]
+            pairs = [(one.case.sizes, _signed(number)) for one, number in zip(with_it, numbers, strict=True)]
             formulas = fitting(pairs, self.divisors)
             if formulas:
-                yield from self._solved(
-                    goal, formulas, _targets(constant, side, self._constants(site)), with_it
-                )
+                targets = _targets(constant, side, self._constants(site))
+                yield from self._solved(goal, formulas, targets, with_it, alike=side is Side.ABOVE)
             elif side is not Side.EQUAL and len(set(numbers)) > 1:
                 nearest = sorted(zip(numbers, with_it, strict=True), key=lambda pair: _far(pair[0], constant))
                 yield from self._scaled(goal, constant, side, nearest[0][0], nearest[0][1].case)
 
     def _solved(
-        self, goal: Goal, formulas: Sequence[Quantity], targets: Sequence[int], with_it: Sequence[_Seen]
+        self,
+        goal: Goal,
+        formulas: Sequence[Quantity],
+        targets: Sequence[int],
+        with_it: Sequence[_Seen],
+        *,
+        alike: bool,
     ) -> Iterator[_Proposal]:
         attempt = self._attempts[goal]
         for quantity in formulas[attempt:] or formulas[-1:]:
@@ -277,6 +292,10 @@ class Search:
                 )
                 if (sizes := next(legal, None)) is not None:
                     yield self._proposal(sizes, base.distribution, {goal, f"{goal.site} {target}"})
+            if alike and len(quantity.sizes) > 1:
+                sizes = quantity.alike(targets[0], base.sizes, self.space)
+                if self.space.legal(sizes, base.distribution):
+                    yield self._proposal(sizes, base.distribution, {goal, f"{goal.site} alike"})
 
     def _smallest_but(self, changed: Collection[str], with_it: Sequence[_Seen]) -> Case:
         """The case that is smallest in all other sizes, with usual contents if there is one."""
@@ -495,6 +514,11 @@ def _number(met: Met, side: Side, *, turned: bool) -> int:
     """The number of a call that is nearest to the side that is looked for."""
     low, high = met.second if turned else met.first
     return low if side is Side.BELOW else high
+
+
+def _signed(number: int) -> int:
+    """What an unsigned number of 32 bits is where a subtraction went below 0."""
+    return number - (1 << 32) if 1 << 31 <= number < 1 << 32 else number
 
 
 def _far(number: int, constant: int) -> float:
