@@ -217,16 +217,17 @@ class _Growing:
         lengths: of each dimension: its length where sizes are 0, and what each size adds to it.
     """
 
-    lengths: tuple[tuple[float, Mapping[str, float]], ...]
+    lengths: tuple[tuple[float, tuple[tuple[str, float], ...]], ...]
 
     def elements(self, sizes: Sizes) -> int:
         """For some sizes."""
-        return int(
-            prod(
-                fixed + sum(slope * sizes[size] for size, slope in slopes.items())
-                for fixed, slopes in self.lengths
-            )
-        )
+        whole = 1.0
+        for fixed, slopes in self.lengths:
+            length = fixed
+            for size, slope in slopes:
+                length += slope * sizes[size]
+            whole *= length
+        return int(whole)
 
 
 @dataclass(frozen=True)
@@ -314,7 +315,7 @@ class _Whole:
     @cached_property
     def _growth(self) -> tuple[list[_Growing], list[_Growing]]:
         """How the arrays grow, and how the results of the formula's operations do."""
-        return self._growing(self.shapes), self._growing(self.results)
+        return self._growing(self.shapes), list(dict.fromkeys(self._growing(self.results)))
 
     def results(self, sizes: Sizes) -> Mapping[str, tuple[int, ...]]:
         """The shape of the result of each operation; none where one depends on the inputs' numbers."""
@@ -331,13 +332,13 @@ class _Whole:
             if value > self.least[size]
         }
 
-        def line(name: str, axis: int, length: int) -> tuple[float, dict[str, float]]:
-            slopes = {
-                size: slope
+        def line(name: str, axis: int, length: int) -> tuple[float, tuple[tuple[str, float], ...]]:
+            slopes = tuple(
+                (size, slope)
                 for size, (by, other) in longer.items()
                 if len(other[name]) > axis and (slope := (other[name][axis] - length) / by)
-            }
-            return length - sum(slope * self.least[size] for size, slope in slopes.items()), slopes
+            )
+            return length - sum(slope * self.least[size] for size, slope in slopes), slopes
 
         return [
             _Growing(tuple(line(name, axis, length) for axis, length in enumerate(shape)))

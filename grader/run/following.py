@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from grader.records.coverage import Coverage
     from grader.run.prepared import Prepared
 
-ROUNDS = 6  # of proposals: what a round reaches shows what else there is
+ROUNDS = 4  # of proposals: what a round reaches shows what else there is
 UNREACHED = 100  # of a problem, in the record
 
 

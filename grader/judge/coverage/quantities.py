@@ -100,7 +100,10 @@ class Quantity:
         return sizes
 
 
-def _formed(whole: NDArray[np.int64], form: Form, by: int) -> NDArray[np.int64]:
+_DIVIDED = tuple(form for form in Form if form is not Form.WHOLE)
+
+
+def _formed(whole: NDArray[np.int64], form: Form, by: NDArray[np.int64] | int) -> NDArray[np.int64]:
     match form:
         case Form.WHOLE:
             return whole
@@ -130,6 +133,7 @@ def fitting(seen: Sequence[tuple[Sizes, int]], divisors: Collection[int]) -> tup
     equal = len(set(values.tolist())) == 1
     offsets = (0,) if equal else _OFFSETS
     various = len(set(values.tolist())) >= _VARIOUS
+    by = np.array([divisor for divisor in divisors if divisor > 1], np.int64)
     probe = int(values.argmax())  # where formulas differ most
     found: list[Quantity] = []
     columns = {name: np.array([sizes[name] for sizes, _ in seen], np.int64) for name in names}
@@ -137,18 +141,17 @@ def fitting(seen: Sequence[tuple[Sizes, int]], divisors: Collection[int]) -> tup
     for count in range(1, min(3, len(changing)) + 1):
         for group in combinations(changing, count):
             whole = np.prod([columns[name] for name in group], axis=0)
-            for form, by in _forms(() if equal else divisors):
-                offset = int(values[probe] - _formed(whole[probe : probe + 1], form, by)[0])
-                if (offset in offsets or (form is Form.WHOLE and various)) and (
-                    _formed(whole, form, by) + offset == values
-                ).all():
-                    found.append(Quantity(group, form, by, offset))
+            offset = int(values[probe] - whole[probe])
+            if (offset in offsets or various) and (whole + offset == values).all():
+                found.append(Quantity(group, offset=offset))
+            if equal:
+                continue
+            for form in _DIVIDED:
+                formed = _formed(whole[probe : probe + 1], form, by)
+                for divisor in by[np.abs(values[probe] - formed) <= 1].tolist():
+                    every = _formed(whole, form, divisor)
+                    offset = int(values[probe] - every[probe])
+                    if (every + offset == values).all():
+                        found.append(Quantity(group, form, divisor, offset))
     found.sort(key=lambda one: (one.form is not Form.WHOLE, len(one.sizes), abs(one.offset), one.by))
     return tuple(found[:MOST_FACTORS])
-
-
-def _forms(divisors: Collection[int]) -> Iterator[tuple[Form, int]]:
-    yield Form.WHOLE, 1
-    for by in divisors:
-        if by > 1:
-            yield from ((form, by) for form in Form if form is not Form.WHOLE)

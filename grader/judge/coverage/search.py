@@ -141,6 +141,7 @@ class Search:
     comparisons: dict[Site, Met] = field(default_factory=dict)
     ways: dict[Site, frozenset[Way]] = field(default_factory=dict)
     blocks: set[int] = field(default_factory=set)
+    _places: dict[Site, tuple[Line, Site] | None] = field(default_factory=dict)
     _expected: dict[str, float] = field(default_factory=dict)  # work of each proposal; once it ran, its own
     _usual: int | None = None
     _magnitudes: NDArray[np.float64] = field(
@@ -170,14 +171,17 @@ class Search:
     def _placed(self, coverage: Coverage) -> Coverage:
         """The coverage without sites outside of the submission; sites that become one are put together."""
         comparisons: dict[Site, Met] = {}
+        for site in coverage.comparisons.keys() | coverage.ways.keys():
+            if site not in self._places:
+                self._places[site] = self.place(site, coverage)
         for site, met in coverage.comparisons.items():
-            if (placed := self.place(site, coverage)) is not None:
+            if (placed := self._places[site]) is not None:
                 line, own = placed
                 self.lines[own] = line
                 comparisons[own] = _together(comparisons[own], met) if own in comparisons else met
         ways = {}
         for site, seen in coverage.ways.items():
-            if (placed := self.place(site, coverage)) is not None:
+            if (placed := self._places[site]) is not None:
                 self.lines[site], ways[site] = placed[0], seen
         return type(coverage)(ways, comparisons, coverage.blocks, coverage.launches)
 
