@@ -9,12 +9,12 @@ from grader.devices import condition
 from grader.devices.device import Memory
 from grader.judge.correctness.cases import beside
 from grader.judge.timing.measure import PRECISE, UNTIL_CLEAR, Measured, Timing, measure
-from grader.judge.timing.statistics import Goal
 from grader.languages.language import LauncherError
 from grader.problems.problem import KernelProblem
 from grader.run import pointers
 from grader.run.pointers import Candidate
 from grader.run.preparation import NotJudgedError, check_files, inspected
+from grader.run.scoring import goal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -87,7 +87,7 @@ class PreparedKernel:
             shared=lambda: gpu.sharing.shared(conduct.waiting),
             effort=PRECISE if material.precise else UNTIL_CLEAR,
         )
-        found = measure(timing, _goal(self.entry), self.memory)
+        found = measure(timing, goal(self.entry), self.memory)
         found = replace(
             found, performance=found.performance.model_copy(update={"measure": self.entry.measure})
         )
@@ -132,12 +132,6 @@ def prepare(conduct: Conduct, entry: ProblemPoints, problem: KernelProblem) -> P
     if not known:
         raise NotJudgedError(next(iter(missing.values())), result)
     return _prepared(entry, problem, known, missing, material.language, artefact, notes, result)
-
-
-def _goal(entry: ProblemPoints) -> Goal:
-    """What the speed of a problem is worth, of all that it is worth."""
-    share = entry.performance / entry.possible if entry.possible else 0.0
-    return Goal(entry.target, tuple(step.at for step in entry.steps), share)
 
 
 def _prepared(

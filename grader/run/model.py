@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from grader.devices.device import Memory, ModelProgram
+from grader.judge.timing.measure import PRECISE, UNTIL_CLEAR
 from grader.judge.timing.training import Training, measure_training
 from grader.languages import policy
 from grader.languages.language import LauncherError
 from grader.run import pointers
 from grader.run.pointers import Candidate
 from grader.run.preparation import NotJudgedError, check_files, forbidden_use, inspected
-from grader.run.scoring import worst
+from grader.run.scoring import goal, worst
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -81,8 +82,9 @@ class PreparedModel:
             seconds=TRAINING_SECONDS,
             progress=conduct.begin,
             alone=lambda: gpu.sharing.alone(conduct.waiting),
+            effort=PRECISE if conduct.material.precise else UNTIL_CLEAR,
         )
-        return measure_training(training, self.entry.target)
+        return measure_training(training, goal(self.entry))
 
 
 def prepare(conduct: Conduct, entry: ProblemPoints, problem: ModelProblem) -> PreparedModel:

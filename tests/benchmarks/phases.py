@@ -1,8 +1,8 @@
 """Where the time of a grading goes, phase by phase, and in which process and thread.
 
-    python tests/benchmarks/phases.py grade PATH [--assignment ID] [--problem P ...] [--device gpu] [--times N]
+    python tests/benchmarks/phases.py grade PATH [--assignment ID] [--problem P ...] [--device gpu]
     python tests/benchmarks/phases.py batch FOLDER --out DIR [--assignment ID] [--device gpu] [--seconds S]
-    either with [--trace F]
+    either with [--trace F] [--least S], grade with [--times N]
 
 A table says how often each phase came, and how many seconds it took in all: of the wall clock, and of the
 thread's own processor time. Phases contain others, and go on side by side. F gets each of them with its
