@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -13,6 +15,7 @@ from grader.devices.budget import Budget
 from grader.devices.gpu import Gpu
 from grader.devices.runner import LIMITS
 from grader.devices.select import select as select_device
+from grader.devices.sharing import lock
 from grader.judge.correctness.remembered import Room, remembered
 from grader.judge.timing import pytorch
 from grader.languages.cache import Cache
@@ -21,13 +24,14 @@ from grader.records.record import DeviceInfo, SandboxInfo
 from grader.sandbox.backends import select as select_sandbox
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from concurrent.futures import Future
     from pathlib import Path
 
     from grader.assignments.assignment import Assignment
     from grader.assignments.rules import WorkLimits
     from grader.devices.device import Device
+    from grader.devices.sharing import Waiting
     from grader.languages.cuda.toolchain import Toolchain
     from grader.problems.problem import Problem
     from grader.sandbox.sandbox import Sandbox
@@ -103,6 +107,10 @@ def _bytes(mib: float) -> int:
     return int(mib * 2**20)
 
 
+def _file_name(gpu: str) -> str:
+    return f"pytorch-{gpu.replace('/', '-')}"
+
+
 class Bench:
     """What the gradings of one process share.
 
@@ -136,6 +144,16 @@ class Bench:
             self._machines[wanted] = find_machine(*wanted)
         return self._machines[wanted]
 
+    @contextmanager
+    def finding_pytorch(self, gpu: str, waiting: Waiting) -> Iterator[None]:
+        """Have to oneself, among the processes of the batch, to find PyTorch's times on ``gpu``."""
+        if self._kept is None:
+            yield
+            return
+        with (self._kept / f"{_file_name(gpu)}.lock").open("w") as file:
+            lock(file.fileno(), fcntl.LOCK_EX, waiting)
+            yield
+
     def find_pytorch(self, gpu: str) -> bool:
         """Whether PyTorch's times on ``gpu`` are known, of this process or of another one of the batch."""
         file = self._file(gpu)
@@ -152,7 +170,7 @@ class Bench:
             unfinished.replace(file)
 
     def _file(self, gpu: str) -> Path | None:
-        return None if self._kept is None else self._kept / f"pytorch-{gpu.replace('/', '-')}.json"
+        return None if self._kept is None else self._kept / f"{_file_name(gpu)}.json"
 
     def problems(self, assignment: Assignment, seed: int) -> Mapping[str, Problem]:
         """The problems of an assignment, for judging their cases drawn from ``seed``."""

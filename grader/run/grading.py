@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import threading
 import time
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -39,7 +40,7 @@ from grader.run.scoring import total
 from grader.submissions.submission import SubmissionError, collect, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from grader.assignments.assignment import Assignment
@@ -71,6 +72,10 @@ class GradingRequest:
     failed: Mapping[str, Collection[str]] = field(default_factory=dict)  # what to begin with then, by problem
     precise: bool = False  # whether speeds are measured for comparison, beyond what verdict and points need
     all_configs: bool = False  # whether autotuning runs every configuration on the simulator
+
+
+class _EndedError(Exception):
+    """The grading ended before PyTorch was timed."""
 
 
 @dataclass(frozen=True)
@@ -345,9 +350,8 @@ def _judge_all(run: _Run, machine: Machine, answers: list[Answered], materials: 
         try:
             begun = {judge.id: pool.submit(judge.check) for judge in first}
             checks = [begun[judge.id] for judge in judges]
-            if gpu is not None:
-                _time_pytorch(run, machine, gpu, [one.problem for one in answers], checks)
-            _measure_all(run, judges, checks, pool)
+            with _pytorch_timed(run, gpu, [one.problem for one in answers]):
+                _measure_all(run, judges, checks, pool)
             for index, judge in enumerate(judges):
                 if judge.machine_failed:  # perhaps because of the others, which are done now
                     judge.material.progress(f"{judge.id}: the machine failed, trying again")
@@ -405,29 +409,47 @@ def _profile(run: _Run, judges: Iterable[ProblemJudge], gpu: Gpu | None) -> None
         run.note(f"not profiled: {error}")
 
 
-def _time_pytorch(
-    run: _Run,
-    machine: Machine,
-    gpu: Gpu,
-    problems: list[Problem],
-    checks: list[Future[Callable[[], ProblemResult]]],
-) -> None:
-    """Wait for the ``checks``, and let PyTorch show its times once the machine is quiet."""
+@contextmanager
+def _pytorch_timed(run: _Run, gpu: Gpu | None, problems: Iterable[Problem]) -> Iterator[None]:
+    """Let PyTorch show its times at some moment of this, and put them beside those of the submission."""
     timed = [
         problem.id
         for problem in problems
         if isinstance(problem, KernelProblem) and problem.timing_cases(run.request.seed)
     ]
-    if not timed or run.bench.find_pytorch(gpu.identity):
-        wait(checks)
+    if gpu is None or not timed:
+        yield
         return
-    with pytorch.Process(run.request.assignment.folder, run.request.seed, timed) as process:
-        wait(checks)
-        if machine.building is not None:
-            wait([machine.building])
-        with gpu.sharing.alone():
-            if not run.bench.find_pytorch(gpu.identity):  # another worker may have found them meanwhile
-                run.bench.keep_pytorch(gpu.identity, process.result())
+    ended = threading.Event()
+    with ThreadPoolExecutor(1) as pool:
+        timing = pool.submit(_time_pytorch, run, gpu, timed, ended)
+        try:
+            yield
+            timing.result()
+        finally:
+            ended.set()
+    if (others := run.bench.pytorch) is not None:
+        for name in timed:
+            if (problem := run.problems.get(name)) is not None:
+                performance = others.beside(name, problem.performance)
+                run.problems[name] = problem.model_copy(update={"performance": performance})
+
+
+def _time_pytorch(run: _Run, gpu: Gpu, timed: Sequence[str], ended: threading.Event) -> None:
+    """Let PyTorch show its times on the GPU, once for all gradings that share the bench."""
+
+    def waiting() -> None:
+        if ended.is_set():
+            raise _EndedError
+
+    bench = run.bench
+    with bench.finding_pytorch(gpu.identity, waiting):
+        if bench.find_pytorch(gpu.identity):
+            return
+        with pytorch.Process(run.request.assignment.folder, run.request.seed, timed) as process:
+            process.wait_until_ready()
+            with gpu.sharing.alone(waiting):
+                bench.keep_pytorch(gpu.identity, process.result())
 
 
 def _exit_code(problems: list[ProblemResult]) -> ExitCode:

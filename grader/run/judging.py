@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
 from functools import partial
 from typing import TYPE_CHECKING, get_args
+
+import torch
 
 from grader.devices import profile
 from grader.devices.device import Call
@@ -58,7 +61,7 @@ NO_GPU = "not measured: no GPU here. Grade on a GPU machine, or leave it to your
 NO_CASES = "not measured: this problem has no cases to time."
 NOT_RIGHT = "not measured: a kernel earns points for speed once all of its cases are right."
 PRINTED_CHARACTERS = 4000
-MOST_SESSIONS = 2  # that are open at a time: of the two processes that have to agree on a speed
+MOST_SESSIONS = 4  # that are open at a time: two, of each of two processes that have to agree on a speed
 _WARNING = "it is only a warning"
 
 
@@ -170,9 +173,11 @@ class ProblemJudge:
             judged = checked = self._run_cases(machine.device, answer, answer.problem)
         else:
             problem = remembered(answer.problem)
-            # The sim comes first, so that inputs and oracles are known when the GPU is used.
-            checked = self._run_cases(machine.checker, answer, problem)
-            judged = self._run_cases(machine.device, answer, problem)
+            # Side by side: who comes first to a case works out its inputs and oracle for both.
+            with ThreadPoolExecutor(1, initializer=partial(torch.set_num_threads, 1)) as beside:
+                running = beside.submit(self._run_cases, machine.device, answer, problem)
+                checked = self._run_cases(machine.checker, answer, problem)
+                judged = running.result()
             judged = replace(judged, cases=answer.combined(judged, checked, machine.device.name))
             checked = overrun_beside(checked, judged)
         self.machine_failed = judged.machine_failed or checked.machine_failed

@@ -88,13 +88,9 @@ class PreparedKernel:
             effort=PRECISE if material.precise else UNTIL_CLEAR,
         )
         found = measure(timing, goal(self.entry), self.memory)
-        found = replace(
+        return replace(
             found, performance=found.performance.model_copy(update={"measure": self.entry.measure})
         )
-        others = material.bench.pytorch
-        if others is None:
-            return found
-        return replace(found, performance=others.beside(self.problem.id, found.performance))
 
 
 def prepare(conduct: Conduct, entry: ProblemPoints, problem: KernelProblem) -> PreparedKernel:
