@@ -135,7 +135,7 @@ class Trace:
                 (GpuSession, ("run",)),
                 (SimSession, ("run",)),
                 (SimModelSession, ("run",)),
-                (runner.Runner, ("_load", "_end")),
+                (runner.Runner, ("_begin", "_end")),
             ):
                 for name in names:
                     stack.enter_context(self.patched(owner, name))
@@ -237,11 +237,16 @@ def batch(options: argparse.Namespace, trace: Trace) -> None:
     )
     began = time.monotonic()
     if options.seconds:
-        threading.Timer(options.seconds, os.kill, (os.getpid(), signal.SIGINT)).start()
+        timer = threading.Timer(options.seconds, os.kill, (os.getpid(), signal.SIGINT))
+        timer.daemon = True
+        timer.start()
+
+    def tell(step: batches.BatchProgress) -> None:
+        if step.line:
+            print(f"{time.monotonic() - began:6.1f} {step.line}", flush=True)
+
     with trace.phase("batch"):
-        outcome = batches.run(
-            request, lambda step: print(f"{time.monotonic() - began:6.1f} {step.line}", flush=True)
-        )
+        outcome = batches.run(request, tell)
     print("\n".join(batches.closing_lines(outcome)), flush=True)
 
 
