@@ -61,7 +61,8 @@ NO_GPU = "not measured: no GPU here. Grade on a GPU machine, or leave it to your
 NO_CASES = "not measured: this problem has no cases to time."
 NOT_RIGHT = "not measured: a kernel earns points for speed once all of its cases are right."
 PRINTED_CHARACTERS = 4000
-MOST_SESSIONS = 4  # that are open at a time: two, of each of two processes that have to agree on a speed
+MOST_SESSIONS = 6  # that are open at a time: of both devices, and two of each of two processes that train
+SPARE_PROCESSORS = 8  # with fewer, what is begun ahead would only take them from the cases
 _WARNING = "it is only a warning"
 
 
@@ -175,12 +176,14 @@ class ProblemJudge:
             problem = remembered(answer.problem)
             # Side by side: who comes first to a case works out its inputs and oracle for both.
             with ThreadPoolExecutor(1, initializer=partial(torch.set_num_threads, 1)) as beside:
-                running = beside.submit(self._run_cases, machine.device, answer, problem)
+                running = beside.submit(self._run_on_gpu, answer, problem)
                 checked = self._run_cases(machine.checker, answer, problem)
                 judged = running.result()
             judged = replace(judged, cases=answer.combined(judged, checked, machine.device.name))
             checked = overrun_beside(checked, judged)
         self.machine_failed = judged.machine_failed or checked.machine_failed
+        if self.machine_failed:
+            answer.forget()
         return partial(self._result, answer, judged, checked)
 
     def _result(self, answer: Prepared, judged: Judged, checked: Judged) -> ProblemResult:
@@ -253,12 +256,19 @@ class ProblemJudge:
             return judged(cases)
         return judged_in_passes(cases, self.material.failed.get(self.id, ()), judged)
 
+    def _run_on_gpu(self, answer: Prepared, problem: Problem) -> Judged:
+        machine, timed = self.material.machine, problem.timing_cases(self.material.seed)
+        if machine.gpu is not None and timed and self.material.bench.problems_at_once >= SPARE_PROCESSORS:
+            answer.foresee(machine.gpu, self)
+        return self._run_cases(machine.device, answer, problem)
+
     def _measured(self, answer: Prepared, judged: Judged) -> Measured:
         """Measure the speed, unless the numbers are wrong."""
         machine, entry = self.material.machine, answer.entry
         if machine.gpu is None:
             return Measured(_no_speed(entry, Verdict.NOT_MEASURED, NO_GPU))
-        if any(case.verdict is not Verdict.PASS for case in judged.cases if not case.waived):
+        if not _right(judged):
+            answer.forget()
             return Measured(_no_speed(entry, Verdict.FAIL, NOT_RIGHT))
         if not answer.problem.timing_cases(self.material.seed):
             return Measured(_no_speed(entry, Verdict.NOT_MEASURED, NO_CASES))
@@ -312,6 +322,10 @@ class ProblemJudge:
             session.close()
             raise _InterruptedError
         return session
+
+
+def _right(judged: Judged) -> bool:
+    return all(case.verdict is Verdict.PASS for case in judged.cases if not case.waived)
 
 
 def _with_lines(cases: Sequence[CaseResult], sources: Mapping[str, bytes]) -> list[CaseResult]:

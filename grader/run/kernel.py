@@ -67,6 +67,12 @@ class PreparedKernel:
         """The cases of the GPU called ``device``, with what the simulator saw of them."""
         return tuple(beside(judged.cases, checked.cases, device))
 
+    def foresee(self, gpu: Gpu, conduct: Conduct) -> None:
+        """Begin nothing: its runners start within a second."""
+
+    def forget(self) -> None:
+        """Nothing was begun."""
+
     def measured(self, gpu: Gpu, baseline: Mapping[Path, tuple[str, ...]], conduct: Conduct) -> Measured:
         """Time the launcher against the baseline, or against the limit that memory or arithmetic sets."""
         material, entry_points = conduct.material, self.problem.entry_points

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Self
@@ -62,8 +61,7 @@ def test_the_reference_learns_as_the_unfused_model_does(
     monkeypatch.setattr(training, "MOST_STEPS", 4)
     measured = on_the_simulator((REFERENCE / "transformer.py").read_text(), tmp_path)
     with (
-        ThreadPoolExecutor(2) as pool,
-        closing(training._Pairs(measured, pool)) as pairs,
+        closing(training.Pairs(measured)) as pairs,
         closing(pairs.next()) as pair,
     ):
         turns = training._turns(measured, Goal(0.01), steps.EAGER, pair, 0)
@@ -142,12 +140,15 @@ class FakeDevice:
         return self.unfused[-1]
 
 
-def measured(device: FakeDevice, tmp_path: Path, effort: Effort = UNTIL_CLEAR) -> training.Measured:
+def trained(device: FakeDevice, tmp_path: Path, effort: Effort = UNTIL_CLEAR) -> Training:
     files = program(tmp_path / "student.py"), program(tmp_path / "unfused.py")
-    given = Training(
+    return Training(
         *(PROBLEM, device.open, *files, Memory.DEVICE, 5, 60, lambda _: None, device.alone, effort)
     )
-    return measure_training(given, Goal(1.1))
+
+
+def measured(device: FakeDevice, tmp_path: Path, effort: Effort = UNTIL_CLEAR) -> training.Measured:
+    return measure_training(trained(device, tmp_path, effort), Goal(1.1))
 
 
 @pytest.fixture
@@ -192,6 +193,18 @@ def test_a_process_ends_as_soon_as_its_verdict_is_clear(
     assert case.method == steps.CAPTURED
     assert [len(turns.blocks) for turns in steps.from_samples("", case.samples)] == blocks
     assert steps.recomputed(found) == found
+
+
+def test_what_has_begun_ahead_is_measured_and_no_other_runner_starts(
+    tmp_path: Path, clock: Callable[[float], None]
+) -> None:
+    clock(1.2)
+    device = FakeDevice(learning)
+    given = trained(device, tmp_path)
+    begun = training.Pairs(given)
+    assert measure_training(given, Goal(1.1), begun).performance.verdict is Verdict.PASS
+    assert len(device.fused) == len(device.unfused) == 2
+    assert all(session.closed for session in (*device.fused, *device.unfused))
 
 
 def test_a_precise_measurement_looks_once_in_each_process(

@@ -93,18 +93,17 @@ class _NotCapturedError(Exception):
     """The student's step can be no graph; what was tried may have left its runner unusable."""
 
 
-def measure_training(training: Training, goal: Goal) -> Measured:
-    """Train both models in fresh processes until two pairs of processes agree."""
-    with ThreadPoolExecutor(2 * AGREEING) as pool:
-        try:
-            return _measured(training, goal, steps.CAPTURED, pool)
-        except _NotCapturedError:
-            return _measured(training, goal, steps.EAGER, pool)
+def measure_training(training: Training, goal: Goal, begun: Pairs | None = None) -> Measured:
+    """Train both models in fresh processes, the first of which may have ``begun``, until two pairs agree."""
+    try:
+        return _measured(training, goal, steps.CAPTURED, begun or Pairs(training))
+    except _NotCapturedError:
+        return _measured(training, goal, steps.EAGER, Pairs(training))
 
 
-def _measured(training: Training, goal: Goal, method: str, pool: ThreadPoolExecutor) -> Measured:
+def _measured(training: Training, goal: Goal, method: str, runners: Pairs) -> Measured:
     pairs: list[Turns] = []
-    with closing(_Pairs(training, pool)) as runners:
+    with closing(runners):
         while conclude([steps.verdict(turns, goal.target) for turns in pairs]) is None:
             training.progress(f"{training.problem.id}: training both ways, process {len(pairs) + 1}")
             try:
@@ -188,11 +187,12 @@ class _Pair:
             arm.close()
 
 
-class _Pairs:
-    """Fresh pairs of runners, of which those that are certainly needed are opened together."""
+class Pairs:
+    """Fresh pairs of runners, of which those that are certainly needed begin together, at once."""
 
-    def __init__(self, training: Training, pool: ThreadPoolExecutor) -> None:
-        self._training, self._pool = training, pool
+    def __init__(self, training: Training) -> None:
+        self._training = training
+        self._pool = ThreadPoolExecutor(2 * AGREEING)
         self._opening = [self._open() for _ in range(AGREEING)]
 
     def _open(self) -> Sequence[Future[_Arm]]:
@@ -216,6 +216,7 @@ class _Pairs:
             for arm in opening:
                 if not arm.cancel() and arm.exception() is None:
                     arm.result().close()
+        self._pool.shutdown()
 
 
 def _turns(training: Training, goal: Goal, method: str, pair: _Pair, index: int) -> Turns:
