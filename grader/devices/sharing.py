@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     """Called again and again while somebody waits; may raise to end that."""
 
 POLL_SECONDS = 0.002
-SHARED_SECONDS = 0.1
+SHARED_SECONDS = 0.03
 WAITING = "waiting for the GPU, which another grading has"
 
 

@@ -52,7 +52,6 @@ if TYPE_CHECKING:
     from grader.run.preparation import Outcome
     from grader.submissions.submission import Submission
 
-MEASURED_AT_ONCE = 2  # problems of a submission; each has two runners on the GPU
 NOT_PROFILED = "not profiled: no GPU here"
 
 
@@ -351,7 +350,7 @@ def _judge_all(run: _Run, machine: Machine, answers: list[Answered], materials: 
             begun = {judge.id: pool.submit(judge.check) for judge in first}
             checks = [begun[judge.id] for judge in judges]
             with _pytorch_timed(run, gpu, [one.problem for one in answers]):
-                _measure_all(run, judges, checks, pool)
+                _measure_all(run, judges, checks)
             for index, judge in enumerate(judges):
                 if judge.machine_failed:  # perhaps because of the others, which are done now
                     judge.material.progress(f"{judge.id}: the machine failed, trying again")
@@ -368,29 +367,33 @@ def _judge_all(run: _Run, machine: Machine, answers: list[Answered], materials: 
 
 
 def _measure_all(
-    run: _Run,
-    judges: Iterable[ProblemJudge],
-    checks: Iterable[Future[Callable[[], ProblemResult]]],
-    pool: ThreadPoolExecutor,
+    run: _Run, judges: Iterable[ProblemJudge], checks: Iterable[Future[Callable[[], ProblemResult]]]
 ) -> None:
-    """Get the results of those that the machine did not fail, two at a time unless they are to be precise.
+    """Get the results of those that the machine did not fail, once all are checked.
 
-    While one has the GPU, the inputs of the other are drawn and its outputs compared. That keeps the GPU
-    busy, which makes a kernel of two microseconds shorter by up to a sixth, and PyTorch's in the same way.
+    Several at a time unless they are to be precise: while one has the GPU, the inputs of the other are drawn
+    and its outputs compared. That keeps the GPU busy, which makes a kernel of two microseconds shorter by up
+    to a sixth, and PyTorch's in the same way. What is checked meanwhile in this process would keep the GPU
+    waiting, as both take turns with Python's interpreter.
     """
-    turn = threading.Semaphore(1 if run.request.precise else MEASURED_AT_ONCE)
 
     def measured(problem: str, result: Callable[[], ProblemResult]) -> None:
-        with turn:
-            run.problems[problem] = result()
+        run.problems[problem] = result()
 
-    measuring: list[Future[None]] = []
-    for judge, check in zip(judges, checks, strict=True):
-        result = check.result()
-        if not judge.machine_failed:
-            measuring.append(pool.submit(measured, judge.id, result))
-    for measurement in measuring:
-        measurement.result()
+    at_once = 1 if run.request.precise else run.bench.measured_at_once
+    checked = [(judge, check.result()) for judge, check in zip(judges, checks, strict=True)]
+    with ThreadPoolExecutor(at_once, initializer=partial(torch.set_num_threads, 1)) as pool:
+        measuring = [
+            pool.submit(measured, judge.id, result) for judge, result in checked if not judge.machine_failed
+        ]
+        try:
+            for measurement in measuring:
+                measurement.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for judge, _ in checked:
+                judge.stop()
+            raise
 
 
 def _profile(run: _Run, judges: Iterable[ProblemJudge], gpu: Gpu | None) -> None:
