@@ -28,6 +28,7 @@ from grader.records.record import Record, SubmissionInfo
 from grader.records.verdict import Verdict
 from grader.reports.escaping import plain
 from grader.reports.folder import RECORD
+from grader.run.bench import alike
 from grader.run.grading import grader_info
 from grader.run.judging import without_cases
 from grader.run.scoring import total
@@ -38,8 +39,9 @@ if TYPE_CHECKING:
 
     from grader.assignments.assignment import Assignment
 
-MOST_WORKERS_PER_GPU = 4  # more would wait for it
-PROCESSORS_PER_WORKER = 2  # reserved for its runner and its judge
+MOST_WORKERS_PER_GPU = 8  # more would wait for it
+PROCESSORS_PER_WORKER = 2  # for its runner and its judge
+PROCESSORS_PER_BUILDER = 4  # of which there are fewer, as starting one takes as long as a build
 SHOWN_NAMES = 5
 
 
@@ -71,7 +73,7 @@ class BatchRequest:
         precise: the option ``--precise``.
         seed: seed of all gradings; None for the one kept in ``out``, which its first batch draws.
         jobs: parallel gradings on the sim, or parallel builds with GPUs; None for all processors.
-        gpus: number of GPUs to use if there are any.
+        gpus: the GPUs to use if there are any: how many, or their names with a comma; None for all.
         since: finished submissions that were graded earlier than this are graded again; None keeps them.
         only: names of submissions; all if empty.
         shard: the part to grade.
@@ -88,7 +90,7 @@ class BatchRequest:
     precise: bool = False
     seed: int | None = None
     jobs: int | None = None
-    gpus: int = 1
+    gpus: str | None = None
     since: datetime | None = None
     only: tuple[str, ...] = ()
     shard: Shard = Shard()
@@ -102,6 +104,7 @@ class BatchProgress:
 
     Attributes:
         line: a line to show about what happened; empty if nothing new did.
+        doing: what a GPU, or else a processor, does now; empty where nothing is known.
         done: number of finished submissions of this run.
         todo: number of all submissions of this run.
     """
@@ -109,6 +112,7 @@ class BatchProgress:
     line: str
     done: int
     todo: int
+    doing: str = ""
 
 
 @dataclass(frozen=True)
@@ -160,8 +164,8 @@ class _Run:
     broke: set[str] = field(default_factory=set)  # submissions after which a GPU stopped working
     stopped: str = ""
 
-    def say(self, line: str) -> None:
-        self.progress(BatchProgress(line, self.done, len(self.todo)))
+    def say(self, line: str, doing: str = "") -> None:
+        self.progress(BatchProgress(line, self.done, len(self.todo), doing))
 
     def keep(self, entry: Entry, record: Record) -> None:
         """Write a record and report it as progress."""
@@ -202,6 +206,8 @@ def run(request: BatchRequest, progress: Callable[[BatchProgress], None] = lambd
             if entry.name in stale:
                 records.forget(entry)
         running = _Run(request, records, seed, todo, before, len(chosen) - len(todo), progress)
+        if builders is not None:
+            graders.start(len(todo))  # importing PyTorch takes as long as the first builds
         interrupted = _grade_all(running, builders, graders)
     records.show_all()
     mine = {entry.name: records[entry.name] for entry in chosen}
@@ -321,17 +327,15 @@ def _crews(request: BatchRequest) -> Iterator[tuple[Crew | None, Crew, DeviceKin
     """The workers that build ahead (None without a GPU) and that grade, the device, and the graded files."""
     processors = len(os.sched_getaffinity(0))
     with tempfile.TemporaryDirectory(prefix=leftovers.prefix()) as kept:
-        graders = Crew([Station()] * (request.jobs or processors), request.command)
+        graders = Crew([Station(kept=Path(kept))] * (request.jobs or processors), request.command)
         builders: Crew | None = None
         try:
             machine = _look(request, graders)
             if machine["kind"] == "gpu":
                 gpus = [Station(gpu, Path(kept)) for gpu in _gpus(request.gpus)]
-                graders.stop()
                 each = workers_per_gpu(processors, len(gpus))
+                builders = graders.reduced(request.jobs or max(1, processors // PROCESSORS_PER_BUILDER))
                 graders = Crew(gpus * each, request.command)
-                spare = max(1, processors - PROCESSORS_PER_WORKER * each * len(gpus))
-                builders = Crew([gpus[0]] * (request.jobs or spare), request.command)
             device = DeviceKind(machine["kind"], machine["name"], machine["compiler"])
             yield builders, graders, device, tuple(machine["files"])
         finally:
@@ -342,7 +346,7 @@ def _crews(request: BatchRequest) -> Iterator[tuple[Crew | None, Crew, DeviceKin
 
 def workers_per_gpu(processors: int, gpus: int) -> int:
     """How many workers grade on each GPU: two at least, so that one has it while the other checks."""
-    return min(MOST_WORKERS_PER_GPU, max(2, processors // (2 * PROCESSORS_PER_WORKER * gpus)))
+    return min(MOST_WORKERS_PER_GPU, max(2, processors // (PROCESSORS_PER_WORKER * gpus)))
 
 
 def _look(request: BatchRequest, crew: Crew) -> dict[str, Any]:
@@ -358,14 +362,33 @@ def _look(request: BatchRequest, crew: Crew) -> dict[str, Any]:
     return machine
 
 
-def _gpus(count: int) -> list[str]:
-    """The names of the GPUs to use, in the form of ``CUDA_VISIBLE_DEVICES``."""
-    named = [name for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name]
-    if named and count > len(named):
-        raise MachineError(
-            f"--gpus {count}: CUDA_VISIBLE_DEVICES names {len(named)}. Ask for fewer, or name more there."
-        )
-    return named[:count] or [str(number) for number in range(count)]
+def _gpus(asked: str | None) -> list[str]:
+    """The names of the GPUs to use, in the form of ``CUDA_VISIBLE_DEVICES``.
+
+    Args:
+        asked: how many, or their names with a comma; all that are shown without it.
+
+    Raises:
+        MachineError: there are not as many, or none of such a name.
+    """
+    shown = _names(os.environ.get("CUDA_VISIBLE_DEVICES", ""))
+    source = "CUDA_VISIBLE_DEVICES names" if shown else "of one model this machine has"
+    shown = shown or alike()
+    if asked is None:
+        return shown
+    if "," not in asked:
+        if int(asked) > len(shown):
+            raise MachineError(
+                f"--gpus {asked}: {source} {len(shown)}. Ask for fewer, or name them: --gpus 0,1."
+            )
+        return shown[: int(asked)]
+    if unknown := [name for name in _names(asked) if name not in shown]:
+        raise MachineError(f"--gpus {asked}: there is no GPU {unknown[0]}. There are: {', '.join(shown)}.")
+    return _names(asked)
+
+
+def _names(text: str) -> list[str]:
+    return [name for name in text.split(",") if name]
 
 
 def _query(operation: str, request: BatchRequest, seed: int, **more: object) -> dict[str, Any]:
@@ -486,7 +509,8 @@ def _answered(
     running: _Run, worker: Worker, query: Mapping[str, Any], entry: Entry, begun: datetime
 ) -> Record:
     try:
-        record = _filed(Record.model_validate(worker.ask(query)["record"]), entry)
+        answer = worker.ask(query, lambda doing: running.say("", f"{entry.name}, {doing}"))
+        record = _filed(Record.model_validate(answer["record"]), entry)
     except EndedError as error:
         message = f"{error} before it gave a record; its last output is in {entry.name}/{RECORD}"
         record = _faulty(f"{message}\n{error.said}".strip(), entry, running, begun)

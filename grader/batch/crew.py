@@ -19,12 +19,13 @@ from grader.processes import leftovers
 from grader.processes.threads import ONE_THREAD
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 GRACE_SECONDS = 10.0  # time-out for a worker to end its sandboxes
 MOST_GROWTH_BYTES = 1 << 30  # a worker that grows by more than this after its first answers has a leak
 SETTLED_ANSWERS = 3
 SAID_LINES = 20  # last lines of a worker that ended, enough for the end of a traceback
+DOING = b'{"doing":'  # how a line begins that is no answer yet
 WORKER = (sys.executable, "-m", "grader.batch.worker")
 
 
@@ -72,8 +73,10 @@ class Worker:
     _stopped: bool = False
     _asking: bool = False
 
-    def ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """The answer to ``request``.
+    def ask(
+        self, request: Mapping[str, Any], told: Callable[[str], None] = lambda _doing: None
+    ) -> dict[str, Any]:
+        """The answer to ``request``; ``told`` gets what the process says it is doing.
 
         Raises:
             EndedError: the process ended.
@@ -86,7 +89,7 @@ class Worker:
             process = self._process or self._start()
             self._asking = True
         try:
-            line = self._exchanged(process, request)
+            line = self._exchanged(process, request, told)
         finally:
             self._asking = False
         if not line.endswith(b"\n"):
@@ -98,7 +101,15 @@ class Worker:
         answer: dict[str, Any] = json.loads(line)
         return answer
 
-    def _exchanged(self, process: subprocess.Popen[bytes], request: Mapping[str, Any]) -> bytes:
+    def start(self) -> None:
+        """Start the process before it is asked, unless it runs already."""
+        with self._lock:
+            if self._process is None and not self._stopped:
+                self._start()
+
+    def _exchanged(
+        self, process: subprocess.Popen[bytes], request: Mapping[str, Any], told: Callable[[str], None]
+    ) -> bytes:
         """The answer as a line; incomplete or empty if the process ended."""
         assert process.stdin is not None
         assert process.stdout is not None
@@ -107,6 +118,9 @@ class Worker:
             process.stdin.write(json.dumps(request).encode() + b"\n")
             process.stdin.flush()
         line = process.stdout.readline()
+        while line.startswith(DOING) and line.endswith(b"\n"):
+            told(json.loads(line)["doing"])
+            line = process.stdout.readline()
         if not line.endswith(b"\n"):
             process.stdout.close()
         return line
@@ -183,6 +197,23 @@ class Crew:
         self._dismissed: set[str] = set()
         self._change = threading.Condition()
         self._stopped = False
+
+    def start(self, count: int) -> None:
+        """Start so many processes now, which otherwise start when they are first asked.
+
+        Raises:
+            OSError: one cannot be started.
+        """
+        for worker in self._workers[:count]:
+            worker.start()
+
+    def reduced(self, count: int) -> Crew:
+        """This crew with at most ``count`` workers, those that run first; nobody has one of them now."""
+        with self._change:
+            del self._workers[count:]
+            kept = set(self._workers)
+            self._free = deque(worker for worker in self._free if worker in kept)
+        return self
 
     def __len__(self) -> int:
         return len(self._workers)

@@ -11,17 +11,20 @@ from __future__ import annotations
 import argparse
 import gc
 import json
+import math
 import os
 import signal
 import sys
 import threading
+import time
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import torch
 from pydantic import TypeAdapter
 
 from grader.assignments.assignment import load
+from grader.processes.threads import take_short_turns
 from grader.records.errors import MachineError
 from grader.records.exit_codes import ExitCode
 from grader.run import grading
@@ -29,6 +32,10 @@ from grader.run.bench import Bench
 from grader.sandbox.process import ProcessSandbox
 from grader.submissions.submission import SubmissionError
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+TELL_SECONDS = 0.5
 UNWALLED = (
     "Neither docker nor bubblewrap works here, and without them a submission can read your files and the "
     "submissions of others. grader doctor says what is missing. For a class that you trust, use --sandbox "
@@ -49,16 +56,33 @@ def main() -> None:
     threading.Thread(target=_watch, args=(options.lifeline,), daemon=True).start()
     gc.freeze()  # modules stay: at the end, it would take half a second to look for garbage among PyTorch's
     torch.set_num_threads(1)  # there is a worker for each processor
-    bench = Bench(remembers=True, problems_at_once=1, kept=options.kept)
+    take_short_turns()
+    bench = Bench(remembers=True, problems_at_once=1, measured_at_once=1, kept=options.kept)
     try:
         for line in sys.stdin:
-            print(json.dumps(answer(json.loads(line), bench)), file=answers, flush=True)
+            print(json.dumps(answer(json.loads(line), bench, telling(answers))), file=answers, flush=True)
     except KeyboardInterrupt:
         sys.exit(ExitCode.INTERRUPTED)
 
 
-def answer(query: dict[str, Any], bench: Bench) -> dict[str, Any]:
-    """Answer one request; its operation is ``look``, ``build`` or ``grade``."""
+def telling(answers: TextIO) -> Callable[[str], None]:
+    """A function that tells the batch what a grading does, but not each of its many cases."""
+    lock, told = threading.Lock(), -math.inf
+
+    def tell(doing: str) -> None:
+        nonlocal told
+        with lock:
+            if time.monotonic() - told >= TELL_SECONDS:
+                told = time.monotonic()
+                print(json.dumps({"doing": doing}), file=answers, flush=True)
+
+    return tell
+
+
+def answer(
+    query: dict[str, Any], bench: Bench, tell: Callable[[str], None] = lambda _doing: None
+) -> dict[str, Any]:
+    """Answer one request; its operation is ``look``, ``build`` or ``grade``, which it ``tell``s of."""
     if query["operation"] == "look":
         return _look(query, bench)
     assignment = load(query["assignment"])
@@ -72,7 +96,9 @@ def answer(query: dict[str, Any], bench: Bench) -> dict[str, Any]:
         seed=query["seed"],
         precise=query["precise"],
     )
-    return _build(request, bench) if query["operation"] == "build" else _grade(request, bench, query["built"])
+    if query["operation"] == "build":
+        return _build(request, bench)
+    return _grade(request, bench, query["built"], tell)
 
 
 def _look(query: dict[str, Any], bench: Bench) -> dict[str, Any]:
@@ -99,10 +125,12 @@ def _build(request: grading.GradingRequest, bench: Bench) -> dict[str, Any]:
     return {"built": None if built is None else _BUILT.dump_python(built, mode="json")}
 
 
-def _grade(request: grading.GradingRequest, bench: Bench, built: object) -> dict[str, Any]:
+def _grade(
+    request: grading.GradingRequest, bench: Bench, built: object, tell: Callable[[str], None]
+) -> dict[str, Any]:
     """Grade and return the ``record``."""
     ahead = None if built is None else _BUILT.validate_python(built)
-    record = grading.grade(request, bench=bench, built=ahead)
+    record = grading.grade(request, tell, bench, ahead)
     if record.exit_code == ExitCode.INTERRUPTED:
         raise KeyboardInterrupt
     return {"record": record.model_dump(mode="json", by_alias=True)}

@@ -26,6 +26,12 @@ def _shard(_context: click.Context, _parameter: click.Parameter, text: str | Non
     raise click.BadParameter(f"{text!r} is no part of a whole. Name it as 1/4, 2/4, 3/4 or 4/4.")
 
 
+def _gpus(_context: click.Context, _parameter: click.Parameter, text: str | None) -> str | None:
+    if text is None or ("," in text and text.strip(",")) or (text.isdecimal() and int(text) >= 1):
+        return text
+    raise click.BadParameter(f"{text!r} is neither a number nor names such as 0,1 (a single one: 1,).")
+
+
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.option(
@@ -41,7 +47,7 @@ def _shard(_context: click.Context, _parameter: click.Parameter, text: str | Non
     help="Gradings at a time on the sim, builds at a time ahead of GPUs.  [default: all processors]",
 )
 @click.option(
-    "--gpus", type=click.IntRange(min=1), default=1, show_default=True, help="How many GPUs to use."
+    "--gpus", callback=_gpus, metavar="N|NAMES", help="How many GPUs to use, or which: 0,1.  [default: all]"
 )
 @click.option("--force", is_flag=True, help="Grade finished submissions again.")
 @click.option("--only", multiple=True, metavar="NAME", help="Only this submission; repeatable.")
@@ -60,7 +66,7 @@ def batch(
     folder: Path,
     out: Path,
     jobs: int | None,
-    gpus: int,
+    gpus: str | None,
     force: bool,
     only: tuple[str, ...],
     shard: tuple[int, int],

@@ -18,6 +18,7 @@ from grader.cli.arguments import FaultError, check_folders, checked_assignment, 
 from grader.cli.options import FILE
 from grader.cli.watch import Watch
 from grader.processes.imports import importing
+from grader.processes.threads import take_short_turns
 from grader.records.errors import MachineError
 from grader.records.exit_codes import ExitCode
 from grader.records.record import SEED_BITS, RecordError
@@ -126,6 +127,7 @@ def grade(
         from grader.run.bench import Bench  # noqa: PLC0415
         from grader.run.grading import GradingRequest  # noqa: PLC0415
 
+    take_short_turns()
     chosen = checked_assignment(assignment, problems, path)
     request = GradingRequest(
         path=path,

@@ -171,8 +171,8 @@ class Gpu:
         """Start a fresh runner for timing with ``script``; otherwise as ``open_timed``."""
         start = self._start_script(script, entry_points)
         start = replace(start, inputs=(*start.inputs, *baseline))
-        with self.sharing.shared():
-            return TimedSession(Runner(self._sandbox, start, builds=Kernels(script)), calls.of_python)
+        runner = Runner(self._sandbox, start, builds=Kernels(script), using=self.sharing.shared)
+        return TimedSession(runner, calls.of_python)
 
     def open_timed(
         self, library: Path, entry_points: tuple[str, ...], baseline: Sequence[Path]
@@ -183,8 +183,7 @@ class Gpu:
             RunnerError: the runner ended while loading.
         """
         start = replace(self._start({library: entry_points}), inputs=tuple(baseline))
-        with self.sharing.shared():
-            return TimedSession(Runner(self._sandbox, start))
+        return TimedSession(Runner(self._sandbox, start, using=self.sharing.shared))
 
     def profiled(self, library: Path, call: Call) -> list[str]:
         """A line on each kernel of a call, from Nsight Compute, in a separate runner.
@@ -266,8 +265,7 @@ class GpuSession:
         self._runner: Runner | None = None
         self._sharing = sharing
         try:
-            with sharing.shared():
-                self._runner = Runner(sandbox, start, builds=builds, launches=launches)
+            self._runner = Runner(sandbox, start, builds=builds, launches=launches, using=sharing.shared)
         except RunnerError as error:
             self._failed = error.answer
 

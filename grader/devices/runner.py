@@ -9,6 +9,7 @@ import signal
 import sys
 import tempfile
 import zipfile
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -25,6 +26,7 @@ from grader.sandbox.sandbox import Ended, Job, Limits, SandboxError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from grader.devices.device import ModelProgram
     from grader.sandbox.sandbox import Image, Outcome, Sandbox
@@ -179,6 +181,7 @@ class Runner:
         working: Callable[[], bool] = lambda: False,
         builds: Callable[[Header], tuple[Header, Bytes]] | None = None,
         launches: Callable[[Frame], tuple[Header, Sequence[Bytes]]] | None = None,
+        using: Callable[[], AbstractContextManager[object]] = nullcontext,
     ) -> None:
         """Start the runner and load what it calls.
 
@@ -188,6 +191,8 @@ class Runner:
             working: returns whether the runner is waiting for a simulator that works for it.
             builds: returns the answer, header and payload, to a runner that asks for a kernel during a call.
             launches: the same for one that asks for a launch, or raises RunnerError to end it.
+            using: makes a context in which it may use the device, to load what it calls. What it imports
+                before that takes longer, and uses none.
 
         Raises:
             LoadError: something cannot be loaded or lacks an entry point.
@@ -233,11 +238,7 @@ class Runner:
         self._channel = Channel(self._running.stdout.fileno(), self._running.stdin.fileno())
         if start.gpu:  # the cases that are timed are large
             self._channel.widen()
-        self._load(start)
-
-    def _load(self, start: Start) -> None:
         request = {
-            "operation": "load",
             "libraries": {str(path): names for path, names in start.libraries.items()},
             "runtime": str(start.runtime),
             "gpu": start.gpu and start.program is None,  # PyTorch creates the context for a program
@@ -247,7 +248,13 @@ class Runner:
             "packages": [str(path) for path in start.packages],
             "printed_most": start.limits.output_bytes,
         }
-        reply = self.ask(request, (), 0, START_SECONDS).header
+        self._begin("import", request)
+        with using():
+            self._begin("load", request)
+
+    def _begin(self, operation: str, request: Mapping[str, Any]) -> None:
+        start = self._start
+        reply = self.ask({"operation": operation, **request}, (), 0, START_SECONDS).header
         if reply["status"] == "loaded":
             return
         self.close()

@@ -13,9 +13,11 @@ from grader.records.errors import DeviceError
 from grader.simulator.driver import check_installed
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from grader.devices.device import Device
+    from grader.devices.gpu import GpuProbe
     from grader.sandbox.sandbox import Limits, Sandbox
 
 
@@ -35,6 +37,7 @@ def select(
     budget: Budget = BUDGET,
     *,
     leaks_allowed: bool = True,
+    probed: Callable[[Path | None], GpuProbe] = probe,
 ) -> Choice:
     """The device for ``kind``.
 
@@ -45,6 +48,7 @@ def select(
         limits: limits of each runner.
         budget: instruction budget of each call on the sim.
         leaks_allowed: whether a leak that the sim finds is a warning only.
+        probed: tells whether a GPU works.
 
     Raises:
         DeviceError: a GPU was asked for and none works, or the simulator is not built; the message says what
@@ -53,7 +57,7 @@ def select(
     sim = Sim(sandbox, limits, budget, leaks_allowed=leaks_allowed)
     if kind == "sim":
         return _sim(sim, "asked for")
-    gpu = probe(runtime)
+    gpu = probed(runtime)
     if gpu.usable and runtime is not None:
         device = Gpu(sandbox, runtime, gpu, limits)
         return Choice(device, "asked for" if kind == "gpu" else "it works")

@@ -1,10 +1,13 @@
 """Who uses a GPU at a time: what is timed has it alone, and everything else shares it.
 
 This holds for all processes of a user on a machine: two gradings at once, the workers of a batch, the tasks
-of a cluster on one node. The lock is one of readers and writers, made of two files per GPU that the kernel
+of a cluster on one node. The lock is one of readers and writers, made of files, four per GPU, that the kernel
 unlocks when their holder ends, however it ends. ``flock`` is used directly, because the locks of the library
 ``filelock`` cannot be shared in this way. Whoever wants the GPU takes the *gate* first, and keeps it until
 the GPU is theirs. So those who share it, one after the other, cannot keep out who waits to have it alone.
+
+Those who wait to have it alone cannot keep the others out either, who use it a hundred times for some
+milliseconds: who has the next *turn* lets those in who *want* to share it, for ``SHARED_SECONDS``.
 """
 
 from __future__ import annotations
@@ -25,12 +28,21 @@ if TYPE_CHECKING:
     Waiting = Callable[[], None]
     """Called again and again while somebody waits; may raise to end that."""
 
-POLL_SECONDS = 0.01
+POLL_SECONDS = 0.002
+SHARED_SECONDS = 0.03
 WAITING = "waiting for the GPU, which another grading has"
 
 
 def _patient() -> None:
     """Wait however long it takes."""
+
+
+class _RefusedError(Exception):
+    """Somebody else has a lock."""
+
+
+def _refuse() -> None:
+    raise _RefusedError
 
 
 class Sharing:
@@ -52,8 +64,14 @@ class Sharing:
         Raises:
             LocksError: there can be no locks here.
         """
-        with self._held(fcntl.LOCK_EX, waiting):
-            yield
+        with self._locked("turn", fcntl.LOCK_EX, waiting):
+            if self._wanted():
+                end = time.monotonic() + SHARED_SECONDS
+                while time.monotonic() < end:
+                    waiting()
+                    time.sleep(POLL_SECONDS)
+            with self._held(fcntl.LOCK_EX, waiting):
+                yield
 
     @contextmanager
     def shared(self, waiting: Waiting = _patient) -> Iterator[None]:
@@ -65,32 +83,45 @@ class Sharing:
         if getattr(self._thread, "has_gpu", False):
             yield
         else:
-            with self._held(fcntl.LOCK_SH, waiting):
+            with self._locked("wanted", fcntl.LOCK_SH, waiting), self._held(fcntl.LOCK_SH, waiting):
                 yield
+
+    def _wanted(self) -> bool:
+        """Whether somebody shares the GPU, or waits for that."""
+        try:
+            with self._locked("wanted", fcntl.LOCK_EX, _refuse):
+                return False
+        except _RefusedError:
+            return True
+
+    @contextmanager
+    def _locked(self, what: str, kind: int, waiting: Waiting) -> Iterator[None]:
+        file = _open(f"gpu-{self._name}.{what}")
+        try:
+            lock(file, kind, waiting)
+            yield
+        finally:
+            os.close(file)
 
     @contextmanager
     def _held(self, kind: int, waiting: Waiting) -> Iterator[None]:
-        gate = _open(f"gpu-{self._name}.gate")
+        gpu = _open(f"gpu-{self._name}")
         try:
-            _lock(gate, fcntl.LOCK_EX, waiting)
-            gpu = _open(f"gpu-{self._name}")
-            try:
-                _lock(gpu, kind, waiting)
-                fcntl.flock(gate, fcntl.LOCK_UN)
-                self._thread.has_gpu = True
-                yield
-            finally:
-                self._thread.has_gpu = False
-                os.close(gpu)
+            with self._locked("gate", fcntl.LOCK_EX, waiting):
+                lock(gpu, kind, waiting)
+            self._thread.has_gpu = True
+            yield
         finally:
-            os.close(gate)
+            self._thread.has_gpu = False
+            os.close(gpu)
 
 
 def _open(name: str) -> int:
     return os.open(locks.folder() / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
 
 
-def _lock(file: int, kind: int, waiting: Waiting) -> None:
+def lock(file: int, kind: int, waiting: Waiting) -> None:
+    """Wait for a lock on an open file, of a ``kind`` of ``flock``, and call ``waiting`` again and again."""
     while True:
         try:
             fcntl.flock(file, kind | fcntl.LOCK_NB)

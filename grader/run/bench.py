@@ -2,32 +2,39 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from grader.baseline.programs import build_baseline
 from grader.devices.budget import Budget
-from grader.devices.gpu import Gpu
+from grader.devices.condition import ask
+from grader.devices.gpu import Gpu, GpuProbe, probe
 from grader.devices.runner import LIMITS
 from grader.devices.select import select as select_device
+from grader.devices.sharing import lock
 from grader.judge.correctness.remembered import Room, remembered
 from grader.judge.timing import pytorch
 from grader.languages.cache import Cache
 from grader.languages.cuda.toolchain import find as find_toolchain
 from grader.records.record import DeviceInfo, SandboxInfo
 from grader.sandbox.backends import select as select_sandbox
+from grader.sandbox.sandbox import lent_gpu
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from concurrent.futures import Future
     from pathlib import Path
 
     from grader.assignments.assignment import Assignment
     from grader.assignments.rules import WorkLimits
     from grader.devices.device import Device
+    from grader.devices.sharing import Waiting
     from grader.languages.cuda.toolchain import Toolchain
     from grader.problems.problem import Problem
     from grader.sandbox.sandbox import Sandbox
@@ -56,13 +63,19 @@ class Machine:
         return {} if self.building is None else self.building.result()
 
 
-def find_machine(device: str, sandbox: str, limits: WorkLimits) -> Machine:
+def find_machine(
+    device: str,
+    sandbox: str,
+    limits: WorkLimits,
+    probed: Callable[[Path | None], GpuProbe] = probe,
+) -> Machine:
     """What this machine has to grade with.
 
     Args:
         device: the option of ``grade``.
         sandbox: likewise.
         limits: the assignment's, which the devices hold.
+        probed: tells whether a GPU works.
 
     Raises:
         ToolchainError, SandboxError, DeviceError: something is missing; the message says what.
@@ -85,7 +98,9 @@ def find_machine(device: str, sandbox: str, limits: WorkLimits) -> Machine:
         limits.sim_instructions, limits.sim_instructions_per_element, limits.sim_instructions_per_row
     )
     leaks_allowed = limits.leaks_allowed
-    choice = select_device(device, backend, toolchain.runtime, running, budget, leaks_allowed=leaks_allowed)
+    choice = select_device(
+        *(device, backend, toolchain.runtime, running, budget), leaks_allowed=leaks_allowed, probed=probed
+    )
     chosen = choice.device
     device_info = DeviceInfo(
         kind=chosen.kind, name=chosen.name, reason=choice.reason, compiler=f"nvcc {toolchain.version}"
@@ -99,8 +114,30 @@ def find_machine(device: str, sandbox: str, limits: WorkLimits) -> Machine:
     return Machine(backend, sandbox_info, device_info, toolchain, chosen, checker, chosen, building)
 
 
+def alike(tell: Callable[[Sequence[str]], str] = ask) -> list[str]:
+    """The numbers of the GPUs of the first one's model: times of others do not compare with its times.
+
+    "0" where nvidia-smi does not tell.
+    """
+    listed = tell(("nvidia-smi", "--query-gpu=index,name", "--format=csv,noheader")).splitlines()
+    models = dict(line.split(", ", 1) for line in listed)
+    first = next(iter(models.values()), "")
+    return [number for number, model in models.items() if model == first] or ["0"]
+
+
 def _bytes(mib: float) -> int:
     return int(mib * 2**20)
+
+
+def _write(file: Path, content: Mapping[str, object]) -> None:
+    """Let ``file`` hold ``content`` at once, whoever else writes or reads it."""
+    unfinished = file.with_suffix(f".{os.getpid()}")
+    unfinished.write_text(json.dumps(content), encoding="utf-8")
+    unfinished.replace(file)
+
+
+def _file_name(gpu: str) -> str:
+    return f"pytorch-{gpu.replace('/', '-')}"
 
 
 class Bench:
@@ -111,6 +148,7 @@ class Bench:
             submissions that meet the same seed, as far as there is ``Room`` for them (400 MB for the first
             assignment, 4 GiB more where it is timed).
         problems_at_once: how many problems of a submission are judged side by side on the sim.
+        measured_at_once: how many of them are measured side by side on a GPU, which has two runners of each.
         kept: the folder in which the processes of a batch leave for each other what is the same for all
             submissions; None where there is one process.
     """
@@ -120,12 +158,14 @@ class Bench:
         *,
         remembers: bool = False,
         problems_at_once: int | None = None,
+        measured_at_once: int = 2,
         kept: Path | None = None,
     ) -> None:
         self._remembers = remembers
         self._machines: dict[tuple[str, str, WorkLimits], Machine] = {}
         self._problems: dict[tuple[str, int], Mapping[str, Problem]] = {}
         self.problems_at_once = problems_at_once or os.cpu_count() or 1
+        self.measured_at_once = measured_at_once
         self._kept = kept
         self.pytorch: pytorch.Others | None = None  # what the first grading on a GPU found
 
@@ -133,8 +173,28 @@ class Bench:
         """What there is to grade with, looked for ``again`` if so asked; see ``find_machine``."""
         wanted = device, sandbox, limits
         if again or not self._remembers or wanted not in self._machines:
-            self._machines[wanted] = find_machine(*wanted)
+            self._machines[wanted] = find_machine(*wanted, partial(self._probed, again=again))
         return self._machines[wanted]
+
+    def _probed(self, runtime: Path | None, *, again: bool) -> GpuProbe:
+        """Whether the GPU works: tried once for all processes of a batch, which start together."""
+        file = None if self._kept is None else self._kept / f"gpu-{lent_gpu().replace('/', '-')}.json"
+        if file is not None and file.exists() and not again:
+            return GpuProbe(**json.loads(file.read_text(encoding="utf-8")))
+        found = probe(runtime)
+        if file is not None and found.usable:
+            _write(file, asdict(found))
+        return found
+
+    @contextmanager
+    def finding_pytorch(self, gpu: str, waiting: Waiting) -> Iterator[None]:
+        """Have to oneself, among the processes of the batch, to find PyTorch's times on ``gpu``."""
+        if self._kept is None:
+            yield
+            return
+        with (self._kept / f"{_file_name(gpu)}.lock").open("w") as file:
+            lock(file.fileno(), fcntl.LOCK_EX, waiting)
+            yield
 
     def find_pytorch(self, gpu: str) -> bool:
         """Whether PyTorch's times on ``gpu`` are known, of this process or of another one of the batch."""
@@ -147,12 +207,10 @@ class Bench:
         """Keep PyTorch's times on ``gpu``, which this process has alone, for all processes of the batch."""
         self.pytorch, file = times, self._file(gpu)
         if file is not None:
-            unfinished = file.with_suffix(".new")
-            unfinished.write_text(json.dumps(asdict(times)), encoding="utf-8")
-            unfinished.replace(file)
+            _write(file, asdict(times))
 
     def _file(self, gpu: str) -> Path | None:
-        return None if self._kept is None else self._kept / f"pytorch-{gpu.replace('/', '-')}.json"
+        return None if self._kept is None else self._kept / f"{_file_name(gpu)}.json"
 
     def problems(self, assignment: Assignment, seed: int) -> Mapping[str, Problem]:
         """The problems of an assignment, for judging their cases drawn from ``seed``."""

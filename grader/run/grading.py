@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import threading
 import time
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -39,7 +40,7 @@ from grader.run.scoring import total
 from grader.submissions.submission import SubmissionError, collect, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from grader.assignments.assignment import Assignment
@@ -51,7 +52,6 @@ if TYPE_CHECKING:
     from grader.run.preparation import Outcome
     from grader.submissions.submission import Submission
 
-MEASURED_AT_ONCE = 2  # problems of a submission; each has two runners on the GPU
 NOT_PROFILED = "not profiled: no GPU here"
 
 
@@ -71,6 +71,10 @@ class GradingRequest:
     failed: Mapping[str, Collection[str]] = field(default_factory=dict)  # what to begin with then, by problem
     precise: bool = False  # whether speeds are measured for comparison, beyond what verdict and points need
     all_configs: bool = False  # whether autotuning runs every configuration on the simulator
+
+
+class _EndedError(Exception):
+    """The grading ended before PyTorch was timed."""
 
 
 @dataclass(frozen=True)
@@ -345,9 +349,8 @@ def _judge_all(run: _Run, machine: Machine, answers: list[Answered], materials: 
         try:
             begun = {judge.id: pool.submit(judge.check) for judge in first}
             checks = [begun[judge.id] for judge in judges]
-            if gpu is not None:
-                _time_pytorch(run, machine, gpu, [one.problem for one in answers], checks)
-            _measure_all(run, judges, checks, pool)
+            with _pytorch_timed(run, gpu, [one.problem for one in answers]):
+                _measure_all(run, judges, checks)
             for index, judge in enumerate(judges):
                 if judge.machine_failed:  # perhaps because of the others, which are done now
                     judge.material.progress(f"{judge.id}: the machine failed, trying again")
@@ -364,29 +367,33 @@ def _judge_all(run: _Run, machine: Machine, answers: list[Answered], materials: 
 
 
 def _measure_all(
-    run: _Run,
-    judges: Iterable[ProblemJudge],
-    checks: Iterable[Future[Callable[[], ProblemResult]]],
-    pool: ThreadPoolExecutor,
+    run: _Run, judges: Iterable[ProblemJudge], checks: Iterable[Future[Callable[[], ProblemResult]]]
 ) -> None:
-    """Get the results of those that the machine did not fail, two at a time unless they are to be precise.
+    """Get the results of those that the machine did not fail, once all are checked.
 
-    While one has the GPU, the inputs of the other are drawn and its outputs compared. That keeps the GPU
-    busy, which makes a kernel of two microseconds shorter by up to a sixth, and PyTorch's in the same way.
+    Several at a time unless they are to be precise: while one has the GPU, the inputs of the other are drawn
+    and its outputs compared. That keeps the GPU busy, which makes a kernel of two microseconds shorter by up
+    to a sixth, and PyTorch's in the same way. What is checked meanwhile in this process would keep the GPU
+    waiting, as both take turns with Python's interpreter.
     """
-    turn = threading.Semaphore(1 if run.request.precise else MEASURED_AT_ONCE)
 
     def measured(problem: str, result: Callable[[], ProblemResult]) -> None:
-        with turn:
-            run.problems[problem] = result()
+        run.problems[problem] = result()
 
-    measuring: list[Future[None]] = []
-    for judge, check in zip(judges, checks, strict=True):
-        result = check.result()
-        if not judge.machine_failed:
-            measuring.append(pool.submit(measured, judge.id, result))
-    for measurement in measuring:
-        measurement.result()
+    at_once = 1 if run.request.precise else run.bench.measured_at_once
+    checked = [(judge, check.result()) for judge, check in zip(judges, checks, strict=True)]
+    with ThreadPoolExecutor(at_once, initializer=partial(torch.set_num_threads, 1)) as pool:
+        measuring = [
+            pool.submit(measured, judge.id, result) for judge, result in checked if not judge.machine_failed
+        ]
+        try:
+            for measurement in measuring:
+                measurement.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for judge, _ in checked:
+                judge.stop()
+            raise
 
 
 def _profile(run: _Run, judges: Iterable[ProblemJudge], gpu: Gpu | None) -> None:
@@ -405,29 +412,47 @@ def _profile(run: _Run, judges: Iterable[ProblemJudge], gpu: Gpu | None) -> None
         run.note(f"not profiled: {error}")
 
 
-def _time_pytorch(
-    run: _Run,
-    machine: Machine,
-    gpu: Gpu,
-    problems: list[Problem],
-    checks: list[Future[Callable[[], ProblemResult]]],
-) -> None:
-    """Wait for the ``checks``, and let PyTorch show its times once the machine is quiet."""
+@contextmanager
+def _pytorch_timed(run: _Run, gpu: Gpu | None, problems: Iterable[Problem]) -> Iterator[None]:
+    """Let PyTorch show its times at some moment of this, and put them beside those of the submission."""
     timed = [
         problem.id
         for problem in problems
         if isinstance(problem, KernelProblem) and problem.timing_cases(run.request.seed)
     ]
-    if not timed or run.bench.find_pytorch(gpu.identity):
-        wait(checks)
+    if gpu is None or not timed:
+        yield
         return
-    with pytorch.Process(run.request.assignment.folder, run.request.seed, timed) as process:
-        wait(checks)
-        if machine.building is not None:
-            wait([machine.building])
-        with gpu.sharing.alone():
-            if not run.bench.find_pytorch(gpu.identity):  # another worker may have found them meanwhile
-                run.bench.keep_pytorch(gpu.identity, process.result())
+    ended = threading.Event()
+    with ThreadPoolExecutor(1) as pool:
+        timing = pool.submit(_time_pytorch, run, gpu, timed, ended)
+        try:
+            yield
+            timing.result()
+        finally:
+            ended.set()
+    if (others := run.bench.pytorch) is not None:
+        for name in timed:
+            if (problem := run.problems.get(name)) is not None:
+                performance = others.beside(name, problem.performance)
+                run.problems[name] = problem.model_copy(update={"performance": performance})
+
+
+def _time_pytorch(run: _Run, gpu: Gpu, timed: Sequence[str], ended: threading.Event) -> None:
+    """Let PyTorch show its times on the GPU, once for all gradings that share the bench."""
+
+    def waiting() -> None:
+        if ended.is_set():
+            raise _EndedError
+
+    bench = run.bench
+    with bench.finding_pytorch(gpu.identity, waiting):
+        if bench.find_pytorch(gpu.identity):
+            return
+        with pytorch.Process(run.request.assignment.folder, run.request.seed, timed) as process:
+            process.wait_until_ready()
+            with gpu.sharing.alone(waiting):
+                bench.keep_pytorch(gpu.identity, process.result())
 
 
 def _exit_code(problems: list[ProblemResult]) -> ExitCode:

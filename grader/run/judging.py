@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
 from functools import partial
 from typing import TYPE_CHECKING, get_args
+
+import torch
 
 from grader.devices import profile
 from grader.devices.device import Call
@@ -37,7 +40,7 @@ from grader.records.verdict import Verdict
 from grader.run import demands, kernel, model
 from grader.run.excerpt import excerpt, line_of, place_of, place_of_call
 from grader.run.following import Following
-from grader.run.passes import judged_in_passes
+from grader.run.passes import joined, judged_in_passes
 from grader.run.preparation import NotJudgedError
 from grader.run.scoring import memory_verdict, score_problem, score_without_cases
 from grader.run.typical import typical
@@ -60,7 +63,8 @@ NO_GPU = "not measured: no GPU here. Grade on a GPU machine, or leave it to your
 NO_CASES = "not measured: this problem has no cases to time."
 NOT_RIGHT = "not measured: a kernel earns points for speed once all of its cases are right."
 PRINTED_CHARACTERS = 4000
-MOST_SESSIONS = 2  # that are open at a time: of the two processes that have to agree on a speed
+MOST_SESSIONS = 6  # that are open at a time: of both devices, and two of each of two processes that train
+SPARE_PROCESSORS = 8  # with fewer, what is begun ahead would only take them from the cases
 _WARNING = "it is only a warning"
 
 
@@ -173,12 +177,19 @@ class ProblemJudge:
             judged = checked = self._run_cases(machine.device, answer, answer.problem, following)
         else:
             problem = remembered(answer.problem)
-            # The sim comes first, so that inputs and oracles are known when the GPU is used.
-            checked = self._run_cases(machine.checker, answer, problem, following)
-            judged = self._run_cases(machine.device, answer, problem, further=tuple(following.cases))
+            # Side by side: who comes first to a case works out its inputs and oracle for both.
+            with ThreadPoolExecutor(1, initializer=partial(torch.set_num_threads, 1)) as beside:
+                running = beside.submit(self._run_on_gpu, answer, problem)
+                checked = self._run_cases(machine.checker, answer, problem, following)
+                judged = running.result()
+            if following.cases and not judged.machine_failed:
+                further = self._run_cases(machine.device, answer, problem, cases=following.cases)
+                judged = joined(judged, further)
             judged = replace(judged, cases=answer.combined(judged, checked, machine.device.name))
             checked = overrun_beside(checked, judged)
         self.machine_failed = judged.machine_failed or checked.machine_failed
+        if self.machine_failed:
+            answer.forget()
         return partial(self._result, answer, judged, checked, following.unreached)
 
     def _judges(self, sizes: Mapping[str, int], distribution: str) -> bool:
@@ -242,11 +253,11 @@ class ProblemJudge:
         answer: Prepared,
         problem: Problem,
         following: Following | None = None,
-        further: tuple[Case, ...] = (),
+        cases: Sequence[Case] = (),
     ) -> Judged:
-        """Judge the problem's cases and ``further`` ones; ``following`` looks for more."""
+        """Judge ``cases``, or the problem's own; ``following`` looks for more."""
         limits = self.material.assignment.rules.limits
-        cases = (*problem.cases(self.material.seed), *further)
+        cases = tuple(cases) or problem.cases(self.material.seed)
         numbers = {case.name: number for number, case in enumerate(cases, 1)}
         like_timed = typical(cases, problem.timing_cases(self.material.seed))
 
@@ -276,12 +287,19 @@ class ProblemJudge:
             whole = judged(cases)
         return following.follow(whole, judged) if following else whole
 
+    def _run_on_gpu(self, answer: Prepared, problem: Problem) -> Judged:
+        machine, timed = self.material.machine, problem.timing_cases(self.material.seed)
+        if machine.gpu is not None and timed and self.material.bench.problems_at_once >= SPARE_PROCESSORS:
+            answer.foresee(machine.gpu, self)
+        return self._run_cases(machine.device, answer, problem)
+
     def _measured(self, answer: Prepared, judged: Judged) -> Measured:
         """Measure the speed, unless the numbers are wrong."""
         machine, entry = self.material.machine, answer.entry
         if machine.gpu is None:
             return Measured(_no_speed(entry, Verdict.NOT_MEASURED, NO_GPU))
-        if any(case.verdict is not Verdict.PASS for case in judged.cases if not case.waived):
+        if not _right(judged):
+            answer.forget()
             return Measured(_no_speed(entry, Verdict.FAIL, NOT_RIGHT))
         if not answer.problem.timing_cases(self.material.seed):
             return Measured(_no_speed(entry, Verdict.NOT_MEASURED, NO_CASES))
@@ -341,6 +359,10 @@ def _groups(problem: Problem, cases: Iterable[CaseResult]) -> tuple[str, ...]:
     """The case groups that are graded: that of cases which follow the code only where one of them fails."""
     followed = any(case.group == TOLD_APART and case.verdict is not Verdict.PASS for case in cases)
     return (*problem.groups, TOLD_APART) if followed else problem.groups
+
+
+def _right(judged: Judged) -> bool:
+    return all(case.verdict is Verdict.PASS for case in judged.cases if not case.waived)
 
 
 def _with_lines(cases: Sequence[CaseResult], sources: Mapping[str, bytes]) -> list[CaseResult]:

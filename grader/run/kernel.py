@@ -9,12 +9,12 @@ from grader.devices import condition
 from grader.devices.device import Memory
 from grader.judge.correctness.cases import beside
 from grader.judge.timing.measure import PRECISE, UNTIL_CLEAR, Measured, Timing, measure
-from grader.judge.timing.statistics import Goal
 from grader.languages.language import LauncherError
 from grader.problems.problem import KernelProblem
 from grader.run import pointers
 from grader.run.pointers import Candidate
 from grader.run.preparation import NotJudgedError, check_files, inspected
+from grader.run.scoring import goal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -67,6 +67,12 @@ class PreparedKernel:
         """The cases of the GPU called ``device``, with what the simulator saw of them."""
         return tuple(beside(judged.cases, checked.cases, device))
 
+    def foresee(self, gpu: Gpu, conduct: Conduct) -> None:
+        """Begin nothing: its runners start within a second."""
+
+    def forget(self) -> None:
+        """Nothing was begun."""
+
     def measured(self, gpu: Gpu, baseline: Mapping[Path, tuple[str, ...]], conduct: Conduct) -> Measured:
         """Time the launcher against the baseline, or against the limit that memory or arithmetic sets."""
         material, entry_points = conduct.material, self.problem.entry_points
@@ -87,14 +93,10 @@ class PreparedKernel:
             shared=lambda: gpu.sharing.shared(conduct.waiting),
             effort=PRECISE if material.precise else UNTIL_CLEAR,
         )
-        found = measure(timing, _goal(self.entry), self.memory)
-        found = replace(
+        found = measure(timing, goal(self.entry), self.memory)
+        return replace(
             found, performance=found.performance.model_copy(update={"measure": self.entry.measure})
         )
-        others = material.bench.pytorch
-        if others is None:
-            return found
-        return replace(found, performance=others.beside(self.problem.id, found.performance))
 
 
 def prepare(conduct: Conduct, entry: ProblemPoints, problem: KernelProblem) -> PreparedKernel:
@@ -132,12 +134,6 @@ def prepare(conduct: Conduct, entry: ProblemPoints, problem: KernelProblem) -> P
     if not known:
         raise NotJudgedError(next(iter(missing.values())), result)
     return _prepared(entry, problem, known, missing, material.language, artefact, notes, result)
-
-
-def _goal(entry: ProblemPoints) -> Goal:
-    """What the speed of a problem is worth, of all that it is worth."""
-    share = entry.performance / entry.possible if entry.possible else 0.0
-    return Goal(entry.target, tuple(step.at for step in entry.steps), share)
 
 
 def _prepared(

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from grader.devices.device import Memory, ModelProgram
-from grader.judge.timing.training import Training, measure_training
+from grader.judge.timing.measure import PRECISE, UNTIL_CLEAR
+from grader.judge.timing.training import Pairs, Training, measure_training
 from grader.languages import policy
 from grader.languages.language import LauncherError
 from grader.run import pointers
 from grader.run.pointers import Candidate
 from grader.run.preparation import NotJudgedError, check_files, forbidden_use, inspected
-from grader.run.scoring import worst
+from grader.run.scoring import goal, worst
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -32,6 +33,18 @@ if TYPE_CHECKING:
 TRAINING_SECONDS = 120.0  # of one turn of training steps; the first loads PyTorch's libraries
 
 
+@dataclass
+class Ahead:
+    """Runners that were started before it was known that anything will be measured."""
+
+    pairs: Pairs | None = None
+
+    def take(self) -> Pairs | None:
+        """Them, once; None if there are none."""
+        pairs, self.pairs = self.pairs, None
+        return pairs
+
+
 @dataclass(frozen=True)
 class PreparedModel:
     """A PyTorch file that can be called; see ``Prepared``.
@@ -43,6 +56,7 @@ class PreparedModel:
         program: the student's file and what it is called with.
         unfused: the same with the template's file, which uses no kernels.
         libraries: with its launchers.
+        ahead: what its measurement has begun with.
     """
 
     problem: ModelProblem
@@ -53,6 +67,7 @@ class PreparedModel:
     libraries: Mapping[Path, tuple[str, ...]]
     notes: tuple[str, ...]
     build: BuildResult | None = None  # the problems that the launchers belong to show theirs
+    ahead: Ahead = field(default_factory=Ahead)
 
     def lacks(self, _case: Case) -> str:
         """Nothing: a model has all that its cases call."""
@@ -69,9 +84,21 @@ class PreparedModel:
             for one, other in zip(judged.cases, checked.cases, strict=True)
         )
 
+    def foresee(self, gpu: Gpu, conduct: Conduct) -> None:
+        """Start the runners that train, which takes ten seconds."""
+        self.ahead.pairs = Pairs(self._training(gpu, conduct))
+
+    def forget(self) -> None:
+        """End them, as nothing will be measured."""
+        if (pairs := self.ahead.take()) is not None:
+            pairs.close()
+
     def measured(self, gpu: Gpu, _baseline: Mapping[Path, tuple[str, ...]], conduct: Conduct) -> Measured:
         """Train with the file and with the template's in turn."""
-        training = Training(
+        return measure_training(self._training(gpu, conduct), goal(self.entry), self.ahead.take())
+
+    def _training(self, gpu: Gpu, conduct: Conduct) -> Training:
+        return Training(
             problem=self.problem,
             open=lambda program: conduct.watch(gpu.open_model(program, self.libraries, self.memory)),
             fused=self.program,
@@ -81,8 +108,8 @@ class PreparedModel:
             seconds=TRAINING_SECONDS,
             progress=conduct.begin,
             alone=lambda: gpu.sharing.alone(conduct.waiting),
+            effort=PRECISE if conduct.material.precise else UNTIL_CLEAR,
         )
-        return measure_training(training, self.entry.target)
 
 
 def prepare(conduct: Conduct, entry: ProblemPoints, problem: ModelProblem) -> PreparedModel:

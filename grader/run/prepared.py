@@ -53,6 +53,12 @@ class Prepared(Protocol):
     def combined(self, judged: Judged, checked: Judged, device: str) -> tuple[CaseResult, ...]:
         """One result per case from what the GPU called ``device`` and the simulator say."""
 
+    def foresee(self, gpu: Gpu, conduct: Conduct) -> None:
+        """Begin what takes long to begin, while cases run that may show that nothing is measured."""
+
+    def forget(self) -> None:
+        """End what was begun, as nothing will be measured."""
+
     def measured(self, gpu: Gpu, baseline: Mapping[Path, tuple[str, ...]], conduct: Conduct) -> Measured:
         """Measure the speed."""
 

@@ -8,7 +8,7 @@ that is met earns its points under the same condition. What the machine could no
 INFRA_ERROR) is undecided: neither earned nor lost. A problem of which a case reached what the simulator
 lacks does not pass.
 
-Layer: imports assignment, results and verdict.
+Layer: imports assignment, results, verdict and what a speed verdict is decided by.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from grader.judge.timing.statistics import Goal
 from grader.problems.problem import MEMORY_GROUP
 from grader.records.findings import ONLY_REPORTED
 from grader.records.record import GroupResult, Points
@@ -38,6 +39,12 @@ _WORST_FIRST = (
 _EARNING = {Verdict.PASS, Verdict.AMBIGUOUS}
 _CALLS = frozenset({"invalid_launch", "unchecked_error"})
 """Kinds of findings about a call of the runtime: what they break, the cases show and cost."""
+
+
+def goal(entry: ProblemPoints) -> Goal:
+    """What the speed of a problem is worth, of all that it is worth."""
+    share = entry.performance / entry.possible if entry.possible else 0.0
+    return Goal(entry.target, tuple(step.at for step in entry.steps), share)
 
 
 @dataclass(frozen=True)

@@ -219,6 +219,31 @@ class Model:
             self._module = module
         return self._module
 
+    def replayed(self, function: Callable[[], Tensor]) -> Callable[[], Tensor]:
+        """``function`` as a CUDA graph: what comes back launches all that it launched, and counts it again.
+
+        Its result is written anew by each launch of the graph.
+
+        Raises:
+            FaultError: there is no GPU.
+            RuntimeError: it does what no graph can hold; the text is CUDA's.
+        """
+        if self.device != "cuda":
+            raise FaultError("only a GPU has graphs")
+        calls, graph = self._launches.calls, torch.cuda.CUDAGraph()
+        before = Counter(calls)
+        with torch.cuda.graph(graph):
+            result = function()
+        launched = calls - before
+        calls.subtract(launched)
+
+        def again() -> Tensor:
+            graph.replay()
+            calls.update(launched)
+            return result
+
+        return again
+
     def watch(self, drops: Sequence[Tensor] = ()) -> Watch:
         """A ``Watch`` for one pass through the model."""
         return Watch(self._path, self._given, iter(drops))

@@ -130,7 +130,13 @@ class Server:
 
     def answer(self, request: Frame) -> tuple[Header, list[Any]]:
         """The header and payload that answer ``request``."""
-        operations = {"load": self._load, "call": self._call, "time": self._time, "model": self._run_model}
+        operations = {
+            "import": self._import,
+            "load": self._load,
+            "call": self._call,
+            "time": self._time,
+            "model": self._run_model,
+        }
         operation = operations[request.header["operation"]]
         payload: list[Any] = []
         try:
@@ -148,11 +154,21 @@ class Server:
         printed, flooded = self._printed.take()
         return {**header, "printed": printed, "flooded": flooded}, payload
 
-    def _load(self, header: Header, _: memoryview) -> tuple[Header, list[Any]]:
+    def _import(self, header: Header, _: memoryview) -> tuple[Header, list[Any]]:
+        """Import packages, which takes seconds and uses no device."""
         self._printed.hold(header["printed_most"])
         self._runtime = Runtime(header["runtime"])
         if header["gpu"]:
             sys.meta_path.append(Packages(header["packages"]))
+            importlib.import_module("cupy")
+        if header["model"]:
+            gc.disable()  # modules stay, and to look for garbage among those of PyTorch takes time
+            sys.path += {os.path.dirname(package): None for package in header["packages"]}  # noqa: PTH120
+            importlib.import_module("torch")
+        return {"status": "loaded"}, []
+
+    def _load(self, header: Header, _: memoryview) -> tuple[Header, list[Any]]:
+        if header["gpu"]:
             self._gpu = importlib.import_module("grader.runner.gpu").Gpu(self._runtime)
             self._timer = importlib.import_module("grader.runner.timing").Timer(self._gpu)
         self._functions: dict[str, Any] = {}
@@ -165,8 +181,6 @@ class Server:
             self._launchers = launchers.Launchers(path, self.ask, self._gpu)
             self._functions |= self._launchers.functions(names)
         if header["model"]:
-            gc.disable()  # modules stay, and to look for garbage among those of PyTorch takes time
-            sys.path += {os.path.dirname(package): None for package in header["packages"]}  # noqa: PTH120
             os.environ["KERNEL_LIBRARIES"] = ":".join(header["libraries"])
             os.environ["KERNEL_MEMORY"] = header["memory"]
             harness = importlib.import_module("harness")

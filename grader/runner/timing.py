@@ -39,15 +39,38 @@ if TYPE_CHECKING:
 
 cuda: Any = cupy.cuda
 PIECE_BYTES = 24  # size of Piece in restore.cu
+CHUNK_BYTES = 32 << 20
+ALIGNMENT = 512
 INSTANCES = 8  # of each arm's graph, because its position in memory changes its time by up to 0.5 %
 RANDOM = SystemRandom()
+
+
+class Arena:
+    """Memory of the device that is taken in large chunks, because taking each array takes 0.1 ms or more.
+
+    A chunk is free again when nobody holds any piece of it.
+    """
+
+    def __init__(self) -> None:
+        self._chunk: Any = None
+        self._used = CHUNK_BYTES
+
+    def take(self, size: int) -> Any:  # noqa: ANN401 - CuPy has no types
+        """A piece of ``size`` bytes, which begins where CuPy's own pieces may begin."""
+        if size > CHUNK_BYTES // 2:
+            return cuda.alloc(size)
+        if self._used + size > CHUNK_BYTES:
+            self._chunk, self._used = cuda.alloc(CHUNK_BYTES), 0
+        piece = self._chunk + self._used
+        self._used += -(-size // ALIGNMENT) * ALIGNMENT
+        return piece
 
 
 class Slot:
     """The arrays of one call: addresses on the device and, for launchers with host pointers, on the host."""
 
-    def __init__(self, sizes: list[int], *, host: bool) -> None:
-        self._blocks = [cuda.alloc(size) for size in sizes]
+    def __init__(self, sizes: list[int], arena: Arena, *, host: bool) -> None:
+        self._blocks = [arena.take(size) for size in sizes]
         self.device: list[int] = [block.ptr for block in self._blocks]
         self._memory = HostMemory()
         self.host = self._memory.place(sizes, memoryview(bytearray(sum(sizes)))) if host else []
@@ -121,7 +144,8 @@ class TimedCalls:
         self._host = header["method"] == "host"
         self._arrays = header["arrays"]
         sizes = [array["bytes"] for array in self._arrays]
-        self._slots = [Slot(sizes, host=self._host) for _ in range(header["slots"])]
+        arena, self._keeping = Arena(), Arena()
+        self._slots = [Slot(sizes, arena, host=self._host) for _ in range(header["slots"])]
         self._scratch = [cuda.alloc(size) for size in header["scratch"]]
         self._temporaries = HostMemory()
         self._streams = [gpu.new_stream() for _ in range(max(1, header["streams"]))]
@@ -184,6 +208,7 @@ class TimedCalls:
         """
         offset = 0
         added: list[list[Any]] = [[] for _ in range(bases)]
+        arena = Arena()
         self._bases = [*self._bases[: self._usual], *added]
         for base in added:
             for array in self._arrays:
@@ -195,7 +220,7 @@ class TimedCalls:
                 if self._host:
                     base.append(ctypes.create_string_buffer(bytes(data), len(data)))
                 else:
-                    base.append(cuda.alloc(len(data)))
+                    base.append(arena.take(len(data)))
                     to_device(base[-1].ptr, data)
         self._sources = np.array([[address(source) for source in base] for base in self._bases], np.uint64)
 
@@ -219,7 +244,7 @@ class TimedCalls:
         Each is slot, array number, offset and size. On a device they stay there, which takes much less time.
         """
         size = sum(count for *_, count in pieces)
-        held = ctypes.create_string_buffer(max(1, size)) if self._host else cuda.alloc(size)
+        held = ctypes.create_string_buffer(max(1, size)) if self._host else self._keeping.take(size)
         table, target = [], address(held)
         for slot, array, offset, count in pieces:
             table.append((target, int(self._addresses[slot][array]) + offset, count))
@@ -330,7 +355,8 @@ class TimedCalls:
 
     def _streaming(self, reads: int, writes: int) -> list[Callable[[], None]]:
         """The streaming kernel over as many buffers as there are slots."""
-        buffers = [(cuda.alloc(reads), cuda.alloc(writes)) for _ in self._slots]
+        arena = Arena()
+        buffers = [(arena.take(reads), arena.take(writes)) for _ in self._slots]
         self._streamed = buffers  # they must live as long as the graph that writes to them
         for source, _ in buffers:
             cuda.runtime.memset(source.ptr, 0, reads)

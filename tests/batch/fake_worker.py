@@ -31,6 +31,8 @@ def main() -> None:
             with log.open("a") as file:
                 options = " ".join(str(asked[name]) for name in ("device", "sandbox", "memory", "seed"))
                 file.write(f"{Path(asked['path']).name} {asked['operation']} {os.getpid()} {options}\n")
+            if asked["operation"] == "grade":
+                sys.stdout.write(json.dumps({"doing": "timing it"}) + "\n")
             answer = {"built": {}} if asked["operation"] == "build" else {"record": grade(asked, log)}
         sys.stdout.write(json.dumps(answer) + "\n")
         sys.stdout.flush()

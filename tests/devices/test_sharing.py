@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from grader.devices import sharing
 from grader.devices.sharing import Sharing
 from grader.processes.locks import LocksError
 
@@ -77,7 +78,10 @@ def begun(work: Callable[[], None]) -> threading.Thread:
     return thread
 
 
-def test_nobody_who_comes_later_gets_it_before_one_who_waits_to_have_it_alone() -> None:
+def test_nobody_who_comes_much_later_gets_it_before_one_who_waits_to_have_it_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sharing, "SHARED_SECONDS", 0.0)
     order: list[str] = []
     waits, late = threading.Event(), threading.Event()
 
@@ -100,17 +104,40 @@ def test_nobody_who_comes_later_gets_it_before_one_who_waits_to_have_it_alone() 
     assert order == ["alone", "shared"]
 
 
+def test_of_those_who_wait_for_one_that_has_it_alone_who_want_to_share_it_come_first() -> None:
+    order: list[str] = []
+    turn, wanted = threading.Event(), threading.Event()
+
+    def alone() -> None:
+        with Sharing("GPU-1").alone(turn.set):
+            order.append("alone")
+
+    def shared() -> None:
+        with Sharing("GPU-1").shared(wanted.set):
+            order.append("shared")
+
+    with Sharing("GPU-1").alone():
+        first = begun(alone)
+        assert turn.wait(PATIENCE)
+        second = begun(shared)
+        assert wanted.wait(PATIENCE)
+        assert order == []
+    first.join(PATIENCE)
+    second.join(PATIENCE)
+    assert order == ["shared", "alone"]
+
+
 def test_who_shares_it_may_share_it_again_while_another_one_waits_to_have_it_alone() -> None:
-    sharing, waits = Sharing("GPU-1"), threading.Event()
+    mine, waits = Sharing("GPU-1"), threading.Event()
 
     def alone() -> None:
         with Sharing("GPU-1").alone(waits.set):
             pass
 
-    with sharing.shared():
+    with mine.shared():
         thread = begun(alone)
         assert waits.wait(PATIENCE)
-        with sharing.shared(refuse):
+        with mine.shared(refuse):
             pass
     thread.join(PATIENCE)
     assert not thread.is_alive()
@@ -124,11 +151,11 @@ def test_who_gives_up_waiting_holds_nothing() -> None:
 
 
 def test_who_has_it_alone_may_use_it_as_others_do() -> None:
-    sharing = Sharing("GPU-1")
-    with sharing.alone(refuse), sharing.shared(refuse):
+    mine = Sharing("GPU-1")
+    with mine.alone(refuse), mine.shared(refuse):
         thread = begun(lambda: None)
         thread.join(PATIENCE)
-    with sharing.shared(refuse), Sharing("GPU-1").shared(refuse):
+    with mine.shared(refuse), Sharing("GPU-1").shared(refuse):
         pass
 
 
@@ -141,4 +168,5 @@ def test_a_folder_of_others_is_not_used(folder: Path) -> None:
 
 def test_a_name_with_a_slash_is_no_path(folder: Path) -> None:
     with Sharing("MIG-1/2/0").alone():
-        assert sorted(path.name for path in folder.iterdir()) == ["gpu-MIG-1-2-0", "gpu-MIG-1-2-0.gate"]
+        names = {path.name.removeprefix("gpu-MIG-1-2-0") for path in folder.iterdir()}
+        assert names == {"", ".gate", ".turn", ".wanted"}

@@ -12,7 +12,8 @@ from grader.devices.gpu import DRIVER_BYTES, Gpu, GpuProbe
 from grader.devices.runner import LIMITS
 from grader.judge.timing.pytorch import Others
 from grader.records.errors import DeviceError
-from grader.run.bench import Bench, find_machine
+from grader.run import bench as bench_of
+from grader.run.bench import Bench, alike, find_machine
 from grader.sandbox.process import ProcessSandbox
 from grader.sandbox.sandbox import Job, SandboxError
 from grader.simulator.driver import RUNTIME
@@ -62,6 +63,23 @@ def test_what_one_process_of_a_batch_has_timed_is_known_to_all(tmp_path: Path) -
     assert alone.find_pytorch("GPU-1")
 
 
+def test_one_process_of_a_batch_tries_the_gpu_for_all_unless_it_may_have_broken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[str] = []
+
+    def probe(_runtime: Path | None) -> GpuProbe:
+        tried.append("tried")
+        return GpuProbe(usable=True, name="a GPU")
+
+    monkeypatch.setattr(bench_of, "probe", probe)
+    first, second = Bench(kept=tmp_path), Bench(kept=tmp_path)
+    assert first._probed(None, again=True) == second._probed(None, again=False)
+    assert len(tried) == 1
+    assert second._probed(None, again=True).usable
+    assert len(tried) == 2
+
+
 def test_a_runner_on_a_gpu_has_what_the_driver_needs_beside_them(jobs: list[Job], tmp_path: Path) -> None:
     (tmp_path / "libcudart.so.13").touch()
     limits = replace(LIMITS, data_bytes=512 * MIB, processes=7)
@@ -70,3 +88,8 @@ def test_a_runner_on_a_gpu_has_what_the_driver_needs_beside_them(jobs: list[Job]
         gpu.open(RUNTIME, ())
     assert jobs[0].limits.data_bytes == 512 * MIB + DRIVER_BYTES
     assert jobs[0].limits.processes == 7
+
+
+def test_without_names_the_gpus_of_the_first_one_s_model_are_used() -> None:
+    assert alike(lambda _: "0, NVIDIA H100\n1, NVIDIA T4\n2, NVIDIA H100") == ["0", "2"]
+    assert alike(lambda _: "") == ["0"]

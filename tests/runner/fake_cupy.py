@@ -20,6 +20,9 @@ class Memory:
         self._bytes = ctypes.create_string_buffer(max(1, size))
         self.ptr = ctypes.addressof(self._bytes)
 
+    def __add__(self, offset: int) -> SimpleNamespace:
+        return SimpleNamespace(ptr=self.ptr + offset, held=self)
+
 
 class Stream:
     def __init__(self, *, non_blocking: bool = False) -> None:

@@ -499,3 +499,21 @@ def test_all_streams_are_waited_for_before_and_after_the_clock_runs_and_between_
     calls = ["calls"] if method == "graph" else ["call", *fence] * SLOTS
     copied, restored = fence, fence
     assert happened == [*copied, "restored", *restored, "event", *calls, *fence, "event"]
+
+
+def test_small_arrays_lie_in_one_chunk_and_large_ones_by_themselves(
+    timing: Any,  # noqa: ANN401
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    taken: list[int] = []
+    alloc = fake_cupy.cuda.alloc
+    monkeypatch.setattr(fake_cupy.cuda, "alloc", lambda size: taken.append(size) or alloc(size))
+    monkeypatch.setattr(timing, "CHUNK_BYTES", 4096)
+    arena = timing.Arena()
+    arena._used = 4096
+    first, second, _, third = (arena.take(size) for size in (100, 1024, 3000, 2048))
+    assert taken == [4096, 3000]
+    assert second.ptr - first.ptr == 512
+    assert third.ptr - second.ptr == 1024
+    arena.take(1024)
+    assert taken == [4096, 3000, 4096]

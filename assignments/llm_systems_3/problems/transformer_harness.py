@@ -6,7 +6,7 @@ what arrays and scalars it sends. This file is loaded only in the runner.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import kernels
@@ -16,7 +16,7 @@ from torch.nn import functional
 from grader.runner.model import FaultError, differentiated, gradient, gradients, load_weights
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from torch import Tensor
 
@@ -30,24 +30,47 @@ PATHS = {"fused": True, "unfused": False}
 
 @dataclass
 class Training:
-    """A model on its way through a text of lines: tokens [N, T + 1], attn_mask [N, T], counted [N, T]."""
+    """A model on its way through a text of lines: tokens [N, T + 1], attn_mask [N, T], counted [N, T].
+
+    Attributes:
+        held: the batch that a captured step reads.
+        captured: such a step, which returns its loss in memory that the next one writes to.
+    """
 
     model: torch.nn.Module
     optimizer: torch.optim.Optimizer
     text: Tensors
     batch: int
     done: int = 0
+    held: Tensors = field(default_factory=dict)
+    captured: Callable[[], Tensor] | None = None
 
     def step(self) -> Tensor:
         """One step on the next batch. The loss stays on the device, and nobody waits for it."""
-        lines = len(self.text["tokens"])
-        begin = self.done * self.batch % (lines - self.batch + 1)
-        tokens, mask, counted = (self.text[name][begin : begin + self.batch] for name in self.text)
-        loss = _loss(self.model(tokens[:, :-1], mask), tokens[:, 1:], counted)
+        batch = self._next()
+        self.done += 1
+        if self.captured is None:
+            return self._trained(batch)
+        for name, lines in batch.items():
+            self.held[name].copy_(lines)
+        return self.captured().clone()
+
+    def capture(self, model: Model) -> None:
+        """Let all further steps be those of a graph; at least one was made before."""
+        self.held = {name: lines.clone() for name, lines in self._next().items()}
+        self.captured = model.replayed(lambda: self._trained(self.held))
+
+    def _next(self) -> Tensors:
+        count = len(self.text["tokens"])
+        begin = self.done * self.batch % (count - self.batch + 1)
+        return {name: lines[begin : begin + self.batch] for name, lines in self.text.items()}
+
+    def _trained(self, batch: Tensors) -> Tensor:
+        tokens = batch["tokens"]
+        loss = _loss(self.model(tokens[:, :-1], batch["attn_mask"]), tokens[:, 1:], batch["counted"])
         self.optimizer.zero_grad(set_to_none=True)
         torch.autograd.backward(loss)
         self.optimizer.step()
-        self.done += 1
         return loss.detach()
 
 
@@ -135,8 +158,16 @@ def begin(model: Model, arrays: Tensors, scalars: Header, _: Sequence[Tensor]) -
     load_weights(language, {name: array for name, array in arrays.items() if "." in name})
     torch.manual_seed(scalars["seed"])
     text = {name: arrays[name] for name in ("tokens", "attn_mask", "counted")}
-    optimizer = torch.optim.Adam(language.parameters(), lr=scalars["rate"])
+    on_device = model.device == "cuda"  # where a graph can hold what counts the steps
+    optimizer = torch.optim.Adam(language.parameters(), lr=scalars["rate"], capturable=on_device)
     model.kept = Training(language, optimizer, text, scalars["batch"])
+    return {}, []
+
+
+def capture(model: Model, __: Tensors, ___: Header, _: Sequence[Tensor]) -> tuple[Tensors, list[str]]:
+    """Record a step as a CUDA graph, which all further steps launch."""
+    assert isinstance(model.kept, Training)
+    model.kept.capture(model)
     return {}, []
 
 
@@ -159,5 +190,6 @@ FUNCTIONS: Mapping[str, Function] = {
     "block": block,
     "train": train,
     "begin": begin,
+    "capture": capture,
     "steps": steps,
 }

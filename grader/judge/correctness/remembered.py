@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections import defaultdict
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
@@ -46,38 +47,48 @@ class Room:
 
 
 def remembered(problem: Problem, room: Room | None = None) -> Problem:
-    """``problem`` with a cache of inputs and oracles by case in ``room``; the cached arrays are read-only."""
-    room = room or Room()
-    inputs: dict[tuple[str, int], Inputs] = {}
-    oracles: dict[tuple[str, int], Mapping[str, Expectation]] = {}
+    """``problem`` with a cache of inputs and oracles by case in ``room``; the cached arrays are read-only.
 
-    def inputs_of(case: Case) -> Inputs:
+    Of several threads that need the same, one works it out and the others wait for it.
+    """
+    memory = _Memory(problem, room or Room())
+    return replace(problem, inputs=memory.inputs, oracle=memory.oracle)
+
+
+class _Memory:
+    def __init__(self, problem: Problem, room: Room) -> None:
+        self._problem, self._room = problem, room
+        self._inputs: dict[tuple[str, int], Inputs] = {}
+        self._oracles: dict[tuple[str, int], Mapping[str, Expectation]] = {}
+        self._working: defaultdict[tuple[str, int], threading.Lock] = defaultdict(threading.Lock)
+
+    def inputs(self, case: Case) -> Inputs:
         place = case.name, case.seed
-        if place not in inputs:
-            made = problem.inputs(case)
-            arrays = [array for array in made.arrays.values() if array is not None]
-            if case.at_places and sum(array.nbytes for array in arrays) > MOST_BYTES:
-                return made
-            for array in arrays:
-                array.flags.writeable = False
-            if place not in inputs and not room.takes(arrays):
-                return made
-            inputs.setdefault(place, made)
-        return inputs[place]
+        with self._working[place]:
+            if place not in self._inputs:
+                made = self._problem.inputs(case)
+                arrays = [array for array in made.arrays.values() if array is not None]
+                if case.at_places and sum(array.nbytes for array in arrays) > MOST_BYTES:
+                    return made
+                for array in arrays:
+                    array.flags.writeable = False
+                if not self._room.takes(arrays):
+                    return made
+                self._inputs[place] = made
+            return self._inputs[place]
 
-    def oracle_of(case: Case, given: Inputs) -> Mapping[str, Expectation]:
+    def oracle(self, case: Case, given: Inputs) -> Mapping[str, Expectation]:
         place = case.name, case.seed
-        if given is not inputs.get(place):
-            return problem.oracle(case, given)
-        if place not in oracles:
-            made = problem.oracle(case, given)
-            kept = {name: _kept(expectation) for name, expectation in made.items()}
-            if not room.takes(array for one in kept.values() for array in _arrays(one)):
-                return kept
-            oracles[place] = kept
-        return oracles[place]
-
-    return replace(problem, inputs=inputs_of, oracle=oracle_of)
+        if given is not self._inputs.get(place):
+            return self._problem.oracle(case, given)
+        with self._working[place]:
+            if place not in self._oracles:
+                made = self._problem.oracle(case, given)
+                kept = {name: _kept(expectation) for name, expectation in made.items()}
+                if not self._room.takes(array for one in kept.values() for array in _arrays(one)):
+                    return kept
+                self._oracles[place] = kept
+            return self._oracles[place]
 
 
 def _kept(expectation: Expectation) -> Expectation:

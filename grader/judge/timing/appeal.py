@@ -50,7 +50,7 @@ def appeals(record: Record) -> Iterator[Appeal]:
 
 
 def _again(recorded: PerformanceResult) -> PerformanceResult:
-    trained = any(case.method == steps.METHOD for case in recorded.cases)
+    trained = any(case.method in steps.METHODS for case in recorded.cases)
     return steps.recomputed(recorded) if trained else speed.recomputed(recorded)
 
 
@@ -69,7 +69,7 @@ def _outcome(result: PerformanceResult) -> str:
 def _case(case: TimedCase) -> str:
     speedup = "no speedup" if case.speedup is None else f"{case.speedup:.3f}x"
     floor = "" if case.floor is None else f", differences under {case.floor:.2%} cannot be told apart"
-    if case.method == steps.METHOD:
+    if case.method in steps.METHODS:
         pairs = steps.from_samples(case.name, case.samples)
         blocks, count = sum(len(turns.blocks) for turns in pairs), len(pairs)
         check = f"losses differ by {max(turns.difference for turns in pairs):.2%} at most"

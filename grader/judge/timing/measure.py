@@ -13,6 +13,7 @@ verdict is clear. If it is not, it goes through the cases again for more blocks.
 from __future__ import annotations
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from itertools import chain, islice, repeat
@@ -47,7 +48,7 @@ from grader.records.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from concurrent.futures import Future, ThreadPoolExecutor
+    from concurrent.futures import Future
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -76,9 +77,8 @@ FASTEST = 100.0  # assumed upper bound of the speedup in a case; the reference h
 MOST_SWEEPS = 24  # of a batch
 LONG_BATCH_SECONDS = 0.5  # of the longest batch, and
 SHORT_BATCH_SECONDS = 1e-3  # of the shortest; a round trip, which both clocks do not share, varies by less
-PAIRS = {"submission": 9, "baseline": 6}  # of nine, the second smallest difference still bounds the median
-
 AGREEING = 2  # processes that have to
+PAIRS = {"submission": 9, "baseline": 6}  # of nine, the second smallest difference still bounds the median
 
 NOT_CAPTURED = "the call cannot be captured as a CUDA graph: {}"
 _ENDED = {Status.CRASHED, Status.EXITED}
@@ -101,6 +101,7 @@ class Effort:
         whole: calls of each case all of whose outputs are compared.
         novel_bytes: of the arrays of calls on new contents.
         baseline_seconds: after which a sweep of a baseline that is much slower than the submission may end.
+        at_once: how many processes are measured side by side.
     """
 
     looks: tuple[tuple[int, ...], ...]
@@ -110,6 +111,7 @@ class Effort:
     whole: int
     novel_bytes: float
     baseline_seconds: float
+    at_once: int
 
 
 def short_batch(sweep: float) -> tuple[int, int]:
@@ -132,6 +134,7 @@ UNTIL_CLEAR = Effort(
     whole=1,
     novel_bytes=NOVEL_BYTES,
     baseline_seconds=BASELINE_SECONDS,
+    at_once=AGREEING,
 )
 """For a verdict."""
 PRECISE = Effort(
@@ -142,6 +145,7 @@ PRECISE = Effort(
     whole=2,
     novel_bytes=math.inf,
     baseline_seconds=math.inf,
+    at_once=1,
 )
 """For a speedup to compare with others'."""
 
@@ -257,7 +261,7 @@ def _measured(
     contents = _Contents(timing, method, pool)
     while len(begun) < AGREEING or speed.verdict(processes, target) is None:
         try:
-            begun.append(_process(timing, len(begun), contents, goal, pool, runners))
+            begun += _processes(timing, len(begun), contents, goal, pool, runners)
             if len(begun) >= AGREEING:  # the outputs of the first are compared while the second one is timed
                 processes += [process.times() for process in begun[len(processes) :]]
         except NotCapturedError as error:
@@ -336,6 +340,45 @@ class _Contents:
         timing, share = self._timing, max(1, processors() // len(self._cases))
         source = Random(f"{timing.seed}/{timing.problem.id}/{index}/{number}")
         return _prepared(timing, self._cases[number], self._method, source, share)
+
+
+def _processes(
+    timing: Timing,
+    index: int,
+    contents: _Contents,
+    goal: Goal,
+    pool: ThreadPoolExecutor,
+    runners: _Runners,
+) -> list[_Process]:
+    """Process ``index``, and where it is the first one, those that have to agree with it.
+
+    These have the GPU in turn, case by case: one has it while the other prepares a case or fetches outputs.
+    If one fails, the others end before their next case.
+
+    Raises:
+        Exception: what the first of them raises; all have ended by then.
+    """
+    if index or timing.effort.at_once == 1:
+        return [_process(timing, index, contents, goal, pool, runners)]
+    failed: list[BaseException] = []
+
+    def progress(text: str) -> None:
+        if failed:
+            raise failed[0]
+        timing.progress(text)
+
+    def measured(number: int) -> _Process:
+        try:
+            return _process(replace(timing, progress=progress), number, contents, goal, pool, runners)
+        except BaseException as error:
+            failed.append(error)
+            raise
+
+    with ThreadPoolExecutor(AGREEING) as several:
+        together = [several.submit(measured, number) for number in range(AGREEING)]
+    if failed:
+        raise failed[0]
+    return [process.result() for process in together]
 
 
 def _process(

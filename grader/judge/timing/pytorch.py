@@ -42,8 +42,9 @@ cuda: Any = torch.cuda
 
 STEPWISE, FUSED = "PyTorch, one operation at a time", "PyTorch, its own operator"
 WAIT_SECONDS = 240.0
-REPLAY_SECONDS = 0.01  # of one measurement
-REPLAYS = 15
+REPLAY_SECONDS = 0.005  # of one measurement
+REPLAYS = 7
+READY = "ready"
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,10 @@ class Others:
 
 
 class Process:
-    """The process that measures. It starts at once, but uses the GPU only when asked for its result."""
+    """The process that measures. It starts at once, but uses the GPU only when asked for its result.
+
+    ``wait_until_ready`` comes before that.
+    """
 
     def __init__(self, assignment: Path, seed: int, problems: Sequence[str]) -> None:
         self._process = subprocess.Popen(
@@ -106,6 +110,11 @@ class Process:
             stderr=subprocess.PIPE,
             text=True,
         )
+
+    def wait_until_ready(self) -> None:
+        """Wait until all is imported, or until the process has ended."""
+        assert self._process.stdout is not None
+        self._process.stdout.readline()
 
     def result(self) -> Others:
         """Wait for the measured times and return them."""
@@ -342,10 +351,10 @@ def main(
     assignment: str, seed: int, problems: Sequence[str], begin: Callable[[], object] = lambda: None
 ) -> Others:
     """The times of the timing cases of these problems of an assignment, once ``begin`` has returned."""
-    if not cuda.is_available():
-        return Others(absent=f"PyTorch was not timed: PyTorch {torch.__version__} has no CUDA here")
     loaded = load(assignment).problems
     begin()
+    if not cuda.is_available():
+        return Others(absent=f"PyTorch was not timed: PyTorch {torch.__version__} has no CUDA here")
     kernels = [problem for name in problems if isinstance(problem := loaded[name], KernelProblem)]
     times, faults = {}, {}
     for problem in kernels:
@@ -357,6 +366,11 @@ def main(
     return Others(name=f"PyTorch {torch.__version__}", times=times, faults=faults)
 
 
+def _wait_for_parent() -> None:
+    print(READY, flush=True)  # noqa: T201 - the parent reads it
+    sys.stdin.readline()
+
+
 if __name__ == "__main__":
-    measured = main(sys.argv[1], int(sys.argv[2]), sys.argv[3:], sys.stdin.readline)
+    measured = main(sys.argv[1], int(sys.argv[2]), sys.argv[3:], _wait_for_parent)
     print(json.dumps(vars(measured)))  # noqa: T201 - the parent reads it

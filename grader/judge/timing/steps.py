@@ -20,7 +20,11 @@ from grader.records.verdict import Verdict
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-METHOD = "steps"
+    from grader.judge.timing.statistics import Interval
+
+EAGER, CAPTURED = "steps", "captured steps"
+METHODS = (EAGER, CAPTURED)
+"""How a step was made: operation by operation, as Python asks for them, or as one CUDA graph."""
 AGREEMENT = (
     0.02  # share of the loss: rounding errors grow over many steps, but a path that skips work learns nothing
 )
@@ -28,10 +32,25 @@ AGREEMENT = (
 
 @dataclass(frozen=True)
 class Turns:
-    """What one pair of runners measured: blocks in seconds per step, and by how much the losses differ."""
+    """What one pair of runners measured: blocks in seconds per step, and by how much the losses differ.
+
+    ``looks`` are the numbers of blocks after which it was looked whether the verdict is clear, the last of
+    them after all; none where the number of blocks was fixed.
+    """
 
     blocks: tuple[Block, ...]
     difference: float
+    looks: tuple[int, ...] = ()
+
+    @property
+    def speedup(self) -> Interval:
+        """The log of the speedup."""
+        return interval(self.values(), at_look=bool(self.looks))
+
+    @property
+    def floor(self) -> float:
+        """The size of the noise floor."""
+        return floor(self.same(), at_look=bool(self.looks)).size
 
     def values(self) -> list[float]:
         """Log speedups."""
@@ -59,14 +78,15 @@ def verdict(turns: Turns, target: float) -> Verdict:
     """The verdict of one pair of runners."""
     if turns.difference > AGREEMENT:
         return Verdict.FAIL
-    return decide(interval(turns.values()), floor(turns.same()).size, target)
+    return decide(turns.speedup, turns.floor, target)
 
 
-def assessed(name: str, pairs: Sequence[Turns], target: float) -> PerformanceResult:
+def assessed(name: str, method: str, pairs: Sequence[Turns], target: float) -> PerformanceResult:
     """The record of the case ``name``, with speedup and interval from the blocks of all pairs.
 
     Args:
         name: name of the case.
+        method: one of ``METHODS``.
         pairs: what each pair of runners measured; enough pairs for a verdict, or all that were tried.
         target: the speedup to reach.
     """
@@ -81,7 +101,7 @@ def assessed(name: str, pairs: Sequence[Turns], target: float) -> PerformanceRes
         baseline_us=median(s for turns in pairs for s in turns.seconds("A")) * 1e6,
         yours_us=median(s for turns in pairs for s in turns.seconds("B")) * 1e6,
         floor=floor([value for turns in pairs for value in turns.same()]).size,
-        method=METHOD,
+        method=method,
         samples=to_samples(pairs),
     )
     worst = max(turns.difference for turns in pairs)
@@ -104,6 +124,7 @@ def to_samples(pairs: Sequence[Turns]) -> dict[str, list[float]]:
         samples[f"process {number}: order"] = [ORDERS.index(block.order) for block in blocks]
         samples[f"process {number}: blocks"] = [seconds for block in blocks for seconds in block.seconds]
         samples[f"process {number}: losses differ by"] = [turns.difference]
+        samples[f"process {number}: looks"] = list(turns.looks)
     return samples
 
 
@@ -120,7 +141,8 @@ def from_samples(case: str, samples: Mapping[str, Sequence[float]]) -> list[Turn
             times = iter(samples[f"{start}blocks"])
             fours = zip(samples[f"{start}order"], zip(times, times, times, times, strict=True), strict=True)
             blocks = tuple(Block(ORDERS[int(order)], four) for order, four in fours)
-            pairs.append(Turns(blocks, samples[f"{start}losses differ by"][0]))
+            looks = tuple(map(int, samples.get(f"{start}looks", ())))  # older records have none
+            pairs.append(Turns(blocks, samples[f"{start}losses differ by"][0], looks))
     except (KeyError, IndexError) as error:
         raise ValueError(f"{case}: the raw times are incomplete: {error}") from error
     return pairs
@@ -136,4 +158,5 @@ def recomputed(record: PerformanceResult) -> PerformanceResult:
     cases = [from_samples(case.name, case.samples) for case in record.cases]
     if not cases or not all(cases):
         raise NoSamplesError("the record holds no raw times")
-    return assessed(record.cases[0].name, cases[0], record.target)
+    (case, *_), (pairs, *_) = record.cases, cases
+    return assessed(case.name, case.method, pairs, record.target)

@@ -4,13 +4,18 @@ The unfused model comes from the template and has its own runner, in which no li
 two runners train in turn (A B B A or B A A B) on the same batches from the same weights, some steps at a
 time. The judge's clock measures them: a turn ends when its losses have arrived. The losses of both models
 must agree.
+
+A step is a CUDA graph, recorded after some steps that were not. So the GPU never waits for Python, whose
+time for a step varies by a factor of two. Where the student's step can be no graph, because it copies or
+waits, both models train operation by operation.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from contextlib import ExitStack, nullcontext
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
 from random import SystemRandom
 from typing import TYPE_CHECKING
@@ -20,25 +25,28 @@ import numpy as np
 from grader.devices.device import ArrayArgument, Call, LoadError, ScalarArgument, Status
 from grader.judge.correctness.calls import named_arguments, needed_calls
 from grader.judge.timing import steps
-from grader.judge.timing.measure import Measured
-from grader.judge.timing.statistics import ORDERS, Block, conclude
+from grader.judge.timing.measure import AGREEING, UNTIL_CLEAR, Measured
+from grader.judge.timing.statistics import ORDERS, Block, clear, conclude
 from grader.judge.timing.steps import Turns
 from grader.records.errors import DeviceError
 from grader.records.record import PerformanceResult
 from grader.records.verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
+    from concurrent.futures import Future
     from contextlib import AbstractContextManager
 
     from numpy.typing import NDArray
 
     from grader.devices.device import Answer, Memory, ModelProgram, Session
+    from grader.judge.timing.measure import Effort
+    from grader.judge.timing.statistics import Goal
     from grader.problems.problem import ModelProblem
 
-BLOCKS = 12  # per process
-TURN_SECONDS = 0.25
+TURN_SECONDS = {steps.CAPTURED: 0.1, steps.EAGER: 0.25}
 MOST_STEPS = 50  # per turn
+MOST_BLOCKS = {steps.CAPTURED: math.inf, steps.EAGER: 20}  # per process; one of eager steps takes a second
 WARM_STEPS = 5
 
 _ENDS = {Status.UNTRUSTED: Verdict.UNTRUSTED, Status.LOST: Verdict.INFRA_ERROR}
@@ -57,8 +65,8 @@ class Training:
         seed: seed of the weights and of the words.
         seconds: time-out of a turn.
         progress: called with a text on what happens next.
-        blocks: number of blocks per process, of four turns each.
         alone: makes a context in which nobody else uses the GPU.
+        effort: after how many blocks, of four turns each, a process may end.
     """
 
     problem: ModelProblem
@@ -69,8 +77,8 @@ class Training:
     seed: int
     seconds: float
     progress: Callable[[str], None]
-    blocks: int = BLOCKS
     alone: Callable[[], AbstractContextManager[object]] = nullcontext
+    effort: Effort = UNTIL_CLEAR
 
 
 class _EndedError(Exception):
@@ -81,21 +89,32 @@ class _EndedError(Exception):
         self.verdict = _ENDS.get(answer.status, Verdict.FAIL)
 
 
-def measure_training(training: Training, target: float) -> Measured:
-    """Train both models in fresh processes until two pairs of processes agree."""
+class _NotCapturedError(Exception):
+    """The student's step can be no graph; what was tried may have left its runner unusable."""
+
+
+def measure_training(training: Training, goal: Goal, begun: Pairs | None = None) -> Measured:
+    """Train both models in fresh processes, the first of which may have ``begun``, until two pairs agree."""
+    try:
+        return _measured(training, goal, steps.CAPTURED, begun or Pairs(training))
+    except _NotCapturedError:
+        return _measured(training, goal, steps.EAGER, Pairs(training))
+
+
+def _measured(training: Training, goal: Goal, method: str, runners: Pairs) -> Measured:
     pairs: list[Turns] = []
-    verdicts: list[Verdict] = []
-    while conclude(verdicts) is None:
-        training.progress(f"{training.problem.id}: training both ways, process {len(pairs) + 1}")
-        try:
-            pairs.append(_turns(training))
-        except _EndedError as error:
-            return _unmeasured(error.verdict, target, str(error))
-        except (DeviceError, LoadError) as error:
-            return _unmeasured(Verdict.INFRA_ERROR, target, str(error))
-        verdicts.append(steps.verdict(pairs[-1], target))
+    with closing(runners):
+        while conclude([steps.verdict(turns, goal.target) for turns in pairs]) is None:
+            training.progress(f"{training.problem.id}: training both ways, process {len(pairs) + 1}")
+            try:
+                with closing(runners.next()) as pair:
+                    pairs.append(_turns(training, goal, method, pair, len(pairs)))
+            except _EndedError as error:
+                return _unmeasured(error.verdict, goal.target, str(error))
+            except (DeviceError, LoadError) as error:
+                return _unmeasured(Verdict.INFRA_ERROR, goal.target, str(error))
     (case,) = training.problem.timing_cases(training.seed)
-    return Measured(steps.assessed(case.name, pairs, target))
+    return Measured(steps.assessed(case.name, method, pairs, goal.target))
 
 
 def _unmeasured(verdict: Verdict, target: float, message: str) -> Measured:
@@ -104,17 +123,32 @@ def _unmeasured(verdict: Verdict, target: float, message: str) -> Measured:
 
 
 class _Arm:
-    """One runner that trains."""
+    """One runner that trains; the model with its weights and the text are there."""
 
-    def __init__(self, training: Training, session: Session, *, fused: bool) -> None:
+    def __init__(self, training: Training, *, fused: bool) -> None:
         self._training = training
-        self._session = session
+        self._fused = fused
         (case,) = training.problem.timing_cases(training.seed)
         inputs = named_arguments(training.problem.inputs(case))
         begin = Call(case.function, (*inputs, ScalarArgument("fused", "bool", fused)), training.seconds)
         self._needs = needed_calls(training.problem, case, training.seconds, training.memory) if fused else ()
-        self._asked(begin)
+        self._session = training.open(training.fused if fused else training.unfused)
         self.losses: list[float] = []
+        try:
+            self._asked(begin)
+        except _EndedError:
+            self.close()
+            raise
+
+    def capture(self) -> None:
+        """Let all further steps be a graph.
+
+        Raises:
+            _NotCapturedError: the student's can be none.
+        """
+        answer = self._session.run(Call("capture", (), self._training.seconds))
+        if not answer.usable:
+            raise _NotCapturedError(answer.message) if self._fused else _EndedError(answer)
 
     def seconds(self, steps: int) -> float:
         """Seconds per step of a turn, by the judge's clock."""
@@ -129,6 +163,10 @@ class _Arm:
         self.losses += np.asarray(answer.arrays["losses"], np.float64).tolist()
         return seconds / steps
 
+    def close(self) -> None:
+        """End the runner."""
+        self._session.close()
+
     def _asked(self, call: Call) -> Answer:
         answer = self._session.run(call)
         if not answer.usable or answer.faults:
@@ -137,25 +175,78 @@ class _Arm:
         return answer
 
 
-def _turns(training: Training) -> Turns:
-    """All blocks of one pair of fresh runners."""
-    with ExitStack() as stack:
-        programs = (training.unfused, training.fused)
-        sessions = [stack.enter_context(training.open(program)) for program in programs]
-        stack.enter_context(training.alone())
-        arms = {
-            name: _Arm(training, session, fused=name == "B")
-            for name, session in zip("AB", sessions, strict=True)
-        }
+@dataclass(frozen=True)
+class _Pair:
+    """The runners of one process that is measured, unfused (A) and fused (B)."""
+
+    arms: Mapping[str, _Arm]
+
+    def close(self) -> None:
+        """End both."""
+        for arm in self.arms.values():
+            arm.close()
+
+
+class Pairs:
+    """Fresh pairs of runners, of which those that are certainly needed begin together, at once."""
+
+    def __init__(self, training: Training) -> None:
+        self._training = training
+        self._pool = ThreadPoolExecutor(2 * AGREEING)
+        self._opening = [self._open() for _ in range(AGREEING)]
+
+    def _open(self) -> Sequence[Future[_Arm]]:
+        return [self._pool.submit(_Arm, self._training, fused=fused) for fused in (False, True)]
+
+    def next(self) -> _Pair:
+        """A pair that has begun.
+
+        Raises:
+            _EndedError, DeviceError, LoadError: one of them did not begin.
+        """
+        if not self._opening:
+            self._opening.append(self._open())
+        unfused, fused = (arm.result() for arm in self._opening[0])
+        del self._opening[0]
+        return _Pair({"A": unfused, "B": fused})
+
+    def close(self) -> None:
+        """End those that nobody needed."""
+        for opening in self._opening:
+            for arm in opening:
+                if not arm.cancel() and arm.exception() is None:
+                    arm.result().close()
+        self._pool.shutdown()
+
+
+def _turns(training: Training, goal: Goal, method: str, pair: _Pair, index: int) -> Turns:
+    """All blocks of one pair of fresh runners.
+
+    Raises:
+        _NotCapturedError: the student's step can be no graph.
+    """
+    arms = pair.arms
+    for arm in arms.values():
+        arm.seconds(WARM_STEPS)  # this loads libraries, and gives the optimizer its state
+    if method == steps.CAPTURED:
+        for arm in arms.values():
+            arm.capture()
+    looks = sorted({int(min(look, MOST_BLOCKS[method])) for look in training.effort.looks[index]})
+    sequential, blocks, looked = training.effort.sequential, list[Block](), list[int]()
+    with training.alone():
         warm = [arm.seconds(WARM_STEPS) for arm in arms.values() for _ in range(2)]
-        steps = max(1, min(MOST_STEPS, math.ceil(TURN_SECONDS / min(warm))))
-        blocks = []
-        for _ in range(training.blocks):
-            order = SystemRandom().choice(ORDERS)
-            first, second, third, fourth = (arms[name].seconds(steps) for name in order)
-            blocks.append(Block(order, (first, second, third, fourth)))
+        count = max(1, min(MOST_STEPS, math.ceil(TURN_SECONDS[method] / min(warm))))
+        for look in looks:
+            while len(blocks) < look:
+                order = SystemRandom().choice(ORDERS)
+                first, second, third, fourth = (arms[name].seconds(count) for name in order)
+                blocks.append(Block(order, (first, second, third, fourth)))
+            looked += [look] if sequential else []
+            turns = Turns(tuple(blocks), 0.0, tuple(looked))
+            if sequential and clear(turns.speedup, turns.floor, goal):
+                break
     unfused, fused = (np.asarray(arm.losses) for arm in arms.values())
-    return Turns(tuple(blocks), _difference(unfused, fused))
+    return replace(turns, difference=_difference(unfused, fused))
 
 
 def _difference(unfused: NDArray[np.float64], fused: NDArray[np.float64]) -> float:

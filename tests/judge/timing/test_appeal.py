@@ -79,7 +79,7 @@ def test_where_nothing_was_measured_nothing_is_decided_again() -> None:
 def trained(*, speedup: float = 1.3, difference: float = 0.0) -> PerformanceResult:
     noise = (0.99, 1.0, 1.01, 1.0, 0.995, 1.005, 1.0, 1.0)
     blocks = tuple(Block("ABBA", (noisy, 1 / speedup, noisy / speedup, 1.0)) for noisy in noise)
-    return steps.assessed("twenty steps", [steps.Turns(blocks, difference)] * 2, 1.1)
+    return steps.assessed("twenty steps", steps.EAGER, [steps.Turns(blocks, difference)] * 2, 1.1)
 
 
 @pytest.mark.parametrize("measured", [trained(), trained(speedup=1.02), trained(difference=0.5)])

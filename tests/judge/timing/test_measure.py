@@ -59,6 +59,7 @@ if TYPE_CHECKING:
 N, SLOTS = 256, 20
 POISON = np.frombuffer(b"\xff" * 4, np.float32)
 ARMS = ("baseline", "submission")
+ONE_BY_ONE = replace(UNTIL_CLEAR, at_once=1)  # the fake GPU tells what came after what
 
 
 def inputs(case: Case) -> Inputs:
@@ -266,6 +267,12 @@ class FakeDevice:
             finally:
                 self.held = False
 
+    @contextmanager
+    def shared(self) -> Iterator[None]:
+        """While this is open, nobody has the GPU alone."""
+        with self.gpu:
+            yield
+
 
 def run(
     device: FakeDevice,
@@ -276,11 +283,13 @@ def run(
     *,
     captured: bool = False,
     steps: tuple[float, ...] = (),
-    effort: Effort = UNTIL_CLEAR,
+    effort: Effort = ONE_BY_ONE,
 ) -> Measured:
     baseline = {Path("generic.so"): ("baseline_map",)}
     timing = Timing(problem, device.l2_bytes, device.open, baseline, 1, 10, device.progress, device.look)  # type: ignore[arg-type]
-    timing = replace(timing, measure=over, captured=captured, effort=effort, alone=device.alone)
+    timing = replace(
+        timing, measure=over, captured=captured, effort=effort, alone=device.alone, shared=device.shared
+    )
     measured = measure(timing, Goal(target, steps, share=0.4), memory)
     assert device.opened == device.closed
     return measured
@@ -375,6 +384,43 @@ def test_the_second_runner_is_opened_together_with_the_first() -> None:
 
     device.open = opened  # type: ignore[method-assign]
     assert run(device).performance.verdict is Verdict.PASS
+
+
+def test_the_processes_that_have_to_agree_have_the_gpu_in_turn_case_by_case() -> None:
+    device = FakeDevice(10)
+    two = replace(
+        PROBLEM,
+        timing_cases=lambda seed: (
+            Case("a", "all", {"n": N}, "normal", seed),
+            Case("b", "all", {"n": N}, "normal", seed),
+        ),
+    )
+    both, order = threading.Barrier(2, timeout=30), list[str]()
+
+    def progress(what: str) -> None:
+        order.append(what.partition("timing ")[2])
+        if what.endswith(("a, process 1", "a, process 2")):
+            both.wait()
+
+    device.progress = progress  # type: ignore[method-assign]
+    result = run(device, problem=two, effort=UNTIL_CLEAR).performance
+    assert result.verdict is Verdict.PASS
+    assert sorted(order[:2]) == ["a, process 1", "a, process 2"]
+    assert sorted(order[2:]) == ["b, process 1", "b, process 2"]
+
+
+def test_where_one_of_them_fails_the_other_ends_before_its_next_case() -> None:
+    device = FakeDevice(dies=True)
+    two = replace(
+        PROBLEM,
+        timing_cases=lambda seed: (
+            Case("a", "all", {"n": N}, "normal", seed),
+            Case("b", "all", {"n": N}, "normal", seed),
+        ),
+    )
+    result = run(device, problem=two, effort=UNTIL_CLEAR).performance
+    assert result.verdict is Verdict.FAIL
+    assert "SIGSEGV" in result.message
 
 
 def test_a_baseline_that_is_much_slower_makes_fewer_calls() -> None:
@@ -541,7 +587,7 @@ def test_host_launchers_are_timed_end_to_end() -> None:
     assert run(device, memory=Memory.HOST).performance.cases[0].method == "host"
 
 
-FEW_NOVEL = replace(UNTIL_CLEAR, novel_bytes=3 * 8 * N + 1)
+FEW_NOVEL = replace(ONE_BY_ONE, novel_bytes=3 * 8 * N + 1)
 
 
 def test_of_large_arrays_a_few_calls_on_new_contents_suffice() -> None:

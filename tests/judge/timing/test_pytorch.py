@@ -108,6 +108,7 @@ def test_nothing_is_imported_from_the_folder_of_a_submission(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", str(Path(grader.__file__).parents[1]))
     with pytorch.Process(ASSIGNMENT.folder, 1, ["softmax_forward"]) as process:
+        process.wait_until_ready()
         process.result()
     assert not (tmp_path / "taken").exists()
 
@@ -134,6 +135,7 @@ def test_without_cuda_the_record_says_so_and_nothing_else_changes() -> None:
     if torch.cuda.is_available():
         pytest.skip("this PyTorch has CUDA")
     with pytorch.Process(ASSIGNMENT.folder, 1, ["softmax_forward"]) as process:
+        process.wait_until_ready()
         others = process.result()
     assert "has no CUDA here" in others.absent
     result = others.beside("softmax_forward", performance())
