@@ -306,10 +306,10 @@ class _Whole:
         return sum(prod(shape) for shape in self.shapes(sizes).values())
 
     def about(self, sizes: Sizes) -> int:
-        """Nearly the same, and those of the formula's largest intermediate result, for many sizes."""
+        """Nearly the same for many sizes; those of an intermediate result where these are more."""
         arrays, results = self._growth
-        return sum(shape.elements(sizes) for shape in arrays) + max(
-            (shape.elements(sizes) for shape in results), default=0
+        return max(
+            sum(shape.elements(sizes) for shape in arrays), *(shape.elements(sizes) for shape in results), 0
         )
 
     @cached_property

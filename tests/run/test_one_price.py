@@ -39,7 +39,8 @@ def usual_cases(seed: int) -> tuple[Case, ...]:
 @pytest.fixture(autouse=True)
 def usual_cases_untimed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Points for speed are another matter, and take minutes."""
-    part = replace(WHOLE, cases=usual_cases, timing_cases=lambda _seed: ())
+    groups = tuple(dict.fromkeys(case.group for case in usual_cases(1)))
+    part = replace(WHOLE, cases=usual_cases, groups=groups, timing_cases=lambda _seed: ())
     monkeypatch.setattr(Assignment, "problems", {PROBLEM: part})
 
 

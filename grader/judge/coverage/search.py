@@ -44,7 +44,7 @@ _COUNTER = (
 _STEERED = 1 << 50  # what is larger is an address
 _CASE_WORK = 2_000_000  # warp instructions that a case costs beside its own
 _ELEMENT_WORK = 4  # and each element of its arrays
-MOST_ELEMENTS = 1 << 24  # of all arrays and an intermediate result, about three times the largest usual case
+MOST_ELEMENTS = 1 << 23  # of all arrays, as in the largest of the usual cases
 _MOST_CASES = 24  # of a round
 _COMMON = tuple(1 << power for power in range(1, 17))
 
