@@ -72,7 +72,7 @@ def check(name: str, problems: tuple[str, ...], seeds: int, device: str, sandbox
     sound = True
     with _faults(), _progress() as progress:
         for row in rows(chosen, wanted, seeds=seeds, device=device, sandbox=sandbox, progress=progress):
-            click.echo(f"{marks[row.sound]}  {row.what:36}  {row.said}")
+            click.echo(f"{marks[row.sound]}  {row.title:36}  {row.text}")
             sound = sound and row.sound is not False
     click.echo("Sound, as far as it could be seen here." if sound else "Not sound: see what is marked !!")
     return ExitCode.OK if sound else ExitCode.POINTS_LOST

@@ -61,19 +61,19 @@ class Status(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """What one problem's cases say of a mutant.
+    """What the cases of one problem show of a mutant.
 
     Attributes:
         status: what became of it.
         case: the name of the case that it fails, or in which it is reported; of a tier that survives, of an
             input that would find it.
-        said: what was wrong or reported there; of a mutant that no case runs, what is not run.
+        text: what was wrong or reported there; of a mutant that no case runs, what is not run.
         launched: how many cases launch a kernel that it changes.
     """
 
     status: Status
     case: str = ""
-    said: str = ""
+    text: str = ""
     launched: int = 0
 
 
@@ -154,14 +154,14 @@ class Killers:
 
     def _judged(self, shown: Iterable[tuple[Case, Shown]], launched: int) -> Finding:
         """What cases find, one after the other until one fails: these may follow from what others showed."""
-        reported: dict[str, str] = {}  # by what costs no points: the case that it was first seen in
-        for case, one in shown:
-            if one.wrong:
-                return self._killed(case, one.wrong, launched)
-            reported = {**dict.fromkeys(one.reported, case.name), **reported}
-        for finding, place in sorted(reported.items()):
-            if finding not in self._reported_anyway:
-                return Finding(Status.REPORTED, place, finding, launched)
+        reported: dict[str, str] = {}  # findings that cost no points: the first case of each
+        for case, outcome in shown:
+            if outcome.wrong:
+                return self._killed(case, outcome.wrong, launched)
+            reported = {**dict.fromkeys(outcome.reported, case.name), **reported}
+        for text, name in sorted(reported.items()):
+            if text not in self._reported_anyway:
+                return Finding(Status.REPORTED, name, text, launched)
         return Finding(Status.SURVIVED, launched=launched)
 
     def tried_within(self, version: Version, interval: Interval) -> Finding:
@@ -207,12 +207,12 @@ class Killers:
 
     def _shown(self, version: Version, cases: Sequence[Case]) -> Iterator[tuple[Case, Shown]]:
         """What each case shows of a version: of all in program order first, then in the other ones."""
-        first, *others = self._device.schedules
+        first, *further = self._device.schedules
         with self._trial(version, self.original.memory) as trial:
             for case in cases:
                 yield case, trial.run(case, (first,))
             for case in cases:
-                orders = others if case.orders is None else others[: case.orders - 1]
+                orders = further if case.orders is None else further[: case.orders - 1]
                 if orders:
                     yield case, trial.run(replace(case, orders=None), orders)
 
@@ -220,7 +220,7 @@ class Killers:
     def _reported_anyway(self) -> frozenset[str]:
         """The findings of the right kernel itself, which cost no points."""
         shown = self._shown(self._version, self.cases)
-        return frozenset(finding for _, one in shown for finding in one.reported)
+        return frozenset(finding for _, outcome in shown for finding in outcome.reported)
 
     def _killed(self, case: Case, wrong: str, launched: int) -> Finding:
         self._kills[case.name] += 1

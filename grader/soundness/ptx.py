@@ -61,13 +61,13 @@ def code(library: Path, number: int) -> Code:
     text = "\n".join(module.decode(errors="replace") for module in modules)
     mine = f"version_{number}"
     kernels, rest = {}, []
-    for found in _FUNCTION.finditer(text):
-        if mine not in found["name"]:
+    for match in _FUNCTION.finditer(text):
+        if mine not in match["name"]:
             continue
-        if found["kind"] == "entry":
-            kernels[same_version(found["name"])] = _bare(found[0])
+        if match["kind"] == "entry":
+            kernels[same_version(match["name"])] = _bare(match[0])
         else:
-            rest.append(_bare(found[0]))
+            rest.append(_bare(match[0]))
     variables = re.findall(r"^(?:\.visible )?\.(?:global|const|shared) .*$", text, re.MULTILINE)
     rest += [_bare(variable) for variable in variables if mine in variable]
     return Code(kernels, "\n".join(sorted(rest)), frozenset(_lines(text, mine)))
