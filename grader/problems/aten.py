@@ -110,10 +110,10 @@ def _described(func: Any) -> tuple[str, bool]:  # noqa: ANN401
 
 
 def _variance(x: torch.Tensor, axes: Sequence[int] | None, correction: float) -> torch.Tensor:
-    whole = tuple(axes) if axes else tuple(range(x.dim()))
-    centred = x - x.mean(whole, keepdim=True)
-    count = prod(x.shape[axis] for axis in whole)
-    return (centred * centred).sum(whole) / (count - correction)
+    dimensions = tuple(axes) if axes else tuple(range(x.dim()))
+    centred = x - x.mean(dimensions, keepdim=True)
+    count = prod(x.shape[axis] for axis in dimensions)
+    return (centred * centred).sum(dimensions) / (count - correction)
 
 
 _COMPOSED = {"var": _variance}

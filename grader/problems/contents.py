@@ -83,11 +83,11 @@ def scores(*shape: int, large: float) -> Content:
     """Normal numbers; also ``large`` times as large, so that an exponential of them overflows, or equal."""
 
     def draws(dtype: str) -> Mapping[str, Draw]:
-        known = _real(dtype)
+        usual = _real(dtype)
         return {
-            NORMAL: known[NORMAL],
-            LARGE: lambda random, shape: known[NORMAL](random, shape) * large,
-            EQUAL: known[EQUAL],
+            NORMAL: usual[NORMAL],
+            LARGE: lambda random, shape: usual[NORMAL](random, shape) * large,
+            EQUAL: usual[EQUAL],
         }
 
     return Content(shape, draws)

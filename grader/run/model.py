@@ -99,7 +99,7 @@ def prepare(conduct: Conduct, entry: ProblemPoints, problem: ModelProblem) -> Pr
         one.entry_point: one for case in problem.cases(material.seed) for one, *_ in problem.needs(case)
     }
     template = material.assignment.template
-    given = tuple(template / name for name in problem.given)
+    given = tuple(template / name for name in problem.modules)
     _check_policy(material, problem.file, given)
     candidates: list[Candidate] = []
     for file, launchers in problem.launchers.items():

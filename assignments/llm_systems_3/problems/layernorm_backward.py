@@ -145,7 +145,7 @@ def oracle(case: Case, given: Inputs) -> Mapping[str, Expectation]:  # noqa: ARG
         return lambda: (with_epsilon()[name],)
 
     as_given = _gradients(given, 0.0)
-    return {name: Expectation((right,), others=again(name)) for name, right in as_given.items()}
+    return {name: Expectation((right,), further=again(name)) for name, right in as_given.items()}
 
 
 def _gradients(given: Inputs, epsilon: float) -> Mapping[str, Candidate]:

@@ -472,7 +472,7 @@ PROBLEM = ModelProblem(
     oracle=oracle,
     bugs=BUGS,
     harness=Path(__file__).with_name("transformer_harness.py"),
-    given=("kernels.py", "launchers.py"),
+    modules=("kernels.py", "launchers.py"),
     launchers={
         "softmax_kernel.cu": ("launch_attn_softmax", "launch_attn_softmax_bw"),
         "layernorm_kernel.cu": ("launch_layernorm", "launch_layernorm_bw"),

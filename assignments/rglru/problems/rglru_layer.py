@@ -223,7 +223,7 @@ PROBLEM = ModelProblem(
     inputs=inputs,
     oracle=oracle,
     harness=Path(__file__).with_name("rglru_layer_harness.py"),
-    given=("kernels.py", "launchers.py"),
+    modules=("kernels.py", "launchers.py"),
     launchers={
         "rglru_kernel.cu": (*rglru_forward.PROBLEM.entry_points, *rglru_backward.PROBLEM.entry_points)
     },

@@ -152,7 +152,7 @@ PROBLEM = ModelProblem(
     oracle=oracle,
     bugs={"weight is not applied": _unscaled},
     harness=Path(__file__).with_name("rmsnorm_module_harness.py"),
-    given=("kernels.py", "launchers.py"),
+    modules=("kernels.py", "launchers.py"),
     launchers={
         "rmsnorm_kernel.cu": (
             *rmsnorm_forward.PROBLEM.entry_points,

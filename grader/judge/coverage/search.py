@@ -207,7 +207,7 @@ class Search:
             case = replace(
                 self.space.case(TOLD_APART, one.sizes, one.distribution, self.seed),
                 orders=1,
-                at_places=self.space.elements(one.sizes) > self.space.budget.whole,
+                at_places=self.space.elements(one.sizes) > self.space.budget.compared,
             )
             if case.name in names:
                 continue
