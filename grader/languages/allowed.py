@@ -252,8 +252,8 @@ def _spelled(module: str, entry: str) -> Collection[str]:
 
 
 def _public(module: str) -> list[tuple[str, object]]:
-    found = importlib.import_module(module)
-    pairs = [(name, getattr(found, name)) for name in dir(found) if not name.startswith("_")]
+    loaded = importlib.import_module(module)
+    pairs = [(name, getattr(loaded, name)) for name in dir(loaded) if not name.startswith("_")]
     return [(name, value) for name, value in pairs if not isinstance(value, ModuleType)]
 
 

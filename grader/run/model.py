@@ -103,7 +103,7 @@ def prepare(conduct: Conduct, entry: ProblemPoints, problem: ModelProblem) -> Pr
     _check_policy(material, problem.file, given)
     candidates: list[Candidate] = []
     for file, launchers in problem.launchers.items():
-        build = material.builds[file].whole
+        build = material.builds[file].full
         library, found, result = inspected(material, file, build, launchers, launchers)
         if unfit := [one.note for one in found if one.note]:
             raise NotJudgedError(unfit[0], result)

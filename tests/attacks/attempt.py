@@ -199,9 +199,9 @@ class Range:
     def _tried_in_python(self, attack: Attack, source: str, sandbox: Sandbox) -> Tried:
         sim = Sim(sandbox)
         language = Triton(sandbox, compile_limits(60.0, 2 << 30), self.cache, (sim,))
-        asked = language.asked(_problem())
+        asked = language.translated(_problem())
         contents = {asked.file: source.encode()}
-        built = language.build({asked.file: contents}, {})[asked.file].whole
+        built = language.build({asked.file: contents}, {})[asked.file].full
         assert built.artefact is not None, built.log
         artefact, names = built.artefact, (asked.entry_point,)
         reasons = language.inspect(artefact, asked.file, contents, names, (), ()).forbidden
