@@ -300,10 +300,10 @@ class Live:
 
     def wait(self, seconds: float) -> Outcome | None:
         """The outcome, or None if the job still runs after ``seconds``."""
-        left = self._begin + self._patience - time.monotonic()
-        if self._keeper.wait(max(0.0, min(seconds, left))):
+        remaining = self._begin + self._patience - time.monotonic()
+        if self._keeper.wait(max(0.0, min(seconds, remaining))):
             return self._end()
-        return self._late() if left < seconds else None
+        return self._late() if remaining < seconds else None
 
     def _late(self) -> Outcome:
         """Kill a job whose keeper is long overdue, which is not the job's fault."""

@@ -136,7 +136,7 @@ class Launcher:
         values = [
             self._value(kind, argument, tensors) for kind, argument in _flat(self._signature, arguments)
         ]
-        values += [self._value("*i8", one, tensors) for one in scratch]
+        values += [self._value("*i8", buffer, tensors) for buffer in scratch]
         try:
             addresses = [value.data_ptr() for value in values]
             self._runtime.launch(function, grid, self._threads, self._shared, addresses, stream)

@@ -106,8 +106,8 @@ class GpuRuntime(Runtime):
 
     def strangers(self, graph: int) -> list[str]:
         """What a captured call does other than to launch kernels that were loaded here, in words."""
-        found = nodes(self._gpu.runtime, graph)
-        return [words for node, kind in found if (words := self._strange(node, kind))]
+        handles = nodes(self._gpu.runtime, graph)
+        return [words for node, kind in handles if (words := self._strange(node, kind))]
 
     def _strange(self, node: int, kind: int) -> str:
         if kind in HARMLESS:
