@@ -115,7 +115,7 @@ class Watch(TorchFunctionMode):
     def __init__(self, path: str, kernels_file: str | None, masks: Iterator[Tensor] | None) -> None:
         super().__init__()
         self._path = path
-        self._kernels_file = harness
+        self._kernels_file = kernels_file
         self._masks = masks
         self.drops = 0
         self.seen: dict[str, None] = {}
