@@ -66,9 +66,9 @@ def _sigmoid_off(x: Array) -> Array:
     return np.asarray(sigmoid(-x) * bounds.exp_error(x, UNIT) + (bounds.QUOTIENT + 1) * UNIT)
 
 
-def gates(given: Inputs) -> Gates:
+def gates(data: Inputs) -> Gates:
     """The gates of a call."""
-    gx, ga, c = given.wide("gx"), given.wide("ga"), given.wide("c")
+    gx, ga, c = data.wide("gx"), data.wide("ga"), data.wide("c")
     softplus = np.logaddexp(0, c)
     i, r = sigmoid(gx), sigmoid(ga)
     d = EIGHT * softplus * r

@@ -72,8 +72,8 @@ def space(cases: Iterable[Case], arrays: int) -> Space:
     )
 
 
-def graded(seed: int, own: Iterable[Row]) -> tuple[Case, ...]:
-    """The cases that all problems have, and those that are a problem's ``own``, group by group."""
+def graded(seed: int, further: Iterable[Row]) -> tuple[Case, ...]:
+    """The cases that all problems have, and the ``further`` rows of a problem, group by group."""
     draw = np.random.default_rng(seed)
     length, width = int(draw.integers(1100, 3000)), int(draw.integers(40, 90))
     borders = (31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257, 1023, 1024, 1025)
@@ -94,7 +94,7 @@ def graded(seed: int, own: Iterable[Row]) -> tuple[Case, ...]:
         *(row for dtype in TYPES[1:] for row in half_shapes(dtype)),
         (STREAMS, "float32", 2, 130, 40, "usual"),
         (STREAMS, "bfloat16", 2, 260, 64, "usual"),
-        *own,
+        *further,
     ]
     return cases_of(seed, sorted(table, key=lambda row: GROUPS.index(row[0])))
 
@@ -125,24 +125,24 @@ def start_of(random: np.random.Generator, case: Case) -> NDArray[np.float32] | N
     return None if case.distribution == NO_STATE else normal(random, (batch, width), 2.0)
 
 
-def start_in(given: Inputs) -> Array:
+def start_in(data: Inputs) -> Array:
     """The initial state [batch, width] of a call: zeros if there is none."""
-    shape = (int(given.scalars["batch"]), int(given.scalars["width"]))
-    return given.wide("h0") if given.arrays["h0"] is not None else np.zeros(shape)
+    shape = (int(data.scalars["batch"]), int(data.scalars["width"]))
+    return data.wide("h0") if data.arrays["h0"] is not None else np.zeros(shape)
 
 
-def some_sequences(given: Inputs, index: NDArray[np.intp]) -> Inputs:
+def some_sequences(data: Inputs, index: NDArray[np.intp]) -> Inputs:
     """Some sequences of the batch alone."""
-    whole = int(given.scalars["batch"])
+    batch = int(data.scalars["batch"])
     arrays = {
         name: array[index] if array is not None and name != "c" else array
-        for name, array in given.arrays.items()
+        for name, array in data.arrays.items()
     }
     outputs = {
-        name: (index.size, *shape[1:]) if shape[0] == whole and name != "dc" else shape
-        for name, shape in given.outputs.items()
+        name: (index.size, *shape[1:]) if shape[0] == batch and name != "dc" else shape
+        for name, shape in data.outputs.items()
     }
-    return Inputs(arrays, outputs, {**given.scalars, "batch": index.size})
+    return Inputs(arrays, outputs, {**data.scalars, "batch": index.size})
 
 
 @dataclass(frozen=True)
@@ -161,11 +161,11 @@ def scan(
     a_off, b_off = np.broadcast_to(a_error, shape), np.broadcast_to(b_error, shape)
     value, error = np.empty(shape), np.empty(shape)
     state, total, largest, square = start, np.abs(start), np.abs(start), start * start
-    given, worst, variance = np.zeros_like(start), np.zeros_like(start), np.zeros_like(start)
+    inherited, worst, variance = np.zeros_like(start), np.zeros_like(start), np.zeros_like(start)
     for t in range(shape[1]):
         factor, added = a[:, t], b[:, t]
         size = np.abs(factor)
-        given = size * given + a_off[:, t] * np.abs(state) + b_off[:, t]
+        inherited = size * inherited + a_off[:, t] * np.abs(state) + b_off[:, t]
         state = factor * state + added
         total = size * total + np.abs(added)
         square = factor * factor * square + added * added
@@ -175,7 +175,7 @@ def scan(
         worst = size * worst + slip
         variance = factor * factor * variance + slip * slip
         value[:, t] = state
-        error[:, t] = given + np.minimum(worst, bounds.LUCK * np.sqrt(variance))
+        error[:, t] = inherited + np.minimum(worst, bounds.LUCK * np.sqrt(variance))
     return Scan(value, error)
 
 

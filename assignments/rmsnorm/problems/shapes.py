@@ -72,13 +72,15 @@ def hidden_sizes(draw: np.random.Generator) -> tuple[int, ...]:
     return tuple(int(draw.integers(*limits)) for limits in ((9, 31), (4200, 8000), (2050, 4090)))
 
 
-def graded(seed: int, drawn: tuple[int, ...], own: Iterable[Row], *, few: int, some: int) -> tuple[Case, ...]:
-    """The cases that both problems have, and those that are a problem's ``own``, group by group.
+def graded(
+    seed: int, drawn: tuple[int, ...], further: Iterable[Row], *, few: int, some: int
+) -> tuple[Case, ...]:
+    """The cases that both problems have, and the ``further`` rows of a problem, group by group.
 
     Args:
         seed: of the contents.
         drawn: the hidden sizes that ``hidden_sizes`` gave.
-        own: further rows of the table.
+        further: further rows of the table.
         few: how many rows of the small size that was drawn.
         some: how many rows of the sizes around a border.
     """
@@ -101,7 +103,7 @@ def graded(seed: int, drawn: tuple[int, ...], own: Iterable[Row], *, few: int, s
         *(row for dtype in TYPES[1:] for row in half_shapes(dtype, odd)),
         (STREAMS, "float32", 33, 70, "normal"),
         (STREAMS, "bfloat16", 4, 4096, "normal"),
-        *own,
+        *further,
     ]
     return cases_of(seed, sorted(table, key=lambda row: GROUPS.index(row[0])))
 
