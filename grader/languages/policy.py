@@ -101,7 +101,9 @@ class _Looking(ast.NodeVisitor):
         """Note the use of a name that may not be used, with the nearest one that may."""
         near = [] if name.startswith("_") else difflib.get_close_matches(name, names, n=1, cutoff=0.8)
         self.misspelt += len(near)
-        self._note(node, f"{use}, {_NO_NEED}" + "".join(f" (did you mean {meant}?)" for meant in near))
+        self._note(
+            node, f"{use}, {_NO_NEED}" + "".join(f" (did you mean {candidate}?)" for candidate in near)
+        )
 
     # --- modules
 

@@ -404,8 +404,8 @@ def several_types(problem: KernelProblem, types: Collection[str]) -> KernelProbl
 
 def _of_type(space: Space, dtype: str) -> Space:
     """``space`` with the distributions of an element type alone."""
-    mine = (name for name in space.distributions if space.case("", space.least, name, 0).dtype == dtype)
-    return replace(space, distributions=tuple(mine))
+    names = (name for name in space.distributions if space.case("", space.least, name, 0).dtype == dtype)
+    return replace(space, distributions=tuple(names))
 
 
 def _needs_nothing(_: Case) -> tuple[tuple[KernelProblem, Case, int], ...]:

@@ -36,16 +36,16 @@ def parents(memberships: str, root: Path = _ROOT) -> tuple[Path, ...]:
         memberships: the content of ``/proc/self/cgroup``.
         root: the folder where the hierarchies are mounted.
     """
-    ours = {line.split(":", 2)[1]: line.split(":", 2)[2].strip("/") for line in memberships.splitlines()}
+    groups_of = {line.split(":", 2)[1]: line.split(":", 2)[2].strip("/") for line in memberships.splitlines()}
     if (root / "cgroup.controllers").exists():
-        mine = root / ours.get("", "")
+        group = root / groups_of.get("", "")
         # A group that contains processes cannot have limited groups below it.
-        parent = mine if mine == root else mine.parent
+        parent = group if group == root else group.parent
         with suppress(OSError):
             if {"memory", "pids"} <= set((parent / "cgroup.subtree_control").read_text().split()):
                 return (parent,)
         return ()
-    groups = tuple(root / name / ours[name] for name in ("memory", "pids") if name in ours)
+    groups = tuple(root / name / groups_of[name] for name in ("memory", "pids") if name in groups_of)
     return groups if len(groups) == 2 and all(group.is_dir() for group in groups) else ()
 
 
@@ -97,11 +97,11 @@ def free_bytes() -> int:
 
 def free_in_groups(memberships: str, root: Path = _ROOT) -> list[int]:
     """The free bytes in each group that limits our memory; ``parents`` explains the arguments."""
-    ours = {line.split(":", 2)[1]: line.split(":", 2)[2].strip("/") for line in memberships.splitlines()}
+    groups_of = {line.split(":", 2)[1]: line.split(":", 2)[2].strip("/") for line in memberships.splitlines()}
     if (root / "cgroup.controllers").exists():
-        top, name, most, held = root, ours.get("", ""), "memory.max", "memory.current"
+        top, name, most, held = root, groups_of.get("", ""), "memory.max", "memory.current"
     else:
-        top, name = root / "memory", ours.get("memory", "")
+        top, name = root / "memory", groups_of.get("memory", "")
         most, held = "memory.limit_in_bytes", "memory.usage_in_bytes"
     lowest, free = top / name, []
     for group in (lowest, *lowest.parents):

@@ -279,8 +279,8 @@ def at_the_guard(config: dict[str, Any], meter: Meter) -> tuple[str, str]:
     counted = config["processor_seconds"] is not None or config["asleep_seconds"] is not None
     asleep = meter.slept + meter.napped
     if counted and meter.worked + asleep < wall / 2:
-        got = f"of which the job got {meter.worked:.3g} s of processor time"
-        return "busy", f"the machine was too busy: {wall:g} s passed, {got}"
+        work = f"of which the job got {meter.worked:.3g} s of processor time"
+        return "busy", f"the machine was too busy: {wall:g} s passed, {work}"
     sleep = f", for {asleep:.3g} s of which it was asleep" if counted and asleep > meter.worked else ""
     return "timeout", f"more than {wall:g} s of time{sleep}"
 

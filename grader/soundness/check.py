@@ -290,13 +290,13 @@ def _full_marks(seeds: int, share: float, where: str) -> str:
 def variants(examination: Examination, speeds: dict[str, dict[str, PerformanceResult]]) -> Iterator[Row]:
     """Every variant passes; what is measured of them goes into ``speeds``."""
     for name, problem in examination.kernel_problems.items():
-        mine = [
+        kernels = [
             kernel
             for kernel in examination.kernels
             if kernel.problem.id == name and kernel.name != "reference"
         ]
         lost, most = [], (0.0, "")
-        for kernel in mine:
+        for kernel in kernels:
             with tempfile.TemporaryDirectory() as folder:
                 for file, text in kernel.files.items():
                     (Path(folder) / file).write_text(text, encoding="utf-8")
@@ -307,8 +307,8 @@ def variants(examination: Examination, speeds: dict[str, dict[str, PerformanceRe
                 lost.append(f"{kernel.name} fails: {_reason(result)}")
         share, where = most
         used = f", with at most {share:.0%} of a bound ({where})" if where else ""
-        summary = "; ".join(lost) or (f"{len(mine)} pass{used}" if mine else "there are none")
-        yield Row(f"variants of {name}", not lost if mine else None, summary)
+        summary = "; ".join(lost) or (f"{len(kernels)} pass{used}" if kernels else "there are none")
+        yield Row(f"variants of {name}", not lost if kernels else None, summary)
 
 
 def wrong_kernels(examination: Examination) -> Iterator[Row]:
@@ -328,14 +328,14 @@ def wrong_kernels(examination: Examination) -> Iterator[Row]:
         yield Row("mutants", False, str(error))
 
 
-def _killed(examination: Examination, killers: Killers, name: str, mine: Sequence[Mutant]) -> Row:
+def _killed(examination: Examination, killers: Killers, name: str, rows: Sequence[Mutant]) -> Row:
     title = f"mutants of {name}"
-    if not mine:
+    if not rows:
         return Row(title, None, "there are none")
     kernels = {kernel.problem.id: kernel for kernel in examination.kernels if kernel.name == "reference"}
     passing, shared = [], 0
-    for begin in range(0, len(mine), TOGETHER):
-        group = mine[begin : begin + TOGETHER]
+    for begin in range(0, len(rows), TOGETHER):
+        group = rows[begin : begin + TOGETHER]
         examination.progress(f"{title}: {', '.join(mutant.id for mutant in group)}")
         for mutant, version in zip(
             group,
@@ -348,7 +348,7 @@ def _killed(examination: Examination, killers: Killers, name: str, mine: Sequenc
                 passing.append(f"{mutant.id} passes: no case finds that {mutant.why}")
             shared += any(_calls(other, mutant) for key, other in kernels.items() if key != name)
     more = f", {shared} of them in code that other problems share" if shared else ""
-    return Row(title, not passing, "; ".join(passing) or f"{len(mine)} fail{more}")
+    return Row(title, not passing, "; ".join(passing) or f"{len(rows)} fail{more}")
 
 
 def _edited(assignment: Assignment, mutant: Mutant, kernel: RightKernel) -> dict[str, str]:
@@ -381,17 +381,17 @@ def half_precision(examination: Examination) -> Iterator[Row]:
     """
     survivors = explained(examination.assignment)
     references = [kernel for kernel in examination.kernels if kernel.name == "reference"]
-    for kernel, mine in in_eleven_bits(references):
+    for kernel, edits in in_eleven_bits(references):
         title, killers = f"half precision in {kernel.problem.id}", examination.references[kernel.problem.id]
         examination.progress(title)
-        built = killers.built([edit.of(kernel) for edit in mine])
+        built = killers.built([edit.of(kernel) for edit in edits])
         cases = [case for case in killers.cases if case.distribution != SUBNORMAL]
         shown = [
-            finding(killers, edit, version, cases).status for edit, version in zip(mine, built, strict=True)
+            finding(killers, edit, version, cases).status for edit, version in zip(edits, built, strict=True)
         ]
         lost = [
             f"`{edit.edit.old}` of {edit.label}:{edit.lines[0]}"
-            for edit, status in zip(mine, shown, strict=True)
+            for edit, status in zip(edits, shown, strict=True)
             if status is Status.SURVIVED and edit.key not in survivors
         ]
         killed = shown.count(Status.KILLED)
@@ -408,12 +408,12 @@ def in_eleven_bits(
     """Of each reference some versions that round a number to the 11 bits of half precision."""
     rounding = [edit for edit in mutants(references) if edit.edit.operator == "half precision"]
     for kernel in references:
-        mine = sample([edit for edit in rounding if kernel in edit.kernels], TOGETHER, SEED)[:TOGETHER]
+        edits = sample([edit for edit in rounding if kernel in edit.kernels], TOGETHER, SEED)[:TOGETHER]
         yield (
             kernel,
             [
                 replace(mutant, edit=replace(mutant.edit, new=ELEVEN_BITS.format(mutant.edit.old)))
-                for mutant in mine
+                for mutant in edits
             ],
         )
 
@@ -493,8 +493,8 @@ def _in_language(
 def _mutants_fail(examination: Examination, language: str, name: str, file: str) -> Row:
     title = f"{language} mutants of {name}"
     try:
-        mine = [mutant for mutant in table(examination.assignment, language) if mutant.problem == name]
-        edited = {mutant: mutant.text(examination.assignment) for mutant in mine}
+        rows = [mutant for mutant in table(examination.assignment, language) if mutant.problem == name]
+        edited = {mutant: mutant.text(examination.assignment) for mutant in rows}
     except (AssignmentError, ValueError) as error:
         return Row(title, False, str(error))
     passing = [
@@ -502,7 +502,7 @@ def _mutants_fail(examination: Examination, language: str, name: str, file: str)
         for mutant, text in edited.items()
         if _answered(examination, name, file, text, fast=True).verdict is not Verdict.FAIL
     ]
-    return Row(title, not passing if mine else None, "; ".join(passing) or f"{len(mine)} fail")
+    return Row(title, not passing if rows else None, "; ".join(passing) or f"{len(rows)} fail")
 
 
 def attacked(examination: Examination) -> Iterator[Row]:

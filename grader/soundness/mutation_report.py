@@ -110,10 +110,10 @@ def _table(
     last = ("share that survives",) if tiers else ("score", "with reported")
     yield f"| {first} | {' | '.join(('mutants', *counts, *last))} |"
     yield "|---" + "|--:" * (1 + len(counts) + len(last)) + "|"
-    for name, mine in (*sorted(rows.items()), ("all", [*judged])):
-        columns = [_column(judgement, explained) for judgement in mine]
-        numbers = [len(mine), *(columns.count(column) for column in counts)]
-        killed, reported = scores(mine, explained)
+    for name, row in (*sorted(rows.items()), ("all", [*judged])):
+        columns = [_column(judgement, explained) for judgement in row]
+        numbers = [len(row), *(columns.count(column) for column in counts)]
+        killed, reported = scores(row, explained)
         shares = (f"{score:.1%}" for score in ((1 - reported,) if tiers else (killed, reported)))
         yield f"| {name} | {' | '.join((*map(str, numbers), *shares))} |"
 

@@ -436,8 +436,8 @@ def _own_maxima(data: Inputs, threads: int) -> tuple[Array, Array]:
     logits = _logits(data)
     maxima = np.full_like(logits, -np.inf)
     for thread in range(min(threads, logits.shape[-1])):
-        mine = logits[..., thread::threads]
-        maxima[..., thread::threads] = mine.max(axis=-1, keepdims=True)
+        elements = logits[..., thread::threads]
+        maxima[..., thread::threads] = elements.max(axis=-1, keepdims=True)
     return logits, maxima.clip(min=LOWEST)
 
 
@@ -459,9 +459,9 @@ def _running_maximum(data: Inputs, threads: int) -> Array:
     largest = logits.max(axis=-1, keepdims=True).clip(min=LOWEST)
     total = np.zeros_like(largest)
     for thread in range(min(threads, logits.shape[-1])):
-        mine = logits[..., thread::threads]
-        running = np.maximum.accumulate(mine, axis=-1).clip(min=LOWEST)
-        partial_sum = np.exp(mine - running).sum(axis=-1, keepdims=True)
+        elements = logits[..., thread::threads]
+        running = np.maximum.accumulate(elements, axis=-1).clip(min=LOWEST)
+        partial_sum = np.exp(elements - running).sum(axis=-1, keepdims=True)
         total += partial_sum * np.exp(running[..., -1:] - largest)
     return np.asarray(_exponentials(data) / total)
 

@@ -360,9 +360,9 @@ def diagnostics(text: str, names: set[str]) -> str:
             continue
         head = _HEAD.match(line)
         if head is not None:
-            mine = head["file"].removeprefix("./") in names
+            in_submission = head["file"].removeprefix("./") in names
             error = head["kind"] is not None and head["kind"].endswith("error")
-            blocks.append((0 if mine and error else 1 if error else 2, []))
+            blocks.append((0 if in_submission and error else 1 if error else 2, []))
         blocks[-1][1].append(line)
     lines = [line for _, block in sorted(blocks, key=lambda block: block[0]) for line in block]
     omitted = len(lines) - _LOG_LINES

@@ -101,16 +101,16 @@ def _contradictions(
     problem: KernelProblem, function: Function, order: Sequence[ProblemParameter]
 ) -> Iterator[str]:
     """Which parameters of ``function`` cannot be those of ``order``, by their names or by their ``const``."""
-    meant = _meant(problem)
+    by_name = _parameters_by_name(problem)
     for parameter, expected in zip(function.parameters, order, strict=True):
         difference = f"{_listed([parameter])} stands where the assignment has {_declared([expected])}"
-        if meant.get(parameter.name, expected) != expected:
+        if by_name.get(parameter.name, expected) != expected:
             yield difference
         elif parameter.const and isinstance(expected, ArrayParameter) and expected.role is not Role.INPUT:
             yield f"{difference}, to which results are written"
 
 
-def _meant(problem: KernelProblem) -> dict[str, ProblemParameter]:
+def _parameters_by_name(problem: KernelProblem) -> dict[str, ProblemParameter]:
     """The parameters of ``problem`` by each of their names."""
     names: dict[str, ProblemParameter] = {parameter.name: parameter for parameter in problem.parameters}
     return names | {other: array for array in problem.arrays for other in array.other_names}
@@ -118,8 +118,8 @@ def _meant(problem: KernelProblem) -> dict[str, ProblemParameter]:
 
 def _by_name(problem: KernelProblem, function: Function) -> list[ProblemParameter] | None:
     """The problem's parameters in the order of ``function``, if all its names are the problem's."""
-    meant = _meant(problem)
-    order = [meant[parameter.name] for parameter in function.parameters if parameter.name in meant]
+    by_name = _parameters_by_name(problem)
+    order = [by_name[parameter.name] for parameter in function.parameters if parameter.name in by_name]
     if len(set(order)) < len(function.parameters):
         return None
     missing = [parameter for parameter in problem.parameters if parameter not in order]
