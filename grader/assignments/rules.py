@@ -160,7 +160,7 @@ class ProblemPoints(_Table):
         return self.correctness + self.performance + sum(demand.points for demand in self.demands)
 
     def with_host_pointers(self) -> ProblemPoints:
-        """The same for a launcher that takes host pointers."""
+        """The points and targets for a launcher that takes host pointers."""
         return self._with_target(self.host_target or self.target)
 
     def in_language(self, language: str) -> ProblemPoints:
@@ -169,13 +169,16 @@ class ProblemPoints(_Table):
         return self._with_target(next(targets, self.target))
 
     def _with_target(self, target: float) -> ProblemPoints:
-        """The same with another target: steps stay the same parts of it."""
+        """The points with another target; each step stays the same share of the target."""
         steps = tuple(Step(at=step.at * target / self.target, points=step.points) for step in self.steps)
         return self.model_copy(update={"target": target, "steps": steps})
 
 
 class Deadline(_Table):
-    """What being late costs; records keep the points before that."""
+    """The date until which work is handed in, and the points that being late costs.
+
+    Records keep the points before that.
+    """
 
     due: AwareDatetime = Field(
         strict=False,

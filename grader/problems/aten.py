@@ -87,7 +87,7 @@ class Results(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        """As in ``Operators``."""
+        """Return the answer of ``Operators`` to this question of PyTorch."""
         return False
 
     def __torch_dispatch__(

@@ -52,7 +52,7 @@ _USUAL = Scale(huge=1e4, tiny=1e-12)
 
 @dataclass(frozen=True)
 class Content:
-    """An input array.
+    """The content of an input array: its shape, and how its elements are drawn.
 
     Attributes:
         shape: its sizes.
@@ -181,7 +181,7 @@ def offsets(total: int, count: int) -> Content:
 
 
 def truths(*shape: int) -> Content:
-    """True or false; also all the same."""
+    """Draw true or false; also all true or all false."""
 
     def draws(_: str) -> Mapping[str, Draw]:
         return {

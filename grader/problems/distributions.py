@@ -70,7 +70,7 @@ def build_case(group: str, sizes: Mapping[str, int], distribution: str, seed: in
 
 
 def _smaller(sizes: Mapping[str, int]) -> Mapping[str, int]:
-    """About half of each size, which fits the same arrays; a multiple of four stays one."""
+    """Return sizes of about half, which fit into the same arrays; a multiple of four stays one."""
     return {
         name: max(4, size // 8 * 4) if size % 4 == 0 else (size + 1) // 2
         for name, size in sizes.items()
@@ -112,7 +112,7 @@ def standard_normal(
 def normal(
     random: np.random.Generator, shape: tuple[int, ...], scale: float = 1.0, mean: float = 0.0
 ) -> Floats:
-    """Normal numbers."""
+    """Draw float32 numbers with mean 0 and deviation 1."""
     values: Floats = standard_normal(random, shape, np.float32)
     values *= np.float32(scale)
     values += np.float32(mean)

@@ -306,11 +306,11 @@ class _Parts:
         return tuple(name for name in names if name not in self.without)
 
     def elements(self, sizes: Sizes) -> int:
-        """Of all arrays."""
+        """The number of elements of all arrays together, for some sizes."""
         return sum(prod(shape) for shape in self.shapes(sizes).values())
 
     def about(self, sizes: Sizes) -> int:
-        """Nearly the same, and those of the formula's largest intermediate result, for many sizes."""
+        """A quick estimate of ``elements`` and those of the formula's largest intermediate result."""
         arrays, results = self._growth
         return sum(shape.elements(sizes) for shape in arrays) + max(
             (shape.elements(sizes) for shape in results), default=0
@@ -508,7 +508,7 @@ class _Parts:
         return independence.slices(inputs, axes, outputs, fewest, long)
 
     def values(self, inputs: Inputs) -> Arguments:
-        """All that the formula may ask for: floating-point arrays as float64."""
+        """The arguments that a formula may have, by name; floating-point arrays are float64."""
         return {**inputs.scalars, **self.wide(inputs)}
 
     def exact(self, values: Arguments) -> tuple[dict[str, Tensor], float]:
@@ -567,7 +567,7 @@ class _Parts:
         return squares
 
     def inexact(self, formula: Formula, values: Arguments) -> dict[str, Tensor]:
-        """The floating-point outputs."""
+        """The outputs of a formula that are of a floating-point type, by name."""
         outputs = self.called(formula, values)
         return {name: value for name, value in outputs.items() if value.is_floating_point()}
 
@@ -590,7 +590,7 @@ class _Parts:
         )
 
     def unfused(self, case: Case) -> tuple[Operation, ...]:
-        """One kernel for each operation of the formula."""
+        """The baseline's program: one kernel for each operation of the formula."""
         arguments = self.empty(case.sizes)
         arrays = {name: value for name, value in arguments.items() if isinstance(value, torch.Tensor)}
         types = {output.name: output.dtype for output in self.outputs}

@@ -126,7 +126,7 @@ class _Corners:
         self._elements: dict[tuple[int, ...], int] = {}
 
     def elements(self, sizes: Sizes) -> int:
-        """Of all arrays."""
+        """The number of elements of all arrays together, for some sizes; each is computed once."""
         key = tuple(sizes.values())
         if key not in self._elements:
             self._elements[key] = self._space.elements(sizes)
@@ -159,7 +159,7 @@ class _Corners:
         return allowed
 
     def largest(self, pairs: Sequence[tuple[str, str]], most: int) -> Mapping[Pair, int]:
-        """Of what ``within`` finds, where no octave can be a higher one."""
+        """The pairs of ``within`` in which neither size can be an octave larger."""
         allowed = self.within(pairs, most)
 
         def higher(pair: Pair) -> Iterator[Pair]:

@@ -244,7 +244,7 @@ def _content(outputs: Tensors, name: str, dtype: str, shape: Sequence[int]) -> m
 
 
 def arranged(tensor: Tensor, layout: int) -> Tensor:
-    """The same values in another layout: dense, strided by two, transposed, or one value expanded to all."""
+    """Lay out the values of a tensor anew: dense, strided by two, transposed, or one value everywhere."""
     if layout == EVERY_OTHER:
         return torch.stack((tensor, tensor), -1)[..., 0]
     if layout == TRANSPOSED:

@@ -76,7 +76,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Examination:
-    """What is checked, and with what.
+    """An assignment that is checked, with the options of the check and what its gradings share.
 
     Attributes:
         assignment: to check.
@@ -133,7 +133,7 @@ class Examination:
 
     @cached_property
     def kernel_problems(self) -> Mapping[str, KernelProblem]:
-        """Those of the problems that ask for launchers, by id."""
+        """The problems that ask for launchers, by id."""
         return kernel_problems(self.assignment, self.problems)
 
     @cached_property
@@ -405,7 +405,7 @@ def half_precision(examination: Examination) -> Iterator[Row]:
 def in_eleven_bits(
     references: Sequence[RightKernel],
 ) -> Iterator[tuple[RightKernel, list[AutomaticMutant]]]:
-    """Of each reference some versions that round a number to the 11 bits of half precision."""
+    """For each reference, some versions of it that round a number to the 11 bits of half precision."""
     rounding = [edit for edit in mutants(references) if edit.edit.operator == "half precision"]
     for kernel in references:
         edits = sample([edit for edit in rounding if kernel in edit.kernels], TOGETHER, SEED)[:TOGETHER]

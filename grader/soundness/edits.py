@@ -71,7 +71,7 @@ class Source:
 
     @cached_property
     def nodes(self) -> tuple[Node, ...]:
-        """All nodes but those of which nothing is changed, in the order of the text."""
+        """All nodes, in the order of the text, without those that no operator may change."""
         root = Parser(_LANGUAGE).parse(self.text.encode("ascii", "replace")).root_node
         return tuple(_all(root))
 

@@ -58,7 +58,7 @@ class Limit:
 
 @dataclass(frozen=True)
 class Interval:
-    """All of some limits."""
+    """The sizes that are within all of some limits."""
 
     limits: tuple[Limit, ...]
 

@@ -200,7 +200,7 @@ class Killers:
                     yield replace(space.case(str(interval), chosen, distribution, SEED), orders=1)
 
     def _wrong_in(self, version: Version, case: Case) -> str:
-        """What is wrong in one case, in program order and within a few seconds."""
+        """The fault that one case shows, in program order and within a few seconds."""
         seconds = min(self._seconds, _SECONDS_OF_AN_INPUT)
         with self._trial(version, self.original.memory, seconds) as trial:
             return trial.run(case, (Schedule.PROGRAM,)).wrong

@@ -57,12 +57,12 @@ class AutomaticMutant:
 
     @property
     def tier(self) -> Tier | None:
-        """Its edit, if that takes effect in an interval alone."""
+        """The edit, if it is a tier: one that takes effect in an interval of sizes alone; else None."""
         return self.edit if isinstance(self.edit, Tier) else None
 
     @property
     def origin(self) -> str:
-        """What it is one mutant of many of: a file, or of tiers a right kernel."""
+        """The group that a sample is taken from: the mutants of a file, or the tiers of a right kernel."""
         return self.label if self.tier is None else self.kernels[0].id
 
     @property

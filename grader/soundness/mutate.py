@@ -42,7 +42,7 @@ _FINAL = frozenset({Status.KILLED, Status.NOT_COMPILED})
 
 @dataclass(frozen=True)
 class Judgement:
-    """What is known of a mutant: a finding for each right kernel that was judged, by its id."""
+    """A mutant with its findings so far: one for each right kernel that was judged with it, by id."""
 
     mutant: AutomaticMutant
     findings: Mapping[str, Finding] = field(default_factory=dict)
@@ -86,7 +86,7 @@ class Plan:
     tiers: bool = False
 
     def mutants(self, kernels: Sequence[RightKernel]) -> tuple[AutomaticMutant, ...]:
-        """Those of ``kernels`` that are to be judged."""
+        """The mutants of ``kernels`` that this plan judges."""
         chosen = tier_mutants(kernels, self.seed) if self.tiers else mutants(kernels)
         if self.only:
             chosen = tuple(mutant for mutant in chosen if any(word in _words(mutant) for word in self.only))

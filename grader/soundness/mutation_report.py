@@ -40,7 +40,10 @@ def unexplained(judgements: Iterable[Judgement], explained: Mapping[str, Survivo
 
 
 def scores(judgements: Iterable[Judgement], explained: Mapping[str, Survivor]) -> tuple[float, float]:
-    """Killed mutants by all that compile and are not equivalent; the same with those that are reported."""
+    """The share of killed mutants among those that compile and are not equivalent.
+
+    The second number counts the reported ones as killed, too.
+    """
     columns = [_column(judgement, explained) for judgement in judgements]
     counted = [column for column in columns if column in _COUNTED]
     if not counted:
@@ -61,7 +64,7 @@ def sound(judgements: Sequence[Judgement], explained: Mapping[str, Survivor]) ->
 
 
 def report(judgements: Sequence[Judgement], explained: Mapping[str, Survivor]) -> str:
-    """The whole page."""
+    """The page in Markdown: the tables, then survivors, reported mutants and those that nothing executes."""
     judged = [judgement for judgement in judgements if judgement.status is not Status.NOT_JUDGED]
     tiers = any(judgement.mutant.tier is not None for judgement in judgements)
     return "\n".join(

@@ -281,7 +281,7 @@ def constants(source: Source) -> Iterator[Edit]:
 
 
 def arithmetic(source: Source) -> Iterator[Edit]:
-    """Another operation."""
+    """An arithmetic operator becomes another one."""
     for _, sign, _, _ in binaries(source, _ARITHMETIC):
         yield source.replaced("arithmetic", sign, _ARITHMETIC[source.text_of(sign)])
 

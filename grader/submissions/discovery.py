@@ -197,7 +197,7 @@ def _printable(name: str) -> str:
 
 
 def _distinct(entries: Iterable[Entry]) -> Iterable[Entry]:
-    """The same entries with printable and unique names."""
+    """Give the entries printable and unique names."""
     taken = set(RESERVED)
     for entry in entries:
         printable = _printable(entry.name)

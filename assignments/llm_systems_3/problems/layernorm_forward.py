@@ -236,7 +236,7 @@ def minimal_bytes(case: Case) -> int:
 
 
 def rows(data: Inputs, index: NDArray[np.intp]) -> Inputs:
-    """Some rows alone."""
+    """The inputs of the rows in ``index`` alone."""
     chosen = data.arrays["inp"]
     assert chosen is not None
     outputs = {"ln_res": (index.size, chosen.shape[1]), "vars": index.shape, "means": index.shape}
@@ -341,7 +341,7 @@ def unfused(case: Case) -> tuple[Operation, ...]:
 
 
 def one_pass(case: Case) -> tuple[Operation, ...]:
-    """The same with the variance as E[x^2] - E[x]^2."""
+    """The unfused program of a kernel that computes the variance as E[x^2] - E[x]^2."""
     shape = rows, hidden = case.sizes["batch_size"], case.sizes["hidden_dim"]
     inp, total, means = dense("inp", *shape), dense("total", rows, 1), dense("means", rows, 1)
     squared = zipped("squared", "multiply", inp, inp)

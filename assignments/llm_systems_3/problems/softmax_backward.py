@@ -159,13 +159,13 @@ def minimal_bytes(case: Case) -> int:
 
 
 def rows(data: Inputs, index: NDArray[np.intp]) -> Inputs:
-    """Some rows alone."""
+    """The inputs of the rows in ``index`` alone."""
     arrays = {name: array[index] for name, array in data.arrays.items() if array is not None}
     return Inputs(arrays, {}, {**data.scalars, "rows": index.size})
 
 
 def fused(arrays: Mapping[str, torch.Tensor], _: Mapping[str, float]) -> Callable[[], object]:
-    """What autograd calls."""
+    """PyTorch's operator for this gradient, which autograd calls."""
     return lambda: torch.ops.aten._softmax_backward_data(  # noqa: SLF001
         arrays["out_grad"], arrays["soft_inp"], -1, torch.float32
     )

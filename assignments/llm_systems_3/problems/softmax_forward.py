@@ -308,12 +308,12 @@ def rows(data: Inputs, index: NDArray[np.intp]) -> Inputs:
 
 
 def count_rows(case: Case) -> int:
-    """All queries of all heads."""
+    """The number of rows: all queries of all heads in all batches."""
     return math.prod(case.sizes[name] for name in ("batch_size", "nhead", "from_len"))
 
 
 def elements(sizes: Mapping[str, int]) -> int:
-    """Of the scores, which the mask has fewer of. A row takes as long as one of ``LEAST_ROW`` at least."""
+    """The elements of the scores, of which the mask has fewer; a short row counts as ``LEAST_ROW``."""
     rows = math.prod(sizes[name] for name in ("batch_size", "nhead", "from_len"))
     return rows * max(LEAST_ROW, sizes["to_len"])
 
@@ -432,7 +432,7 @@ def _scaled(data: Inputs, divisor: float) -> Array:
 
 
 def _own_maxima(data: Inputs, threads: int) -> tuple[Array, Array]:
-    """The logits and, for each of them, the largest of those that the same one of ``threads`` has."""
+    """The logits and, for each of them, the largest logit that the same thread has of ``threads``."""
     logits = _logits(data)
     maxima = np.full_like(logits, -np.inf)
     for thread in range(min(threads, logits.shape[-1])):

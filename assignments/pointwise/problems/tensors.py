@@ -486,7 +486,7 @@ class Operator:
         return DTYPES[case.dtype].itemsize * prod(shape) + sum(read)
 
     def fused(self, arrays: Mapping[str, torch.Tensor], scalars: Mapping[str, Any]) -> Callable[[], object]:
-        """PyTorch's own operator on the same views."""
+        """Return a call of PyTorch's operator on the same views."""
         sizes, count = scalars["sizes"], len(scalars["sizes"])
         operands: dict[str, Any] = {name: scalars[name] for name in self.scalars}
         for index, name in enumerate(self.operands):

@@ -38,7 +38,7 @@ CLOSED, OPEN, MIDDLE = "closed gates", "open gates", "middling decay"
 
 @dataclass(frozen=True)
 class Gates:
-    """Of all elements [batch, length, width]; ``ratio`` [width] is sigmoid(C) / softplus(C).
+    """The gates of all elements [batch, length, width]; ``ratio`` [width] is sigmoid(C) / softplus(C).
 
     ``i_off`` and the like are relative errors, those of ``one_minus_i`` and ``one_minus_r`` absolute.
     """
@@ -57,7 +57,7 @@ class Gates:
 
 
 def sigmoid(x: Array) -> Array:
-    """Without overflow."""
+    """The logistic function of ``x``, computed without overflow."""
     power = np.exp(-np.abs(x))
     return np.asarray(np.where(x >= 0, 1, power) / (1 + power))
 
@@ -67,7 +67,7 @@ def _sigmoid_off(x: Array) -> Array:
 
 
 def gates(data: Inputs) -> Gates:
-    """The gates of a call."""
+    """Compute the gates from the inputs of a call, with their relative errors."""
     gx, ga, c = data.wide("gx"), data.wide("ga"), data.wide("c")
     softplus = np.logaddexp(0, c)
     i, r = sigmoid(gx), sigmoid(ga)

@@ -60,7 +60,10 @@ def case_of(group: str, sizes: Mapping[str, int], distribution: str, seed: int) 
 
 
 def space(cases: Iterable[Case], arrays: int) -> Space:
-    """All sizes, in the types and contents of ``cases``; so many ``arrays`` are [batch, length, width]."""
+    """The sizes that inputs may have, in the types and contents of ``cases``.
+
+    ``arrays`` is the number of arrays of shape [batch, length, width].
+    """
     return Space(
         ranges={"batch": Range(1, 65_535), "length": Range(1, 1 << 13), "width": Range(1, 1 << 17)},
         distributions=tuple(dict.fromkeys(f"{case.dtype}, {case.distribution}" for case in cases)),
@@ -132,7 +135,7 @@ def start_in(data: Inputs) -> Array:
 
 
 def some_sequences(data: Inputs, index: NDArray[np.intp]) -> Inputs:
-    """Some sequences of the batch alone."""
+    """The inputs of the sequences in ``index`` alone."""
     batch = int(data.scalars["batch"])
     arrays = {
         name: array[index] if array is not None and name != "c" else array
@@ -180,7 +183,7 @@ def scan(
 
 
 def states(a: Array, b: Array, start: Array) -> Array:
-    """The states alone."""
+    """The states h_t = a_t h_{t-1} + b_t in float64, without a bound."""
     value = np.empty(np.broadcast_shapes(a.shape, b.shape))
     state = start
     for t in range(value.shape[1]):
@@ -190,12 +193,12 @@ def states(a: Array, b: Array, start: Array) -> Array:
 
 
 def element_bytes(case: Case) -> int:
-    """Of one element of the arrays of the case's type."""
+    """The bytes of one element of the arrays of the case's type."""
     return DTYPES[case.dtype].itemsize
 
 
 def timing_cases(seed: int) -> tuple[Case, ...]:
-    """As many sequences and channels as are published, of a short and a long text."""
+    """The timed cases: a short and a long text, with the sequences and channels of the published model."""
     table = [
         ("short", "bfloat16", 8, 512, 1024, "usual"),
         ("long", "bfloat16", 8, 4096, 1024, "usual"),

@@ -100,7 +100,7 @@ def minimal_bytes(case: Case) -> int:
 
 
 def some_rows(data: Inputs, index: NDArray[np.intp]) -> Inputs:
-    """Some rows alone."""
+    """The inputs of the rows in ``index`` alone."""
     x = data.arrays["x"]
     assert x is not None
     outputs = {"y": (index.size, x.shape[1]), "rstd": index.shape}

@@ -57,7 +57,10 @@ def case_of(group: str, sizes: Mapping[str, int], distribution: str, seed: int) 
 
 
 def space(cases: Iterable[Case], arrays: int) -> Space:
-    """All sizes, in the types and contents of ``cases``; so many ``arrays`` are [rows, hidden]."""
+    """The sizes that inputs may have, in the types and contents of ``cases``.
+
+    ``arrays`` is the number of arrays of shape [rows, hidden].
+    """
     return Space(
         ranges={"rows": Range(1, 1 << 21), "hidden": Range(1, MOST_HIDDEN)},
         distributions=tuple(dict.fromkeys(f"{case.dtype}, {case.distribution}" for case in cases)),
@@ -155,7 +158,7 @@ class Roots:
 
 
 def roots(x: Array) -> Roots:
-    """Of the rows of ``x`` [rows, hidden]."""
+    """1 / sqrt(mean(x^2) + epsilon) of the rows of ``x`` [rows, hidden], with its relative error."""
     square = (x * x).mean(axis=1, keepdims=True)
     error = bounds.sum_error(x * x, 1, 1.0, UNIT) / x.shape[1] + UNIT * square
     share = error / (square + EPSILON) + UNIT

@@ -31,7 +31,7 @@ _PARTS = (*range(1, 13), 16, 31, 32, 33, 64, 100, 128, 256, 512, 1000, 1024, 409
 
 
 class Form(Enum):
-    """What is made of a product of sizes and a divisor."""
+    """A way to compute a number from a product of sizes and a divisor."""
 
     WHOLE = "the product"
     CEILING = "divided, rounded up"

@@ -50,7 +50,7 @@ _COMMON = tuple(1 << power for power in range(1, 17))
 
 
 class Rank(IntEnum):
-    """What is looked for first."""
+    """The order in which goals are looked for; the smallest comes first."""
 
     SIDE = 0  # below or above a number, where other code may be
     NUMBER_ITSELF = 1
@@ -346,7 +346,10 @@ class Search:
             yield from list(changed.solutions(value, base.case.sizes, self.space))[:4]
 
     def _scaled(self, goal: Goal, constant: int, side: Side, number: int, case: Case) -> Iterator[_Proposal]:
-        """Cases of the same kind whose sizes are larger or smaller by as much as the number has to be."""
+        """Propose a case with sizes scaled by the factor that the number in the code lacks.
+
+        ``number`` is to come to the given side of ``constant``.
+        """
         attempt = self._attempts[goal]
         value = constant + 1 if side is Side.ABOVE else constant - 1
         factor = (value / max(1, number)) * (1.25, 2, 8)[attempt] ** (1 if side is Side.ABOVE else -1)

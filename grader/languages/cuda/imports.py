@@ -100,7 +100,7 @@ _RAW_BYTES = re.compile(rb"\x0f[\x05\x34\x31]|\xcd\x80|\x0f\x01\xf9")
 
 @dataclass(frozen=True)
 class _Object:
-    """What is read of a library."""
+    """The parts of a library that the policy looks at."""
 
     needed: list[str]
     imported: list[tuple[str, str]]  # with the library that each is bound to

@@ -95,7 +95,7 @@ def compiled(file: str, described: dict[str, Any], capability: int) -> Any:  # n
 
 
 def _message(error: Exception, described: dict[str, Any], file: str) -> str:
-    """What is wrong, with its line; if a function that the kernel calls is wrong, that of the innermost."""
+    """The message of a failed build with its line, which is that of the innermost function that fails."""
     if not isinstance(error, CompilationError):
         return f"{file}: a kernel cannot be built: {error}"
     while isinstance(error.__cause__, CompilationError):
