@@ -75,7 +75,7 @@ class Assignment:
 
     @property
     def title(self) -> str:
-        """What the reports call it."""
+        """The name of the assignment in reports."""
         return self.rules.title
 
     def reference_in(self, language: str) -> Path:

@@ -350,12 +350,12 @@ class Rules(_Table):
         return next(fitting, None)
 
     def languages_of(self, problem_id: str) -> tuple[LanguageName, ...]:
-        """What the kernels of a problem may be written in."""
+        """The languages that the kernels of a problem may be written in."""
         return self.problem(problem_id).languages or self.languages
 
     @property
     def every_language(self) -> tuple[LanguageName, ...]:
-        """What kernels of any problem may be written in."""
+        """All languages that kernels of at least one problem may be written in."""
         named = (name for problem in self.problems for name in self.languages_of(problem.id))
         return tuple(dict.fromkeys(named))
 
@@ -373,7 +373,7 @@ class Rules(_Table):
 
 
 def tables(path: Path) -> dict[str, Any]:
-    """What a TOML file holds.
+    """Read the tables of a TOML file.
 
     Raises:
         AssignmentError: the file cannot be read or is no TOML.

@@ -164,7 +164,7 @@ def _faults() -> Iterator[None]:
 
 @contextmanager
 def _progress() -> Iterator[Callable[[str], None]]:
-    """What is being done, on stderr and only on a terminal."""
+    """Show the step that runs now, on stderr and only on a terminal."""
     if not sys.stderr.isatty():
         yield lambda _text: None
         return

@@ -237,7 +237,7 @@ def _touched(request: GradingRequest, names: frozenset[str]) -> tuple[str, ...]:
 
 @contextlib.contextmanager
 def _progress(*, shown: bool) -> Iterator[Callable[[str], None]]:
-    """What the grader is doing, on stderr and only on a terminal."""
+    """Show the steps that run now, on stderr and only on a terminal."""
     if not shown:
         yield lambda _text: None
         return

@@ -170,7 +170,7 @@ def _appeal(records: Mapping[str, Record]) -> None:
 
 
 def _title(name: str | None, recorded: str) -> str:
-    """What an assignment is called: the one that is ``name`` for, or the installed one of the records.
+    """The title of the assignment ``name``; without a name, that of the installed one of the records.
 
     Records may be of one that this grader does not have.
     """

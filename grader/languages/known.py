@@ -60,7 +60,7 @@ def languages(
 
 
 def lacking(name: str) -> str:
-    """What this machine lacks to build in the language of that name; empty if that is nothing."""
+    """A text about what this machine lacks to build in the language of that name; "" if it lacks nothing."""
     try:
         _NEEDED.get(name, lambda: None)()
     except BuildError as error:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Resources:
-    """What one kernel takes on the GPU."""
+    """The resources that one kernel takes on the GPU."""
 
     kernel: str  # demangled, without its parameters
     registers: int  # per thread
@@ -31,7 +31,7 @@ class Resources:
 
 @dataclass(frozen=True)
 class Build:
-    """What became of one source file."""
+    """The result of compiling one source file."""
 
     source: str  # the file's name in the submission
     ok: bool
@@ -106,7 +106,7 @@ class EntryPoint:
 
 @dataclass(frozen=True)
 class Inspection:
-    """What an artefact holds.
+    """The breaches of the policy and the entry points that an artefact holds.
 
     Attributes:
         forbidden: why it breaks the policy of what a submission may use, a sentence per reason.
@@ -207,7 +207,7 @@ class Language(Protocol):
         further: Collection[str],
         allowed: Collection[str],
     ) -> Inspection:
-        """What the artefact built of ``source`` holds.
+        """Look for entry points and breaches of the policy in the artefact built of ``source``.
 
         Args:
             artefact: of the build.

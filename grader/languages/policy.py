@@ -38,7 +38,7 @@ _FUNCTIONS_ON_NAMES = frozenset({"getattr", "hasattr"})
 
 @dataclass(frozen=True)
 class Review:
-    """What of a file breaks the policy.
+    """The places of a file that break the policy.
 
     Attributes:
         reasons: a sentence with its line for each.
@@ -69,7 +69,7 @@ def review(tree: ast.Module, file: str, modules: Mapping[str, Collection[str]] |
 
 
 def public(tree: ast.Module) -> frozenset[str]:
-    """What a module that is given defines itself, for those who import it."""
+    """The names that a module of the assignment defines itself, for those who import it."""
     bound = {
         name.id
         for node in tree.body
@@ -376,7 +376,7 @@ def _function_around(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> ast.F
 
 
 def _fields(tree: ast.Module) -> Iterator[str]:
-    """What classes of a file define: methods, fields, what methods store in ``self``, and named tuples."""
+    """The names that classes of a file define: methods, fields, attributes of ``self``, named tuples."""
     parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
     for node in ast.walk(tree):
         match node:

@@ -48,7 +48,7 @@ class Operators(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     @abstractmethod
     def refused(self, name: str) -> FormulaError:
-        """What to say of an operation that is neither known nor composed of others."""
+        """The error for an operation that is neither known nor composed of known ones."""
 
     def __torch_dispatch__(
         self,

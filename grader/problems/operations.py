@@ -29,7 +29,7 @@ MOST_PLAIN_DIMENSIONS = 4  # in generic.cu
 
 
 class Kind(StrEnum):
-    """What an operation does with its inputs."""
+    """The kind of an operation: how it computes its output from its inputs."""
 
     MAP = "map"  # element by element, of up to three inputs
     ZIP = "zip"  # element by element, of two inputs

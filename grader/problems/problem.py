@@ -31,7 +31,7 @@ ANY_TYPE = "T"
 
 
 class Role(StrEnum):
-    """What the entry point may do with an array."""
+    """The use of an array by the entry point: read, written, or both."""
 
     INPUT = "in"
     OUTPUT = "out"
@@ -180,7 +180,7 @@ class Space:
 
 @dataclass(frozen=True)
 class Inputs:
-    """What the entry point is called with, before it runs.
+    """The arguments of the entry point before it runs.
 
     ``arrays`` holds every INPUT and INOUT array (None for a null pointer); ``outputs`` the shape of every
     OUTPUT; ``scalars`` each ``Scalar`` by name.
@@ -280,7 +280,7 @@ def _no_terms(_: Inputs) -> Mapping[str, NDArray[np.float64]]:
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """What both kinds of problems have.
+    """The fields of a problem of any kind.
 
     Attributes:
         id: stable name, also the module's name.
@@ -316,7 +316,7 @@ class Problem:
 
     @property
     def roles(self) -> Mapping[str, Role]:
-        """What a launcher may do with the arrays that it takes; empty where arrays have no roles."""
+        """The role of each array that a launcher takes; empty where arrays have no roles."""
         return {}
 
 
@@ -366,7 +366,7 @@ class KernelProblem(Problem):
 
     @property
     def roles(self) -> Mapping[str, Role]:
-        """What the launcher may do with each array."""
+        """The role of each array that the launcher takes."""
         return {array.name: array.role for array in self.arrays}
 
 

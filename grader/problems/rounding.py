@@ -323,7 +323,7 @@ def one_thread() -> AbstractContextManager[None]:
 def expectations(
     program: Callable[[], Mapping[str, Tensor]], seed: int, samples: int = ROW_SAMPLES
 ) -> dict[str, Expectation]:
-    """What ``program`` computes in float64, and how far a right float32 program may be from it, by row.
+    """The results of ``program`` in float64, and how far a right float32 program may be from them, by row.
 
     All elements of a row get the same bound, from their errors together: fewer samples are enough.
     """

@@ -66,7 +66,7 @@ def factors(seed: int, name: str, expected: NDArray[np.float64]) -> NDArray[np.f
 
 
 def in_turn(steps: Sequence[Mapping[str, Expectation]]) -> dict[str, Expectation]:
-    """What is written in steps behind each other, each of which counts its uses from 0."""
+    """Join what the launchers write in steps behind each other, each of which counts its uses from 0."""
     outputs: dict[str, Expectation] = {}
     before: Counter[str] = Counter()
     for step in steps:
@@ -94,7 +94,7 @@ class Written:
         self.outputs: dict[str, Tensor] = {}
 
     def __call__(self, name: str, value: Tensor) -> Tensor:
-        """What the model gets of ``value``, which the next use of a launcher writes to output ``name``."""
+        """Record ``value``, which the next launch writes to output ``name``; return what the model gets."""
         use_key = key(name, self._uses[name])
         self._uses[name] += 1
         self.outputs[use_key] = value.detach()

@@ -107,7 +107,7 @@ class Row:
 
 
 def in_order(runtime: Runtime, stream: Any, parts: Sequence[Part]) -> Graph | Row:  # noqa: ANN401
-    """What replays ``parts`` on ``stream``, none of which begins before the one ahead has ended."""
+    """Graphs that replay ``parts`` on ``stream``; no part begins before the one ahead has ended."""
     if any(part.allocates for part in parts):
         for part in parts:
             cuda.runtime.graphUpload(part.instance, stream.ptr)

@@ -63,7 +63,7 @@ class Version:
 
 @dataclass(frozen=True)
 class Builder:
-    """What builds versions, and where builds are kept."""
+    """Builds versions of kernels on a machine, and keeps the builds in a cache."""
 
     machine: Machine
     cache: Cache

@@ -128,7 +128,7 @@ class Examination:
 
     @cached_property
     def machine(self) -> Machine:
-        """What judges versions of kernels: the simulator."""
+        """The machine that judges versions of kernels, with the simulator as its device."""
         return self.bench.machine("sim", self.sandbox, self.assignment.rules.limits)
 
     @cached_property

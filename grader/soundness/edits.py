@@ -52,7 +52,7 @@ class Edit:
 
     @property
     def reason(self) -> str:
-        """What changes, in words."""
+        """The change, in words."""
         if not self.old.strip():
             return f"`{_short(self.new)}` comes in"
         return f"`{_short(self.old)}` becomes `{_short(self.new)}`"

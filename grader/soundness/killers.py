@@ -61,7 +61,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """What the cases of one problem show of a mutant.
+    """The result of judging a mutant by the cases of one problem.
 
     Attributes:
         status: what became of it.
@@ -79,7 +79,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Ran:
-    """What one case of a right kernel ran.
+    """The kernels and lines that one case of a right kernel ran.
 
     Attributes:
         kernels: their mangled names, as in version 0.
@@ -258,7 +258,7 @@ def _meets(interval: Interval, case: Case) -> bool:
 
 
 def _covered(trial: Trial, cases: Iterable[Case]) -> tuple[dict[str, Ran], str]:
-    """What each case runs, and what is wrong in the first that fails."""
+    """What each case of the right kernel runs, and the fault of the first one that fails."""
     ran: dict[str, Ran] = {}
     for case in cases:
         shown = trial.run(case, (Schedule.PROGRAM,))

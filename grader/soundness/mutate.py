@@ -49,7 +49,7 @@ class Judgement:
 
     @property
     def status(self) -> Status:
-        """What became of it."""
+        """The status of the mutant over all its right kernels."""
         statuses = {finding.status for finding in self.findings.values()}
         if self.pending:
             return Status.NOT_JUDGED
@@ -65,7 +65,7 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Plan:
-    """What to judge, and how long.
+    """The choice of mutants to judge, and the time for it.
 
     Attributes:
         only: words, one of which is in the key, the place or the operator of a mutant; none for all.
@@ -160,7 +160,7 @@ def _words(mutant: AutomaticMutant) -> str:
 def finding(
     killers: Killers, mutant: AutomaticMutant, version: Version, among: Sequence[Case] | None = None
 ) -> Finding:
-    """What the cases of a right kernel show of a mutant.
+    """Judge a mutant by the cases of a right kernel.
 
     Args:
         killers: the right kernel with its cases.

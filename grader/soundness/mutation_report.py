@@ -84,7 +84,7 @@ def report(judgements: Sequence[Judgement], explained: Mapping[str, Survivor]) -
 
 
 def _origin(judgement: Judgement) -> str:
-    """What the first table has a row for: a file, or of tiers a problem."""
+    """The row of the first table that a mutant belongs to: its file, or of a tier its problem."""
     return judgement.mutant.label if judgement.mutant.tier is None else judgement.mutant.kernels[0].problem.id
 
 

@@ -72,7 +72,7 @@ class _Definition:
     parameters: dict[str, Product] = field(default_factory=dict)
 
     def names(self, functions: Collection[str]) -> Iterator[Node]:
-        """Where the names of some functions stand in its body."""
+        """The nodes in its body that are names of these functions."""
         for node in self.nodes:
             declares = node.parent is not None and node.parent.type == "function_declarator"
             if node.type == "identifier" and not declares and self.source.text_of(node) in functions:
@@ -186,7 +186,7 @@ def _encloses(outer: Node, inner: Node) -> bool:
 
 
 def _products(definition: _Definition) -> dict[str, Product | None]:
-    """What the integers of a function hold; None of one of which nothing is known yet."""
+    """The product of sizes that each integer of a function holds; None while nothing is known of it."""
     products: dict[str, Product | None] = {
         parameter.name: definition.parameters.get(parameter.name)
         for parameter in definition.function.parameters

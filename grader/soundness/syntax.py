@@ -35,7 +35,7 @@ def assignments(source: Source) -> Iterator[tuple[Node, Node, Node, Node]]:
 
 
 def callee(source: Source, call: Node) -> str:
-    """What a call calls, with template arguments; also a kernel."""
+    """The name of the function or kernel that a call calls, with template arguments."""
     function = call.child_by_field_name("function")
     return "" if function is None else source.text_of(function)
 
@@ -63,7 +63,7 @@ def array_sizes(declarator: Node) -> Iterator[Node]:
 
 
 def configurations(source: Source) -> Iterator[list[Node]]:
-    """What stands between the angle brackets of each launch."""
+    """For each launch, the values between its angle brackets."""
     for node in source.of("kernel_call_syntax"):
         yield [child for child in node.named_children if child.type != "comment"]
 

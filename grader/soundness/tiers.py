@@ -63,7 +63,7 @@ class Tier(Edit):
 
     @property
     def reason(self) -> str:
-        """What changes, and where."""
+        """The change and the interval in which it takes effect."""
         return f"{self.change} where {self.interval}"
 
 

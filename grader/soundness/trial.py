@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Shown:
-    """What one case showed.
+    """The result of one case.
 
     Attributes:
         wrong: what went wrong, in words; "" if nothing did.

@@ -81,7 +81,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Discovery:
-    """What a folder holds.
+    """The submissions that a folder holds, and the files that are none.
 
     Attributes:
         entries: the submissions, in the order of their names.

@@ -296,7 +296,7 @@ def _mean_instead_of_sum(data: Inputs) -> Mapping[str, Array]:
 
 
 def terms(data: Inputs) -> Mapping[str, Array]:
-    """What each row adds to the sums."""
+    """The terms [rows, hidden] that the rows add to the sums."""
     g = data.wide("out_grad")
     return {"gamma_grad": g * _normalised(data)[0], "betta_grad": g}
 

@@ -84,7 +84,7 @@ def cases(seed: int) -> tuple[Case, ...]:
 
 
 def inputs(case: Case) -> Inputs:
-    """What forward got, the states h that it wrote, and their gradients dh [batch, length, width]."""
+    """The inputs of the forward problem, its states h, and their gradients dh [batch, length, width]."""
     forward = forward_inputs(case)
     batch, length, width = shape = shape_of(case)
     gate = gates(forward)

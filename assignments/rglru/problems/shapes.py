@@ -103,7 +103,7 @@ def graded(seed: int, further: Iterable[Row]) -> tuple[Case, ...]:
 
 
 def half_shapes(dtype: str) -> list[Row]:
-    """What the group of a type of 16 bits holds."""
+    """The rows of the group of a type of 16 bits."""
     shapes = ((2, 1, 1), (3, 33, 7), (2, 100, 34), (1, 300, 70), (1, 2049, 4))
     return [
         *((dtype, dtype, *shape, "usual") for shape in shapes),

@@ -169,12 +169,12 @@ def some_columns(data: Inputs, index: NDArray[np.intp]) -> Inputs:
 
 
 def terms(data: Inputs) -> Mapping[str, Array]:
-    """What each row adds to the sum."""
+    """The terms [rows, hidden] that the rows add to the sum."""
     return {"dweight": data.wide("dy") * _parts(data)[1]}
 
 
 def fused(arrays: Mapping[str, torch.Tensor], scalars: Mapping[str, float]) -> Callable[[], object]:
-    """What autograd calls for PyTorch's own operator."""
+    """Return a call of the function that autograd calls for PyTorch's operator."""
     import torch  # noqa: PLC0415 - only timing needs PyTorch here
 
     hidden = [int(scalars["hidden"])]

@@ -112,7 +112,7 @@ def graded(
 
 
 def half_shapes(dtype: str, odd: int) -> list[Row]:
-    """What the group of a type of 16 bits holds: sizes on both sides of a pack of 8, and contents."""
+    """The rows of the group of a type of 16 bits: sizes on both sides of a pack of 8, and contents."""
     shapes = ((5, 1), (5, 7), (5, 8), (9, 100), (3, odd), (3, 4096), (2, MOST_HIDDEN), (2100, 264))
     return [
         *((dtype, dtype, rows, hidden, "normal") for rows, hidden in shapes),

@@ -68,7 +68,7 @@ class Goal:
 
 @dataclass(frozen=True)
 class Unreached:
-    """What no case has reached: a way of a branch, a block of host code, or a side of a number.
+    """A way of a branch, a block of host code or a side of a number that no case has reached.
 
     Attributes:
         line: in the submission.
@@ -476,7 +476,7 @@ class Search:
         )
 
     def _beside(self, sizes: Sizes) -> int:
-        """What a case costs beside its kernels, in warp instructions: its inputs, its oracle, its calls."""
+        """The cost of a case beside its kernels, in warp instructions: its inputs, its oracle, its calls."""
         return _CASE_WORK + _ELEMENT_WORK * self.space.elements(sizes)
 
     def _work(self, sizes: Sizes) -> float:
@@ -536,7 +536,7 @@ def _number(met: Met, side: Side, *, turned: bool) -> int:
 
 
 def _signed(number: int) -> int:
-    """What an unsigned number of 32 bits is where a subtraction went below 0."""
+    """Read an unsigned number of 32 bits as a signed one, where a subtraction may have gone below 0."""
     return number - (1 << 32) if 1 << 31 <= number < 1 << 32 else number
 
 

@@ -263,7 +263,7 @@ def reachable(source: str, contents: Mapping[str, bytes]) -> dict[str, bytes]:
 
 
 def _placed(path: str) -> str:
-    """Where a file of the submission is put, by its path from the source."""
+    """The path where a file of the submission is put, by its path from the source."""
     up = path.count("../")
     return f"{_ABOVE[-1 - up]}/{path.removeprefix('../' * up)}" if up else path
 
@@ -295,7 +295,7 @@ def _explained(log: str, empty: tuple[str, ...]) -> str:
 
 
 def _link_folder(toolchain: Toolchain) -> Path:
-    """Where the linker finds a CUDA runtime.
+    """The folder where the linker finds a CUDA runtime.
 
     The real one, because it knows every call: what the sim lacks of it is for the sim to say.
     """

@@ -21,7 +21,7 @@ _DRIVE = re.compile(r"[A-Za-z]:")
 
 
 def missing(log: str, file: str, there: Iterable[str]) -> str:
-    """What to do about the header that the compiler of ``file`` did not find; "" if it found all.
+    """A remedy for the header that the compiler of ``file`` did not find; "" if it found all.
 
     Args:
         log: what the compiler said.

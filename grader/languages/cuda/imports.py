@@ -146,7 +146,7 @@ def needs_more(observed: bytes, library: bytes) -> bool:
 
 
 def _against(object_file: _Object) -> Iterator[tuple[str, str]]:
-    """What the policy forbids, each as a reason and a name."""
+    """The breaches of the policy in a library, each as a reason and a name."""
     for name in object_file.needed:
         if not _LIBRARIES.fullmatch(name):
             yield "needs another library", name
@@ -172,7 +172,7 @@ def _list(names: list[str], sources: Mapping[str, bytes]) -> str:
 
 
 def _first_line(name: str, sources: Mapping[str, bytes]) -> str:
-    """Where a source first says ``name``, or the last part of a C++ name; "" where none does."""
+    """The file and line where a source first has ``name``, or the last part of a C++ name; "" if none has."""
     parts = re.findall(r"\w+", demangled(name)) if name.startswith("_Z") else []
     for word in (name, *reversed(parts)):
         for file, content in sources.items():

@@ -83,7 +83,7 @@ class Toolchain:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What the compilers need to see."""
+        """The environment variables that the compilers need."""
         return {"PATH": f"{self.nvcc.parent}:{self.cxx.parent}:/usr/bin:/bin"}
 
     @property
@@ -186,7 +186,7 @@ def _behind(nvcc: Path) -> Path:
 
 @functools.cache
 def _ask(program: Path, *arguments: str) -> str:
-    """What ``program`` prints; nothing if it does not run."""
+    """The output of ``program``; "" if it does not run."""
     try:
         outcome = subprocess.run(
             [program, *arguments], capture_output=True, text=True, timeout=60, check=False

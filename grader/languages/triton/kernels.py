@@ -40,7 +40,7 @@ _MAIN = (
 
 @dataclass(frozen=True)
 class Target:
-    """What kernels are compiled to.
+    """A target that kernels are compiled for.
 
     Attributes:
         form: ``ptx`` for the simulator, ``cubin`` for a GPU.

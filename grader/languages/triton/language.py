@@ -153,6 +153,6 @@ class Triton:
 
 
 def _target(device: Device) -> Target:
-    """What kernels are compiled to for ``device``."""
+    """The target that kernels are compiled for on ``device``."""
     capability = int(device.architecture.rpartition("_")[2])
     return Target("ptx" if device.kind == "sim" else "cubin", capability)

@@ -78,7 +78,7 @@ class Launchers:
         return {function: partial(self._call, getattr(module, function)) for function in names}
 
     def argument(self, kind: str, value: Any, pointers: list[int], _streams: list[int]) -> Any:  # noqa: ANN401
-        """What a function gets for an argument ``[kind, value]`` of a request, arrays at ``pointers``."""
+        """Turn an argument ``[kind, value]`` of a request into a function's; arrays are at ``pointers``."""
         match kind, value:
             case "array", [index, dtype, shape]:
                 return self._arrays.tensor(pointers[index], dtype, shape)
@@ -92,7 +92,7 @@ class Launchers:
         self._runtime.forget()
 
     def strangers(self, graphs: Iterable[int]) -> list[str]:
-        """What captured calls do other than to launch kernels that the judge has built, in words."""
+        """Texts about all that captured calls do but launching kernels that the judge has built."""
         return sorted({words for graph in graphs for words in self._runtime.strangers(graph)})
 
     def _call(self, function: Callable[..., object], *arguments: Any) -> None:  # noqa: ANN401
