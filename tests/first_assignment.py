@@ -23,7 +23,7 @@ MUTANTS = table(ASSIGNMENT)
 def program(file: Path) -> ModelProgram:
     """``file`` as the answer to the problem of a PyTorch file, with what calls it in the runner."""
     problem = PROBLEMS["transformer"]
-    given = tuple(ASSIGNMENT.template / name for name in problem.given)
+    given = tuple(ASSIGNMENT.template / name for name in problem.modules)
     return ModelProgram(file, problem.harness, given)
 
 

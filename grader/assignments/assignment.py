@@ -75,7 +75,7 @@ class Assignment:
 
     @property
     def title(self) -> str:
-        """What the reports call it."""
+        """The name of the assignment in reports."""
         return self.rules.title
 
     def reference_in(self, language: str) -> Path:
@@ -88,8 +88,8 @@ class Assignment:
 
     def _part(self, name: str) -> Path:
         """The folder of this name, of the assignment or of those that it extends; its own if none has one."""
-        places = [folder / name for folder in (self.folder, *self.bases)]
-        return next((place for place in places if place.is_dir()), places[0])
+        folders = [folder / name for folder in (self.folder, *self.bases)]
+        return next((folder for folder in folders if folder.is_dir()), folders[0])
 
     @cached_property
     def problems(self) -> Mapping[str, Problem]:
@@ -153,21 +153,21 @@ def read(folder: Path) -> Assignment:
         AssignmentError: its file cannot be read, is no TOML, or has a wrong, missing or unknown key.
     """
     folder, path = folder.resolve(), folder / FILE
-    found = tables(path)
+    entries = tables(path)
     base = None
-    if isinstance(extended := found.get("extends"), str):
+    if isinstance(extended := entries.get("extends"), str):
         base = read(_extended(extended, path))
         outer = base.rules.model_dump(mode="json", exclude_none=True, exclude=_NOT_INHERITED)
-        found = merged(outer, found)
-    rules = parse(found, path)
+        entries = merged(outer, entries)
+    rules = parse(entries, path)
     if folder.parent == _installed().resolve() and rules.id != folder.name:
         raise AssignmentError(f"{path}: id is {rules.id!r}; it must be the folder's name, {folder.name!r}")
 
     def part(name: str, inherited: Path | None) -> Path:
-        own = (folder / name).resolve()
-        return own if inherited is None or own.is_dir() else inherited
+        path = (folder / name).resolve()
+        return path if inherited is None or path.is_dir() else inherited
 
-    own = folder / "problems"
+    modules = folder / "problems"
     inherited = () if base is None else base.modules
     return Assignment(
         folder=folder,
@@ -175,7 +175,7 @@ def read(folder: Path) -> Assignment:
         rules=rules,
         template=part(rules.template, None if base is None else base.template),
         reference=part(rules.reference, None if base is None else base.reference),
-        modules=(own, *inherited) if own.is_dir() or base is None else inherited,
+        modules=(modules, *inherited) if modules.is_dir() or base is None else inherited,
     )
 
 

@@ -43,13 +43,13 @@ def named(folder: Path) -> Assignment | None:
         return None
     try:
         with path.open("rb") as file:
-            found = tomllib.loads(file.read(_MOST_BYTES).decode())
+            entries = tomllib.loads(file.read(_MOST_BYTES).decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise AssignmentError(f"{path}: not TOML: {error}") from error
     except OSError as error:
         raise AssignmentError(f"{path}: cannot be read: {error.strerror}") from error
-    name = found.get("assignment")
-    if found.keys() != {"assignment"} or not isinstance(name, str):
+    name = entries.get("assignment")
+    if entries.keys() != {"assignment"} or not isinstance(name, str):
         raise AssignmentError(f'{path}: it has to hold one line, such as assignment = "{available()[0]}".')
     if name not in available():
         raise AssignmentError(

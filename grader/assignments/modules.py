@@ -31,7 +31,7 @@ def load_problems(folders: Sequence[Path], ids: Sequence[str]) -> Mapping[str, P
     Raises:
         AssignmentError: a module cannot be imported, or its ``PROBLEM`` is none or has another id.
     """
-    found = {}
+    problems = {}
     for problem_id in ids:
         for folder in folders:
             path = folder / f"{problem_id}.py"
@@ -39,9 +39,9 @@ def load_problems(folders: Sequence[Path], ids: Sequence[str]) -> Mapping[str, P
                 problem = getattr(load_module(folder, problem_id), "PROBLEM", None)
                 if not isinstance(problem, Problem) or problem.id != problem_id:
                     raise AssignmentError(f"{path}: PROBLEM must be a Problem with the id {problem_id!r}")
-                found[problem_id] = problem
+                problems[problem_id] = problem
                 break
-    return found
+    return problems
 
 
 def defined(folders: Sequence[Path]) -> list[str]:
@@ -67,8 +67,8 @@ def load_module(folder: Path, name: str) -> ModuleType:
         inner = [
             frame for frame in traceback.extract_tb(error.__traceback__) if _within(frame.filename, folder)
         ]
-        place = f"{inner[-1].filename}:{inner[-1].lineno}" if inner else str(folder / f"{name}.py")
-        raise AssignmentError(f"{place}: {type(error).__name__}: {error}") from error
+        line = f"{inner[-1].filename}:{inner[-1].lineno}" if inner else str(folder / f"{name}.py")
+        raise AssignmentError(f"{line}: {type(error).__name__}: {error}") from error
 
 
 def _within(file: str, folder: Path) -> bool:

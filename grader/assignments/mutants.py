@@ -99,7 +99,7 @@ def table(assignment: Assignment, language: str = "cuda") -> tuple[Mutant, ...]:
     path = folder / f"{module}.py"
     if not path.is_file():
         return ()
-    found = getattr(load_module(folder, module), "MUTANTS", None)
-    if not isinstance(found, tuple) or not all(isinstance(one, Mutant) for one in found):
+    mutants = getattr(load_module(folder, module), "MUTANTS", None)
+    if not isinstance(mutants, tuple) or not all(isinstance(mutant, Mutant) for mutant in mutants):
         raise AssignmentError(f"{path}: MUTANTS must be a tuple of Mutant.")
-    return found
+    return mutants

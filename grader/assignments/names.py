@@ -30,10 +30,10 @@ def check(assignment: Assignment) -> None:
     Raises:
         AssignmentError: it has one; the message says all of them, each with the nearest valid name.
     """
-    known, rules = assignment.problems, assignment.rules
-    wanted = [entry.id for entry in rules.problems if entry.graded and entry.id not in known]
-    faults = list(_unknown("graded problem", wanted, defined(assignment.modules)))
-    graded = [known[entry.id] for entry in rules.problems if entry.id in known]
+    problems, rules = assignment.problems, assignment.rules
+    undefined = [entry.id for entry in rules.problems if entry.graded and entry.id not in problems]
+    faults = list(_unknown("graded problem", undefined, defined(assignment.modules)))
+    graded = [problems[entry.id] for entry in rules.problems if entry.id in problems]
     groups = {name: None for problem in graded for name in (*problem.groups, MEMORY_GROUP)}
     if graded:
         faults += _unknown("case group", rules.group_points, groups)
@@ -41,9 +41,9 @@ def check(assignment: Assignment) -> None:
             of_cases = [name for name in groups if name != MEMORY_GROUP]
             faults += _unknown("group of cases", rules.hidden.groups, of_cases)
     for waiver in rules.waivers:
-        if waiver.problem in known:
-            faults += _unknown_conditions(waiver, known[waiver.problem])
-    entries = [(entry, known[entry.id]) for entry in rules.problems if entry.id in known]
+        if waiver.problem in problems:
+            faults += _unknown_conditions(waiver, problems[waiver.problem])
+    entries = [(entry, problems[entry.id]) for entry in rules.problems if entry.id in problems]
     for without in (_without_baseline, _without_code, _without_times, _without_kernels):
         faults += [fault for entry, problem in entries if (fault := without(entry, problem))]
     if faults:
@@ -68,15 +68,15 @@ def _without_baseline(entry: ProblemPoints, problem: Problem) -> str:
 
 def _without_code(entry: ProblemPoints, problem: Problem) -> str:
     """Why there would be no code to measure; "" where it is that of a kernel, or is not asked for."""
-    asked = any(demand.measure == "code" for demand in entry.demands)
-    unknown = asked and not isinstance(problem, KernelProblem)
+    measured = any(demand.measure == "code" for demand in entry.demands)
+    unknown = measured and not isinstance(problem, KernelProblem)
     return f"{entry.id} asks for small code and is no kernel problem" if unknown else ""
 
 
 def _without_times(entry: ProblemPoints, problem: Problem) -> str:
     """Why a spread of speeds would be that of none; "" where some are measured, or it is not asked for."""
-    asked = any(demand.measure == "spread" for demand in entry.demands)
-    unknown = asked and not problem.timing_cases(0)
+    measured = any(demand.measure == "spread" for demand in entry.demands)
+    unknown = measured and not problem.timing_cases(0)
     return f"{entry.id} asks for a spread of speeds and has no timing cases" if unknown else ""
 
 
@@ -86,10 +86,10 @@ def _without_kernels(entry: ProblemPoints, problem: Problem) -> str:
     return f"{entry.id} names languages and is no kernel problem" if unknown else ""
 
 
-def _unknown(what: str, names: Collection[str], valid: Collection[str]) -> Iterator[str]:
+def _unknown(kind: str, names: Collection[str], valid: Collection[str]) -> Iterator[str]:
     for name in names:
         if name not in valid:
-            yield f"there is no {what} {name!r}.{nearest(name, list(valid))}"
+            yield f"there is no {kind} {name!r}.{nearest(name, list(valid))}"
 
 
 def _unknown_conditions(waiver: Waiver, problem: Problem) -> Iterator[str]:

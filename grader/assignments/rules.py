@@ -160,22 +160,25 @@ class ProblemPoints(_Table):
         return self.correctness + self.performance + sum(demand.points for demand in self.demands)
 
     def with_host_pointers(self) -> ProblemPoints:
-        """The same for a launcher that takes host pointers."""
+        """The points and targets for a launcher that takes host pointers."""
         return self._with_target(self.host_target or self.target)
 
     def in_language(self, language: str) -> ProblemPoints:
-        """The same for a submission in ``language``."""
-        own = (target for name, target in self.language_targets.items() if name == language)
-        return self._with_target(next(own, self.target))
+        """The points and targets for a submission in ``language``."""
+        targets = (target for name, target in self.language_targets.items() if name == language)
+        return self._with_target(next(targets, self.target))
 
     def _with_target(self, target: float) -> ProblemPoints:
-        """The same with another target: steps stay the same parts of it."""
+        """The points with another target; each step stays the same share of the target."""
         steps = tuple(Step(at=step.at * target / self.target, points=step.points) for step in self.steps)
         return self.model_copy(update={"target": target, "steps": steps})
 
 
 class Deadline(_Table):
-    """What being late costs; records keep the points before that."""
+    """The date until which work is handed in, and the points that being late costs.
+
+    Records keep the points before that.
+    """
 
     due: AwareDatetime = Field(
         strict=False,
@@ -339,16 +342,20 @@ class Rules(_Table):
 
     def waiver(self, problem_id: str, sizes: Mapping[str, int], content: str) -> Waiver | None:
         """The first waiver that covers a case of a problem; see ``Waiver.covers``."""
-        fitting = (one for one in self.waivers if one.problem == problem_id and one.covers(sizes, content))
+        fitting = (
+            waiver
+            for waiver in self.waivers
+            if waiver.problem == problem_id and waiver.covers(sizes, content)
+        )
         return next(fitting, None)
 
     def languages_of(self, problem_id: str) -> tuple[LanguageName, ...]:
-        """What the kernels of a problem may be written in."""
+        """The languages that the kernels of a problem may be written in."""
         return self.problem(problem_id).languages or self.languages
 
     @property
     def every_language(self) -> tuple[LanguageName, ...]:
-        """What kernels of any problem may be written in."""
+        """All languages that kernels of at least one problem may be written in."""
         named = (name for problem in self.problems for name in self.languages_of(problem.id))
         return tuple(dict.fromkeys(named))
 
@@ -366,7 +373,7 @@ class Rules(_Table):
 
 
 def tables(path: Path) -> dict[str, Any]:
-    """What a TOML file holds.
+    """Read the tables of a TOML file.
 
     Raises:
         AssignmentError: the file cannot be read or is no TOML.
@@ -379,28 +386,28 @@ def tables(path: Path) -> dict[str, Any]:
         raise AssignmentError(f"{path}: not TOML: {error}") from error
 
 
-def merged(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+def merged(base: Mapping[str, Any], extension: Mapping[str, Any]) -> dict[str, Any]:
     """The tables of an assignment over those of the one that it extends.
 
-    ``own`` says which problems there are and in which order; what it leaves out of a problem's entry, or of
-    ``limits``, is as in ``base``. Any other key that it has replaces that of ``base``.
+    ``extension`` says which problems there are and in which order; what it leaves out of a problem's entry,
+    or of ``limits``, is as in ``base``. Any other key that it has replaces that of ``base``.
     """
     entries = {entry["id"]: entry for entry in base["problems"]}
-    found = {**base, **own, "limits": {**base.get("limits", {}), **own.get("limits", {})}}
-    found["problems"] = [
-        {**entries.get(entry.get("id"), {}), **entry} for entry in own.get("problems", base["problems"])
+    tables = {**base, **extension, "limits": {**base.get("limits", {}), **extension.get("limits", {})}}
+    tables["problems"] = [
+        {**entries.get(entry.get("id"), {}), **entry} for entry in extension.get("problems", base["problems"])
     ]
-    return found
+    return tables
 
 
-def parse(found: Mapping[str, Any], path: Path) -> Rules:
-    """The rules that are in the tables ``found`` of the file at ``path``.
+def parse(tables: Mapping[str, Any], path: Path) -> Rules:
+    """The rules that are in the tables ``tables`` of the file at ``path``.
 
     Raises:
         AssignmentError: there is a wrong, missing or unknown key.
     """
     try:
-        return Rules.model_validate(found)
+        return Rules.model_validate(tables)
     except ValidationError as error:
         faults = "; ".join(
             _explain(detail["loc"], detail["type"], detail["msg"]) for detail in error.errors()
@@ -410,15 +417,15 @@ def parse(found: Mapping[str, Any], path: Path) -> Rules:
 
 def _explain(where: tuple[int | str, ...], kind: str, message: str) -> str:
     """One line for one fault of a file; ``where`` is the path of keys to it."""
-    place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in where).lstrip(".")
+    key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in where).lstrip(".")
     if kind == "extra_forbidden":
-        return f"unknown key {place!r}.{nearest(str(where[-1]), list(_table_at(where).model_fields))}"
+        return f"unknown key {key!r}.{nearest(str(where[-1]), list(_table_at(where).model_fields))}"
     if kind == "timezone_aware":
-        return f"{place}: it has no distance from UTC. Write it as 2026-12-01T23:59:00+01:00."
+        return f"{key}: it has no distance from UTC. Write it as 2026-12-01T23:59:00+01:00."
     if kind == "missing":
-        return f"missing key {place!r}"
+        return f"missing key {key!r}"
     message = message.removeprefix("Value error, ")  # of pydantic, for what a validator here says itself
-    return f"{place}: {message}" if place else message
+    return f"{key}: {message}" if key else message
 
 
 def _table_at(where: tuple[int | str, ...]) -> type[_Table]:

@@ -48,7 +48,7 @@ def load_assignment(assignment: str | None, submission: Path | None = None) -> A
 def checked_assignment(
     assignment: str | None, problem_ids: tuple[str, ...] = (), submission: Path | None = None
 ) -> Assignment:
-    """The same, if it has all of these problems, and all that it names can be graded."""
+    """The assignment of ``load_assignment``, checked: it has these problems, and all that it names exists."""
     with importing():
         from grader.assignments.names import check  # noqa: PLC0415 - PyTorch takes seconds
 

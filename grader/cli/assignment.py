@@ -67,12 +67,12 @@ def check(name: str, problems: tuple[str, ...], seeds: int, device: str, sandbox
         from grader.soundness.check import check as rows  # noqa: PLC0415 - PyTorch takes seconds
 
     chosen = load_assignment(name)
-    wanted = _wanted(chosen, problems)
+    selected = _selected(chosen, problems)
     marks = {True: "ok", False: "!!", None: "--"}
     sound = True
     with _faults(), _progress() as progress:
-        for row in rows(chosen, wanted, seeds=seeds, device=device, sandbox=sandbox, progress=progress):
-            click.echo(f"{marks[row.sound]}  {row.what:36}  {row.said}")
+        for row in rows(chosen, selected, seeds=seeds, device=device, sandbox=sandbox, progress=progress):
+            click.echo(f"{marks[row.sound]}  {row.title:36}  {row.text}")
             sound = sound and row.sound is not False
     click.echo("Sound, as far as it could be seen here." if sound else "Not sound: see what is marked !!")
     return ExitCode.OK if sound else ExitCode.POINTS_LOST
@@ -132,22 +132,22 @@ def mutate(
     chosen = checked_assignment(name)
     plan = Plan(only, sample, seed, seconds, json_path, sandbox, tiers)
     with _faults(), _progress() as progress:
-        known = explained(chosen)
+        survivors = explained(chosen)
         judgements = judge(chosen, plan, progress)
-        gone = known.keys() - {one.key for one in mutants(right_kernels(chosen))}
+        gone = survivors.keys() - {mutant.key for mutant in mutants(right_kernels(chosen))}
     for key in sorted(gone):
-        click.echo(f"explained, but no mutant any more: {key}, {known[key].edit}", err=True)
-    click.echo(mutation_report.report(judgements, known))
-    return ExitCode.OK if mutation_report.sound(judgements, known) else ExitCode.POINTS_LOST
+        click.echo(f"explained, but no mutant any more: {key}, {survivors[key].edit}", err=True)
+    click.echo(mutation_report.report(judgements, survivors))
+    return ExitCode.OK if mutation_report.sound(judgements, survivors) else ExitCode.POINTS_LOST
 
 
-def _wanted(chosen: Assignment, problems: tuple[str, ...]) -> list[str]:
-    """The ids of the problems that are asked for, in the assignment's order; all graded ones if none is."""
+def _selected(chosen: Assignment, problems: tuple[str, ...]) -> list[str]:
+    """The ids of ``problems`` in the assignment's order; all graded ones if there are none."""
     graded = [entry.id for entry in chosen.rules.problems if entry.graded]
     for name in problems:
         if name not in graded:
-            said = f"{chosen.id} has no graded problem {name!r}.{nearest(name, graded)}"
-            raise FaultError(said, ExitCode.USAGE)
+            message = f"{chosen.id} has no graded problem {name!r}.{nearest(name, graded)}"
+            raise FaultError(message, ExitCode.USAGE)
     return [name for name in graded if name in problems] or graded
 
 
@@ -164,7 +164,7 @@ def _faults() -> Iterator[None]:
 
 @contextmanager
 def _progress() -> Iterator[Callable[[str], None]]:
-    """What is being done, on stderr and only on a terminal."""
+    """Show the step that runs now, on stderr and only on a terminal."""
     if not sys.stderr.isatty():
         yield lambda _text: None
         return

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _SIDE_BY_SIDE = 2  # problems whose cases a line of a terminal has room for
 _SPINNER = 3  # columns before it
-_WHOLE = ""  # the key of what is said of the run as a whole
+_WHOLE = ""  # the key of texts about the run as a whole
 
 
 @click.command()
@@ -230,20 +230,20 @@ def _failed(record: Record | None) -> dict[str, list[str]]:
 
 def _touched(request: GradingRequest, names: frozenset[str]) -> tuple[str, ...]:
     """The problems that one of the files belongs to; all of them where one may be a header of any."""
-    known = request.assignment.problems
-    files = {problem: frozenset(known[problem].files) for problem in request.problems if problem in known}
+    defined = request.assignment.problems
+    files = {problem: frozenset(defined[problem].files) for problem in request.problems if problem in defined}
     if names - frozenset().union(*files.values()):
         return request.problems
-    return tuple(problem for problem, own in files.items() if own & names)
+    return tuple(problem for problem, files_of in files.items() if files_of & names)
 
 
 @contextlib.contextmanager
 def _progress(*, shown: bool) -> Iterator[Callable[[str], None]]:
-    """What the grader is doing, on stderr and only on a terminal."""
+    """Show the steps that run now, on stderr and only on a terminal."""
     if not shown:
         yield lambda _text: None
         return
-    running: dict[str, str] = {}  # what was said last, by problem
+    running: dict[str, str] = {}  # the last text of each problem
 
     def tell(text: str) -> None:
         problem, _, case = text.partition(": case ")
@@ -254,8 +254,8 @@ def _progress(*, shown: bool) -> Iterator[Callable[[str], None]]:
             problem = _WHOLE
         running.pop(problem, None)
         running[problem] = text
-        said = "; ".join(list(running.values())[-_SIDE_BY_SIDE:])
-        status.update(Text(said[: console.width - _SPINNER]))
+        line = "; ".join(list(running.values())[-_SIDE_BY_SIDE:])
+        status.update(Text(line[: console.width - _SPINNER]))
 
     console = Console(stderr=True)
     with console.status("collecting") as status:

@@ -30,13 +30,13 @@ CLUTTER = ("__pycache__", "build", ".*")  # left by working in the template
 def new(folder: Path, assignment: str | None, language: str) -> int:
     """Copy the student template of an assignment to a new FOLDER."""
     chosen = load_assignment(assignment)
-    own = chosen.template_in(language)
-    if language not in chosen.rules.every_language or not own.is_dir():
+    template = chosen.template_in(language)
+    if language not in chosen.rules.every_language or not template.is_dir():
         raise FaultError(f"{chosen.id} has no template in {language}.", ExitCode.USAGE)
     copy_folder(chosen.template, folder)
     try:
-        if own != chosen.template:
-            shutil.copytree(own, folder, ignore=shutil.ignore_patterns(*CLUTTER), dirs_exist_ok=True)
+        if template != chosen.template:
+            shutil.copytree(template, folder, ignore=shutil.ignore_patterns(*CLUTTER), dirs_exist_ok=True)
         marker.write(folder, chosen)
     except OSError as error:
         raise FaultError(f"{folder} cannot be written: {error.strerror}.", ExitCode.USAGE) from error

@@ -32,17 +32,18 @@ def problems(assignment: str | None, json_path: Path | None) -> int:
     table = Table(Column("problem", no_wrap=True), *names, title=chosen.title, box=None)
     for problem in chosen.rules.problems:
         host = "" if problem.host_target is None else f", host {problem.host_target:g}x"
-        others = "".join(f", {name} {target:g}x" for name, target in problem.language_targets.items())
+        targets = "".join(f", {name} {target:g}x" for name, target in problem.language_targets.items())
         steps = "".join(f", {step.points:g} points at {step.at:g}x" for step in problem.steps)
         demands = "".join(
-            f", {one.points:g} points for {one.measure} of at most {one.most:g}" for one in problem.demands
+            f", {demand.points:g} points for {demand.measure} of at most {demand.most:g}"
+            for demand in problem.demands
         )
         table.add_row(
             problem.id,
             problem.title if problem.graded else f"{problem.title} (not graded in this release)",
             f"{problem.correctness:g}",
             f"{problem.performance:g}",
-            f"{problem.target:g}x{host}{others}{steps}{demands}",
+            f"{problem.target:g}x{host}{targets}{steps}{demands}",
         )
     Console().print(table)
     return ExitCode.OK

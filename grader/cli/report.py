@@ -96,7 +96,7 @@ def report(
         _appeal(records)
         return code
     shown = _settled(path, {**records, **dict.fromkeys(damaged)}, assignment, submitted)
-    asked = reports.ReportRequest(
+    request = reports.ReportRequest(
         {name: record for name, record in shown.results.items() if record},
         place=path,
         title=_title(assignment, next(iter(records.values())).assignment),
@@ -118,8 +118,8 @@ def report(
         submissions=submissions,
     )
     try:
-        for told in reports.run(asked):
-            click.echo(told)
+        for message in reports.run(request):
+            click.echo(message)
     except reports.RequestError as error:
         raise FaultError(str(error), ExitCode.USAGE) from error
     except RecordError as error:
@@ -155,11 +155,11 @@ def _appeal(records: Mapping[str, Record]) -> None:
     """Decide the speeds again from the raw times in ``records``; fail if a record says something else."""
     doubtful = []
     for name, record in records.items():
-        found = list(appeals(record))
-        click.echo(f"{line(name)}{'' if found else ': no speed was measured'}")
-        for one in found:
-            click.echo("\n".join(one.lines))
-        if not all(one.upheld for one in found):
+        decisions = list(appeals(record))
+        click.echo(f"{line(name)}{'' if decisions else ': no speed was measured'}")
+        for decision in decisions:
+            click.echo("\n".join(decision.lines))
+        if not all(decision.upheld for decision in decisions):
             doubtful.append(line(name))
     if doubtful:
         raise FaultError(
@@ -169,11 +169,11 @@ def _appeal(records: Mapping[str, Record]) -> None:
         )
 
 
-def _title(asked: str | None, recorded: str) -> str:
-    """What an assignment is called: the one that is ``asked`` for, or the installed one of the records.
+def _title(name: str | None, recorded: str) -> str:
+    """The title of the assignment ``name``; without a name, that of the installed one of the records.
 
     Records may be of one that this grader does not have.
     """
-    if asked is not None:
-        return load_assignment(asked).title
+    if name is not None:
+        return load_assignment(name).title
     return load(recorded).title if recorded in available() else recorded

@@ -232,7 +232,7 @@ _OF_FILES = frozenset({"from_file", "frombuffer"})
 
 @cache
 def names(module: str) -> frozenset[str]:
-    """What may be used of a module that stands in the table; ``ANY`` is among it where everything may."""
+    """The names that may be used of a module in the table; with ``ANY``, all of them may."""
     return frozenset(name for entry in MODULES[module] for name in _spelled(module, entry))
 
 
@@ -252,8 +252,8 @@ def _spelled(module: str, entry: str) -> Collection[str]:
 
 
 def _public(module: str) -> list[tuple[str, object]]:
-    found = importlib.import_module(module)
-    pairs = [(name, getattr(found, name)) for name in dir(found) if not name.startswith("_")]
+    loaded = importlib.import_module(module)
+    pairs = [(name, getattr(loaded, name)) for name in dir(loaded) if not name.startswith("_")]
     return [(name, value) for name, value in pairs if not isinstance(value, ModuleType)]
 
 
@@ -266,7 +266,7 @@ def operators() -> frozenset[str]:
 
 @cache
 def attributes() -> frozenset[str]:
-    """What may be read of any value."""
+    """The attributes that may be read of any value."""
     tensor = dir(importlib.import_module("torch").Tensor)
     in_place = {name for name in tensor if name.endswith("_") and name.rstrip("_") in operators()}
     methods = {name for kind in (*_TYPES, *_COLLECTIONS) for name in dir(kind) if not name.startswith("_")}

@@ -65,7 +65,7 @@ class Cache:
         entry = self._folder / name
         if not entry.is_dir():
             return None
-        if not _whole(entry):
+        if not _intact(entry):
             shutil.rmtree(entry, ignore_errors=True)
             return None
         with contextlib.suppress(OSError):  # a cache that may only be read still helps
@@ -95,7 +95,7 @@ class Cache:
             new.chmod(0o755)  # a sandbox under another user must be able to read it
             with contextlib.suppress(OSError):  # it came into being meanwhile
                 new.rename(entry)
-            if not _whole(entry):
+            if not _intact(entry):
                 raise OSError(0, "an entry cannot be created")
         finally:
             shutil.rmtree(new, ignore_errors=True)
@@ -117,7 +117,7 @@ class Cache:
                 total -= size
 
 
-def _whole(entry: Path) -> bool:
+def _intact(entry: Path) -> bool:
     """Whether ``entry`` is there, and as it was stored."""
     try:
         return (entry / _DIGEST).read_bytes() == _digest(entry).encode()

@@ -8,7 +8,7 @@ from grader.languages.cuda.language import Cuda
 from grader.languages.jobs import BuildError
 from grader.languages.triton.kernels import folder
 from grader.languages.triton.language import Triton
-from grader.languages.triton.source import asked
+from grader.languages.triton.source import translated
 from grader.problems.problem import KernelProblem
 
 if TYPE_CHECKING:
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from grader.problems.problem import Problem
     from grader.sandbox.sandbox import Limits, Sandbox
 
-_ASKED: Mapping[str, Callable[[KernelProblem], KernelProblem]] = {
+_TRANSLATIONS: Mapping[str, Callable[[KernelProblem], KernelProblem]] = {
     "cuda": lambda problem: problem,
-    "triton": asked,
+    "triton": translated,
 }
 """A kernel problem as each language answers it."""
 
@@ -52,15 +52,15 @@ def languages(
         devices: all that judge, first the one that decides.
         all_configs: whether autotuning runs every configuration on the simulator.
     """
-    found: Mapping[str, Language] = {
+    by_name: Mapping[str, Language] = {
         "cuda": Cuda(toolchain, sandbox, limits, cache, devices[0].architecture),
         "triton": Triton(sandbox, limits, cache, devices, all_configs),
     }
-    return tuple(found[name] for name in names)
+    return tuple(by_name[name] for name in names)
 
 
 def lacking(name: str) -> str:
-    """What this machine lacks to build in the language of that name; empty if that is nothing."""
+    """A text about what this machine lacks to build in the language of that name; "" if it lacks nothing."""
     try:
         _NEEDED.get(name, lambda: None)()
     except BuildError as error:
@@ -72,4 +72,4 @@ def files(problem: Problem, names: Iterable[str]) -> tuple[str, ...]:
     """Every file of a submission that ``problem`` may be graded from, in languages of these names."""
     if not isinstance(problem, KernelProblem):
         return problem.files
-    return tuple(_ASKED[name](problem).file for name in names)
+    return tuple(_TRANSLATIONS[name](problem).file for name in names)

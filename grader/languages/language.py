@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Resources:
-    """What one kernel takes on the GPU."""
+    """The resources that one kernel takes on the GPU."""
 
     kernel: str  # demangled, without its parameters
     registers: int  # per thread
@@ -31,7 +31,7 @@ class Resources:
 
 @dataclass(frozen=True)
 class Build:
-    """What became of one source file."""
+    """The result of compiling one source file."""
 
     source: str  # the file's name in the submission
     ok: bool
@@ -78,8 +78,10 @@ class Partial:
 
     @property
     def note(self) -> str:
-        """What was done, for the author."""
-        gone = ", ".join(f"{one.name} (lines {one.first} to {one.last})" for one in self.left_out)
+        """A sentence for the author about the functions that were left out."""
+        gone = ", ".join(
+            f"{function.name} (lines {function.first} to {function.last})" for function in self.left_out
+        )
         return (
             f"{self.build.source} does not compile as a whole; graded without what does not and what calls "
             f"it, none of which this problem uses: {gone}"
@@ -88,9 +90,9 @@ class Partial:
 
 @dataclass(frozen=True)
 class FileBuild:
-    """What became of a file as a whole and, where that is nothing, of what is left of it."""
+    """The build of a full file and, where that failed, of the part of it that compiles."""
 
-    whole: Build
+    full: Build
     partial: Partial | None = None
 
 
@@ -104,7 +106,7 @@ class EntryPoint:
 
 @dataclass(frozen=True)
 class Inspection:
-    """What an artefact holds.
+    """The breaches of the policy and the entry points that an artefact holds.
 
     Attributes:
         forbidden: why it breaks the policy of what a submission may use, a sentence per reason.
@@ -177,11 +179,11 @@ class Language(Protocol):
     def captured(self) -> bool:
         """Whether only calls that can be captured as a CUDA graph are timed."""
 
-    def asked(self, problem: KernelProblem) -> KernelProblem:
+    def translated(self, problem: KernelProblem) -> KernelProblem:
         """The problem as it is answered in this language: in which file, by which entry points."""
 
     def stage(self, problem: KernelProblem, contents: Mapping[str, bytes]) -> Stage:
-        """How far a file that differs from the template's is with ``problem``, which is as ``asked``."""
+        """How far a file that differs from the template's is with ``problem``, which is ``translated``."""
 
     def build(
         self, sources: Mapping[str, Mapping[str, bytes]], entry_points: Mapping[str, Collection[str]]
@@ -202,17 +204,17 @@ class Language(Protocol):
         source: str,
         contents: Mapping[str, bytes],
         entry_points: Collection[str],
-        others: Collection[str],
+        further: Collection[str],
         allowed: Collection[str],
     ) -> Inspection:
-        """What the artefact built of ``source`` holds.
+        """Look for entry points and breaches of the policy in the artefact built of ``source``.
 
         Args:
             artefact: of the build.
             source: the file's name.
             contents: the file and what it includes.
             entry_points: what to look for.
-            others: further entry points that the file has; they are no misspelling of one of those.
+            further: further entry points that the file has; they are no misspelling of one of those.
             allowed: regular expressions of what it may use beyond the policy.
         """
 

@@ -38,7 +38,7 @@ _FUNCTIONS_ON_NAMES = frozenset({"getattr", "hasattr"})
 
 @dataclass(frozen=True)
 class Review:
-    """What of a file breaks the policy.
+    """The places of a file that break the policy.
 
     Attributes:
         reasons: a sentence with its line for each.
@@ -50,7 +50,7 @@ class Review:
     misspelt: bool
 
 
-def review(tree: ast.Module, file: str, given: Mapping[str, Collection[str]] | None = None) -> Review:
+def review(tree: ast.Module, file: str, modules: Mapping[str, Collection[str]] | None = None) -> Review:
     """Hold a file against the policy.
 
     What stands under ``if __name__ == "__main__"`` is not looked at, as it does not run.
@@ -58,18 +58,18 @@ def review(tree: ast.Module, file: str, given: Mapping[str, Collection[str]] | N
     Args:
         tree: of the file.
         file: its name, for the sentences.
-        given: modules of the assignment that it may import, and what it may use of them.
+        modules: modules of the assignment that it may import, and what it may use of them.
     """
     body = [node for node in tree.body if not _is_main(node)]
-    looking = _Looking(ast.Module(body, []), given or {})
+    looking = _Looking(ast.Module(body, []), modules or {})
     looking.visit(looking.tree)
-    found = sorted(looking.found, key=lambda one: one[0])
-    reasons = tuple(dict.fromkeys(f"{file}:{line} {reason}" for line, reason in found))
+    offences = sorted(looking.found, key=lambda offence: offence[0])
+    reasons = tuple(dict.fromkeys(f"{file}:{line} {reason}" for line, reason in offences))
     return Review(reasons, bool(reasons) and looking.misspelt == len(looking.found))
 
 
 def public(tree: ast.Module) -> frozenset[str]:
-    """What a module that is given defines itself, for those who import it."""
+    """The names that a module of the assignment defines itself, for those who import it."""
     bound = {
         name.id
         for node in tree.body
@@ -84,11 +84,11 @@ def public(tree: ast.Module) -> frozenset[str]:
 class _Looking(ast.NodeVisitor):
     """Walks through a file and notes each reason with its line."""
 
-    def __init__(self, tree: ast.Module, given: Mapping[str, Collection[str]]) -> None:
+    def __init__(self, tree: ast.Module, modules: Mapping[str, Collection[str]]) -> None:
         self.tree = tree
         self.found: list[tuple[int, str]] = []
         self.misspelt = 0  # of these
-        self._given = given
+        self._given = modules
         self._parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
         self._modules = dict(self._imported())
         self._fields = frozenset(_fields(tree)) - _INTERNAL
@@ -97,11 +97,13 @@ class _Looking(ast.NodeVisitor):
     def _note(self, node: ast.AST, reason: str) -> None:
         self.found.append((getattr(node, "lineno", 0), reason))
 
-    def _note_unknown(self, node: ast.AST, use: str, name: str, known: Collection[str]) -> None:
+    def _note_unknown(self, node: ast.AST, use: str, name: str, names: Collection[str]) -> None:
         """Note the use of a name that may not be used, with the nearest one that may."""
-        near = [] if name.startswith("_") else difflib.get_close_matches(name, known, n=1, cutoff=0.8)
+        near = [] if name.startswith("_") else difflib.get_close_matches(name, names, n=1, cutoff=0.8)
         self.misspelt += len(near)
-        self._note(node, f"{use}, {_NO_NEED}" + "".join(f" (did you mean {meant}?)" for meant in near))
+        self._note(
+            node, f"{use}, {_NO_NEED}" + "".join(f" (did you mean {candidate}?)" for candidate in near)
+        )
 
     # --- modules
 
@@ -109,12 +111,12 @@ class _Looking(ast.NodeVisitor):
         """The names that stand for modules, and which."""
         for node in ast.walk(self.tree):
             if isinstance(node, ast.Import):
-                for one in node.names:
-                    yield (one.asname, one.name) if one.asname else (one.name.partition(".")[0],) * 2
+                for alias in node.names:
+                    yield (alias.asname, alias.name) if alias.asname else (alias.name.partition(".")[0],) * 2
             elif isinstance(node, ast.ImportFrom) and not node.level:
-                for one in node.names:
-                    if self._is_module(path := f"{node.module}.{one.name}"):
-                        yield one.asname or one.name, path
+                for alias in node.names:
+                    if self._is_module(path := f"{node.module}.{alias.name}"):
+                        yield alias.asname or alias.name, path
 
     def _is_module(self, path: str) -> bool:
         return path in allowed.MODULES or path in self._given
@@ -127,24 +129,24 @@ class _Looking(ast.NodeVisitor):
         return name in names or (allowed.ANY in names and not name.startswith("_"))
 
     def visit_Import(self, node: ast.Import) -> None:
-        for one in node.names:
-            self._bind(node, one.asname or "")
-            if not self._is_module(one.name) and not self._is_for_types(node):
-                self._note(node, f"imports {one.name}, {self._of_import(one.name)}")
+        for alias in node.names:
+            self._bind(node, alias.asname or "")
+            if not self._is_module(alias.name) and not self._is_for_types(node):
+                self._note(node, f"imports {alias.name}, {self._of_import(alias.name)}")
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
         module = "." * node.level + (node.module or "")
-        for one in node.names:
-            self._bind(node, one.asname or "")
-            path = f"{module}.{one.name}"
+        for alias in node.names:
+            self._bind(node, alias.asname or "")
+            path = f"{module}.{alias.name}"
             if self._is_for_types(node) or self._is_module(path):
                 continue
-            if one.name == "*":
+            if alias.name == "*":
                 self._note(node, f"imports all of {module}: name what it needs")
             elif not self._is_module(module):
                 self._note(node, f"imports {path if node.module else module}, {self._of_import(path)}")
-            elif not self._may(module, one.name):
-                self._note_unknown(node, f"imports {path}", one.name, self._of(module))
+            elif not self._may(module, alias.name):
+                self._note_unknown(node, f"imports {path}", alias.name, self._of(module))
 
     def _of_import(self, path: str) -> str:
         """Which part of a module's path is in the way, if the module itself is not."""
@@ -245,14 +247,14 @@ class _Looking(ast.NodeVisitor):
         function = _function_around(node, self._parents)
         if function is None or not isinstance(node.value, ast.Name):
             return False
-        classes = {one.name for one in ast.walk(self.tree) if isinstance(one, ast.ClassDef)}
+        classes = {other.name for other in ast.walk(self.tree) if isinstance(other, ast.ClassDef)}
         if isinstance(self._parents.get(function), ast.ClassDef):
-            classes |= {one.arg for one in function.args.args[:1]}
+            classes |= {parameter.arg for parameter in function.args.args[:1]}
         values = [
-            one.value
-            for one in ast.walk(function)
-            if isinstance(one, ast.Assign)
-            for to in one.targets
+            assignment.value
+            for assignment in ast.walk(function)
+            if isinstance(assignment, ast.Assign)
+            for to in assignment.targets
             if isinstance(to, ast.Name) and to.id == node.value.id
         ]
         return bool(values) and all(
@@ -269,7 +271,7 @@ class _Looking(ast.NodeVisitor):
         if not chain:
             self._note(node, f"passes the module {module} on: name what it needs of it")
             return
-        first, *rest = (one.attr for one in chain)
+        first, *rest = (attribute.attr for attribute in chain)
         if not self._is_module(module):
             return  # the import is refused
         if not self._may(module, first):
@@ -287,8 +289,8 @@ class _Looking(ast.NodeVisitor):
             return
         if name in allowed.attributes() or (name in self._fields and not _is_dunder(name)):
             return
-        known = {*allowed.attributes(), *self._fields}
-        self._note_unknown(node, f"uses .{name}", name, known)
+        names = {*allowed.attributes(), *self._fields}
+        self._note_unknown(node, f"uses .{name}", name, names)
 
     def _is_named(self, node: ast.AST) -> bool:
         """Whether nothing but the name is asked of what ``node`` gives."""
@@ -374,7 +376,7 @@ def _function_around(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> ast.F
 
 
 def _fields(tree: ast.Module) -> Iterator[str]:
-    """What classes of a file define: methods, fields, what methods store in ``self``, and named tuples."""
+    """The names that classes of a file define: methods, fields, attributes of ``self``, named tuples."""
     parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
     for node in ast.walk(tree):
         match node:
@@ -386,7 +388,10 @@ def _fields(tree: ast.Module) -> Iterator[str]:
                         case ast.Assign() | ast.AnnAssign():
                             targets = part.targets if isinstance(part, ast.Assign) else [part.target]
                             yield from (
-                                one.id for to in targets for one in ast.walk(to) if isinstance(one, ast.Name)
+                                name.id
+                                for to in targets
+                                for name in ast.walk(to)
+                                if isinstance(name, ast.Name)
                             )
             case ast.Attribute(ctx=ast.Store()) if _is_first_parameter(node, parents):
                 yield node.attr
@@ -394,9 +399,9 @@ def _fields(tree: ast.Module) -> Iterator[str]:
                 yield from text.replace(",", " ").split()
             case ast.Call(func=ast.Name(id="namedtuple"), args=[_, ast.List() | ast.Tuple() as listed]):
                 yield from (
-                    one.value
-                    for one in listed.elts
-                    if isinstance(one, ast.Constant) and isinstance(one.value, str)
+                    element.value
+                    for element in listed.elts
+                    if isinstance(element, ast.Constant) and isinstance(element.value, str)
                 )
             case ast.Call(func=ast.Name(id="SimpleNamespace")):
                 yield from (word.arg for word in node.keywords if word.arg is not None)
@@ -408,33 +413,35 @@ def _used_as_builtins(tree: ast.Module) -> frozenset[str]:
     At the top level and in the body of a class a name that is not bound yet means Python's own.
     """
     source = ast.unparse(ast.fix_missing_locations(tree))
-    tables, found = [symtable.symtable(source, "", "exec")], set()
+    tables, names = [symtable.symtable(source, "", "exec")], set()
     while tables:
         table = tables.pop()
         tables += table.get_children()
         inner = table.get_type() not in {"module", "class"}
-        found |= {
-            one.get_name()
-            for one in table.get_symbols()
-            if one.is_referenced() and (one.is_global() or not inner) and hasattr(builtins, one.get_name())
+        names |= {
+            symbol.get_name()
+            for symbol in table.get_symbols()
+            if symbol.is_referenced()
+            and (symbol.is_global() or not inner)
+            and hasattr(builtins, symbol.get_name())
         }
-    return frozenset(found)
+    return frozenset(names)
 
 
 def _is_bound_once(tree: ast.Module, module: str, name: str) -> bool:
     """Whether a name is imported from a module and bound nowhere else."""
     imported = [
-        one.asname is None
+        alias.asname is None
         for node in ast.walk(tree)
         if isinstance(node, ast.ImportFrom) and node.module == module
-        for one in node.names
-        if one.name == name
+        for alias in node.names
+        if alias.name == name
     ]
-    others = sum(
+    bindings = sum(
         (isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load))
         or (isinstance(node, ast.arg) and node.arg == name)
         or (isinstance(node, ast.alias) and (node.asname or node.name) == name)
         or (isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name)
         for node in ast.walk(tree)
     )
-    return imported == [True] and others == 1
+    return imported == [True] and bindings == 1

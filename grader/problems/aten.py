@@ -48,7 +48,7 @@ class Operators(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     @abstractmethod
     def refused(self, name: str) -> FormulaError:
-        """What to say of an operation that is neither known nor composed of others."""
+        """The error for an operation that is neither known nor composed of known ones."""
 
     def __torch_dispatch__(
         self,
@@ -87,7 +87,7 @@ class Results(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        """As in ``Operators``."""
+        """Return the answer of ``Operators`` to this question of PyTorch."""
         return False
 
     def __torch_dispatch__(
@@ -110,10 +110,10 @@ def _described(func: Any) -> tuple[str, bool]:  # noqa: ANN401
 
 
 def _variance(x: torch.Tensor, axes: Sequence[int] | None, correction: float) -> torch.Tensor:
-    whole = tuple(axes) if axes else tuple(range(x.dim()))
-    centred = x - x.mean(whole, keepdim=True)
-    count = prod(x.shape[axis] for axis in whole)
-    return (centred * centred).sum(whole) / (count - correction)
+    dimensions = tuple(axes) if axes else tuple(range(x.dim()))
+    centred = x - x.mean(dimensions, keepdim=True)
+    count = prod(x.shape[axis] for axis in dimensions)
+    return (centred * centred).sum(dimensions) / (count - correction)
 
 
 _COMPOSED = {"var": _variance}

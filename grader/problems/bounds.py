@@ -92,9 +92,9 @@ def partial_sum(terms: Array, axis: int) -> Array:
 def sum_error(terms: Array, axis: int, roundings: float, unit: float) -> Array:
     """Error of the sum of ``terms``, each of which carries ``roundings`` rounding errors; keeps ``axis``."""
     magnitudes, length = _norms(terms, axis)
-    own = np.minimum(magnitudes, LUCK * length)
+    magnitude = np.minimum(magnitudes, LUCK * length)
     largest = _partial_sum(terms, axis, magnitudes, length)
-    error: Array = unit * (additions(terms.shape[axis]) * largest + roundings * own)
+    error: Array = unit * (additions(terms.shape[axis]) * largest + roundings * magnitude)
     return error
 
 

@@ -52,7 +52,7 @@ _USUAL = Scale(huge=1e4, tiny=1e-12)
 
 @dataclass(frozen=True)
 class Content:
-    """An input array.
+    """The content of an input array: its shape, and how its elements are drawn.
 
     Attributes:
         shape: its sizes.
@@ -83,11 +83,11 @@ def scores(*shape: int, large: float) -> Content:
     """Normal numbers; also ``large`` times as large, so that an exponential of them overflows, or equal."""
 
     def draws(dtype: str) -> Mapping[str, Draw]:
-        known = _real(dtype)
+        usual = _real(dtype)
         return {
-            NORMAL: known[NORMAL],
-            LARGE: lambda random, shape: known[NORMAL](random, shape) * large,
-            EQUAL: known[EQUAL],
+            NORMAL: usual[NORMAL],
+            LARGE: lambda random, shape: usual[NORMAL](random, shape) * large,
+            EQUAL: usual[EQUAL],
         }
 
     return Content(shape, draws)
@@ -147,10 +147,10 @@ def indices(below: int, *shape: int) -> Content:
 
 
 def offsets(total: int, count: int) -> Content:
-    """Where each of ``count`` segments of ``total`` places begins, and ``total``: rising from 0 on.
+    """The offsets of ``count`` segments in an array of ``total`` elements, then ``total``: rising from 0 on.
 
-    Segments are of random lengths, some of them empty; also of one length, or one has all places. In grids
-    also several have them all.
+    Segments are of random lengths, some of them empty; also all are equally long, or one has all elements. In
+    grids several segments may share all of them.
     """
 
     def cut(random: np.random.Generator, shape: tuple[int, ...]) -> Numbers:
@@ -181,7 +181,7 @@ def offsets(total: int, count: int) -> Content:
 
 
 def truths(*shape: int) -> Content:
-    """True or false; also all the same."""
+    """Draw true or false; also all true or all false."""
 
     def draws(_: str) -> Mapping[str, Draw]:
         return {
@@ -193,7 +193,7 @@ def truths(*shape: int) -> Content:
 
 
 def mask(*shape: int) -> Content:
-    """What is added to scores: 0, and also -inf for some elements, but never for the first of a row."""
+    """Draw a mask to add to scores: 0, and also -inf for some elements, but never for the first of a row."""
 
     def hidden(random: np.random.Generator, shape: tuple[int, ...]) -> Numbers:
         numbers = np.where(random.random(shape) < 0.5, -np.inf, 0.0)

@@ -70,7 +70,7 @@ def build_case(group: str, sizes: Mapping[str, int], distribution: str, seed: in
 
 
 def _smaller(sizes: Mapping[str, int]) -> Mapping[str, int]:
-    """About half of each size, which fits the same arrays; a multiple of four stays one."""
+    """Return sizes of about half, which fit into the same arrays; a multiple of four stays one."""
     return {
         name: max(4, size // 8 * 4) if size % 4 == 0 else (size + 1) // 2
         for name, size in sizes.items()
@@ -93,9 +93,9 @@ def side_by_side(
     numbers = np.empty(size, dtype)
     starts = range(0, size, BLOCK)
 
-    def fill(start: int, own: np.random.Generator) -> None:
+    def fill(start: int, stream: np.random.Generator) -> None:
         part = numbers[start : start + BLOCK]
-        part[:] = draw(own, part.shape)
+        part[:] = draw(stream, part.shape)
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(fill, starts, random.spawn(len(starts))))
@@ -106,13 +106,13 @@ def standard_normal(
     random: np.random.Generator, shape: tuple[int, ...], dtype: type[np.float32 | np.float64]
 ) -> NDArray[Any]:
     """Normal numbers with mean 0 and deviation 1."""
-    return side_by_side(random, shape, dtype, lambda own, size: own.standard_normal(size, dtype=dtype))
+    return side_by_side(random, shape, dtype, lambda stream, size: stream.standard_normal(size, dtype=dtype))
 
 
 def normal(
     random: np.random.Generator, shape: tuple[int, ...], scale: float = 1.0, mean: float = 0.0
 ) -> Floats:
-    """Normal numbers."""
+    """Draw float32 numbers with mean 0 and deviation 1."""
     values: Floats = standard_normal(random, shape, np.float32)
     values *= np.float32(scale)
     values += np.float32(mean)
@@ -132,7 +132,7 @@ def padding(random: np.random.Generator, batches: int, keys: int, hidden: float)
     The first key of each batch stays visible, so that no query loses all its keys, also under the future
     mask.
     """
-    kept = random.integers(1, keys + 1, size=batches)
-    kept[0] = max(1, keys // 2)  # one of them always hides something, where there is something to hide
-    mask = np.where(np.arange(keys) < kept[:, None], np.float32(0), np.float32(hidden))
+    visible = random.integers(1, keys + 1, size=batches)
+    visible[0] = max(1, keys // 2)  # one of them always hides something, where there is something to hide
+    mask = np.where(np.arange(keys) < visible[:, None], np.float32(0), np.float32(hidden))
     return mask.astype(np.float32)

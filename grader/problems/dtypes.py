@@ -50,8 +50,8 @@ class Dtype:
 
 
 DTYPES = {
-    one.name: one
-    for one in (
+    dtype.name: dtype
+    for dtype in (
         Dtype("float16", np.dtype(np.float16), ("__half", "half"), "float"),
         Dtype("bfloat16", np.dtype(ml_dtypes.bfloat16), ("__nv_bfloat16", "nv_bfloat16"), "float"),
         Dtype("float32", np.dtype(np.float32), ("float",), "float"),

@@ -89,7 +89,7 @@ if TYPE_CHECKING:
 
     Formula = Callable[..., Tensor | Sequence[Tensor] | Mapping[str, Tensor]]
     Sizes = Mapping[str, int]
-    Given = Mapping[str, Any]
+    Arguments = Mapping[str, Any]
 
 __all__ = ["FormulaError", "Range", "backward_of", "problem"]
 
@@ -145,7 +145,7 @@ def problem(
         FormulaError: the parts do not fit together.
     """
     entry_point, parameters = _parsed(launcher)
-    whole = _Whole(
+    parts = _Parts(
         parameters,
         formula,
         tuple(also),
@@ -160,18 +160,18 @@ def problem(
         id=id,
         file=file,
         entry_point=entry_point,
-        parameters=whole.parameters,
-        groups=(*dict.fromkeys(case.group for case in whole.cases(0)), MAGNITUDES),
-        cases=with_grid(whole.cases, whole.space),
-        timing_cases=lambda seed: build_cases(seed, [("timed", one, NORMAL) for one in timing]),
-        inputs=whole.inputs,
-        oracle=whole.oracle,
-        minimal_bytes=whole.minimal_bytes,
-        unfused=whole.unfused,
-        fused=whole.fused,
-        slices=whole.slices,
-        turning=independence.turning(*whole.example),
-        space=whole.space,
+        parameters=parts.parameters,
+        groups=(*dict.fromkeys(case.group for case in parts.cases(0)), MAGNITUDES),
+        cases=with_grid(parts.cases, parts.space),
+        timing_cases=lambda seed: build_cases(seed, [("timed", point, NORMAL) for point in timing]),
+        inputs=parts.inputs,
+        oracle=parts.oracle,
+        minimal_bytes=parts.minimal_bytes,
+        unfused=parts.unfused,
+        fused=parts.fused,
+        slices=parts.slices,
+        turning=independence.turning(*parts.example),
+        space=parts.space,
     )
 
 
@@ -190,17 +190,17 @@ def backward_of(formula: Formula, incoming: str | Sequence[str], gradients: Mapp
     arriving = [incoming] if isinstance(incoming, str) else list(incoming)
     forward = list(inspect.signature(formula).parameters)
 
-    def backward(**given: Any) -> dict[str, Tensor]:  # noqa: ANN401 - arrays and scalars
-        leaves = {name: given[name].detach().requires_grad_() for name in gradients.values()}
+    def backward(**arguments: Any) -> dict[str, Tensor]:  # noqa: ANN401 - arrays and scalars
+        leaves = {name: arguments[name].detach().requires_grad_() for name in gradients.values()}
         with torch.enable_grad():
-            made = formula(**{name: leaves.get(name, given[name]) for name in forward})
+            outcome = formula(**{name: leaves.get(name, arguments[name]) for name in forward})
         outputs = (
-            [made]
-            if isinstance(made, torch.Tensor)
-            else list(dict(made).values() if isinstance(made, Mapping) else made)
+            [outcome]
+            if isinstance(outcome, torch.Tensor)
+            else list(dict(outcome).values() if isinstance(outcome, Mapping) else outcome)
         )
-        found = torch.autograd.grad(outputs, list(leaves.values()), [given[name] for name in arriving])
-        return dict(zip(gradients, found, strict=True))
+        results = torch.autograd.grad(outputs, list(leaves.values()), [arguments[name] for name in arriving])
+        return dict(zip(gradients, results, strict=True))
 
     names = [*forward, *arriving]
     kind = inspect.Parameter.KEYWORD_ONLY
@@ -220,19 +220,19 @@ class _Growing:
     lengths: tuple[tuple[float, tuple[tuple[str, float], ...]], ...]
 
     def elements(self, sizes: Sizes) -> int:
-        """For some sizes."""
-        whole = 1.0
+        """The number of elements of all arrays for some sizes."""
+        product = 1.0
         for fixed, slopes in self.lengths:
             length = fixed
             for size, slope in slopes:
                 length += slope * sizes[size]
-            whole *= length
-        return int(whole)
+            product *= length
+        return int(product)
 
 
 @dataclass(frozen=True)
-class _Whole:
-    """A formula with all that belongs to it, and what follows from it."""
+class _Parts:
+    """The parts of a problem that are written, and what follows from them."""
 
     signature: tuple[Parameter, ...]
     formula: Formula
@@ -247,38 +247,42 @@ class _Whole:
     @cached_property
     def parameters(self) -> tuple[Parameter, ...]:
         """The launcher's parameters; an array that is written is an output, or in place."""
-        given, made = self.given(self.least), []
+        arguments, parameters = self.contents_of(self.least), []
         for parameter in self.signature:
             if isinstance(parameter, ArrayParameter):
-                if parameter.role is Role.OUTPUT and parameter.name in given:
+                if parameter.role is Role.OUTPUT and parameter.name in arguments:
                     parameter = ArrayParameter(parameter.name, Role.INOUT, parameter.dtype)  # noqa: PLW2901
-                elif parameter.role is Role.INPUT and parameter.name not in given:
+                elif parameter.role is Role.INPUT and parameter.name not in arguments:
                     raise FormulaError(f"inputs has no content for {parameter.name}")
-            elif isinstance(parameter, ScalarParameter) and parameter.name not in {*given, *self.sizes}:
+            elif isinstance(parameter, ScalarParameter) and parameter.name not in {*arguments, *self.sizes}:
                 raise FormulaError(f"{parameter.name} is no size, and inputs has no value for it")
-            made.append(parameter)
-        unknown = given.keys() - {parameter.name for parameter in self.signature}
+            parameters.append(parameter)
+        unknown = arguments.keys() - {parameter.name for parameter in self.signature}
         if unknown:
             raise FormulaError(f"the launcher has no parameter {' and no '.join(sorted(unknown))}")
-        return tuple(made)
+        return tuple(parameters)
 
     @cached_property
     def least(self) -> Sizes:
         """The smallest value of each size."""
-        return {name: one.nearest(one.low) for name, one in self.sizes.items()}
+        return {name: limits.nearest(limits.low) for name, limits in self.sizes.items()}
 
-    def given(self, sizes: Sizes) -> Mapping[str, Content | float]:
+    def contents_of(self, sizes: Sizes) -> Mapping[str, Content | float]:
         """Contents and other scalars for those sizes that they depend on."""
         named = inspect.signature(self.contents).parameters
         return self.contents(**{name: size for name, size in sizes.items() if name in named})
 
     @property
     def arrays(self) -> tuple[ArrayParameter, ...]:
-        return tuple(one for one in self.parameters if isinstance(one, ArrayParameter))
+        return tuple(parameter for parameter in self.parameters if isinstance(parameter, ArrayParameter))
+
+    @property
+    def scalar_parameters(self) -> tuple[ScalarParameter, ...]:
+        return tuple(parameter for parameter in self.parameters if isinstance(parameter, ScalarParameter))
 
     @property
     def outputs(self) -> tuple[ArrayParameter, ...]:
-        return tuple(one for one in self.arrays if one.role is not Role.INPUT)
+        return tuple(array for array in self.arrays if array.role is not Role.INPUT)
 
     @cached_property
     def unit(self) -> float:
@@ -293,20 +297,20 @@ class _Whole:
 
     @property
     def distributions(self) -> tuple[str, ...]:
-        """Those that one of the arrays knows, the usual one first."""
-        known = {NORMAL: None}
+        """The distributions that at least one of the arrays can have, the usual one first."""
+        names = {NORMAL: None}
         for array in self.arrays:
-            content = self.given(self.least).get(array.name)
+            content = self.contents_of(self.least).get(array.name)
             if isinstance(content, Content):
-                known |= dict.fromkeys(content.draws(array.dtype))
-        return tuple(name for name in known if name not in self.without)
+                names |= dict.fromkeys(content.draws(array.dtype))
+        return tuple(name for name in names if name not in self.without)
 
     def elements(self, sizes: Sizes) -> int:
-        """Of all arrays."""
+        """The number of elements of all arrays together, for some sizes."""
         return sum(prod(shape) for shape in self.shapes(sizes).values())
 
     def about(self, sizes: Sizes) -> int:
-        """Nearly the same for many sizes; those of an intermediate result where these are more."""
+        """A quick estimate of ``elements``, or of an intermediate result's where these are more."""
         arrays, results = self._growth
         return max(
             sum(shape.elements(sizes) for shape in arrays), *(shape.elements(sizes) for shape in results), 0
@@ -319,9 +323,9 @@ class _Whole:
 
     def results(self, sizes: Sizes) -> Mapping[str, tuple[int, ...]]:
         """The shape of the result of each operation; none where one depends on the inputs' numbers."""
-        with torch.device("meta"), Results() as seen, suppress(NotImplementedError):
+        with torch.device("meta"), Results() as recorded, suppress(NotImplementedError):
             self.called(self.formula, self.empty(sizes))
-        return {str(number): shape for number, shape in enumerate(seen.shapes)}
+        return {str(number): shape for number, shape in enumerate(recorded.shapes)}
 
     def _growing(self, shapes: Callable[[Sizes], Mapping[str, tuple[int, ...]]]) -> list[_Growing]:
         least = shapes(self.least)
@@ -349,8 +353,7 @@ class _Whole:
     @cached_property
     def passed(self) -> tuple[str, ...]:
         """The sizes that a call which is queued behind one with streams may take smaller."""
-        scalars = (one.name for one in self.parameters if isinstance(one, ScalarParameter))
-        return tuple(name for name in scalars if self.loose(name))
+        return tuple(scalar.name for scalar in self.scalar_parameters if self.loose(scalar.name))
 
     def case(self, group: str, sizes: Sizes, distribution: str, seed: int) -> Case:
         """A case of these sizes."""
@@ -367,7 +370,7 @@ class _Whole:
             self.elements,
             self.by_hand,
             most=self.most,
-            streams=any(isinstance(one, StreamParameter) for one in self.parameters),
+            streams=any(isinstance(parameter, StreamParameter) for parameter in self.parameters),
         )
 
     def loose(self, size: str) -> bool:
@@ -378,8 +381,8 @@ class _Whole:
         return self.below(self.least) == self.below(longer)
 
     def below(self, sizes: Sizes) -> list[int]:
-        """What the numbers of each array stay below."""
-        return [one.below for one in self.given(sizes).values() if isinstance(one, Content)]
+        """For each input array, the number that all its elements stay below."""
+        return [content.below for content in self.contents_of(sizes).values() if isinstance(content, Content)]
 
     def shapes(self, sizes: Sizes) -> Mapping[str, tuple[int, ...]]:
         """The shape of every array; many cases are of the same sizes, and PyTorch takes a millisecond."""
@@ -390,122 +393,137 @@ class _Whole:
         return cache(lambda sizes: self._shapes_of(dict(sizes)))
 
     def _shapes_of(self, sizes: Sizes) -> Mapping[str, tuple[int, ...]]:
-        given = self.given(sizes)
-        read = {name: one.shape for name, one in given.items() if isinstance(one, Content)}
-        wanted = [one.name for one in self.outputs if one.name not in read]
-        if wanted:
+        arguments = self.contents_of(sizes)
+        read = {name: content.shape for name, content in arguments.items() if isinstance(content, Content)}
+        derived_names = [array.name for array in self.outputs if array.name not in read]
+        if derived_names:
             try:
                 with torch.device("meta"):
-                    made = self.called(self.formula, self.empty(sizes))
+                    results = self.called(self.formula, self.empty(sizes))
             except NotImplementedError as error:
                 raise FormulaError(
                     f"the shape of an output depends on the inputs' numbers: {error}"
                 ) from None
-            read |= {name: tuple(made[name].shape) for name in wanted}
+            read |= {name: tuple(results[name].shape) for name in derived_names}
         return read
 
     def empty(self, sizes: Sizes) -> dict[str, Any]:
         """Arguments of the formula, with arrays that have shapes and types but no content."""
-        given = self.given(sizes)
+        arguments = self.contents_of(sizes)
         arrays = {
             array.name: torch.empty(content.shape, dtype=getattr(torch, array.dtype), device="meta")
             for array in self.arrays
-            if isinstance(content := given.get(array.name), Content)
+            if isinstance(content := arguments.get(array.name), Content)
         }
-        return {**sizes, **self.scalars(given), **arrays}
+        return {**sizes, **self.scalars(arguments), **arrays}
 
-    def scalars(self, given: Mapping[str, Content | float]) -> dict[str, int | bool | float]:
+    def scalars(self, arguments: Mapping[str, Content | float]) -> dict[str, int | bool | float]:
         """The scalars that are no sizes, as the launcher gets them."""
-        types = {one.name: one.ctype for one in self.parameters if isinstance(one, ScalarParameter)}
+        types = {scalar.name: scalar.ctype for scalar in self.scalar_parameters}
         return {
             name: float(np.float32(value)) if types[name] == "float" else value
-            for name, value in given.items()
+            for name, value in arguments.items()
             if not isinstance(value, Content)
         }
 
     def inputs(self, case: Case) -> Inputs:
         """The arrays of a case, its sizes and its other scalars."""
-        random, given = generator(case.seed), self.given(case.sizes)
+        random, arguments = generator(case.seed), self.contents_of(case.sizes)
         contents = {
-            array: content for array in self.arrays if isinstance(content := given.get(array.name), Content)
+            array: content
+            for array in self.arrays
+            if isinstance(content := arguments.get(array.name), Content)
         }
-        known = {
-            one: len(content.shape)
-            for one, content in contents.items()
-            if case.distribution in content.draws(one.dtype)
+        dimensions = {
+            array: len(content.shape)
+            for array, content in contents.items()
+            if case.distribution in content.draws(array.dtype)
         }
         arrays = {
-            one.name: content.drawn(
-                random, one.dtype, case.distribution if known.get(one) == max(known.values()) else NORMAL
+            array.name: content.drawn(
+                random,
+                array.dtype,
+                case.distribution if dimensions.get(array) == max(dimensions.values()) else NORMAL,
             )
-            for one, content in contents.items()
+            for array, content in contents.items()
         }
         shapes = self.shapes(case.sizes)
-        outputs = {one.name: shapes[one.name] for one in self.outputs if one.role is Role.OUTPUT}
-        return Inputs(arrays, outputs, {**case.sizes, **self.scalars(given)})
+        outputs = {array.name: shapes[array.name] for array in self.outputs if array.role is Role.OUTPUT}
+        return Inputs(arrays, outputs, {**case.sizes, **self.scalars(arguments)})
 
-    def called(self, formula: Formula, given: Given) -> dict[str, Tensor]:
+    def called(self, formula: Formula, arguments: Arguments) -> dict[str, Tensor]:
         """The outputs of a formula by name."""
-        asked = inspect.signature(formula).parameters
-        missing = [name for name, one in asked.items() if name not in given and one.default is one.empty]
+        parameters = inspect.signature(formula).parameters
+        missing = [
+            name
+            for name, parameter in parameters.items()
+            if name not in arguments and parameter.default is parameter.empty
+        ]
         if missing:
             raise FormulaError(f"the formula asks for {missing[0]}, which is no input, scalar or size")
-        result = formula(**{name: given[name] for name in asked if name in given})
+        result = formula(**{name: arguments[name] for name in parameters if name in arguments})
         names = [output.name for output in self.outputs]
         if isinstance(result, Mapping):
-            made = dict(result)
+            outputs = dict(result)
         else:
             in_order = (result,) if isinstance(result, torch.Tensor) else result
-            made = dict(zip(names, in_order, strict=False))
-        if set(made) != set(names):
-            raise FormulaError(f"the formula returns {', '.join(made)}; the outputs are {', '.join(names)}")
-        return made
+            outputs = dict(zip(names, in_order, strict=False))
+        if set(outputs) != set(names):
+            expected = ", ".join(names)
+            raise FormulaError(f"the formula returns {', '.join(outputs)}; the outputs are {expected}")
+        return outputs
 
     @cached_property
     def example(
         self,
     ) -> tuple[Inputs, Mapping[str, Mapping[str, int]], Callable[[Inputs], Mapping[str, Any]]]:
         """Small inputs, the dimension of each size in each array, and the outputs in float64 of inputs."""
-        sizes = {name: one.nearest(FEW + number) for number, (name, one) in enumerate(self.sizes.items())}
-        steps = {name: one.multiple_of for name, one in self.sizes.items()}
-        loose = [name for name, one in self.sizes.items() if one.multiple_of == 1 and one.high > one.low]
+        sizes = {
+            name: limits.nearest(FEW + number) for number, (name, limits) in enumerate(self.sizes.items())
+        }
+        steps = {name: limits.multiple_of for name, limits in self.sizes.items()}
+        loose = [
+            name
+            for name, limits in self.sizes.items()
+            if limits.multiple_of == 1 and limits.high > limits.low
+        ]
         axes = independence.axes(self.shapes, sizes, steps, loose)
 
-        def outputs(given: Inputs) -> dict[str, NDArray[Any]]:
-            return {name: one.numpy() for name, one in self.exact(self.values(given))[0].items()}
+        def outputs(inputs: Inputs) -> dict[str, NDArray[Any]]:
+            return {name: tensor.numpy() for name, tensor in self.exact(self.values(inputs))[0].items()}
 
         return self.inputs(Case("example", "", sizes, NORMAL, 1)), axes, outputs
 
     @cached_property
     def slices(self) -> tuple[Slices, ...]:
-        """How the outputs fall apart."""
+        """The parts of the outputs that can be computed from parts of the inputs."""
         inputs, axes, outputs = self.example
 
         def long(size: str, sizes: Sizes) -> Inputs:
             few = {name: self.sizes[name].nearest(FEW) for name in axes}
-            places = {size: self.sizes[size].nearest(independence.PLACES)}
-            return self.inputs(Case("example", "", {**self.least, **sizes, **few, **places}, NORMAL, 1))
+            longest = {size: self.sizes[size].nearest(independence.PLACES)}
+            return self.inputs(Case("example", "", {**self.least, **sizes, **few, **longest}, NORMAL, 1))
 
         fewest = {name: self.least[name] for name in axes if self.loose(name)}
         return independence.slices(inputs, axes, outputs, fewest, long)
 
-    def values(self, given: Inputs) -> Given:
-        """All that the formula may ask for: floating-point arrays as float64."""
-        return {**given.scalars, **self.wide(given)}
+    def values(self, inputs: Inputs) -> Arguments:
+        """The arguments that a formula may have, by name; floating-point arrays are float64."""
+        return {**inputs.scalars, **self.wide(inputs)}
 
-    def exact(self, values: Given) -> tuple[dict[str, Tensor], float]:
+    def exact(self, values: Arguments) -> tuple[dict[str, Tensor], float]:
         """The outputs in float64, and how many operations of a right kernel make errors."""
-        with Rounding(None) as seen:
-            made = self.called(self.formula, values)
-        return made, math.inf if self.also else seen.inexact
+        with Rounding(None) as counter:
+            outputs = self.called(self.formula, values)
+        return outputs, math.inf if self.also else counter.inexact
 
-    def oracle(self, case: Case, given: Inputs) -> Mapping[str, Expectation]:
+    def oracle(self, case: Case, inputs: Inputs) -> Mapping[str, Expectation]:
         """The formula in float64, and how far a right kernel may be from it."""
-        values = self.values(given)
+        values = self.values(inputs)
         exact, inexact = self.exact(values)
         parts = self.slices if inexact > 1 and case.distribution == NORMAL else ()
         squares = (
-            self.sampled(case, given, exact)
+            self.sampled(case, inputs, exact)
             if parts and all(_large(case, slices, exact) for slices in parts)
             else self.squares(values, exact, inexact, case.seed)
         )
@@ -517,7 +535,7 @@ class _Whole:
         }
 
     def squares(
-        self, values: Given, exact: Mapping[str, Tensor], inexact: float, seed: int
+        self, values: Arguments, exact: Mapping[str, Tensor], inexact: float, seed: int
     ) -> dict[str, Tensor]:
         """The mean square error of each element of the floating-point outputs; none where all are 0."""
         real = {name: value for name, value in exact.items() if value.is_floating_point()}
@@ -528,36 +546,36 @@ class _Whole:
             return steady_errors(programs[0], real, self.unit)
         return squared_errors(programs, real, seed, unit=self.unit)
 
-    def sampled(self, case: Case, given: Inputs, exact: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """The same of large outputs, from some of their slices, which the case's seed draws.
+    def sampled(self, case: Case, inputs: Inputs, exact: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """The squared errors of large outputs, from some of their slices, which the case's seed draws.
 
         The largest of these errors stands for that of every other element: all are of one distribution.
         """
-        found, random = {}, generator(case.seed)
+        squares, random = {}, generator(case.seed)
         for slices in self.slices:
             count = slices.count(case)
             elements = sum(exact[name].numel() for name in slices.outputs)
             length = max(1, count * SAMPLED_ELEMENTS // elements)
             first = int(random.integers(count - length + 1))
-            part, kept = slices.window(case, given, first, length)
+            part, window = slices.window(case, inputs, first, length)
             values = self.values(part)
             for name, square in self.squares(values, *self.exact(values), case.seed).items():
                 if name in slices.outputs:
-                    largest = float(square[kept].nan_to_num(0.0, 0.0).max())
-                    found[name] = torch.full_like(exact[name], largest)
-                    found[name][first : first + length] = square[kept]
-        return found
+                    largest = float(square[window].nan_to_num(0.0, 0.0).max())
+                    squares[name] = torch.full_like(exact[name], largest)
+                    squares[name][first : first + length] = square[window]
+        return squares
 
-    def inexact(self, formula: Formula, values: Given) -> dict[str, Tensor]:
-        """The floating-point outputs."""
-        made = self.called(formula, values)
-        return {name: value for name, value in made.items() if value.is_floating_point()}
+    def inexact(self, formula: Formula, values: Arguments) -> dict[str, Tensor]:
+        """The outputs of a formula that are of a floating-point type, by name."""
+        outputs = self.called(formula, values)
+        return {name: value for name, value in outputs.items() if value.is_floating_point()}
 
-    def wide(self, given: Inputs) -> dict[str, Tensor]:
+    def wide(self, inputs: Inputs) -> dict[str, Tensor]:
         """The input arrays: float64 for all floating-point types."""
         wide = {}
         for array in self.arrays:
-            data = given.arrays.get(array.name)
+            data = inputs.arrays.get(array.name)
             if data is not None:
                 tensor = _copied(data, exact=DTYPES[array.dtype].exact)
                 wide[array.name] = tensor.bool() if array.dtype == "bool" else tensor
@@ -567,16 +585,16 @@ class _Whole:
         """Every input read and every output written once."""
         shapes = self.shapes(case.sizes)
         return sum(
-            prod(shapes[one.name]) * DTYPES[one.dtype].itemsize * (2 if one.role is Role.INOUT else 1)
-            for one in self.arrays
+            prod(shapes[array.name]) * DTYPES[array.dtype].itemsize * (2 if array.role is Role.INOUT else 1)
+            for array in self.arrays
         )
 
     def unfused(self, case: Case) -> tuple[Operation, ...]:
-        """One kernel for each operation of the formula."""
-        given = self.empty(case.sizes)
-        arrays = {name: value for name, value in given.items() if isinstance(value, torch.Tensor)}
+        """The baseline's program: one kernel for each operation of the formula."""
+        arguments = self.empty(case.sizes)
+        arrays = {name: value for name, value in arguments.items() if isinstance(value, torch.Tensor)}
         types = {output.name: output.dtype for output in self.outputs}
-        return traced(partial(self.called, self.formula, given), arrays, types)
+        return traced(partial(self.called, self.formula, arguments), arrays, types)
 
     def fused(self, arrays: Mapping[str, Any], scalars: Mapping[str, float]) -> Callable[[], object]:
         """The formula as it stands, on a GPU."""
@@ -596,8 +614,8 @@ def _budget(most: int) -> Budget:
 
 def _large(case: Case, slices: Slices, exact: Mapping[str, Tensor]) -> bool:
     """Whether the outputs of ``slices`` are those of the whole case, and too many to try each element."""
-    whole = all(len(exact[name]) == slices.count(case) for name in slices.outputs)
-    return whole and sum(exact[name].numel() for name in slices.outputs) >= MANY_ELEMENTS
+    complete = all(len(exact[name]) == slices.count(case) for name in slices.outputs)
+    return complete and sum(exact[name].numel() for name in slices.outputs) >= MANY_ELEMENTS
 
 
 def _copied(data: NDArray[Any], *, exact: bool) -> Tensor:
@@ -611,8 +629,8 @@ def _copied(data: NDArray[Any], *, exact: bool) -> Tensor:
 def _candidate(exact: Tensor, square: Tensor | None, dtype: str) -> Candidate:
     stored = DTYPES[dtype].storage
     if DTYPES[dtype].exact:
-        whole = exact.numpy().astype(stored)
-        return Candidate(whole, np.zeros(whole.shape))
+        stored_values = exact.numpy().astype(stored)
+        return Candidate(stored_values, np.zeros(stored_values.shape))
     values, precision = exact.double(), bounds.PRECISIONS[dtype]
     errors = torch.zeros_like(values) if square is None else square.sqrt().mul_(bounds.LUCK)
     low, high = values.aminmax()
@@ -621,34 +639,34 @@ def _candidate(exact: Tensor, square: Tensor | None, dtype: str) -> Candidate:
         return Candidate(values.numpy(), bounds.allowed(errors, values, precision).numpy())
     expected, error = values.numpy(), errors.numpy()
     with np.errstate(over="ignore"):
-        kept = np.isfinite(expected.astype(stored))
-    expected = np.where(kept | ~np.isfinite(expected), expected, np.copysign(np.inf, expected))
+        finite = np.isfinite(expected.astype(stored))
+    expected = np.where(finite | ~np.isfinite(expected), expected, np.copysign(np.inf, expected))
     allowed = bounds.allowed(
-        np.where(kept, np.nan_to_num(error), 0.0), np.where(kept, expected, 0.0), precision
+        np.where(finite, np.nan_to_num(error), 0.0), np.where(finite, expected, 0.0), precision
     )
-    return Candidate(expected, np.where(kept, allowed, 0.0))
+    return Candidate(expected, np.where(finite, allowed, 0.0))
 
 
 def _parsed(launcher: str) -> tuple[str, tuple[Parameter, ...]]:
     """Name and parameters of a launcher's declaration."""
-    whole = _LAUNCHER.fullmatch(launcher)
-    if whole is None:
+    match = _LAUNCHER.fullmatch(launcher)
+    if match is None:
         raise FormulaError(f"this is no launcher: {launcher!r}")
-    return whole[1], tuple(_parameter(text) for text in whole[2].split(","))
+    return match[1], tuple(_parameter(text) for text in match[2].split(","))
 
 
 def _parameter(text: str) -> Parameter:
-    found = _PARAMETER.fullmatch(text)
-    if found is None:
+    match = _PARAMETER.fullmatch(text)
+    if match is None:
         raise FormulaError(f"this is no parameter of a launcher: {text.strip()!r}")
-    const, ctype, pointer, name = found.groups()
+    const, ctype, pointer, name = match.groups()
     if ctype == "cudaStream_t":
         return StreamParameter(name)
     if not pointer:
         if ctype not in _CTYPES:
             raise FormulaError(f"{name}: a scalar is {', '.join(_CTYPES)}, not {ctype}")
         return ScalarParameter(name, _CTYPES[ctype])
-    dtype = next((one.name for one in DTYPES.values() if ctype in one.spellings), None)
+    dtype = next((dtype.name for dtype in DTYPES.values() if ctype in dtype.spellings), None)
     if dtype is None:
         raise FormulaError(f"{name}: no array has elements of type {ctype}")
     return ArrayParameter(name, Role.INPUT if const else Role.OUTPUT, dtype)

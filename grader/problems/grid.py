@@ -126,20 +126,20 @@ class _Corners:
         self._elements: dict[tuple[int, ...], int] = {}
 
     def elements(self, sizes: Sizes) -> int:
-        """Of all arrays."""
+        """The number of elements of all arrays together, for some sizes; each is computed once."""
         key = tuple(sizes.values())
         if key not in self._elements:
             self._elements[key] = self._space.elements(sizes)
         return self._elements[key]
 
     def sizes(self, pair: Pair) -> dict[str, int]:
-        """Of a product, the parts with the widest ranges are large."""
+        """Sizes in the octaves of a pair; of a product, the parts with the widest ranges are large."""
         ranges, sizes = self._space.ranges, dict(self._space.least)
         for name, number in pair:
-            left = (1 << number) >> 1
+            quotient = (1 << number) >> 1
             for part in sorted(self._space.products.get(name, ()), key=lambda part: -ranges[part].high):
-                sizes[part] = ranges[part].nearest(min(left, 1 << octave(ranges[part].high) >> 1))
-                left = -(-left // sizes[part])
+                sizes[part] = ranges[part].nearest(min(quotient, 1 << octave(ranges[part].high) >> 1))
+                quotient = -(-quotient // sizes[part])
             if name in ranges:
                 sizes[name] = in_octave(ranges[name], number)[0]
         return sizes
@@ -149,8 +149,8 @@ class _Corners:
         allowed: dict[Pair, int] = {}
         for first, *rest in groups:
             for level in ((first, number) for number in self.octaves[first]):
-                others = [(name, number) for name in rest for number in self.octaves[name]]
-                together: list[Pair] = [(level, other) for other in others]
+                levels = [(name, number) for name in rest for number in self.octaves[name]]
+                together: list[Pair] = [(level, other) for other in levels]
                 for pair in together or [(level,)]:
                     elements = self.elements(self.sizes(pair))
                     if elements > most:
@@ -159,7 +159,7 @@ class _Corners:
         return allowed
 
     def largest(self, pairs: Sequence[tuple[str, str]], most: int) -> Mapping[Pair, int]:
-        """Of what ``within`` finds, where no octave can be a higher one."""
+        """The pairs of ``within`` in which neither size can be an octave larger."""
         allowed = self.within(pairs, most)
 
         def higher(pair: Pair) -> Iterator[Pair]:
@@ -193,7 +193,7 @@ class _Grid:
 
     def _of_pairs(self) -> list[Sizes]:
         """Sizes that meet every pair; the pairs with the most elements first, as these have least company."""
-        made: list[Sizes] = []
+        chosen: list[Sizes] = []
         pairs = required(self._space)
         missing = set(pairs)
         order = dict(zip(pairs, self._random.permutation(len(pairs)), strict=True))
@@ -202,14 +202,14 @@ class _Grid:
                 drawn = [self._drawn(pair) for _ in range(DRAWN)]
                 best = max(drawn, key=lambda sizes: len(met(self._space, sizes) & missing))
                 missing -= met(self._space, best)
-                made.append(self._used(best))
-        return made
+                chosen.append(self._used(best))
+        return chosen
 
     def _of_octaves(self) -> Iterator[Sizes]:
         """Sizes that bring each octave as often as there are kinds of values in it, large ones once."""
         for (level,), elements in alone(self._space).items():
-            wanted = len(_KINDS) if elements <= self._budget.pairs else 1
-            for _ in range(wanted - self._uses[level]):
+            times = len(_KINDS) if elements <= self._budget.pairs else 1
+            for _ in range(times - self._uses[level]):
                 yield self._used(self._drawn((level,)))
 
     def _used(self, sizes: Sizes) -> Sizes:
@@ -233,11 +233,11 @@ class _Grid:
 
     def _possible(self, sizes: Sizes, name: str, most: int) -> list[int]:
         """The octaves of a size that keep the inputs within so many elements; at least the lowest one."""
-        limits, known = self._space.ranges[name], self._corners.octaves[name]
+        limits, octaves = self._space.ranges[name], self._corners.octaves[name]
         return [
             number
-            for number in known
-            if number == known[0]
+            for number in octaves
+            if number == octaves[0]
             or self._corners.elements({**sizes, name: in_octave(limits, number)[0]}) <= most
         ]
 
@@ -248,11 +248,14 @@ class _Grid:
             *first, last = self._shuffled(self._space.products[product])
             sizes: dict[str, int] = {}
             for name in first:
-                left = octave(highest // prod(sizes.values()))
-                fitting = [candidate for candidate in self._corners.octaves[name] if candidate <= left]
+                limit = octave(highest // prod(sizes.values()))
+                fitting = [candidate for candidate in self._corners.octaves[name] if candidate <= limit]
                 sizes[name] = self._value(name, self._pick(fitting))
-            whole, limits = prod(sizes.values()), self._space.ranges[last]
-            low, high = max(limits.low, -(-lowest // whole)), min(limits.high, highest // whole)
+            product_so_far, limits = prod(sizes.values()), self._space.ranges[last]
+            low, high = (
+                max(limits.low, -(-lowest // product_so_far)),
+                min(limits.high, highest // product_so_far),
+            )
             if low <= high:
                 return {**sizes, last: int(self._random.integers(low, high + 1))}
         return {
@@ -316,7 +319,7 @@ def grid(space: Space, seed: int) -> tuple[Case, ...]:
         replace(
             space.case(MAGNITUDES, sizes, distribution, seed),
             orders=1,
-            at_places=space.elements(sizes) > space.budget.whole,
+            at_places=space.elements(sizes) > space.budget.compared,
         )
         for sizes, distribution in _Grid(space, seed).points()
     )
@@ -328,11 +331,11 @@ def missing(space: Space, cases: Iterable[Case]) -> list[Pair]:
 
     A size that a case of the grid does not name is at its least.
     """
-    seen: set[Pair] = set()
+    covered: set[Pair] = set()
     for case in cases:
         if case.group == MAGNITUDES or case.sizes.keys() == space.ranges.keys():
-            seen |= met(space, {name: case.sizes.get(name, least) for name, least in space.least.items()})
-    return [pair for pair in required(space) if pair not in seen]
+            covered |= met(space, {name: case.sizes.get(name, least) for name, least in space.least.items()})
+    return [pair for pair in required(space) if pair not in covered]
 
 
 def with_grid(cases: Callable[[int], tuple[Case, ...]], space: Space) -> Callable[[int], tuple[Case, ...]]:

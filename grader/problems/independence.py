@@ -77,30 +77,30 @@ def slices(
         fewest: the sizes whose places may need those near them, each with the fewest places that it may have.
         long: from one of these and the sizes of a case to an example with ``PLACES`` places of it.
     """
-    whole, found = evaluate(inputs), []
-    left = set(whole)
-    for size, own in axes.items():
+    outputs, parts = evaluate(inputs), []
+    pending = set(outputs)
+    for size, dimensions_of in axes.items():
         count = int(inputs.scalars[size])
-        along = {name for name in left if own.get(name) == 0 and whole[name].shape[0] == count}
+        along = {name for name in pending if dimensions_of.get(name) == 0 and outputs[name].shape[0] == count}
         apart, random = along, np.random.default_rng(count)
         for chosen in (count, count, 2, 1):
             index = random.integers(count, size=chosen)
             if apart:
-                alone = evaluate(part(inputs, own, size, index))
-                apart = {name for name in apart if _same(alone[name], whole[name][index])}
+                alone = evaluate(part(inputs, dimensions_of, size, index))
+                apart = {name for name in apart if _same(alone[name], outputs[name][index])}
         if apart:
-            left -= apart
-            found.append(_slices(tuple(name for name in whole if name in apart), size, own))
-        near = tuple(name for name in whole if name in along - apart)
+            pending -= apart
+            parts.append(_slices(tuple(name for name in outputs if name in apart), size, dimensions_of))
+        near = tuple(name for name in outputs if name in along - apart)
         if near and size in fewest:
-            halos = _halos(size, own, near, evaluate, fewest[size], long)
+            halos = _halos(size, dimensions_of, near, evaluate, fewest[size], long)
             if halos({}) is not None:
-                left -= {*near}
-                found.append(replace(_slices(near, size, own), halo=_of_cases(size, halos)))
-    if found and left:  # the others need all inputs
-        rest = tuple(name for name in whole if name in left)
-        found.append(Slices(rest, lambda _: 1, lambda inputs, _: inputs))
-    return tuple(found)
+                pending -= {*near}
+                parts.append(replace(_slices(near, size, dimensions_of), halo=_of_cases(size, halos)))
+    if parts and pending:  # the others need all inputs
+        rest = tuple(name for name in outputs if name in pending)
+        parts.append(Slices(rest, lambda _: 1, lambda inputs, _: inputs))
+    return tuple(parts)
 
 
 def _slices(outputs: tuple[str, ...], size: str, axes: Mapping[str, int]) -> Slices:
@@ -118,18 +118,18 @@ def halo(
     fewest: int,
 ) -> int | None:
     """How many places of ``size`` on each side of its own a result needs; None if more than ``MOST_HALO``."""
-    whole, count = evaluate(inputs), int(inputs.scalars[size])
+    expected, count = evaluate(inputs), int(inputs.scalars[size])
 
-    def enough(place: int, reach: int) -> bool:
-        begin, end = max(0, place - reach), min(count, place + reach + 1)
+    def enough(position: int, reach: int) -> bool:
+        begin, end = max(0, position - reach), min(count, position + reach + 1)
         alone = evaluate(part(inputs, axes, size, np.arange(begin, end)))
-        return all(_same(alone[name][place - begin], whole[name][place]) for name in outputs)
+        return all(_same(alone[name][position - begin], expected[name][position]) for name in outputs)
 
     reach = fewest - 1
     if reach > MOST_HALO or count < PLACES or not enough(count // 2, MOST_HALO):
         return None
-    for place in (0, *range(MOST_HALO, count - MOST_HALO, 4), count - 1):
-        while not enough(place, reach):
+    for position in (0, *range(MOST_HALO, count - MOST_HALO, 4), count - 1):
+        while not enough(position, reach):
             reach += 1
             if reach > MOST_HALO:
                 return None
@@ -142,45 +142,46 @@ def _halos(
     """The halo for the sizes of a case, each looked for once."""
 
     @cache
-    def known(sizes: frozenset[tuple[str, int]]) -> int | None:
+    def halo_of(sizes: frozenset[tuple[str, int]]) -> int | None:
         return halo(long(size, dict(sizes)), axes, size, outputs, evaluate, fewest)
 
-    return lambda sizes: known(frozenset(sizes.items()))
+    return lambda sizes: halo_of(frozenset(sizes.items()))
 
 
 def _of_cases(size: str, halos: Callable[[Sizes], int | None]) -> Callable[[Case], int]:
     """The halo of a case; all places where it is not known."""
 
     def of_case(case: Case) -> int:
-        found = halos(case.sizes)
-        return case.sizes[size] if found is None else found
+        width = halos(case.sizes)
+        return case.sizes[size] if width is None else width
 
     return of_case
 
 
 def turning(inputs: Inputs, axes: Mapping[str, Mapping[str, int]], evaluate: Evaluate) -> tuple[str, ...]:
     """The arrays that may be rotated together along their first dimension, if there are any."""
-    whole = evaluate(inputs)
-    for own in axes.values():
-        names = [name for name, axis in own.items() if axis == 0]
+    outputs = evaluate(inputs)
+    for axes_of_size in axes.values():
+        names = [name for name, axis in axes_of_size.items() if axis == 0]
         rotated = {
             name: np.roll(array, 1, 0) if name in names and array is not None else array
             for name, array in inputs.arrays.items()
         }
-        made = evaluate(replace(inputs, arrays=rotated))
+        results = evaluate(replace(inputs, arrays=rotated))
         if all(
-            _same(made[name], np.roll(one, 1, 0) if name in names else one) for name, one in whole.items()
+            _same(results[name], np.roll(output, 1, 0) if name in names else output)
+            for name, output in outputs.items()
         ):
             return tuple(names)
     return ()
 
 
-def _same(one: NDArray[np.generic], other: NDArray[np.generic]) -> bool:
-    if one.shape != other.shape:
+def _same(first: NDArray[np.generic], other: NDArray[np.generic]) -> bool:
+    if first.shape != other.shape:
         return False
-    left, right = one.astype(np.float64), other.astype(np.float64)
+    a, right = first.astype(np.float64), other.astype(np.float64)
     room = CLOSE * np.max(np.abs(right), initial=0.0, where=np.isfinite(right))
-    return bool(np.allclose(left, right, rtol=0, atol=room, equal_nan=True))
+    return bool(np.allclose(a, right, rtol=0, atol=room, equal_nan=True))
 
 
 def axes(
@@ -191,10 +192,10 @@ def axes(
     A dimension that is longer than the size, as that of n + 1 places between n segments, has no part for each
     place of the size.
     """
-    found, before = {}, shapes(sizes)
+    axes_of, before = {}, shapes(sizes)
     for name in names:
         grown = dimensions(shapes, sizes, name, steps[name])
         lengths = {before[array][axis] for array, axes in grown.items() for axis in axes}
-        if lengths == {sizes[name]} and all(len(one) == 1 for one in grown.values()):
-            found[name] = {array: one[0] for array, one in grown.items()}
-    return found
+        if lengths == {sizes[name]} and all(len(positions) == 1 for positions in grown.values()):
+            axes_of[name] = {array: positions[0] for array, positions in grown.items()}
+    return axes_of

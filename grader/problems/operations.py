@@ -29,7 +29,7 @@ MOST_PLAIN_DIMENSIONS = 4  # in generic.cu
 
 
 class Kind(StrEnum):
-    """What an operation does with its inputs."""
+    """The kind of an operation: how it computes its output from its inputs."""
 
     MAP = "map"  # element by element, of up to three inputs
     ZIP = "zip"  # element by element, of two inputs
@@ -92,12 +92,12 @@ class Tensor:
             ValueError: a dimension is neither 1 nor the one of ``shape``.
         """
         if len(shape) != len(self.shape) or any(
-            own not in {1, wanted} for own, wanted in zip(self.shape, shape, strict=True)
+            size not in {1, target} for size, target in zip(self.shape, shape, strict=True)
         ):
             raise ValueError(f"{self.name} of shape {self.shape} does not broadcast to {shape}")
         strides = (
-            0 if own == 1 != wanted else stride
-            for own, wanted, stride in zip(self.shape, shape, self.strides, strict=True)
+            0 if size == 1 != target else stride
+            for size, target, stride in zip(self.shape, shape, self.strides, strict=True)
         )
         return Tensor(self.name, shape, tuple(strides), self.dtype, self.offset)
 
@@ -149,7 +149,7 @@ class Operation:
     @property
     def tensors(self) -> tuple[Tensor, ...]:
         """The inputs without the numbers."""
-        return tuple(one for one in self.inputs if isinstance(one, Tensor))
+        return tuple(operand for operand in self.inputs if isinstance(operand, Tensor))
 
     @property
     def partial(self) -> bool:
@@ -158,15 +158,15 @@ class Operation:
         return (
             (self.kind is Kind.INDEXED and self.function != "gather")
             or self.function == "copy"
-            or out.name in {one.name for one in self.tensors}
+            or out.name in {tensor.name for tensor in self.tensors}
             or out != dense(out.name, *out.shape, dtype=out.dtype)
         )
 
     @property
     def reduced_axes(self) -> tuple[int, ...]:
         """The dimensions that a reduction goes over."""
-        (whole,) = self.tensors
-        pairs = zip(whole.shape, self.output.shape, strict=True)
+        (source,) = self.tensors
+        pairs = zip(source.shape, self.output.shape, strict=True)
         return tuple(axis for axis, (before, after) in enumerate(pairs) if before != after) or (self.axis,)
 
     @property
@@ -177,7 +177,9 @@ class Operation:
             and (self.kind is not Kind.REDUCE or self.reduced_axes == (self.axis,))
             and len(self.output.shape) <= MOST_PLAIN_DIMENSIONS
             and len(self.tensors) == len(self.inputs)
-            and all(one.dtype == "float32" and one.offset == 0 for one in (self.output, *self.tensors))
+            and all(
+                tensor.dtype == "float32" and tensor.offset == 0 for tensor in (self.output, *self.tensors)
+            )
         )
 
 
@@ -225,11 +227,11 @@ def multiply_adds(program: Iterable[Operation]) -> Mapping[str, int]:
     return counts
 
 
-def temporaries(program: Collection[Operation], known: Collection[str]) -> Mapping[str, int]:
-    """Names that ``program`` writes beyond the ``known`` arrays, with their bytes at most."""
+def temporaries(program: Collection[Operation], arrays: Collection[str]) -> Mapping[str, int]:
+    """Names that ``program`` writes beyond the ``arrays`` arrays, with their bytes at most."""
     sizes: dict[str, int] = {}
     for operation in program:
         name = operation.output.name
-        if name not in known:
+        if name not in arrays:
             sizes[name] = max(sizes.get(name, 0), operation.output.bytes)
     return sizes

@@ -31,7 +31,7 @@ ANY_TYPE = "T"
 
 
 class Role(StrEnum):
-    """What the entry point may do with an array."""
+    """The use of an array by the entry point: read, written, or both."""
 
     INPUT = "in"
     OUTPUT = "out"
@@ -118,7 +118,7 @@ class Range:
 
 @dataclass(frozen=True)
 class Budget:
-    """How many elements of all arrays there may be at the smallest sizes of the octaves of a case.
+    """How many elements all arrays of a case may have at the smallest sizes of its octaves.
 
     Attributes:
         pairs: of any two sizes.
@@ -127,7 +127,7 @@ class Budget:
             from two sizes on shows there.
         alone: where one is.
         contents: of the largest case of each distribution.
-        whole: beyond which outputs are compared at some places alone; see ``Case.at_places``.
+        compared: beyond which outputs are compared at some places alone; see ``Case.at_places``.
     """
 
     pairs: int = 1 << 15
@@ -135,7 +135,7 @@ class Budget:
     largest: int = 1 << 18
     alone: int = 1 << 18
     contents: int = 1 << 15
-    whole: int = 1 << 15
+    compared: int = 1 << 15
 
 
 def _every_one(_sizes: Mapping[str, int], _distribution: str) -> bool:
@@ -170,17 +170,17 @@ class Space:
     @property
     def least(self) -> Mapping[str, int]:
         """The smallest value of each size."""
-        return {name: one.nearest(one.low) for name, one in self.ranges.items()}
+        return {name: limits.nearest(limits.low) for name, limits in self.ranges.items()}
 
     def legal(self, sizes: Mapping[str, int], distribution: str) -> bool:
         """Whether the problem may have inputs of these sizes and that distribution."""
-        within = all(sizes[name] in one for name, one in self.ranges.items())
+        within = all(sizes[name] in limits for name, limits in self.ranges.items())
         return within and distribution in self.distributions and self.allows(sizes, distribution)
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """What the entry point is called with, before it runs.
+    """The arguments of the entry point before it runs.
 
     ``arrays`` holds every INPUT and INOUT array (None for a null pointer); ``outputs`` the shape of every
     OUTPUT; ``scalars`` each ``Scalar`` by name.
@@ -219,19 +219,19 @@ class Expectation:
     """What is right for one output: each row (last axis) must match one of the candidates as a whole.
 
     ``finite_only`` marks rows (shape of the output without its last axis) of which only finiteness is asked.
-    ``others`` makes further candidates, which a right output mostly does not need.
+    ``further`` makes more candidates, which a right output mostly does not need.
     """
 
     candidates: tuple[Candidate, ...]
     finite_only: NDArray[np.bool_] | None = None
-    others: Callable[[], tuple[Candidate, ...]] = tuple
+    further: Callable[[], tuple[Candidate, ...]] = tuple
 
-    def part(self, kept: slice) -> Expectation:
-        """That of some places along the first axis, without ``others``."""
+    def part(self, window: slice) -> Expectation:
+        """The part in a window along the first axis, without ``further``."""
         candidates = tuple(
-            Candidate(candidate.expected[kept], candidate.allowed[kept]) for candidate in self.candidates
+            Candidate(candidate.expected[window], candidate.allowed[window]) for candidate in self.candidates
         )
-        return Expectation(candidates, None if self.finite_only is None else self.finite_only[kept])
+        return Expectation(candidates, None if self.finite_only is None else self.finite_only[window])
 
 
 Bug = Callable[[Inputs], "Mapping[str, NDArray[np.float64]]"]
@@ -280,7 +280,7 @@ def _no_terms(_: Inputs) -> Mapping[str, NDArray[np.float64]]:
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """What both kinds of problems have.
+    """The fields of a problem of any kind.
 
     Attributes:
         id: stable name, also the module's name.
@@ -316,7 +316,7 @@ class Problem:
 
     @property
     def roles(self) -> Mapping[str, Role]:
-        """What a launcher may do with the arrays that it takes; empty where arrays have no roles."""
+        """The role of each array that a launcher takes; empty where arrays have no roles."""
         return {}
 
 
@@ -353,7 +353,7 @@ class KernelProblem(Problem):
     @property
     def entry_points(self) -> tuple[str, ...]:
         """The functions that are asked for: one, or one for each element type."""
-        return tuple(one.entry_point for one in self.by_type.values()) or (self.entry_point,)
+        return tuple(problem.entry_point for problem in self.by_type.values()) or (self.entry_point,)
 
     def launcher(self, case: Case) -> KernelProblem:
         """The problem for the element type of ``case``."""
@@ -362,11 +362,11 @@ class KernelProblem(Problem):
     @property
     def arrays(self) -> tuple[ArrayParameter, ...]:
         """Its array parameters in order."""
-        return tuple(one for one in self.parameters if isinstance(one, ArrayParameter))
+        return tuple(parameter for parameter in self.parameters if isinstance(parameter, ArrayParameter))
 
     @property
     def roles(self) -> Mapping[str, Role]:
-        """What the launcher may do with each array."""
+        """The role of each array that the launcher takes."""
         return {array.name: array.role for array in self.arrays}
 
 
@@ -386,7 +386,7 @@ def several_types(problem: KernelProblem, types: Collection[str]) -> KernelProbl
         return parameter
 
     def of_type(dtype: str) -> KernelProblem:
-        def those(cases: Callable[[int], tuple[Case, ...]]) -> Callable[[int], tuple[Case, ...]]:
+        def of_dtype(cases: Callable[[int], tuple[Case, ...]]) -> Callable[[int], tuple[Case, ...]]:
             return lambda seed: tuple(case for case in cases(seed) if case.dtype == dtype)
 
         space = problem.space
@@ -394,9 +394,9 @@ def several_types(problem: KernelProblem, types: Collection[str]) -> KernelProbl
             problem,
             space=None if space is None else _of_type(space, dtype),
             entry_point=f"{problem.entry_point}_{dtype}",
-            parameters=tuple(typed(one, dtype) for one in problem.parameters),
-            cases=those(problem.cases),
-            timing_cases=those(problem.timing_cases),
+            parameters=tuple(typed(parameter, dtype) for parameter in problem.parameters),
+            cases=of_dtype(problem.cases),
+            timing_cases=of_dtype(problem.timing_cases),
         )
 
     return replace(problem, by_type={dtype: of_type(dtype) for dtype in types})
@@ -404,8 +404,8 @@ def several_types(problem: KernelProblem, types: Collection[str]) -> KernelProbl
 
 def _of_type(space: Space, dtype: str) -> Space:
     """``space`` with the distributions of an element type alone."""
-    mine = (name for name in space.distributions if space.case("", space.least, name, 0).dtype == dtype)
-    return replace(space, distributions=tuple(mine))
+    names = (name for name in space.distributions if space.case("", space.least, name, 0).dtype == dtype)
+    return replace(space, distributions=tuple(names))
 
 
 def _needs_nothing(_: Case) -> tuple[tuple[KernelProblem, Case, int], ...]:
@@ -418,14 +418,14 @@ class ModelProblem(Problem):
 
     Attributes:
         harness: the Python file that calls the student's file in the runner; see ``grader/runner/model.py``.
-        given: modules of the template that the student's file imports.
+        modules: those of the template that the student's file imports.
         launchers: the entry points that it calls, by the source file that they are in.
         needs: which of them a case must call: the problem that each belongs to, a case of that with the sizes
             of the call, and how often at least.
     """
 
     harness: Path
-    given: tuple[str, ...] = ()
+    modules: tuple[str, ...] = ()
     launchers: Mapping[str, tuple[str, ...]]
     needs: Callable[[Case], tuple[tuple[KernelProblem, Case, int], ...]] = _needs_nothing
 

@@ -117,7 +117,7 @@ class Rounding(Operators):  # type: ignore[no-untyped-call]
         """Whether there is an error model: of operations on integers alone, all are exact."""
         if name in RELATIVE or name in EXACT or name in _SIZES:
             return True
-        tensors = [one for one in tree_leaves(args) if isinstance(one, torch.Tensor)]
+        tensors = [leaf for leaf in tree_leaves(args) if isinstance(leaf, torch.Tensor)]
         return bool(tensors) and not any(tensor.is_floating_point() for tensor in tensors)
 
     def refused(self, name: str) -> FormulaError:
@@ -129,11 +129,11 @@ class Rounding(Operators):  # type: ignore[no-untyped-call]
 
     def run(self, name: str, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:  # noqa: ANN401
         """The result in float64, with a random error where arithmetic makes one."""
-        wanted = kwargs.get("dtype")
-        if _is_floating(wanted):
+        dtype = kwargs.get("dtype")
+        if _is_floating(dtype):
             kwargs = {**kwargs, "dtype": torch.float64}
         if name == "convert_element_type" and _is_floating(args[1]):
-            wanted, args = args[1], (args[0], torch.float64)
+            dtype, args = args[1], (args[0], torch.float64)
         result = func(*args, **kwargs)
         if func.is_view:
             return result
@@ -141,9 +141,9 @@ class Rounding(Operators):  # type: ignore[no-untyped-call]
         if not isinstance(result, torch.Tensor) or not result.is_floating_point():
             return result
         result = result.double()
-        self.ends_inexact = name in RELATIVE or name in _SIZES or self._storage(name, wanted) is not None
+        self.ends_inexact = name in RELATIVE or name in _SIZES or self._storage(name, dtype) is not None
         self.inexact += self.ends_inexact
-        size = None if self._errors is None else self._size(name, args, kwargs, result, wanted)
+        size = None if self._errors is None else self._size(name, args, kwargs, result, dtype)
         if size is None or self._errors is None:
             return result
         rough = self._errors(result).mul_(size).add_(result)
@@ -157,7 +157,7 @@ class Rounding(Operators):  # type: ignore[no-untyped-call]
         args: Sequence[Any],
         kwargs: Mapping[str, Any],
         result: Tensor,
-        wanted: torch.dtype | None,
+        dtype: torch.dtype | None,
     ) -> Tensor | None:
         """The root mean square of the error of one operation; None for those that are exact."""
         if name in RELATIVE:
@@ -165,14 +165,14 @@ class Rounding(Operators):  # type: ignore[no-untyped-call]
         if name in _SIZES:
             units = _SIZES[name](args, kwargs, result)
             return None if units is None else units.mul_(self._unit)
-        storage = self._storage(name, wanted)
+        storage = self._storage(name, dtype)
         return None if storage is None else bounds.storing(result, storage)
 
-    def _storage(self, name: str, wanted: torch.dtype | None) -> bounds.Precision | None:
+    def _storage(self, name: str, dtype: torch.dtype | None) -> bounds.Precision | None:
         """The type that a cast goes to; None if it is no less exact than arithmetic."""
         if name not in {"_to_copy", "convert_element_type"}:
             return None
-        precision = bounds.PRECISIONS.get(str(wanted).removeprefix("torch."))
+        precision = bounds.PRECISIONS.get(str(dtype).removeprefix("torch."))
         return precision if precision and precision.storage > self._unit else None
 
 
@@ -194,7 +194,10 @@ def _of_sine(args: Sequence[Any], _: Mapping[str, Any], result: Tensor) -> Tenso
 
 
 def _of_power(args: Sequence[Any], _: Mapping[str, Any], result: Tensor) -> Tensor:
-    base, power = (one if isinstance(one, torch.Tensor) else torch.tensor(float(one)) for one in args[:2])
+    base, power = (
+        argument if isinstance(argument, torch.Tensor) else torch.tensor(float(argument))
+        for argument in args[:2]
+    )
     if not isinstance(args[1], torch.Tensor) and args[1] in range(SMALL_POWER + 1):
         return 2.0 * float(args[1]) * result.abs()
     exponent: Tensor = (power * base.abs().log()).abs().nan_to_num(posinf=0.0)
@@ -230,16 +233,16 @@ def _of_product(args: Sequence[Any], _: Mapping[str, Any], result: Tensor) -> Te
 def _of_cumulative_sum(args: Sequence[Any], _: Mapping[str, Any], result: Tensor) -> Tensor:
     terms, axis = args[:2]
     length = torch.sqrt(torch.cumsum(terms * terms, axis))
-    return torch.maximum(result.abs(), length).mul_(_places(result, axis).sqrt_())
+    return torch.maximum(result.abs(), length).mul_(_positions(result, axis).sqrt_())
 
 
 def _of_cumulative_product(args: Sequence[Any], _: Mapping[str, Any], result: Tensor) -> Tensor:
-    return 2.0 * torch.sqrt(_places(result, args[1])) * result.abs()
+    return 2.0 * torch.sqrt(_positions(result, args[1])) * result.abs()
 
 
-def _places(like: Tensor, axis: int) -> Tensor:
+def _positions(like: Tensor, axis: int) -> Tensor:
     """1, 2, 3, ... along ``axis``, with length 1 along the others."""
-    shape = [-1 if one == axis % like.dim() else 1 for one in range(like.dim())]
+    shape = [-1 if dimension == axis % like.dim() else 1 for dimension in range(like.dim())]
     return torch.arange(1.0, like.shape[axis] + 1, dtype=like.dtype).reshape(shape)
 
 
@@ -320,7 +323,7 @@ def one_thread() -> AbstractContextManager[None]:
 def expectations(
     program: Callable[[], Mapping[str, Tensor]], seed: int, samples: int = ROW_SAMPLES
 ) -> dict[str, Expectation]:
-    """What ``program`` computes in float64, and how far a right float32 program may be from it, by row.
+    """The results of ``program`` in float64, and how far a right float32 program may be from them, by row.
 
     All elements of a row get the same bound, from their errors together: fewer samples are enough.
     """
@@ -358,12 +361,12 @@ def squared_errors(
 def steady_errors(
     program: Callable[[], Mapping[str, Tensor]], exact: Mapping[str, Tensor], unit: float = UNIT
 ) -> dict[str, Tensor]:
-    """The same of a program in which at most one operation makes errors."""
+    """The squared errors of a program in which at most one operation makes errors."""
 
     def squares(sign: float) -> tuple[dict[str, Tensor], bool]:
-        with Rounding(lambda result: torch.full_like(result, sign), unit) as seen:
+        with Rounding(lambda result: torch.full_like(result, sign), unit) as counter:
             rough = program()
-        return {name: (value - exact[name]).square_() for name, value in rough.items()}, seen.ends_inexact
+        return {name: (value - exact[name]).square_() for name, value in rough.items()}, counter.ends_inexact
 
     above, alike = squares(1.0)
     if alike:

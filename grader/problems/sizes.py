@@ -84,19 +84,19 @@ def _rows(seed: int, ranges: Mapping[str, Range], distributions: Sequence[str]) 
     draw = generator(seed)
 
     def every(value: int) -> dict[str, int]:
-        return {name: one.nearest(value) for name, one in ranges.items()}
+        return {name: limits.nearest(value) for name, limits in ranges.items()}
 
     usual, middle, last = every(_USUAL), every(_MIDDLE), list(ranges)[-1]
     for sizes in (middle, {**usual, last: ranges[last].nearest(_LONG)}):
         yield STREAMS, sizes, NORMAL
-    for name, one in ranges.items():
-        for group, values in ((SMALL, _SMALL), (BORDER, _BORDERS), (LARGE, (*_LARGE, one.high))):
+    for name, limits in ranges.items():
+        for group, values in ((SMALL, _SMALL), (BORDER, _BORDERS), (LARGE, (*_LARGE, limits.high))):
             for value in values:
-                if one.low <= value <= one.high and one.nearest(value) - value < one.multiple_of:
-                    yield group, {**usual, name: one.nearest(value)}, NORMAL
-        if one.high >= _BEYOND:
-            yield MILLION, {**every(3), name: one.nearest(_BEYOND)}, NORMAL
-        drawn = one.nearest(int(draw.integers(34, 1000)))
+                if limits.low <= value <= limits.high and limits.nearest(value) - value < limits.multiple_of:
+                    yield group, {**usual, name: limits.nearest(value)}, NORMAL
+        if limits.high >= _BEYOND:
+            yield MILLION, {**every(3), name: limits.nearest(_BEYOND)}, NORMAL
+        drawn = limits.nearest(int(draw.integers(34, 1000)))
         yield BORDER, {**middle, name: drawn}, NORMAL
     long = {**usual, last: ranges[last].nearest(_LONG)}
     for distribution in distributions:

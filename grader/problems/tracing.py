@@ -142,32 +142,32 @@ class _Trace(Operators):  # type: ignore[no-untyped-call]
     def _arithmetic(
         self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any], result: torch.Tensor
     ) -> None:
-        left, *others = args
+        left, *operands = args
         alpha = kwargs.get("alpha", 1)
         if alpha != 1:  # of add and sub
-            scaled = torch.empty_like(others[0] if isinstance(others[0], torch.Tensor) else result)
-            self._map("multiply", scaled, others[0], alpha)
-            others[0] = scaled
+            scaled = torch.empty_like(operands[0] if isinstance(operands[0], torch.Tensor) else result)
+            self._map("multiply", scaled, operands[0], alpha)
+            operands[0] = scaled
         function = _NAMES.get(name, name.replace("_", " "))
         if name == "div":
             function = _ROUNDED.get(kwargs.get("rounding_mode") or "", function)
         if name == "bitwise_not" and result.dtype is torch.bool:
             function = "logical not"
-        self._map(function, result, left, *others)
+        self._map(function, result, left, *operands)
 
     def _reduce(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any], result: Any) -> None:  # noqa: ANN401
-        whole = args[0]
+        array = args[0]
         axes = args[1] if len(args) > 1 and args[1] is not None else kwargs.get("dim")
-        axes = range(whole.dim()) if axes is None or axes == [] else [axes] if isinstance(axes, int) else axes
-        reduced = {axis % max(1, whole.dim()) for axis in axes}
+        axes = range(array.dim()) if axes is None or axes == [] else [axes] if isinstance(axes, int) else axes
+        reduced = {axis % max(1, array.dim()) for axis in axes}
         pairs: list[tuple[str, torch.Tensor]] = [(name, result)]
         if name in {"max", "min"}:
             both = (result,) if isinstance(result, torch.Tensor) else result
             pairs = list(zip((f"a{name}", f"arg{name}"), both, strict=False))
-        source = self._view(whole)
+        source = self._view(array)
         shape = tuple(1 if axis in reduced else size for axis, size in enumerate(source.shape))
-        for function, one in pairs:
-            output = dense(self._new(one), *shape, dtype=_dtype(one))
+        for function, tensor in pairs:
+            output = dense(self._new(tensor), *shape, dtype=_dtype(tensor))
             self._operations.append(
                 Operation(Kind.REDUCE, function, output, (source,), axis=min(reduced, default=0))
             )
@@ -183,8 +183,8 @@ class _Trace(Operators):  # type: ignore[no-untyped-call]
         self._map("subtract", result, args[1], args[0])
 
     def _clamped(self, args: Sequence[Any], kwargs: Mapping[str, Any], result: torch.Tensor) -> None:
-        given = dict(zip(("min", "max"), args[1:], strict=False)) | dict(kwargs)
-        low, high = given.get("min"), given.get("max")
+        bounds = dict(zip(("min", "max"), args[1:], strict=False)) | dict(kwargs)
+        low, high = bounds.get("min"), bounds.get("max")
         raised = result if high is None else torch.empty_like(result)
         if low is not None:
             self._map("maximum", raised, args[0], low)
@@ -216,8 +216,8 @@ class _Trace(Operators):  # type: ignore[no-untyped-call]
 
     def _matrices(self, args: Sequence[Any], _: Mapping[str, Any], result: torch.Tensor) -> None:
         self._new(result)
-        three = [one if one.dim() == 3 else one[None] for one in (result, *args)]
-        output, *operands = (self._view(one) for one in three)
+        three = [matrix if matrix.dim() == 3 else matrix[None] for matrix in (result, *args)]
+        output, *operands = (self._view(matrix) for matrix in three)
         self._operations.append(Operation(Kind.MATMUL, "matmul", output, tuple(operands)))
 
     def _convolved(self, args: Sequence[Any], _: Mapping[str, Any], result: torch.Tensor) -> None:
@@ -233,20 +233,20 @@ class _Trace(Operators):  # type: ignore[no-untyped-call]
             self._map("add", result, plain, bias.reshape(-1, *(1,) * (result.dim() - 2)))
 
     def _sorted(self, args: Sequence[Any], kwargs: Mapping[str, Any], result: Sequence[torch.Tensor]) -> None:
-        given = dict(zip(("dim", "descending"), args[1:], strict=False)) | dict(kwargs)
-        axis = given.get("dim", -1) % max(1, args[0].dim())
-        order = " descending" if given.get("descending") else ""
+        options = dict(zip(("dim", "descending"), args[1:], strict=False)) | dict(kwargs)
+        axis = options.get("dim", -1) % max(1, args[0].dim())
+        order = " descending" if options.get("descending") else ""
         source = self._view(args[0])
-        for function, one in zip(("sort", "argsort"), result, strict=True):
-            operation = Operation(Kind.SORT, function + order, self._dense(one), (source,), axis=axis)
+        for function, tensor in zip(("sort", "argsort"), result, strict=True):
+            operation = Operation(Kind.SORT, function + order, self._dense(tensor), (source,), axis=axis)
             self._operations.append(operation)
 
     def _segments(self, args: Sequence[Any], kwargs: Mapping[str, Any], result: torch.Tensor) -> None:
         terms, reduce = args[:2]
         if reduce != "sum" or kwargs.get("offsets") is None or kwargs.get("axis", 0) != 0:
             raise FormulaError("the baseline's segments are sums along the first dimension, between offsets")
-        places = kwargs["offsets"].reshape(-1, *(1,) * (terms.dim() - 1))
-        operands = self._view(terms), self._view(places)
+        offsets = kwargs["offsets"].reshape(-1, *(1,) * (terms.dim() - 1))
+        operands = self._view(terms), self._view(offsets)
         operation = Operation(Kind.SEGMENT, "segment sum", self._dense(result), operands)
         self._operations.append(operation)
 
@@ -260,12 +260,12 @@ class _Trace(Operators):  # type: ignore[no-untyped-call]
 
     def _replaced(self, args: Sequence[Any], kwargs: Mapping[str, Any], result: torch.Tensor) -> None:
         """slice_scatter and select_scatter: a copy of an array, in which a part is replaced."""
-        before, part, *place = args
+        before, part, *position = args
         self._map("copy", result, before)
-        if isinstance(place[1] if len(place) > 1 else None, int) and part.dim() < before.dim():
-            self._write(aten.select(result, *place), part)
+        if isinstance(position[1] if len(position) > 1 else None, int) and part.dim() < before.dim():
+            self._write(aten.select(result, *position), part)
         else:
-            self._write(aten.slice(result, *place, **kwargs), part)
+            self._write(aten.slice(result, *position, **kwargs), part)
 
     # Elements at places that an array of integers says.
 
@@ -279,7 +279,7 @@ class _Trace(Operators):  # type: ignore[no-untyped-call]
     def _selected(self, args: Sequence[Any], _: Mapping[str, Any], result: torch.Tensor) -> None:
         source, axis, index = args
         axis %= source.dim()
-        shown = index.reshape([-1 if one == axis else 1 for one in range(source.dim())])
+        shown = index.reshape([-1 if dimension == axis else 1 for dimension in range(source.dim())])
         self._pick(source, shown.expand(result.shape), axis, result)
 
     def _embedded(self, args: Sequence[Any], _: Mapping[str, Any], result: torch.Tensor) -> None:
@@ -301,8 +301,8 @@ class _Trace(Operators):  # type: ignore[no-untyped-call]
             shape.insert(axis, 1)
         shape[axis] = source.shape[axis]
         shown = index.reshape((1,) * axis + (tuple(index.shape) or (1,)) + (1,) * (source.dim() - 1 - axis))
-        whole = result if index.dim() else result.unsqueeze(axis)
-        self._pick(spread.expand(shape), shown.expand(whole.shape), axis, result, whole)
+        shaped = result if index.dim() else result.unsqueeze(axis)
+        self._pick(spread.expand(shape), shown.expand(shaped.shape), axis, result, shaped)
 
     def _pick(
         self,
@@ -310,10 +310,10 @@ class _Trace(Operators):  # type: ignore[no-untyped-call]
         index: torch.Tensor,
         axis: int,
         result: torch.Tensor,
-        whole: torch.Tensor | None = None,
+        shaped: torch.Tensor | None = None,
     ) -> None:
         self._new(result)
-        output = self._view(result if whole is None else whole)
+        output = self._view(result if shaped is None else shaped)
         inputs = (self._view(source), self._view(index))
         self._operations.append(Operation(Kind.INDEXED, "gather", output, inputs, axis=axis))
 
@@ -332,7 +332,9 @@ class _Trace(Operators):  # type: ignore[no-untyped-call]
         shape = list(before.shape)
         shape[axis : axis + 1] = index.shape
         lines = source.expand(shape).flatten(axis, axis + index.dim() - 1)
-        shown = index.reshape([-1 if one == axis else 1 for one in range(before.dim())]).expand(lines.shape)
+        shown = index.reshape([-1 if dimension == axis else 1 for dimension in range(before.dim())]).expand(
+            lines.shape
+        )
         if any(accumulate):
             self._accumulated(before, axis, shown, lines, result)
         else:
@@ -368,12 +370,12 @@ class _Trace(Operators):  # type: ignore[no-untyped-call]
         self._operations.append(Operation(Kind.INDEXED, function, self._view(target), inputs, axis=axis))
 
     def _one_index(self, chosen: Sequence[torch.Tensor | None]) -> tuple[int, torch.Tensor]:
-        given = [(axis, index) for axis, index in enumerate(chosen) if index is not None]
-        if len(given) != 1 or given[0][1].dtype is torch.bool:
+        indices = [(axis, index) for axis, index in enumerate(chosen) if index is not None]
+        if len(indices) != 1 or indices[0][1].dtype is torch.bool:
             raise FormulaError(
                 "the baseline takes one index of integers at a time: use where for a mask, or compute a place"
             )
-        return given[0]
+        return indices[0]
 
     # Names, views and numbers.
 
@@ -394,8 +396,8 @@ class _Trace(Operators):  # type: ignore[no-untyped-call]
         self, function: str, output: Tensor, result: torch.Tensor, operands: Sequence[Operand]
     ) -> Operation:
         inputs = tuple(
-            self._view(one.expand(result.shape)) if self._is_array(one) else self._number(one)  # type: ignore[union-attr]
-            for one in operands
+            self._view(operand.expand(result.shape)) if self._is_array(operand) else self._number(operand)  # type: ignore[union-attr]
+            for operand in operands
         )
         kind = (
             Kind.ZIP
@@ -414,19 +416,21 @@ class _Trace(Operators):  # type: ignore[no-untyped-call]
             raise FormulaError("the formula changes a part of what has no array of its own")
         self._operations.append(self._elementwise("copy", self._view(target), target, (source,)))
 
-    def _is_array(self, one: Operand) -> bool:
+    def _is_array(self, operand: Operand) -> bool:
         return (
-            isinstance(one, torch.Tensor) and one.device.type == "meta" and _storage(one) not in self._numbers
+            isinstance(operand, torch.Tensor)
+            and operand.device.type == "meta"
+            and _storage(operand) not in self._numbers
         )
 
-    def _number(self, one: Operand) -> Scalar:
-        if not isinstance(one, torch.Tensor):
-            return one
-        if _storage(one) in self._numbers:
-            return self._numbers[_storage(one)]
-        if one.numel() != 1:
+    def _number(self, operand: Operand) -> Scalar:
+        if not isinstance(operand, torch.Tensor):
+            return operand
+        if _storage(operand) in self._numbers:
+            return self._numbers[_storage(operand)]
+        if operand.numel() != 1:
             raise FormulaError("the formula has an array of constants: make it an input, or compute it")
-        number: Scalar = one.item()
+        number: Scalar = operand.item()
         return number
 
     def _view(self, tensor: torch.Tensor) -> Tensor:
@@ -434,9 +438,9 @@ class _Trace(Operators):  # type: ignore[no-untyped-call]
         if name is None:
             raise FormulaError("the formula uses an array that is neither an input nor computed from inputs")
         shape, strides = tuple(tensor.shape) or (1,), tuple(tensor.stride()) or (1,)
-        whole = tuple(stride if size > 1 else 0 for size, stride in zip(shape, strides, strict=True))
+        steps = tuple(stride if size > 1 else 0 for size, stride in zip(shape, strides, strict=True))
         plain = dense(name, *shape, dtype=_dtype(tensor))
-        view = Tensor(name, shape, whole, _dtype(tensor), int(tensor.storage_offset()))
+        view = Tensor(name, shape, steps, _dtype(tensor), int(tensor.storage_offset()))
         same = all(a == b or n == 1 for n, a, b in zip(shape, strides, plain.strides, strict=True))
         return plain if same and view.offset == 0 else view
 
@@ -445,8 +449,8 @@ class _Trace(Operators):  # type: ignore[no-untyped-call]
         copies = []
         for name, dtype in outputs.items():
             result = results[name]
-            wanted = dense(name, *(tuple(result.shape) or (1,)), dtype=dtype)
-            copies.append(self._elementwise("copy", wanted, result, (result,)))
+            output = dense(name, *(tuple(result.shape) or (1,)), dtype=dtype)
+            copies.append(self._elementwise("copy", output, result, (result,)))
         return [*self._operations, *copies]
 
     makers: ClassVar[Mapping[str, Callable[[_Trace, Sequence[Any], Mapping[str, Any], Any], None]]] = {
@@ -500,37 +504,41 @@ def _tidied(program: list[Operation], outputs: Mapping[str, str]) -> tuple[Opera
         if operation.function == "copy" and _in_place(program, operation, outputs):
             program.remove(operation)
             old, new = operation.tensors[0].name, operation.output.name
-            program = [_renamed(one, old, new) for one in program]
-    needed, kept = set(outputs), []
+            program = [_renamed(operation, old, new) for operation in program]
+    needed, used = set(outputs), []
     for operation in reversed(program):
         if operation.output.name in needed and prod(operation.output.shape) > 0:
-            kept.append(operation)
-            needed |= {one.name for one in operation.tensors}
-    return tuple(reversed(kept))
+            used.append(operation)
+            needed |= {tensor.name for tensor in operation.tensors}
+    return tuple(reversed(used))
 
 
 def _in_place(program: Sequence[Operation], copy: Operation, outputs: Mapping[str, str]) -> bool:
     """Whether the temporary that ``copy`` reads may be the output: nothing reads what was there before."""
     source, output = copy.tensors[0], copy.output
-    made = [index for index, one in enumerate(program) if one.output.name == source.name]
-    if not made or replace(source, name=output.name) != output:
+    writes = [index for index, operation in enumerate(program) if operation.output.name == source.name]
+    if not writes or replace(source, name=output.name) != output:
         return False
     copied = sum(
-        one.function == "copy" and source in one.tensors
-        for one in program
-        if one != copy and one.output.name in outputs
+        operation.function == "copy" and source in operation.tensors
+        for operation in program
+        if operation != copy and operation.output.name in outputs
     )
-    reads = [index for index, one in enumerate(program) if output.name in {t.name for t in one.tensors}]
-    late = [index for index in reads if index >= made[0]]
-    alone = late == made and program[made[0]].kind in {Kind.MAP, Kind.ZIP}
-    same = alone and all(one == output for one in program[made[0]].tensors if one.name == output.name)
+    reads = [
+        index for index, operation in enumerate(program) if output.name in {t.name for t in operation.tensors}
+    ]
+    late = [index for index in reads if index >= writes[0]]
+    alone = late == writes and program[writes[0]].kind in {Kind.MAP, Kind.ZIP}
+    same = alone and all(
+        tensor == output for tensor in program[writes[0]].tensors if tensor.name == output.name
+    )
     return not copied and (not late or same)
 
 
 def _renamed(operation: Operation, old: str, new: str) -> Operation:
-    def other(one: Any) -> Any:  # noqa: ANN401
-        return replace(one, name=new) if isinstance(one, Tensor) and one.name == old else one
+    def other(value: Any) -> Any:  # noqa: ANN401
+        return replace(value, name=new) if isinstance(value, Tensor) and value.name == old else value
 
     return replace(
-        operation, output=other(operation.output), inputs=tuple(other(one) for one in operation.inputs)
+        operation, output=other(operation.output), inputs=tuple(other(value) for value in operation.inputs)
     )

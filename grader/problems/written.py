@@ -66,14 +66,14 @@ def factors(seed: int, name: str, expected: NDArray[np.float64]) -> NDArray[np.f
 
 
 def in_turn(steps: Sequence[Mapping[str, Expectation]]) -> dict[str, Expectation]:
-    """What is written in steps behind each other, each of which counts its uses from 0."""
-    found: dict[str, Expectation] = {}
+    """Join what the launchers write in steps behind each other, each of which counts its uses from 0."""
+    outputs: dict[str, Expectation] = {}
     before: Counter[str] = Counter()
     for step in steps:
         names = [name for name in step if is_written(name)]
-        found |= {key(output(name), before[output(name)] + use(name)): step[name] for name in names}
+        outputs |= {key(output(name), before[output(name)] + use(name)): step[name] for name in names}
         before.update(map(output, names))
-    return found
+    return outputs
 
 
 class Written:
@@ -94,13 +94,13 @@ class Written:
         self.outputs: dict[str, Tensor] = {}
 
     def __call__(self, name: str, value: Tensor) -> Tensor:
-        """What the model gets of ``value``, which the next use of a launcher writes to output ``name``."""
-        place = key(name, self._uses[name])
+        """Record ``value``, which the next launch writes to output ``name``; return what the model gets."""
+        use_key = key(name, self._uses[name])
         self._uses[name] += 1
-        self.outputs[place] = value.detach()
+        self.outputs[use_key] = value.detach()
         if self._seed is None:
             return value
-        if place not in self._fields:
-            field = factors(int(self._seed), place, value.detach().numpy())
-            self._fields[place] = torch.from_numpy(field).to(value.dtype)
-        return value * self._fields[place]
+        if use_key not in self._fields:
+            field = factors(int(self._seed), use_key, value.detach().numpy())
+            self._fields[use_key] = torch.from_numpy(field).to(value.dtype)
+        return value * self._fields[use_key]

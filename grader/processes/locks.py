@@ -23,9 +23,9 @@ def folder() -> Path:
     path = Path(tempfile.gettempdir(), f"kernel-grader-{os.getuid()}")
     try:
         path.mkdir(mode=0o700, exist_ok=True)
-        found = path.lstat()
+        status = path.lstat()
     except OSError as error:
         raise LocksError(f"cannot make {path}: {error.strerror}") from error
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o022:
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o022:
         raise LocksError(f"{path} is not a folder of yours alone: remove it, or set TMPDIR")
     return path

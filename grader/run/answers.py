@@ -49,7 +49,7 @@ def answered(
     """
     if not isinstance(problem, KernelProblem):
         return Answered(entry, problem, languages[0])
-    ways = [(language, language.asked(problem)) for language in languages]
+    ways = [(language, language.translated(problem)) for language in languages]
     stages = {
         language.name: _stage(language, asked, submission, assignment.template_in(language.name))
         for language, asked in ways

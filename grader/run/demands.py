@@ -47,7 +47,7 @@ def reference_code(
             builds = language.build(sources, dict.fromkeys(sources, ()))
     except (SubmissionError, UnreadableError):  # it does not come with every installation
         return {}
-    artefacts = {name: build.whole.artefact for name, build in builds.items()}
+    artefacts = {name: build.full.artefact for name, build in builds.items()}
     sizes = {name: language.code_bytes(one) for name, one in artefacts.items() if one is not None}
     return {name: size for name, size in sizes.items() if size is not None}
 

@@ -109,7 +109,7 @@ def prepare(conduct: Conduct, entry: ProblemPoints, problem: KernelProblem) -> P
     check_files(material, problem)
     file, notes = problem.file, [material.note]
     file_build = material.builds[file]
-    build = file_build.whole
+    build = file_build.full
     if file_build.partial is not None and not all(map(file_build.partial.lacks, problem.entry_points)):
         build = file_build.partial.build
         notes.append(file_build.partial.note)

@@ -126,11 +126,11 @@ def prepare(conduct: Conduct, entry: ProblemPoints, problem: ModelProblem) -> Pr
         one.entry_point: one for case in problem.cases(material.seed) for one, *_ in problem.needs(case)
     }
     template = material.assignment.template
-    given = tuple(template / name for name in problem.given)
+    given = tuple(template / name for name in problem.modules)
     _check_policy(material, problem.file, given)
     candidates: list[Candidate] = []
     for file, launchers in problem.launchers.items():
-        build = material.builds[file].whole
+        build = material.builds[file].full
         library, found, result = inspected(material, file, build, launchers, launchers)
         if unfit := [one.note for one in found if one.note]:
             raise NotJudgedError(unfit[0], result)

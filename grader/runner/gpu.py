@@ -52,7 +52,7 @@ class DeviceMemory:
         self._blocks: list[Any] = []
 
     @checked
-    def place(self, sizes: Sequence[int], payload: memoryview) -> list[int]:
+    def upload(self, sizes: Sequence[int], payload: memoryview) -> list[int]:
         """Copy the images, which follow each other in ``payload``, to the device; return their addresses."""
         if list(sizes) != self._sizes:
             self._blocks = []  # free these first, because old and new ones together may not fit

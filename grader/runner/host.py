@@ -22,7 +22,7 @@ class HostMemory:
         self._sizes: list[int] = []
         self._maps: list[mmap.mmap] = []
 
-    def place(self, sizes: Sequence[int], payload: memoryview) -> list[int]:
+    def upload(self, sizes: Sequence[int], payload: memoryview) -> list[int]:
         """Copy the images, which follow each other in ``payload``, to this memory; return their addresses."""
         if list(sizes) != self._sizes:
             self._sizes = list(sizes)

@@ -85,11 +85,11 @@ class Launches:
                 continue
             argument = next(remaining)
             if isinstance(argument, Tensor):
-                kept = words[0] == "const"
+                constant = words[0] == "const"
                 dtype = str(argument.dtype).removeprefix("torch.")
-                described.append(("array", name, dtype, tuple(argument.shape), not kept))
+                described.append(("array", name, dtype, tuple(argument.shape), not constant))
                 payload.append(_bytes(argument))
-                written += [] if kept else [argument]
+                written += [] if constant else [argument]
             else:
                 described.append(
                     ("null", name) if argument is None else ("scalar", name, words[-1], argument)
@@ -112,10 +112,10 @@ def _bytes(tensor: Tensor) -> memoryview:
 class Watch(TorchFunctionMode):
     """Records where the file makes the host wait, and applies the judge's masks instead of dropout."""
 
-    def __init__(self, path: str, given: str | None, masks: Iterator[Tensor] | None) -> None:
+    def __init__(self, path: str, kernels_file: str | None, masks: Iterator[Tensor] | None) -> None:
         super().__init__()
         self._path = path
-        self._given = given
+        self._kernels_file = kernels_file
         self._masks = masks
         self.drops = 0
         self.seen: dict[str, None] = {}
@@ -150,14 +150,14 @@ class Watch(TorchFunctionMode):
             )
         return inp * mask / (1 - p)
 
-    def _note(self, what: str) -> None:
+    def _note(self, text: str) -> None:
         frame = sys._getframe(2)  # noqa: SLF001
         while frame is not None:
             name = frame.f_code.co_filename
-            if name == self._given:
+            if name == self._kernels_file:
                 return
             if name == self._path:
-                self.seen[f"{os.path.basename(name)}:{frame.f_lineno}: {what}"] = None  # noqa: PTH119
+                self.seen[f"{os.path.basename(name)}:{frame.f_lineno}: {text}"] = None  # noqa: PTH119
                 return
             frame = frame.f_back  # type: ignore[assignment]
 
@@ -178,7 +178,7 @@ class Model:
             square = torch.ones(64, 64, device=self.device)
             (square @ square).sum().item()
         self._path = path
-        self._given = kernels.__file__
+        self._kernels_file = kernels.__file__
         self._functions: Mapping[str, Function] = harness.FUNCTIONS
         self._module: ModuleType | None = None
         self.kept: Any = None
@@ -197,13 +197,13 @@ class Model:
         try:
             arrays = _arrays(header["arrays"], payload, self.device)
             drops = [arrays[name] for name in sorted(arrays) if name.startswith("dropout ")]
-            outputs, seen = self._functions[header["function"]](self, arrays, scalars, drops)
+            outputs, observed = self._functions[header["function"]](self, arrays, scalars, drops)
             content = [_content(outputs, *described) for described in header["outputs"]]
         except FaultError as error:
             return {"status": "raised", "message": str(error)}, []
         except Exception as error:  # noqa: BLE001 - the author reads whatever the student's code raises
             return {"status": "raised", "message": account(error, self._path)}, []
-        return {"status": "returned", "calls": dict(self._launches.calls), "seen": list(seen)}, content
+        return {"status": "returned", "calls": dict(self._launches.calls), "seen": list(observed)}, content
 
     @property
     def module(self) -> ModuleType:
@@ -246,7 +246,7 @@ class Model:
 
     def watch(self, drops: Sequence[Tensor] = ()) -> Watch:
         """A ``Watch`` for one pass through the model."""
-        return Watch(self._path, self._given, iter(drops))
+        return Watch(self._path, self._kernels_file, iter(drops))
 
 
 def _arrays(described: Sequence[tuple[str, str, Sequence[int]]], payload: memoryview, device: str) -> Tensors:
@@ -269,7 +269,7 @@ def _content(outputs: Tensors, name: str, dtype: str, shape: Sequence[int]) -> m
 
 
 def arranged(tensor: Tensor, layout: int) -> Tensor:
-    """The same values in another layout: dense, strided by two, transposed, or one value expanded to all."""
+    """Lay out the values of a tensor anew: dense, strided by two, transposed, or one value everywhere."""
     if layout == EVERY_OTHER:
         return torch.stack((tensor, tensor), -1)[..., 0]
     if layout == TRANSPOSED:
@@ -292,17 +292,19 @@ def differentiated(
         once, again = (
             torch.autograd.grad(output, tuple(leaves.values()), upstream, retain_graph=True) for _ in range(2)
         )
-    seen = list(watch.seen)
+    observed = list(watch.seen)
     if output is not inp and not torch.equal(inp.detach(), before):
-        seen.append(
+        observed.append(
             "the forward overwrites its input, which other code may read: clone it, or use ctx.mark_dirty"
         )
     if not torch.equal(upstream, upstream_before):
-        seen.append("the backward overwrites the gradient that it gets, which other code may read: clone it")
+        observed.append(
+            "the backward overwrites the gradient that it gets, which other code may read: clone it"
+        )
     outputs = {"output": output}
     for name, first, second in zip(leaves, once, again, strict=True):
         outputs |= {f"gradient of {name}": first, f"gradient of {name}, backward again": second}
-    return outputs, seen
+    return outputs, observed
 
 
 def load_weights(module: torch.nn.Module, weights: Tensors) -> None:
@@ -311,9 +313,9 @@ def load_weights(module: torch.nn.Module, weights: Tensors) -> None:
     Raises:
         FaultError: the module does not have the template's parameters.
     """
-    own = {name for name, _ in module.named_parameters()}
-    if own != set(weights):
-        wrong = ", ".join(sorted(own ^ set(weights)))
+    names = {name for name, _ in module.named_parameters()}
+    if names != set(weights):
+        wrong = ", ".join(sorted(names ^ set(weights)))
         raise FaultError(
             f"{type(module).__name__} must keep the parameters of the template; these differ: {wrong}"
         )

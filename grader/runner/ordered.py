@@ -60,16 +60,16 @@ class Graph:
     def __init__(self, runtime: Runtime, stream: Any, parts: Sequence[Part]) -> None:  # noqa: ANN401
         self._runtime, self._stream, self.parts = runtime, stream, parts
         self._shorter: Graph | None = None
-        whole, last = ctypes.c_void_p(), ctypes.c_void_p()
-        runtime.call("cudaGraphCreate", ctypes.byref(whole), 0)
+        graph, last = ctypes.c_void_p(), ctypes.c_void_p()
+        runtime.call("cudaGraphCreate", ctypes.byref(graph), 0)
         for number, part in enumerate(parts):  # the node copies the graph of the part
             ahead = ctypes.byref(ctypes.c_void_p(last.value)), ctypes.c_size_t(number > 0)
             runtime.call(
-                "cudaGraphAddChildGraphNode", ctypes.byref(last), whole, *ahead, ctypes.c_void_p(part.graph)
+                "cudaGraphAddChildGraphNode", ctypes.byref(last), graph, *ahead, ctypes.c_void_p(part.graph)
             )
-        self._instance = cuda.runtime.graphInstantiate(whole.value)
+        self._instance = cuda.runtime.graphInstantiate(graph.value)
         _finally(self, cuda.runtime.graphExecDestroy, self._instance)
-        cuda.runtime.graphDestroy(whole.value)
+        cuda.runtime.graphDestroy(graph.value)
         cuda.runtime.graphUpload(self._instance, stream.ptr)
 
     def first(self, calls: int) -> Graph:
@@ -107,7 +107,7 @@ class Row:
 
 
 def in_order(runtime: Runtime, stream: Any, parts: Sequence[Part]) -> Graph | Row:  # noqa: ANN401
-    """What replays ``parts`` on ``stream``, none of which begins before the one ahead has ended."""
+    """Graphs that replay ``parts`` on ``stream``; no part begins before the one ahead has ended."""
     if any(part.allocates for part in parts):
         for part in parts:
             cuda.runtime.graphUpload(part.instance, stream.ptr)
@@ -139,11 +139,11 @@ def nodes(runtime: Runtime, graph: int) -> list[tuple[int, int]]:
     handles = (ctypes.c_void_p * count.value)()
     if count.value:
         runtime.call("cudaGraphGetNodes", ctypes.c_void_p(graph), handles, ctypes.byref(count))
-    found = []
+    pairs = []
     for handle in handles:
         runtime.call("cudaGraphNodeGetType", ctypes.c_void_p(handle), ctypes.byref(kind))
-        found.append((handle or 0, kind.value))
-    return found
+        pairs.append((handle or 0, kind.value))
+    return pairs
 
 
 def _finally(owner: object, destroy: Callable[[int], None], handle: int) -> None:
@@ -153,18 +153,18 @@ def _finally(owner: object, destroy: Callable[[int], None], handle: int) -> None
 
 def joined(streams: Sequence[Any], call: Callable[[], None]) -> Callable[[], None]:
     """The call, with the other streams forked from the first one and joined to it."""
-    first, *others = streams
-    if not others:
+    first, *further = streams
+    if not further:
         return call
     fork = cuda.Event(disable_timing=True)
-    joins = [cuda.Event(disable_timing=True) for _ in others]
+    joins = [cuda.Event(disable_timing=True) for _ in further]
 
     def run() -> None:
         fork.record(first)
-        for other in others:
+        for other in further:
             other.wait_event(fork)
         call()
-        for other, join in zip(others, joins, strict=True):
+        for other, join in zip(further, joins, strict=True):
             join.record(other)
             first.wait_event(join)
 

@@ -140,14 +140,14 @@ class Channel:
         while filled < size:
             self._wait(self._reading, expired, writing=False)
             try:
-                got = os.readv(self._reading, [view[filled : filled + CHUNK]])
+                count = os.readv(self._reading, [view[filled : filled + CHUNK]])
             except BlockingIOError:
                 continue
             except OSError as error:
                 raise ClosedError("the other side closed the channel") from error
-            if not got:
+            if not count:
                 raise ClosedError("the other side closed the channel")
-            filled += got
+            filled += count
         return data
 
     def _wait(self, descriptor: int, expired: Callable[[], bool] | None, *, writing: bool) -> None:

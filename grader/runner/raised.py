@@ -23,5 +23,5 @@ def account(error: BaseException, path: str) -> str:
         return f"{position}{frames[-1].name} is still to be written"
     if isinstance(error, RefusedError):
         return str(error) if str(error).startswith(f"{file}:") else f"{position}{error}"
-    said = error.args[0] if isinstance(error, KeyError) and error.args else error  # else it is quoted
-    return f"{position}{type(error).__name__}: {said}"
+    message = error.args[0] if isinstance(error, KeyError) and error.args else error  # else it is quoted
+    return f"{position}{type(error).__name__}: {message}"

@@ -43,21 +43,21 @@ class Operand:
 class RoundTrip:
     """An operation with its arguments, which include the pointers of ``result`` and ``operands``.
 
-    ``kept`` says that the operation writes a part of ``result``, whose other elements must stay as they are.
+    ``partial`` says that the operation writes a part of ``result``; the other elements must stay as they are.
     """
 
     function: Callable[..., Any]
     arguments: Sequence[Any]
     result: Operand
     operands: Sequence[Operand]
-    kept: bool = False
+    partial: bool = False
 
     def run(self, runtime: DeviceRuntime, wait: Callable[[], None]) -> None:
         """Run the operation with all its copies; ``wait`` returns once the operation has ended."""
         arrays = (self.result, *self.operands)
         for array in arrays:
             array.pointer.value = runtime.malloc(array.size)
-        for array in arrays if self.kept else self.operands:
+        for array in arrays if self.partial else self.operands:
             runtime.memcpy(_address(array), array.host, array.size, TO_DEVICE)
         self.function(*self.arguments)
         wait()

@@ -78,9 +78,9 @@ def take_channel() -> Channel:
     os.close(nothing)
     os.dup2(2, 1)
     numbers = (os.environ.get(variable) for variable in ("GRADER_SIM_FD", witness.VARIABLE))
-    kept = {0, 1, 2, reading, writing, *(int(number) for number in numbers if number)}
+    needed = {0, 1, 2, reading, writing, *(int(number) for number in numbers if number)}
     for name in os.listdir("/proc/self/fd"):  # noqa: PTH208
-        if int(name) not in kept:
+        if int(name) not in needed:
             try:
                 os.close(int(name))
             except OSError:  # the descriptor that listed this folder
@@ -209,7 +209,7 @@ class Server:
     def _call(self, header: Header, payload: memoryview) -> tuple[Header, list[Any]]:
         streams = self._handles(header)
         memory = self._gpu.memory if self._gpu and header["memory"] == "device" else self._host
-        addresses = memory.place(header["images"], payload)
+        addresses = memory.upload(header["images"], payload)
         pointers = [address + header["guard"] for address in addresses]
         encoded = self._launchers.argument if self._launchers else argument
         arguments, queued = (

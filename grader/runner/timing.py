@@ -73,7 +73,7 @@ class Slot:
         self._blocks = [arena.take(size) for size in sizes]
         self.device: list[int] = [block.ptr for block in self._blocks]
         self._memory = HostMemory()
-        self.host = self._memory.place(sizes, memoryview(bytearray(sum(sizes)))) if host else []
+        self.host = self._memory.upload(sizes, memoryview(bytearray(sum(sizes)))) if host else []
 
 
 class Timer:
@@ -198,7 +198,7 @@ class TimedCalls:
             for arm in replayed:
                 self._arms[arm] = self._by_graphs([instance[arm] for instance in graphs])
             if launchers:
-                captured = [part.graph for one in graphs for part in one["submission"].parts]
+                captured = [part.graph for instance in graphs for part in instance["submission"].parts]
                 self.strangers = launchers.strangers(captured)
 
     def add(self, bases: int, payload: memoryview) -> None:
@@ -254,8 +254,8 @@ class TimedCalls:
 
     def fetch(self) -> list[Any]:
         """The bytes of all that was kept and not yet fetched."""
-        kept, self._kept = self._kept, []
-        return [bytes(held)[:size] if self._host else to_host(held.ptr, size) for held, size in kept]
+        pending, self._kept = self._kept, []
+        return [bytes(held)[:size] if self._host else to_host(held.ptr, size) for held, size in pending]
 
     def _cross_bus(self) -> None:
         """Copy the arrays to the device and back, as a call with host pointers must.
@@ -333,7 +333,7 @@ class TimedCalls:
 
     def _round_trips(self, steps: list[Header], scratch: list[int]) -> list[Callable[[], None]]:
         """The baseline on host memory, where its temporaries are too; every operation copies its operands."""
-        temporaries = self._temporaries.place(scratch, memoryview(bytearray(sum(scratch))))
+        temporaries = self._temporaries.upload(scratch, memoryview(bytearray(sum(scratch))))
         sizes = [*(array["bytes"] for array in self._arrays), *scratch]
         handles = [self._streams[0].ptr]
         calls = []
@@ -347,8 +347,8 @@ class TimedCalls:
                     for passed, (kind, value) in zip(arguments, step["arguments"], strict=True)
                     if kind in {"array", "changed"}
                 )
-                kept = any(kind == "changed" for kind, _ in step["arguments"])
-                trip = RoundTrip(self._library[step["function"]], arguments, result, operands, kept)
+                is_partial = any(kind == "changed" for kind, _ in step["arguments"])
+                trip = RoundTrip(self._library[step["function"]], arguments, result, operands, is_partial)
                 trips.append(partial(trip.run, cuda.runtime, self._streams[0].synchronize))
             calls.append(_in_turn(trips))
         return calls

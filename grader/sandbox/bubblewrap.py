@@ -276,8 +276,8 @@ def _ask(program: str, option: str) -> str:
 
 def _program() -> str:
     """The path of bwrap: the system's unless that is too old, or else a wheel's; "" if there is neither."""
-    found = [path for path in (shutil.which("bwrap") or "", _of_wheel()) if path]
-    return next((path for path in found if _SIZE in _options(path)), next(iter(found), ""))
+    paths = [path for path in (shutil.which("bwrap") or "", _of_wheel()) if path]
+    return next((path for path in paths if _SIZE in _options(path)), next(iter(paths), ""))
 
 
 def _of_wheel() -> str:

@@ -29,28 +29,28 @@ _MEMORY = Path("/proc/meminfo")
 _JOIN = 'for group; do echo 0 >"$group/cgroup.procs" || exit 1; done'
 
 
-def parents(own: str, root: Path = _ROOT) -> tuple[Path, ...]:
+def parents(memberships: str, root: Path = _ROOT) -> tuple[Path, ...]:
     """The groups below which a job's groups can be created, one per hierarchy; empty if these limit nothing.
 
     Args:
-        own: the content of ``/proc/self/cgroup``.
+        memberships: the content of ``/proc/self/cgroup``.
         root: the folder where the hierarchies are mounted.
     """
-    ours = {line.split(":", 2)[1]: line.split(":", 2)[2].strip("/") for line in own.splitlines()}
+    groups_of = {line.split(":", 2)[1]: line.split(":", 2)[2].strip("/") for line in memberships.splitlines()}
     if (root / "cgroup.controllers").exists():
-        mine = root / ours.get("", "")
+        group = root / groups_of.get("", "")
         # A group that contains processes cannot have limited groups below it.
-        parent = mine if mine == root else mine.parent
+        parent = group if group == root else group.parent
         with suppress(OSError):
             if {"memory", "pids"} <= set((parent / "cgroup.subtree_control").read_text().split()):
                 return (parent,)
         return ()
-    groups = tuple(root / name / ours[name] for name in ("memory", "pids") if name in ours)
+    groups = tuple(root / name / groups_of[name] for name in ("memory", "pids") if name in groups_of)
     return groups if len(groups) == 2 and all(group.is_dir() for group in groups) else ()
 
 
-def places() -> tuple[Path, ...]:
-    """The ``parents`` on this machine."""
+def groups() -> tuple[Path, ...]:
+    """The ``parents`` of the groups of this process."""
     with suppress(OSError):
         return parents(_OWN.read_text())
     return ()
@@ -73,17 +73,17 @@ def make(memory_bytes: int | None, processes: int) -> tuple[Path, ...]:
     if memory_bytes is not None:
         bounds |= {"memory.max": memory_bytes, "memory.swap.max": 0}
         bounds |= {"memory.limit_in_bytes": memory_bytes, "memory.memsw.limit_in_bytes": memory_bytes}
-    made: list[Path] = []
+    created: list[Path] = []
     try:
-        for parent in places():
-            made.append(Path(tempfile.mkdtemp(prefix=leftovers.prefix(), dir=parent)))
+        for parent in groups():
+            created.append(Path(tempfile.mkdtemp(prefix=leftovers.prefix(), dir=parent)))
             for name, bound in bounds.items():
-                if (made[-1] / name).exists():  # it exists only in one version, and only with swap
-                    (made[-1] / name).write_text(str(bound))
+                if (created[-1] / name).exists():  # it exists only in one version, and only with swap
+                    (created[-1] / name).write_text(str(bound))
     except OSError:
-        remove(made)
+        remove(created)
         return ()
-    return tuple(made)
+    return tuple(created)
 
 
 def free_bytes() -> int:
@@ -95,13 +95,13 @@ def free_bytes() -> int:
     return min(free)
 
 
-def free_in_groups(own: str, root: Path = _ROOT) -> list[int]:
+def free_in_groups(memberships: str, root: Path = _ROOT) -> list[int]:
     """The free bytes in each group that limits our memory; ``parents`` explains the arguments."""
-    ours = {line.split(":", 2)[1]: line.split(":", 2)[2].strip("/") for line in own.splitlines()}
+    groups_of = {line.split(":", 2)[1]: line.split(":", 2)[2].strip("/") for line in memberships.splitlines()}
     if (root / "cgroup.controllers").exists():
-        top, name, most, held = root, ours.get("", ""), "memory.max", "memory.current"
+        top, name, most, held = root, groups_of.get("", ""), "memory.max", "memory.current"
     else:
-        top, name = root / "memory", ours.get("memory", "")
+        top, name = root / "memory", groups_of.get("memory", "")
         most, held = "memory.limit_in_bytes", "memory.usage_in_bytes"
     lowest, free = top / name, []
     for group in (lowest, *lowest.parents):
@@ -132,7 +132,7 @@ def clear(groups: Collection[Path]) -> None:
 
 def sweep() -> None:
     """Kill the processes in the groups of killed graders, whose keepers are dead too; remove the groups."""
-    for parent in places():
+    for parent in groups():
         clear(leftovers.orphans(parent))
 
 

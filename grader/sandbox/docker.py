@@ -326,7 +326,7 @@ def _creation(api: Any, image: str, job: Job, provided: Sequence[Path]) -> dict[
     most = None if memory is None else memory + limits.scratch_bytes + _SHARED_MEMORY_BYTES + _KEEPER_BYTES
     types = importlib.import_module("docker.types")
     inputs = {path.absolute() for path in job.inputs}
-    shown = [path for path in sorted(inputs) if not any(path.is_relative_to(own) for own in provided)]
+    shown = [path for path in sorted(inputs) if not any(path.is_relative_to(folder) for folder in provided)]
     # The grader has all answers, and the folder of an interpreter's packages would show it.
     grader = Path(__file__).resolve().parents[1]
     hidden = [grader] if any(grader.is_relative_to(path) for path in shown) else []

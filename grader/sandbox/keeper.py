@@ -72,9 +72,9 @@ def _children_by_scan(pid: int) -> list[int]:
 
 def descendants() -> list[int]:
     """All living processes below this one, parents before children."""
-    own = os.getpid()
-    children_of = _children if os.path.exists(f"/proc/{own}/task/{own}/children") else _children_by_scan  # noqa: PTH110
-    pids = children_of(own)
+    keeper = os.getpid()
+    children_of = _children if os.path.exists(f"/proc/{keeper}/task/{keeper}/children") else _children_by_scan  # noqa: PTH110
+    pids = children_of(keeper)
     for pid in pids:
         pids.extend(child for child in children_of(pid) if child not in pids)
     return pids
@@ -144,44 +144,44 @@ class Meter:
         """
         reaped = resource.getrusage(resource.RUSAGE_CHILDREN)
         with_children = 0
-        own: dict[tuple[int, str], int] = {}
+        ticks_of: dict[tuple[int, str], int] = {}
         for pid in pids:  # parents first, or a child could be counted again in its parent
             if fields := _fields(f"/proc/{pid}/stat"):
                 times = [int(field) for field in fields[11:15]]
                 with_children += sum(times)
-                own[pid, fields[19]] = sum(times[:2])
+                ticks_of[pid, fields[19]] = sum(times[:2])
         for (pid, start), ticks in self._own.items():
-            if (pid, start) not in own:
+            if (pid, start) not in ticks_of:
                 if _fields(f"/proc/{pid}/stat")[19:20] == [
                     start
                 ]:  # not in pids, because its parent changed meanwhile
-                    own[pid, start] = ticks
+                    ticks_of[pid, start] = ticks
                 else:
                     self._gone += ticks
-        self._own = own
+        self._own = ticks_of
         second = os.sysconf("SC_CLK_TCK")
         waited_for = with_children / second + reaped.ru_utime + reaped.ru_stime
-        return max(waited_for, (self._gone + sum(own.values())) / second)
+        return max(waited_for, (self._gone + sum(ticks_of.values())) / second)
 
     def sample(self, pids: list[int]) -> None:
         """Add what ``pids``, the processes of the job, have used since the last sample."""
         now = time.monotonic()
         gap = min(TICK_SECONDS, now - self._sampled)  # limited, because this process itself may have waited
-        seen = self._of_processes(pids)
-        used = abs(seen - self._seen)
+        seconds = self._of_processes(pids)
+        used = abs(seconds - self._seen)
         rest = max(0.0, gap - used) if all_asleep(pids) else 0.0
         self.slept += rest if used == 0 else 0.0
         self.napped += rest if used > 0 else 0.0
-        self._sampled, self._seen = now, seen
-        self._publish(seen)
+        self._sampled, self._seen = now, seconds
+        self._publish(seconds)
 
     def end(self) -> None:
         """Count the time since the last sample, after the whole job has ended and was reaped."""
         reaped = resource.getrusage(resource.RUSAGE_CHILDREN)
         self._publish(reaped.ru_utime + reaped.ru_stime)
 
-    def _publish(self, seen: float) -> None:
-        self.worked = max(self.worked, seen, self._of_groups() - self._before)
+    def _publish(self, seconds: float) -> None:
+        self.worked = max(self.worked, seconds, self._of_groups() - self._before)
         self._page[0], self._page[1] = self.worked, self.slept
 
 
@@ -203,23 +203,23 @@ def written(folder: str) -> tuple[int, int]:
 def files_of(pid: int, folder: str) -> int:
     """The number of files in the file system that ``pid`` sees at ``folder``; 0 if it is also ours."""
     with contextlib.suppress(OSError):
-        seen = f"/proc/{pid}/root{folder}"
-        if os.stat(seen).st_dev != os.stat(folder).st_dev:  # noqa: PTH116
-            room = os.statvfs(seen)
+        path = f"/proc/{pid}/root{folder}"
+        if os.stat(path).st_dev != os.stat(folder).st_dev:  # noqa: PTH116
+            room = os.statvfs(path)
             return room.f_files - room.f_ffree
     return 0
 
 
 def ask_witnesses() -> None:
     """Send SIGPROF to the job's processes that catch it, but not to their children; it would kill others."""
-    asked: set[str] = set()
+    signalled: set[str] = set()
     for pid in descendants():
         status = dict(line.split(":", 1) for line in _read(f"/proc/{pid}/status").splitlines())
         if int(status.get("SigCgt", "0"), 16) >> (signal.SIGPROF - 1) & 1:
-            if status["PPid"].strip() not in asked:
+            if status["PPid"].strip() not in signalled:
                 with contextlib.suppress(OSError):
                     os.kill(pid, signal.SIGPROF)
-            asked.add(str(pid))
+            signalled.add(str(pid))
 
 
 def _signal_all(number: int) -> None:
@@ -279,8 +279,8 @@ def at_the_guard(config: dict[str, Any], meter: Meter) -> tuple[str, str]:
     counted = config["processor_seconds"] is not None or config["asleep_seconds"] is not None
     asleep = meter.slept + meter.napped
     if counted and meter.worked + asleep < wall / 2:
-        got = f"of which the job got {meter.worked:.3g} s of processor time"
-        return "busy", f"the machine was too busy: {wall:g} s passed, {got}"
+        work = f"of which the job got {meter.worked:.3g} s of processor time"
+        return "busy", f"the machine was too busy: {wall:g} s passed, {work}"
     sleep = f", for {asleep:.3g} s of which it was asleep" if counted and asleep > meter.worked else ""
     return "timeout", f"more than {wall:g} s of time{sleep}"
 
@@ -444,7 +444,7 @@ def received(path: str) -> tuple[dict[str, Any], dict[str, int], int]:
     connection.connect(path)
     _, fds, _, _ = socket.recv_fds(connection, 1, MOST_DESCRIPTORS)
     # These numbers must not collide with those of the job's own descriptors.
-    connected, content, *others = (
+    connected, content, *descriptors = (
         fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, ABOVE) for fd in (connection.fileno(), *fds)
     )
     for fd in fds:
@@ -457,11 +457,11 @@ def received(path: str) -> tuple[dict[str, Any], dict[str, int], int]:
             os.makedirs(os.path.dirname(target), exist_ok=True)  # noqa: PTH103, PTH120
             with open(target, "xb") as copy:  # noqa: PTH123
                 copy.write(file.read(size))
-    for number, fd in zip((0, 1, 2, *config["pass_fds"]), (*others[:3], *others[6:]), strict=False):
+    for number, fd in zip((0, 1, 2, *config["pass_fds"]), (*descriptors[:3], *descriptors[6:]), strict=False):
         os.dup2(fd, number, inheritable=True)
         os.close(fd)
-    config["status_fd"], config["lifeline_fd"], config["usage_fd"] = others[3:6]
-    outputs = dict(zip(config["outputs"], others[6 + len(config["pass_fds"]) :], strict=True))
+    config["status_fd"], config["lifeline_fd"], config["usage_fd"] = descriptors[3:6]
+    outputs = dict(zip(config["outputs"], descriptors[6 + len(config["pass_fds"]) :], strict=True))
     return config, outputs, connected
 
 

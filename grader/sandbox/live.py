@@ -228,7 +228,7 @@ class Live:
         self._outcome: Outcome | None = None
         self._lock = threading.Lock()
         self._patience = job.limits.wall_seconds + _LATE_SECONDS
-        stdin, ours = os.pipe()
+        stdin, feed = os.pipe()
         output, stdout = os.pipe()
         error, stderr = os.pipe()
         self._status, status = os.pipe()
@@ -243,7 +243,7 @@ class Live:
             else:
                 self._keeper = LocalKeeper(config(job, command), streams, command.pass_fds)
         except BaseException as cause:
-            for fd in (ours, output, error, self._status, self._lifeline):
+            for fd in (feed, output, error, self._status, self._lifeline):
                 os.close(fd)
             if isinstance(cause, OSError):
                 raise SandboxError(f"cannot start a process: {cause}") from cause
@@ -256,10 +256,10 @@ class Live:
         self._stderr = Drain(error, job.limits.output_bytes)
         self._output: Drain | None = None
         if channel:
-            self.stdin: BinaryIO = open(ours, "wb")  # noqa: PTH123, SIM115
+            self.stdin: BinaryIO = open(feed, "wb")  # noqa: PTH123, SIM115
             self.stdout: BinaryIO = open(output, "rb")  # noqa: PTH123, SIM115
         else:
-            os.close(ours)
+            os.close(feed)
             self._output = Drain(output, job.limits.output_bytes)
 
     @property
@@ -300,10 +300,10 @@ class Live:
 
     def wait(self, seconds: float) -> Outcome | None:
         """The outcome, or None if the job still runs after ``seconds``."""
-        left = self._begin + self._patience - time.monotonic()
-        if self._keeper.wait(max(0.0, min(seconds, left))):
+        remaining = self._begin + self._patience - time.monotonic()
+        if self._keeper.wait(max(0.0, min(seconds, remaining))):
             return self._end()
-        return self._late() if left < seconds else None
+        return self._late() if remaining < seconds else None
 
     def _late(self) -> Outcome:
         """Kill a job whose keeper is long overdue, which is not the job's fault."""

@@ -106,7 +106,7 @@ class Usage:
 
 @dataclass(frozen=True)
 class Probe:
-    """What a back-end can do on this machine."""
+    """The abilities of a back-end on this machine."""
 
     usable: bool
     version: str

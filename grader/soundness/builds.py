@@ -55,15 +55,15 @@ class Version:
     def answering(self, problem: KernelProblem) -> KernelProblem:
         """``problem`` under the names of the launchers of this version."""
         types = {
-            dtype: replace(one, entry_point=f"{one.entry_point}_{self.number}")
-            for dtype, one in problem.by_type.items()
+            dtype: replace(launcher, entry_point=f"{launcher.entry_point}_{self.number}")
+            for dtype, launcher in problem.by_type.items()
         }
         return replace(problem, entry_point=f"{problem.entry_point}_{self.number}", by_type=types)
 
 
 @dataclass(frozen=True)
 class Builder:
-    """What builds versions, and where builds are kept."""
+    """Builds versions of kernels on a machine, and keeps the builds in a cache."""
 
     machine: Machine
     cache: Cache
@@ -77,23 +77,23 @@ class Builder:
             BuildError: the machine failed.
         """
         versions: dict[int, Version] = {}
-        left = list(range(len(texts)))
-        while left:
-            built = self._build({number: texts[number] for number in left}, problem)
+        pending = list(range(len(texts)))
+        while pending:
+            built = self._build({number: texts[number] for number in pending}, problem)
             if built.artefact is not None:
-                good = {one: Version(built.artefact, one) for one in left}
+                good = {number: Version(built.artefact, number) for number in pending}
                 return list(dict(sorted({**versions, **good}.items())).values())
-            blamed = _blamed(built.log) & {*left}
-            if len(left) == 1 or not blamed:
+            blamed = _blamed(built.log) & {*pending}
+            if len(pending) == 1 or not blamed:
                 break
-            versions |= {one: Version(None, one, built.log) for one in blamed}
-            left = [one for one in left if one not in blamed]
-        if len(left) > 1:  # nobody is named, so each is tried alone
-            for one in left:
-                alone = self._build({one: texts[one]}, problem)
-                versions[one] = Version(alone.artefact, one, alone.log)
-        elif left:
-            versions[left[0]] = Version(None, left[0], built.log)
+            versions |= {number: Version(None, number, built.log) for number in blamed}
+            pending = [number for number in pending if number not in blamed]
+        if len(pending) > 1:  # nobody is named, so each is tried alone
+            for number in pending:
+                alone = self._build({number: texts[number]}, problem)
+                versions[number] = Version(alone.artefact, number, alone.log)
+        elif pending:
+            versions[pending[0]] = Version(None, pending[0], built.log)
         return [versions[number] for number in range(len(texts))]
 
     def _build(self, texts: Mapping[int, Mapping[str, str]], problem: KernelProblem) -> Build:
@@ -141,5 +141,5 @@ def _included_again(text: str, number: int) -> str:
 
 def _blamed(log: str) -> set[int]:
     """The versions whose files the compiler's errors are in."""
-    places = re.findall(r"^(?:\./)?version_(\d)/[^\n]*\berror\b", log, re.MULTILINE)
-    return {int(number) for number in places}
+    files = re.findall(r"^(?:\./)?version_(\d)/[^\n]*\berror\b", log, re.MULTILINE)
+    return {int(number) for number in files}

@@ -61,22 +61,22 @@ ALLOW = ". If that formula is as right, let the bound allow it: also=(formula,),
 
 @dataclass(frozen=True)
 class Row:
-    """What one check says.
+    """The result of one check.
 
     Attributes:
-        what: was checked.
+        title: what was checked.
         sound: whether it is as it must be; None where this machine cannot tell.
-        said: figures, or what is wrong.
+        text: figures, or what is wrong.
     """
 
-    what: str
+    title: str
     sound: bool | None
-    said: str
+    text: str
 
 
 @dataclass(frozen=True)
 class Examination:
-    """What is checked, and with what.
+    """An assignment that is checked, with the options of the check and what its gradings share.
 
     Attributes:
         assignment: to check.
@@ -122,18 +122,18 @@ class Examination:
         )
         record = grade(request, self.progress, self.bench)
         if record.exit_code in {ExitCode.MACHINE_FAULT, ExitCode.INTERRUPTED}:
-            reasons = [_reason(one) for one in record.problems if one.verdict is Verdict.INFRA_ERROR]
+            reasons = [_reason(result) for result in record.problems if result.verdict is Verdict.INFRA_ERROR]
             raise MachineError(record.error or "; ".join(reasons) or f"{folder} could not be graded.")
         return record
 
     @cached_property
     def machine(self) -> Machine:
-        """What judges versions of kernels: the simulator."""
+        """The machine that judges versions of kernels, with the simulator as its device."""
         return self.bench.machine("sim", self.sandbox, self.assignment.rules.limits)
 
     @cached_property
     def kernel_problems(self) -> Mapping[str, KernelProblem]:
-        """Those of the problems that ask for launchers, by id."""
+        """The problems that ask for launchers, by id."""
         return kernel_problems(self.assignment, self.problems)
 
     @cached_property
@@ -182,46 +182,46 @@ def check(
         return
     cases = sum(len(assignment.problems[name].cases(SEED)) for name in problems)
     yield Row("rules", True, f"problems: {len(problems)}, cases: {cases}")
-    one = Examination(assignment, problems, seeds, device, sandbox, progress, Bench(remembers=True))
-    yield from handout(one)
-    yield from magnitudes(one)
-    yield from template(one)
-    first = one.graded(assignment.reference, SEED)
-    yield from reference(one, first)
+    examination = Examination(assignment, problems, seeds, device, sandbox, progress, Bench(remembers=True))
+    yield from handout(examination)
+    yield from magnitudes(examination)
+    yield from template(examination)
+    first = examination.graded(assignment.reference, SEED)
+    yield from reference(examination, first)
     if not all(map(_right, first.problems)):
         yield Row("variants, mutants, targets", None, "not looked at: the reference is to be right first")
         return
     speeds: dict[str, dict[str, PerformanceResult]] = {}
-    yield from variants(one, speeds)
-    yield from wrong_kernels(one)
-    yield from half_precision(one)
-    yield from unfused(one)
-    yield from further_languages(one)
-    yield from attacked(one)
+    yield from variants(examination, speeds)
+    yield from wrong_kernels(examination)
+    yield from half_precision(examination)
+    yield from unfused(examination)
+    yield from further_languages(examination)
+    yield from attacked(examination)
     for result in first.problems:
         entry = assignment.rules.problem(result.id)
         yield Row(f"target of {result.id}", *target_row(entry, result.performance, speeds.get(result.id, {})))
 
 
-def handout(one: Examination) -> Iterator[Row]:
+def handout(examination: Examination) -> Iterator[Row]:
     """The handout names every entry point, every target, every step of points and every further demand."""
-    folders = (one.assignment.template, one.assignment.folder)
+    folders = (examination.assignment.template, examination.assignment.folder)
     paths = [folder / name for folder in folders for name in HANDOUTS if (folder / name).is_file()]
     if not paths:
-        yield Row("handout", False, f"there is none: write {one.assignment.template / HANDOUTS[1]}")
+        yield Row("handout", False, f"there is none: write {examination.assignment.template / HANDOUTS[1]}")
         return
     text = paths[0].read_text(encoding="utf-8", errors="replace")
     missing = []
-    for entry in (entry for entry in one.assignment.rules.problems if entry.graded):
-        problem = one.assignment.problems[entry.id]
-        wanted = problem.entry_points if isinstance(problem, KernelProblem) else (problem.file,)
-        missing += [f"{entry.id}'s {name}" for name in wanted if name not in text]
+    for entry in (entry for entry in examination.assignment.rules.problems if entry.graded):
+        problem = examination.assignment.problems[entry.id]
+        terms = problem.entry_points if isinstance(problem, KernelProblem) else (problem.file,)
+        missing += [f"{entry.id}'s {name}" for name in terms if name not in text]
         speeds = [("target", entry.target), *(("step at", step.at) for step in entry.steps)]
         speeds += [(f"target in {name}", at) for name, at in entry.language_targets.items()]
-        speeds += [(f"demand of {one.measure}", one.most) for one in entry.demands]
-        missing += [f"{entry.id}'s {what} {at:g}" for what, at in speeds if f"{at:g}" not in text]
-    said = f"{paths[0].name} does not name {', '.join(missing)}" if missing else f"{paths[0].name} names all"
-    yield Row("handout", not missing, said)
+        speeds += [(f"demand of {demand.measure}", demand.most) for demand in entry.demands]
+        missing += [f"{entry.id}'s {figure} {at:g}" for figure, at in speeds if f"{at:g}" not in text]
+    summary = f"does not name {', '.join(missing)}" if missing else "names all"
+    yield Row("handout", not missing, f"{paths[0].name} {summary}")
 
 
 def magnitudes(examination: Examination) -> Iterator[Row]:
@@ -231,105 +231,115 @@ def magnitudes(examination: Examination) -> Iterator[Row]:
         if problem.space is None:
             yield Row(title, None, "the problem does not say which inputs it has")
             continue
-        pairs, left = required(problem.space), missing(problem.space, problem.cases(SEED))
-        text = f"{len(pairs) - len(left)} of {len(pairs)} pairs of octaves have a case"
-        if left:
-            levels = (f"{size} from {1 << number >> 1} to {(1 << number) - 1}" for size, number in left[0])
+        pairs, absent = required(problem.space), missing(problem.space, problem.cases(SEED))
+        text = f"{len(pairs) - len(absent)} of {len(pairs)} pairs of octaves have a case"
+        if absent:
+            levels = (f"{size} from {1 << number >> 1} to {(1 << number) - 1}" for size, number in absent[0])
             text += f"; none has {' and '.join(levels)}"
-        yield Row(title, not left, text)
+        yield Row(title, not absent, text)
 
 
-def template(one: Examination) -> Iterator[Row]:
+def template(examination: Examination) -> Iterator[Row]:
     """The template compiles and earns nothing, with a reason."""
-    yield from _nothing_earned("template", one.graded(one.assignment.template, SEED, device="sim"))
+    yield from _nothing_earned(
+        "template", examination.graded(examination.assignment.template, SEED, device="sim")
+    )
 
 
 def _nothing_earned(name: str, record: Record) -> Iterator[Row]:
     for result in record.problems:
-        what, reason = f"{name}: {result.id}", _reason(result)
+        title, reason = f"{name}: {result.id}", _reason(result)
         if result.build is not None and not result.build.ok:
-            yield Row(what, False, f"does not compile: {_first_line(result.build.log)}")
+            yield Row(title, False, f"does not compile: {_first_line(result.build.log)}")
         elif result.points.earned > 0:
             groups = [group.name for group in result.correctness.groups if group.earned > 0]
-            yield Row(what, False, f"earns {result.points.earned:g} points, of: {', '.join(groups)}")
+            yield Row(title, False, f"earns {result.points.earned:g} points, of: {', '.join(groups)}")
         else:
             yield Row(
-                what, bool(reason), f"0 points: {reason}" if reason else "0 points, and no reason is given"
+                title, bool(reason), f"0 points: {reason}" if reason else "0 points, and no reason is given"
             )
 
 
-def reference(one: Examination, first: Record) -> Iterator[Row]:
+def reference(examination: Examination, first: Record) -> Iterator[Row]:
     """The reference gets full marks for right results with every seed; how much of its bounds it uses."""
     lost: dict[str, str] = {}
     used: dict[str, tuple[float, str]] = {result.id: (0.0, "") for result in first.problems}
-    for number in range(one.seeds):
+    for number in range(examination.seeds):
         seed = SEED + number
         device = None if number == 0 else "sim"
-        record = first if number == 0 else one.graded(one.assignment.reference, seed, device=device)
+        record = (
+            first
+            if number == 0
+            else examination.graded(examination.assignment.reference, seed, device=device)
+        )
         for result in record.problems:
             if not _right(result):
                 lost.setdefault(result.id, f"loses points with seed {seed}: {_reason(result)}")
             used[result.id] = max(used[result.id], _most_used(result))
     for name, most in used.items():
-        said = lost.get(name, _full_marks(one.seeds, *most))
-        yield Row(f"reference: {name}", name not in lost, said)
+        text = lost.get(name, _full_marks(examination.seeds, *most))
+        yield Row(f"reference: {name}", name not in lost, text)
 
 
 def _full_marks(seeds: int, share: float, where: str) -> str:
-    """What is said of a reference that is right: how much of a bound its outputs use at most, and where."""
+    """The text about a reference that is right: how much of a bound its outputs use at most, and where."""
     bound = f"uses at most {share:.0%} of a bound ({where})" if where else "its outputs are exact"
     return f"full marks, seeds: {seeds}; {bound}"
 
 
-def variants(one: Examination, speeds: dict[str, dict[str, PerformanceResult]]) -> Iterator[Row]:
+def variants(examination: Examination, speeds: dict[str, dict[str, PerformanceResult]]) -> Iterator[Row]:
     """Every variant passes; what is measured of them goes into ``speeds``."""
-    for name, problem in one.kernel_problems.items():
-        mine = [kernel for kernel in one.kernels if kernel.problem.id == name and kernel.name != "reference"]
+    for name, problem in examination.kernel_problems.items():
+        kernels = [
+            kernel
+            for kernel in examination.kernels
+            if kernel.problem.id == name and kernel.name != "reference"
+        ]
         lost, most = [], (0.0, "")
-        for kernel in mine:
+        for kernel in kernels:
             with tempfile.TemporaryDirectory() as folder:
                 for file, text in kernel.files.items():
                     (Path(folder) / file).write_text(text, encoding="utf-8")
-                (result,) = one.graded(Path(folder), SEED, [problem.id]).problems
+                (result,) = examination.graded(Path(folder), SEED, [problem.id]).problems
             speeds.setdefault(name, {})[Path(kernel.name).stem] = result.performance
             most = max(most, _most_used(result))
             if not _right(result):
                 lost.append(f"{kernel.name} fails: {_reason(result)}")
         share, where = most
         used = f", with at most {share:.0%} of a bound ({where})" if where else ""
-        said = "; ".join(lost) or (f"{len(mine)} pass{used}" if mine else "there are none")
-        yield Row(f"variants of {name}", not lost if mine else None, said)
+        summary = "; ".join(lost) or (f"{len(kernels)} pass{used}" if kernels else "there are none")
+        yield Row(f"variants of {name}", not lost if kernels else None, summary)
 
 
-def wrong_kernels(one: Examination) -> Iterator[Row]:
+def wrong_kernels(examination: Examination) -> Iterator[Row]:
     """Every mutant of the table fails in its problem.
 
-    It can fail in no other one, as long as it changes no function that another launcher calls, too.
+    It can fail in no other problem, as long as it changes no function that another launcher calls, too.
     """
     try:
-        found = table(one.assignment)
-        known = kernel_problems(one.assignment)
-        strange = [mutant.id for mutant in found if mutant.problem not in known]
+        rows = table(examination.assignment)
+        problems = kernel_problems(examination.assignment)
+        strange = [mutant.id for mutant in rows if mutant.problem not in problems]
         if strange:
             yield Row("mutants", False, f"of no kernel problem: {', '.join(strange)}")
-        for name, killers in one.references.items():
-            yield _killed(one, killers, name, [mutant for mutant in found if mutant.problem == name])
+        for name, killers in examination.references.items():
+            yield _killed(examination, killers, name, [mutant for mutant in rows if mutant.problem == name])
     except (AssignmentError, ValueError) as error:
         yield Row("mutants", False, str(error))
 
 
-def _killed(one: Examination, killers: Killers, name: str, mine: Sequence[Mutant]) -> Row:
-    what = f"mutants of {name}"
-    if not mine:
-        return Row(what, None, "there are none")
-    kernels = {kernel.problem.id: kernel for kernel in one.kernels if kernel.name == "reference"}
+def _killed(examination: Examination, killers: Killers, name: str, rows: Sequence[Mutant]) -> Row:
+    title = f"mutants of {name}"
+    if not rows:
+        return Row(title, None, "there are none")
+    kernels = {kernel.problem.id: kernel for kernel in examination.kernels if kernel.name == "reference"}
     passing, shared = [], 0
-    for begin in range(0, len(mine), TOGETHER):
-        group = mine[begin : begin + TOGETHER]
-        one.progress(f"{what}: {', '.join(mutant.id for mutant in group)}")
+    for begin in range(0, len(rows), TOGETHER):
+        group = rows[begin : begin + TOGETHER]
+        examination.progress(f"{title}: {', '.join(mutant.id for mutant in group)}")
         for mutant, version in zip(
             group,
-            killers.built([_edited(one.assignment, mutant, kernels[name]) for mutant in group]),
+            killers.built([_edited(examination.assignment, mutant, kernels[name]) for mutant in group]),
             strict=True,
         ):
             if version.library is None:
@@ -338,12 +348,12 @@ def _killed(one: Examination, killers: Killers, name: str, mine: Sequence[Mutant
                 passing.append(f"{mutant.id} passes: no case finds that {mutant.why}")
             shared += any(_calls(other, mutant) for key, other in kernels.items() if key != name)
     more = f", {shared} of them in code that other problems share" if shared else ""
-    return Row(what, not passing, "; ".join(passing) or f"{len(mine)} fail{more}")
+    return Row(title, not passing, "; ".join(passing) or f"{len(rows)} fail{more}")
 
 
-def _edited(one: Assignment, mutant: Mutant, kernel: RightKernel) -> dict[str, str]:
+def _edited(assignment: Assignment, mutant: Mutant, kernel: RightKernel) -> dict[str, str]:
     if mutant.variant:
-        return {mutant.file: mutant.text(one)}
+        return {mutant.file: mutant.text(assignment)}
     if mutant.file not in kernel.files:
         raise AssignmentError(f"{mutant.id} edits {mutant.file}, which {mutant.problem} is not built from")
     return {**kernel.files, mutant.file: mutant.applied(kernel.files[mutant.file])}
@@ -354,146 +364,161 @@ def _calls(kernel: RightKernel, mutant: Mutant) -> bool:
     text = kernel.files.get(mutant.file)
     if text is None or mutant.variant:
         return False
-    places = [text.index(old) for old in (mutant.old, *(old for old, _ in mutant.also))]
-    known = functions(text)
-    around = [next((one.name for one in known if one.begin <= at < one.end), "") for at in places]
+    offsets = [text.index(old) for old in (mutant.old, *(old for old, _ in mutant.also))]
+    definitions = functions(text)
+    around = [
+        next((function.name for function in definitions if function.begin <= at < function.end), "")
+        for at in offsets
+    ]
     return any(not name or name in kernel.used for name in around)
 
 
-def half_precision(one: Examination) -> Iterator[Row]:
+def half_precision(examination: Examination) -> Iterator[Row]:
     """The cases find where the reference is made to keep a number in the 11 bits of half precision.
 
     Its range stays that of float32, as numbers that overflow would be found whatever the bounds are. So would
     subnormal numbers, which have fewer bits: their cases tell nothing of bounds.
     """
-    known = explained(one.assignment)
-    references = [kernel for kernel in one.kernels if kernel.name == "reference"]
-    for kernel, mine in in_eleven_bits(references):
-        what, killers = f"half precision in {kernel.problem.id}", one.references[kernel.problem.id]
-        one.progress(what)
-        built = killers.built([edit.of(kernel) for edit in mine])
+    survivors = explained(examination.assignment)
+    references = [kernel for kernel in examination.kernels if kernel.name == "reference"]
+    for kernel, edits in in_eleven_bits(references):
+        title, killers = f"half precision in {kernel.problem.id}", examination.references[kernel.problem.id]
+        examination.progress(title)
+        built = killers.built([edit.of(kernel) for edit in edits])
         cases = [case for case in killers.cases if case.distribution != SUBNORMAL]
         shown = [
-            finding(killers, edit, version, cases).status for edit, version in zip(mine, built, strict=True)
+            finding(killers, edit, version, cases).status for edit, version in zip(edits, built, strict=True)
         ]
         lost = [
             f"`{edit.edit.old}` of {edit.label}:{edit.lines[0]}"
-            for edit, status in zip(mine, shown, strict=True)
-            if status is Status.SURVIVED and edit.key not in known
+            for edit, status in zip(edits, shown, strict=True)
+            if status is Status.SURVIVED and edit.key not in survivors
         ]
         killed = shown.count(Status.KILLED)
         if lost:
-            yield Row(what, False, f"no case finds it, is a bound too wide? {', '.join(lost)}")
+            yield Row(title, False, f"no case finds it, is a bound too wide? {', '.join(lost)}")
         else:
             more = f"; {shown.count(Status.SURVIVED)} are explained" if Status.SURVIVED in shown else ""
-            yield Row(what, True if killed else None, f"found in all {killed} places that change{more}")
+            yield Row(title, True if killed else None, f"found in all {killed} places that change{more}")
 
 
 def in_eleven_bits(
     references: Sequence[RightKernel],
 ) -> Iterator[tuple[RightKernel, list[AutomaticMutant]]]:
-    """Of each reference some versions that round a number to the 11 bits of half precision."""
+    """For each reference, some versions of it that round a number to the 11 bits of half precision."""
     rounding = [edit for edit in mutants(references) if edit.edit.operator == "half precision"]
     for kernel in references:
-        mine = sample([edit for edit in rounding if kernel in edit.kernels], TOGETHER, SEED)[:TOGETHER]
+        edits = sample([edit for edit in rounding if kernel in edit.kernels], TOGETHER, SEED)[:TOGETHER]
         yield (
             kernel,
-            [replace(one, edit=replace(one.edit, new=ELEVEN_BITS.format(one.edit.old))) for one in mine],
+            [
+                replace(mutant, edit=replace(mutant.edit, new=ELEVEN_BITS.format(mutant.edit.old)))
+                for mutant in edits
+            ],
         )
 
 
-def unfused(one: Examination) -> Iterator[Row]:
+def unfused(examination: Examination) -> Iterator[Row]:
     """The unfused baseline equals the oracle, on the simulator."""
-    builder, seconds = Builder(one.machine, Cache()), one.assignment.rules.limits.run_seconds_sim
-    for name, problem in one.kernel_problems.items():
+    builder, seconds = (
+        Builder(examination.machine, Cache()),
+        examination.assignment.rules.limits.run_seconds_sim,
+    )
+    for name, problem in examination.kernel_problems.items():
         cases = [case for case in small_cases(problem, SEED) if problem.unfused(case)]
         if not cases:
-            compared = one.assignment.rules.problem(name).measure == "speedup"
+            compared = examination.assignment.rules.problem(name).measure == "speedup"
             needed = compared and bool(problem.timing_cases(SEED))
             yield Row(f"baseline of {name}", False if needed else None, "there is none")
             continue
-        one.progress(f"baseline of {name}")
-        wrong = [f"{case.name}: {said}" for case, said in wrong_programs(problem, cases, builder, seconds)]
-        said = (
+        examination.progress(f"baseline of {name}")
+        wrong = [f"{case.name}: {error}" for case, error in wrong_programs(problem, cases, builder, seconds)]
+        text = (
             f"differs from the oracle in {'; '.join(wrong)}"
             if wrong
             else f"equals the oracle in {len(cases)} cases"
         )
-        yield Row(f"baseline of {name}", not wrong, said)
+        yield Row(f"baseline of {name}", not wrong, text)
 
 
-def further_languages(one: Examination) -> Iterator[Row]:
-    """What is asked of answers in CUDA, of those in each further language that the assignment allows."""
-    allowed = one.assignment.rules.languages_of
-    for language in one.assignment.rules.every_language:
-        known = one.kernel_problems.items()
-        problems = {name: problem for name, problem in known if language in allowed(name)}
+def further_languages(examination: Examination) -> Iterator[Row]:
+    """Templates, references, variants and mutants in each language but CUDA that the assignment allows."""
+    allowed = examination.assignment.rules.languages_of
+    for language in examination.assignment.rules.every_language:
+        entries = examination.kernel_problems.items()
+        problems = {name: problem for name, problem in entries if language in allowed(name)}
         if language == "cuda" or not problems:
             continue
-        folders = one.assignment.reference_in(language), one.assignment.template_in(language)
-        wanted = {file: None for problem in problems.values() for file in files(problem, (language,))}
+        folders = examination.assignment.reference_in(language), examination.assignment.template_in(language)
+        needed = {file: None for problem in problems.values() for file in files(problem, (language,))}
         absent = ", ".join(path.name for path in folders if not path.is_dir())
-        lost = [f"{path.name}/{file}" for path in folders for file in wanted if not (path / file).is_file()]
-        if said := lacking(language):
-            yield Row(language, None, _first_line(said))
+        lost = [f"{path.name}/{file}" for path in folders for file in needed if not (path / file).is_file()]
+        if reason := lacking(language):
+            yield Row(language, None, _first_line(reason))
         elif absent:
             yield Row(language, None, f"there is no {absent}")
         elif lost:
             remedy = f"write it, or leave {language} out of the problem's languages"
             yield Row(language, False, f"there is no {', '.join(lost)}: {remedy}")
         else:
-            yield from _in_language(one, language, problems)
+            yield from _in_language(examination, language, problems)
 
 
-def _in_language(one: Examination, language: str, problems: Mapping[str, KernelProblem]) -> Iterator[Row]:
-    begun = one.graded(one.assignment.template_in(language), SEED, [*problems], device="sim")
+def _in_language(
+    examination: Examination, language: str, problems: Mapping[str, KernelProblem]
+) -> Iterator[Row]:
+    begun = examination.graded(examination.assignment.template_in(language), SEED, [*problems], device="sim")
     yield from _nothing_earned(f"{language} template", begun)
-    for result in one.graded(one.assignment.reference_in(language), SEED, [*problems]).problems:
+    for result in examination.graded(
+        examination.assignment.reference_in(language), SEED, [*problems]
+    ).problems:
         right = _right(result)
-        said = _full_marks(1, *_most_used(result)) if right else _reason(result)
-        yield Row(f"{language} reference: {result.id}", right, said)
+        summary = _full_marks(1, *_most_used(result)) if right else _reason(result)
+        yield Row(f"{language} reference: {result.id}", right, summary)
         if result.performance.speedup is not None:
-            entry = one.assignment.rules.problem(result.id).in_language(language)
+            entry = examination.assignment.rules.problem(result.id).in_language(language)
             yield Row(f"{language} target of {result.id}", *target_row(entry, result.performance, {}))
     for name, problem in problems.items():
         (file,) = files(problem, (language,))
-        paths = sorted((one.assignment.folder / VARIANTS / name).glob(f"*{Path(file).suffix}"))
+        paths = sorted((examination.assignment.folder / VARIANTS / name).glob(f"*{Path(file).suffix}"))
         texts = {path.name: path.read_text(encoding="utf-8") for path in paths}
-        lost = [variant for variant, text in texts.items() if not _right(_answered(one, name, file, text))]
-        said = f"wrong: {', '.join(lost)}" if lost else f"{len(texts)} pass"
-        yield Row(f"{language} variants of {name}", not lost if texts else None, said)
-        yield _mutants_fail(one, language, name, file)
+        lost = [
+            variant for variant, text in texts.items() if not _right(_answered(examination, name, file, text))
+        ]
+        summary = f"wrong: {', '.join(lost)}" if lost else f"{len(texts)} pass"
+        yield Row(f"{language} variants of {name}", not lost if texts else None, summary)
+        yield _mutants_fail(examination, language, name, file)
 
 
-def _mutants_fail(one: Examination, language: str, name: str, file: str) -> Row:
-    what = f"{language} mutants of {name}"
+def _mutants_fail(examination: Examination, language: str, name: str, file: str) -> Row:
+    title = f"{language} mutants of {name}"
     try:
-        mine = [mutant for mutant in table(one.assignment, language) if mutant.problem == name]
-        edited = {mutant: mutant.text(one.assignment) for mutant in mine}
+        rows = [mutant for mutant in table(examination.assignment, language) if mutant.problem == name]
+        edited = {mutant: mutant.text(examination.assignment) for mutant in rows}
     except (AssignmentError, ValueError) as error:
-        return Row(what, False, str(error))
+        return Row(title, False, str(error))
     passing = [
         f"{mutant.id} passes: no case finds that {mutant.why}"
         for mutant, text in edited.items()
-        if _answered(one, name, file, text, fast=True).verdict is not Verdict.FAIL
+        if _answered(examination, name, file, text, fast=True).verdict is not Verdict.FAIL
     ]
-    return Row(what, not passing if mine else None, "; ".join(passing) or f"{len(mine)} fail")
+    return Row(title, not passing if rows else None, "; ".join(passing) or f"{len(rows)} fail")
 
 
-def attacked(one: Examination) -> Iterator[Row]:
+def attacked(examination: Examination) -> Iterator[Row]:
     """No attack on a model earns its points, and its reference does with launches that are wrapped alike."""
-    for name in one.problems:
-        problem = one.assignment.problems[name]
+    for name in examination.problems:
+        problem = examination.assignment.problems[name]
         if not isinstance(problem, ModelProblem):
             continue
-        original = (one.assignment.reference / problem.file).read_text(encoding="utf-8")
+        original = (examination.assignment.reference / problem.file).read_text(encoding="utf-8")
         passing = []
         for attack in (CONTROL, *ATTACKS):
-            one.progress(f"attack on {name}: {attack.id}")
+            examination.progress(f"attack on {name}: {attack.id}")
             with tempfile.TemporaryDirectory() as folder:
-                shutil.copytree(one.assignment.reference, folder, dirs_exist_ok=True)
+                shutil.copytree(examination.assignment.reference, folder, dirs_exist_ok=True)
                 (Path(folder) / problem.file).write_text(original + attack.text, encoding="utf-8")
-                (result,) = one.graded(Path(folder), SEED, [name], "sim", fast=True).problems
+                (result,) = examination.graded(Path(folder), SEED, [name], "sim", fast=True).problems
             if _right(result) != (attack is CONTROL):
                 passing.append(f"{attack.id}: {_reason(result) or 'it passes'}")
             elif attack.refused and result.trust.verdict is not Verdict.UNTRUSTED:
@@ -501,12 +526,14 @@ def attacked(one: Examination) -> Iterator[Row]:
         yield Row(f"attacks on {name}", not passing, "; ".join(passing) or f"{len(ATTACKS)} earn nothing")
 
 
-def _answered(one: Examination, name: str, file: str, text: str, *, fast: bool = False) -> ProblemResult:
+def _answered(
+    examination: Examination, name: str, file: str, text: str, *, fast: bool = False
+) -> ProblemResult:
     """The result of a problem that is answered by a file alone; a mutant has no need of more than the sim."""
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / file).write_text(text, encoding="utf-8")
         device = "sim" if fast else None
-        (result,) = one.graded(Path(folder), SEED, [name], device, fast=fast).problems
+        (result,) = examination.graded(Path(folder), SEED, [name], device, fast=fast).problems
     return result
 
 
@@ -536,8 +563,8 @@ def _reason(result: ProblemResult) -> str:
         if case.verdict is not Verdict.PASS and (text := case.message or case.diagnosis):
             remedy = ALLOW if CANCELS in text else ""
             return f"{case.name}: {text}{remedy}"
-    found = [finding.message for tool in result.checks for finding in tool.findings if not finding.waived]
-    return next(iter([*found, *result.trust.reasons]), "")
+    messages = [finding.message for tool in result.checks for finding in tool.findings if not finding.waived]
+    return next(iter([*messages, *result.trust.reasons]), "")
 
 
 def _first_line(log: str) -> str:

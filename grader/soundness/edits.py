@@ -52,7 +52,7 @@ class Edit:
 
     @property
     def reason(self) -> str:
-        """What changes, in words."""
+        """The change, in words."""
         if not self.old.strip():
             return f"`{_short(self.new)}` comes in"
         return f"`{_short(self.old)}` becomes `{_short(self.new)}`"
@@ -71,7 +71,7 @@ class Source:
 
     @cached_property
     def nodes(self) -> tuple[Node, ...]:
-        """All nodes but those of which nothing is changed, in the order of the text."""
+        """All nodes, in the order of the text, without those that no operator may change."""
         root = Parser(_LANGUAGE).parse(self.text.encode("ascii", "replace")).root_node
         return tuple(_all(root))
 
@@ -79,30 +79,30 @@ class Source:
         """The nodes of these kinds."""
         return (node for node in self.nodes if node.type in kinds)
 
-    def said(self, node: Node) -> str:
+    def text_of(self, node: Node) -> str:
         """The text of a node."""
         return self.text[node.start_byte : node.end_byte]
 
     def replaced(self, operator: str, node: Node, new: str, needs: str = "") -> Edit:
         """The edit that puts ``new`` in the place of a node."""
-        return Edit(operator, node.start_byte, node.end_byte, self.said(node), new, needs)
+        return Edit(operator, node.start_byte, node.end_byte, self.text_of(node), new, needs)
 
-    def inserted(self, operator: str, place: int, new: str, needs: str = "") -> Edit:
-        """The edit that puts ``new`` at a place."""
-        return Edit(operator, place, place, "", new, needs)
+    def inserted(self, operator: str, offset: int, new: str, needs: str = "") -> Edit:
+        """The edit that puts ``new`` at an offset in the text."""
+        return Edit(operator, offset, offset, "", new, needs)
 
-    def line(self, place: int) -> int:
-        """The line of a place, from 1."""
-        return self.text.count("\n", 0, place) + 1
+    def line(self, offset: int) -> int:
+        """The line of an offset in the text, from 1."""
+        return self.text.count("\n", 0, offset) + 1
 
     def keys(self, file: str, edits: Iterable[Edit]) -> Iterator[str]:
         """A name for each edit that stays while other lines change; edits that are alike are counted."""
         lines = self.text.split("\n")
-        seen: Counter[tuple[str, ...]] = Counter()
+        counts: Counter[tuple[str, ...]] = Counter()
         for edit in edits:
             alike = (file, edit.operator, lines[self.line(edit.begin) - 1].strip(), edit.old, edit.new)
-            seen[alike] += 1
-            yield hashlib.sha256("\0".join((*alike, str(seen[alike]))).encode()).hexdigest()[:10]
+            counts[alike] += 1
+            yield hashlib.sha256("\0".join((*alike, str(counts[alike]))).encode()).hexdigest()[:10]
 
 
 def function_around(source: Source, edit: Edit) -> Node | None:
@@ -128,8 +128,8 @@ def runs_on_device_alone(source: Source, edit: Edit) -> bool:
 def _all(node: Node) -> Iterator[Node]:
     pending = [node]
     while pending:
-        one = pending.pop()
-        if one.type in _LEFT_ALONE:
+        current = pending.pop()
+        if current.type in _LEFT_ALONE:
             continue
-        yield one
-        pending += reversed(one.children)
+        yield current
+        pending += reversed(current.children)

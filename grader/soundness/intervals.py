@@ -58,7 +58,7 @@ class Limit:
 
 @dataclass(frozen=True)
 class Interval:
-    """All of some limits."""
+    """The sizes that are within all of some limits."""
 
     limits: tuple[Limit, ...]
 
@@ -104,8 +104,8 @@ class Interval:
             if self.holds(sizes) and space.elements(sizes) <= BUDGET
         }
         ordered = [within[elements] for elements in sorted(within)]
-        places = {part * (len(ordered) - 1) // (_SIZES - 1) for part in range(_SIZES)}
-        return tuple(ordered[place] for place in sorted(places) if ordered)
+        indices = {part * (len(ordered) - 1) // (_SIZES - 1) for part in range(_SIZES)}
+        return tuple(ordered[index] for index in sorted(indices) if ordered)
 
     def _ends(self, name: str, space: Space) -> tuple[int, int]:
         """The smallest and the largest value of a size that its own limits leave."""

@@ -55,25 +55,29 @@ class RightKernel:
 
         What stands outside of functions may all be called: constructors and methods, macros, constants.
         """
-        known = [one for text in self.files.values() for one in functions(text)]
-        if not {*self.problem.entry_points} <= {one.name for one in known}:  # a macro writes them
+        definitions = [function for text in self.files.values() for function in functions(text)]
+        if not {*self.problem.entry_points} <= {
+            function.name for function in definitions
+        }:  # a macro writes them
             return frozenset(word for text in self.files.values() for word in re.findall(r"\w+", text))
         words = {*self.problem.entry_points}.union(*map(_outside_of_functions, self.files.values()))
         pending = [*words]
         while pending:
             called = pending.pop()
-            for function in (one for one in known if one.name == called):
+            for function in (definition for definition in definitions if definition.name == called):
                 pending += function.words - words
                 words |= function.words
         return frozenset(words)
 
-    def alone(self, others: Iterable[str]) -> Mapping[str, str]:
-        """Its files without the launchers of ``others``, so that their kernels cost no compile time."""
+    def alone(self, problems: Iterable[str]) -> Mapping[str, str]:
+        """Its files without the launchers of ``problems``, so that their kernels cost no compile time."""
         text = self.files[self.problem.file]
-        gone = {*others} - {*self.problem.entry_points}
+        gone = {*problems} - {*self.problem.entry_points}
         return {
             **self.files,
-            self.problem.file: without(text, [one for one in functions(text) if one.name in gone]),
+            self.problem.file: without(
+                text, [function for function in functions(text) if function.name in gone]
+            ),
         }
 
 
@@ -84,10 +88,10 @@ def _outside_of_functions(text: str) -> list[str]:
 
 def kernel_problems(assignment: Assignment, only: Collection[str] | None = None) -> dict[str, KernelProblem]:
     """The problems of launchers that the assignment grades, in its order; of ``only``, unless it is None."""
-    known = assignment.problems
-    graded = [entry.id for entry in assignment.rules.problems if entry.graded and entry.id in known]
-    wanted = [name for name in graded if only is None or name in only]
-    return {name: problem for name in wanted if isinstance(problem := known[name], KernelProblem)}
+    problems = assignment.problems
+    graded = [entry.id for entry in assignment.rules.problems if entry.graded and entry.id in problems]
+    chosen = [name for name in graded if only is None or name in only]
+    return {name: problem for name in chosen if isinstance(problem := problems[name], KernelProblem)}
 
 
 def entry_points(assignment: Assignment) -> frozenset[str]:
@@ -107,17 +111,17 @@ def right_kernels(assignment: Assignment, only: Collection[str] | None = None) -
         AssignmentError: the reference lacks a file, or a variant is filed under no problem.
     """
     problems = kernel_problems(assignment)
-    wanted = kernel_problems(assignment, only)
-    found = []
-    with collect(assignment.reference, {problem.file for problem in wanted.values()}) as reference:
-        for problem in wanted.values():
+    chosen = kernel_problems(assignment, only)
+    kernels = []
+    with collect(assignment.reference, {problem.file for problem in chosen.values()}) as reference:
+        for problem in chosen.values():
             if problem.file not in reference.files:
                 raise AssignmentError(
                     f"{assignment.reference} has no {problem.file}, which {problem.id} needs."
                 )
             needed = reachable(problem.file, reference.contents(problem.file))
             texts = {name: content.decode(errors="replace") for name, content in needed.items()}
-            found.append(RightKernel("reference", problem, texts))
+            kernels.append(RightKernel("reference", problem, texts))
     folder = assignment.folder / VARIANTS
     for path in sorted(folder.glob("*/*.cu")):
         name = path.parent.name
@@ -125,8 +129,8 @@ def right_kernels(assignment: Assignment, only: Collection[str] | None = None) -
             raise AssignmentError(
                 f"{path} lies in no folder of a kernel problem. Valid: {', '.join(problems)}."
             )
-        if name in wanted:
+        if name in chosen:
             text = path.read_text(encoding="utf-8", errors="replace")
             label = path.relative_to(assignment.folder).as_posix()
-            found.append(RightKernel(label, wanted[name], {wanted[name].file: text}))
-    return tuple(found)
+            kernels.append(RightKernel(label, chosen[name], {chosen[name].file: text}))
+    return tuple(kernels)

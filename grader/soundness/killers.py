@@ -61,25 +61,25 @@ class Status(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """What one problem's cases say of a mutant.
+    """The result of judging a mutant by the cases of one problem.
 
     Attributes:
         status: what became of it.
         case: the name of the case that it fails, or in which it is reported; of a tier that survives, of an
             input that would find it.
-        said: what was wrong or reported there; of a mutant that no case runs, what is not run.
+        text: what was wrong or reported there; of a mutant that no case runs, what is not run.
         launched: how many cases launch a kernel that it changes.
     """
 
     status: Status
     case: str = ""
-    said: str = ""
+    text: str = ""
     launched: int = 0
 
 
 @dataclass(frozen=True)
 class Ran:
-    """What one case of a right kernel ran.
+    """The kernels and lines that one case of a right kernel ran.
 
     Attributes:
         kernels: their mangled names, as in version 0.
@@ -154,14 +154,14 @@ class Killers:
 
     def _judged(self, shown: Iterable[tuple[Case, Shown]], launched: int) -> Finding:
         """What cases find, one after the other until one fails: these may follow from what others showed."""
-        reported: dict[str, str] = {}  # by what costs no points: the case that it was first seen in
-        for case, one in shown:
-            if one.wrong:
-                return self._killed(case, one.wrong, launched)
-            reported = {**dict.fromkeys(one.reported, case.name), **reported}
-        for finding, place in sorted(reported.items()):
-            if finding not in self._reported_anyway:
-                return Finding(Status.REPORTED, place, finding, launched)
+        reported: dict[str, str] = {}  # findings that cost no points: the first case of each
+        for case, outcome in shown:
+            if outcome.wrong:
+                return self._killed(case, outcome.wrong, launched)
+            reported = {**dict.fromkeys(outcome.reported, case.name), **reported}
+        for text, name in sorted(reported.items()):
+            if text not in self._reported_anyway:
+                return Finding(Status.REPORTED, name, text, launched)
         return Finding(Status.SURVIVED, launched=launched)
 
     def tried_within(self, version: Version, interval: Interval) -> Finding:
@@ -200,19 +200,19 @@ class Killers:
                     yield replace(space.case(str(interval), chosen, distribution, SEED), orders=1)
 
     def _wrong_in(self, version: Version, case: Case) -> str:
-        """What is wrong in one case, in program order and within a few seconds."""
+        """The fault that one case shows, in program order and within a few seconds."""
         seconds = min(self._seconds, _SECONDS_OF_AN_INPUT)
         with self._trial(version, self.original.memory, seconds) as trial:
             return trial.run(case, (Schedule.PROGRAM,)).wrong
 
     def _shown(self, version: Version, cases: Sequence[Case]) -> Iterator[tuple[Case, Shown]]:
         """What each case shows of a version: of all in program order first, then in the other ones."""
-        first, *others = self._device.schedules
+        first, *further = self._device.schedules
         with self._trial(version, self.original.memory) as trial:
             for case in cases:
                 yield case, trial.run(case, (first,))
             for case in cases:
-                orders = others if case.orders is None else others[: case.orders - 1]
+                orders = further if case.orders is None else further[: case.orders - 1]
                 if orders:
                     yield case, trial.run(replace(case, orders=None), orders)
 
@@ -220,7 +220,7 @@ class Killers:
     def _reported_anyway(self) -> frozenset[str]:
         """The findings of the right kernel itself, which cost no points."""
         shown = self._shown(self._version, self.cases)
-        return frozenset(finding for _, one in shown for finding in one.reported)
+        return frozenset(finding for _, outcome in shown for finding in outcome.reported)
 
     def _killed(self, case: Case, wrong: str, launched: int) -> Finding:
         self._kills[case.name] += 1
@@ -258,7 +258,7 @@ def _meets(interval: Interval, case: Case) -> bool:
 
 
 def _covered(trial: Trial, cases: Iterable[Case]) -> tuple[dict[str, Ran], str]:
-    """What each case runs, and what is wrong in the first that fails."""
+    """What each case of the right kernel runs, and the fault of the first one that fails."""
     ran: dict[str, Ran] = {}
     for case in cases:
         shown = trial.run(case, (Schedule.PROGRAM,))

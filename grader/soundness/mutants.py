@@ -57,12 +57,12 @@ class AutomaticMutant:
 
     @property
     def tier(self) -> Tier | None:
-        """Its edit, if that takes effect in an interval alone."""
+        """The edit, if it is a tier: one that takes effect in an interval of sizes alone; else None."""
         return self.edit if isinstance(self.edit, Tier) else None
 
     @property
     def origin(self) -> str:
-        """What it is one mutant of many of: a file, or of tiers a right kernel."""
+        """The group that a sample is taken from: the mutants of a file, or the tiers of a right kernel."""
         return self.label if self.tier is None else self.kernels[0].id
 
     @property
@@ -96,7 +96,7 @@ def tier_mutants(kernels: Sequence[RightKernel], seed: int) -> tuple[AutomaticMu
     )
 
 
-def sample(found: Sequence[AutomaticMutant], per_origin: int, seed: int) -> tuple[AutomaticMutant, ...]:
+def sample(candidates: Sequence[AutomaticMutant], per_origin: int, seed: int) -> tuple[AutomaticMutant, ...]:
     """At most ``per_origin`` mutants of each origin, of as many operators as there are, in their order."""
 
     def drawn(mutant: AutomaticMutant) -> str:
@@ -104,7 +104,7 @@ def sample(found: Sequence[AutomaticMutant], per_origin: int, seed: int) -> tupl
 
     ranked: list[tuple[int, AutomaticMutant]] = []
     before: Counter[tuple[str, str]] = Counter()  # of the same origin and operator
-    for mutant in sorted(found, key=drawn):
+    for mutant in sorted(candidates, key=drawn):
         ranked.append((before[mutant.origin, mutant.edit.operator], mutant))
         before[mutant.origin, mutant.edit.operator] += 1
     taken: Counter[str] = Counter()
@@ -113,7 +113,7 @@ def sample(found: Sequence[AutomaticMutant], per_origin: int, seed: int) -> tupl
         if taken[mutant.origin] < per_origin:
             chosen.add(mutant.key)
         taken[mutant.origin] += 1
-    return tuple(mutant for mutant in found if mutant.key in chosen)
+    return tuple(mutant for mutant in candidates if mutant.key in chosen)
 
 
 def _tiers_of(kernel: RightKernel, space: Space, seed: int) -> Iterator[AutomaticMutant]:
@@ -130,10 +130,12 @@ def _tiers_of(kernel: RightKernel, space: Space, seed: int) -> Iterator[Automati
 
 def _of_file(label: str, file: str, users: tuple[RightKernel, ...]) -> Iterator[AutomaticMutant]:
     source = Source(users[0].files[file])
-    known, found = functions(source.text), edits(source)
+    definitions, changes = functions(source.text), edits(source)
     reached: dict[str, tuple[RightKernel, ...]] = {"": users}
-    for edit, key in zip(found, source.keys(label, found), strict=True):
-        name = next((one.name for one in known if one.begin <= edit.begin < one.end), "")  # "": of a class
+    for edit, key in zip(changes, source.keys(label, changes), strict=True):
+        name = next(
+            (function.name for function in definitions if function.begin <= edit.begin < function.end), ""
+        )  # "": of a class
         if name not in reached:
             reached[name] = tuple(user for user in users if name in user.used)
         lines = source.line(edit.begin), source.line(edit.end)

@@ -37,26 +37,26 @@ if TYPE_CHECKING:
     from grader.soundness.mutants import AutomaticMutant
 
 _FINAL = frozenset({Status.KILLED, Status.NOT_COMPILED})
-"""Where one problem says so, no other is asked."""
+"""Once the cases of one problem show one of these, those of other problems are not run."""
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """What is known of a mutant: a finding for each right kernel that was judged, by its id."""
+    """A mutant with its findings so far: one for each right kernel that was judged with it, by id."""
 
     mutant: AutomaticMutant
     findings: Mapping[str, Finding] = field(default_factory=dict)
 
     @property
     def status(self) -> Status:
-        """What became of it."""
-        found = {finding.status for finding in self.findings.values()}
-        if self.left:
+        """The status of the mutant over all its right kernels."""
+        statuses = {finding.status for finding in self.findings.values()}
+        if self.pending:
             return Status.NOT_JUDGED
-        return min(found, key=[*Status].index, default=Status.NOT_EXECUTED)
+        return min(statuses, key=[*Status].index, default=Status.NOT_EXECUTED)
 
     @property
-    def left(self) -> tuple[RightKernel, ...]:
+    def pending(self) -> tuple[RightKernel, ...]:
         """The right kernels that are still to be judged with its edit."""
         if any(finding.status in _FINAL for finding in self.findings.values()):
             return ()
@@ -65,7 +65,7 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Plan:
-    """What to judge, and how long.
+    """The choice of mutants to judge, and the time for it.
 
     Attributes:
         only: words, one of which is in the key, the place or the operator of a mutant; none for all.
@@ -86,10 +86,10 @@ class Plan:
     tiers: bool = False
 
     def mutants(self, kernels: Sequence[RightKernel]) -> tuple[AutomaticMutant, ...]:
-        """Those of ``kernels`` that are to be judged."""
+        """The mutants of ``kernels`` that this plan judges."""
         chosen = tier_mutants(kernels, self.seed) if self.tiers else mutants(kernels)
         if self.only:
-            chosen = tuple(one for one in chosen if any(word in _words(one) for word in self.only))
+            chosen = tuple(mutant for mutant in chosen if any(word in _words(mutant) for word in self.only))
         return chosen if self.per_file is None else sample(chosen, self.per_file, self.seed)
 
 
@@ -106,14 +106,18 @@ def mutate(
     torch.set_num_threads(1)  # PyTorch's own threads would spin while the simulator works
     kernels = right_kernels(assignment)
     stored = _Stored(assignment, plan.file)
-    known = {mutant.key: stored.judgement(mutant) for mutant in plan.mutants(kernels)}
-    for mutant in [one.mutant for one in known.values() if one.left and _for_a_gpu(one.mutant)]:
-        known[mutant.key] = Judgement(mutant, {mutant.kernels[0].id: Finding(Status.GPU_ALONE)})
+    judgements = {mutant.key: stored.judgement(mutant) for mutant in plan.mutants(kernels)}
+    for mutant in [
+        judgement.mutant
+        for judgement in judgements.values()
+        if judgement.pending and _for_a_gpu(judgement.mutant)
+    ]:
+        judgements[mutant.key] = Judgement(mutant, {mutant.kernels[0].id: Finding(Status.GPU_ALONE)})
     machine = find_machine("sim", plan.sandbox, assignment.rules.limits)
     launchers = entry_points(assignment)
     builder = Builder(machine, Cache())
     for kernel in kernels:
-        todo = [one.mutant for one in known.values() if kernel in one.left]
+        todo = [judgement.mutant for judgement in judgements.values() if kernel in judgement.pending]
         if not todo or time.monotonic() > end:
             continue
         progress(f"{kernel.id}: what its cases run")
@@ -134,11 +138,11 @@ def mutate(
                 building += [pool.submit(build, later) for later in groups[number + 1 : number + 2]]
                 for mutant, version in zip(group, built, strict=True):
                     progress(f"{kernel.id}: {mutant.title}")
-                    before = known[mutant.key]
+                    before = judgements[mutant.key]
                     findings = {**before.findings, kernel.id: finding(killers, mutant, version)}
-                    known[mutant.key] = replace(before, findings=findings)
-                stored.write(known.values())
-    return tuple(known.values())
+                    judgements[mutant.key] = replace(before, findings=findings)
+                stored.write(judgements.values())
+    return tuple(judgements.values())
 
 
 def _for_a_gpu(mutant: AutomaticMutant) -> bool:
@@ -156,15 +160,19 @@ def _words(mutant: AutomaticMutant) -> str:
 def finding(
     killers: Killers, mutant: AutomaticMutant, version: Version, among: Sequence[Case] | None = None
 ) -> Finding:
-    """What the cases of a right kernel, or those of them ``among`` which it is looked for, say of a mutant.
+    """Judge a mutant by the cases of a right kernel.
 
-    ``version`` was built of it.
+    Args:
+        killers: the right kernel with its cases.
+        mutant: to judge.
+        version: the mutant's build.
+        among: the cases to run; all if it is None.
 
     Raises:
         DeviceError: the machine failed.
     """
     if version.library is None:
-        return Finding(Status.NOT_COMPILED, said=version.log.partition("\n")[0])
+        return Finding(Status.NOT_COMPILED, text=version.log.partition("\n")[0])
     original, cases = killers.original, killers.cases if among is None else tuple(among)
     changed = code(version.library, version.number).differing(original.code)
     if mutant.on_device and not changed:
@@ -174,11 +182,11 @@ def finding(
     if mutant.on_device:
         cases = tuple(case for case in cases if original.ran[case.name].kernels & changed)
         if not cases:
-            return Finding(Status.NOT_EXECUTED, said="kernels that no case launches")
-    found = killers.tried(version, cases)
-    if found.status is Status.SURVIVED and mutant.on_device and _idle(killers, mutant, cases):
-        return Finding(Status.NOT_EXECUTED, said="a line that no case runs")
-    return found
+            return Finding(Status.NOT_EXECUTED, text="kernels that no case launches")
+    result = killers.tried(version, cases)
+    if result.status is Status.SURVIVED and mutant.on_device and _idle(killers, mutant, cases):
+        return Finding(Status.NOT_EXECUTED, text="a line that no case runs")
+    return result
 
 
 def _idle(killers: Killers, mutant: AutomaticMutant, cases: Sequence[Case]) -> bool:
@@ -206,9 +214,9 @@ class _Stored:
         self._rows = {row["key"]: row for row in rows}
 
     def judgement(self, mutant: AutomaticMutant) -> Judgement:
-        """What is known of a mutant."""
+        """The findings about a mutant that the file has and that still count."""
         row = self._rows.get(mutant.key)
-        if row is None or not mutant.kernels or row["text"] != mutant.text_sha256:
+        if row is None or not mutant.kernels or row.get("sha256") != mutant.text_sha256:
             return Judgement(mutant)
         findings = {
             name: Finding(**{**stored, "status": Status(stored["status"])})
@@ -222,24 +230,24 @@ class _Stored:
                 return finding.case in self._names[problems[name]]
             return same or finding.status in {Status.EQUIVALENT, Status.NOT_COMPILED}
 
-        kept = {
+        current = {
             name: finding for name, finding in findings.items() if name in problems and counts(name, finding)
         }
-        return Judgement(mutant, kept)
+        return Judgement(mutant, current)
 
     def write(self, judgements: Iterable[Judgement]) -> None:
-        """Keep what is known, with what the file knows of other mutants, in one step."""
+        """Write these judgements, with those of other mutants that the file has, in one step."""
         if self._file is None:
             return
-        for one in judgements:
-            if one.findings:
-                self._rows[one.mutant.key] = {
-                    "key": one.mutant.key,
-                    "title": one.mutant.title,
-                    "operator": one.mutant.edit.operator,
-                    "status": one.status,
-                    "text": one.mutant.text_sha256,
+        for judgement in judgements:
+            if judgement.findings:
+                self._rows[judgement.mutant.key] = {
+                    "key": judgement.mutant.key,
+                    "title": judgement.mutant.title,
+                    "operator": judgement.mutant.edit.operator,
+                    "status": judgement.status,
+                    "sha256": judgement.mutant.text_sha256,
                     "assignment": self._assignment.sha256,
-                    "findings": {name: asdict(finding) for name, finding in one.findings.items()},
+                    "findings": {name: asdict(finding) for name, finding in judgement.findings.items()},
                 }
         write_text(json.dumps([*self._rows.values()], indent=1), self._file)

@@ -32,13 +32,20 @@ _COUNTED = frozenset({"killed", "reported", "survive, explained", "survive"})
 
 def unexplained(judgements: Iterable[Judgement], explained: Mapping[str, Survivor]) -> list[Judgement]:
     """The mutants that survived without a reason."""
-    return [one for one in judgements if one.status is Status.SURVIVED and one.mutant.key not in explained]
+    return [
+        judgement
+        for judgement in judgements
+        if judgement.status is Status.SURVIVED and judgement.mutant.key not in explained
+    ]
 
 
 def scores(judgements: Iterable[Judgement], explained: Mapping[str, Survivor]) -> tuple[float, float]:
-    """Killed mutants by all that compile and are not equivalent; the same with those that are reported."""
-    found = [_column(one, explained) for one in judgements]
-    counted = [column for column in found if column in _COUNTED]
+    """The share of killed mutants among those that compile and are not equivalent.
+
+    The second number counts the reported ones as killed, too.
+    """
+    columns = [_column(judgement, explained) for judgement in judgements]
+    counted = [column for column in columns if column in _COUNTED]
     if not counted:
         return 1.0, 1.0
     killed, reported = counted.count("killed"), counted.count("reported")
@@ -47,46 +54,48 @@ def scores(judgements: Iterable[Judgement], explained: Mapping[str, Survivor]) -
 
 def sound(judgements: Sequence[Judgement], explained: Mapping[str, Survivor]) -> bool:
     """Whether all are judged and none survives without a reason; of tiers, no more than a small share."""
-    if any(one.status is Status.NOT_JUDGED for one in judgements):
+    if any(judgement.status is Status.NOT_JUDGED for judgement in judgements):
         return False
     lost = unexplained(judgements, explained)
-    tiers = [one for one in judgements if one.mutant.tier is not None]
-    allowed = TIERS_THAT_SURVIVE * sum(_column(one, explained) in _COUNTED for one in tiers)
-    lost_tiers = sum(one.mutant.tier is not None for one in lost)
+    tiers = [judgement for judgement in judgements if judgement.mutant.tier is not None]
+    allowed = TIERS_THAT_SURVIVE * sum(_column(judgement, explained) in _COUNTED for judgement in tiers)
+    lost_tiers = sum(judgement.mutant.tier is not None for judgement in lost)
     return lost_tiers <= allowed and lost_tiers == len(lost)
 
 
 def report(judgements: Sequence[Judgement], explained: Mapping[str, Survivor]) -> str:
-    """The whole page."""
-    judged = [one for one in judgements if one.status is not Status.NOT_JUDGED]
-    tiers = any(one.mutant.tier is not None for one in judgements)
+    """The page in Markdown: the tables, then survivors, reported mutants and those that nothing executes."""
+    judged = [judgement for judgement in judgements if judgement.status is not Status.NOT_JUDGED]
+    tiers = any(judgement.mutant.tier is not None for judgement in judgements)
     return "\n".join(
         [
             *_table("problem" if tiers else "file", judged, explained, _origin, tiers=tiers),
             "",
-            *_table("operator", judged, explained, lambda one: one.mutant.edit.operator, tiers=tiers),
+            *_table(
+                "operator", judged, explained, lambda judgement: judgement.mutant.edit.operator, tiers=tiers
+            ),
             "",
             *_survivors(judged, explained),
             *_reported(judged),
             *_not_executed(judged),
-            *_left(judgements),
+            *_not_judged(judgements),
         ]
     )
 
 
-def _origin(one: Judgement) -> str:
-    """What the first table has a row for: a file, or of tiers a problem."""
-    return one.mutant.label if one.mutant.tier is None else one.mutant.kernels[0].problem.id
+def _origin(judgement: Judgement) -> str:
+    """The row of the first table that a mutant belongs to: its file, or of a tier its problem."""
+    return judgement.mutant.label if judgement.mutant.tier is None else judgement.mutant.kernels[0].problem.id
 
 
-def _column(one: Judgement, explained: Mapping[str, Survivor]) -> str:
-    if one.status is Status.SURVIVED and (reason := explained.get(one.mutant.key)):
+def _column(judgement: Judgement, explained: Mapping[str, Survivor]) -> str:
+    if judgement.status is Status.SURVIVED and (reason := explained.get(judgement.mutant.key)):
         return "equivalent, explained" if reason.equivalent else "survive, explained"
     names = {
         Status.NOT_COMPILED: "do not compile",
         Status.SURVIVED: "survive",
     }
-    return names.get(one.status, one.status.value)
+    return names.get(judgement.status, judgement.status.value)
 
 
 def _table(
@@ -98,76 +107,87 @@ def _table(
     tiers: bool,
 ) -> Iterator[str]:
     rows: dict[str, list[Judgement]] = defaultdict(list)
-    for one in judged:
-        rows[row_of(one)].append(one)
+    for judgement in judged:
+        rows[row_of(judgement)].append(judgement)
     counts = _COLUMNS_OF_TIERS if tiers else _COLUMNS
     last = ("share that survives",) if tiers else ("score", "with reported")
     yield f"| {first} | {' | '.join(('mutants', *counts, *last))} |"
     yield "|---" + "|--:" * (1 + len(counts) + len(last)) + "|"
-    for name, mine in (*sorted(rows.items()), ("all", [*judged])):
-        found = [_column(one, explained) for one in mine]
-        numbers = [len(mine), *(found.count(column) for column in counts)]
-        killed, reported = scores(mine, explained)
+    for name, row in (*sorted(rows.items()), ("all", [*judged])):
+        columns = [_column(judgement, explained) for judgement in row]
+        numbers = [len(row), *(columns.count(column) for column in counts)]
+        killed, reported = scores(row, explained)
         shares = (f"{score:.1%}" for score in ((1 - reported,) if tiers else (killed, reported)))
         yield f"| {name} | {' | '.join((*map(str, numbers), *shares))} |"
 
 
 def _survivors(judged: Sequence[Judgement], explained: Mapping[str, Survivor]) -> Iterator[str]:
-    survived = [one for one in judged if one.status is Status.SURVIVED]
-    for one in survived:
-        if reason := explained.get(one.mutant.key):
+    survived = [judgement for judgement in judged if judgement.status is Status.SURVIVED]
+    for judgement in survived:
+        if reason := explained.get(judgement.mutant.key):
             sort = "equivalent" if reason.equivalent else "survives"
-            yield f"* {one.mutant.title} ({one.mutant.edit.operator}): {sort}: {reason.reason}"
+            yield f"* {judgement.mutant.title} ({judgement.mutant.edit.operator}): {sort}: {reason.reason}"
     lost = unexplained(survived, explained)
-    if lost and all(one.mutant.tier is not None for one in lost):
+    if lost and all(judgement.mutant.tier is not None for judgement in lost):
         yield "\nNo case finds these, and an input that shows each stands beside it:\n"
     elif lost:
         yield "\nNo case finds these. Add the cheapest case that does and that no right kernel can fail, or"
         yield "explain them in mutants/survivors.toml:\n"
-    for one in lost:
-        source = one.mutant.kernels[0].files[one.mutant.file].split("\n")[one.mutant.lines[0] - 1].strip()
-        yield f"* {one.mutant.title} ({one.mutant.edit.operator})"
+    for judgement in lost:
+        source = (
+            judgement.mutant.kernels[0]
+            .files[judgement.mutant.file]
+            .split("\n")[judgement.mutant.lines[0] - 1]
+            .strip()
+        )
+        yield f"* {judgement.mutant.title} ({judgement.mutant.edit.operator})"
         yield f"  in: `{source}`"
-        yield f"  needed: {_needed(one)}"
-        if one.mutant.tier is None:
-            yield f'  [[survivor]]\n  key = "{one.mutant.key}"\n  edit = {json.dumps(one.mutant.title)}'
+        yield f"  needed: {_needed(judgement)}"
+        if judgement.mutant.tier is None:
+            mutant = judgement.mutant
+            yield f'  [[survivor]]\n  key = "{mutant.key}"\n  edit = {json.dumps(mutant.title)}'
 
 
 def _reported(judged: Sequence[Judgement]) -> Iterator[str]:
-    reported = [one for one in judged if one.status is Status.REPORTED]
+    reported = [judgement for judgement in judged if judgement.status is Status.REPORTED]
     if reported:
         yield "\nThese pass, but are reported for what the right kernel is not, which costs no points:\n"
-    for one in reported:
-        found = [finding for finding in one.findings.values() if finding.status is Status.REPORTED]
-        places = ", ".join(f"{finding.said} in {finding.case}" for finding in found)
-        yield f"* {one.mutant.title} ({one.mutant.edit.operator}): {places}"
+    for judgement in reported:
+        findings = [finding for finding in judgement.findings.values() if finding.status is Status.REPORTED]
+        reports = ", ".join(f"{finding.text} in {finding.case}" for finding in findings)
+        yield f"* {judgement.mutant.title} ({judgement.mutant.edit.operator}): {reports}"
 
 
-def _needed(one: Judgement) -> str:
+def _needed(judgement: Judgement) -> str:
     """The case that would find a survivor."""
-    found = {kernel.problem.id: one.findings.get(kernel.id) for kernel in one.mutant.kernels}
-    if one.mutant.tier is not None:
-        ((problem, finding),) = found.items()
+    findings = {kernel.problem.id: judgement.findings.get(kernel.id) for kernel in judgement.mutant.kernels}
+    if judgement.mutant.tier is not None:
+        ((problem, finding),) = findings.items()
         assert finding is not None
-        return f"a case of {problem} where {one.mutant.tier.interval}, such as {finding.case}: {finding.said}"
-    places = ", ".join(
+        interval = judgement.mutant.tier.interval
+        return f"a case of {problem} where {interval}, such as {finding.case}: {finding.text}"
+    problems = ", ".join(
         f"{problem} ({finding.launched} of its cases run what changes)"
-        for problem, finding in found.items()
+        for problem, finding in findings.items()
         if finding is not None and finding.status is Status.SURVIVED
     )
-    return f"a case of {places} " + (f"where {needs}" if (needs := one.mutant.edit.needs) else "unlike those")
+    return f"a case of {problems} " + (
+        f"where {needs}" if (needs := judgement.mutant.edit.needs) else "unlike those"
+    )
 
 
 def _not_executed(judged: Sequence[Judgement]) -> Iterator[str]:
-    idle = [one for one in judged if one.status is Status.NOT_EXECUTED]
+    idle = [judgement for judgement in judged if judgement.status is Status.NOT_EXECUTED]
     if idle:
         yield "\nThese change only what no case runs, which counts as equivalent:\n"
-    for one in idle:
-        said = {finding.said for finding in one.findings.values() if finding.said} or {"nothing calls it"}
-        yield f"* {one.mutant.title}: {', '.join(sorted(said))}"
+    for judgement in idle:
+        reasons = {finding.text for finding in judgement.findings.values() if finding.text} or {
+            "nothing calls it"
+        }
+        yield f"* {judgement.mutant.title}: {', '.join(sorted(reasons))}"
 
 
-def _left(judgements: Sequence[Judgement]) -> Iterator[str]:
-    left = sum(one.status is Status.NOT_JUDGED for one in judgements)
-    if left:
-        yield f"\n{left} mutants are left: run again with the same --json."
+def _not_judged(judgements: Sequence[Judgement]) -> Iterator[str]:
+    number = sum(judgement.status is Status.NOT_JUDGED for judgement in judgements)
+    if number:
+        yield f"\n{number} mutants are left: run again with the same --json."

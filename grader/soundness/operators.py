@@ -55,18 +55,20 @@ def barriers(source: Source) -> Iterator[Edit]:
 
 
 def comparisons(source: Source) -> Iterator[Edit]:
-    """``<`` for ``<=`` and the like."""
+    """A comparison becomes strict, or stops being so: ``<`` for ``<=`` and the like."""
     for node, sign, left, right in binaries(source, _STRICTNESS):
-        yield source.replaced("comparison", sign, _STRICTNESS[source.said(sign)], _equal(source, left, right))
+        yield source.replaced(
+            "comparison", sign, _STRICTNESS[source.text_of(sign)], _equal(source, left, right)
+        )
         assert node is not None
 
 
 def bounds(source: Source) -> Iterator[Edit]:
     """A bound is off by one, on the side that leaves something out."""
     for _, sign, left, right in binaries(source, {"<", "<=", ">", ">="}):
-        step = "- 1" if source.said(sign).startswith("<") else "+ 1"
+        step = "- 1" if source.text_of(sign).startswith("<") else "+ 1"
         yield source.replaced(
-            "bound", right, f"({source.said(right)}) {step}", _equal(source, left, right, f" {step}")
+            "bound", right, f"({source.text_of(right)}) {step}", _equal(source, left, right, f" {step}")
         )
 
 
@@ -82,41 +84,41 @@ def guards(source: Source) -> Iterator[Edit]:
         returns = then.type == "return_statement"
         held = "holds" if returns else "does not hold"
         if len(parts) == 1:
-            needs = f"`{source.said(value)}` {held}"
+            needs = f"`{source.text_of(value)}` {held}"
             yield source.replaced("guard", value, "false" if returns else "true", needs)
         for part in parts if len(parts) > 1 else ():
-            yield source.replaced("guard", part, "true", f"`{source.said(part)}` does not hold")
+            yield source.replaced("guard", part, "true", f"`{source.text_of(part)}` does not hold")
 
 
 def operands(source: Source) -> Iterator[Edit]:
     """Operands of an index or of an operation whose order counts are swapped."""
     for node, _, left, right in binaries(source, _ORDERED):
         between = source.text[left.end_byte : right.start_byte]
-        yield source.replaced("operands", node, f"({source.said(right)}){between}({source.said(left)})")
+        yield source.replaced("operands", node, f"({source.text_of(right)}){between}({source.text_of(left)})")
     for node, _, left, right in binaries(source, {"+"}):
         factors = _factors(source, left)
         if factors is not None and _counts(source, node):
-            new = f"{source.said(right)} * {source.said(factors[1])} + {source.said(factors[0])}"
+            new = f"{source.text_of(right)} * {source.text_of(factors[1])} + {source.text_of(factors[0])}"
             yield source.replaced("operands", node, new)
     for node in source.of("subscript_expression"):
         outer = node.child_by_field_name("argument")
         if outer is not None and outer.type == "subscript_expression":
-            first, second = (one.child_by_field_name("indices") for one in (outer, node))
-            if first is not None and second is not None and source.said(first) != source.said(second):
+            first, second = (subscript.child_by_field_name("indices") for subscript in (outer, node))
+            if first is not None and second is not None and source.text_of(first) != source.text_of(second):
                 array = outer.child_by_field_name("argument")
                 assert array is not None
-                swapped = source.said(array) + source.said(second) + source.said(first)
+                swapped = source.text_of(array) + source.text_of(second) + source.text_of(first)
                 yield source.replaced("operands", node, swapped, "there are not as many rows as columns")
 
 
 def shuffles(source: Source) -> Iterator[Edit]:
     """A warp mask or the distance of a shuffle is changed."""
     for call in source.of("call_expression"):
-        name, given = callee(source, call), arguments(call)
-        if _MASKED.fullmatch(name) and given:
-            yield source.replaced("mask", given[0], f"({source.said(given[0])}) & 0xffffu")
-        if _SHUFFLE.fullmatch(name) and len(given) > 2:
-            yield source.replaced("distance", given[2], f"({source.said(given[2])}) / 2")
+        name, values = callee(source, call), arguments(call)
+        if _MASKED.fullmatch(name) and values:
+            yield source.replaced("mask", values[0], f"({source.text_of(values[0])}) & 0xffffu")
+        if _SHUFFLE.fullmatch(name) and len(values) > 2:
+            yield source.replaced("distance", values[2], f"({source.text_of(values[2])}) / 2")
 
 
 def initials(source: Source) -> Iterator[Edit]:
@@ -126,11 +128,15 @@ def initials(source: Source) -> Iterator[Edit]:
         named = node.child_by_field_name("declarator")
         if value is None or (value.type == "initializer_list" and named is None):
             continue
-        if value.type == "initializer_list" and source.said(value).strip("{} ") == "" and named is not None:
-            whole = source.replaced("initial value", node, source.said(named))
-            yield whole
+        if (
+            value.type == "initializer_list"
+            and source.text_of(value).strip("{} ") == ""
+            and named is not None
+        ):
+            filled = source.replaced("initial value", node, source.text_of(named))
+            yield filled
         for part in value.named_children if value.type == "initializer_list" else (value,):
-            text = source.said(part)
+            text = source.text_of(part)
             if _ZERO.fullmatch(text):
                 yield source.replaced("initial value", part, "1.0f")
             elif _INFINITE.fullmatch(text):
@@ -139,42 +145,44 @@ def initials(source: Source) -> Iterator[Edit]:
 
 def reductions(source: Source) -> Iterator[Edit]:
     """A maximum for a sum, a minimum for a maximum."""
-    known = floats(source)
+    variables = floats(source)
     for call in source.of("call_expression"):
-        name, given = callee(source, call), arguments(call)
-        if name in _EXTREMES and len(given) == 2:
+        name, values = callee(source, call), arguments(call)
+        if name in _EXTREMES and len(values) == 2:
             function = call.child_by_field_name("function")
             assert function is not None
             yield source.replaced("reduction", function, _EXTREMES[name])
-            both = " + ".join(f"({source.said(one)})" for one in given)
+            both = " + ".join(f"({source.text_of(value)})" for value in values)
             yield source.replaced("reduction", call, f"({both})")
     for node, sign, left, right in assignments(source):
-        if source.said(sign) == "+=" and _is_float(source, left, known):
-            target = source.said(left)
-            yield source.replaced("reduction", node, f"{target} = fmaxf({target}, {source.said(right)})")
+        if source.text_of(sign) == "+=" and _is_float(source, left, variables):
+            target = source.text_of(left)
+            yield source.replaced("reduction", node, f"{target} = fmaxf({target}, {source.text_of(right)})")
     for node, _, left, right in binaries(source, {"+"}):
         if node.parent is not None and node.parent.type == "return_statement":
-            yield source.replaced("reduction", node, f"fmaxf({source.said(left)}, {source.said(right)})")
+            yield source.replaced(
+                "reduction", node, f"fmaxf({source.text_of(left)}, {source.text_of(right)})"
+            )
 
 
 def accumulations(source: Source) -> Iterator[Edit]:
     """``=`` for ``+=`` and the like."""
     for node, sign, _, _ in assignments(source):
         in_loop_head = node.parent is not None and node.parent.type == "for_statement"
-        if source.said(sign) != "=" and not in_loop_head:
+        if source.text_of(sign) != "=" and not in_loop_head:
             yield source.replaced("accumulation", sign, "=", "there is more than one term")
 
 
 def streams(source: Source) -> Iterator[Edit]:
     """Work goes to the default stream."""
-    for given in configurations(source):
-        if len(given) > 3:
-            yield source.replaced("stream", given[3], "0", "inputs arrive through the given stream")
+    for configuration in configurations(source):
+        if len(configuration) > 3:
+            yield source.replaced("stream", configuration[3], "0", "inputs arrive through the given stream")
     for call in source.of("call_expression"):
         if not callee(source, call).startswith("cuda"):
             continue
         for argument in arguments(call):
-            if re.search(r"\bstream\w*$", source.said(argument)):
+            if re.search(r"\bstream\w*$", source.text_of(argument)):
                 yield source.replaced("stream", argument, "nullptr")
 
 
@@ -187,41 +195,43 @@ def runtime_calls(source: Source) -> Iterator[Edit]:
 
 def launches(source: Source) -> Iterator[Edit]:
     """A grid or block is short by one, and shared memory has half its size."""
-    for given in configurations(source):
-        for what, argument in zip(("grid", "block"), given, strict=False):
+    for configuration in configurations(source):
+        for dimension, argument in zip(("grid", "block"), configuration, strict=False):
             first = arguments(argument) if argument.type == "call_expression" else []
             short = first[0] if first and callee(source, argument) == "dim3" else argument
-            yield source.replaced(what, short, f"({source.said(short)}) - 1")
-        if len(given) > 2 and source.said(given[2]) != "0":
-            yield source.replaced("shared memory", given[2], f"({source.said(given[2])}) / 2")
+            yield source.replaced(dimension, short, f"({source.text_of(short)}) - 1")
+        if len(configuration) > 2 and source.text_of(configuration[2]) != "0":
+            yield source.replaced(
+                "shared memory", configuration[2], f"({source.text_of(configuration[2])}) / 2"
+            )
 
 
 def shared_arrays(source: Source) -> Iterator[Edit]:
     """A shared array has half its size."""
     for declaration in source.of("declaration"):
-        if not any(source.said(child) == "__shared__" for child in declaration.children):
+        if not any(source.text_of(child) == "__shared__" for child in declaration.children):
             continue
         for declarator in declaration.children_by_field_name("declarator"):
             for size in array_sizes(declarator):
-                yield source.replaced("shared memory", size, f"(({source.said(size)}) + 1) / 2")
+                yield source.replaced("shared memory", size, f"(({source.text_of(size)}) + 1) / 2")
 
 
 def precisions(source: Source) -> Iterator[Edit]:
     """Half precision inside, and float for double."""
-    known = floats(source)
+    variables = floats(source)
     for declaration in source.of("declaration"):
         kind = declaration.child_by_field_name("type")
-        if kind is None or source.said(kind) != "float":
+        if kind is None or source.text_of(kind) != "float":
             continue
         for declarator in declaration.children_by_field_name("declarator"):
             value = declarator.child_by_field_name("value") if declarator.type == "init_declarator" else None
-            if value is not None and value.type != "initializer_list" and not _exact(source.said(value)):
-                yield source.replaced("half precision", value, _halved(source.said(value)))
+            if value is not None and value.type != "initializer_list" and not _exact(source.text_of(value)):
+                yield source.replaced("half precision", value, _halved(source.text_of(value)))
     for _, sign, left, right in assignments(source):
-        if _is_float(source, left, known) and source.said(sign) in {"=", "+=", "*="}:
-            yield source.replaced("half precision", right, _halved(source.said(right)))
+        if _is_float(source, left, variables) and source.text_of(sign) in {"=", "+=", "*="}:
+            yield source.replaced("half precision", right, _halved(source.text_of(right)))
     for kind in source.of("primitive_type"):
-        if source.said(kind) == "double":
+        if source.text_of(kind) == "double":
             yield source.replaced("float for double", kind, "float")
 
 
@@ -229,7 +239,7 @@ def returns(source: Source) -> Iterator[Edit]:
     """A function ends too early: before its last statement, or for one thread of a kernel."""
     for function in source.of("function_definition"):
         body, kind = function.child_by_field_name("body"), function.child_by_field_name("type")
-        if body is None or kind is None or source.said(kind) != "void":
+        if body is None or kind is None or source.text_of(kind) != "void":
             continue
         statements = [child for child in body.named_children if child.type != "comment"]
         if "__global__" in source.text[function.start_byte : body.start_byte] and statements:
@@ -248,11 +258,11 @@ def aliases(source: Source) -> Iterator[Edit]:
         for parameter in source.of("parameter_declaration"):
             if not function.start_byte <= parameter.start_byte < body.start_byte:
                 continue
-            found = re.fullmatch(
-                r"(?s)const\s+([\w:]+)\s*\*\s*(?:__restrict__\s*)?(\w+)", source.said(parameter)
+            match = re.fullmatch(
+                r"(?s)const\s+([\w:]+)\s*\*\s*(?:__restrict__\s*)?(\w+)", source.text_of(parameter)
             )
-            if found is not None:
-                element, name = found.groups()
+            if match is not None:
+                element, name = match.groups()
                 write = f" const_cast<{element}*>({name})[0] = {element}(); "
                 yield source.inserted("write to an input", body.end_byte - 1, write)
 
@@ -260,20 +270,20 @@ def aliases(source: Source) -> Iterator[Edit]:
 def constants(source: Source) -> Iterator[Edit]:
     """A number is changed: one more, or twice as much."""
     for number in source.of("number_literal"):
-        text, parent = source.said(number), number.parent
+        text, parent = source.text_of(number), number.parent
         if parent is None or parent.type in _COUNTED_ELSEWHERE:
             continue
-        whole = _WHOLE.fullmatch(text)
-        if whole is not None and not (len(text) > 1 and text.startswith("0")):
-            yield source.replaced("constant", number, f"{int(whole['digits']) + 1}{whole['suffix']}")
+        integer = _WHOLE.fullmatch(text)
+        if integer is not None and not (len(text) > 1 and text.startswith("0")):
+            yield source.replaced("constant", number, f"{int(integer['digits']) + 1}{integer['suffix']}")
         elif _FLOATING.fullmatch(text) and not _ZERO.fullmatch(text):
             yield source.replaced("constant", number, f"(2 * {text})")
 
 
 def arithmetic(source: Source) -> Iterator[Edit]:
-    """Another operation."""
+    """An arithmetic operator becomes another one."""
     for _, sign, _, _ in binaries(source, _ARITHMETIC):
-        yield source.replaced("arithmetic", sign, _ARITHMETIC[source.said(sign)])
+        yield source.replaced("arithmetic", sign, _ARITHMETIC[source.text_of(sign)])
 
 
 OPERATORS: tuple[Operator, ...] = (
@@ -284,20 +294,20 @@ OPERATORS: tuple[Operator, ...] = (
 
 
 def edits(source: Source) -> tuple[Edit, ...]:
-    """What all operators find, in the order of the text; each change once."""
-    found = [edit for operator in OPERATORS for edit in operator(source)]
-    first = {(edit.begin, edit.end, edit.new): edit for edit in reversed(found)}
+    """The edits of all operators, in the order of the text; each change once."""
+    changes = [edit for operator in OPERATORS for edit in operator(source)]
+    first = {(edit.begin, edit.end, edit.new): edit for edit in reversed(changes)}
     return tuple(sorted(first.values(), key=lambda edit: (edit.begin, edit.end, edit.operator, edit.new)))
 
 
 def _equal(source: Source, left: Node, right: Node, step: str = "") -> str:
-    return f"`{source.said(left)}` equals `{source.said(right)}{step}`"
+    return f"`{source.text_of(left)}` equals `{source.text_of(right)}{step}`"
 
 
 def _conjuncts(source: Source, node: Node) -> list[Node]:
     """The parts of a condition that ``&&`` joins."""
     sign = node.child_by_field_name("operator")
-    if node.type != "binary_expression" or sign is None or source.said(sign) != "&&":
+    if node.type != "binary_expression" or sign is None or source.text_of(sign) != "&&":
         return [node]
     sides = (node.child_by_field_name(name) for name in ("left", "right"))
     return [part for side in sides if side is not None for part in _conjuncts(source, side)]
@@ -307,7 +317,7 @@ def _factors(source: Source, node: Node) -> tuple[Node, Node] | None:
     while node.type == "parenthesized_expression":
         node = node.named_children[0]
     sign = node.child_by_field_name("operator")
-    if node.type != "binary_expression" or sign is None or source.said(sign) != "*":
+    if node.type != "binary_expression" or sign is None or source.text_of(sign) != "*":
         return None
     left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
     return None if left is None or right is None else (left, right)
@@ -322,12 +332,12 @@ def _counts(source: Source, node: Node) -> bool:
         return parent is not None and parent.type == "subscript_argument_list"
     declaration = parent.parent
     kind = None if declaration is None else declaration.child_by_field_name("type")
-    return kind is not None and _INTEGERS.search(source.said(kind)) is not None
+    return kind is not None and _INTEGERS.search(source.text_of(kind)) is not None
 
 
 def _is_float(source: Source, node: Node, floats: Mapping[str, int]) -> bool:
     """Whether what is assigned to is a float, as far as the declarations tell."""
-    text = source.said(node)
+    text = source.text_of(node)
     base = re.split(r"[\[(]", text.lstrip("*"))[0].rpartition(".")[2].strip()
     return floats.get(base) == text.count("[") + text.startswith("*")
 

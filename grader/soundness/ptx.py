@@ -59,18 +59,18 @@ def code(library: Path, number: int) -> Code:
         section = ELFFile(file).get_section_by_name(".nv_fatbin")
         modules = [] if section is None else _MODULE.findall(section.data())
     text = "\n".join(module.decode(errors="replace") for module in modules)
-    mine = f"version_{number}"
+    version = f"version_{number}"
     kernels, rest = {}, []
-    for found in _FUNCTION.finditer(text):
-        if mine not in found["name"]:
+    for match in _FUNCTION.finditer(text):
+        if version not in match["name"]:
             continue
-        if found["kind"] == "entry":
-            kernels[same_version(found["name"])] = _bare(found[0])
+        if match["kind"] == "entry":
+            kernels[same_version(match["name"])] = _bare(match[0])
         else:
-            rest.append(_bare(found[0]))
+            rest.append(_bare(match[0]))
     variables = re.findall(r"^(?:\.visible )?\.(?:global|const|shared) .*$", text, re.MULTILINE)
-    rest += [_bare(variable) for variable in variables if mine in variable]
-    return Code(kernels, "\n".join(sorted(rest)), frozenset(_lines(text, mine)))
+    rest += [_bare(variable) for variable in variables if version in variable]
+    return Code(kernels, "\n".join(sorted(rest)), frozenset(_lines(text, version)))
 
 
 def same_version(name: str) -> str:
@@ -83,6 +83,8 @@ def _bare(text: str) -> str:
     return "\n".join(line for line in same_version(text).split("\n") if line.strip())
 
 
-def _lines(text: str, mine: str) -> set[Line]:
-    names = {number: PurePosixPath(path).name for number, path in _FILE.findall(text) if f"{mine}/" in path}
+def _lines(text: str, version: str) -> set[Line]:
+    names = {
+        number: PurePosixPath(path).name for number, path in _FILE.findall(text) if f"{version}/" in path
+    }
     return {(names[file], int(line)) for file, line in _LINE.findall(text) if file in names}

@@ -72,10 +72,10 @@ class _Definition:
     parameters: dict[str, Product] = field(default_factory=dict)
 
     def names(self, functions: Collection[str]) -> Iterator[Node]:
-        """Where the names of some functions stand in its body."""
+        """The nodes in its body that are names of these functions."""
         for node in self.nodes:
             declares = node.parent is not None and node.parent.type == "function_declarator"
-            if node.type == "identifier" and not declares and self.source.said(node) in functions:
+            if node.type == "identifier" and not declares and self.source.text_of(node) in functions:
                 yield node
 
     def meet(self, name: str, product: Product) -> bool:
@@ -112,7 +112,7 @@ def scopes(kernel: RightKernel, sizes: Collection[str]) -> tuple[Scope, ...]:
             if any(changes) or id(target) not in reached:
                 reached[id(target)] = target
                 pending.append(target)
-    return tuple(_scope(one) for one in definitions if id(one) in reached)
+    return tuple(_scope(definition) for definition in definitions if id(definition) in reached)
 
 
 def _definitions(kernel: RightKernel) -> list[_Definition]:
@@ -145,7 +145,7 @@ def _scope(definition: _Definition) -> Scope:
 def _calls(
     caller: _Definition, by_name: Mapping[str, list[_Definition]]
 ) -> Iterator[tuple[_Definition, Mapping[str, Product]]]:
-    """The functions that one calls or launches or takes the address of, with what their parameters get.
+    """The functions that ``caller`` calls, launches or takes the address of, with what their parameters get.
 
     A parameter of which nothing is known yet is left out, so that a function that calls itself learns from
     the other calls.
@@ -156,16 +156,18 @@ def _calls(
     for variable, value in _initialised(caller):
         if value.type != "lambda_expression":
             names = [node for node in caller.names(by_name) if _encloses(value, node)]
-            aliases[variable] = {source.said(node) for node in names}
+            aliases[variable] = {source.text_of(node) for node in names}
             followed |= {node.start_byte for node in names}
     for call in caller.nodes:
         function = call.child_by_field_name("function") if call.type == "call_expression" else None
         if function is None:
             continue
         followed.add(function.start_byte)
-        name = source.said(function).partition("<")[0].rpartition("::")[2].strip()
+        name = source.text_of(function).partition("<")[0].rpartition("::")[2].strip()
         values = arguments(call)
-        for definition in (one for target in aliases.get(name) or {name} for one in by_name.get(target, ())):
+        for definition in (
+            candidate for target in aliases.get(name) or {name} for candidate in by_name.get(target, ())
+        ):
             if len(values) <= len(definition.function.parameters):
                 passed = {
                     parameter.name: product
@@ -175,7 +177,7 @@ def _calls(
                 yield definition, passed
     for node in caller.names(by_name):
         if node.start_byte not in followed:  # passed on, and called where nobody looks
-            for definition in by_name[source.said(node)]:
+            for definition in by_name[source.text_of(node)]:
                 yield definition, {parameter.name: _UNKNOWN for parameter in definition.function.parameters}
 
 
@@ -184,7 +186,7 @@ def _encloses(outer: Node, inner: Node) -> bool:
 
 
 def _products(definition: _Definition) -> dict[str, Product | None]:
-    """What the integers of a function hold; None of one of which nothing is known yet."""
+    """The product of sizes that each integer of a function holds; None while nothing is known of it."""
     products: dict[str, Product | None] = {
         parameter.name: definition.parameters.get(parameter.name)
         for parameter in definition.function.parameters
@@ -201,39 +203,42 @@ def _initialised(definition: _Definition) -> Iterator[tuple[str, Node]]:
     """The locals of integer types, or of one that follows from the value, with their values."""
     for node in definition.nodes:
         kind = node.child_by_field_name("type") if node.type == "declaration" else None
-        if kind is None or not _DECLARES_INTEGER.search(definition.source.said(kind)):
+        if kind is None or not _DECLARES_INTEGER.search(definition.source.text_of(kind)):
             continue
         for declarator in node.children_by_field_name("declarator"):
             value = declarator.child_by_field_name("value") if declarator.type == "init_declarator" else None
             variable = declarator.child_by_field_name("declarator")
             if value is not None and variable is not None and variable.type == "identifier":
-                yield definition.source.said(variable), value
+                yield definition.source.text_of(variable), value
 
 
 def _written(definition: _Definition) -> set[str]:
     """The variables that are assigned to or whose address is taken, and the parameters of lambdas."""
     source = definition.source
     lefts = [left for node, _, left, _ in assignments(source) if _within(definition, node)]
-    others = [node for node in definition.nodes if node.type in _WRITING]
-    return {word for node in (*lefts, *others) for word in re.findall(r"\w+", source.said(node))}
+    writes = [node for node in definition.nodes if node.type in _WRITING]
+    return {word for node in (*lefts, *writes) for word in re.findall(r"\w+", source.text_of(node))}
 
 
 def _within(definition: _Definition, node: Node) -> bool:
     return definition.function.begin <= node.start_byte and node.end_byte <= definition.function.end
 
 
-def product_of(source: Source, node: Node, known: Mapping[str, Product | None]) -> Product | None:
-    """The sizes whose product an expression is; none if it is another one, None if that is not known yet."""
+def product_of(source: Source, node: Node, products: Mapping[str, Product | None]) -> Product | None:
+    """The sizes whose product an expression is.
+
+    It is empty for an expression of another kind, and None while a variable in it is not known yet.
+    """
     while node.type in {"parenthesized_expression", "cast_expression"}:
         node = node.named_children[-1]
     if node.type == "identifier":
-        return known.get(source.said(node), _UNKNOWN)
+        return products.get(source.text_of(node), _UNKNOWN)
     if node.type == "call_expression" and _CAST.fullmatch(callee(source, node)) and len(arguments(node)) == 1:
-        return product_of(source, arguments(node)[0], known)
+        return product_of(source, arguments(node)[0], products)
     if node.type == "binary_expression":
         left, sign, right = (node.child_by_field_name(name) for name in ("left", "operator", "right"))
-        if left is not None and right is not None and sign is not None and source.said(sign) == "*":
-            factors = product_of(source, left, known), product_of(source, right, known)
+        if left is not None and right is not None and sign is not None and source.text_of(sign) == "*":
+            factors = product_of(source, left, products), product_of(source, right, products)
             if _UNKNOWN in factors:
                 return _UNKNOWN
             if factors[0] is not None and factors[1] is not None:

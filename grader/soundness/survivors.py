@@ -50,10 +50,10 @@ def explained(assignment: Assignment) -> dict[str, Survivor]:
     if not path.exists():
         return {}
     try:
-        found = _File.model_validate(tables(path)).survivor
+        survivors = _File.model_validate(tables(path)).survivor
     except ValidationError as error:
         faults = "; ".join(
             f"{'.'.join(map(str, detail['loc']))}: {detail['msg']}" for detail in error.errors()
         )
         raise AssignmentError(f"{path}: {faults}") from error
-    return {one.key: one for one in found}
+    return {survivor.key: survivor for survivor in survivors}

@@ -22,7 +22,7 @@ def binaries(
     """Binary expressions with one of ``signs``: the whole, the sign, both sides."""
     for node in source.of("binary_expression"):
         left, right, sign = (node.child_by_field_name(name) for name in ("left", "right", "operator"))
-        if left is not None and right is not None and sign is not None and source.said(sign) in signs:
+        if left is not None and right is not None and sign is not None and source.text_of(sign) in signs:
             yield node, sign, left, right
 
 
@@ -35,9 +35,9 @@ def assignments(source: Source) -> Iterator[tuple[Node, Node, Node, Node]]:
 
 
 def callee(source: Source, call: Node) -> str:
-    """What a call calls, with template arguments; also a kernel."""
+    """The name of the function or kernel that a call calls, with template arguments."""
     function = call.child_by_field_name("function")
-    return "" if function is None else source.said(function)
+    return "" if function is None else source.text_of(function)
 
 
 def only_call(source: Source, statement: Node) -> str:
@@ -48,8 +48,8 @@ def only_call(source: Source, statement: Node) -> str:
 
 def arguments(call: Node) -> list[Node]:
     """The arguments of a call."""
-    given = call.child_by_field_name("arguments")
-    return [] if given is None else [child for child in given.named_children if child.type != "comment"]
+    children = call.child_by_field_name("arguments")
+    return [] if children is None else [child for child in children.named_children if child.type != "comment"]
 
 
 def array_sizes(declarator: Node) -> Iterator[Node]:
@@ -63,20 +63,20 @@ def array_sizes(declarator: Node) -> Iterator[Node]:
 
 
 def configurations(source: Source) -> Iterator[list[Node]]:
-    """What stands between the angle brackets of each launch."""
+    """For each launch, the values between its angle brackets."""
     for node in source.of("kernel_call_syntax"):
         yield [child for child in node.named_children if child.type != "comment"]
 
 
 def floats(source: Source) -> Mapping[str, int]:
     """The variables, parameters and members of type float by name, with how many indices lead to one."""
-    found = {}
+    indices = {}
     for node in source.of("declaration", "parameter_declaration", "field_declaration"):
         kind = node.child_by_field_name("type")
-        if kind is None or source.said(kind) != "float":
+        if kind is None or source.text_of(kind) != "float":
             continue
         for declarator in node.children_by_field_name("declarator"):
-            text = source.said(declarator).partition("=")[0]
+            text = source.text_of(declarator).partition("=")[0]
             if name := re.search(r"\w+", text.replace("__restrict__", "")):
-                found[name[0]] = text.count("[") + text.count("*")
-    return found
+                indices[name[0]] = text.count("[") + text.count("*")
+    return indices

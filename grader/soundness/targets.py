@@ -38,7 +38,7 @@ def target_row(
         return (None if entry.performance else True), reference.message or "no speed is asked for"
     low, room, suggested = reference.interval[0], _room(entry), _two_digits(SHARE * reference.interval[0])
     figures = [f"reference {reference.speedup:.2f}x{_times(reference)}"]
-    speeds = {name: one.speedup for name, one in variants.items() if one.speedup is not None}
+    speeds = {name: result.speedup for name, result in variants.items() if result.speedup is not None}
     name = NAIVE if NAIVE in speeds else min(speeds, key=speeds.__getitem__, default="")
     if name:
         figures.append(f"{name} {speeds[name]:.2f}x")
@@ -49,9 +49,9 @@ def target_row(
     else:
         verdict = f"target {entry.target:g}x is reached with {low / entry.target - 1:.0%} to spare"
         if name and speeds[name] >= entry.target:
-            told = speeds[name] < suggested
-            which = "the suggested one tells from" if told else "is nearly as fast as"
-            verdict += f", also by {name}, which {which} the reference"
+            slower = speeds[name] < suggested
+            comparison = "the suggested one tells from" if slower else "is nearly as fast as"
+            verdict += f", also by {name}, which {comparison} the reference"
     return low >= room * entry.target, "; ".join((verdict, *figures, f"suggested: {suggested:g}x"))
 
 

@@ -63,7 +63,7 @@ class Tier(Edit):
 
     @property
     def reason(self) -> str:
-        """What changes, and where."""
+        """The change and the interval in which it takes effect."""
         return f"{self.change} where {self.interval}"
 
 
@@ -106,14 +106,14 @@ class Setting:
         """The nodes of these kinds in the function."""
         return (node for node in self.source.of(*kinds) if self.scope.holds(node))
 
-    def random(self, operator: str, place: int) -> Random:
-        """What is drawn for one tier."""
-        return Random(f"{self.seed} {self.scope.file} {operator} {place}")
+    def random(self, operator: str, offset: int) -> Random:
+        """The random numbers of the tier that ``operator`` makes at an offset in the text."""
+        return Random(f"{self.seed} {self.scope.file} {operator} {offset}")
 
-    def condition(self, operator: str, place: int) -> Condition | None:
-        """A drawn condition that can be written at a place of the text; None where no size is known."""
-        random, drawn = self.random(operator, place), None
-        quantities = self._visible(place)
+    def condition(self, operator: str, offset: int) -> Condition | None:
+        """A drawn condition that can be written at an offset in the text; None where no size is known."""
+        random, drawn = self.random(operator, offset), None
+        quantities = self._visible(offset)
         for _ in range(_DRAWS if quantities else 0):
             drawn = _drawn(random, quantities, self.space) or drawn
             if drawn is not None and drawn.interval.in_budget(self.space):
@@ -122,7 +122,7 @@ class Setting:
 
     def tier(self, operator: str, node: Node, new: str, interval: Interval, change: str) -> Tier:
         """The tier that puts ``new`` in the place of a node."""
-        old = self.source.said(node)
+        old = self.source.text_of(node)
         return self.over(operator, node.start_byte, node.end_byte, old, new, interval, change)
 
     def over(
@@ -133,14 +133,14 @@ class Setting:
 
     def text(self, node: Node) -> str:
         """The text of a node."""
-        return self.source.said(node)
+        return self.source.text_of(node)
 
     def launches(self) -> Iterator[tuple[Node, list[Node]]]:
         """The calls that launch a kernel, with what stands between the angle brackets."""
         for call in self.of("call_expression"):
             for child in call.named_children:
                 if child.type == "kernel_call_syntax":
-                    yield call, [one for one in child.named_children if one.type != "comment"]
+                    yield call, [value for value in child.named_children if value.type != "comment"]
 
     def is_whole(self, node: Node) -> bool:
         """Whether an expression is of whole numbers, as far as its names tell."""
@@ -159,10 +159,10 @@ class Setting:
     def _floats(self) -> Mapping[str, int]:
         return floats(self.source)
 
-    def _visible(self, place: int) -> Mapping[str, tuple[str, ...]]:
-        """The quantities that are declared before a place, of sizes that have a range."""
-        before = self.source.text[self.scope.function.begin : place]
-        varied = {name for name, one in self.space.ranges.items() if one.high > max(one.low, 1)}
+    def _visible(self, offset: int) -> Mapping[str, tuple[str, ...]]:
+        """The quantities that are declared before an offset, of sizes that have a range."""
+        before = self.source.text[self.scope.function.begin : offset]
+        varied = {name for name, sizes in self.space.ranges.items() if sizes.high > max(sizes.low, 1)}
         return {
             name: product
             for name, product in self.scope.quantities.items()
@@ -172,17 +172,21 @@ class Setting:
 
 def tiers(kernel: RightKernel, space: Space, seed: int) -> tuple[tuple[str, Tier], ...]:
     """The tiers of a right kernel, with the names of the files that they change, in the order of the text."""
-    scalars = {one.name for one in kernel.problem.parameters if isinstance(one, ScalarParameter)}
+    scalars = {
+        parameter.name for parameter in kernel.problem.parameters if isinstance(parameter, ScalarParameter)
+    }
     reached = scopes(kernel, scalars & space.ranges.keys())
     sources = {file: Source(text) for file, text in kernel.files.items()}
-    made: dict[tuple[str, int, int, str], Tier] = {}
+    by_change: dict[tuple[str, int, int, str], Tier] = {}
     for scope in reached:
-        launched = {one.function.name: one for one in reached if one.is_kernel and one.file == scope.file}
+        launched = {
+            other.function.name: other for other in reached if other.is_kernel and other.file == scope.file
+        }
         setting = Setting(sources[scope.file], scope, space, f"{seed} {kernel.id}", launched)
         for operator in OPERATORS:
             for tier in operator(setting):
-                made[scope.file, tier.begin, tier.end, tier.new] = tier
-    return tuple((key[0], made[key]) for key in sorted(made))
+                by_change[scope.file, tier.begin, tier.end, tier.new] = tier
+    return tuple((key[0], by_change[key]) for key in sorted(by_change))
 
 
 def _drawn(random: Random, quantities: Mapping[str, tuple[str, ...]], space: Space) -> Condition | None:
@@ -251,14 +255,16 @@ def _grid(setting: Setting, node: Node) -> Iterator[Node]:
             variable, value = (declarator.child_by_field_name(name) for name in ("declarator", "value"))
             named = variable is not None and setting.text(variable) == setting.text(node)
             if named and value is not None and value.type == "argument_list":
-                yield from (one for one in value.named_children if one.type != "number_literal")
+                yield from (
+                    dimension for dimension in value.named_children if dimension.type != "number_literal"
+                )
                 return
     dimensions = (
         arguments(node)
         if node.type == "call_expression" and callee(setting.source, node) == "dim3"
         else [node]
     )
-    yield from (one for one in dimensions if one.type != "number_literal")
+    yield from (dimension for dimension in dimensions if dimension.type != "number_literal")
 
 
 def tails(setting: Setting) -> Iterator[Tier]:
@@ -330,13 +336,13 @@ def early_returns(setting: Setting) -> Iterator[Tier]:
     if not setting.scope.is_kernel:
         return
     for body in setting.of("compound_statement"):
-        place = body.start_byte + 1
-        if (condition := setting.condition("early return", place)) is not None:
-            blocks = log_uniform(setting.random("blocks", place), 1, condition.blocks)
+        offset = body.start_byte + 1
+        if (condition := setting.condition("early return", offset)) is not None:
+            blocks = log_uniform(setting.random("blocks", offset), 1, condition.blocks)
             new = f" if (blockIdx.x >= {blocks} && {condition.text}) return; "
             interval = condition.beyond("blocks", blocks + 1)
             change = f"blocks from {blocks:,} on return at once"
-            yield setting.over("early return", place, place, "", new, interval, change)
+            yield setting.over("early return", offset, offset, "", new, interval, change)
         return
 
 
@@ -474,4 +480,4 @@ def counts(setting: Setting) -> Iterator[Tier]:
 OPERATORS: tuple[Callable[[Setting], Iterator[Tier]], ...] = (
     *(grids, tails, second_kernels, bounds, early_returns, scratch, statics, narrow, products, counts),
 )
-"""All of them."""
+"""All operators that make tiers."""

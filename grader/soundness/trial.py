@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Shown:
-    """What one case showed.
+    """The result of one case.
 
     Attributes:
         wrong: what went wrong, in words; "" if nothing did.
@@ -113,12 +113,12 @@ class Trial:
         (result,) = judged.cases
         if judged.machine_failed:
             raise DeviceError(result.message or "the device failed")
-        said = []
+        faults = []
         if result.verdict not in {Verdict.PASS, Verdict.NOT_MEASURED}:
-            said.append(result.message or result.diagnosis or result.verdict)
-        said += [_named(finding) for finding in judged.findings if finding.counts]
+            faults.append(result.message or result.diagnosis or result.verdict)
+        faults += [_named(finding) for finding in judged.findings if finding.counts]
         return Shown(
-            "; ".join(said),
+            "; ".join(faults),
             frozenset(_named(finding) for finding in judged.findings if not finding.counts),
             tuple(self._session.answers),
             tuple(result.outputs),

@@ -67,7 +67,7 @@ def wrong_programs(
     used = [
         name
         for name, functions in baseline.FUNCTIONS.items()
-        if any(one in "".join(launchers) for one in functions)
+        if any(function in "".join(launchers) for function in functions)
     ]
     spaces = {name: f"of_{Path(name).stem}" for name in used}
     included = [
@@ -88,8 +88,8 @@ def wrong_programs(
     if built.artefact is None:
         raise BuildError(f"The unfused baseline of {problem.id} does not compile: {built.log}")
     for number, case in enumerate(cases):
-        asked = problem.launcher(case)
-        named = replace(asked, entry_point=_name(asked, number))
+        original = problem.launcher(case)
+        named = replace(original, entry_point=_name(original, number))
         opened = partial(machine.checker.open, built.artefact, (named.entry_point,))
         with trial(named, opened, Memory.DEVICE, seconds, {}) as tried:
             shown = tried.run(case, (Schedule.PROGRAM,))
@@ -99,15 +99,15 @@ def wrong_programs(
 
 def launcher(problem: KernelProblem, case: Case, number: int) -> str:
     """A launcher of ``problem`` in C++ that is right in ``case`` alone."""
-    given, program = problem.inputs(case), problem.unfused(case)
+    inputs, program = problem.inputs(case), problem.unfused(case)
     arrays = [
-        one.name
-        for one in problem.arrays
-        if one.name in given.outputs or given.arrays.get(one.name) is not None
+        parameter.name
+        for parameter in problem.arrays
+        if parameter.name in inputs.outputs or inputs.arrays.get(parameter.name) is not None
     ]
     scratch = temporaries(program, arrays)
-    numbers = {name: place for place, name in enumerate([*arrays, *scratch])}
-    streams = [one.name for one in problem.parameters if isinstance(one, StreamParameter)]
+    numbers = {name: index for index, name in enumerate([*arrays, *scratch])}
+    streams = [parameter.name for parameter in problem.parameters if isinstance(parameter, StreamParameter)]
     stream = streams[0] if streams else "nullptr"
     lines = [
         f"  Any array_{numbers[name]}{{const_cast<void*>(static_cast<const void*>({name}))}};"
@@ -136,10 +136,10 @@ def _parameter(parameter: Parameter) -> str:
     return f"cudaStream_t {parameter.name}"
 
 
-def _call(one: Step, stream: str, names: Iterator[int]) -> Iterator[str]:
-    """A call of one of the baseline's functions, behind the arrays of numbers that it is given."""
+def _call(call: Step, stream: str, names: Iterator[int]) -> Iterator[str]:
+    """The C++ lines of a call of a function of the baseline, after the arrays of integers that it takes."""
     arguments = []
-    for kind, value in one.arguments:
+    for kind, value in call.arguments:
         if kind == "ints":
             name = f"numbers_{next(names)}"
             yield f"  const int {name}[] = {{{', '.join(map(str, value))}}};"
@@ -152,4 +152,4 @@ def _call(one: Step, stream: str, names: Iterator[int]) -> Iterator[str]:
             arguments.append(stream)
         else:
             arguments.append(repr(value))
-    yield f"  {one.function}({', '.join(arguments)});"
+    yield f"  {call.function}({', '.join(arguments)});"

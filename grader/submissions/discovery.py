@@ -81,7 +81,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Discovery:
-    """What a folder holds.
+    """The submissions that a folder holds, and the files that are none.
 
     Attributes:
         entries: the submissions, in the order of their names.
@@ -94,8 +94,8 @@ class Discovery:
     skipped: tuple[str, ...] = ()
 
 
-def discover(folder: Path, wanted: Collection[str]) -> Discovery:
-    """The submissions in ``folder``, of which the files called ``wanted`` are graded.
+def discover(folder: Path, names: Collection[str]) -> Discovery:
+    """The submissions in ``folder``, of which the files called ``names`` are graded.
 
     Raises:
         OSError: the folder cannot be read.
@@ -129,7 +129,7 @@ def discover(folder: Path, wanted: Collection[str]) -> Discovery:
             )
         elif not packed:
             ignored.append(_printable(path.name))
-    loose = [_put_together(student, students[student], wanted) for student in sorted(students)]
+    loose = [_put_together(student, students[student], names) for student in sorted(students)]
     taken = {entry.name for entry in (*folders, *loose)}
     zipped = [Entry(path.name if path.stem in taken else path.stem, path) for path in archives]
     entries = sorted(_distinct([*folders, *loose, *zipped]), key=lambda entry: entry.name)
@@ -137,44 +137,49 @@ def discover(folder: Path, wanted: Collection[str]) -> Discovery:
 
 
 def parse(path: Path) -> Attachment | None:
-    """What the name of a file tells if it is one of Canvas, else None."""
+    """The attachment that the name of a file describes, if Canvas named it; else None."""
     name = unicodedata.normalize("NFC", path.name)  # a Mac unpacks umlauts as two characters
     for pattern in (_ANONYMOUS, _NAMED, _NO_FILE):
-        if found := pattern.fullmatch(name):
-            student = f"{found['name']}_{found['user']}"
-            number = int(found["attachment"] or 0)
-            return Attachment(student, bool(found["late"]), number, found["file"], path)
+        if match := pattern.fullmatch(name):
+            student = f"{match['name']}_{match['user']}"
+            number = int(match["attachment"] or 0)
+            return Attachment(student, bool(match["late"]), number, match["file"], path)
     return None
 
 
-def _put_together(student: str, attachments: list[Attachment], wanted: Collection[str]) -> Entry:
-    """One submission of one student's files; where they contradict each other the newest is taken."""
+def _is_zip(attachment: Attachment) -> bool:
+    return PurePath(attachment.file).suffix.lower() == ".zip"
+
+
+def _put_together(student: str, attachments: list[Attachment], names: Collection[str]) -> Entry:
+    """The submission that one student's files make; of files for the same name the newest is taken."""
     notes = [LATE] if any(attachment.late for attachment in attachments) else []
     ordered = sorted(attachments, key=lambda attachment: attachment.number, reverse=True)
-    if left := [one for one in ordered if OTHER_ARCHIVE.fullmatch(one.file)]:
-        notes.append(f"left out {_listed(left)}: of archives, only .zip is read")
-    handed = [one for one in ordered if PurePath(one.file).suffix.lower() == ".zip" or _is_source(one)]
+    if archives := [attachment for attachment in ordered if OTHER_ARCHIVE.fullmatch(attachment.file)]:
+        notes.append(f"left out {_listed(archives)}: of archives, only .zip is read")
+    handed = [attachment for attachment in ordered if _is_zip(attachment) or _is_source(attachment)]
     if handed and not _is_source(handed[0]):
-        if left := handed[1:]:
-            notes.append(f"took {handed[0].file}, the newest, and left out {_listed(left)}")
+        if older := handed[1:]:
+            notes.append(f"took {handed[0].file}, the newest, and left out {_listed(older)}")
         return Entry(student, handed[0].path, notes=tuple(notes))
-    if left := [one for one in handed if not _is_source(one)]:
-        notes.append(f"took the files that are newer than {_listed(left)}")
+    if older := [attachment for attachment in handed if not _is_source(attachment)]:
+        notes.append(f"took the files that are newer than {_listed(older)}")
     files: dict[str, Path] = {}
     by_target: dict[str, list[Attachment]] = defaultdict(list)
-    for one in filter(_is_source, handed):
-        target = _AGAIN.sub("", one.file)
-        if target not in wanted:
-            files.setdefault(one.file, one.path)  # the number may be the student's own: tile-16.cuh
-        by_target[target].append(one)
+    for attachment in filter(_is_source, handed):
+        target = _AGAIN.sub("", attachment.file)
+        if target not in names:
+            # The number may be the student's own: tile-16.cuh.
+            files.setdefault(attachment.file, attachment.path)
+        by_target[target].append(attachment)
     for target, candidates in by_target.items():
         if target in files:
             continue
         files[target] = candidates[0].path
-        if others := candidates[1:]:
+        if older := candidates[1:]:
             notes.append(
                 f"{target} was handed in {len(candidates)} times: "
-                f"took {candidates[0].file}, the newest, not {_listed(others)}"
+                f"took {candidates[0].file}, the newest, not {_listed(older)}"
             )
     return Entry(student, None, files, tuple(notes))
 
@@ -192,7 +197,7 @@ def _printable(name: str) -> str:
 
 
 def _distinct(entries: Iterable[Entry]) -> Iterable[Entry]:
-    """The same entries with printable and unique names."""
+    """Give the entries printable and unique names."""
     taken = set(RESERVED)
     for entry in entries:
         printable = _printable(entry.name)

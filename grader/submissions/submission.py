@@ -119,8 +119,8 @@ def printable(name: str | PurePosixPath) -> str:
     return str(name).encode(errors="surrogateescape").decode(errors="replace")
 
 
-def collect(path: Path, wanted: Iterable[str]) -> Submission:
-    """Collect the ``wanted`` files of the submission at ``path``, and the headers that they mention.
+def collect(path: Path, names: Iterable[str]) -> Submission:
+    """Collect the files called ``names`` of the submission at ``path``, and the headers that they mention.
 
     They may lie at any depth. All are taken from the folder that holds most of them; among equals from the
     least deep one, from one called ``src``, and from the first in the alphabet, in this order.
@@ -130,7 +130,7 @@ def collect(path: Path, wanted: Iterable[str]) -> Submission:
         UnreadableError: ``path`` does not exist, or something of it cannot be read.
         OSError: the temporary folder cannot be written to, a fault of the machine.
     """
-    names = list(wanted)
+    required = list(names)
     try:
         mode = path.stat().st_mode
     except PermissionError as error:
@@ -149,16 +149,14 @@ def collect(path: Path, wanted: Iterable[str]) -> Submission:
             raise SubmissionError(
                 f"{printable(path.name)} is neither a folder nor a zip archive. Hand in one of the two."
             )
-        return _collected(path, tree, names)
+        return _collected(path, tree, required)
 
 
 def _collected(path: Path, tree: _Tree, names: list[str]) -> Submission:
-    sources = [place for place in tree.places if place.suffix.lower() in SOURCES]
+    sources = [file for file in tree.paths if file.suffix.lower() in SOURCES]
     if not sources:
         archives = (
-            place
-            for place in tree.places
-            if place.suffix.lower() == ".zip" or OTHER_ARCHIVE.fullmatch(place.name)
+            file for file in tree.paths if file.suffix.lower() == ".zip" or OTHER_ARCHIVE.fullmatch(file.name)
         )
         inner = next(archives, None)
         hint = f" Found {printable(inner)} in it: unpack that first." if inner is not None else ""
@@ -166,21 +164,21 @@ def _collected(path: Path, tree: _Tree, names: list[str]) -> Submission:
             f"{printable(path.name)} holds no source file. Expected: {_alternatives(names)}.{hint}"
         )
     chosen = _choose(sources, names)
-    others = [place for place in sources if place.name not in names]
+    unnamed = [file for file in sources if file.name not in names]
     reader = _Reader(tree)
-    problems = {name: _missing(name, others) for name in names if name not in chosen}
-    parts = {name: _with_headers(place, sources, reader) for name, place in chosen.items()}
-    foreign = {place for place, content in reader.read_places.items() if content.startswith(_UTF_16)}
-    for name in [name for name, place in chosen.items() if place in foreign]:
+    problems = {name: _missing(name, unnamed) for name in names if name not in chosen}
+    parts = {name: _with_headers(file, sources, reader) for name, file in chosen.items()}
+    foreign = {file for file, content in reader.contents.items() if content.startswith(_UTF_16)}
+    for name in [name for name, file in chosen.items() if file in foreign]:
         foreign.remove(chosen[name])
         problems[name] = f"{printable(chosen.pop(name))} is in UTF-16. Save it as UTF-8."
     copy = tempfile.TemporaryDirectory(prefix=leftovers.prefix())
-    numbers = {place.parent: str(number) for number, place in enumerate(dict.fromkeys(chosen.values()))}
+    numbers = {file.parent: str(number) for number, file in enumerate(dict.fromkeys(chosen.values()))}
     digest = hashlib.sha256()
     files = {}
     try:
-        for name, place in sorted(chosen.items()):
-            folder = Path(copy.name, numbers[place.parent], _ABOVE)
+        for name, source in sorted(chosen.items()):
+            folder = Path(copy.name, numbers[source.parent], _ABOVE)
             files[name] = folder / name
             for relative, content in sorted(parts[name].items()):
                 write(folder, relative, content)
@@ -191,8 +189,8 @@ def _collected(path: Path, tree: _Tree, names: list[str]) -> Submission:
     title = printable(path.resolve().name.removesuffix(".zip") or str(path.resolve()))
     notes = (
         *_doubts(chosen, sources, reader),
-        *_taken(chosen, tree, set(reader.read_places)),
-        *(f"{printable(place)} is in UTF-16: save it as UTF-8" for place in sorted(foreign)),
+        *_taken(chosen, tree, set(reader.contents)),
+        *(f"{printable(file)} is in UTF-16: save it as UTF-8" for file in sorted(foreign)),
     )
     return Submission(title, digest.hexdigest(), files, notes, problems, copy)
 
@@ -221,16 +219,16 @@ def _unreadable(path: Path, error: OSError) -> UnreadableError:
     )
 
 
-def _interesting(place: PurePosixPath) -> bool:
-    return not any(part in CLUTTER or part.startswith(".") for part in place.parts)
+def _interesting(path: PurePosixPath) -> bool:
+    return not any(part in CLUTTER or part.startswith(".") for part in path.parts)
 
 
 class _Tree(Protocol):
-    """The files of a submission by their place in it, in order, without their content."""
+    """The paths of a submission's files from its folder, in order, and a way to read each."""
 
-    places: list[PurePosixPath]
+    paths: list[PurePosixPath]
 
-    def read(self, place: PurePosixPath) -> bytes:
+    def read(self, path: PurePosixPath) -> bytes:
         """The content of a file, one byte more than is allowed if it is longer."""
 
 
@@ -239,41 +237,41 @@ class _Folder:
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        self.places = sorted(self._walk())
+        self.paths = sorted(self._walk())
 
     def _walk(self) -> Iterator[PurePosixPath]:
         pending = [PurePosixPath()]
-        seen = 0
+        count = 0
         while pending:
             folder = pending.pop()
             try:
                 entries = list(os.scandir(self._root / folder))
             except OSError as error:
                 raise _unreadable(self._root / folder, error) from error
-            seen += len(entries)
-            if seen > _MOST_ENTRIES:
+            count += len(entries)
+            if count > _MOST_ENTRIES:
                 raise SubmissionError(
                     f"{printable(self._root.name)} holds more than {_MOST_ENTRIES:,} files."
                 )
             for entry in entries:
-                place = folder / entry.name
+                path = folder / entry.name
                 if not _interesting(PurePosixPath(entry.name)):
                     continue
                 if entry.is_dir(follow_symlinks=False):
-                    if len(place.parts) < _MOST_DEPTH:
-                        pending.append(place)
+                    if len(path.parts) < _MOST_DEPTH:
+                        pending.append(path)
                 elif entry.is_symlink() or entry.is_file(follow_symlinks=False):
-                    yield place
+                    yield path
 
-    def read(self, place: PurePosixPath) -> bytes:
-        path = self._root / place
+    def read(self, relative: PurePosixPath) -> bytes:
+        path = self._root / relative
         if path.is_symlink():
-            raise SubmissionError(f"{printable(place)} is a link. Hand in the file itself.")
+            raise SubmissionError(f"{printable(relative)} is a link. Hand in the file itself.")
         try:
             fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
             if not stat.S_ISREG(os.fstat(fd).st_mode):
                 os.close(fd)
-                raise SubmissionError(f"{printable(place)} is not a plain file.")
+                raise SubmissionError(f"{printable(relative)} is not a plain file.")
             with open(fd, "rb") as file:  # noqa: PTH123
                 return file.read(_MOST_FILE_BYTES + 1)
         except OSError as error:
@@ -296,7 +294,7 @@ class _Archive:
         except SubmissionError:
             self._stack.close()
             raise
-        self.places = sorted(self._members)
+        self.paths = sorted(self._members)
 
     def _listed(self) -> dict[PurePosixPath, list[zipfile.ZipInfo]]:
         infos = self._zip.infolist()
@@ -304,24 +302,24 @@ class _Archive:
             raise SubmissionError(f"{self._name} holds more than {_MOST_ENTRIES:,} files.")
         members: dict[PurePosixPath, list[zipfile.ZipInfo]] = {}
         for info in infos:
-            place = PurePosixPath(info.filename.replace("\\", "/"))
-            if place.is_absolute() or ".." in place.parts or (place.parts and place.parts[0].endswith(":")):
+            path = PurePosixPath(info.filename.replace("\\", "/"))
+            if path.is_absolute() or ".." in path.parts or (path.parts and path.parts[0].endswith(":")):
                 raise SubmissionError(f"{self._name} holds {info.filename}, which would escape its folder.")
             if info.flag_bits & _ENCRYPTED:
                 raise SubmissionError(f"{self._name} is encrypted. Hand it in without a password.")
-            if place.name and not info.is_dir() and _interesting(place) and len(place.parts) <= _MOST_DEPTH:
-                members.setdefault(place, []).append(info)
+            if path.name and not info.is_dir() and _interesting(path) and len(path.parts) <= _MOST_DEPTH:
+                members.setdefault(path, []).append(info)
         return members
 
-    def read(self, place: PurePosixPath) -> bytes:
-        info, *others = self._members[place]
-        if others:
-            raise SubmissionError(f"{self._name} holds {place} twice.")
+    def read(self, path: PurePosixPath) -> bytes:
+        info, *duplicates = self._members[path]
+        if duplicates:
+            raise SubmissionError(f"{self._name} holds {path} twice.")
         if stat.S_ISLNK(info.external_attr >> 16):
-            raise SubmissionError(f"{self._name} holds a link, {place}. Put the file itself in.")
+            raise SubmissionError(f"{self._name} holds a link, {path}. Put the file itself in.")
         packed = max(1, info.compress_size)
         if info.file_size > _RATIO_FROM_BYTES and info.file_size / packed > _MOST_RATIO:
-            raise SubmissionError(f"{place} in {self._name} unpacks to {info.file_size // packed} times.")
+            raise SubmissionError(f"{path} in {self._name} unpacks to {info.file_size // packed} times.")
         try:
             with self._zip.open(info) as file:
                 return file.read(_MOST_FILE_BYTES + 1)
@@ -348,36 +346,36 @@ class _Reader:
     def __init__(self, tree: _Tree) -> None:
         self._tree = tree
         self._total = 0
-        self.read_places: dict[PurePosixPath, bytes] = {}
+        self.contents: dict[PurePosixPath, bytes] = {}
 
-    def read(self, place: PurePosixPath) -> bytes:
-        if place not in self.read_places:
-            content = self._tree.read(place)
+    def read(self, path: PurePosixPath) -> bytes:
+        if path not in self.contents:
+            content = self._tree.read(path)
             self._total += len(content)
             if len(content) > _MOST_FILE_BYTES:
-                raise SubmissionError(f"{printable(place)} is larger than {_MOST_FILE_BYTES >> 20} MiB.")
-            if len(self.read_places) >= _MOST_FILES or self._total > _MOST_TOTAL_BYTES:
+                raise SubmissionError(f"{printable(path)} is larger than {_MOST_FILE_BYTES >> 20} MiB.")
+            if len(self.contents) >= _MOST_FILES or self._total > _MOST_TOTAL_BYTES:
                 raise SubmissionError(
-                    f"the files that {printable(place)} belongs to are more than {_MOST_FILES} "
+                    f"the files that {printable(path)} belongs to are more than {_MOST_FILES} "
                     f"or {_MOST_TOTAL_BYTES >> 20} MiB."
                 )
-            self.read_places[place] = content
-        return self.read_places[place]
+            self.contents[path] = content
+        return self.contents[path]
 
 
 def _choose(sources: list[PurePosixPath], names: list[str]) -> dict[str, PurePosixPath]:
     """The path that each wanted file is taken from, if there is one; ``collect`` explains the rule."""
     held: dict[PurePosixPath, set[str]] = {}
-    for place in sources:
-        if place.name in names:
-            held.setdefault(place.parent, set()).add(place.name)
+    for path in sources:
+        if path.name in names:
+            held.setdefault(path.parent, set()).add(path.name)
 
     def rank(folder: PurePosixPath) -> tuple[int, int, bool, str]:
         return -len(held[folder]), len(folder.parts), folder.name != "src", str(folder)
 
     ranked = sorted(held, key=rank)
-    found = {name: next((folder for folder in ranked if name in held[folder]), None) for name in names}
-    return {name: folder / name for name, folder in found.items() if folder is not None}
+    folders = {name: next((folder for folder in ranked if name in held[folder]), None) for name in names}
+    return {name: folder / name for name, folder in folders.items() if folder is not None}
 
 
 def _doubts(
@@ -385,31 +383,31 @@ def _doubts(
 ) -> Iterator[str]:
     """A warning for each file that is there more than once."""
     for name, taken in chosen.items():
-        others = [place for place in sources if place.name == name and place != taken]
-        if not others:
+        duplicates = [path for path in sources if path.name == name and path != taken]
+        if not duplicates:
             continue
-        if len(others) <= _SHOWN and all(_same(reader, taken, other) for other in others):
+        if len(duplicates) <= _SHOWN and all(_same(reader, taken, other) for other in duplicates):
             yield f"{name} is there more than once: took {printable(taken)}; the others hold the same"
         else:
-            yield f"{name} is there more than once: took {printable(taken)}, not {_listed(others)}"
+            yield f"{name} is there more than once: took {printable(taken)}, not {_listed(duplicates)}"
 
 
-def _same(reader: _Reader, one: PurePosixPath, other: PurePosixPath) -> bool:
+def _same(reader: _Reader, first: PurePosixPath, other: PurePosixPath) -> bool:
     try:
-        return reader.read(one) == reader.read(other)
+        return reader.read(first) == reader.read(other)
     except (SubmissionError, UnreadableError):  # not a file that is graded, so no reason not to grade
         return False
 
 
 def _taken(chosen: Mapping[str, PurePosixPath], tree: _Tree, read: set[PurePosixPath]) -> Iterator[str]:
     """Notes on which files were taken, and which were not read."""
-    folders = dict.fromkeys(place.parent for place in chosen.values())
+    folders = dict.fromkeys(path.parent for path in chosen.values())
     for folder in folders:
         if folder.parts:
-            names = [name for name, place in chosen.items() if place.parent == folder]
+            names = [name for name, path in chosen.items() if path.parent == folder]
             verb = "were" if len(names) > 1 else "was"
             yield f"{' and '.join(names)} {verb} taken from {printable(folder)}/"
-    ignored = [place for place in tree.places if place not in read]
+    ignored = [path for path in tree.paths if path not in read]
     if ignored:
         yield f"ignored {_listed(ignored)}"
 
@@ -433,15 +431,15 @@ def write(folder: Path, relative: str, content: bytes) -> None:
         raise
 
 
-def _listed(places: list[PurePosixPath]) -> str:
-    shown = ", ".join(printable(place) for place in places[:_SHOWN])
-    return shown + (f" and {len(places) - _SHOWN:,} more files" if len(places) > _SHOWN else "")
+def _listed(paths: list[PurePosixPath]) -> str:
+    shown = ", ".join(printable(path) for path in paths[:_SHOWN])
+    return shown + (f" and {len(paths) - _SHOWN:,} more files" if len(paths) > _SHOWN else "")
 
 
 def _missing(name: str, sources: list[PurePosixPath]) -> str:
     """Why a wanted file is not there, with the file that was probably meant."""
     suffix = PurePosixPath(name).suffix
-    by_name = {place.name.lower(): place for place in reversed(sources) if place.suffix.lower() == suffix}
+    by_name = {path.name.lower(): path for path in reversed(sources) if path.suffix.lower() == suffix}
     close = difflib.get_close_matches(name.lower(), by_name, n=1, cutoff=0.5)
     if close:
         return f"{name} is missing. Found {printable(by_name[close[0]])}: rename it to {name}."
@@ -455,37 +453,37 @@ def _with_headers(chosen: PurePosixPath, sources: list[PurePosixPath], reader: _
     folder of the chosen file.
     """
     folder = chosen.parent
-    known: dict[str, list[PurePosixPath]] = {}
-    for place in sources:
-        if place.suffix in _TRAVELLERS:
-            known.setdefault(place.name, []).append(place)
-    found = {chosen: reader.read(chosen)}
+    by_name: dict[str, list[PurePosixPath]] = {}
+    for path in sources:
+        if path.suffix in _TRAVELLERS:
+            by_name.setdefault(path.name, []).append(path)
+    contents = {chosen: reader.read(chosen)}
     pending = [chosen]
     while pending:
         includer = pending.pop()
-        for mention in {text.decode(errors="replace") for text in _MENTION.findall(found[includer])}:
-            places = known.get(mention.rsplit("/", 1)[-1], [])
-            near = [place for place in places if _near(place, folder)]
-            below = [place for place in near if place.is_relative_to(folder)]
-            for place in below or _nearest(mention, includer, near):
-                if place not in found:
-                    found[place] = reader.read(place)
-                    pending.append(place)
-    return {posixpath.relpath(place, folder): content for place, content in found.items()}
+        for mention in {text.decode(errors="replace") for text in _MENTION.findall(contents[includer])}:
+            candidates = by_name.get(mention.rsplit("/", 1)[-1], [])
+            near = [path for path in candidates if _near(path, folder)]
+            below = [path for path in near if path.is_relative_to(folder)]
+            for path in below or _nearest(mention, includer, near):
+                if path not in contents:
+                    contents[path] = reader.read(path)
+                    pending.append(path)
+    return {posixpath.relpath(path, folder): content for path, content in contents.items()}
 
 
-def _near(place: PurePosixPath, folder: PurePosixPath) -> bool:
+def _near(path: PurePosixPath, folder: PurePosixPath) -> bool:
     """Whether a file lies below ``folder`` or near it, and has a name that can be written."""
-    steps = PurePosixPath(posixpath.relpath(place, folder)).parts
+    steps = PurePosixPath(posixpath.relpath(path, folder)).parts
     up = steps.count("..")
     return "".join(steps).isprintable() and (not up or (up <= len(_ABOVE.parts) and len(steps) <= _NEAR + 1))
 
 
-def _nearest(mention: str, includer: PurePosixPath, places: list[PurePosixPath]) -> list[PurePosixPath]:
-    """Of ``places`` that one which ``mention`` leads to, else the one with the shortest way to it."""
+def _nearest(mention: str, includer: PurePosixPath, paths: list[PurePosixPath]) -> list[PurePosixPath]:
+    """The path among ``paths`` that ``mention`` leads to, else the nearest one; at most one."""
 
-    def rank(place: PurePosixPath) -> tuple[bool, int, str]:
-        way = posixpath.relpath(place, includer.parent)
+    def rank(path: PurePosixPath) -> tuple[bool, int, str]:
+        way = posixpath.relpath(path, includer.parent)
         return way != posixpath.normpath(mention), way.count("/"), way
 
-    return sorted(places, key=rank)[:1]
+    return sorted(paths, key=rank)[:1]

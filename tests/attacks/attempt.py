@@ -199,9 +199,9 @@ class Range:
     def _tried_in_python(self, attack: Attack, source: str, sandbox: Sandbox) -> Tried:
         sim = Sim(sandbox)
         language = Triton(sandbox, compile_limits(60.0, 2 << 30), self.cache, (sim,))
-        asked = language.asked(_problem())
+        asked = language.translated(_problem())
         contents = {asked.file: source.encode()}
-        built = language.build({asked.file: contents}, {})[asked.file].whole
+        built = language.build({asked.file: contents}, {})[asked.file].full
         assert built.artefact is not None, built.log
         artefact, names = built.artefact, (asked.entry_point,)
         reasons = language.inspect(artefact, asked.file, contents, names, (), ()).forbidden
@@ -286,7 +286,7 @@ def _new(sandbox: Sandbox, before: tuple[str, ...]) -> tuple[str, ...]:
 
 def _there(sandbox: Sandbox) -> tuple[str, ...]:
     found = [f"process {pid}" for pid in {*descendants(), *processes(leftovers.prefix())}]
-    for place in (Path(tempfile.gettempdir()), *cgroup.places()):
+    for place in (Path(tempfile.gettempdir()), *cgroup.local_parents()):
         found += map(str, place.glob(leftovers.prefix() + "*"))
     if sandbox.name == "docker":
         with engine.client() as api:

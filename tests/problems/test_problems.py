@@ -66,7 +66,7 @@ def test_inputs_and_expectations_name_the_parameters(problem_id: str) -> None:
         expected = problem.oracle(case, given)
         assert set(expected) == {name for name, p in arrays.items() if p.role is not Role.INPUT}
         for name, one in expected.items():
-            for candidate in (*one.candidates, *one.others()):
+            for candidate in (*one.candidates, *one.further()):
                 assert candidate.expected.shape == candidate.allowed.shape == shapes[name]
                 assert (candidate.allowed > 0).all()
         for name, array in given.arrays.items():
@@ -220,7 +220,7 @@ def test_slices_alone_are_expected_to_be_what_they_are_in_the_whole(problem_id: 
             index = np.unique(np.random.default_rng(SEED).integers(count, size=5))
             alone = problem.oracle(case, slices.take(given, index))
             for name in slices.outputs:
-                candidates = ((*right[name].candidates, *right[name].others()) for right in (alone, whole))
+                candidates = ((*right[name].candidates, *right[name].further()) for right in (alone, whole))
                 for one, all_ in zip(*candidates, strict=False):
                     for part in ("expected", "allowed"):
                         got, wanted = getattr(one, part), getattr(all_, part).reshape(count, -1)[index]

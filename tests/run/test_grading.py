@@ -284,7 +284,7 @@ def test_what_was_built_ahead_is_taken_if_it_is_of_the_same_files(submission: Pa
     assert built is not None
     marked = grading.Built(
         built.sha256,
-        {name: FileBuild(replace(build.whole, log="ahead")) for name, build in built.builds.items()},
+        {name: FileBuild(replace(build.full, log="ahead")) for name, build in built.builds.items()},
     )
     first = grading.grade(request, built=marked, bench=Sharing()).problems[0]
     assert first.build is not None

@@ -220,14 +220,14 @@ UNSOUND: dict[str, tuple[tuple[tuple[str, str, str], ...], Callable[[Examination
 def test_what_is_not_sound_is_named(fault: str, tmp_path: Path) -> None:
     changes, of, said = UNSOUND[fault]
     bad = [row for row in of(examined(example(tmp_path / "own", *changes))) if row.sound is False]
-    assert [said in row.said for row in bad] == [True], bad
+    assert [said in row.text for row in bad] == [True], bad
 
 
 def test_a_share_of_the_limit_needs_no_baseline(tmp_path: Path) -> None:
     share = ("assignment.toml", "[[problems]]\n", '[[problems]]\nmeasure = "share_of_limit"\n')
     none = replaced("unfused=lambda case: ()")
     (row,) = check.unfused(examined(example(tmp_path / "own", none, share)))
-    assert (row.sound, row.said) == (None, "there is none")
+    assert (row.sound, row.text) == (None, "there is none")
 
 
 def test_a_reference_that_is_right_and_too_slow_is_the_target_s_matter(tmp_path: Path) -> None:
@@ -269,8 +269,8 @@ def test_a_variant_that_cancels_near_0_may_be_allowed(
     )
     (row,) = check.variants(one, {})
     assert row.sound is allowed
-    assert (check.CANCELS in row.said) is not allowed
-    assert row.said.endswith(check.ALLOW) is not allowed
+    assert (check.CANCELS in row.text) is not allowed
+    assert row.text.endswith(check.ALLOW) is not allowed
 
 
 def test_only_the_assignment_s_own_checks_are_skipped_where_the_reference_is_wrong(tmp_path: Path) -> None:
@@ -283,7 +283,7 @@ def test_of_one_problem_nothing_of_another_one_is_needed(tmp_path: Path) -> None
     one = examined(with_another_problem(tmp_path / "own"))
     assert [*one.kernel_problems] == [NAME]
     assert {kernel.problem.id for kernel in one.kernels} == {NAME}
-    assert [row.what for row in check.unfused(one)] == [f"baseline of {NAME}"]
+    assert [row.title for row in check.unfused(one)] == [f"baseline of {NAME}"]
 
 
 @pytest.mark.parametrize(

@@ -71,12 +71,12 @@ def examination(folder: Path, passes: Callable[[str], bool]) -> Any:  # noqa: AN
 
 def test_the_row_is_sound_where_none_passes_but_the_control(tmp_path: Path) -> None:
     (row,) = attacked(examination(tmp_path, lambda text: text.endswith(CONTROL.text)))
-    assert (row.what, row.sound, row.said) == ("attacks on model", True, f"{len(ATTACKS)} earn nothing")
+    assert (row.title, row.sound, row.text) == ("attacks on model", True, f"{len(ATTACKS)} earn nothing")
 
 
 def test_the_row_names_the_attack_that_passes_and_a_control_that_does_not(tmp_path: Path) -> None:
     passing = ATTACKS[0]
     (row,) = attacked(examination(tmp_path, lambda text: text.endswith(passing.text)))
     assert row.sound is False
-    assert f"{passing.id}: it passes" in row.said
-    assert CONTROL.id in row.said
+    assert f"{passing.id}: it passes" in row.text
+    assert CONTROL.id in row.text

@@ -119,7 +119,7 @@ def test_what_becomes_of_mutants(judgements: Mapping[str, Judgement]) -> None:
 )
 def test_a_finding_says_what_was_wrong(judgements: Mapping[str, Judgement], place: str, said: str) -> None:
     (finding,) = judgements[place].findings.values()
-    assert said in finding.said
+    assert said in finding.text
 
 
 def test_a_leak_is_killed_where_the_assignment_allows_none(assignment: Assignment) -> None:
@@ -127,7 +127,7 @@ def test_a_leak_is_killed_where_the_assignment_allows_none(assignment: Assignmen
     strict = replace(assignment, rules=assignment.rules.model_copy(update={"limits": limits}))
     (freed,) = mutate(strict, Plan(only=("`cudaFreeAsync(scratch, stream);` becomes",)))
     assert freed.status is Status.KILLED
-    assert "memcheck: leak" in next(iter(freed.findings.values())).said
+    assert "memcheck: leak" in next(iter(freed.findings.values())).text
 
 
 def test_a_finished_run_builds_nothing_again(

@@ -84,7 +84,7 @@ def test_only_cases_within_are_run(judgements: Mapping[str, Judgement]) -> None:
 def test_a_survivor_has_an_input_that_would_find_it(judgements: Mapping[str, Judgement]) -> None:
     (survived,) = judgements["no case is within"].findings.values()
     assert 1100 <= int(survived.case.partition(",")[0]) < 1200
-    assert "were never written" in survived.said
+    assert "were never written" in survived.text
 
 
 def test_the_report_has_the_share_that_survives(judgements: Mapping[str, Judgement]) -> None:

@@ -27,11 +27,11 @@ def attention(q: Tensor, k: Tensor, v: Tensor, first: int = 0) -> Tensor:
     return torch.softmax(logits, -1) @ v
 
 
-def some_queries(given: Inputs, index: NDArray[np.intp]) -> Inputs:
+def some_queries(data: Inputs, index: NDArray[np.intp]) -> Inputs:
     """Consecutive queries alone, with the keys and values that they see."""
     ends = {"q": slice(index[0], index[-1] + 1), "k": slice(index[-1] + 1), "v": slice(index[-1] + 1)}
-    arrays = {name: array if array is None else array[ends[name]] for name, array in given.arrays.items()}
-    return Inputs(arrays, {"out": (index.size, DEPTH)}, {**given.scalars, "first": int(index[0])})
+    arrays = {name: array if array is None else array[ends[name]] for name, array in data.arrays.items()}
+    return Inputs(arrays, {"out": (index.size, DEPTH)}, {**data.scalars, "first": int(index[0])})
 
 
 FORMULA = problem(

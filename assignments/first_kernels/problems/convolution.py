@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def convolution(image: Tensor, weights: Tensor, radius: int) -> Tensor:
-    """As PyTorch has it: the filter is not mirrored, and ``radius`` zeros are on each side."""
+    """Convolve as PyTorch does: the filter is not mirrored, and ``radius`` zeros are on each side."""
     return conv2d(image[None, None], weights[None, None], padding=radius)[0, 0]
 
 

@@ -30,7 +30,7 @@ def some_keys(n: int) -> Content:
 
 
 def sort(keys: Tensor) -> Tensor:
-    """The same keys, the smallest first."""
+    """Sort the keys, the smallest first."""
     return keys.sort().values
 
 

@@ -22,17 +22,17 @@ def spmv(values: Tensor, columns: Tensor, starts: Tensor, x: Tensor) -> Tensor:
     return torch.segment_reduce(values * x[columns], "sum", offsets=starts, unsafe=True)
 
 
-def some_rows(given: Inputs, index: NDArray[np.intp]) -> Inputs:
+def some_rows(data: Inputs, index: NDArray[np.intp]) -> Inputs:
     """Consecutive rows alone, with their entries."""
-    values, columns, starts = (given.arrays[name] for name in ("values", "columns", "starts"))
+    values, columns, starts = (data.arrays[name] for name in ("values", "columns", "starts"))
     assert values is not None
     assert columns is not None
     assert starts is not None
-    own = starts[index[0] : index[-1] + 2]
-    entries = slice(own[0], own[-1])
-    arrays = {"values": values[entries], "columns": columns[entries], "starts": own - own[0]}
-    sizes = {"rows": index.size, "entries": int(own[-1] - own[0])}
-    return Inputs({**given.arrays, **arrays}, {"y": index.shape}, {**given.scalars, **sizes})
+    bounds = starts[index[0] : index[-1] + 2]
+    entries = slice(bounds[0], bounds[-1])
+    arrays = {"values": values[entries], "columns": columns[entries], "starts": bounds - bounds[0]}
+    sizes = {"rows": index.size, "entries": int(bounds[-1] - bounds[0])}
+    return Inputs({**data.arrays, **arrays}, {"y": index.shape}, {**data.scalars, **sizes})
 
 
 FORMULA = problem(

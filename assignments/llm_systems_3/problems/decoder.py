@@ -106,8 +106,8 @@ def attention(
         for name in ("query", "key", "value")
     )
     scores = query @ key.transpose(-2, -1) / math.sqrt(width // heads)
-    seen = softmax(scores, mask, future=True, marks=marks)
-    context = (_dropped(seen, drops) @ value).transpose(1, 2).reshape(batch, length, width)
+    weights_of_keys = softmax(scores, mask, future=True, marks=marks)
+    context = (_dropped(weights_of_keys, drops) @ value).transpose(1, 2).reshape(batch, length, width)
     return _linear(weights, "output", context)
 
 
@@ -134,15 +134,15 @@ def loss(
 ) -> Tensor:
     """Mean cross entropy, over the targets that count, of ``DecoderLM`` for ``tokens`` [B, T + 1]."""
     inputs, targets = tokens[:, :-1], tokens[:, 1:]
-    seen = torch.nn.functional.one_hot(inputs, sizes["vocabulary"]).double()
-    inp = seen @ weights["tokens.weight"] + weights["positions.weight"][: inputs.shape[1]]
+    words = torch.nn.functional.one_hot(inputs, sizes["vocabulary"]).double()
+    inp = words @ weights["tokens.weight"] + weights["positions.weight"][: inputs.shape[1]]
     inp = _dropped(inp, drops)
     for number in range(sizes["layers"]):
         inp = layer(_part(weights, f"layers.{number}."), inp, mask, sizes["heads"], drops, marks)
     logits = _linear(weights, "logits", layer_norm(inp, weights["norm.scale"], weights["norm.bias"], marks))
     shifted = logits - logits.amax(-1, keepdim=True)
-    wanted = torch.nn.functional.one_hot(targets, sizes["vocabulary"]).double()
-    each = torch.log(torch.exp(shifted).sum(-1)) - (shifted * wanted).sum(-1)
+    chosen = torch.nn.functional.one_hot(targets, sizes["vocabulary"]).double()
+    each = torch.log(torch.exp(shifted).sum(-1)) - (shifted * chosen).sum(-1)
     return (each * counted).sum() / counted.sum()
 
 

@@ -137,23 +137,23 @@ def inputs(case: Case) -> Inputs:
     )
 
 
-def oracle(case: Case, given: Inputs) -> Mapping[str, Expectation]:  # noqa: ARG001 - the shape of a problem
+def oracle(case: Case, data: Inputs) -> Mapping[str, Expectation]:  # noqa: ARG001 - the shape of a problem
     """The gradients by PyTorch's own rule in float64, with ``vars`` as given or epsilon added again."""
-    with_epsilon = cache(partial(_gradients, given, EPSILON))
+    with_epsilon = cache(partial(_gradients, data, EPSILON))
 
     def again(name: str) -> Callable[[], tuple[Candidate, ...]]:
         return lambda: (with_epsilon()[name],)
 
-    as_given = _gradients(given, 0.0)
-    return {name: Expectation((right,), others=again(name)) for name, right in as_given.items()}
+    as_given = _gradients(data, 0.0)
+    return {name: Expectation((right,), further=again(name)) for name, right in as_given.items()}
 
 
-def _gradients(given: Inputs, epsilon: float) -> Mapping[str, Candidate]:
-    x, g, gamma = given.wide("inp"), given.wide("out_grad"), given.wide("gamma")
-    mean, root = given.wide("means")[:, None], 1 / np.sqrt(given.wide("vars")[:, None] + epsilon)
+def _gradients(data: Inputs, epsilon: float) -> Mapping[str, Candidate]:
+    x, g, gamma = data.wide("inp"), data.wide("out_grad"), data.wide("gamma")
+    mean, root = data.wide("means")[:, None], 1 / np.sqrt(data.wide("vars")[:, None] + epsilon)
     precision = bounds.PRECISIONS["float32"]
     unit, hidden = precision.unit, x.shape[1]
-    tensors = [torch.from_numpy(part) for part in (g, x, mean, root, gamma, given.wide("betta"))]
+    tensors = [torch.from_numpy(part) for part in (g, x, mean, root, gamma, data.wide("betta"))]
     incoming, rows, means, roots, scale, shift = tensors
     gradients = torch.ops.aten.native_layer_norm_backward(
         incoming, rows, (hidden,), means, roots, scale, shift, (True, True, True)
@@ -167,9 +167,9 @@ def _gradients(given: Inputs, epsilon: float) -> Mapping[str, Candidate]:
     a_size, b_size = (np.abs(terms.sum(axis=1, keepdims=True)) for terms in (d, d_h))
     a_error = bounds.sum_error(d, 1, 1, unit)
     b_error = bounds.sum_error(d_h, 1, 2, unit) + (d_size * h_error).sum(axis=1, keepdims=True)
-    own = np.abs(g) * h_error
+    term_errors = np.abs(g) * h_error
     gamma_error = bounds.sum_error(g * h, 0, 2, unit)[0] + np.minimum(
-        own.sum(axis=0), bounds.LUCK * np.sqrt((own**2).sum(axis=0))
+        term_errors.sum(axis=0), bounds.LUCK * np.sqrt((term_errors**2).sum(axis=0))
     )
     sums_error = a_error + h_size * b_error + b_size * h_error + 4 * unit * (a_size + h_size * b_size)
     inp_error = root * (2 * unit * d_size + sums_error / hidden)
@@ -199,27 +199,27 @@ def minimal_bytes(case: Case) -> int:
     return 4 * (3 * rows * hidden + 2 * rows + 3 * hidden)
 
 
-def rows(given: Inputs, index: NDArray[np.intp]) -> Inputs:
+def rows(data: Inputs, index: NDArray[np.intp]) -> Inputs:
     """Some rows alone, which is enough for their ``inp_grad``."""
-    return _part(given, dict.fromkeys(("out_grad", "inp", "vars", "means"), (index,)))
+    return _part(data, dict.fromkeys(("out_grad", "inp", "vars", "means"), (index,)))
 
 
-def columns(given: Inputs, index: NDArray[np.intp]) -> Inputs:
+def columns(data: Inputs, index: NDArray[np.intp]) -> Inputs:
     """Some columns alone, which is enough for their sums."""
     across = {name: (slice(None), index) for name in ("out_grad", "inp")}
-    return _part(given, {**across, "gamma": (index,), "betta": (index,)})
+    return _part(data, {**across, "gamma": (index,), "betta": (index,)})
 
 
-def _part(given: Inputs, places: Mapping[str, tuple[slice | NDArray[np.intp], ...]]) -> Inputs:
+def _part(data: Inputs, indices: Mapping[str, tuple[slice | NDArray[np.intp], ...]]) -> Inputs:
     arrays = {
-        name: array[places[name]] if name in places and array is not None else array
-        for name, array in given.arrays.items()
+        name: array[indices[name]] if name in indices and array is not None else array
+        for name, array in data.arrays.items()
     }
     incoming = arrays["out_grad"]
     assert incoming is not None
     count, hidden = incoming.shape
     outputs = {"gamma_grad": (hidden,), "betta_grad": (hidden,), "inp_grad": (count, hidden)}
-    return Inputs(arrays, outputs, {**given.scalars, "batch_size": count, "hidden_dim": hidden})
+    return Inputs(arrays, outputs, {**data.scalars, "batch_size": count, "hidden_dim": hidden})
 
 
 def fused(arrays: Mapping[str, torch.Tensor], scalars: Mapping[str, float]) -> Callable[[], object]:
@@ -237,10 +237,10 @@ def _input_bug(
 ) -> Callable[[Inputs], Mapping[str, Array]]:
     """A wrong ``inp_grad`` from d = g gamma, h, r and g."""
 
-    def outputs(given: Inputs) -> Mapping[str, Array]:
-        h, root = _normalised(given)
-        g = given.wide("out_grad")
-        return {"inp_grad": formula(g * given.wide("gamma"), h, root, g)}
+    def outputs(data: Inputs) -> Mapping[str, Array]:
+        h, root = _normalised(data)
+        g = data.wide("out_grad")
+        return {"inp_grad": formula(g * data.wide("gamma"), h, root, g)}
 
     return outputs
 
@@ -250,17 +250,17 @@ def _gamma_bug(
 ) -> Callable[[Inputs], Mapping[str, Array]]:
     """A wrong ``gamma_grad`` as the sum over rows of a formula of g, x, m and r."""
 
-    def outputs(given: Inputs) -> Mapping[str, Array]:
-        root = _normalised(given)[1]
-        terms = formula(given.wide("out_grad"), given.wide("inp"), given.wide("means")[:, None], root)
+    def outputs(data: Inputs) -> Mapping[str, Array]:
+        root = _normalised(data)[1]
+        terms = formula(data.wide("out_grad"), data.wide("inp"), data.wide("means")[:, None], root)
         return {"gamma_grad": terms.sum(axis=0)}
 
     return outputs
 
 
-def _normalised(given: Inputs) -> tuple[Array, Array]:
-    root = np.asarray(1 / np.sqrt(given.wide("vars")[:, None]))
-    return (given.wide("inp") - given.wide("means")[:, None]) * root, root
+def _normalised(data: Inputs) -> tuple[Array, Array]:
+    root = np.asarray(1 / np.sqrt(data.wide("vars")[:, None]))
+    return (data.wide("inp") - data.wide("means")[:, None]) * root, root
 
 
 def _mean(values: Array) -> Array:
@@ -268,42 +268,42 @@ def _mean(values: Array) -> Array:
     return mean
 
 
-def _from_the_result(given: Inputs) -> Mapping[str, Array]:
+def _from_the_result(data: Inputs) -> Mapping[str, Array]:
     """The gradients of a kernel that takes ``inp`` for what LayerNorm returned: h = (inp - betta) / gamma."""
-    g, gamma, root = given.wide("out_grad"), given.wide("gamma"), _normalised(given)[1]
-    h, d = (given.wide("inp") - given.wide("betta")) / gamma, g * gamma
+    g, gamma, root = data.wide("out_grad"), data.wide("gamma"), _normalised(data)[1]
+    h, d = (data.wide("inp") - data.wide("betta")) / gamma, g * gamma
     return {
         "gamma_grad": (g * h).sum(axis=0),
         "inp_grad": root * (d - _mean(d) - h * _mean(d * h)),
     }
 
 
-def _deviation_given(given: Inputs) -> Mapping[str, Array]:
-    g, x, mean = given.wide("out_grad"), given.wide("inp"), given.wide("means")[:, None]
-    root = 1 / (given.wide("vars")[:, None] + EPSILON)
-    h, d = (x - mean) * root, g * given.wide("gamma")
+def _deviation_given(data: Inputs) -> Mapping[str, Array]:
+    g, x, mean = data.wide("out_grad"), data.wide("inp"), data.wide("means")[:, None]
+    root = 1 / (data.wide("vars")[:, None] + EPSILON)
+    h, d = (x - mean) * root, g * data.wide("gamma")
     return {"gamma_grad": (g * h).sum(axis=0), "inp_grad": root * (d - _mean(d) - h * _mean(d * h))}
 
 
-def _swapped(given: Inputs) -> Mapping[str, Array]:
-    g = given.wide("out_grad")
-    return {"gamma_grad": g.sum(axis=0), "betta_grad": (g * _normalised(given)[0]).sum(axis=0)}
+def _swapped(data: Inputs) -> Mapping[str, Array]:
+    g = data.wide("out_grad")
+    return {"gamma_grad": g.sum(axis=0), "betta_grad": (g * _normalised(data)[0]).sum(axis=0)}
 
 
-def _mean_instead_of_sum(given: Inputs) -> Mapping[str, Array]:
-    g = given.wide("out_grad")
-    return {"gamma_grad": (g * _normalised(given)[0]).mean(axis=0), "betta_grad": g.mean(axis=0)}
+def _mean_instead_of_sum(data: Inputs) -> Mapping[str, Array]:
+    g = data.wide("out_grad")
+    return {"gamma_grad": (g * _normalised(data)[0]).mean(axis=0), "betta_grad": g.mean(axis=0)}
 
 
-def terms(given: Inputs) -> Mapping[str, Array]:
-    """What each row adds to the sums."""
-    g = given.wide("out_grad")
-    return {"gamma_grad": g * _normalised(given)[0], "betta_grad": g}
+def terms(data: Inputs) -> Mapping[str, Array]:
+    """The terms [rows, hidden] that the rows add to the sums."""
+    g = data.wide("out_grad")
+    return {"gamma_grad": g * _normalised(data)[0], "betta_grad": g}
 
 
 def _epsilon(epsilon: float) -> Callable[[Inputs], Mapping[str, Array]]:
-    def outputs(given: Inputs) -> Mapping[str, Array]:
-        candidates = _gradients(given, epsilon)
+    def outputs(data: Inputs) -> Mapping[str, Array]:
+        candidates = _gradients(data, epsilon)
         return {name: candidates[name].expected for name in ("gamma_grad", "inp_grad")}
 
     return outputs

@@ -166,9 +166,9 @@ def inputs(case: Case) -> Inputs:
     )
 
 
-def oracle(case: Case, given: Inputs) -> Mapping[str, Expectation]:
+def oracle(case: Case, data: Inputs) -> Mapping[str, Expectation]:
     """LayerNorm in float64; ``vars`` with or without epsilon."""
-    x, scale, bias = given.wide("inp"), given.wide("scale"), given.wide("bias")
+    x, scale, bias = data.wide("inp"), data.wide("scale"), data.wide("bias")
     precision = bounds.PRECISIONS["float32"]
     unit, hidden = precision.unit, x.shape[1]
     expected = torch.nn.functional.layer_norm(
@@ -188,9 +188,9 @@ def oracle(case: Case, given: Inputs) -> Mapping[str, Expectation]:
         mean_error, variance_error = np.zeros_like(mean), np.zeros_like(variance)
     condition = variance_error / (variance + EPSILON)
     root = 1 / np.sqrt(variance + EPSILON)
-    known = condition < 0.5
-    drift = 1 / np.sqrt(1 - np.where(known, condition, 0.0)) - 1 + unit * bounds.QUOTIENT
-    root_error = np.where(known, root * drift, ILL_CONDITIONED / np.sqrt(EPSILON))
+    conditioned = condition < 0.5
+    drift = 1 / np.sqrt(1 - np.where(conditioned, condition, 0.0)) - 1 + unit * bounds.QUOTIENT
+    root_error = np.where(conditioned, root * drift, ILL_CONDITIONED / np.sqrt(EPSILON))
     centred = np.abs(x - mean)
     error = unit * np.abs(bias) + np.abs(scale) * (
         (centred + mean_error) * root_error
@@ -235,14 +235,12 @@ def minimal_bytes(case: Case) -> int:
     return 4 * (2 * rows * hidden + 2 * hidden + 2 * rows)
 
 
-def rows(given: Inputs, index: NDArray[np.intp]) -> Inputs:
-    """Some rows alone."""
-    chosen = given.arrays["inp"]
+def rows(data: Inputs, index: NDArray[np.intp]) -> Inputs:
+    """The inputs of the rows in ``index`` alone."""
+    chosen = data.arrays["inp"]
     assert chosen is not None
     outputs = {"ln_res": (index.size, chosen.shape[1]), "vars": index.shape, "means": index.shape}
-    return Inputs(
-        {**given.arrays, "inp": chosen[index]}, outputs, {**given.scalars, "batch_size": index.size}
-    )
+    return Inputs({**data.arrays, "inp": chosen[index]}, outputs, {**data.scalars, "batch_size": index.size})
 
 
 def fused(arrays: Mapping[str, torch.Tensor], scalars: Mapping[str, float]) -> Callable[[], object]:
@@ -258,9 +256,9 @@ def _statistics(x: Array) -> tuple[Array, Array]:
 def _result(formula: Callable[[Array, Array, Array], Array]) -> Callable[[Inputs], Mapping[str, Array]]:
     """A wrong ``ln_res`` from the rows with mean 0 and variance 1, scale and bias."""
 
-    def outputs(given: Inputs) -> Mapping[str, Array]:
-        x = given.wide("inp")
-        return {"ln_res": formula((x - _mean(x)) * _root(x), given.wide("scale"), given.wide("bias"))}
+    def outputs(data: Inputs) -> Mapping[str, Array]:
+        x = data.wide("inp")
+        return {"ln_res": formula((x - _mean(x)) * _root(x), data.wide("scale"), data.wide("bias"))}
 
     return outputs
 
@@ -270,9 +268,9 @@ def _normal_with(
 ) -> Callable[[Inputs], Mapping[str, Array]]:
     """A wrong ``ln_res`` from other statistics: scale (x - centre(x)) * spread(x) + bias."""
 
-    def outputs(given: Inputs) -> Mapping[str, Array]:
-        x = given.wide("inp")
-        return {"ln_res": given.wide("scale") * (x - centre(x)) * spread(x) + given.wide("bias")}
+    def outputs(data: Inputs) -> Mapping[str, Array]:
+        x = data.wide("inp")
+        return {"ln_res": data.wide("scale") * (x - centre(x)) * spread(x) + data.wide("bias")}
 
     return outputs
 
@@ -293,32 +291,32 @@ def _statistic(
     name: str, formula: Callable[[Array, Array], Array]
 ) -> Callable[[Inputs], Mapping[str, Array]]:
     """A wrong ``means`` or ``vars`` from mean and variance."""
-    return lambda given: {name: formula(*(part[:, 0] for part in _statistics(given.wide("inp"))))}
+    return lambda data: {name: formula(*(part[:, 0] for part in _statistics(data.wide("inp"))))}
 
 
-def _without_mean(given: Inputs) -> Mapping[str, Array]:
-    x = given.wide("inp")
+def _without_mean(data: Inputs) -> Mapping[str, Array]:
+    x = data.wide("inp")
     square = (x**2).mean(axis=1, keepdims=True)
     return {
         "vars": square[:, 0],
-        "ln_res": given.wide("scale") * x / np.sqrt(square + EPSILON) + given.wide("bias"),
+        "ln_res": data.wide("scale") * x / np.sqrt(square + EPSILON) + data.wide("bias"),
     }
 
 
-def _unbiased(given: Inputs) -> Mapping[str, Array]:
-    x = given.wide("inp")
+def _unbiased(data: Inputs) -> Mapping[str, Array]:
+    x = data.wide("inp")
     variance = x.var(axis=1, keepdims=True, ddof=1)
     return {
         "vars": variance[:, 0],
-        "ln_res": given.wide("scale") * (x - _mean(x)) / np.sqrt(variance + EPSILON) + given.wide("bias"),
+        "ln_res": data.wide("scale") * (x - _mean(x)) / np.sqrt(variance + EPSILON) + data.wide("bias"),
     }
 
 
-def _without_last(given: Inputs) -> Mapping[str, Array]:
-    x = given.wide("inp")
+def _without_last(data: Inputs) -> Mapping[str, Array]:
+    x = data.wide("inp")
     mean = x[:, :-1].sum(axis=1, keepdims=True) / x.shape[1]
     variance = ((x[:, :-1] - mean) ** 2).sum(axis=1, keepdims=True) / x.shape[1]
-    result = given.wide("scale") * (x - mean) / np.sqrt(variance + EPSILON) + given.wide("bias")
+    result = data.wide("scale") * (x - mean) / np.sqrt(variance + EPSILON) + data.wide("bias")
     return {"means": mean[:, 0], "vars": variance[:, 0], "ln_res": result}
 
 
@@ -343,7 +341,7 @@ def unfused(case: Case) -> tuple[Operation, ...]:
 
 
 def one_pass(case: Case) -> tuple[Operation, ...]:
-    """The same with the variance as E[x^2] - E[x]^2."""
+    """The unfused program of a kernel that computes the variance as E[x^2] - E[x]^2."""
     shape = rows, hidden = case.sizes["batch_size"], case.sizes["hidden_dim"]
     inp, total, means = dense("inp", *shape), dense("total", rows, 1), dense("means", rows, 1)
     squared = zipped("squared", "multiply", inp, inp)

@@ -25,25 +25,25 @@ if TYPE_CHECKING:
     Outputs = Mapping[str, Tensor]
 
 
-def _tensors(given: Inputs) -> dict[str, Tensor]:
+def _tensors(data: Inputs) -> dict[str, Tensor]:
     return {
         name: torch.from_numpy(array.astype(np.float64))
-        for name, array in given.arrays.items()
+        for name, array in data.arrays.items()
         if array is not None
     }
 
 
 def _named(outputs: Outputs) -> dict[str, NDArray[np.float64]]:
     """Each gradient under both of its names."""
-    found = {name: value.detach().numpy() for name, value in outputs.items()}
-    return found | {f"{name}, backward again": value for name, value in found.items() if name != "output"}
+    results = {name: value.detach().numpy() for name, value in outputs.items()}
+    return results | {f"{name}, backward again": value for name, value in results.items() if name != "output"}
 
 
 def _of_softmax(wrong: Callable[[dict[str, Tensor], bool], Outputs]) -> Bug:
-    def bug(given: Inputs) -> Mapping[str, NDArray[np.float64]]:
-        if "mask_future" not in given.scalars:
+    def bug(data: Inputs) -> Mapping[str, NDArray[np.float64]]:
+        if "mask_future" not in data.scalars:
             return {}
-        return _named(wrong(_tensors(given), bool(given.scalars["mask_future"])))
+        return _named(wrong(_tensors(data), bool(data.scalars["mask_future"])))
 
     return bug
 
@@ -51,10 +51,10 @@ def _of_softmax(wrong: Callable[[dict[str, Tensor], bool], Outputs]) -> Bug:
 def _of_norm(wrong: Callable[[Tensor, Tensor, Tensor, Tensor], Outputs]) -> Bug:
     """A wrong backward, from inp, scale, bias and the gradient of the output."""
 
-    def bug(given: Inputs) -> Mapping[str, NDArray[np.float64]]:
-        if "scale" not in given.arrays:
+    def bug(data: Inputs) -> Mapping[str, NDArray[np.float64]]:
+        if "scale" not in data.arrays:
             return {}
-        arrays = _tensors(given)
+        arrays = _tensors(data)
         return _named(wrong(*(arrays[name] for name in ("inp", "scale", "bias", "upstream"))))
 
     return bug

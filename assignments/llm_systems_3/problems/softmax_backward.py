@@ -129,9 +129,9 @@ def inputs(case: Case) -> Inputs:
     )
 
 
-def oracle(case: Case, given: Inputs) -> Mapping[str, Expectation]:  # noqa: ARG001 - the shape of a problem
+def oracle(case: Case, data: Inputs) -> Mapping[str, Expectation]:  # noqa: ARG001 - the shape of a problem
     """The gradient by PyTorch's own rule, in float64."""
-    gradients, weights = given.wide("out_grad"), given.wide("soft_inp")
+    gradients, weights = data.wide("out_grad"), data.wide("soft_inp")
     expected = torch.ops.aten._softmax_backward_data(  # noqa: SLF001 - the rule that autograd applies
         torch.from_numpy(gradients), torch.from_numpy(weights), -1, torch.float64
     ).numpy()
@@ -158,25 +158,25 @@ def minimal_bytes(case: Case) -> int:
     return 4 * 3 * case.sizes["rows"] * case.sizes["softmax_len"]
 
 
-def rows(given: Inputs, index: NDArray[np.intp]) -> Inputs:
-    """Some rows alone."""
-    arrays = {name: array[index] for name, array in given.arrays.items() if array is not None}
-    return Inputs(arrays, {}, {**given.scalars, "rows": index.size})
+def rows(data: Inputs, index: NDArray[np.intp]) -> Inputs:
+    """The inputs of the rows in ``index`` alone."""
+    arrays = {name: array[index] for name, array in data.arrays.items() if array is not None}
+    return Inputs(arrays, {}, {**data.scalars, "rows": index.size})
 
 
 def fused(arrays: Mapping[str, torch.Tensor], _: Mapping[str, float]) -> Callable[[], object]:
-    """What autograd calls."""
+    """PyTorch's operator for this gradient, which autograd calls."""
     return lambda: torch.ops.aten._softmax_backward_data(  # noqa: SLF001
         arrays["out_grad"], arrays["soft_inp"], -1, torch.float32
     )
 
 
 def _bug(formula: Callable[[Array, Array], Array]) -> Callable[[Inputs], Mapping[str, Array]]:
-    return lambda given: {"out_grad": formula(given.wide("out_grad"), given.wide("soft_inp"))}
+    return lambda data: {"out_grad": formula(data.wide("out_grad"), data.wide("soft_inp"))}
 
 
-def _dot(left: Array, right: Array) -> Array:
-    total: Array = (left * right).sum(axis=-1, keepdims=True)
+def _dot(gradient: Array, weights: Array) -> Array:
+    total: Array = (gradient * weights).sum(axis=-1, keepdims=True)
     return total
 
 

@@ -226,13 +226,13 @@ def inputs(case: Case) -> Inputs:
     )
 
 
-def _logits(given: Inputs) -> Array:
+def _logits(data: Inputs) -> Array:
     """What a float32 kernel sees: inp + mask rounded to float32, -inf where the future mask hides."""
-    logits = given.wide("inp")
-    if given.arrays["attn_mask"] is not None:
-        logits += given.wide("attn_mask")[:, None, None, :]
+    logits = data.wide("inp")
+    if data.arrays["attn_mask"] is not None:
+        logits += data.wide("attn_mask")[:, None, None, :]
         logits = logits.astype(np.float32).astype(np.float64)  # exact: 53 bits are more than 2 x 24 + 2
-    if given.scalars["mask_future"]:
+    if data.scalars["mask_future"]:
         logits[..., _future(logits.shape[2], logits.shape[3])] = -np.inf
     return logits
 
@@ -242,9 +242,9 @@ def _future(queries: int, keys: int, diagonal: int = 1) -> NDArray[np.bool_]:
     return np.triu(np.ones((queries, keys), np.bool_), k=diagonal)
 
 
-def oracle(case: Case, given: Inputs) -> Mapping[str, Expectation]:  # noqa: ARG001 - the shape of a problem
+def oracle(case: Case, data: Inputs) -> Mapping[str, Expectation]:  # noqa: ARG001 - the shape of a problem
     """The weights in float64; rows without a visible key may be zeros, uniform or NaN."""
-    logits = _logits(given)
+    logits = _logits(data)
     masked = np.isneginf(logits).all(axis=-1, keepdims=True)
     shown = np.where(masked, 0.0, logits)
     weights = torch.softmax(torch.from_numpy(shown), dim=-1).numpy()
@@ -284,18 +284,18 @@ def minimal_bytes(case: Case) -> int:
     return 4 * (batch * heads * (visible + queries * keys) + mask)
 
 
-def rows(given: Inputs, index: NDArray[np.intp]) -> Inputs:
+def rows(data: Inputs, index: NDArray[np.intp]) -> Inputs:
     """Some queries alone, each as a batch of its own; what the future mask hides goes into their masks."""
-    scores, mask = given.arrays["inp"], given.arrays["attn_mask"]
+    scores, mask = data.arrays["inp"], data.arrays["attn_mask"]
     assert scores is not None
     batches, _, queries = np.unravel_index(index, scores.shape[:3])
     keys = scores.shape[3]
-    own = None if mask is None else mask[batches]
-    if given.scalars["mask_future"]:
-        shown = np.zeros((index.size, keys), np.float32) if own is None else own
-        own = np.where(np.arange(keys) > queries[:, None], np.float32(-np.inf), shown)
+    masks = None if mask is None else mask[batches]
+    if data.scalars["mask_future"]:
+        shown = np.zeros((index.size, keys), np.float32) if masks is None else masks
+        masks = np.where(np.arange(keys) > queries[:, None], np.float32(-np.inf), shown)
     return Inputs(
-        arrays={"inp": scores.reshape(-1, 1, 1, keys)[index], "attn_mask": own},
+        arrays={"inp": scores.reshape(-1, 1, 1, keys)[index], "attn_mask": masks},
         outputs={},
         scalars={
             "batch_size": index.size,
@@ -308,12 +308,12 @@ def rows(given: Inputs, index: NDArray[np.intp]) -> Inputs:
 
 
 def count_rows(case: Case) -> int:
-    """All queries of all heads."""
+    """The number of rows: all queries of all heads in all batches."""
     return math.prod(case.sizes[name] for name in ("batch_size", "nhead", "from_len"))
 
 
 def elements(sizes: Mapping[str, int]) -> int:
-    """Of the scores, which the mask has fewer of. A row takes as long as one of ``LEAST_ROW`` at least."""
+    """The elements of the scores, of which the mask has fewer; a short row counts as ``LEAST_ROW``."""
     rows = math.prod(sizes[name] for name in ("batch_size", "nhead", "from_len"))
     return rows * max(LEAST_ROW, sizes["to_len"])
 
@@ -355,115 +355,115 @@ def _softmax(logits: Array) -> Array:
 
 
 def _changed(change: Callable[[Inputs], Array]) -> Callable[[Inputs], Mapping[str, Array]]:
-    return lambda given: {"inp": change(given)}
+    return lambda data: {"inp": change(data)}
 
 
-def _without_mask(given: Inputs) -> Array:
-    return _softmax(_logits(Inputs({**given.arrays, "attn_mask": None}, given.outputs, given.scalars)))
+def _without_mask(data: Inputs) -> Array:
+    return _softmax(_logits(Inputs({**data.arrays, "attn_mask": None}, data.outputs, data.scalars)))
 
 
-def _mask_of_first_batch(given: Inputs) -> Array:
-    mask = given.arrays["attn_mask"]
+def _mask_of_first_batch(data: Inputs) -> Array:
+    mask = data.arrays["attn_mask"]
     first = None if mask is None else np.broadcast_to(mask[:1], mask.shape)
-    return _softmax(_logits(Inputs({**given.arrays, "attn_mask": first}, given.outputs, given.scalars)))
+    return _softmax(_logits(Inputs({**data.arrays, "attn_mask": first}, data.outputs, data.scalars)))
 
 
-def _mask_subtracted(given: Inputs) -> Array:
-    mask = given.arrays["attn_mask"]
-    turned = None if mask is None else -given.wide("attn_mask").astype(np.float32)
-    return _softmax(_logits(Inputs({**given.arrays, "attn_mask": turned}, given.outputs, given.scalars)))
+def _mask_subtracted(data: Inputs) -> Array:
+    mask = data.arrays["attn_mask"]
+    turned = None if mask is None else -data.wide("attn_mask").astype(np.float32)
+    return _softmax(_logits(Inputs({**data.arrays, "attn_mask": turned}, data.outputs, data.scalars)))
 
 
-def _without_future(given: Inputs) -> Array:
-    return _softmax(_logits(Inputs(given.arrays, given.outputs, {**given.scalars, "mask_future": False})))
+def _without_future(data: Inputs) -> Array:
+    return _softmax(_logits(Inputs(data.arrays, data.outputs, {**data.scalars, "mask_future": False})))
 
 
-def _future_shifted(given: Inputs, diagonal: int) -> Array:
-    logits = _logits(Inputs(given.arrays, given.outputs, {**given.scalars, "mask_future": False}))
-    if given.scalars["mask_future"]:
+def _future_shifted(data: Inputs, diagonal: int) -> Array:
+    logits = _logits(Inputs(data.arrays, data.outputs, {**data.scalars, "mask_future": False}))
+    if data.scalars["mask_future"]:
         logits[..., _future(logits.shape[2], logits.shape[3], diagonal)] = -np.inf
     return _softmax(logits)
 
 
-def _past_hidden(given: Inputs) -> Array:
-    logits = _logits(Inputs(given.arrays, given.outputs, {**given.scalars, "mask_future": False}))
-    if given.scalars["mask_future"]:
+def _past_hidden(data: Inputs) -> Array:
+    logits = _logits(Inputs(data.arrays, data.outputs, {**data.scalars, "mask_future": False}))
+    if data.scalars["mask_future"]:
         logits[..., np.tril(np.ones(logits.shape[2:], np.bool_), k=-1)] = -np.inf
     return _softmax(logits)
 
 
-def _future_always(given: Inputs) -> Array:
-    return _softmax(_logits(Inputs(given.arrays, given.outputs, {**given.scalars, "mask_future": True})))
+def _future_always(data: Inputs) -> Array:
+    return _softmax(_logits(Inputs(data.arrays, data.outputs, {**data.scalars, "mask_future": True})))
 
 
-def _exponentials(given: Inputs) -> Array:
-    logits = _logits(given)
+def _exponentials(data: Inputs) -> Array:
+    logits = _logits(data)
     return np.asarray(np.exp(logits - logits.max(axis=-1, keepdims=True)))
 
 
-def _without_last(given: Inputs) -> Array:
-    exponentials = _exponentials(given)
+def _without_last(data: Inputs) -> Array:
+    exponentials = _exponentials(data)
     return np.asarray(exponentials / exponentials[..., :-1].sum(axis=-1, keepdims=True))
 
 
-def _without_maximum(given: Inputs) -> Array:
-    powers = np.exp(_logits(given).astype(np.float32))
+def _without_maximum(data: Inputs) -> Array:
+    powers = np.exp(_logits(data).astype(np.float32))
     return np.asarray(powers / powers.sum(axis=-1, keepdims=True), np.float64)
 
 
-def _maximum_from_zero(given: Inputs) -> Array:
-    logits = _logits(given)
+def _maximum_from_zero(data: Inputs) -> Array:
+    logits = _logits(data)
     powers = np.exp((logits - logits.max(axis=-1, keepdims=True).clip(min=0)).astype(np.float32))
     return np.asarray(powers / (powers.sum(axis=-1, keepdims=True) + np.float32(EPSILON)), np.float64)
 
 
-def _maximum_of_magnitudes(given: Inputs) -> Array:
-    logits = _logits(given)
+def _maximum_of_magnitudes(data: Inputs) -> Array:
+    logits = _logits(data)
     powers = np.exp((logits - np.abs(logits).max(axis=-1, keepdims=True)).astype(np.float32))
     return np.asarray(powers / (powers.sum(axis=-1, keepdims=True) + np.float32(EPSILON)), np.float64)
 
 
-def _base_two(given: Inputs) -> Array:
-    return _softmax(_logits(given) * np.log(2))
+def _base_two(data: Inputs) -> Array:
+    return _softmax(_logits(data) * np.log(2))
 
 
-def _scaled(given: Inputs, divisor: float) -> Array:
-    return _softmax(_logits(given) / np.sqrt(divisor))
+def _scaled(data: Inputs, divisor: float) -> Array:
+    return _softmax(_logits(data) / np.sqrt(divisor))
 
 
-def _own_maxima(given: Inputs, threads: int) -> tuple[Array, Array]:
-    """The logits and, for each of them, the largest of those that the same one of ``threads`` has."""
-    logits = _logits(given)
-    own = np.full_like(logits, -np.inf)
+def _own_maxima(data: Inputs, threads: int) -> tuple[Array, Array]:
+    """The logits and, for each of them, the largest logit that the same thread has of ``threads``."""
+    logits = _logits(data)
+    maxima = np.full_like(logits, -np.inf)
     for thread in range(min(threads, logits.shape[-1])):
-        mine = logits[..., thread::threads]
-        own[..., thread::threads] = mine.max(axis=-1, keepdims=True)
-    return logits, own.clip(min=LOWEST)
+        elements = logits[..., thread::threads]
+        maxima[..., thread::threads] = elements.max(axis=-1, keepdims=True)
+    return logits, maxima.clip(min=LOWEST)
 
 
-def _local_maxima_in_sum(given: Inputs, threads: int) -> Array:
+def _local_maxima_in_sum(data: Inputs, threads: int) -> Array:
     """Each thread's sum is relative to its own maximum, and they are added up as they are."""
-    logits, own = _own_maxima(given, threads)
-    return np.asarray(_exponentials(given) / np.exp(logits - own).sum(axis=-1, keepdims=True))
+    logits, maxima = _own_maxima(data, threads)
+    return np.asarray(_exponentials(data) / np.exp(logits - maxima).sum(axis=-1, keepdims=True))
 
 
-def _local_maximum_in_weights(given: Inputs, threads: int) -> Array:
+def _local_maximum_in_weights(data: Inputs, threads: int) -> Array:
     """The sum is relative to the maximum of the row, and each weight to that of its thread."""
-    logits, own = _own_maxima(given, threads)
-    return np.asarray(np.exp(logits - own) / _exponentials(given).sum(axis=-1, keepdims=True))
+    logits, maxima = _own_maxima(data, threads)
+    return np.asarray(np.exp(logits - maxima) / _exponentials(data).sum(axis=-1, keepdims=True))
 
 
-def _running_maximum(given: Inputs, threads: int) -> Array:
+def _running_maximum(data: Inputs, threads: int) -> Array:
     """Online softmax whose threads do not rescale what they have when their maximum grows."""
-    logits = _logits(given)
+    logits = _logits(data)
     largest = logits.max(axis=-1, keepdims=True).clip(min=LOWEST)
     total = np.zeros_like(largest)
     for thread in range(min(threads, logits.shape[-1])):
-        mine = logits[..., thread::threads]
-        running = np.maximum.accumulate(mine, axis=-1).clip(min=LOWEST)
-        own = np.exp(mine - running).sum(axis=-1, keepdims=True)
-        total += own * np.exp(running[..., -1:] - largest)
-    return np.asarray(_exponentials(given) / total)
+        elements = logits[..., thread::threads]
+        running = np.maximum.accumulate(elements, axis=-1).clip(min=LOWEST)
+        partial_sum = np.exp(elements - running).sum(axis=-1, keepdims=True)
+        total += partial_sum * np.exp(running[..., -1:] - largest)
+    return np.asarray(_exponentials(data) / total)
 
 
 _ONLINE: Mapping[str, Callable[[Inputs, int], Array]] = {
@@ -480,56 +480,56 @@ _ONLINE: Mapping[str, Callable[[Inputs, int], Array]] = {
 """What goes wrong where maximum and sum are taken in one pass, by the number of threads of a row."""
 
 
-def _future_by_fours(given: Inputs) -> Array:
+def _future_by_fours(data: Inputs) -> Array:
     """The future mask hides a group of four keys as a whole, or not at all."""
-    logits = _logits(Inputs(given.arrays, given.outputs, {**given.scalars, "mask_future": False}))
-    if given.scalars["mask_future"]:
+    logits = _logits(Inputs(data.arrays, data.outputs, {**data.scalars, "mask_future": False}))
+    if data.scalars["mask_future"]:
         queries, keys = logits.shape[2:]
         hidden = np.arange(keys)[None, :] // 4 * 4 > np.arange(queries)[:, None]
         logits[..., hidden] = -np.inf
     return _softmax(logits)
 
 
-def _mask_as_flag(given: Inputs) -> Array:
-    mask = given.arrays["attn_mask"]
-    logits = _logits(Inputs({**given.arrays, "attn_mask": None}, given.outputs, given.scalars))
+def _mask_as_flag(data: Inputs) -> Array:
+    mask = data.arrays["attn_mask"]
+    logits = _logits(Inputs({**data.arrays, "attn_mask": None}, data.outputs, data.scalars))
     if mask is not None:
         logits = np.where(mask[:, None, None, :] != 0, np.minimum(logits, -1e8), logits)
     return _softmax(logits)
 
 
-def _future_from_the_end(given: Inputs) -> Array:
-    queries, keys = given.arrays["inp"].shape[2:] if given.arrays["inp"] is not None else (0, 0)
-    return _future_shifted(given, 1 + keys - queries)
+def _future_from_the_end(data: Inputs) -> Array:
+    queries, keys = data.arrays["inp"].shape[2:] if data.arrays["inp"] is not None else (0, 0)
+    return _future_shifted(data, 1 + keys - queries)
 
 
-def _future_of_row(given: Inputs) -> Array:
+def _future_of_row(data: Inputs) -> Array:
     """The future mask with the row of the whole tensor in place of the query."""
-    logits = _logits(Inputs(given.arrays, given.outputs, {**given.scalars, "mask_future": False}))
-    if given.scalars["mask_future"]:
+    logits = _logits(Inputs(data.arrays, data.outputs, {**data.scalars, "mask_future": False}))
+    if data.scalars["mask_future"]:
         rows = logits.reshape(-1, logits.shape[-1])
         rows[_future(*rows.shape)] = -np.inf
     return _softmax(logits)
 
 
-def _twice(given: Inputs) -> Array:
-    once = _softmax(_logits(given)).astype(np.float32)
-    return _softmax(_logits(Inputs({**given.arrays, "inp": once}, given.outputs, given.scalars)))
+def _twice(data: Inputs) -> Array:
+    once = _softmax(_logits(data)).astype(np.float32)
+    return _softmax(_logits(Inputs({**data.arrays, "inp": once}, data.outputs, data.scalars)))
 
 
-def _maximum_in_sum_only(given: Inputs) -> Array:
-    logits = _logits(given)
+def _maximum_in_sum_only(data: Inputs) -> Array:
+    logits = _logits(data)
     return np.asarray(
         np.exp(logits) / np.exp(logits - logits.max(axis=-1, keepdims=True)).sum(-1, keepdims=True)
     )
 
 
-def _log_softmax(given: Inputs) -> Array:
-    return torch.log_softmax(torch.from_numpy(_logits(given)), dim=-1).numpy()
+def _log_softmax(data: Inputs) -> Array:
+    return torch.log_softmax(torch.from_numpy(_logits(data)), dim=-1).numpy()
 
 
-def _epsilon(given: Inputs, epsilon: float) -> Array:
-    exponentials = _exponentials(given)
+def _epsilon(data: Inputs, epsilon: float) -> Array:
+    exponentials = _exponentials(data)
     return np.asarray(exponentials / (exponentials.sum(axis=-1, keepdims=True) + epsilon))
 
 
@@ -584,10 +584,10 @@ PROBLEM = KernelProblem(
         "the future mask is not applied": _changed(_without_future),
         "the future mask is applied although mask_future is false": _changed(_future_always),
         "the future mask is shifted by one: key j = i, the query itself, is hidden too": _changed(
-            lambda given: _future_shifted(given, 0)
+            lambda data: _future_shifted(data, 0)
         ),
         "the future mask is shifted by one: key j = i + 1 is still visible": _changed(
-            lambda given: _future_shifted(given, 2)
+            lambda data: _future_shifted(data, 2)
         ),
         "the future mask hides the past (j < i) instead of the future (j > i)": _changed(_past_hidden),
         "the division by the sum of the exponentials is missing": _changed(_exponentials),
@@ -622,7 +622,7 @@ PROBLEM = KernelProblem(
             for threads in (32, 64, 128, 256)
             for text, wrong in _ONLINE.items()
         },
-        "epsilon is too large: 1e-3 instead of 1e-8": _changed(lambda given: _epsilon(given, 1e-3)),
-        "epsilon is too large: 1e-5 instead of 1e-8": _changed(lambda given: _epsilon(given, 1e-5)),
+        "epsilon is too large: 1e-3 instead of 1e-8": _changed(lambda data: _epsilon(data, 1e-3)),
+        "epsilon is too large: 1e-5 instead of 1e-8": _changed(lambda data: _epsilon(data, 1e-5)),
     },
 )

@@ -50,17 +50,17 @@ MODEL_SAMPLES = 4
 
 def cases(seed: int) -> tuple[Case, ...]:
     """Fixed shapes with fresh content."""
-    found: list[Case] = []
+    table: list[Case] = []
 
-    def add(group: str, function: str, what: str, mask: str, **sizes: int) -> None:
-        content = int(np.random.SeedSequence((seed, len(found))).generate_state(1, np.uint64)[0] >> 1)
-        found.append(Case(what, group, sizes, mask, content, function=function))
+    def add(group: str, function: str, name: str, mask: str, **sizes: int) -> None:
+        content = int(np.random.SeedSequence((seed, len(table))).generate_state(1, np.uint64)[0] >> 1)
+        table.append(Case(name, group, sizes, mask, content, function=function))
 
     def softmax(inp: int, upstream: int, mask: str, *shape: int, future: bool) -> None:
         batch, heads, queries, keys = shape
-        what = f"{' x '.join(map(str, shape))}, {LAYOUTS[inp]}, gradient {LAYOUTS[upstream]}, {mask}"
+        name = f"{' x '.join(map(str, shape))}, {LAYOUTS[inp]}, gradient {LAYOUTS[upstream]}, {mask}"
         add(
-            SOFTMAX, "attn_softmax", what + (", future hidden" if future else ""), mask,
+            SOFTMAX, "attn_softmax", name + (", future hidden" if future else ""), mask,
             batch_size=batch, nhead=heads, from_len=queries, to_len=keys, mask_future=int(future),
             layout=inp, upstream_layout=upstream,
         )  # fmt: skip
@@ -76,9 +76,9 @@ def cases(seed: int) -> tuple[Case, ...]:
         ((3, 11, 36), TRANSPOSED, EVERY_OTHER),
         ((37, 100), EVERY_OTHER, TRANSPOSED),
     ):
-        what = f"{' x '.join(map(str, shape))}, {LAYOUTS[inp]}, gradient {LAYOUTS[upstream]}"
+        name = f"{' x '.join(map(str, shape))}, {LAYOUTS[inp]}, gradient {LAYOUTS[upstream]}"
         sizes = dict(zip(("hidden_dim", "length", "batch"), reversed(shape), strict=False))
-        add(NORM, "layer_norm", what, "", **sizes, layout=inp, upstream_layout=upstream)
+        add(NORM, "layer_norm", name, "", **sizes, layout=inp, upstream_layout=upstream)
     block = {"batch": 3, "length": 7, "width": 12, "heads": 3}
     add(MODULES, "block", "MultiHeadAttention, padded", PADDED, **block)
     add(MODULES, "block", "MultiHeadAttention, no mask", NO_MASK, **{**block, "batch": 2, "length": 33})
@@ -90,7 +90,7 @@ def cases(seed: int) -> tuple[Case, ...]:
     add(DROPOUT, "train", "DecoderLM with dropout, 2 steps", PADDED, **train, steps=2, dropout=1)
     add(KERNELS, "block", "MultiHeadAttention, results of the kernels marked", PADDED, **block, marked=1)
     add(KERNELS, "train", "DecoderLM, results of the kernels marked", PADDED, **train, steps=1, marked=1)
-    return tuple(found)
+    return tuple(table)
 
 
 def timing_cases(seed: int) -> tuple[Case, ...]:
@@ -107,10 +107,10 @@ def inputs(case: Case) -> Inputs:
         return _FUNCTIONS[case.function][0](case, random)
 
 
-def oracle(case: Case, given: Inputs) -> Mapping[str, Expectation]:
+def oracle(case: Case, data: Inputs) -> Mapping[str, Expectation]:
     """What the function returns in float64, and how far float32 may be from it."""
     with one_thread():
-        return _FUNCTIONS[case.function][1](case, given)
+        return _FUNCTIONS[case.function][1](case, data)
 
 
 def needs(case: Case) -> tuple[tuple[KernelProblem, Case, int], ...]:
@@ -124,9 +124,9 @@ def needs(case: Case) -> tuple[tuple[KernelProblem, Case, int], ...]:
     layers, steps = sizes.get("layers", 1), sizes.get("steps", 1)
     batch, heads, length = sizes["batch"], sizes["heads"], sizes["length"]
     shape = {"batch_size": batch, "nhead": heads, "from_len": length, "to_len": length, "mask_future": 1}
-    found = _softmax_needs(shape, case.distribution, layers * steps, layers * steps)
+    launches = _softmax_needs(shape, case.distribution, layers * steps, layers * steps)
     norms = (2 * layers + 1 if "vocabulary" in sizes else 2 if "hidden" in sizes else 0) * steps
-    return found + (_norm_needs(batch * length, sizes["width"], norms, norms) if norms else ())
+    return launches + (_norm_needs(batch * length, sizes["width"], norms, norms) if norms else ())
 
 
 def _softmax_needs(
@@ -183,9 +183,9 @@ def _softmax_inputs(case: Case, random: np.random.Generator) -> Inputs:
     )
 
 
-def _softmax_oracle(case: Case, given: Inputs) -> Mapping[str, Expectation]:
-    arrays = _doubles(given)
-    mask, future = arrays.get("attn_mask"), bool(given.scalars["mask_future"])
+def _softmax_oracle(case: Case, data: Inputs) -> Mapping[str, Expectation]:
+    arrays = _doubles(data)
+    mask, future = arrays.get("attn_mask"), bool(data.scalars["mask_future"])
     return _function_oracle(
         case,
         arrays,
@@ -207,10 +207,10 @@ def _norm_inputs(case: Case, random: np.random.Generator) -> Inputs:
     return Inputs(arrays, outputs, _layouts(case))
 
 
-def _norm_oracle(case: Case, given: Inputs) -> Mapping[str, Expectation]:
+def _norm_oracle(case: Case, data: Inputs) -> Mapping[str, Expectation]:
     return _function_oracle(
         case,
-        _doubles(given),
+        _doubles(data),
         ("inp", "scale", "bias"),
         lambda leaves, marks: decoder.layer_norm(leaves["inp"], leaves["scale"], leaves["bias"], marks),
     )
@@ -230,8 +230,10 @@ def _function_oracle(
         named = {f"gradient of {name}": value for name, value in zip(names, gradients, strict=True)}
         return {"output": output.detach(), **named, **marks.outputs}
 
-    found = expectations(program, case.seed)
-    return found | {f"{name}, backward again": found[name] for name in found if name.startswith("gradient")}
+    expected = expectations(program, case.seed)
+    return expected | {
+        f"{name}, backward again": expected[name] for name in expected if name.startswith("gradient")
+    }
 
 
 def _block_inputs(case: Case, random: np.random.Generator) -> Inputs:
@@ -241,13 +243,13 @@ def _block_inputs(case: Case, random: np.random.Generator) -> Inputs:
     shapes = (
         decoder.layer_shapes(width, sizes["hidden"]) if "hidden" in sizes else decoder.attention_shapes(width)
     )
-    places = ((batch, heads, length, length), *((shape,) if "hidden" in sizes else ()))
+    shapes_of_drops = ((batch, heads, length, length), *((shape,) if "hidden" in sizes else ()))
     arrays = {
         "inp": normal(random, shape),
         "attn_mask": _mask(case, random, batch, length),
         "upstream": normal(random, shape),
         **{name: _weight(random, name, shape) for name, shape in shapes.items()},
-        **_drops(case, random, places),
+        **_drops(case, random, shapes_of_drops),
     }
     results = {
         "output": shape,
@@ -260,8 +262,8 @@ def _block_inputs(case: Case, random: np.random.Generator) -> Inputs:
     return Inputs(arrays, _both(results), scalars)
 
 
-def _block_oracle(case: Case, given: Inputs) -> Mapping[str, Expectation]:
-    arrays = _doubles(given)
+def _block_oracle(case: Case, data: Inputs) -> Mapping[str, Expectation]:
+    arrays = _doubles(data)
     block = decoder.layer if "hidden" in case.sizes else decoder.attention
     names = ("inp", *(name for name in arrays if "." in name))
 
@@ -279,14 +281,14 @@ def _block_oracle(case: Case, given: Inputs) -> Mapping[str, Expectation]:
 
         return expectations(program, case.seed)
 
-    return _expected_both(given, run)
+    return _expected_both(data, run)
 
 
 def _train_inputs(case: Case, random: np.random.Generator) -> Inputs:
     sizes = {name: case.sizes[name] for name in MODEL}
     batch, length, steps = (case.sizes[name] for name in ("batch", "length", "steps"))
     text = (batch, length, sizes["width"])
-    places = (text, *((batch, sizes["heads"], length, length), text) * sizes["layers"])
+    shapes_of_drops = (text, *((batch, sizes["heads"], length, length), text) * sizes["layers"])
     tokens = random.integers(1, sizes["vocabulary"], (steps, batch, length + 1))
     ends = random.integers(4, length + 1, (steps, batch, 1))
     ends[:, 0] = length
@@ -296,7 +298,7 @@ def _train_inputs(case: Case, random: np.random.Generator) -> Inputs:
         "tokens": np.where(np.arange(length + 1) <= ends, tokens, 0),
         "attn_mask": np.where(at < ends, 0, -np.inf).astype(np.float32),
         "counted": ((at >= begins) & (at < ends)).astype(np.float32),
-        **_drops(case, random, places),
+        **_drops(case, random, shapes_of_drops),
     }
     shapes = decoder.model_shapes(sizes)
     weights = {name: _weight(random, name, shape) for name, shape in shapes.items()}
@@ -315,8 +317,8 @@ def _begin_inputs(case: Case, random: np.random.Generator) -> Inputs:
     words = min(WORDS, sizes["vocabulary"] - 1)
     tokens = np.empty((lines, length + 1), np.int64)
     tokens[:, 0] = random.integers(words, size=lines)
-    for place in range(length):
-        tokens[:, place + 1] = (5 * tokens[:, place] + 1) % words
+    for position in range(length):
+        tokens[:, position + 1] = (5 * tokens[:, position] + 1) % words
     mask = padding(random, lines, length, -np.inf)
     weights = {name: _weight(random, name, shape) for name, shape in decoder.model_shapes(sizes).items()}
     scalars = {**sizes, "dropout": TIMED_DROP, "batch": case.sizes["batch"], "rate": TIMED_RATE}
@@ -331,14 +333,14 @@ def _trajectory(
     weights: Mapping[str, Floats], data: Mapping[str, Tensor], sizes: Mapping[str, int]
 ) -> dict[str, Floats]:
     """The weights at the beginning of each step, as steepest descent from ``weights`` makes them."""
-    kept: dict[str, list[Floats]] = {name: [] for name in weights}
+    steps: dict[str, list[Floats]] = {name: [] for name in weights}
     now = {name: _double(array) for name, array in weights.items()}
     for step in range(data["tokens"].shape[0]):
         for name, value in now.items():
-            kept[name].append(value.numpy().astype(np.float32))
+            steps[name].append(value.numpy().astype(np.float32))
         gradients = _gradients_at(now, data, step, sizes, {})
         now = {name: value - RATE * gradients[f"gradient of {name}"] for name, value in now.items()}
-    return {name: np.stack(values) for name, values in kept.items()}
+    return {name: np.stack(values) for name, values in steps.items()}
 
 
 def _gradients_at(
@@ -359,8 +361,8 @@ def _gradients_at(
     }
 
 
-def _train_oracle(case: Case, given: Inputs) -> Mapping[str, Expectation]:
-    arrays = _doubles(given)
+def _train_oracle(case: Case, data: Inputs) -> Mapping[str, Expectation]:
+    arrays = _doubles(data)
     sizes = {name: case.sizes[name] for name in MODEL}
 
     def run(scalars: Mapping[str, Any]) -> Mapping[str, Expectation]:
@@ -377,33 +379,38 @@ def _train_oracle(case: Case, given: Inputs) -> Mapping[str, Expectation]:
 
         steps = [expected(step) for step in range(case.sizes["steps"])]
         stacked = {
-            name: _stacked([one[name] for one in steps], name)
+            name: _stacked([step[name] for step in steps], name)
             for name in steps[0]
             if not written.is_written(name)
         }
         return stacked | written.in_turn(steps)
 
-    return _expected_both(given, run)
+    return _expected_both(data, run)
 
 
 def _stacked(steps: list[Expectation], name: str) -> Expectation:
     join = np.concatenate if name == "loss" else np.stack
-    parts = [one.candidates[0] for one in steps]
-    expected, allowed = (join([getattr(part, which) for part in parts]) for which in ("expected", "allowed"))
+    parts = [step.candidates[0] for step in steps]
+    expected, allowed = (join([getattr(part, field) for part in parts]) for field in ("expected", "allowed"))
     return Expectation((type(parts[0])(expected, allowed),))
 
 
 def _expected_both(
-    given: Inputs, run: Callable[[Mapping[str, Any]], Mapping[str, Expectation]]
+    data: Inputs, run: Callable[[Mapping[str, Any]], Mapping[str, Expectation]]
 ) -> Mapping[str, Expectation]:
     """The expectations of the fused and the unfused path, which differ only where results are marked.
 
     The launchers write in the fused one alone.
     """
-    fused = run(given.scalars)
-    unfused = run({}) if written.SEED in given.scalars else fused
-    return {name if written.is_written(name) else f"{name}, fused": one for name, one in fused.items()} | {
-        f"{name}, unfused": one for name, one in unfused.items() if not written.is_written(name)
+    fused = run(data.scalars)
+    unfused = run({}) if written.SEED in data.scalars else fused
+    return {
+        name if written.is_written(name) else f"{name}, fused": expectation
+        for name, expectation in fused.items()
+    } | {
+        f"{name}, unfused": expectation
+        for name, expectation in unfused.items()
+        if not written.is_written(name)
     }
 
 
@@ -423,14 +430,14 @@ def _probability(case: Case) -> float:
 
 
 def _drops(
-    case: Case, random: np.random.Generator, places: tuple[tuple[int, ...], ...]
+    case: Case, random: np.random.Generator, shapes: tuple[tuple[int, ...], ...]
 ) -> dict[str, NDArray[np.generic] | None]:
     """Which elements dropout keeps, for each place of the model in the order of its forward pass."""
     if not case.sizes.get("dropout"):
         return {}
     return {
         f"dropout {number:02}": (random.random(shape) >= DROP).astype(np.float32)
-        for number, shape in enumerate(places)
+        for number, shape in enumerate(shapes)
     }
 
 
@@ -447,8 +454,8 @@ def _double(array: NDArray[np.generic]) -> Tensor:
     return torch.from_numpy(array.astype(np.float64))
 
 
-def _doubles(given: Inputs) -> dict[str, Tensor]:
-    return {name: _double(array) for name, array in given.arrays.items() if array is not None}
+def _doubles(data: Inputs) -> dict[str, Tensor]:
+    return {name: _double(array) for name, array in data.arrays.items() if array is not None}
 
 
 _FUNCTIONS: Mapping[
@@ -459,7 +466,7 @@ _FUNCTIONS: Mapping[
     "layer_norm": (_norm_inputs, _norm_oracle),
     "block": (_block_inputs, _block_oracle),
     "train": (_train_inputs, _train_oracle),
-    "begin": (_begin_inputs, lambda _case, _given: {}),
+    "begin": (_begin_inputs, lambda _case, _data: {}),
 }
 
 PROBLEM = ModelProblem(
@@ -472,7 +479,7 @@ PROBLEM = ModelProblem(
     oracle=oracle,
     bugs=BUGS,
     harness=Path(__file__).with_name("transformer_harness.py"),
-    given=("kernels.py", "launchers.py"),
+    modules=("kernels.py", "launchers.py"),
     launchers={
         "softmax_kernel.cu": ("launch_attn_softmax", "launch_attn_softmax_bw"),
         "layernorm_kernel.cu": ("launch_layernorm", "launch_layernorm_bw"),

@@ -102,7 +102,7 @@ def block(
     """``MultiHeadAttention``, or ``TransformerLayer`` where there is a ``hidden``, both ways."""
     width, heads, dropout = arrays["inp"].shape[-1], scalars["heads"], scalars["dropout"]
     outputs: Tensors = {}
-    seen: dict[str, None] = {}
+    notes: dict[str, None] = {}
     for path, fused in PATHS.items():
         if "hidden" in scalars:
             module = model.module.TransformerLayer(width, heads, scalars["hidden"], dropout, fused)
@@ -115,10 +115,10 @@ def block(
         with watch:
             output = module(inp, arrays.get("attn_mask"))
             output.backward(arrays["upstream"])
-        seen |= watch.seen
+        notes |= watch.seen
         outputs |= {f"output, {path}": output, f"gradient of inp, {path}": gradient("inp", inp)}
         outputs |= gradients(module, path)
-    return outputs, list(seen)
+    return outputs, list(notes)
 
 
 def train(
@@ -126,8 +126,8 @@ def train(
 ) -> tuple[Tensors, list[str]]:
     """Loss and gradients of ``DecoderLM`` both ways at the weights of each step, the first axis of arrays."""
     sizes = {name: scalars[name] for name in SIZES}
-    kept: dict[str, list[Tensor]] = {}
-    seen: dict[str, None] = {}
+    results: dict[str, list[Tensor]] = {}
+    notes: dict[str, None] = {}
     for path, fused in PATHS.items():
         language = model.module.DecoderLM(**sizes, dropout=scalars["dropout"], use_fused_kernel=fused)
         language.to(model.device)
@@ -139,14 +139,14 @@ def train(
             with watch:
                 loss = _loss(language(tokens[:, :-1], mask), tokens[:, 1:], counted)
                 torch.autograd.backward(loss)
-            seen |= watch.seen
+            notes |= watch.seen
             if watch.drops != len(drops):
                 raise FaultError(
                     f"dropout is applied {watch.drops} times, the model has {len(drops)} places for it"
                 )
             for name, value in {f"loss, {path}": loss.detach(), **gradients(language, path)}.items():
-                kept.setdefault(name, []).append(value)
-    return {name: torch.stack(values) for name, values in kept.items()}, list(seen)
+                results.setdefault(name, []).append(value)
+    return {name: torch.stack(values) for name, values in results.items()}, list(notes)
 
 
 def begin(model: Model, arrays: Tensors, scalars: Header, _: Sequence[Tensor]) -> tuple[Tensors, list[str]]:

@@ -12,16 +12,16 @@ if TYPE_CHECKING:
     from .tensors import Array, Operands
 
 
-def formula(given: Operands) -> tuple[Array, ...]:
+def formula(operands: Operands) -> tuple[Array, ...]:
     """The sum, rounded after the product as well, or once."""
-    return multiply_add(given["alpha"], given["b"], given["a"])
+    return multiply_add(operands["alpha"], operands["b"], operands["a"])
 
 
-def pytorch(given: Mapping[str, Any]) -> object:
+def pytorch(operands: Mapping[str, Any]) -> object:
     """PyTorch's ``add``; a number comes second there."""
     import torch  # noqa: PLC0415 - only timing needs PyTorch here
 
-    return torch.add(given["a"], given["b"], alpha=given["alpha"])
+    return torch.add(operands["a"], operands["b"], alpha=operands["alpha"])
 
 
 PROBLEM = Operator(

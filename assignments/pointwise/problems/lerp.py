@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 HALF = 0.5
 
 
-def formula(given: Operands) -> tuple[Array, ...]:
+def formula(operands: Operands) -> tuple[Array, ...]:
     """PyTorch's: at weight 0 it meets ``a``, at weight 1 ``b``. A product may be fused with either."""
-    a, b, weight = given["a"], given["b"], given["weight"]
+    a, b, weight = operands["a"], operands["b"], operands["weight"]
     one = weight.dtype.type(1)
     begins = multiply_add(weight, b - a, a)
     ends = multiply_add(a - b, one - weight, b)
@@ -26,11 +26,11 @@ def formula(given: Operands) -> tuple[Array, ...]:
     return tuple(np.where(small, *pair) for pair in zip(begins, ends, strict=True))
 
 
-def pytorch(given: Mapping[str, Any]) -> object:
+def pytorch(operands: Mapping[str, Any]) -> object:
     """PyTorch's ``lerp``."""
     import torch  # noqa: PLC0415 - only timing needs PyTorch here
 
-    return torch.lerp(given["a"], given["b"], given["weight"])
+    return torch.lerp(operands["a"], operands["b"], operands["weight"])
 
 
 PROBLEM = Operator(

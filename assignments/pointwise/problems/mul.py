@@ -12,16 +12,16 @@ if TYPE_CHECKING:
     from .tensors import Array, Operands
 
 
-def formula(given: Operands) -> tuple[Array, ...]:
+def formula(operands: Operands) -> tuple[Array, ...]:
     """The product."""
-    return (given["a"] * given["b"],)
+    return (operands["a"] * operands["b"],)
 
 
-def pytorch(given: Mapping[str, Any]) -> object:
+def pytorch(operands: Mapping[str, Any]) -> object:
     """PyTorch's ``mul``."""
     import torch  # noqa: PLC0415 - only timing needs PyTorch here
 
-    return torch.mul(given["a"], given["b"])
+    return torch.mul(operands["a"], operands["b"])
 
 
 PROBLEM = Operator(

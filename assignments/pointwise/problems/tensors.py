@@ -139,7 +139,7 @@ def table(drawn: np.random.Generator) -> list[Row]:
         *((CONTIGUOUS, (size,), BOTH, "usual") for size in (1, 3, 4, 5, 31, 1000, 1024, 4099)),
         (CONTIGUOUS, (33, 65), BOTH, "usual"),
         (CONTIGUOUS, odd, BOTH, "usual"),
-        *((CONTIGUOUS, (2048,), f"{one} and {other}", "usual") for one, other in _SHIFTED),
+        *((CONTIGUOUS, (2048,), f"{first} and {other}", "usual") for first, other in _SHIFTED),
         *(
             (NUMBERS, (999,), layouts, "usual")
             for layouts in ("contiguous and number", "number and contiguous")
@@ -173,14 +173,14 @@ def table(drawn: np.random.Generator) -> list[Row]:
         (STREAMS, (60, 52), "transposed and contiguous", "usual"),
     ]
     themes = [(group, "float32", shape, layouts, content) for group, shape, layouts, content in kinds]
-    others = [row for dtype in TYPES[1:] for row in rows(dtype)]
-    return sorted([*themes, *others], key=lambda row: GROUPS.index(row[0]))
+    further = [row for dtype in TYPES[1:] for row in rows(dtype)]
+    return sorted([*themes, *further], key=lambda row: GROUPS.index(row[0]))
 
 
 _SHIFTED = (("offset 1", PLAIN), (PLAIN, "offset 3"), ("offset 2", "offset 2"), ("offset 1", "offset 2"))
 _TURNED = ("transposed and contiguous", "contiguous and transposed", "transposed and transposed")
 _LAYOUTS = (
-    *(f"{one} and {other}" for one, other in _SHIFTED),
+    *(f"{first} and {other}" for first, other in _SHIFTED),
     "contiguous and number",
     "number and contiguous",
     "broadcast 0 and broadcast 1",
@@ -201,7 +201,7 @@ _TIMED: tuple[Row, ...] = (
 )
 
 
-def made(seed: int, table: Iterable[Row], types: Sequence[str]) -> tuple[Case, ...]:
+def cases_of(seed: int, table: Iterable[Row], types: Sequence[str]) -> tuple[Case, ...]:
     """Cases from the rows of ``types``."""
     return tuple(
         case_of(group, dict(_named(shape)), f"{dtype}, {layouts}, {content}", seed)
@@ -264,8 +264,8 @@ def values(random: np.random.Generator, dtype: str, content: str, count: int) ->
     stored: Array = numbers.astype(storage)
     if content == "special":
         strange = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 0.5, 3.0e4, 2.0**-24], storage)
-        places = random.random(count) < 0.5
-        stored[places] = random.choice(strange, int(places.sum()))
+        chosen = random.random(count) < 0.5
+        stored[chosen] = random.choice(strange, int(chosen.sum()))
     return stored
 
 
@@ -273,8 +273,8 @@ def number(random: np.random.Generator, dtype: str, content: str) -> int | float
     """A scalar, in the type of the arithmetic."""
     arithmetic = ARITHMETIC[dtype]
     if dtype not in FLOATS:
-        whole: int = values(random, dtype, content, 1)[0].item()
-        return whole
+        integer: int = values(random, dtype, content, 1)[0].item()
+        return integer
     drawn = float(content) if content[0].isdigit() else random.uniform(0.3, 0.9)
     rounded: float = np.asarray(drawn, arithmetic).item()
     return rounded
@@ -290,7 +290,7 @@ def multiply_add(factor: Array, other: Array, addend: Array) -> tuple[Array, ...
     twice = factor * other + addend
     if twice.dtype.kind != "f":
         return (twice,)
-    p, q, c = (one.astype(np.float64) for one in (factor, other, addend))
+    p, q, c = (operand.astype(np.float64) for operand in (factor, other, addend))
     product = p * q
     if twice.dtype == np.float64:
         high, low = _two_sum(c, _product_error(p, q, product))
@@ -300,16 +300,16 @@ def multiply_add(factor: Array, other: Array, addend: Array) -> tuple[Array, ...
     return twice, _to_odd(product, c).astype(twice.dtype)
 
 
-def _two_sum(one: Array, other: Array) -> tuple[Array, Array]:
+def _two_sum(first: Array, second: Array) -> tuple[Array, Array]:
     """The rounded sum and its error (Knuth)."""
-    total = one + other
-    part = total - one
-    return total, (one - (total - part)) + (other - part)
+    total = first + second
+    part = total - first
+    return total, (first - (total - part)) + (second - part)
 
 
-def _to_odd(one: Array, other: Array) -> Array:
-    """Their sum, where it is no float64 the one of its two neighbours whose last bit is 1."""
-    total, error = _two_sum(one, other)
+def _to_odd(first: Array, second: Array) -> Array:
+    """The sum; where it is no float64, the neighbour of it whose last bit is 1."""
+    total, error = _two_sum(first, second)
     even = np.ascontiguousarray(total).view(np.int64) % 2 == 0
     towards = np.nextafter(total, np.copysign(np.inf, error))
     return np.where(even & (error != 0) & np.isfinite(error), towards, total)
@@ -357,7 +357,7 @@ class Operator:
     def problem(self) -> KernelProblem:
         """The problem that asks for it."""
         fixed = dict(self.fixed)
-        whole = Slices(("out",), lambda case: prod(case.sizes.values()), self.some)
+        parts = Slices(("out",), lambda case: prod(case.sizes.values()), self.some)
         inputs = space(self.types)
         problem = KernelProblem(
             id=self.id,
@@ -365,23 +365,26 @@ class Operator:
             entry_point=f"launch_{self.id}",
             parameters=(
                 ArrayParameter("out", Role.OUTPUT, ANY_TYPE),
-                *(ArrayParameter(one, Role.INPUT, fixed.get(one, ANY_TYPE)) for one in self.operands),
-                *(ScalarParameter(f"{one}_number", ANY_TYPE) for one in self.numbers),
-                *(ScalarParameter(one, ANY_TYPE) for one in self.scalars),
+                *(
+                    ArrayParameter(operand, Role.INPUT, fixed.get(operand, ANY_TYPE))
+                    for operand in self.operands
+                ),
+                *(ScalarParameter(f"{operand}_number", ANY_TYPE) for operand in self.numbers),
+                *(ScalarParameter(scalar, ANY_TYPE) for scalar in self.scalars),
                 ScalarParameter("dimensions", "int"),
-                *(ScalarParameter(one, "longs") for one in ("sizes", "strides", "offsets")),
+                *(ScalarParameter(name, "longs") for name in ("sizes", "strides", "offsets")),
                 StreamParameter("stream"),
             ),
             groups=(*(group for group in GROUPS if group not in set(TYPES) - set(self.types)), MAGNITUDES),
-            cases=with_grid(lambda seed: made(seed, table(generator(seed)), self.types), inputs),
-            timing_cases=lambda seed: made(seed, _TIMED, self.types),
+            cases=with_grid(lambda seed: cases_of(seed, table(generator(seed)), self.types), inputs),
+            timing_cases=lambda seed: cases_of(seed, _TIMED, self.types),
             inputs=self.inputs,
             oracle=self.oracle,
             minimal_bytes=self.minimal_bytes,
-            slices=(whole,),
+            slices=(parts,),
             fused=self.fused,
             space=inputs,
-            bugs={said: self._wrong(formula) for said, formula in self.bugs.items()},
+            bugs={text: self._wrong(formula) for text, formula in self.bugs.items()},
         )
         return several_types(problem, self.types)
 
@@ -391,8 +394,8 @@ class Operator:
         layouts = zip(self.operands, cycle(case.distribution.split(", ")[1].split(" and ")), strict=False)
         return {
             name: (layout, view(layout, shape))
-            for name, asked in layouts
-            for layout in [PLAIN if asked == NUMBER and name not in self.numbers else asked]
+            for name, requested in layouts
+            for layout in [PLAIN if requested == NUMBER and name not in self.numbers else requested]
         }
 
     def inputs(self, case: Case) -> Inputs:
@@ -402,8 +405,8 @@ class Operator:
         arrays = {
             name: None
             if layout == NUMBER
-            else values(random, fixed.get(name, case.dtype), content, one.length)
-            for name, (layout, one) in views.items()
+            else values(random, fixed.get(name, case.dtype), content, strided.length)
+            for name, (layout, strided) in views.items()
         }
         scalars = {name: number(random, case.dtype, content) for name in self.scalars}
         if content == "cancelling" and case.dtype in FLOATS:
@@ -416,8 +419,8 @@ class Operator:
                 **scalars,
                 "dimensions": len(shape),
                 "sizes": shape,
-                "strides": tuple(stride for _, one in views.values() for stride in one.strides),
-                "offsets": tuple(one.offset for _, one in views.values()),
+                "strides": tuple(stride for _, strided in views.values() for stride in strided.strides),
+                "offsets": tuple(strided.offset for _, strided in views.values()),
             },
         )
 
@@ -429,74 +432,78 @@ class Operator:
         sign = np.where(np.arange(a.size) % 2, 1, -1)
         arrays["a"] = (sign * b.astype(np.float64) * scalars.get("alpha", 1.0)).astype(a.dtype)
 
-    def operand(self, given: Inputs, name: str) -> Array:
+    def operand(self, data: Inputs, name: str) -> Array:
         """The elements of an operand as it is in memory, or its number [1]."""
-        stored, sizes = given.arrays[name], given.scalars["sizes"]
+        stored, sizes = data.arrays[name], data.scalars["sizes"]
         if stored is None:
             dtype = next(
-                one.dtype for one in given.arrays.values() if one is not None and one.dtype != np.uint8
+                array.dtype for array in data.arrays.values() if array is not None and array.dtype != np.uint8
             )
-            return np.array([given.scalars[f"{name}_number"]], ARITHMETIC[str(dtype)])
-        place, count = self.operands.index(name), len(sizes)
-        strides = given.scalars["strides"][place * count : (place + 1) * count]
-        start = stored[given.scalars["offsets"][place] :]
+            return np.array([data.scalars[f"{name}_number"]], ARITHMETIC[str(dtype)])
+        index, count = self.operands.index(name), len(sizes)
+        strides = data.scalars["strides"][index * count : (index + 1) * count]
+        start = stored[data.scalars["offsets"][index] :]
         return np.lib.stride_tricks.as_strided(start, sizes, [step * stored.itemsize for step in strides])
 
-    def operands_of(self, given: Inputs) -> Operands:
+    def operands_of(self, data: Inputs) -> Operands:
         """All operands, and the scalars, in the type of the arithmetic."""
-        stored = [one.dtype for one in given.arrays.values() if one is not None and one.dtype != np.uint8]
+        stored = [
+            array.dtype for array in data.arrays.values() if array is not None and array.dtype != np.uint8
+        ]
         arithmetic = ARITHMETIC[str(stored[0])]
-        arrays = {name: self.operand(given, name).astype(arithmetic) for name in self.operands}
-        return arrays | {name: np.array([given.scalars[name]], arithmetic) for name in self.scalars}
+        arrays = {name: self.operand(data, name).astype(arithmetic) for name in self.operands}
+        return arrays | {name: np.array([data.scalars[name]], arithmetic) for name in self.scalars}
 
-    def oracle(self, case: Case, given: Inputs) -> Mapping[str, Expectation]:
+    def oracle(self, case: Case, data: Inputs) -> Mapping[str, Expectation]:
         """The values that are right; the last axis of ``out`` makes each element a row of its own."""
-        storage, shape = DTYPES[case.dtype].storage, given.outputs["out"]
+        storage, shape = DTYPES[case.dtype].storage, data.outputs["out"]
         with np.errstate(all="ignore"):
-            right = [one.astype(storage) for one in self.formula(self.operands_of(given))]
-        wide = [one if case.dtype not in FLOATS else one.astype(np.float64) for one in right]
+            right = [value.astype(storage) for value in self.formula(self.operands_of(data))]
+        wide = [value if case.dtype not in FLOATS else value.astype(np.float64) for value in right]
         exact = np.zeros(shape)
-        return {"out": Expectation(tuple(Candidate(one.reshape(shape), exact) for one in wide))}
+        return {"out": Expectation(tuple(Candidate(value.reshape(shape), exact) for value in wide))}
 
-    def some(self, given: Inputs, index: NDArray[np.intp]) -> Inputs:
+    def some(self, data: Inputs, index: NDArray[np.intp]) -> Inputs:
         """Some elements alone, as contiguous tensors."""
-        shape = given.scalars["sizes"]
+        shape = data.scalars["sizes"]
         chosen = {
-            name: None if stored is None else self.operand(given, name)[np.unravel_index(index, shape)]
-            for name, stored in given.arrays.items()
+            name: None if stored is None else self.operand(data, name)[np.unravel_index(index, shape)]
+            for name, stored in data.arrays.items()
         }
         strides = tuple(0 if stored is None else 1 for stored in chosen.values())
-        one = {"dimensions": 1, "sizes": index.shape, "strides": strides, "offsets": (0,) * len(strides)}
-        return Inputs(chosen, {"out": (index.size, 1)}, {**given.scalars, **one})
+        dense = {"dimensions": 1, "sizes": index.shape, "strides": strides, "offsets": (0,) * len(strides)}
+        return Inputs(chosen, {"out": (index.size, 1)}, {**data.scalars, **dense})
 
     def minimal_bytes(self, case: Case) -> int:
         """Every element of the operands that is used, read once; every element of the output written."""
         shape, fixed = tuple(case.sizes.values()), dict(self.fixed)
         read = [
             DTYPES[fixed.get(name, case.dtype)].itemsize
-            * prod(size for size, stride in zip(shape, one.strides, strict=True) if stride)
-            for name, (layout, one) in self._views(case).items()
+            * prod(size for size, stride in zip(shape, strided.strides, strict=True) if stride)
+            for name, (layout, strided) in self._views(case).items()
             if layout != NUMBER
         ]
         return DTYPES[case.dtype].itemsize * prod(shape) + sum(read)
 
     def fused(self, arrays: Mapping[str, torch.Tensor], scalars: Mapping[str, Any]) -> Callable[[], object]:
-        """PyTorch's own operator on the same views."""
+        """Return a call of PyTorch's operator on the same views."""
         sizes, count = scalars["sizes"], len(scalars["sizes"])
-        given: dict[str, Any] = {name: scalars[name] for name in self.scalars}
-        for place, name in enumerate(self.operands):
+        operands: dict[str, Any] = {name: scalars[name] for name in self.scalars}
+        for index, name in enumerate(self.operands):
             if name in arrays:
-                strides = scalars["strides"][place * count : (place + 1) * count]
-                given[name] = arrays[name].as_strided(sizes, strides, scalars["offsets"][place])
+                strides = scalars["strides"][index * count : (index + 1) * count]
+                operands[name] = arrays[name].as_strided(sizes, strides, scalars["offsets"][index])
             else:
-                given[name] = scalars[f"{name}_number"]
-        return lambda: self.pytorch(given)
+                operands[name] = scalars[f"{name}_number"]
+        return lambda: self.pytorch(operands)
 
     def _wrong(self, formula: Callable[[Operands], Array]) -> Callable[[Inputs], Mapping[str, Array]]:
-        def outputs(given: Inputs) -> Mapping[str, Array]:
-            stored = next(one for one in given.arrays.values() if one is not None and one.dtype != np.uint8)
+        def outputs(data: Inputs) -> Mapping[str, Array]:
+            stored = next(
+                array for array in data.arrays.values() if array is not None and array.dtype != np.uint8
+            )
             with np.errstate(all="ignore"):
-                wrong = formula(self.operands_of(given)).astype(stored.dtype).astype(np.float64)
-            return {"out": np.broadcast_to(wrong, given.scalars["sizes"]).reshape(given.outputs["out"])}
+                wrong = formula(self.operands_of(data)).astype(stored.dtype).astype(np.float64)
+            return {"out": np.broadcast_to(wrong, data.scalars["sizes"]).reshape(data.outputs["out"])}
 
         return outputs

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from .tensors import Array, Operands
 
 
-def formula(given: Operands) -> tuple[Array, ...]:
+def formula(operands: Operands) -> tuple[Array, ...]:
     """The chosen elements."""
-    return (_chosen(given["condition"], given["a"], given["b"]),)
+    return (_chosen(operands["condition"], operands["a"], operands["b"]),)
 
 
 def _chosen(condition: Array, a: Array, b: Array) -> Array:
@@ -24,11 +24,11 @@ def _chosen(condition: Array, a: Array, b: Array) -> Array:
     return chosen
 
 
-def pytorch(given: Mapping[str, Any]) -> object:
+def pytorch(operands: Mapping[str, Any]) -> object:
     """PyTorch's ``where``."""
     import torch  # noqa: PLC0415 - only timing needs PyTorch here
 
-    return torch.where(given["condition"].view(torch.bool), given["a"], given["b"])
+    return torch.where(operands["condition"].view(torch.bool), operands["a"], operands["b"])
 
 
 PROBLEM = Operator(

@@ -38,7 +38,7 @@ CLOSED, OPEN, MIDDLE = "closed gates", "open gates", "middling decay"
 
 @dataclass(frozen=True)
 class Gates:
-    """Of all elements [batch, length, width]; ``ratio`` [width] is sigmoid(C) / softplus(C).
+    """The gates of all elements [batch, length, width]; ``ratio`` [width] is sigmoid(C) / softplus(C).
 
     ``i_off`` and the like are relative errors, those of ``one_minus_i`` and ``one_minus_r`` absolute.
     """
@@ -57,7 +57,7 @@ class Gates:
 
 
 def sigmoid(x: Array) -> Array:
-    """Without overflow."""
+    """The logistic function of ``x``, computed without overflow."""
     power = np.exp(-np.abs(x))
     return np.asarray(np.where(x >= 0, 1, power) / (1 + power))
 
@@ -66,9 +66,9 @@ def _sigmoid_off(x: Array) -> Array:
     return np.asarray(sigmoid(-x) * bounds.exp_error(x, UNIT) + (bounds.QUOTIENT + 1) * UNIT)
 
 
-def gates(given: Inputs) -> Gates:
-    """The gates of a call."""
-    gx, ga, c = given.wide("gx"), given.wide("ga"), given.wide("c")
+def gates(data: Inputs) -> Gates:
+    """Compute the gates from the inputs of a call, with their relative errors."""
+    gx, ga, c = data.wide("gx"), data.wide("ga"), data.wide("c")
     softplus = np.logaddexp(0, c)
     i, r = sigmoid(gx), sigmoid(ga)
     d = EIGHT * softplus * r

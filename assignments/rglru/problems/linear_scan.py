@@ -58,12 +58,12 @@ SIGNS, RESETS, TINY = "factors of both signs", "factors of zero", "factors that 
 
 def cases(seed: int) -> tuple[Case, ...]:
     """Fixed shapes with fresh content, and sizes drawn from the seed."""
-    own = (
+    table = (
         (VALUES, "float32", 2, 300, 8, SIGNS),
         (VALUES, "float32", 2, 300, 8, RESETS),
         (VALUES, "float32", 2, 300, 8, TINY),
     )
-    return graded(seed, own)
+    return graded(seed, table)
 
 
 def inputs(case: Case) -> Inputs:
@@ -88,11 +88,11 @@ def inputs(case: Case) -> Inputs:
     )
 
 
-def oracle(case: Case, given: Inputs) -> Mapping[str, Expectation]:
+def oracle(case: Case, data: Inputs) -> Mapping[str, Expectation]:
     """The states in float64."""
-    found = scan(given.wide("a"), given.wide("b"), start_in(given))
-    allowed = bounds.allowed(found.error, found.value, bounds.PRECISIONS[case.dtype])
-    return {"h": Expectation((Candidate(found.value, allowed),))}
+    exact = scan(data.wide("a"), data.wide("b"), start_in(data))
+    allowed = bounds.allowed(exact.error, exact.value, bounds.PRECISIONS[case.dtype])
+    return {"h": Expectation((Candidate(exact.value, allowed),))}
 
 
 def minimal_bytes(case: Case) -> int:
@@ -103,7 +103,7 @@ def minimal_bytes(case: Case) -> int:
 
 def _h(formula: Callable[[Array, Array, Array], Array]) -> Callable[[Inputs], Mapping[str, Array]]:
     """Wrong states from a, b and h0."""
-    return lambda given: {"h": formula(given.wide("a"), given.wide("b"), start_in(given))}
+    return lambda data: {"h": formula(data.wide("a"), data.wide("b"), start_in(data))}
 
 
 def _later(a: Array) -> Array:

@@ -73,46 +73,46 @@ if TYPE_CHECKING:
 
 def cases(seed: int) -> tuple[Case, ...]:
     """Fixed shapes with fresh content, and sizes drawn from the seed."""
-    own = (
+    table = (
         (VALUES, "float32", 2, 300, 8, OPEN),
         (VALUES, "float32", 2, 300, 8, CLOSED),
         (VALUES, "float32", 2, 300, 8, MIDDLE),
         (VALUES, "float32", 2, 70, 8, WITHOUT_DECAY),
         (VALUES, "float32", 1, 3, 64, OPEN),  # so few steps that dC is bounded as tightly as one product
     )
-    return graded(seed, own)
+    return graded(seed, table)
 
 
 def inputs(case: Case) -> Inputs:
-    """What forward got, the states h that it wrote, and their gradients dh [batch, length, width]."""
-    given = forward_inputs(case)
+    """The inputs of the forward problem, its states h, and their gradients dh [batch, length, width]."""
+    forward = forward_inputs(case)
     batch, length, width = shape = shape_of(case)
-    gate = gates(given)
-    h = states(gate.a, gate.s * gate.i * given.wide("x"), start_in(given))
+    gate = gates(forward)
+    h = states(gate.a, gate.s * gate.i * forward.wide("x"), start_in(forward))
     dh = normal(generator(case.seed + 1), shape)
     return Inputs(
         arrays={
             "dh": stored(dh, case),
-            **{name: given.arrays[name] for name in ("x", "gx", "ga", "c")},
+            **{name: forward.arrays[name] for name in ("x", "gx", "ga", "c")},
             "h": stored(h, case),
-            "h0": given.arrays["h0"],
+            "h0": forward.arrays["h0"],
         },
         outputs={"dx": shape, "dgx": shape, "dga": shape, "dc": (width,), "dh0": (batch, width)},
         scalars={"batch": batch, "length": length, "width": width},
     )
 
 
-def _before(given: Inputs) -> Array:
+def _before(data: Inputs) -> Array:
     """The state before each step."""
-    return np.concatenate((start_in(given)[:, None], given.wide("h")[:, :-1]), axis=1)
+    return np.concatenate((start_in(data)[:, None], data.wide("h")[:, :-1]), axis=1)
 
 
-def oracle(case: Case, given: Inputs) -> Mapping[str, Expectation]:
+def oracle(case: Case, data: Inputs) -> Mapping[str, Expectation]:
     """All five gradients in float64."""
-    gate, dh, x, before = gates(given), given.wide("dh"), given.wide("x"), _before(given)
+    gate, dh, x, before = gates(data), data.wide("dh"), data.wide("x"), _before(data)
     precision, single = bounds.PRECISIONS[case.dtype], bounds.PRECISIONS["float32"]
-    g, k, g_off, k_off = _whole(gate, dh)
-    size, h_off = np.abs(g), scanned(gate, given).error
+    g, k, g_off, k_off = _scanned_back(gate, dh)
+    size, h_off = np.abs(g), scanned(gate, data).error
     again = np.concatenate((np.zeros_like(h_off[:, :1]), h_off[:, :-1]), axis=1)
     of_h, of_x = gate.d * gate.a * before, _of_input(gate, x)
     per_g = of_h - of_x
@@ -129,7 +129,7 @@ def oracle(case: Case, given: Inputs) -> Mapping[str, Expectation]:
     closed, closed_off = (1 - gate.i) * np.abs(x), (gate.i * gate.i_off + 4 * UNIT) * np.abs(x)
     dx, dgx, dga = g * scale, g * scale * x * (1 - gate.i), -(1 - gate.r) * q
     dc = -gate.ratio * q.sum(axis=(0, 1))
-    c_off = bounds.exp_error(given.wide("c"), UNIT) + 16 * UNIT
+    c_off = bounds.exp_error(data.wide("c"), UNIT) + 16 * UNIT
     flat = q.reshape(-1, q.shape[2])
     dc_error = (
         gate.ratio * (bounds.sum_error(flat, 0, 1.0, UNIT)[0] + q_off.sum(axis=(0, 1))) + np.abs(dc) * c_off
@@ -147,17 +147,17 @@ def oracle(case: Case, given: Inputs) -> Mapping[str, Expectation]:
     }
 
 
-def _whole(gate: Gates, dh: Array) -> tuple[Array, Array, Array, Array]:
+def _scanned_back(gate: Gates, dh: Array) -> tuple[Array, Array, Array, Array]:
     """G and k of all steps, and their errors."""
     a, terms = gate.a[:, ::-1], (gate.a * dh)[:, ::-1]
-    found = scan(
+    exact = scan(
         a,
         terms,
         np.zeros_like(dh[:, 0]),
         a * gate.a_off[:, ::-1],
         np.abs(terms) * (gate.a_off[:, ::-1] + UNIT),
     )
-    k, k_off = found.value[:, ::-1], found.error[:, ::-1]
+    k, k_off = exact.value[:, ::-1], exact.error[:, ::-1]
     later, later_off = (
         np.concatenate((part[:, 1:], np.zeros_like(part[:, :1])), axis=1) for part in (k, k_off)
     )
@@ -177,39 +177,39 @@ def minimal_bytes(case: Case) -> int:
     return 8 * element_bytes(case) * batch * length * width + 8 * (batch + 1) * width
 
 
-def _g(given: Inputs) -> Array:
-    gate, dh = gates(given), given.wide("dh")
+def _g(data: Inputs) -> Array:
+    gate, dh = gates(data), data.wide("dh")
     k = states(gate.a[:, ::-1], (gate.a * dh)[:, ::-1], np.zeros_like(dh[:, 0]))[:, ::-1]
     return np.asarray(dh + np.concatenate((k[:, 1:], np.zeros_like(k[:, :1])), axis=1))
 
 
 def _wrong(name: str, formula: Callable[[Array, Gates, Array, Array], Array]) -> Bug:
     """A wrong output from g, the gates, x and the states before."""
-    return lambda given: {name: formula(_g(given), gates(given), given.wide("x"), _before(given))}
+    return lambda data: {name: formula(_g(data), gates(data), data.wide("x"), _before(data))}
 
 
 def _q(g: Array, gate: Gates, x: Array, before: Array) -> Array:
     return np.asarray(g * (gate.d * gate.a * before - _of_input(gate, x)))
 
 
-def _dc(given: Inputs, factor: Callable[[Gates], Array | float]) -> Mapping[str, Array]:
-    gate = gates(given)
-    q = _q(_g(given), gate, given.wide("x"), _before(given))
+def _dc(data: Inputs, factor: Callable[[Gates], Array | float]) -> Mapping[str, Array]:
+    gate = gates(data)
+    q = _q(_g(data), gate, data.wide("x"), _before(data))
     return {"dc": -q.sum(axis=(0, 1)) * factor(gate)}
 
 
-def _local(given: Inputs) -> Mapping[str, Array]:
-    gate = gates(given)
-    g, x = given.wide("dh"), given.wide("x")
+def _local(data: Inputs) -> Mapping[str, Array]:
+    gate = gates(data)
+    g, x = data.wide("dh"), data.wide("x")
     dx = g * gate.s * gate.i
-    return {"dx": dx, "dgx": dx * x * (1 - gate.i), "dga": -(1 - gate.r) * _q(g, gate, x, _before(given))}
+    return {"dx": dx, "dgx": dx * x * (1 - gate.i), "dga": -(1 - gate.r) * _q(g, gate, x, _before(data))}
 
 
-def some_channels(given: Inputs, index: NDArray[np.intp]) -> Inputs:
+def some_channels(data: Inputs, index: NDArray[np.intp]) -> Inputs:
     """Some channels alone, which is enough for their dC."""
-    arrays = {name: array[..., index] if array is not None else None for name, array in given.arrays.items()}
-    outputs = {name: (*shape[:-1], index.size) for name, shape in given.outputs.items()}
-    return Inputs(arrays, outputs, {**given.scalars, "width": index.size})
+    arrays = {name: array[..., index] if array is not None else None for name, array in data.arrays.items()}
+    outputs = {name: (*shape[:-1], index.size) for name, shape in data.outputs.items()}
+    return Inputs(arrays, outputs, {**data.scalars, "width": index.size})
 
 
 SPACE = space(cases(0), 8)
@@ -264,8 +264,8 @@ PROBLEM = several_types(
             ),
             "dga lacks 1 - r": _wrong("dga", lambda g, t, x, h: -_q(g, t, x, h)),
             "dga has the wrong sign": _wrong("dga", lambda g, t, x, h: (1 - t.r) * _q(g, t, x, h)),
-            "dC has the wrong sign": lambda given: _dc(given, lambda gate: -gate.ratio),
-            "dC lacks sigmoid(C) / softplus(C)": lambda given: _dc(given, lambda _: 1.0),
+            "dC has the wrong sign": lambda data: _dc(data, lambda gate: -gate.ratio),
+            "dC lacks sigmoid(C) / softplus(C)": lambda data: _dc(data, lambda _: 1.0),
         },
     ),
     TYPES,

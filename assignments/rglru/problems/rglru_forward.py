@@ -62,13 +62,13 @@ WITHOUT_DECAY = "factors of exactly 1"
 
 def cases(seed: int) -> tuple[Case, ...]:
     """Fixed shapes with fresh content, and sizes drawn from the seed."""
-    own = (
+    table = (
         (VALUES, "float32", 2, 300, 8, OPEN),
         (VALUES, "float32", 2, 300, 8, CLOSED),
         (VALUES, "float32", 2, 300, 8, MIDDLE),
         (VALUES, "float32", 2, 70, 8, WITHOUT_DECAY),
     )
-    return graded(seed, own)
+    return graded(seed, table)
 
 
 def inputs(case: Case) -> Inputs:
@@ -87,18 +87,18 @@ def inputs(case: Case) -> Inputs:
     )
 
 
-def oracle(case: Case, given: Inputs) -> Mapping[str, Expectation]:
+def oracle(case: Case, data: Inputs) -> Mapping[str, Expectation]:
     """The states in float64."""
-    found = scanned(gates(given), given)
-    allowed = bounds.allowed(found.error, found.value, bounds.PRECISIONS[case.dtype])
-    return {"h": Expectation((Candidate(found.value, allowed),))}
+    exact = scanned(gates(data), data)
+    allowed = bounds.allowed(exact.error, exact.value, bounds.PRECISIONS[case.dtype])
+    return {"h": Expectation((Candidate(exact.value, allowed),))}
 
 
-def scanned(gate: Gates, given: Inputs) -> Scan:
+def scanned(gate: Gates, data: Inputs) -> Scan:
     """The exact states, and how far those of a right kernel may be from them."""
-    b = gate.s * gate.i * given.wide("x")
+    b = gate.s * gate.i * data.wide("x")
     b_error = np.abs(b) * (gate.s_off + gate.i_off + 3 * UNIT)
-    return scan(gate.a, b, start_in(given), gate.a * gate.a_off, b_error)
+    return scan(gate.a, b, start_in(data), gate.a * gate.a_off, b_error)
 
 
 def minimal_bytes(case: Case) -> int:
@@ -110,8 +110,8 @@ def minimal_bytes(case: Case) -> int:
 def _h(formula: Callable[[Gates, Array], tuple[Array, Array]]) -> Bug:
     """Wrong states from a wrong a and b, a formula of the gates and x."""
 
-    def outputs(given: Inputs) -> Mapping[str, Array]:
-        return {"h": states(*formula(gates(given), given.wide("x")), start_in(given))}
+    def outputs(data: Inputs) -> Mapping[str, Array]:
+        return {"h": states(*formula(gates(data), data.wide("x")), start_in(data))}
 
     return outputs
 
@@ -119,25 +119,25 @@ def _h(formula: Callable[[Gates, Array], tuple[Array, Array]]) -> Bug:
 def _decay(decay: Callable[[Array, Array], Array]) -> Bug:
     """Wrong states from a wrong d, a formula of r and C."""
 
-    def outputs(given: Inputs) -> Mapping[str, Array]:
-        gate = gates(given)
-        d = decay(gate.r, given.wide("c"))
-        b = np.sqrt(np.maximum(0, -np.expm1(-2 * d))) * gate.i * given.wide("x")
-        return {"h": states(np.exp(-d), b, start_in(given))}
+    def outputs(data: Inputs) -> Mapping[str, Array]:
+        gate = gates(data)
+        d = decay(gate.r, data.wide("c"))
+        b = np.sqrt(np.maximum(0, -np.expm1(-2 * d))) * gate.i * data.wide("x")
+        return {"h": states(np.exp(-d), b, start_in(data))}
 
     return outputs
 
 
-def _without_start(given: Inputs) -> Mapping[str, Array]:
-    gate = gates(given)
-    start = start_in(given)
-    return {"h": states(gate.a, gate.s * gate.i * given.wide("x"), np.zeros_like(start))}
+def _without_start(data: Inputs) -> Mapping[str, Array]:
+    gate = gates(data)
+    start = start_in(data)
+    return {"h": states(gate.a, gate.s * gate.i * data.wide("x"), np.zeros_like(start))}
 
 
-def _swapped(given: Inputs) -> Mapping[str, Array]:
-    swapped = {**given.arrays, "gx": given.arrays["ga"], "ga": given.arrays["gx"]}
-    gate = gates(Inputs(swapped, given.outputs, given.scalars))
-    return {"h": states(gate.a, gate.s * gate.i * given.wide("x"), start_in(given))}
+def _swapped(data: Inputs) -> Mapping[str, Array]:
+    swapped = {**data.arrays, "gx": data.arrays["ga"], "ga": data.arrays["gx"]}
+    gate = gates(Inputs(swapped, data.outputs, data.scalars))
+    return {"h": states(gate.a, gate.s * gate.i * data.wide("x"), start_in(data))}
 
 
 SPACE = space(cases(0), 4)

@@ -39,12 +39,12 @@ GRADIENTS = {"inp": "dx", "gx": "dgx", "ga": "dga", "c": "dc", "h0": "dh0"}
 
 def cases(seed: int) -> tuple[Case, ...]:
     """Fixed shapes with fresh content."""
-    found: list[Case] = []
+    table: list[Case] = []
 
-    def add(group: str, function: str, what: str, **sizes: int) -> None:
-        content = int(np.random.SeedSequence((seed, len(found))).generate_state(1, np.uint64)[0] >> 1)
+    def add(group: str, function: str, name: str, **sizes: int) -> None:
+        content = int(np.random.SeedSequence((seed, len(table))).generate_state(1, np.uint64)[0] >> 1)
         shape = " x ".join(str(sizes[name]) for name in ("batch", "length", "width"))
-        found.append(Case(f"{shape}, {what}", group, sizes, what, content, function=function))
+        table.append(Case(f"{shape}, {name}", group, sizes, name, content, function=function))
 
     for inp, upstream, start, shape in (
         (DENSE, DENSE, 1, (2, 9, 8)),
@@ -53,14 +53,14 @@ def cases(seed: int) -> tuple[Case, ...]:
         (DENSE, EXPANDED, 0, (1, 140, 34)),
     ):
         sizes = dict(zip(("batch", "length", "width"), shape, strict=True))
-        what = f"{LAYOUTS[inp]}, gradient {LAYOUTS[upstream]}" + ("" if start else ", no initial state")
-        add(RECURRENCE, "recurrence", what, **sizes, layout=inp, upstream_layout=upstream, start=start)
+        name = f"{LAYOUTS[inp]}, gradient {LAYOUTS[upstream]}" + ("" if start else ", no initial state")
+        add(RECURRENCE, "recurrence", name, **sizes, layout=inp, upstream_layout=upstream, start=start)
     add(LAYER, "layer", "RGLRU", batch=2, length=9, width=6, start=1)
     add(LAYER, "layer", "RGLRU", batch=3, length=20, width=8, start=1)
     add(STEPS, "train", "RGLRU, 20 steps", batch=3, length=7, width=6, steps=20)
     marked = {"layout": DENSE, "upstream_layout": DENSE, "start": 1, "marked": 1}
     add(KERNELS, "recurrence", "results of the kernels marked", batch=2, length=6, width=8, **marked)
-    return tuple(found)
+    return tuple(table)
 
 
 def _shape(case: Case) -> tuple[int, int, int]:
@@ -84,8 +84,8 @@ def inputs(case: Case) -> Inputs:
     if case.function == "train":
         tokens = np.empty((case.sizes["steps"], batch, length + 1), np.int64)
         tokens[..., 0] = random.integers(WORDS, size=tokens.shape[:2])
-        for place in range(length):
-            tokens[..., place + 1] = (5 * tokens[..., place] + 1) % WORDS
+        for position in range(length):
+            tokens[..., position + 1] = (5 * tokens[..., position] + 1) % WORDS
         tables = {name: normal(random, (WORDS, width)) for name in ("embedding", "logits")}
         losses = {f"loss, {path}": (len(tokens),) for path in PATHS}
         return Inputs({"tokens": tokens, **tables, **_weights(random, width)}, losses, {"rate": RATE})
@@ -97,11 +97,11 @@ def inputs(case: Case) -> Inputs:
     if case.function == "layer":
         arrays |= _weights(random, width)
         return Inputs(
-            arrays, {f"{name}, {path}": one for name, one in _results(arrays) for path in PATHS}, {}
+            arrays, {f"{name}, {path}": shape for name, shape in _results(arrays) for path in PATHS}, {}
         )
     arrays |= {"gx": normal(random, shape), "ga": normal(random, shape), "c": _c(random, width)}
     outputs = dict(_results(arrays))
-    outputs |= {f"{name}, backward again": one for name, one in outputs.items() if name != "output"}
+    outputs |= {f"{name}, backward again": shape for name, shape in outputs.items() if name != "output"}
     scalars: dict[str, int | bool | float] = {
         "layout": case.sizes["layout"], "upstream layout": case.sizes["upstream_layout"]
     }  # fmt: skip
@@ -116,20 +116,22 @@ def _results(arrays: Mapping[str, NDArray[np.generic] | None]) -> list[tuple[str
     return [("output", present["inp"]), *gradients]
 
 
-def oracle(case: Case, given: Inputs) -> Mapping[str, Expectation]:
+def oracle(case: Case, data: Inputs) -> Mapping[str, Expectation]:
     """What the function returns in float64, and how far float32 may be from it."""
-    arrays = {name: torch.tensor(one) for name, one in given.arrays.items() if one is not None}
-    arrays = {name: one.double() if one.is_floating_point() else one for name, one in arrays.items()}
+    arrays = {name: torch.tensor(array) for name, array in data.arrays.items() if array is not None}
+    arrays = {name: array.double() if array.is_floating_point() else array for name, array in arrays.items()}
     if case.function != "recurrence":
         program = {"layer": _layer, "train": _train}[case.function]
         with one_thread():
-            found = expectations(lambda: program(arrays), case.seed)
-        return {f"{name}, {path}": one for name, one in found.items() for path in PATHS}
+            expected = expectations(lambda: program(arrays), case.seed)
+        return {f"{name}, {path}": expectation for name, expectation in expected.items() for path in PATHS}
     fields: dict[str, Tensor] = {}
     with one_thread():
-        found = expectations(lambda: _recurrence(arrays, Written(given.scalars, fields)), case.seed)
-    return found | {
-        f"{name}, backward again": one for name, one in found.items() if name.startswith("gradient")
+        expected = expectations(lambda: _recurrence(arrays, Written(data.scalars, fields)), case.seed)
+    return expected | {
+        f"{name}, backward again": expectation
+        for name, expectation in expected.items()
+        if name.startswith("gradient")
     }
 
 
@@ -139,11 +141,11 @@ def states(x: Tensor, gx: Tensor, ga: Tensor, c: Tensor, h0: Tensor | None) -> T
     factor = torch.exp(-decay)
     added = torch.sqrt(-torch.expm1(-2 * decay)) * torch.sigmoid(gx) * x
     state = torch.zeros_like(x[:, 0]) if h0 is None else h0
-    found = []
+    hidden = []
     for step in range(x.shape[1]):
         state = factor[:, step] * state + added[:, step]
-        found.append(state)
-    return torch.stack(found, 1)
+        hidden.append(state)
+    return torch.stack(hidden, 1)
 
 
 def _gates(weights: Mapping[str, Tensor], x: Tensor) -> tuple[Tensor, Tensor]:
@@ -162,9 +164,9 @@ def _differentiated(leaves: Mapping[str, Tensor], output: Tensor, upstream: Tens
 
 def _leaves(arrays: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {
-        name: one.clone().requires_grad_()
-        for name, one in arrays.items()
-        if name != "upstream" and one.is_floating_point()
+        name: array.clone().requires_grad_()
+        for name, array in arrays.items()
+        if name != "upstream" and array.is_floating_point()
     }
 
 
@@ -172,11 +174,11 @@ def _recurrence(arrays: Mapping[str, Tensor], marks: Written) -> dict[str, Tenso
     """What the backward writes is marked; the states are not, as the backward would read them so."""
     leaves = _leaves(arrays)
     output = states(leaves["inp"], leaves["gx"], leaves["ga"], leaves["c"], leaves.get("h0"))
-    found = _differentiated(leaves, output, arrays["upstream"])
+    results = _differentiated(leaves, output, arrays["upstream"])
     for name in leaves:
         gradient = f"gradient of {name}"
-        found[gradient] = marks(f"{BACKWARD}.{GRADIENTS[name]}", found[gradient])
-    return found | marks.outputs
+        results[gradient] = marks(f"{BACKWARD}.{GRADIENTS[name]}", results[gradient])
+    return results | marks.outputs
 
 
 def _layer(arrays: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -186,7 +188,7 @@ def _layer(arrays: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def _train(arrays: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    now = {name: one for name, one in arrays.items() if one.is_floating_point()}
+    now = {name: array for name, array in arrays.items() if array.is_floating_point()}
     losses = []
     for tokens in arrays["tokens"]:
         leaves = _leaves(now)
@@ -206,11 +208,11 @@ def _train(arrays: Mapping[str, Tensor]) -> dict[str, Tensor]:
 def needs(case: Case) -> tuple[tuple[KernelProblem, Case, int], ...]:
     """Forward and backward once per step; backward twice where the function is judged alone."""
     shape = dict(zip(("batch", "length", "width"), _shape(case), strict=True))
-    one = Case("", "", shape, "usual" if case.sizes.get("start") else "no initial state", 0, dtype="float32")
+    call = Case("", "", shape, "usual" if case.sizes.get("start") else "no initial state", 0, dtype="float32")
     steps = case.sizes.get("steps", 1)
     return (
-        (rglru_forward.PROBLEM.by_type["float32"], one, steps),
-        (rglru_backward.PROBLEM.by_type["float32"], one, 2 if case.function == "recurrence" else steps),
+        (rglru_forward.PROBLEM.by_type["float32"], call, steps),
+        (rglru_backward.PROBLEM.by_type["float32"], call, 2 if case.function == "recurrence" else steps),
     )
 
 
@@ -223,7 +225,7 @@ PROBLEM = ModelProblem(
     inputs=inputs,
     oracle=oracle,
     harness=Path(__file__).with_name("rglru_layer_harness.py"),
-    given=("kernels.py", "launchers.py"),
+    modules=("kernels.py", "launchers.py"),
     launchers={
         "rglru_kernel.cu": (*rglru_forward.PROBLEM.entry_points, *rglru_backward.PROBLEM.entry_points)
     },

@@ -40,7 +40,7 @@ def recurrence(
 def layer(model: Model, arrays: Tensors, _: Header, __: Sequence[Tensor]) -> tuple[Tensors, list[str]]:
     """``RGLRU`` both ways."""
     outputs: Tensors = {}
-    seen: dict[str, None] = {}
+    notes: dict[str, None] = {}
     for path, fused in PATHS.items():
         module = model.module.RGLRU(arrays["inp"].shape[-1], fused)
         module.to(model.device)
@@ -50,16 +50,16 @@ def layer(model: Model, arrays: Tensors, _: Header, __: Sequence[Tensor]) -> tup
         with watch:
             output = module(inp, h0)
             output.backward(arrays["upstream"])
-        seen |= watch.seen
+        notes |= watch.seen
         outputs |= {f"output, {path}": output, f"gradient of inp, {path}": gradient("inp", inp)}
         outputs |= {f"gradient of h0, {path}": gradient("h0", h0)} | gradients(module, path)
-    return outputs, list(seen)
+    return outputs, list(notes)
 
 
 def train(model: Model, arrays: Tensors, scalars: Header, _: Sequence[Tensor]) -> tuple[Tensors, list[str]]:
     """Losses of steps of steepest descent, both ways: embedding, layer, logits of the next token."""
     outputs: Tensors = {}
-    seen: dict[str, None] = {}
+    notes: dict[str, None] = {}
     for path, fused in PATHS.items():
         embedding, logits = (arrays[name].clone().requires_grad_() for name in ("embedding", "logits"))
         module = model.module.RGLRU(embedding.shape[1], fused)
@@ -74,11 +74,11 @@ def train(model: Model, arrays: Tensors, scalars: Header, _: Sequence[Tensor]) -
                 states = module(functional.embedding(tokens[:, :-1], embedding))
                 loss = functional.cross_entropy((states @ logits.T).flatten(0, 1), tokens[:, 1:].flatten())
                 torch.autograd.backward(loss)
-            seen |= watch.seen
+            notes |= watch.seen
             optimizer.step()
             losses.append(loss.detach())
         outputs[f"loss, {path}"] = torch.stack(losses)
-    return outputs, list(seen)
+    return outputs, list(notes)
 
 
 FUNCTIONS: Mapping[str, Function] = {"recurrence": recurrence, "layer": layer, "train": train}

@@ -60,7 +60,10 @@ def case_of(group: str, sizes: Mapping[str, int], distribution: str, seed: int) 
 
 
 def space(cases: Iterable[Case], arrays: int) -> Space:
-    """All sizes, in the types and contents of ``cases``; so many ``arrays`` are [batch, length, width]."""
+    """The sizes that inputs may have, in the types and contents of ``cases``.
+
+    ``arrays`` is the number of arrays of shape [batch, length, width].
+    """
     return Space(
         ranges={"batch": Range(1, 65_535), "length": Range(1, 1 << 13), "width": Range(1, 1 << 17)},
         distributions=tuple(dict.fromkeys(f"{case.dtype}, {case.distribution}" for case in cases)),
@@ -72,8 +75,8 @@ def space(cases: Iterable[Case], arrays: int) -> Space:
     )
 
 
-def graded(seed: int, own: Iterable[Row]) -> tuple[Case, ...]:
-    """The cases that all problems have, and those that are a problem's ``own``, group by group."""
+def graded(seed: int, further: Iterable[Row]) -> tuple[Case, ...]:
+    """The cases that all problems have, and the ``further`` rows of a problem, group by group."""
     draw = np.random.default_rng(seed)
     length, width = int(draw.integers(1100, 3000)), int(draw.integers(40, 90))
     borders = (31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257, 1023, 1024, 1025)
@@ -94,13 +97,13 @@ def graded(seed: int, own: Iterable[Row]) -> tuple[Case, ...]:
         *(row for dtype in TYPES[1:] for row in half_shapes(dtype)),
         (STREAMS, "float32", 2, 130, 40, "usual"),
         (STREAMS, "bfloat16", 2, 260, 64, "usual"),
-        *own,
+        *further,
     ]
     return cases_of(seed, sorted(table, key=lambda row: GROUPS.index(row[0])))
 
 
 def half_shapes(dtype: str) -> list[Row]:
-    """What the group of a type of 16 bits holds."""
+    """The rows of the group of a type of 16 bits."""
     shapes = ((2, 1, 1), (3, 33, 7), (2, 100, 34), (1, 300, 70), (1, 2049, 4))
     return [
         *((dtype, dtype, *shape, "usual") for shape in shapes),
@@ -125,24 +128,24 @@ def start_of(random: np.random.Generator, case: Case) -> NDArray[np.float32] | N
     return None if case.distribution == NO_STATE else normal(random, (batch, width), 2.0)
 
 
-def start_in(given: Inputs) -> Array:
+def start_in(data: Inputs) -> Array:
     """The initial state [batch, width] of a call: zeros if there is none."""
-    shape = (int(given.scalars["batch"]), int(given.scalars["width"]))
-    return given.wide("h0") if given.arrays["h0"] is not None else np.zeros(shape)
+    shape = (int(data.scalars["batch"]), int(data.scalars["width"]))
+    return data.wide("h0") if data.arrays["h0"] is not None else np.zeros(shape)
 
 
-def some_sequences(given: Inputs, index: NDArray[np.intp]) -> Inputs:
-    """Some sequences of the batch alone."""
-    whole = int(given.scalars["batch"])
+def some_sequences(data: Inputs, index: NDArray[np.intp]) -> Inputs:
+    """The inputs of the sequences in ``index`` alone."""
+    batch = int(data.scalars["batch"])
     arrays = {
         name: array[index] if array is not None and name != "c" else array
-        for name, array in given.arrays.items()
+        for name, array in data.arrays.items()
     }
     outputs = {
-        name: (index.size, *shape[1:]) if shape[0] == whole and name != "dc" else shape
-        for name, shape in given.outputs.items()
+        name: (index.size, *shape[1:]) if shape[0] == batch and name != "dc" else shape
+        for name, shape in data.outputs.items()
     }
-    return Inputs(arrays, outputs, {**given.scalars, "batch": index.size})
+    return Inputs(arrays, outputs, {**data.scalars, "batch": index.size})
 
 
 @dataclass(frozen=True)
@@ -161,11 +164,11 @@ def scan(
     a_off, b_off = np.broadcast_to(a_error, shape), np.broadcast_to(b_error, shape)
     value, error = np.empty(shape), np.empty(shape)
     state, total, largest, square = start, np.abs(start), np.abs(start), start * start
-    given, worst, variance = np.zeros_like(start), np.zeros_like(start), np.zeros_like(start)
+    inherited, worst, variance = np.zeros_like(start), np.zeros_like(start), np.zeros_like(start)
     for t in range(shape[1]):
         factor, added = a[:, t], b[:, t]
         size = np.abs(factor)
-        given = size * given + a_off[:, t] * np.abs(state) + b_off[:, t]
+        inherited = size * inherited + a_off[:, t] * np.abs(state) + b_off[:, t]
         state = factor * state + added
         total = size * total + np.abs(added)
         square = factor * factor * square + added * added
@@ -175,12 +178,12 @@ def scan(
         worst = size * worst + slip
         variance = factor * factor * variance + slip * slip
         value[:, t] = state
-        error[:, t] = given + np.minimum(worst, bounds.LUCK * np.sqrt(variance))
+        error[:, t] = inherited + np.minimum(worst, bounds.LUCK * np.sqrt(variance))
     return Scan(value, error)
 
 
 def states(a: Array, b: Array, start: Array) -> Array:
-    """The states alone."""
+    """The states h_t = a_t h_{t-1} + b_t in float64, without a bound."""
     value = np.empty(np.broadcast_shapes(a.shape, b.shape))
     state = start
     for t in range(value.shape[1]):
@@ -190,12 +193,12 @@ def states(a: Array, b: Array, start: Array) -> Array:
 
 
 def element_bytes(case: Case) -> int:
-    """Of one element of the arrays of the case's type."""
+    """The bytes of one element of the arrays of the case's type."""
     return DTYPES[case.dtype].itemsize
 
 
 def timing_cases(seed: int) -> tuple[Case, ...]:
-    """As many sequences and channels as are published, of a short and a long text."""
+    """The timed cases: a short and a long text, with the sequences and channels of the published model."""
     table = [
         ("short", "bfloat16", 8, 512, 1024, "usual"),
         ("long", "bfloat16", 8, 4096, 1024, "usual"),

@@ -68,7 +68,7 @@ def cases(seed: int) -> tuple[Case, ...]:
     """Fixed shapes with fresh content, and a few sizes drawn from the seed."""
     draw = generator(seed)
     drawn = hidden_sizes(draw)
-    own = (
+    table = (
         (MANY, "float32", int(draw.integers(71, 128)), 64, "normal"),
         (VALUES, "float32", 40, 96, "gradients of 1e-20"),
         (VALUES, "float32", 40, 96, "gradients around 100"),
@@ -76,7 +76,7 @@ def cases(seed: int) -> tuple[Case, ...]:
         *((dtype, dtype, rows, 72, "gradients around 100") for dtype in TYPES[1:] for rows in (4096, 8200)),
         (STREAMS, "float32", 520, 64, "normal"),
     )
-    return graded(seed, drawn, own, few=40, some=33)
+    return graded(seed, drawn, table, few=40, some=33)
 
 
 def inputs(case: Case) -> Inputs:
@@ -101,11 +101,11 @@ def inputs(case: Case) -> Inputs:
     )
 
 
-def oracle(case: Case, given: Inputs) -> Mapping[str, Expectation]:
+def oracle(case: Case, data: Inputs) -> Mapping[str, Expectation]:
     """Both gradients in float64."""
     precision = bounds.PRECISIONS[case.dtype]
     word, hidden = precision.word, case.sizes["hidden"]
-    g, n, rstd = _parts(given)
+    g, n, rstd = _parts(data)
     product = g * n
     mean = product.mean(axis=1, keepdims=True)
     length = bounds.LUCK * np.sqrt((product * product).sum(axis=1, keepdims=True))
@@ -117,7 +117,7 @@ def oracle(case: Case, given: Inputs) -> Mapping[str, Expectation]:
     return {
         "dx": Expectation((Candidate(dx, bounds.allowed(rstd * error + UNIT * np.abs(dx), dx, precision)),)),
         "dweight": Expectation(
-            tuple(_dweight_of(given.wide("dy") * normal, precision) for normal in (_rounded(n, case), n))
+            tuple(_dweight_of(data.wide("dy") * normal, precision) for normal in (_rounded(n, case), n))
         ),
     }
 
@@ -134,10 +134,10 @@ def _dweight_of(terms: Array, precision: bounds.Precision) -> Candidate:
     return Candidate(dweight, bounds.allowed(error, dweight, precision))
 
 
-def _parts(given: Inputs) -> tuple[Array, Array, Array]:
+def _parts(data: Inputs) -> tuple[Array, Array, Array]:
     """G and n [rows, hidden], and rstd [rows, 1]."""
-    rstd = given.wide("rstd")[:, None]
-    return given.wide("dy") * given.wide("weight"), given.wide("x") * rstd, rstd
+    rstd = data.wide("rstd")[:, None]
+    return data.wide("dy") * data.wide("weight"), data.wide("x") * rstd, rstd
 
 
 def minimal_bytes(case: Case) -> int:
@@ -146,45 +146,45 @@ def minimal_bytes(case: Case) -> int:
     return (4 if case.dtype == "float32" else 2) * (3 * rows * hidden + 2 * hidden) + 4 * rows
 
 
-def some_rows(given: Inputs, index: NDArray[np.intp]) -> Inputs:
+def some_rows(data: Inputs, index: NDArray[np.intp]) -> Inputs:
     """Some rows alone, which is enough for their dx."""
     arrays = {
         name: array[index] if name in {"dy", "x", "rstd"} and array is not None else array
-        for name, array in given.arrays.items()
+        for name, array in data.arrays.items()
     }
-    hidden = given.outputs["dweight"]
+    hidden = data.outputs["dweight"]
     outputs = {"dx": (index.size, *hidden), "dweight": hidden}
-    return Inputs(arrays, outputs, {**given.scalars, "rows": index.size})
+    return Inputs(arrays, outputs, {**data.scalars, "rows": index.size})
 
 
-def some_columns(given: Inputs, index: NDArray[np.intp]) -> Inputs:
+def some_columns(data: Inputs, index: NDArray[np.intp]) -> Inputs:
     """Some columns alone, which is enough for their dweight."""
     arrays = {
         name: array[..., index] if name != "rstd" and array is not None else array
-        for name, array in given.arrays.items()
+        for name, array in data.arrays.items()
     }
-    rows = given.outputs["dx"][0]
+    rows = data.outputs["dx"][0]
     outputs = {"dx": (rows, index.size), "dweight": index.shape}
-    return Inputs(arrays, outputs, {**given.scalars, "hidden": index.size})
+    return Inputs(arrays, outputs, {**data.scalars, "hidden": index.size})
 
 
-def terms(given: Inputs) -> Mapping[str, Array]:
-    """What each row adds to the sum."""
-    return {"dweight": given.wide("dy") * _parts(given)[1]}
+def terms(data: Inputs) -> Mapping[str, Array]:
+    """The terms [rows, hidden] that the rows add to the sum."""
+    return {"dweight": data.wide("dy") * _parts(data)[1]}
 
 
 def fused(arrays: Mapping[str, torch.Tensor], scalars: Mapping[str, float]) -> Callable[[], object]:
-    """What autograd calls for PyTorch's own operator."""
+    """Return a call of the function that autograd calls for PyTorch's operator."""
     import torch  # noqa: PLC0415 - only timing needs PyTorch here
 
     hidden = [int(scalars["hidden"])]
-    given = (arrays["dy"], arrays["x"], hidden, arrays["rstd"][:, None], arrays["weight"])
-    return lambda: torch.ops.aten._fused_rms_norm_backward(*given, [True, True])  # noqa: SLF001
+    arguments = (arrays["dy"], arrays["x"], hidden, arrays["rstd"][:, None], arrays["weight"])
+    return lambda: torch.ops.aten._fused_rms_norm_backward(*arguments, [True, True])  # noqa: SLF001
 
 
 def _dx(formula: Callable[[Array, Array, Array, Array], Array]) -> Bug:
     """A wrong ``dx`` from g, n, rstd and dy."""
-    return lambda given: {"dx": formula(*_parts(given), given.wide("dy"))}
+    return lambda data: {"dx": formula(*_parts(data), data.wide("dy"))}
 
 
 def _mean(values: Array) -> Array:
@@ -194,8 +194,8 @@ def _mean(values: Array) -> Array:
 
 def _dweight(formula: Callable[[Array, Array, Array], Array]) -> Bug:
     """A wrong ``dweight`` as the sum over rows of a formula of dy, x and rstd."""
-    return lambda given: {
-        "dweight": formula(given.wide("dy"), given.wide("x"), given.wide("rstd")[:, None]).sum(axis=0)
+    return lambda data: {
+        "dweight": formula(data.wide("dy"), data.wide("x"), data.wide("rstd")[:, None]).sum(axis=0)
     }
 
 

@@ -58,11 +58,11 @@ if TYPE_CHECKING:
 
 def cases(seed: int) -> tuple[Case, ...]:
     """Fixed shapes with fresh content, and a few hidden sizes drawn from the seed."""
-    own = (
+    table = (
         (VALUES, "float32", 5, 64, "numbers of 1e-25"),
         (STREAMS, "float32", 5, 1024, "normal"),
     )
-    return graded(seed, hidden_sizes(generator(seed)), own, few=8, some=5)
+    return graded(seed, hidden_sizes(generator(seed)), table, few=8, some=5)
 
 
 def inputs(case: Case) -> Inputs:
@@ -76,9 +76,9 @@ def inputs(case: Case) -> Inputs:
     )
 
 
-def oracle(case: Case, given: Inputs) -> Mapping[str, Expectation]:
+def oracle(case: Case, data: Inputs) -> Mapping[str, Expectation]:
     """Both outputs in float64."""
-    x, weight, precision = given.wide("x"), given.wide("weight"), bounds.PRECISIONS[case.dtype]
+    x, weight, precision = data.wide("x"), data.wide("weight"), bounds.PRECISIONS[case.dtype]
     root = roots(x)
     normal = x * root.exact
     error = np.abs(normal) * (root.relative + UNIT)
@@ -99,12 +99,12 @@ def minimal_bytes(case: Case) -> int:
     return (4 if case.dtype == "float32" else 2) * (2 * rows * hidden + hidden) + 4 * rows
 
 
-def some_rows(given: Inputs, index: NDArray[np.intp]) -> Inputs:
-    """Some rows alone."""
-    x = given.arrays["x"]
+def some_rows(data: Inputs, index: NDArray[np.intp]) -> Inputs:
+    """The inputs of the rows in ``index`` alone."""
+    x = data.arrays["x"]
     assert x is not None
     outputs = {"y": (index.size, x.shape[1]), "rstd": index.shape}
-    return Inputs({**given.arrays, "x": x[index]}, outputs, {**given.scalars, "rows": index.size})
+    return Inputs({**data.arrays, "x": x[index]}, outputs, {**data.scalars, "rows": index.size})
 
 
 def fused(arrays: Mapping[str, torch.Tensor], scalars: Mapping[str, float]) -> Callable[[], object]:
@@ -118,25 +118,25 @@ def fused(arrays: Mapping[str, torch.Tensor], scalars: Mapping[str, float]) -> C
 def _y(formula: Callable[[Array, Array, Array], Array]) -> Callable[[Inputs], Mapping[str, Array]]:
     """A wrong ``y`` from x, the mean square of its rows [rows, 1] and weight."""
 
-    def outputs(given: Inputs) -> Mapping[str, Array]:
-        x = given.wide("x")
-        return {"y": formula(x, (x * x).mean(axis=1, keepdims=True), given.wide("weight"))}
+    def outputs(data: Inputs) -> Mapping[str, Array]:
+        x = data.wide("x")
+        return {"y": formula(x, (x * x).mean(axis=1, keepdims=True), data.wide("weight"))}
 
     return outputs
 
 
 def _rstd(formula: Callable[[Array], Array]) -> Callable[[Inputs], Mapping[str, Array]]:
     """A wrong ``rstd`` from the mean squares."""
-    return lambda given: {"rstd": formula((given.wide("x") ** 2).mean(axis=1))}
+    return lambda data: {"rstd": formula((data.wide("x") ** 2).mean(axis=1))}
 
 
 def _from(statistic: Callable[[Array], Array]) -> Callable[[Inputs], Mapping[str, Array]]:
     """Both outputs from another statistic of the rows [rows, 1] than 1 / sqrt(mean(x^2) + epsilon)."""
 
-    def outputs(given: Inputs) -> Mapping[str, Array]:
-        x = given.wide("x")
+    def outputs(data: Inputs) -> Mapping[str, Array]:
+        x = data.wide("x")
         root = statistic(x)
-        return {"y": x * root * given.wide("weight"), "rstd": root[:, 0]}
+        return {"y": x * root * data.wide("weight"), "rstd": root[:, 0]}
 
     return outputs
 

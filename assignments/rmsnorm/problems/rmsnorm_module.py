@@ -34,18 +34,17 @@ RATE = 0.25
 
 def cases(seed: int) -> tuple[Case, ...]:
     """Fixed shapes with fresh content."""
-    found: list[Case] = []
+    table: list[Case] = []
 
     def add(group: str, dtype: str, epsilon: float, layouts: tuple[int, int], *shape: int) -> None:
         sizes = dict(zip(("hidden", "length", "batch"), reversed(shape), strict=False))
-        what = (
-            f"{' x '.join(map(str, shape))}, {dtype}, {', gradient '.join(LAYOUTS[one] for one in layouts)}"
-        )
+        layout = ", gradient ".join(LAYOUTS[number] for number in layouts)
+        title = f"{' x '.join(map(str, shape))}, {dtype}, {layout}"
         sizes |= {"layout": layouts[0], "upstream_layout": layouts[1], "marked": int(group == KERNELS)}
-        content = int(np.random.SeedSequence((seed, len(found))).generate_state(1, np.uint64)[0] >> 1)
+        content = int(np.random.SeedSequence((seed, len(table))).generate_state(1, np.uint64)[0] >> 1)
         function = "taken over" if group == TAKEN else "norm"
-        name = f"{what}, epsilon {epsilon:g}"
-        found.append(Case(name, group, sizes, f"{epsilon}", content, function=function, dtype=dtype))
+        name = f"{title}, epsilon {epsilon:g}"
+        table.append(Case(name, group, sizes, f"{epsilon}", content, function=function, dtype=dtype))
 
     add(MODULE, "float32", 1e-6, (DENSE, DENSE), 2, 5, 64)
     add(MODULE, "float32", 1e-6, (DENSE, EXPANDED), 7, 20)
@@ -57,7 +56,7 @@ def cases(seed: int) -> tuple[Case, ...]:
     add(TAKEN, "float32", 1e-6, (DENSE, DENSE), 6, 33)
     add(TAKEN, "bfloat16", 1e-6, (DENSE, DENSE), 6, 64)
     add(KERNELS, "float32", 1e-6, (DENSE, DENSE), 5, 32)
-    return tuple(found)
+    return tuple(table)
 
 
 def _shape(case: Case) -> tuple[int, ...]:
@@ -93,24 +92,24 @@ def inputs(case: Case) -> Inputs:
     return Inputs(arrays, outputs, scalars)
 
 
-def oracle(case: Case, given: Inputs) -> Mapping[str, Expectation]:
+def oracle(case: Case, data: Inputs) -> Mapping[str, Expectation]:
     """What the module returns in float64, and how far its type may be from it."""
     fields: dict[str, Tensor] = {}
     with one_thread():
-        found = expectations(lambda: _program(case, given, Written(given.scalars, fields)), case.seed)
-    again = {f"{name}, backward again": found[name] for name in found if name.startswith("gradient")}
-    return found if case.function == "taken over" else found | again
+        expected = expectations(lambda: _program(case, data, Written(data.scalars, fields)), case.seed)
+    again = {f"{name}, backward again": expected[name] for name in expected if name.startswith("gradient")}
+    return expected if case.function == "taken over" else expected | again
 
 
-def _program(case: Case, given: Inputs, marks: Written) -> dict[str, Tensor]:
-    x, weight, upstream = (torch.from_numpy(given.wide(name)) for name in ("inp", "weight", "upstream"))
+def _program(case: Case, data: Inputs, marks: Written) -> dict[str, Tensor]:
+    x, weight, upstream = (torch.from_numpy(data.wide(name)) for name in ("inp", "weight", "upstream"))
     kind = getattr(torch, case.dtype)
 
     def rounded(value: Tensor) -> Tensor:
         return value if case.dtype == "float32" else value.to(kind).to(torch.float64)
 
     forward, backward = (f"launch_rmsnorm_{way}_{case.dtype}" for way in ("forward", "backward"))
-    rstd = torch.rsqrt((x * x).mean(-1, keepdim=True) + float(given.scalars["epsilon"]))
+    rstd = torch.rsqrt((x * x).mean(-1, keepdim=True) + float(data.scalars["epsilon"]))
     n = x * rstd
     output = marks(f"{forward}.y", rounded(rounded(n) * weight))
     g = upstream * weight
@@ -128,17 +127,17 @@ def needs(case: Case) -> tuple[tuple[KernelProblem, Case, int], ...]:
     """Forward once, or twice around a step; backward twice where it is judged alone."""
     rows = int(np.prod(_shape(case)[:-1]))
     shape = {"rows": rows, "hidden": case.sizes["hidden"]}
-    one = Case("", "", shape, "normal", 0, dtype=case.dtype)
+    call = Case("", "", shape, "normal", 0, dtype=case.dtype)
     taken = case.function == "taken over"
     return (
-        (rmsnorm_forward.PROBLEM.by_type[case.dtype], one, 2 if taken else 1),
-        (rmsnorm_backward.PROBLEM.by_type[case.dtype], one, 1 if taken else 2),
+        (rmsnorm_forward.PROBLEM.by_type[case.dtype], call, 2 if taken else 1),
+        (rmsnorm_backward.PROBLEM.by_type[case.dtype], call, 1 if taken else 2),
     )
 
 
-def _unscaled(given: Inputs) -> Mapping[str, np.ndarray[tuple[int, ...], np.dtype[np.float64]]]:
-    x = given.wide("inp")
-    root = np.sqrt((x * x).mean(axis=-1, keepdims=True) + float(given.scalars["epsilon"]))
+def _unscaled(data: Inputs) -> Mapping[str, np.ndarray[tuple[int, ...], np.dtype[np.float64]]]:
+    x = data.wide("inp")
+    root = np.sqrt((x * x).mean(axis=-1, keepdims=True) + float(data.scalars["epsilon"]))
     return {"output": x / root}
 
 
@@ -152,7 +151,7 @@ PROBLEM = ModelProblem(
     oracle=oracle,
     bugs={"weight is not applied": _unscaled},
     harness=Path(__file__).with_name("rmsnorm_module_harness.py"),
-    given=("kernels.py", "launchers.py"),
+    modules=("kernels.py", "launchers.py"),
     launchers={
         "rmsnorm_kernel.cu": (
             *rmsnorm_forward.PROBLEM.entry_points,

@@ -63,8 +63,8 @@ def taken_over(
         of_weight = gradient("weight", old.weight).clone()
         optimizer.step()
         after = new(arrays["inp"])
-    found = {"output": before, "gradient of weight": of_weight, "output after a step": after}
-    return found, list(watch.seen)
+    results = {"output": before, "gradient of weight": of_weight, "output after a step": after}
+    return results, list(watch.seen)
 
 
 FUNCTIONS: Mapping[str, Function] = {"norm": norm, "taken over": taken_over}

@@ -57,7 +57,10 @@ def case_of(group: str, sizes: Mapping[str, int], distribution: str, seed: int) 
 
 
 def space(cases: Iterable[Case], arrays: int) -> Space:
-    """All sizes, in the types and contents of ``cases``; so many ``arrays`` are [rows, hidden]."""
+    """The sizes that inputs may have, in the types and contents of ``cases``.
+
+    ``arrays`` is the number of arrays of shape [rows, hidden].
+    """
     return Space(
         ranges={"rows": Range(1, 1 << 21), "hidden": Range(1, MOST_HIDDEN)},
         distributions=tuple(dict.fromkeys(f"{case.dtype}, {case.distribution}" for case in cases)),
@@ -72,13 +75,15 @@ def hidden_sizes(draw: np.random.Generator) -> tuple[int, ...]:
     return tuple(int(draw.integers(*limits)) for limits in ((9, 31), (4200, 8000), (2050, 4090)))
 
 
-def graded(seed: int, drawn: tuple[int, ...], own: Iterable[Row], *, few: int, some: int) -> tuple[Case, ...]:
-    """The cases that both problems have, and those that are a problem's ``own``, group by group.
+def graded(
+    seed: int, drawn: tuple[int, ...], further: Iterable[Row], *, few: int, some: int
+) -> tuple[Case, ...]:
+    """The cases that both problems have, and the ``further`` rows of a problem, group by group.
 
     Args:
         seed: of the contents.
         drawn: the hidden sizes that ``hidden_sizes`` gave.
-        own: further rows of the table.
+        further: further rows of the table.
         few: how many rows of the small size that was drawn.
         some: how many rows of the sizes around a border.
     """
@@ -101,13 +106,13 @@ def graded(seed: int, drawn: tuple[int, ...], own: Iterable[Row], *, few: int, s
         *(row for dtype in TYPES[1:] for row in half_shapes(dtype, odd)),
         (STREAMS, "float32", 33, 70, "normal"),
         (STREAMS, "bfloat16", 4, 4096, "normal"),
-        *own,
+        *further,
     ]
     return cases_of(seed, sorted(table, key=lambda row: GROUPS.index(row[0])))
 
 
 def half_shapes(dtype: str, odd: int) -> list[Row]:
-    """What the group of a type of 16 bits holds: sizes on both sides of a pack of 8, and contents."""
+    """The rows of the group of a type of 16 bits: sizes on both sides of a pack of 8, and contents."""
     shapes = ((5, 1), (5, 7), (5, 8), (9, 100), (3, odd), (3, 4096), (2, MOST_HIDDEN), (2100, 264))
     return [
         *((dtype, dtype, rows, hidden, "normal") for rows, hidden in shapes),
@@ -153,7 +158,7 @@ class Roots:
 
 
 def roots(x: Array) -> Roots:
-    """Of the rows of ``x`` [rows, hidden]."""
+    """1 / sqrt(mean(x^2) + epsilon) of the rows of ``x`` [rows, hidden], with its relative error."""
     square = (x * x).mean(axis=1, keepdims=True)
     error = bounds.sum_error(x * x, 1, 1.0, UNIT) / x.shape[1] + UNIT * square
     share = error / (square + EPSILON) + UNIT

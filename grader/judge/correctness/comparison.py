@@ -123,7 +123,7 @@ def compare(name: str, expectation: Expectation, got: NDArray[np.generic]) -> Co
 def _others(expectation: Expectation) -> Iterator[Candidate]:
     """The candidates behind the first one, each made when it is asked for."""
     yield from expectation.candidates[1:]
-    yield from expectation.others()
+    yield from expectation.further()
 
 
 def changed_elements(before: NDArray[np.generic], after: NDArray[np.generic]) -> int:

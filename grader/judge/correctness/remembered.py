@@ -96,7 +96,7 @@ def _kept(expectation: Expectation) -> Expectation:
     return Expectation(
         _read_only(expectation.candidates),
         expectation.finite_only,
-        cache(lambda: _read_only(expectation.others())),
+        cache(lambda: _read_only(expectation.further())),
     )
 
 

@@ -18,12 +18,12 @@ def literals(source: str, comment: str = "//") -> frozenset[int]:
     Of ``1 << 20`` and ``4 * 1024`` the result is among them, too.
     """
     text = source if comment == "//" else re.sub(rf"{comment}[^\n]*", "", source)
-    found: set[int] = set()
+    numbers: set[int] = set()
     for match in _LITERAL.finditer(_SKIPPED.sub(" ", text) if comment == "//" else text):
         digits = match[1].replace("'", "")
         number = int(digits, 16 if digits[:2] in {"0x", "0X"} else 10)
-        found.add(number)
+        numbers.add(number)
         if match[2]:
             other = int(match[3])
-            found |= {other, number * other if match[2] == "*" else number << min(other, 64)}
-    return frozenset(one for one in found if one <= _MOST)
+            numbers |= {other, number * other if match[2] == "*" else number << min(other, 64)}
+    return frozenset(number for number in numbers if number <= _MOST)

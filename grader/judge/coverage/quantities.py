@@ -31,7 +31,7 @@ _PARTS = (*range(1, 13), 16, 31, 32, 33, 64, 100, 128, 256, 512, 1000, 1024, 409
 
 
 class Form(Enum):
-    """What is made of a product of sizes and a divisor."""
+    """A way to compute a number from a product of sizes and a divisor."""
 
     WHOLE = "the product"
     CEILING = "divided, rounded up"
@@ -51,107 +51,116 @@ class Quantity:
     offset: int = 0
 
     def of(self, sizes: Sizes) -> int:
-        """Its value."""
-        whole = math.prod(sizes[name] for name in self.sizes)
-        return int(_formed(np.array([whole], np.int64), self.form, self.by)[0]) + self.offset
+        """The value of this quantity for some sizes."""
+        value = math.prod(sizes[name] for name in self.sizes)
+        return int(_formed(np.array([value], np.int64), self.form, self.by)[0]) + self.offset
 
     def products(self, target: int, near: int) -> tuple[int, ...]:
         """Products of the sizes that give ``target``; of a remainder, the one from ``near`` on."""
-        wanted, by = target - self.offset, self.by
+        value, by = target - self.offset, self.by
         match self.form:
             case Form.WHOLE:
-                return (wanted,)
+                return (value,)
             case Form.CEILING:
-                return (wanted * by, wanted * by - by + 1)
+                return (value * by, value * by - by + 1)
             case Form.FLOOR:
-                return (wanted * by + by - 1, wanted * by)
+                return (value * by + by - 1, value * by)
             case Form.REST:
-                return (near + (wanted - near) % by,) if 0 <= wanted < by else ()
+                return (near + (value - near) % by,) if 0 <= value < by else ()
             case Form.FILLED:
-                return (wanted, wanted - by + 1) if wanted % by == 0 else ()
+                return (value, value - by + 1) if value % by == 0 else ()
             case Form.CUT:
-                return (wanted + by - 1, wanted) if wanted % by == 0 else ()
+                return (value + by - 1, value) if value % by == 0 else ()
 
     def solutions(self, target: int, base: Sizes, space: Space) -> Iterator[dict[str, int]]:
         """Sizes that make it ``target``, most like ``base`` first, the others as they are there."""
         near = math.prod(base[name] for name in self.sizes)
-        for whole in self.products(target, near):
-            if whole < 1:
+        for total in self.products(target, near):
+            if total < 1:
                 continue
             for free in self.sizes:
-                others = [name for name in self.sizes if name != free]
-                tried = [tuple(base[name] for name in others)]
-                tried += product(_PARTS, repeat=len(others)) if len(others) == 1 else ()
-                tried += [(*(1,) * (len(others) - 1), part) for part in _PARTS] if len(others) > 1 else ()
+                fixed = [name for name in self.sizes if name != free]
+                tried = [tuple(base[name] for name in fixed)]
+                tried += product(_PARTS, repeat=len(fixed)) if len(fixed) == 1 else ()
+                tried += [(*(1,) * (len(fixed) - 1), part) for part in _PARTS] if len(fixed) > 1 else ()
                 for parts in tried:
                     rest = math.prod(parts)
                     if rest == 0:
                         continue
-                    sizes = {**base, **dict(zip(others, parts, strict=True)), free: whole // rest}
-                    if whole % rest == 0 and all(sizes[name] in one for name, one in space.ranges.items()):
+                    sizes = {**base, **dict(zip(fixed, parts, strict=True)), free: total // rest}
+                    if total % rest == 0 and all(
+                        sizes[name] in limits for name, limits in space.ranges.items()
+                    ):
                         yield sizes
 
     def alike(self, target: int, base: Sizes, space: Space) -> dict[str, int]:
         """Sizes that make it about ``target`` or more, each of them as large as the others."""
-        whole, sizes = max((1, *self.products(target, 1))), dict(base)
+        total, sizes = max((1, *self.products(target, 1))), dict(base)
         for count, name in zip(range(len(self.sizes), 0, -1), self.sizes, strict=True):
-            sizes[name] = space.ranges[name].nearest(math.ceil(whole ** (1 / count)))
-            whole = -(-whole // max(1, sizes[name]))
+            sizes[name] = space.ranges[name].nearest(math.ceil(total ** (1 / count)))
+            total = -(-total // max(1, sizes[name]))
         return sizes
 
 
 _DIVIDED = tuple(form for form in Form if form is not Form.WHOLE)
 
 
-def _formed(whole: NDArray[np.int64], form: Form, by: NDArray[np.int64] | int) -> NDArray[np.int64]:
+def _formed(total: NDArray[np.int64], form: Form, by: NDArray[np.int64] | int) -> NDArray[np.int64]:
     match form:
         case Form.WHOLE:
-            return whole
+            return total
         case Form.CEILING:
-            return -(-whole // by)
+            return -(-total // by)
         case Form.FLOOR:
-            return whole // by
+            return total // by
         case Form.REST:
-            return whole % by
+            return total % by
         case Form.FILLED:
-            return -(-whole // by) * by
+            return -(-total // by) * by
         case Form.CUT:
-            return whole // by * by
+            return total // by * by
 
 
-def fitting(seen: Sequence[tuple[Sizes, int]], divisors: Collection[int]) -> tuple[Quantity, ...]:
-    """The simplest formulas that give every number in ``seen`` from the sizes beside it, at most four.
+def fitting(samples: Sequence[tuple[Sizes, int]], divisors: Collection[int]) -> tuple[Quantity, ...]:
+    """The simplest formulas that give every number in ``samples`` from the sizes beside it, at most four.
 
     Where all numbers are equal nothing tells what changes them: then they may be a size or a product that is
     equal in all cases, too. Where there are enough different ones, any number may be added to a product:
     compilers make ``n - 30001 < 9999u`` from ``n > 30000 && n < 40000``.
     """
-    if not seen:
+    if not samples:
         return ()
-    names = list(seen[0][0])
-    values = np.array([value for _, value in seen], np.int64)
+    names = list(samples[0][0])
+    values = np.array([value for _, value in samples], np.int64)
     equal = len(set(values.tolist())) == 1
     offsets = (0,) if equal else _OFFSETS
     various = len(set(values.tolist())) >= _VARIOUS
     by = np.array([divisor for divisor in divisors if divisor > 1], np.int64)
     probe = int(values.argmax())  # where formulas differ most
-    found: list[Quantity] = []
-    columns = {name: np.array([sizes[name] for sizes, _ in seen], np.int64) for name in names}
+    quantities: list[Quantity] = []
+    columns = {name: np.array([sizes[name] for sizes, _ in samples], np.int64) for name in names}
     changing = [name for name in names if equal or len(set(columns[name].tolist())) > 1]
     for count in range(1, min(3, len(changing)) + 1):
         for group in combinations(changing, count):
-            whole = np.prod([columns[name] for name in group], axis=0)
-            offset = int(values[probe] - whole[probe])
-            if (offset in offsets or various) and (whole + offset == values).all():
-                found.append(Quantity(group, offset=offset))
+            total = np.prod([columns[name] for name in group], axis=0)
+            offset = int(values[probe] - total[probe])
+            if (offset in offsets or various) and (total + offset == values).all():
+                quantities.append(Quantity(group, offset=offset))
             if equal:
                 continue
             for form in _DIVIDED:
-                formed = _formed(whole[probe : probe + 1], form, by)
+                formed = _formed(total[probe : probe + 1], form, by)
                 for divisor in by[np.abs(values[probe] - formed) <= 1].tolist():
-                    every = _formed(whole, form, divisor)
+                    every = _formed(total, form, divisor)
                     offset = int(values[probe] - every[probe])
                     if (every + offset == values).all():
-                        found.append(Quantity(group, form, divisor, offset))
-    found.sort(key=lambda one: (one.form is not Form.WHOLE, len(one.sizes), abs(one.offset), one.by))
-    return tuple(found[:MOST_FACTORS])
+                        quantities.append(Quantity(group, form, divisor, offset))
+    quantities.sort(
+        key=lambda quantity: (
+            quantity.form is not Form.WHOLE,
+            len(quantity.sizes),
+            abs(quantity.offset),
+            quantity.by,
+        )
+    )
+    return tuple(quantities[:MOST_FACTORS])

@@ -50,7 +50,7 @@ _COMMON = tuple(1 << power for power in range(1, 17))
 
 
 class Rank(IntEnum):
-    """What is looked for first."""
+    """The order in which goals are looked for; the smallest comes first."""
 
     SIDE = 0  # below or above a number, where other code may be
     NUMBER_ITSELF = 1
@@ -68,7 +68,7 @@ class Goal:
 
 @dataclass(frozen=True)
 class Unreached:
-    """What no case has reached: a way of a branch, a block of host code, or a side of a number.
+    """A way of a branch, a block of host code or a side of a number that no case has reached.
 
     Attributes:
         line: in the submission.
@@ -99,7 +99,7 @@ class _Proposal:
 
 
 @dataclass(frozen=True)
-class _Seen:
+class _Run:
     """A case with what it reached and the warp instructions that it took."""
 
     case: Case
@@ -115,11 +115,11 @@ class Search:
         space: which cases there may be.
         seed: of the run.
         literals: the numbers of the source.
-        place: the line of a site that is in the submission, and the site without the calls around that line;
+        locate: the line of a site that is in the submission, and the site without the calls around that line;
             None where it is in no file of it.
         share: the most that all further cases may cost, as a share of the usual ones' warp instructions,
         least: and what they may cost in any case.
-        seen: the cases so far,
+        runs: the cases so far,
         alone: and those of one call, whose sizes are those of the space;
         meeting: of these, those that met each comparison.
         lines: of the sites that they met.
@@ -131,17 +131,17 @@ class Search:
     space: Space
     seed: int
     literals: frozenset[int]
-    place: Callable[[Site, Coverage], tuple[Line, Site] | None]
+    locate: Callable[[Site, Coverage], tuple[Line, Site] | None]
     share: float = 0.25
     least: int = 40_000_000
-    seen: list[_Seen] = field(default_factory=list)
-    alone: list[_Seen] = field(default_factory=list)
-    meeting: dict[Site, list[_Seen]] = field(default_factory=dict)
+    runs: list[_Run] = field(default_factory=list)
+    alone: list[_Run] = field(default_factory=list)
+    meeting: dict[Site, list[_Run]] = field(default_factory=dict)
     lines: dict[Site, Line] = field(default_factory=dict)
     comparisons: dict[Site, Met] = field(default_factory=dict)
     ways: dict[Site, frozenset[Way]] = field(default_factory=dict)
     blocks: set[int] = field(default_factory=set)
-    _places: dict[Site, tuple[Line, Site] | None] = field(default_factory=dict)
+    _located: dict[Site, tuple[Line, Site] | None] = field(default_factory=dict)
     _expected: dict[str, float] = field(default_factory=dict)  # work of each proposal; once it ran, its own
     _usual: int | None = None
     _magnitudes: NDArray[np.float64] = field(
@@ -150,16 +150,16 @@ class Search:
     _attempts: Counter[Goal | str] = field(default_factory=Counter)
 
     def add(self, case: Case, coverage: Coverage, work: int) -> None:
-        """Keep what a case has reached."""
+        """Add what a case has reached to what the cases before it have."""
         placed = self._placed(coverage)
         if case.name in self._expected:
             self._expected[case.name] = work + self._beside(case.sizes)
-        seen = _Seen(case, placed, work)
-        self.seen.append(seen)
+        run = _Run(case, placed, work)
+        self.runs.append(run)
         if not case.queued and case.sizes.keys() == self.space.ranges.keys():
-            self.alone.append(seen)
+            self.alone.append(run)
             for site in placed.comparisons:
-                self.meeting.setdefault(site, []).append(seen)
+                self.meeting.setdefault(site, []).append(run)
         self.blocks |= placed.blocks
         for site, met in placed.comparisons.items():
             self.comparisons[site] = (
@@ -172,17 +172,17 @@ class Search:
         """The coverage without sites outside of the submission; sites that become one are put together."""
         comparisons: dict[Site, Met] = {}
         for site in coverage.comparisons.keys() | coverage.ways.keys():
-            if site not in self._places:
-                self._places[site] = self.place(site, coverage)
+            if site not in self._located:
+                self._located[site] = self.locate(site, coverage)
         for site, met in coverage.comparisons.items():
-            if (placed := self._places[site]) is not None:
-                line, own = placed
-                self.lines[own] = line
-                comparisons[own] = _together(comparisons[own], met) if own in comparisons else met
+            if (placed := self._located[site]) is not None:
+                line, inner = placed
+                self.lines[inner] = line
+                comparisons[inner] = _together(comparisons[inner], met) if inner in comparisons else met
         ways = {}
-        for site, seen in coverage.ways.items():
-            if (placed := self._places[site]) is not None:
-                self.lines[site], ways[site] = placed[0], seen
+        for site, ways_of_site in coverage.ways.items():
+            if (placed := self._located[site]) is not None:
+                self.lines[site], ways[site] = placed[0], ways_of_site
         return type(coverage)(ways, comparisons, coverage.blocks, coverage.launches)
 
     def next(self) -> tuple[Case, ...]:
@@ -190,51 +190,55 @@ class Search:
 
         They run in program order alone, and large outputs are compared at some places, as in the grid.
         """
-        if not self.seen:
+        if not self.runs:
             return ()
         if self._usual is None:
-            self._usual = sum(one.work + self._beside(one.case.sizes) for one in self.alone)
-        self._magnitudes = np.array([self._magnitude(seen.case.sizes) for seen in self.alone])
-        known = {(*one.case.sizes.items(), one.case.distribution) for one in self.seen}
-        names = {one.case.name for one in self.seen}
+            self._usual = sum(run.work + self._beside(run.case.sizes) for run in self.alone)
+        self._magnitudes = np.array([self._magnitude(run.case.sizes) for run in self.alone])
+        tried = {(*run.case.sizes.items(), run.case.distribution) for run in self.runs}
+        names = {run.case.name for run in self.runs}
         chosen: list[Case] = []
         met: set[Goal | str] = set()
-        proposals = [one for one in self._merged(self._proposals()) if one.key not in known]
-        for one in sorted(proposals, key=lambda one: (one.rank, one.work / len(one.goals))):
-            fresh = one.goals - met
-            if not fresh or len(chosen) >= _MOST_CASES or not self._affordable(one):
+        proposals = [proposal for proposal in self._merged(self._proposals()) if proposal.key not in tried]
+        for proposal in sorted(
+            proposals, key=lambda proposal: (proposal.rank, proposal.work / len(proposal.goals))
+        ):
+            fresh = proposal.goals - met
+            if not fresh or len(chosen) >= _MOST_CASES or not self._affordable(proposal):
                 continue
             case = replace(
-                self.space.case(TOLD_APART, one.sizes, one.distribution, self.seed),
+                self.space.case(TOLD_APART, proposal.sizes, proposal.distribution, self.seed),
                 orders=1,
-                at_places=self.space.elements(one.sizes) > self.space.budget.whole,
+                at_places=self.space.elements(proposal.sizes) > self.space.budget.compared,
             )
             if case.name in names:
                 continue
-            met |= one.goals
+            met |= proposal.goals
             names.add(case.name)
             chosen.append(case)
-            self._expected[case.name] = one.work
+            self._expected[case.name] = proposal.work
         self._attempts.update(met)
         return tuple(chosen)
 
-    def _affordable(self, one: _Proposal) -> bool:
+    def _affordable(self, proposal: _Proposal) -> bool:
         """Whether there is work left for a case, and memory for its arrays.
 
         Half of the work is left for what is looked for behind ``COUNT``, whose cases are large.
         """
-        most = max(self.share * (self._usual or 0), self.least) / (2 if one.rank is Rank.COUNT else 1)
+        most = max(self.share * (self._usual or 0), self.least) / (2 if proposal.rank is Rank.COUNT else 1)
         spent = sum(self._expected.values())
-        return spent + one.work <= most and self.space.elements(one.sizes) <= MOST_ELEMENTS
+        return spent + proposal.work <= most and self.space.elements(proposal.sizes) <= MOST_ELEMENTS
 
     def _merged(self, proposals: Iterable[_Proposal]) -> list[_Proposal]:
-        """Each case once, with all goals that lead to it."""
+        """Each proposed case once, with all goals that lead to it."""
         table: dict[tuple[object, ...], _Proposal] = {}
-        for one in proposals:
-            before = table.get(one.key)
-            if before is not None:
-                one = replace(one, goals=before.goals | one.goals, rank=min(before.rank, one.rank))  # noqa: PLW2901
-            table[one.key] = one
+        for proposal in proposals:
+            before = table.get(proposal.key)
+            if before is None:
+                table[proposal.key] = proposal
+            else:
+                goals, rank = before.goals | proposal.goals, min(before.rank, proposal.rank)
+                table[proposal.key] = replace(proposal, goals=goals, rank=rank)
         return list(table.values())
 
     def _proposals(self) -> Iterator[_Proposal]:
@@ -266,8 +270,8 @@ class Search:
             side = _TURNED[goal.side] if turned else goal.side
             if abs(constant) > _STEERED or (constant <= 0 and side is Side.BELOW):
                 continue
-            numbers = [_number(one.coverage.comparisons[site], side, turned=turned) for one in with_it]
-            pairs = [(one.case.sizes, _signed(number)) for one, number in zip(with_it, numbers, strict=True)]
+            numbers = [_number(run.coverage.comparisons[site], side, turned=turned) for run in with_it]
+            pairs = [(run.case.sizes, _signed(number)) for run, number in zip(with_it, numbers, strict=True)]
             formulas = fitting(pairs, self.divisors)
             if formulas:
                 targets = _targets(constant, side, self._constants(site))
@@ -281,7 +285,7 @@ class Search:
         goal: Goal,
         formulas: Sequence[Quantity],
         targets: Sequence[int],
-        with_it: Sequence[_Seen],
+        with_it: Sequence[_Run],
         *,
         alike: bool,
     ) -> Iterator[_Proposal]:
@@ -301,7 +305,7 @@ class Search:
                 if self.space.legal(sizes, base.distribution):
                     yield self._proposal(sizes, base.distribution, {goal, f"{goal.site} alike"})
 
-    def _smallest_but(self, changed: Collection[str], with_it: Sequence[_Seen]) -> Case:
+    def _smallest_but(self, changed: Collection[str], with_it: Sequence[_Run]) -> Case:
         """The case that is smallest in all other sizes, with usual contents if there is one."""
         usual = self.space.distributions[0]
 
@@ -309,46 +313,55 @@ class Search:
             sizes = {**case.sizes, **{name: self.space.least[name] for name in changed}}
             return case.distribution != usual, self.space.elements(sizes)
 
-        return min((one.case for one in with_it), key=cost)
+        return min((run.case for run in with_it), key=cost)
 
-    def _of_two(self, site: Site, goals: Sequence[Goal], with_it: Sequence[_Seen]) -> Iterator[_Proposal]:
+    def _of_two(self, site: Site, goals: Sequence[Goal], with_it: Sequence[_Run]) -> Iterator[_Proposal]:
         """Sizes between which two numbers of the code change their order, where formulas tell both."""
-        mets = [one.coverage.comparisons[site] for one in with_it]
+        mets = [run.coverage.comparisons[site] for run in with_it]
         if any(met.first[0] != met.first[1] or met.second[0] != met.second[1] for met in mets):
             return
-        sizes = [one.case.sizes for one in with_it]
-        first = fitting([(one, met.first[0]) for one, met in zip(sizes, mets, strict=True)], self.divisors)
-        second = fitting([(one, met.second[0]) for one, met in zip(sizes, mets, strict=True)], self.divisors)
+        sizes = [run.case.sizes for run in with_it]
+        first = fitting(
+            [(sample, met.first[0]) for sample, met in zip(sizes, mets, strict=True)], self.divisors
+        )
+        second = fitting(
+            [(sample, met.second[0]) for sample, met in zip(sizes, mets, strict=True)], self.divisors
+        )
         if not first or not second:
             return
-        base = min(with_it, key=lambda one: abs(first[0].of(one.case.sizes) - second[0].of(one.case.sizes)))
+        base = min(with_it, key=lambda run: abs(first[0].of(run.case.sizes) - second[0].of(run.case.sizes)))
         tried = [*self._around(first[0], second[0], base), *self._around(second[0], first[0], base)]
         for goal in goals:
-            for one in tried:
-                a, b = first[0].of(one), second[0].of(one)
+            for candidate in tried:
+                a, b = first[0].of(candidate), second[0].of(candidate)
                 side = Side.BELOW if a < b else Side.ABOVE if a > b else Side.EQUAL
-                if side is goal.side and self.space.legal(one, base.case.distribution):
-                    yield self._proposal(one, base.case.distribution, {goal})
+                if side is goal.side and self.space.legal(candidate, base.case.distribution):
+                    yield self._proposal(candidate, base.case.distribution, {goal})
                     break
 
-    def _around(self, changed: Quantity, fixed: Quantity, base: _Seen) -> Iterator[dict[str, int]]:
+    def _around(self, changed: Quantity, fixed: Quantity, base: _Run) -> Iterator[dict[str, int]]:
         """Sizes that put one number on either side of what another is in a case."""
         target = fixed.of(base.case.sizes)
-        for wanted in (target, target - 1, target + 1, 2 * target + 1, target // 2):
-            yield from list(changed.solutions(wanted, base.case.sizes, self.space))[:4]
+        for value in (target, target - 1, target + 1, 2 * target + 1, target // 2):
+            yield from list(changed.solutions(value, base.case.sizes, self.space))[:4]
 
     def _scaled(self, goal: Goal, constant: int, side: Side, number: int, case: Case) -> Iterator[_Proposal]:
-        """Cases of the same kind whose sizes are larger or smaller by as much as the number has to be."""
+        """Propose a case with sizes scaled by the factor that the number in the code lacks.
+
+        ``number`` is to come to the given side of ``constant``.
+        """
         attempt = self._attempts[goal]
-        wanted = constant + 1 if side is Side.ABOVE else constant - 1
-        factor = (wanted / max(1, number)) * (1.25, 2, 8)[attempt] ** (1 if side is Side.ABOVE else -1)
+        value = constant + 1 if side is Side.ABOVE else constant - 1
+        factor = (value / max(1, number)) * (1.25, 2, 8)[attempt] ** (1 if side is Side.ABOVE else -1)
         if number <= 0 or not 1 / 4096 <= factor <= 1 << 20:
             return
         names = list(case.sizes)
         for group in [tuple(names), *((name,) for name in names)]:
             sizes = {
-                name: one.nearest(math.ceil(case.sizes[name] * factor) if name in group else case.sizes[name])
-                for name, one in self.space.ranges.items()
+                name: limits.nearest(
+                    math.ceil(case.sizes[name] * factor) if name in group else case.sizes[name]
+                )
+                for name, limits in self.space.ranges.items()
             }
             if sizes != case.sizes and self.space.legal(sizes, case.distribution):
                 yield self._proposal(sizes, case.distribution, {goal, f"{goal.site} {group} {attempt}"})
@@ -371,15 +384,15 @@ class Search:
             if low == high
             for number in range(low - 1, low + 2)
         }
-        large = sorted(one for one in self.literals - compared if one >= SMALL)
+        large = sorted(number for number in self.literals - compared if number >= SMALL)
         base = self.space.distributions[0]
-        shapes = [one.case.sizes for one in self.alone]
+        shapes = [run.case.sizes for run in self.alone]
         for number in large:
             for value in (number - 1, number, number + 1):
                 lacking = [
                     name
-                    for name, one in self.space.ranges.items()
-                    if value in one and not any(sizes[name] == value for sizes in shapes)
+                    for name, limits in self.space.ranges.items()
+                    if value in limits and not any(sizes[name] == value for sizes in shapes)
                 ]
                 for group in (lacking, *([name] for name in lacking)):
                     marks = {f"{name} is {value}" for name in group}
@@ -402,13 +415,13 @@ class Search:
             for number in large:
                 mark = f"{group} around {number}"
                 if self._attempts[mark] or (
-                    min(met) < number and any(number < one <= 4 * number for one in met)
+                    min(met) < number and any(number < value <= 4 * number for value in met)
                 ):
                     continue
-                for wanted in (number + 1, number + 2, 2 * number):
+                for target in (number + 1, number + 2, 2 * number):
                     legal = (
                         sizes
-                        for sizes in quantity.solutions(wanted, self._small(), self.space)
+                        for sizes in quantity.solutions(target, self._small(), self.space)
                         if self.space.legal(sizes, base) and min(sizes[name] for name in group) > 1
                     )
                     if (sizes := next(legal, None)) is not None:
@@ -417,15 +430,15 @@ class Search:
 
     def _per_block(self, large: Sequence[int]) -> Iterator[_Proposal]:
         """More elements for each block than a number of the source, in each distribution but the first."""
-        numbers = [one for one in large if one >= _COUNTER]
-        most = max(self.alone, key=lambda one: max(one.case.sizes.values()), default=None)
+        numbers = [number for number in large if number >= _COUNTER]
+        most = max(self.alone, key=lambda run: max(run.case.sizes.values()), default=None)
         if most is None or not numbers or not most.coverage.launches:
             return
-        blocks = max(one.most_blocks for one in most.coverage.launches.values())
-        name = max(most.case.sizes, key=lambda one: most.case.sizes[one])
+        blocks = max(launch.most_blocks for launch in most.coverage.launches.values())
+        name = max(most.case.sizes, key=lambda size: most.case.sizes[size])
         for distribution in self.space.distributions[1:]:
             met = max(
-                (one.case.sizes[name] for one in self.alone if one.case.distribution == distribution),
+                (run.case.sizes[name] for run in self.alone if run.case.distribution == distribution),
                 default=0,
             )
             for number in reversed(numbers):
@@ -444,12 +457,14 @@ class Search:
 
     @property
     def divisors(self) -> tuple[int, ...]:
-        """What a size may be divided by in the code."""
-        return tuple(sorted({*_COMMON, *(one for one in self.literals if 1 < one <= _COMMON[-1])}))
+        """The numbers that the code may divide a size by."""
+        return tuple(sorted({*_COMMON, *(number for number in self.literals if 1 < number <= _COMMON[-1])}))
 
     def _small(self) -> dict[str, int]:
-        """Few of everything, and flags that are not set."""
-        return {name: one.nearest(_FEW if one.high > 1 else 0) for name, one in self.space.ranges.items()}
+        """Small sizes, and flags that are not set."""
+        return {
+            name: limits.nearest(_FEW if limits.high > 1 else 0) for name, limits in self.space.ranges.items()
+        }
 
     def _proposal(
         self, sizes: Sizes, distribution: str, goals: Collection[Goal | str], rank: Rank = Rank.SIZE
@@ -461,7 +476,7 @@ class Search:
         )
 
     def _beside(self, sizes: Sizes) -> int:
-        """What a case costs beside its kernels, in warp instructions: its inputs, its oracle, its calls."""
+        """The cost of a case beside its kernels, in warp instructions: its inputs, its oracle, its calls."""
         return _CASE_WORK + _ELEMENT_WORK * self.space.elements(sizes)
 
     def _work(self, sizes: Sizes) -> float:
@@ -476,25 +491,25 @@ class Search:
         return np.log2([1 + sizes[name] for name in self.space.ranges])
 
     def unreached(self, blocks: Mapping[int, Line]) -> tuple[Unreached, ...]:
-        """What no case has reached.
+        """The lines, branches and sides of comparisons that no case has reached.
 
         Args:
             blocks: those of the submission's host code that may run, by address.
         """
-        found: dict[Unreached, None] = {}
+        unreached: dict[Unreached, None] = {}
         ran = {line for address, line in blocks.items() if address in self.blocks}
         for line in sorted(set(blocks.values()) - ran, key=lambda line: (line.file, line.line)):
-            found[Unreached(line, "", Way.TAKEN)] = None
-        for site, seen in self.ways.items():
-            if seen:
-                found |= {
-                    Unreached(self.lines[site], site.kernel, way): None for way in Way if way not in seen
+            unreached[Unreached(line, "", Way.TAKEN)] = None
+        for site, ways in self.ways.items():
+            if ways:
+                unreached |= {
+                    Unreached(self.lines[site], site.kernel, way): None for way in Way if way not in ways
                 }
         for site, met in self.comparisons.items():
             for goal in sorted(self.goals(site, met), key=str):
                 if self._attempts[goal] and met.second[0] == met.second[1]:
-                    found[Unreached(self.lines[site], site.kernel, goal.side, met.second[0])] = None
-        return tuple(found)
+                    unreached[Unreached(self.lines[site], site.kernel, goal.side, met.second[0])] = None
+        return tuple(unreached)
 
     @property
     def sites(self) -> int:
@@ -505,12 +520,12 @@ class Search:
 _TURNED = {Side.BELOW: Side.ABOVE, Side.ABOVE: Side.BELOW, Side.EQUAL: Side.EQUAL}
 
 
-def _together(one: Met, other: Met) -> Met:
-    return type(one)(
-        one.sides | other.sides,
-        (min(one.first[0], other.first[0]), max(one.first[1], other.first[1])),
-        (min(one.second[0], other.second[0]), max(one.second[1], other.second[1])),
-        one.equality,
+def _together(first: Met, other: Met) -> Met:
+    return type(first)(
+        first.sides | other.sides,
+        (min(first.first[0], other.first[0]), max(first.first[1], other.first[1])),
+        (min(first.second[0], other.second[0]), max(first.second[1], other.second[1])),
+        first.equality,
     )
 
 
@@ -521,7 +536,7 @@ def _number(met: Met, side: Side, *, turned: bool) -> int:
 
 
 def _signed(number: int) -> int:
-    """What an unsigned number of 32 bits is where a subtraction went below 0."""
+    """Read an unsigned number of 32 bits as a signed one, where a subtraction may have gone below 0."""
     return number - (1 << 32) if 1 << 31 <= number < 1 << 32 else number
 
 
@@ -537,7 +552,7 @@ def _targets(constant: int, side: Side, constants: Sequence[int]) -> tuple[int, 
     if side is Side.EQUAL:
         return (constant, constant + 1, constant - 1)  # compilers make `n < 100` from `n <= 99`
     if side is Side.ABOVE:
-        beyond = min((one for one in constants if one > constant), default=4 * constant)
+        beyond = min((number for number in constants if number > constant), default=4 * constant)
         return (constant + 1, math.isqrt(max(1, constant) * beyond) | 1)
-    under = max((one for one in constants if 0 < one < constant), default=1)
+    under = max((number for number in constants if 0 < number < constant), default=1)
     return (constant - 1, math.isqrt(under * constant) | 1)

@@ -437,7 +437,7 @@ def _wrong(name: str, expectation: Expectation, got: Array) -> Mask:
         )
 
     right = Expectation(
-        for_all(expectation.candidates), expectation.finite_only, lambda: for_all(expectation.others())
+        for_all(expectation.candidates), expectation.finite_only, lambda: for_all(expectation.further())
     )
     return compare(name, right, got.reshape(shape)).wrong
 

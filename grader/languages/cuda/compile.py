@@ -127,12 +127,12 @@ def build_all(
     """Build several files of one submission, each with its contents, side by side; see ``build``."""
     given_up = threading.Event()
 
-    def one(name: str) -> Build:
+    def build_file(name: str) -> Build:
         return build(name, sources[name], toolchain, sandbox, limits, cache, architecture, given_up)
 
     with ThreadPoolExecutor(max(1, min(len(sources), os.cpu_count() or 1))) as pool:
         try:
-            builds = {name: pool.submit(one, name) for name in sources}
+            builds = {name: pool.submit(build_file, name) for name in sources}
             wait(builds.values(), return_when=FIRST_EXCEPTION)
         finally:
             given_up.set()  # also on Ctrl-C: the pool waits for its threads
@@ -169,9 +169,9 @@ def build(
     Raises:
         BuildError: the machine failed.
     """
-    found = reachable(source, contents)
-    needed = {_placed(name): content for name, content in found.items()}
-    above = needed.keys() != found.keys()
+    included = reachable(source, contents)
+    needed = {_placed(name): content for name, content in included.items()}
+    above = needed.keys() != included.keys()
     empty = stand_ins(needed, toolchain.root / "include")
     runtime = _link_folder(toolchain)
     # Only to those who write lambdas of the device: all others' objects stay what they are without it.
@@ -232,12 +232,12 @@ def build(
         raise BuildError(
             f"Compiling {source} gave neither a library nor a message (exit code {outcome.code})."
         )
-    record = json.dumps({name: told for name, told in asdict(built).items() if name != "artefact"}).encode()
-    kept = {_RECORD: record} | ({_LIBRARY: outcome.artefacts[_LIBRARY]} if ok else {})
+    record = json.dumps({name: value for name, value in asdict(built).items() if name != "artefact"}).encode()
+    artefacts = {_RECORD: record} | ({_LIBRARY: outcome.artefacts[_LIBRARY]} if ok else {})
     instrumented = outcome.artefacts.get(_OBSERVED)
-    if ok and instrumented is not None and not needs_more(instrumented, kept[_LIBRARY]):
-        kept[_OBSERVED] = instrumented
-    return _load(cache.store(entry, kept), cached=False)
+    if ok and instrumented is not None and not needs_more(instrumented, artefacts[_LIBRARY]):
+        artefacts[_OBSERVED] = instrumented
+    return _load(cache.store(entry, artefacts), cached=False)
 
 
 def observed(library: Path) -> Path | None:
@@ -251,19 +251,19 @@ def observed(library: Path) -> Path | None:
 
 def reachable(source: str, contents: Mapping[str, bytes]) -> dict[str, bytes]:
     """``source``, the files whose names it mentions, and those that they mention: all that it may include."""
-    found = {source: contents[source]}
+    reached = {source: contents[source]}
     pending = [source]
     while pending:
-        text = found[pending.pop()]
-        for name in contents.keys() - found.keys():
+        text = reached[pending.pop()]
+        for name in contents.keys() - reached.keys():
             if name.rpartition("/")[2].encode() in text:
-                found[name] = contents[name]
+                reached[name] = contents[name]
                 pending.append(name)
-    return found
+    return reached
 
 
 def _placed(path: str) -> str:
-    """Where a file of the submission is put, by its path from the source."""
+    """The path where a file of the submission is put, by its path from the source."""
     up = path.count("../")
     return f"{_ABOVE[-1 - up]}/{path.removeprefix('../' * up)}" if up else path
 
@@ -295,7 +295,7 @@ def _explained(log: str, empty: tuple[str, ...]) -> str:
 
 
 def _link_folder(toolchain: Toolchain) -> Path:
-    """Where the linker finds a CUDA runtime.
+    """The folder where the linker finds a CUDA runtime.
 
     The real one, because it knows every call: what the sim lacks of it is for the sim to say.
     """
@@ -349,7 +349,7 @@ def _limit_hit(outcome: Outcome, text: str, limits: Limits) -> str:
     return ""
 
 
-def diagnostics(text: str, own: set[str]) -> str:
+def diagnostics(text: str, names: set[str]) -> str:
     """The compiler's words without ptxas statistics: errors in the student's files first, warnings last.
 
     Cut by whole lines.
@@ -360,9 +360,9 @@ def diagnostics(text: str, own: set[str]) -> str:
             continue
         head = _HEAD.match(line)
         if head is not None:
-            mine = head["file"].removeprefix("./") in own
+            in_submission = head["file"].removeprefix("./") in names
             error = head["kind"] is not None and head["kind"].endswith("error")
-            blocks.append((0 if mine and error else 1 if error else 2, []))
+            blocks.append((0 if in_submission and error else 1 if error else 2, []))
         blocks[-1][1].append(line)
     lines = [line for _, block in sorted(blocks, key=lambda block: block[0]) for line in block]
     omitted = len(lines) - _LOG_LINES
@@ -379,13 +379,13 @@ def _code(outcome: Outcome) -> list[int | None]:
 
 
 def resources(text: str, code: Iterable[int | None] = ()) -> tuple[Resources, ...]:
-    """What ptxas says of each kernel, without those that come with CUDA's own libraries.
+    """The registers, spills, shared memory and size of each kernel, without those of CUDA's own libraries.
 
     Args:
         text: the log of the compiler, with readable names.
         code: bytes of machine code of each kernel in it.
     """
-    found: list[Resources] = []
+    kernels: list[Resources] = []
     sizes = iter(code)
     name, spills, size = "", 0, None
     for line in text.splitlines():
@@ -398,9 +398,9 @@ def resources(text: str, code: Iterable[int | None] = ()) -> tuple[Resources, ..
             if not _LIBRARY_KERNEL.match(name):
                 shown = short_name(name)
                 static = int(shared[1]) if shared else 0
-                found.append(Resources(shown, int(used[1]), spills, static, size))
+                kernels.append(Resources(shown, int(used[1]), spills, static, size))
             name = ""
-    return tuple(found)
+    return tuple(kernels)
 
 
 def short_name(signature: str) -> str:
@@ -409,8 +409,8 @@ def short_name(signature: str) -> str:
     if not name.endswith(")"):
         return name
     depth = 0
-    for place in range(len(name) - 1, -1, -1):
-        depth += {")": 1, "(": -1}.get(name[place], 0)
+    for index in range(len(name) - 1, -1, -1):
+        depth += {")": 1, "(": -1}.get(name[index], 0)
         if depth == 0:
-            return name[:place]
+            return name[:index]
     return name

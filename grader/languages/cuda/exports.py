@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def find(library: Path, entry_point: str, source: str, wanted: Collection[str] = ()) -> EntryPoint:
+def find(library: Path, entry_point: str, source: str, further: Collection[str] = ()) -> EntryPoint:
     """``entry_point`` of ``source``, also where ``extern "C"`` was forgotten; or why it cannot be called.
 
-    Functions that are ``wanted`` themselves are no misspelling of it.
+    The ``further`` entry points are no misspelling of it.
     """
     names = functions(library)
     if entry_point in names:
@@ -31,7 +31,7 @@ def find(library: Path, entry_point: str, source: str, wanted: Collection[str] =
         return EntryPoint(
             "", f'{source} defines {entry_point} {len(mangled)} times. Put extern "C" before one of them.'
         )
-    near = difflib.get_close_matches(entry_point, [name for name in names if name not in wanted], n=1)
+    near = difflib.get_close_matches(entry_point, [name for name in names if name not in further], n=1)
     hint = f" Found {near[0]}: rename it to {entry_point}." if near else ""
     return EntryPoint("", f'{source} has no function extern "C" {entry_point}.{hint}')
 

@@ -21,25 +21,25 @@ _DRIVE = re.compile(r"[A-Za-z]:")
 
 
 def missing(log: str, file: str, there: Iterable[str]) -> str:
-    """What to do about the header that the compiler of ``file`` did not find; "" if it found all.
+    """A remedy for the header that the compiler of ``file`` did not find; "" if it found all.
 
     Args:
         log: what the compiler said.
         file: the name of the source.
         there: the files that it was compiled with, by path from its folder.
     """
-    found = _NOT_FOUND.search(log)
-    if found is None:
+    match = _NOT_FOUND.search(log)
+    if match is None:
         return ""
-    name, folder = found["name"], posixpath.dirname(found["includer"] or "")
+    name, folder = match["name"], posixpath.dirname(match["includer"] or "")
     path = name.replace("\\", "/")
     for other in sorted(there):
         if posixpath.basename(other) == posixpath.basename(path):
             if folder.startswith(".."):  # from there, the folder of the source has a name that is not known
-                return f"{name} is not where the compiler looks for it. Put it beside {found['includer']}."
+                return f"{name} is not where the compiler looks for it. Put it beside {match['includer']}."
             right = posixpath.relpath(other, folder or ".")
             return f'{name} is not where the compiler looks for it. Write #include "{right}".'
-    if found["angle"]:
+    if match["angle"]:
         return (
             f"the header <{name}> is not available here. Do without it; if it is your own, hand it in, too."
         )

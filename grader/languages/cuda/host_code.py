@@ -52,7 +52,7 @@ def host_code(library: Path) -> HostCode:
 def _functions(elf: ELFFile) -> list[int]:
     table = elf.get_section_by_name(".symtab")
     symbols = table.iter_symbols() if isinstance(table, SymbolTableSection) else ()
-    return sorted({one["st_value"] for one in symbols if one["st_info"]["type"] == "STT_FUNC"})
+    return sorted({symbol["st_value"] for symbol in symbols if symbol["st_info"]["type"] == "STT_FUNC"})
 
 
 def _blocks(elf: ELFFile) -> Iterator[int]:

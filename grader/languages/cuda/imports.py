@@ -100,7 +100,7 @@ _RAW_BYTES = re.compile(rb"\x0f[\x05\x34\x31]|\xcd\x80|\x0f\x01\xf9")
 
 @dataclass(frozen=True)
 class _Object:
-    """What is read of a library."""
+    """The parts of a library that the policy looks at."""
 
     needed: list[str]
     imported: list[tuple[str, str]]  # with the library that each is bound to
@@ -122,12 +122,12 @@ def violations(
         allowed: regular expressions of symbols and libraries that this assignment permits beyond the policy.
     """
     try:
-        found = _read(library.read_bytes())
+        object_file = _read(library.read_bytes())
     except (ELFError, UnicodeDecodeError, AssertionError, KeyError, ValueError) as error:
         return (f"the built library cannot be read: {error}",)
     patterns = tuple(allowed)
     reasons: dict[str, list[str]] = {}
-    for reason, name in _against(found):
+    for reason, name in _against(object_file):
         if not any(re.fullmatch(pattern, name) for pattern in patterns):
             reasons.setdefault(reason, []).append(name)
     return tuple(f"{reason}: {_list(names, sources or {})}" for reason, names in reasons.items())
@@ -145,34 +145,34 @@ def needs_more(observed: bytes, library: bytes) -> bool:
     return any(not _INSTRUMENTED.fullmatch(name) for _, name in against)
 
 
-def _against(found: _Object) -> Iterator[tuple[str, str]]:
-    """What the policy forbids, each as a reason and a name."""
-    for name in found.needed:
+def _against(object_file: _Object) -> Iterator[tuple[str, str]]:
+    """The breaches of the policy in a library, each as a reason and a name."""
+    for name in object_file.needed:
         if not _LIBRARIES.fullmatch(name):
             yield "needs another library", name
-    for name, origin in found.imported:
+    for name, origin in object_file.imported:
         reason = _reason(name)
         if reason or not _everyday(name, origin):
             yield reason or "calls what no kernel launcher needs", name
-    for name in found.exported:
+    for name in object_file.exported:
         if _REPLACED.fullmatch(name):
             yield "defines what belongs to the system", name
-    for name in found.first:
+    for name in object_file.first:
         if not _FIRST.fullmatch(name):
             yield "runs code before the first call", name
-    for name in found.raw:
+    for name in object_file.raw:
         yield f"holds a raw {_RAW[name]}", name
 
 
 def _list(names: list[str], sources: Mapping[str, bytes]) -> str:
     shown = sorted(set(names))
     more = f" and {len(shown) - 5} more" if len(shown) > 5 else ""
-    told = (demangled(name) + _place(name, sources) for name in shown[:5])
-    return ", ".join(dict.fromkeys(told)) + more
+    lines = (demangled(name) + _first_line(name, sources) for name in shown[:5])
+    return ", ".join(dict.fromkeys(lines)) + more
 
 
-def _place(name: str, sources: Mapping[str, bytes]) -> str:
-    """Where a source first says ``name``, or the last part of a C++ name; "" where none does."""
+def _first_line(name: str, sources: Mapping[str, bytes]) -> str:
+    """The file and line where a source first has ``name``, or the last part of a C++ name; "" if none has."""
     parts = re.findall(r"\w+", demangled(name)) if name.startswith("_Z") else []
     for word in (name, *reversed(parts)):
         for file, content in sources.items():
@@ -231,7 +231,7 @@ def _run_first(elf: ELFFile) -> list[str]:
     symbols = list(table.iter_symbols()) if isinstance(table, SymbolTableSection) else []
     names = {s["st_value"]: s.name for s in symbols if s["st_info"]["type"] == "STT_FUNC"}
     dynamic = elf.get_section_by_name(".dynsym")
-    found = []
+    initialisers = []
     for section in elf.iter_sections():
         # The linker's own ones, which it may keep, name symbols of another table; the loader never sees them.
         if isinstance(section, RelocationSection) and section["sh_flags"] & SH_FLAGS.SHF_ALLOC:
@@ -239,11 +239,11 @@ def _run_first(elf: ELFFile) -> list[str]:
                 if any(relocation["r_offset"] in span for span in spans):
                     number = relocation["r_info_sym"]
                     if number and isinstance(dynamic, SymbolTableSection):
-                        found.append(dynamic.get_symbol(number).name)
+                        initialisers.append(dynamic.get_symbol(number).name)
                     else:
                         address = relocation["r_addend"] if section.is_RELA() else 0
-                        found.append(names.get(address, f"at {address:#x}"))
-    return found
+                        initialisers.append(names.get(address, f"at {address:#x}"))
+    return initialisers
 
 
 def _raw(elf: ELFFile) -> Iterator[str]:

@@ -50,7 +50,7 @@ class Cuda:
     memory: Memory | None = None
     captured: bool = False
 
-    def asked(self, problem: KernelProblem) -> KernelProblem:
+    def translated(self, problem: KernelProblem) -> KernelProblem:
         """The problem as it stands; see ``Language``."""
         return problem
 
@@ -63,15 +63,15 @@ class Cuda:
     ) -> Mapping[str, FileBuild]:
         """Build files side by side; see ``Language``."""
         tools = self.toolchain, self.sandbox, self.limits, self.cache, self.architecture
-        found = {}
-        for name, whole in build_all(sources, *tools).items():
+        builds = {}
+        for name, full in build_all(sources, *tools).items():
 
             def compiled(changed: Mapping[str, bytes], name: str = name) -> Build:
                 return build(name, changed, *tools)
 
-            rest = None if whole.ok else build_partly(whole, sources[name], entry_points[name], compiled)
-            found[name] = FileBuild(whole, rest)
-        return found
+            rest = None if full.ok else build_partly(full, sources[name], entry_points[name], compiled)
+            builds[name] = FileBuild(full, rest)
+        return builds
 
     def inspect(
         self,
@@ -79,14 +79,14 @@ class Cuda:
         source: str,
         contents: Mapping[str, bytes],
         entry_points: Collection[str],
-        others: Collection[str],
+        further: Collection[str],
         allowed: Collection[str],
     ) -> Inspection:
         """What a library holds; see ``Language``."""
         forbidden = violations(artefact, contents, allowed)
         if forbidden:
             return Inspection(forbidden, ())
-        return Inspection((), tuple(find(artefact, name, source, others) for name in entry_points))
+        return Inspection((), tuple(find(artefact, name, source, further) for name in entry_points))
 
     def code_bytes(self, artefact: Path) -> int | None:
         """The bytes of all kernels and functions of the device; see ``Language``."""
@@ -94,10 +94,10 @@ class Cuda:
 
     def explain(self, build: FileBuild, contents: Mapping[str, bytes]) -> str:
         """Why nothing of a file can be graded; see ``Language``."""
-        file = build.whole.source
+        file = build.full.source
         if build.partial is not None:
             return f"{file} did not compile, for what this problem needs"
-        if reason := missing(build.whole.log, file, contents):
+        if reason := missing(build.full.log, file, contents):
             return f"{file} did not compile: {reason}"
         return (
             f"{file} did not compile, and without the functions that the errors are in, nothing of it can be "

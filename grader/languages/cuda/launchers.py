@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from grader.languages.cuda.source import Function, Parameter
     from grader.problems.problem import KernelProblem
-    from grader.problems.problem import Parameter as Wanted
+    from grader.problems.problem import Parameter as ProblemParameter
 
 _CTYPES = {
     **dict.fromkeys(("int", "int32_t", "unsigned", "unsigned int", "uint32_t"), "int"),
@@ -52,11 +52,11 @@ def launcher(problem: KernelProblem, contents: Mapping[str, bytes], memory: Memo
     Raises:
         LauncherError: its parameters fit no reading of the problem's.
     """
-    known = ((name, one) for name, content in contents.items() for one in _functions(content))
-    file, found = next((pair for pair in known if pair[1].name == problem.entry_point), ("", None))
-    if found is None:
+    candidates = ((name, function) for name, content in contents.items() for function in _functions(content))
+    file, function = next((pair for pair in candidates if pair[1].name == problem.entry_point), ("", None))
+    if function is None:
         return Launcher(problem, memory, ())
-    adapted, notes = _adapted(problem, found, memory, f"{file}:{found.first}")
+    adapted, notes = _adapted(problem, function, memory, f"{file}:{function.first}")
     return Launcher(adapted, memory, notes)
 
 
@@ -66,74 +66,79 @@ def _functions(content: bytes) -> tuple[Function, ...]:
 
 
 def _adapted(
-    problem: KernelProblem, found: Function, memory: Memory, place: str
+    problem: KernelProblem, function: Function, memory: Memory, line: str
 ) -> tuple[KernelProblem, tuple[str, ...]]:
-    """``problem`` with the parameters of ``found``, and what is to be said of it.
+    """``problem`` with the parameters of ``function``, and notes on how they differ; it begins at ``line``.
 
     Raises:
         LauncherError: in no order do types, names and ``const`` of the parameters agree with the problem's.
     """
-    taken = [_kind(parameter) for parameter in found.parameters]
+    taken = [_kind(parameter) for parameter in function.parameters]
     contradictions: list[str] = []
-    for order in (_by_name(problem, found), *_by_place(problem, memory)):
+    for order in (_by_name(problem, function), *_by_position(problem, memory)):
         if order is None or len(order) != len(taken):
             continue
-        if all(_fits(wanted, kind) for wanted, kind in zip(order, taken, strict=True)):
-            if unlike := [*_contradictions(problem, found, order)]:
+        if all(_fits(parameter, kind) for parameter, kind in zip(order, taken, strict=True)):
+            if unlike := [*_contradictions(problem, function, order)]:
                 contradictions += unlike
                 continue
             parameters = tuple(_as_taken(*pair) for pair in zip(order, taken, strict=True))
-            streams = [one for one in order if isinstance(one, StreamParameter)]
+            streams = [parameter for parameter in order if isinstance(parameter, StreamParameter)]
             if memory is Memory.DEVICE and not streams:
                 raise LauncherError(
-                    f"{found.name} ({place}) takes no stream: work must go to the stream that it is given."
+                    f"{function.name} ({line}) takes no stream: work must go to the stream that it is given."
                 )
-            return replace(problem, parameters=parameters), tuple(_said(problem, found, order))
+            return replace(problem, parameters=parameters), tuple(_differences(problem, function, order))
     why = f" {contradictions[0]}." if contradictions else ""
     raise LauncherError(
-        f"{found.name} ({place}) takes {len(found.parameters)} arguments ({_listed(found.parameters)}), the "
-        f"assignment's {len(problem.parameters)} ({_asked(problem.parameters)}).{why} Give it those."
+        f"{function.name} ({line}) takes {len(function.parameters)} arguments "
+        f"({_listed(function.parameters)}), the assignment's {len(problem.parameters)} "
+        f"({_declared(problem.parameters)}).{why} Give it those."
     )
 
 
-def _contradictions(problem: KernelProblem, found: Function, order: Sequence[Wanted]) -> Iterator[str]:
-    """Which parameters of ``found`` cannot be those of ``order``, by their names or by their ``const``."""
-    meant = _meant(problem)
-    for parameter, wanted in zip(found.parameters, order, strict=True):
-        said = f"{_listed([parameter])} stands where the assignment has {_asked([wanted])}"
-        if meant.get(parameter.name, wanted) != wanted:
-            yield said
-        elif parameter.const and isinstance(wanted, ArrayParameter) and wanted.role is not Role.INPUT:
-            yield f"{said}, to which results are written"
+def _contradictions(
+    problem: KernelProblem, function: Function, order: Sequence[ProblemParameter]
+) -> Iterator[str]:
+    """Which parameters of ``function`` cannot be those of ``order``, by their names or by their ``const``."""
+    by_name = _parameters_by_name(problem)
+    for parameter, expected in zip(function.parameters, order, strict=True):
+        difference = f"{_listed([parameter])} stands where the assignment has {_declared([expected])}"
+        if by_name.get(parameter.name, expected) != expected:
+            yield difference
+        elif parameter.const and isinstance(expected, ArrayParameter) and expected.role is not Role.INPUT:
+            yield f"{difference}, to which results are written"
 
 
-def _meant(problem: KernelProblem) -> dict[str, Wanted]:
+def _parameters_by_name(problem: KernelProblem) -> dict[str, ProblemParameter]:
     """The parameters of ``problem`` by each of their names."""
-    names: dict[str, Wanted] = {parameter.name: parameter for parameter in problem.parameters}
+    names: dict[str, ProblemParameter] = {parameter.name: parameter for parameter in problem.parameters}
     return names | {other: array for array in problem.arrays for other in array.other_names}
 
 
-def _by_name(problem: KernelProblem, found: Function) -> list[Wanted] | None:
-    """The problem's parameters in the order of ``found``, if all names of that are the problem's."""
-    meant = _meant(problem)
-    order = [meant[one.name] for one in found.parameters if one.name in meant]
-    if len(set(order)) < len(found.parameters):
+def _by_name(problem: KernelProblem, function: Function) -> list[ProblemParameter] | None:
+    """The problem's parameters in the order of ``function``, if all its names are the problem's."""
+    by_name = _parameters_by_name(problem)
+    order = [by_name[parameter.name] for parameter in function.parameters if parameter.name in by_name]
+    if len(set(order)) < len(function.parameters):
         return None
-    missing = [one for one in problem.parameters if one not in order]
-    return order if all(_may_lack(one) for one in missing) else None
+    missing = [parameter for parameter in problem.parameters if parameter not in order]
+    return order if all(_may_lack(parameter) for parameter in missing) else None
 
 
-def _by_place(problem: KernelProblem, memory: Memory) -> Iterator[list[Wanted]]:
+def _by_position(problem: KernelProblem, memory: Memory) -> Iterator[list[ProblemParameter]]:
     """The problem's parameters in order: all of them, then without some that a launcher may lack."""
-    spare = [one for one in problem.parameters if _may_lack(one)]
+    spare = [parameter for parameter in problem.parameters if _may_lack(parameter)]
     for count in range(len(spare) + 1):
         for gone in combinations(spare, count):
-            left = [one for one in problem.parameters if one not in gone]
-            if memory is Memory.HOST or any(isinstance(one, StreamParameter) for one in left):
-                yield left
+            remaining = [parameter for parameter in problem.parameters if parameter not in gone]
+            if memory is Memory.HOST or any(
+                isinstance(parameter, StreamParameter) for parameter in remaining
+            ):
+                yield remaining
 
 
-def _may_lack(parameter: Wanted) -> bool:
+def _may_lack(parameter: ProblemParameter) -> bool:
     return isinstance(parameter, StreamParameter) or (
         isinstance(parameter, ArrayParameter) and parameter.optional
     )
@@ -148,47 +153,51 @@ def _kind(parameter: Parameter) -> str:
     return _CTYPES.get(parameter.type, "")
 
 
-def _fits(wanted: Wanted, kind: str) -> bool:
-    if isinstance(wanted, ScalarParameter) and wanted.ctype == _LONGS:
+def _fits(expected: ProblemParameter, kind: str) -> bool:
+    if isinstance(expected, ScalarParameter) and expected.ctype == _LONGS:
         return kind.removesuffix("*") in DTYPES["int64"].spellings and kind.endswith("*")
-    if isinstance(wanted, ScalarParameter):
-        return kind == wanted.ctype or (wanted.ctype in _WHOLE and kind in _WHOLE)
-    if isinstance(wanted, ArrayParameter):
-        return kind.removesuffix("*") in {"void", *DTYPES[wanted.dtype].spellings} and kind.endswith("*")
+    if isinstance(expected, ScalarParameter):
+        return kind == expected.ctype or (expected.ctype in _WHOLE and kind in _WHOLE)
+    if isinstance(expected, ArrayParameter):
+        return kind.removesuffix("*") in {"void", *DTYPES[expected.dtype].spellings} and kind.endswith("*")
     return kind == "stream"
 
 
-def _as_taken(wanted: Wanted, kind: str) -> Wanted:
-    if isinstance(wanted, ScalarParameter) and wanted.ctype != _LONGS:
-        return replace(wanted, ctype=kind)
-    return wanted
+def _as_taken(expected: ProblemParameter, kind: str) -> ProblemParameter:
+    if isinstance(expected, ScalarParameter) and expected.ctype != _LONGS:
+        return replace(expected, ctype=kind)
+    return expected
 
 
-def _said(problem: KernelProblem, found: Function, order: Sequence[Wanted]) -> Iterator[str]:
-    """How ``order`` differs from the problem's."""
-    missing = [one.name for one in problem.parameters if one not in order]
+def _differences(
+    problem: KernelProblem, function: Function, order: Sequence[ProblemParameter]
+) -> Iterator[str]:
+    """Sentences on how ``order`` differs from the order of the problem's parameters."""
+    missing = [parameter.name for parameter in problem.parameters if parameter not in order]
     if missing:
-        yield f"{found.name} takes no {' and no '.join(missing)}: it is called without"
-    if [one for one in problem.parameters if one in order] != list(order):
+        yield f"{function.name} takes no {' and no '.join(missing)}: it is called without"
+    if [parameter for parameter in problem.parameters if parameter in order] != list(order):
         yield (
-            f"{found.name} takes its arguments in another order ({_listed(found.parameters)}): "
+            f"{function.name} takes its arguments in another order ({_listed(function.parameters)}): "
             "they are passed by name"
         )
 
 
 def _listed(parameters: Iterable[Parameter]) -> str:
-    return ", ".join(
-        f"{'const ' if one.const and '*' in one.type else ''}{one.type} {one.name}".strip()
-        for one in parameters
-    )
+    def text(parameter: Parameter) -> str:
+        const = "const " if parameter.const and "*" in parameter.type else ""
+        return f"{const}{parameter.type} {parameter.name}".strip()
+
+    return ", ".join(map(text, parameters))
 
 
-def _asked(parameters: Iterable[Wanted]) -> str:
-    return ", ".join(
-        f"{'const ' if one.role is Role.INPUT else ''}{DTYPES[one.dtype].spellings[0]}* {one.name}"
-        if isinstance(one, ArrayParameter)
-        else f"{_HOST_ARRAY if one.ctype == _LONGS else one.ctype} {one.name}"
-        if isinstance(one, ScalarParameter)
-        else f"cudaStream_t {one.name}"
-        for one in parameters
-    )
+def _declared(parameters: Iterable[ProblemParameter]) -> str:
+    def text(parameter: ProblemParameter) -> str:
+        if isinstance(parameter, ArrayParameter):
+            const = "const " if parameter.role is Role.INPUT else ""
+            return f"{const}{DTYPES[parameter.dtype].spellings[0]}* {parameter.name}"
+        if isinstance(parameter, ScalarParameter):
+            return f"{_HOST_ARRAY if parameter.ctype == _LONGS else parameter.ctype} {parameter.name}"
+        return f"cudaStream_t {parameter.name}"
+
+    return ", ".join(map(text, parameters))

@@ -20,8 +20,8 @@ def machine_code(library: bytes) -> dict[str, int]:
     try:
         section = ELFFile(io.BytesIO(library)).get_section_by_name(".nv_fatbin")
         held = b"" if section is None else section.data()
-        for found in _CUBIN.finditer(held):
-            for part in ELFFile(io.BytesIO(held[found.start() :])).iter_sections():
+        for match in _CUBIN.finditer(held):
+            for part in ELFFile(io.BytesIO(held[match.start() :])).iter_sections():
                 if part.name.startswith(_TEXT):
                     sizes[part.name.removeprefix(_TEXT)] = int(part["sh_size"])
     except _UNREADABLE:

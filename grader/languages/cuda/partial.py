@@ -43,43 +43,53 @@ def build_partly(
         compiled: compiles changed contents.
     """
     text = contents[failed.source].decode(errors="surrogateescape")
-    known = functions(text)
+    definitions = functions(text)
     gone: set[Function] = set()
     build = failed
     for _ in range(_ROUNDS):
-        blamed = _blamed(build, known)
+        blamed = _blamed(build, definitions)
         if not blamed or blamed <= gone:
             return None
         gone |= blamed
-        while mentioning := {one for one in known if one not in gone and one.words & {f.name for f in gone}}:
+        while mentioning := {
+            function
+            for function in definitions
+            if function not in gone and function.words & {f.name for f in gone}
+        }:
             gone |= mentioning
-        left = {one.name for one in known if one not in gone}
-        if not left & set(entry_points) or any(not one.name.isidentifier() for one in gone):
+        remaining = {function.name for function in definitions if function not in gone}
+        if not remaining & set(entry_points) or any(not function.name.isidentifier() for function in gone):
             return None
         rest = without(text, gone).encode(errors="surrogateescape")
         build = compiled({**contents, failed.source: rest})
         if build.ok:
-            left_out = (LeftOut(one.name, one.first, one.last) for one in known if one in gone)
+            left_out = (
+                LeftOut(function.name, function.first, function.last)
+                for function in definitions
+                if function in gone
+            )
             return Partial(build, tuple(left_out))
     return None
 
 
-def _blamed(build: Build, known: Collection[Function]) -> set[Function]:
+def _blamed(build: Build, definitions: Collection[Function]) -> set[Function]:
     """The functions that the errors are in; none if one of the errors is elsewhere."""
     blamed: set[Function] = set()
-    for place in _places(build):
-        found = {
-            one
-            for one in known
-            if (one.name == place if isinstance(place, str) else one.first <= place <= one.last)
+    for error in _errors(build):
+        holders = {
+            function
+            for function in definitions
+            if (
+                function.name == error if isinstance(error, str) else function.first <= error <= function.last
+            )
         }
-        if not found:
+        if not holders:
             return set()
-        blamed |= found
+        blamed |= holders
     return blamed
 
 
-def _places(build: Build) -> Iterator[int | str]:
+def _errors(build: Build) -> Iterator[int | str]:
     """The line, or the function's name, of each error; 0 where it is in no line of the file itself."""
     foreign = False  # an error in a header, whose instantiation in the file is yet to be named
     for line in build.log.splitlines():

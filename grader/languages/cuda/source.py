@@ -106,12 +106,12 @@ def without(text: str, removed: Iterable[Function]) -> str:
     quiet = _quiet(text)
     directives = _directives((text if quiet is None else quiet).split("\n"))
     for function in removed:
-        kept = zip(
+        pairs = zip(
             text[function.begin : function.end].split("\n"),
             directives[function.first - 1 : function.last],
             strict=True,
         )
-        lines = (line if directive else " " * len(line) for line, directive in kept)
+        lines = (line if directive else " " * len(line) for line, directive in pairs)
         text = text[: function.begin] + "\n".join(lines) + text[function.end :]
     return text
 
@@ -125,8 +125,8 @@ def _parsed(text: str) -> Tree | None:
     end = time.thread_time() + _MOST_SECONDS
     try:
         return Parser(_LANGUAGE).parse(
-            lambda place, _: content[place:],
-            progress_callback=lambda _place, _error: time.thread_time() > end,
+            lambda offset, _: content[offset:],
+            progress_callback=lambda _offset, _error: time.thread_time() > end,
         )
     except ValueError:  # what it raises when it is told to stop
         return None
@@ -143,18 +143,18 @@ def _quiet(text: str) -> str | None:
     if tree is None:
         return None
     parts: list[str] = []
-    place = 0
+    offset = 0
     pending = [tree.root_node]
     while pending:
         node = pending.pop()
         if (kind := node.type) in _QUIET:
             blank = _blank(text[node.start_byte : node.end_byte])
             quotes = kind != "comment" and blank.startswith("  ")
-            parts += [text[place : node.start_byte], '""' + blank[2:] if quotes else blank]
-            place = node.end_byte
+            parts += [text[offset : node.start_byte], '""' + blank[2:] if quotes else blank]
+            offset = node.end_byte
         elif node.child_count:
             pending += node.children[::-1]
-    return "".join(parts) + text[place:]
+    return "".join(parts) + text[offset:]
 
 
 def _chosen(quiet: str) -> str:
@@ -162,18 +162,18 @@ def _chosen(quiet: str) -> str:
     lines = quiet.split("\n")
     outer: list[tuple[bool, bool]] = []  # of each #if that is open, ``counts`` and ``found`` around it
     counts = True  # whether the lines here do
-    found = False  # whether an alternative of the innermost #if has counted
+    taken = False  # whether an alternative of the innermost #if has counted
     for index, directive in enumerate(_directives(lines)):
-        said = lines[index].lstrip()[1:].strip() if directive else ""
-        if said.startswith("if"):
-            outer.append((counts, found))
-            found = _may_hold(said)
-            counts = counts and found
-        elif said.startswith("el") and outer:
-            counts = outer[-1][0] and not found and _may_hold(said)
-            found = found or _may_hold(said)
-        elif said.startswith("endif") and outer:
-            counts, found = outer.pop()
+        text = lines[index].lstrip()[1:].strip() if directive else ""
+        if text.startswith("if"):
+            outer.append((counts, taken))
+            taken = _may_hold(text)
+            counts = counts and taken
+        elif text.startswith("el") and outer:
+            counts = outer[-1][0] and not taken and _may_hold(text)
+            taken = taken or _may_hold(text)
+        elif text.startswith("endif") and outer:
+            counts, taken = outer.pop()
         if directive or not counts:
             lines[index] = " " * len(lines[index])
     return "\n".join(lines)
@@ -186,17 +186,17 @@ def _may_hold(directive: str) -> bool:
 
 def _directives(lines: list[str]) -> list[bool]:
     """Which lines belong to directives."""
-    found: list[bool] = []
+    flags: list[bool] = []
     for index, line in enumerate(lines):
-        continued = index > 0 and found[-1] and lines[index - 1].rstrip().endswith("\\")
-        found.append(continued or line.lstrip().startswith("#"))
-    return found
+        continued = index > 0 and flags[-1] and lines[index - 1].rstrip().endswith("\\")
+        flags.append(continued or line.lstrip().startswith("#"))
+    return flags
 
 
 def _heads(code: str) -> str | None:
     """Code with spaces for what is in braces, but for namespaces; None if the braces do not match."""
     parts: list[str] = []
-    place = start = inside = scopes = 0
+    offset = start = inside = scopes = 0
     for match in re.finditer(r"[{}]", code):
         at = match.start()
         if (
@@ -208,19 +208,19 @@ def _heads(code: str) -> str | None:
         elif match[0] == "{":
             inside += 1
             if inside == 1:
-                parts.append(code[place : at + 1])
-                place = at + 1
+                parts.append(code[offset : at + 1])
+                offset = at + 1
         elif match[0] == "}" and inside:
             inside -= 1
             if inside == 0:
-                parts.append(_blank(code[place:at]))
-                place = at
+                parts.append(_blank(code[offset:at]))
+                offset = at
         elif match[0] == "}":
             scopes -= 1
             if scopes < 0:
                 return None
         start = at + 1
-    return None if inside or scopes else "".join(parts) + code[place:]
+    return None if inside or scopes else "".join(parts) + code[offset:]
 
 
 def _is_scope(head: str) -> bool:
@@ -262,7 +262,9 @@ def _unfinished(node: Node) -> bool:
 
 def _function(code: str, first: Node, definition: Node) -> Function | None:
     """The function of a definition; None if that has no body or no name."""
-    heads = [one for one in _declarators(definition) if one.type == "function_declarator"]
+    heads = [
+        declarator for declarator in _declarators(definition) if declarator.type == "function_declarator"
+    ]
     if not heads or not any(child.type in _BODIES for child in definition.children):
         return None
     head, named = heads[-1], heads[-1]
@@ -304,13 +306,17 @@ def _name(code: str, head: Node) -> str:
 def _parameters(code: str, head: Node) -> list[Parameter]:
     """The parameters of a function's declarator."""
     listed = head.child_by_field_name("parameters")
-    found: list[Parameter] = []
+    parameters: list[Parameter] = []
     for child in listed.children if listed is not None else ():
         if child.type in _PARAMETERS:
-            found.append(_parameter(code, child))
-        elif child.is_error and found and (name := code[child.start_byte : child.end_byte]).isidentifier():
-            found[-1] = replace(found[-1], name=name)  # what came before it was a macro: float* RESTRICT x
-    return [] if found == [Parameter("void", "")] else found
+            parameters.append(_parameter(code, child))
+        elif (
+            child.is_error and parameters and (name := code[child.start_byte : child.end_byte]).isidentifier()
+        ):
+            parameters[-1] = replace(
+                parameters[-1], name=name
+            )  # what came before it was a macro: float* RESTRICT x
+    return [] if parameters == [Parameter("void", "")] else parameters
 
 
 def _parameter(code: str, node: Node) -> Parameter:
@@ -320,19 +326,21 @@ def _parameter(code: str, node: Node) -> Parameter:
     words: list[str] = []
     pending: list[Node | str] = [node]
     while pending:
-        one = pending.pop()
-        if isinstance(one, str):
-            words.append(one)
-        elif one.type in _ARRAYS:
-            inner = one.child_by_field_name("declarator")
+        part = pending.pop()
+        if isinstance(part, str):
+            words.append(part)
+        elif part.type in _ARRAYS:
+            inner = part.child_by_field_name("declarator")
             pending += ["*", inner] if inner is not None else ["*"]
-        elif one.type in _UNIMPORTANT or one in (name, default):
+        elif part.type in _UNIMPORTANT or part in (name, default):
             continue
-        elif one.child_count:
-            pending += reversed(one.children)
+        elif part.child_count:
+            pending += reversed(part.children)
         else:
-            words.append(code[one.start_byte : one.end_byte])
-    qualifiers = [code[one.start_byte : one.end_byte] for one in node.children if one.type == _QUALIFIER]
+            words.append(code[part.start_byte : part.end_byte])
+    qualifiers = [
+        code[child.start_byte : child.end_byte] for child in node.children if child.type == _QUALIFIER
+    ]
     return Parameter(
         type=re.sub(r"(?<!\w) | (?!\w)", "", " ".join(words)),
         name=code[name.start_byte : name.end_byte] if name else "",

@@ -83,7 +83,7 @@ class Toolchain:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What the compilers need to see."""
+        """The environment variables that the compilers need."""
         return {"PATH": f"{self.nvcc.parent}:{self.cxx.parent}:/usr/bin:/bin"}
 
     @property
@@ -150,24 +150,24 @@ def _nvcc() -> tuple[Path, str]:
             rejected.append(f"{candidate} is version {version}; supported are 12.4 or newer and 13.x")
         else:
             return _behind(candidate), version
-    found = "".join(f"\n  {reason}" for reason in rejected)
+    reasons = "".join(f"\n  {reason}" for reason in rejected)
     raise ToolchainError(
-        f"No usable nvcc on this machine{':' if found else '.'}{found}\n"
+        f"No usable nvcc on this machine{':' if reasons else '.'}{reasons}\n"
         f"Install the pinned compiler:\n  {INSTALL_WHEELS}\n"
         "or a CUDA toolkit 12.4 or newer, and set CUDA_HOME to it."
     )
 
 
 def _candidates() -> list[Path]:
-    found = []
+    paths = []
     if home := os.environ.get("CUDA_HOME"):
         nvcc = Path(home, "bin", "nvcc")
         if not nvcc.is_file():
             raise ToolchainError(f"CUDA_HOME is {home}, but {nvcc} does not exist.\nCorrect it or unset it.")
-        found.append(nvcc)
+        paths.append(nvcc)
     if on_path := shutil.which("nvcc"):
-        found.append(Path(on_path))
-    return found
+        paths.append(Path(on_path))
+    return paths
 
 
 def _version(nvcc: Path) -> str | None:
@@ -186,12 +186,14 @@ def _behind(nvcc: Path) -> Path:
 
 @functools.cache
 def _ask(program: Path, *arguments: str) -> str:
-    """What ``program`` prints; nothing if it does not run."""
+    """The output of ``program``; "" if it does not run."""
     try:
-        told = subprocess.run([program, *arguments], capture_output=True, text=True, timeout=60, check=False)
+        outcome = subprocess.run(
+            [program, *arguments], capture_output=True, text=True, timeout=60, check=False
+        )
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    return told.stdout + told.stderr
+    return outcome.stdout + outcome.stderr
 
 
 def _supported(version: str) -> bool:
@@ -201,9 +203,9 @@ def _supported(version: str) -> bool:
 
 def wheel_folder() -> Path | None:
     """Where the CUDA wheels lie, if any of them is installed."""
-    places = [sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), site.getusersitepackages()]
-    for place in places:
-        folder = Path(place, "nvidia", "cu13")
+    folders = [sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), site.getusersitepackages()]
+    for path in folders:
+        folder = Path(path, "nvidia", "cu13")
         if any((folder / part).exists() for part in _PARTS.values()):
             return folder
     return None
@@ -213,10 +215,10 @@ def _cxx() -> tuple[Path, str]:
     compiler = shutil.which("g++")
     if compiler is None:
         raise ToolchainError(f"g++ is missing, nvcc needs it. Install it:\n  {INSTALL_CXX}")
-    told = _ask(Path(compiler), "--version")
-    if not told:
+    text = _ask(Path(compiler), "--version")
+    if not text:
         raise ToolchainError(f"{compiler} does not run. Install it again:\n  {INSTALL_CXX}")
-    return Path(compiler), told.partition("\n")[0]
+    return Path(compiler), text.partition("\n")[0]
 
 
 def runtime_folder(root: Path, library: str) -> Path | None:
@@ -228,5 +230,5 @@ def runtime_folder(root: Path, library: str) -> Path | None:
     for folder in folders:
         if (folder / library).exists():
             return folder
-    known = loader_path(library)
-    return known.parent if known is not None else None
+    path = loader_path(library)
+    return path.parent if path is not None else None

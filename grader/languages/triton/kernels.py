@@ -40,7 +40,7 @@ _MAIN = (
 
 @dataclass(frozen=True)
 class Target:
-    """What kernels are compiled to.
+    """A target that kernels are compiled for.
 
     Attributes:
         form: ``ptx`` for the simulator, ``cubin`` for a GPU.
@@ -74,12 +74,12 @@ class Compiler:
             RefusedKernelError: it does not compile, or hits a limit.
             BuildError: the machine failed.
         """
-        source, asked = file.read_bytes(), json.dumps(specialisation, sort_keys=True).encode()
-        if len(asked) > _MOST_BYTES:
+        source, text = file.read_bytes(), json.dumps(specialisation, sort_keys=True).encode()
+        if len(text) > _MOST_BYTES:
             raise RefusedKernelError(f"a specialisation of more than {_MOST_BYTES >> 10} KiB")
-        said = (metadata.version("triton"), file.name, repr(self.targets))
-        name = key("triton", *said, packed(), source, asked)
-        folder = self.cache.find(name) or self.cache.store(name, self._built(file.name, source, asked))
+        versions = (metadata.version("triton"), file.name, repr(self.targets))
+        name = key("triton", *versions, packed(), source, text)
+        folder = self.cache.find(name) or self.cache.store(name, self._built(file.name, source, text))
         if (refused := folder / f"{target.form}.{_REFUSED}").is_file():
             raise RefusedKernelError(refused.read_text(errors="replace"))
         code, facts = (folder / f"{target.form}.{part}" for part in (_CODE, _FACTS))
@@ -88,15 +88,15 @@ class Compiler:
         except (ValueError, RecursionError) as error:  # code of the file has interfered
             raise RefusedKernelError("what a launch needs to know of the kernel is not said") from error
 
-    def _built(self, file: str, source: bytes, asked: bytes) -> Mapping[str, bytes]:
-        package, wanted = folder(), [f"{one.form}:{one.capability}" for one in self.targets]
+    def _built(self, file: str, source: bytes, specialisation: bytes) -> Mapping[str, bytes]:
+        package, targets = folder(), [f"{target.form}:{target.capability}" for target in self.targets]
         program, folders = interpreter(self.sandbox.image, packages=True)
         job = Job(
-            argv=(str(program), "-I", "-S", "-B", "build.zip", file, *wanted, str(package.parent)),
+            argv=(str(program), "-I", "-S", "-B", "build.zip", file, *targets, str(package.parent)),
             limits=self.limits,
             inputs=(*folders, package.parent),
-            outputs=tuple(f"{one.form}.{part}" for one in self.targets for part in _PARTS),
-            files={"build.zip": packed(), file: source, _SPECIALISATION: asked},
+            outputs=tuple(f"{target.form}.{part}" for target in self.targets for part in _PARTS),
+            files={"build.zip": packed(), file: source, _SPECIALISATION: specialisation},
         )
         try:
             with slot():
@@ -105,12 +105,12 @@ class Compiler:
             raise BuildError(f"{file} was not compiled: {error}") from error
         if limit := limit_hit(outcome):  # another machine, or a quieter one, may do better: not kept
             raise RefusedKernelError(limit)
-        for one in self.targets:
-            code, facts, refused = (f"{one.form}.{part}" in outcome.artefacts for part in _PARTS)
+        for target in self.targets:
+            code, facts, refused = (f"{target.form}.{part}" in outcome.artefacts for part in _PARTS)
             if not (refused or (code and facts)):
-                said = (outcome.stdout + outcome.stderr).decode(errors="replace").strip()
+                message = (outcome.stdout + outcome.stderr).decode(errors="replace").strip()
                 raise BuildError(
-                    f"Triton gave neither a kernel nor a message (exit code {outcome.code}): {said}"
+                    f"Triton gave neither a kernel nor a message (exit code {outcome.code}): {message}"
                 )
         return outcome.artefacts
 
@@ -140,8 +140,8 @@ def packed() -> bytes:
                 for path in (
                     runner / "__init__.py",
                     *(
-                        runner / "triton" / f"{one}.py"
-                        for one in ("__init__", "build", "descriptors", "ptx", "specialisation")
+                        runner / "triton" / f"{module}.py"
+                        for module in ("__init__", "build", "descriptors", "ptx", "specialisation")
                     ),
                 )
             ),

@@ -55,16 +55,16 @@ class Triton:
     memory: Memory | None = Memory.DEVICE
     captured: bool = True
 
-    def asked(self, problem: KernelProblem) -> KernelProblem:
+    def translated(self, problem: KernelProblem) -> KernelProblem:
         """The problem in a Python file; see ``Language``."""
-        return source.asked(problem)
+        return source.translated(problem)
 
     def stage(self, problem: KernelProblem, contents: Mapping[str, bytes]) -> Stage:
         """Whether a function has the problem's name, and does more than raise an error; see ``Language``."""
-        found = source.function(contents[problem.file], problem.file, problem.entry_point)
-        if found is None:
+        function = source.function(contents[problem.file], problem.file, problem.entry_point)
+        if function is None:
             return Stage.CHANGED
-        return Stage.BEGUN if found.begun else Stage.GIVEN
+        return Stage.BEGUN if function.begun else Stage.GIVEN
 
     def build(
         self, sources: Mapping[str, Mapping[str, bytes]], _entry_points: Mapping[str, Collection[str]]
@@ -74,16 +74,16 @@ class Triton:
 
     def _read(self, name: str, content: bytes) -> Build:
         folder()  # nothing of it runs without Triton
-        began, log, kept = time.monotonic(), "", None
+        began, log, artefact = time.monotonic(), "", None
         try:
             source.parsed(content, name)
-            kept = self._kept(name, content)
+            artefact = self._stored(name, content)
         except SyntaxError as error:
             log = f"{name}:{error.lineno}: {type(error).__name__}: {error.msg}"
         return Build(
             source=name,
-            ok=kept is not None,
-            artefact=kept,
+            ok=artefact is not None,
+            artefact=artefact,
             seconds=round(time.monotonic() - began, 3),
             cached=False,
             command=f"python -m py_compile {name}",
@@ -91,7 +91,7 @@ class Triton:
             resources=(),
         )
 
-    def _kept(self, name: str, content: bytes) -> Path:
+    def _stored(self, name: str, content: bytes) -> Path:
         """The file where it outlives the submission's private copy."""
         entry = key(_FORMAT, name, content)
         return (self.cache.find(entry) or self.cache.store(entry, {name: content})) / name
@@ -102,7 +102,7 @@ class Triton:
         source_name: str,
         _contents: Mapping[str, bytes],
         entry_points: Collection[str],
-        others: Collection[str],
+        further: Collection[str],
         _allowed: Collection[str],
     ) -> Inspection:
         """What a file holds; see ``Language``."""
@@ -110,20 +110,20 @@ class Triton:
         review = policy.review(tree, source_name)
         if review.reasons:
             return Inspection(review.reasons, (), review.misspelt)
-        return Inspection((), tuple(source.find(tree, source_name, name, others) for name in entry_points))
+        return Inspection((), tuple(source.find(tree, source_name, name, further) for name in entry_points))
 
     def code_bytes(self, artefact: Path) -> int | None:
         """Not known: each kernel is built for what it is launched with; see ``Language``."""
 
     def explain(self, build: FileBuild, _contents: Mapping[str, bytes]) -> str:
         """Why nothing of a file can be graded; see ``Language``."""
-        return f"{build.whole.source} is no Python"
+        return f"{build.full.source} is no Python"
 
     def launcher(self, problem: KernelProblem, contents: Mapping[str, bytes], _memory: Memory) -> Launcher:
         """How a function is to be called; see ``Language``."""
         tree = source.parsed(contents[problem.file], problem.file)
-        found = {one.name: one for one in source.functions(tree)}[problem.entry_point]
-        return source.launcher(problem, found, problem.file)
+        function = {function.name: function for function in source.functions(tree)}[problem.entry_point]
+        return source.launcher(problem, function, problem.file)
 
     def open(self, device: Device, artefact: Path, entry_points: tuple[str, ...]) -> Session:
         """Start a runner with a file; see ``Language``."""
@@ -153,6 +153,6 @@ class Triton:
 
 
 def _target(device: Device) -> Target:
-    """What kernels are compiled to for ``device``."""
+    """The target that kernels are compiled for on ``device``."""
     capability = int(device.architecture.rpartition("_")[2])
     return Target("ptx" if device.kind == "sim" else "cubin", capability)

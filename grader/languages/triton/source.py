@@ -32,14 +32,14 @@ class Function:
     begun: bool = True
 
 
-def asked(problem: KernelProblem) -> KernelProblem:
+def translated(problem: KernelProblem) -> KernelProblem:
     """``problem`` for a file of its name with ``.py``, with one function of the problem's own name."""
     name = PurePath(problem.file).with_suffix(".py").name
     return replace(
         problem,
         file=name,
         entry_point=problem.id,
-        by_type={dtype: asked(one) for dtype, one in problem.by_type.items()},
+        by_type={dtype: translated(typed) for dtype, typed in problem.by_type.items()},
     )
 
 
@@ -61,7 +61,7 @@ def functions(tree: ast.Module) -> tuple[Function, ...]:
     return tuple(
         Function(
             node.name,
-            tuple(one.arg for one in (*node.args.posonlyargs, *node.args.args)),
+            tuple(argument.arg for argument in (*node.args.posonlyargs, *node.args.args)),
             node.lineno,
             _is_begun(node),
         )
@@ -73,10 +73,12 @@ def functions(tree: ast.Module) -> tuple[Function, ...]:
 def function(content: bytes, file: str, name: str) -> Function | None:
     """The function ``name`` of a file; in one that is no Python, what looks like it."""
     try:
-        return next((one for one in functions(parsed(content, file)) if one.name == name), None)
+        return next(
+            (function for function in functions(parsed(content, file)) if function.name == name), None
+        )
     except SyntaxError:
-        found = re.search(rf"^def {name}\b", content.decode(errors="replace"), re.MULTILINE)
-        return Function(name, (), 0) if found else None
+        match = re.search(rf"^def {name}\b", content.decode(errors="replace"), re.MULTILINE)
+        return Function(name, (), 0) if match else None
 
 
 def _is_begun(node: ast.FunctionDef) -> bool:
@@ -87,41 +89,51 @@ def _is_begun(node: ast.FunctionDef) -> bool:
     return True
 
 
-def find(tree: ast.Module, file: str, entry_point: str, others: Collection[str]) -> EntryPoint:
+def find(tree: ast.Module, file: str, entry_point: str, further: Collection[str]) -> EntryPoint:
     """The function ``entry_point`` of ``file``, or why it cannot be called."""
-    names = [one.name for one in functions(tree)]
+    names = [function.name for function in functions(tree)]
     if entry_point in names:
         return EntryPoint(entry_point)
-    near = difflib.get_close_matches(entry_point, [name for name in names if name not in others], n=1)
+    near = difflib.get_close_matches(entry_point, [name for name in names if name not in further], n=1)
     hint = f" Found {near[0]}: rename it to {entry_point}." if near else ""
     return EntryPoint("", f"{file} has no function {entry_point} at its top level.{hint}")
 
 
-def launcher(problem: KernelProblem, found: Function, file: str) -> Launcher:
+def launcher(problem: KernelProblem, function: Function, file: str) -> Launcher:
     """How a function is called: with arrays and what is no size in the problem's order, or all by name.
 
     Raises:
         LauncherError: its parameters are neither.
     """
-    wanted = tuple(one for one in problem.parameters if not isinstance(one, StreamParameter))
-    needed = tuple(one for one in wanted if not _is_size(one))
-    by_name = _by_name(wanted, needed, found.parameters)
-    if by_name is None and len(found.parameters) != len(needed):
+    parameters = tuple(
+        parameter for parameter in problem.parameters if not isinstance(parameter, StreamParameter)
+    )
+    needed = tuple(parameter for parameter in parameters if not _is_size(parameter))
+    by_name = _by_name(parameters, needed, function.parameters)
+    if by_name is None and len(function.parameters) != len(needed):
         raise LauncherError(
-            f"{found.name} ({file}:{found.line}) takes {', '.join(found.parameters) or 'nothing'}. Give it "
-            f"{', '.join(one.name for one in needed)}; sizes are those of the tensors."
+            f"{function.name} ({file}:{function.line}) takes {', '.join(function.parameters) or 'nothing'}. "
+            f"Give it {', '.join(parameter.name for parameter in needed)}; sizes are those of the tensors."
         )
     return Launcher(replace(problem, parameters=by_name or needed), Memory.DEVICE, ())
 
 
 def _by_name(
-    wanted: Sequence[Parameter], needed: Sequence[Parameter], names: Sequence[str]
+    parameters: Sequence[Parameter], needed: Sequence[Parameter], names: Sequence[str]
 ) -> tuple[Parameter, ...] | None:
     """The parameters of these names, if they are all known and nothing that is needed is missing."""
-    known: dict[str, Parameter] = {one.name: one for one in wanted}
-    known |= {other: one for one in wanted if isinstance(one, ArrayParameter) for other in one.other_names}
-    order = tuple(known[name] for name in names if name in known)
-    complete = all(one in order or (isinstance(one, ArrayParameter) and one.optional) for one in needed)
+    by_name: dict[str, Parameter] = {parameter.name: parameter for parameter in parameters}
+    by_name |= {
+        other: parameter
+        for parameter in parameters
+        if isinstance(parameter, ArrayParameter)
+        for other in parameter.other_names
+    }
+    order = tuple(by_name[name] for name in names if name in by_name)
+    complete = all(
+        parameter in order or (isinstance(parameter, ArrayParameter) and parameter.optional)
+        for parameter in needed
+    )
     return order if complete and len(order) == len(names) else None
 
 

@@ -72,8 +72,8 @@ class Arrays(TorchFunctionMode):
 
     def tensor(self, address: int, dtype: str, shape: Sequence[int]) -> DeviceTensor:
         """A tensor over memory of the judge's: dense, row-major."""
-        made = torch.empty(tuple(shape), dtype=getattr(torch, dtype), device="meta")
-        return self._placed(made, _Block(address))
+        tensor = torch.empty(tuple(shape), dtype=getattr(torch, dtype), device="meta")
+        return self._placed(tensor, _Block(address))
 
     def enter(self, tensor: torch.Tensor) -> int:
         """Address of a tensor's first element.
@@ -106,9 +106,9 @@ class Arrays(TorchFunctionMode):
         name = getattr(func, "__name__", "")
         if func in _EMPTY or func in _ZEROS:
             if _on_device(args, named):
-                made = self._new(func(*map(_plain, args), **named | {"device": "meta"}))
-                return self._cleared(made) if func in _ZEROS else made
-        elif any(isinstance(one, DeviceTensor) for one in _tensors((*args, *named.values()))):
+                tensor = self._new(func(*map(_plain, args), **named | {"device": "meta"}))
+                return self._cleared(tensor) if func in _ZEROS else tensor
+        elif any(isinstance(tensor, DeviceTensor) for tensor in _tensors((*args, *named.values()))):
             if name == "zero_":
                 return self._cleared(args[0])
             if name == "clone":
@@ -118,14 +118,14 @@ class Arrays(TorchFunctionMode):
             if name in _WRITING or "out" in named or (name.endswith("_") and not name.startswith("__")):
                 raise _computing(name)
             plain = {key: _plain(value) for key, value in named.items()}
-            return self._seen(func(*map(_plain, args), **plain), name)
+            return self._view(func(*map(_plain, args), **plain), name)
         return func(*args, **named)
 
-    def _new(self, made: torch.Tensor) -> DeviceTensor:
-        address = self._runtime.allocate_on(self._runtime.stream, made.untyped_storage().nbytes())
+    def _new(self, tensor: torch.Tensor) -> DeviceTensor:
+        address = self._runtime.allocate_on(self._runtime.stream, tensor.untyped_storage().nbytes())
         block = _Block(address)
         weakref.finalize(block, self._release, address).atexit = False  # type: ignore[misc]  # a property
-        return self._placed(made, block)
+        return self._placed(tensor, block)
 
     def _release(self, address: int) -> None:
         self._runtime.release_on(self._runtime.stream, address)
@@ -145,10 +145,14 @@ class Arrays(TorchFunctionMode):
         copied: DeviceTensor = to
         return copied
 
-    def _seen(self, result: Any, name: str) -> Any:  # noqa: ANN401
+    def _view(self, result: Any, name: str) -> Any:  # noqa: ANN401
         """The result of a call of PyTorch, whose tensors have to be views."""
         if isinstance(result, tuple | list):
-            return type(result)(self._seen(one, name) for one in result) if _holds_tensors(result) else result
+            return (
+                type(result)(self._view(element, name) for element in result)
+                if _holds_tensors(result)
+                else result
+            )
         if not isinstance(result, torch.Tensor):
             return result
         block = self._blocks.get(result.untyped_storage()._cdata)  # noqa: SLF001 (the only name that it has)
@@ -197,4 +201,4 @@ def _tensors(values: Iterable[Any]) -> Iterator[torch.Tensor]:
 
 
 def _holds_tensors(result: Sequence[Any]) -> bool:
-    return any(isinstance(one, torch.Tensor) for one in result)
+    return any(isinstance(element, torch.Tensor) for element in result)

@@ -66,7 +66,7 @@ def _write(file: str, described: dict[str, Any], form: str, capability: int) -> 
     try:
         built = compiled(file, described, capability)
     except Exception as error:
-        Path(f"{form}.{REFUSED}").write_text(_told(error, described, file))
+        Path(f"{form}.{REFUSED}").write_text(_message(error, described, file))
         raise SystemExit from error
     Path(f"{form}.{CODE}").write_bytes(built.kernel)
     facts = {name: getattr(built.metadata, name) for name in _FACTS}
@@ -94,20 +94,20 @@ def compiled(file: str, described: dict[str, Any], capability: int) -> Any:  # n
     return triton.compile(source, target=GPUTarget("cuda", capability, WARP), options=options)
 
 
-def _told(error: Exception, described: dict[str, Any], file: str) -> str:
-    """What is wrong, with its line; if a function that the kernel calls is wrong, that of the innermost."""
+def _message(error: Exception, described: dict[str, Any], file: str) -> str:
+    """The message of a failed build with its line, which is that of the innermost function that fails."""
     if not isinstance(error, CompilationError):
         return f"{file}: a kernel cannot be built: {error}"
     while isinstance(error.__cause__, CompilationError):
         error = error.__cause__
-    known = vars(error)
+    details = vars(error)
     nodes = ast.parse(Path(file).read_text()).body
     lines = {node.name: node.lineno for node in nodes if isinstance(node, ast.FunctionDef)}
-    function, offset = _DEFINITION.match(known["src"] or ""), getattr(known["node"], "lineno", 0)
+    function, offset = _DEFINITION.match(details["src"] or ""), getattr(details["node"], "lineno", 0)
     first = lines.get(function[1], 0) if function else 0
-    place = f"{file}:{first + offset - 1}" if first and offset else file
-    why = _unquoted(str(known["error_message"]))
-    return f"{place}: the kernel {described['kernel']} does not compile: {why}"
+    line = f"{file}:{first + offset - 1}" if first and offset else file
+    why = _unquoted(str(details["error_message"]))
+    return f"{line}: the kernel {described['kernel']} does not compile: {why}"
 
 
 def _unquoted(text: str) -> str:
@@ -121,7 +121,7 @@ def kernels(text: str, file: str) -> Mapping[str, Any]:
     tree = ast.parse(text, file)
     for node in tree.body:
         if _is_kernel(node):  # the runner does the rest, such as autotuning
-            node.decorator_list = [one for one in node.decorator_list if _is_jit(one)]
+            node.decorator_list = [decorator for decorator in node.decorator_list if _is_jit(decorator)]
     tree.body = _needed(tree.body)
     sys.modules[_MODULE] = module = ModuleType(_MODULE)  # where dataclasses look for their types
     exec(compile(tree, file, "exec"), vars(module))  # noqa: S102 - what this sandboxed program is for
@@ -141,28 +141,30 @@ def _needed(body: Sequence[ast.stmt]) -> list[ast.stmt]:
 
 
 def _used(node: ast.stmt) -> Iterator[str]:
-    return (one.id for one in ast.walk(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load))
+    return (
+        name.id for name in ast.walk(node) if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Load)
+    )
 
 
 def _bound(node: ast.AST) -> Iterator[str]:
     """The names that a statement at the top level binds or changes; those within its functions, too."""
-    for one in ast.walk(node):
-        match one:
+    for child in ast.walk(node):
+        match child:
             case ast.alias():
-                yield one.asname or one.name.partition(".")[0]
+                yield child.asname or child.name.partition(".")[0]
             case ast.FunctionDef() | ast.ClassDef():
-                yield one.name
+                yield child.name
             case ast.Name(ctx=ast.Store()):
-                yield one.id
+                yield child.id
             case ast.Attribute(ctx=ast.Store()) | ast.Subscript(ctx=ast.Store()):
-                yield from (name.id for name in ast.walk(one.value) if isinstance(name, ast.Name))
+                yield from (name.id for name in ast.walk(child.value) if isinstance(name, ast.Name))
 
 
 def _without_others(node: ast.stmt, names: set[str]) -> ast.stmt:
     """An import without what no kernel needs, which may be missing where kernels are compiled."""
     match node:
         case ast.Import() | ast.ImportFrom() if not _is_from_future(node):
-            node.names = [one for one in node.names if not names.isdisjoint(_bound(one))]
+            node.names = [alias for alias in node.names if not names.isdisjoint(_bound(alias))]
     return node
 
 

@@ -32,9 +32,9 @@ def store_whole_chunks(module: Any) -> Any:  # noqa: ANN401 (Triton's)
     if not _STORED.search(str(module)):
         return module
     library = importlib.import_module("triton._C.libtriton")
-    manager = library.ir.pass_manager(module.context)
-    library.passes.common.add_inliner(manager)
-    manager.run(module, "inline")
+    passes = library.ir.pass_manager(module.context)
+    library.passes.common.add_inliner(passes)
+    passes.run(module, "inline")
     with tempfile.NamedTemporaryFile("w", suffix=".ttir") as file:
         file.write(_with_whole_chunks(str(module)))
         file.flush()
@@ -45,19 +45,19 @@ def store_whole_chunks(module: Any) -> Any:  # noqa: ANN401 (Triton's)
 
 def _with_whole_chunks(text: str) -> str:
     lines: list[str] = []
-    whole: dict[str, str] = {}  # the descriptor to store by, for each
+    descriptors: dict[str, str] = {}  # the descriptor to store by, for each
     for line in text.splitlines():
         if "tt.func" in line:  # names are those of a function
-            whole.clear()
-        lines.append(_STORED.sub(lambda call: call[1] + whole.get(call[2], call[2]), line))
-        if made := _MADE.search(line):
-            new = whole[made["name"]] = f"%whole_chunks_{len(lines)}"
-            each = max(CHUNK_BITS // int(made["bits"]), 1)
+            descriptors.clear()
+        lines.append(_STORED.sub(lambda call: call[1] + descriptors.get(call[2], call[2]), line))
+        if match := _MADE.search(line):
+            new = descriptors[match["name"]] = f"%whole_chunks_{len(lines)}"
+            each = max(CHUNK_BITS // int(match["bits"]), 1)
             lines += [
                 f"{new}_more = arith.constant {each - 1} : i32",
                 f"{new}_mask = arith.constant {-each} : i32",
-                f"{new}_sum = arith.addi {made['last']}, {new}_more : i32",
+                f"{new}_sum = arith.addi {match['last']}, {new}_more : i32",
                 f"{new}_last = arith.andi {new}_sum, {new}_mask : i32",
-                f"{new} = {made['start']}{new}_last{made['end']}",
+                f"{new} = {match['start']}{new}_last{match['end']}",
             ]
     return "\n".join(lines)

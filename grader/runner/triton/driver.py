@@ -36,7 +36,7 @@ class Memory(Protocol):
 
 
 class Driver(DriverBase):  # type: ignore[misc, unused-ignore] # Triton may be missing
-    """What Triton asks of a driver, answered for one device."""
+    """A driver of Triton's for one device."""
 
     def __init__(self, runtime: Runtime, memory: Memory) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ class Driver(DriverBase):  # type: ignore[misc, unused-ignore] # Triton may be m
         raise NotImplementedError(ty)
 
     def get_current_target(self) -> GPUTarget:
-        """What kernels are compiled for."""
+        """The target that kernels are compiled for."""
         return GPUTarget("cuda", self._runtime.capability, WARP)
 
     def get_active_torch_device(self) -> torch.device:
@@ -74,7 +74,7 @@ class Driver(DriverBase):  # type: ignore[misc, unused-ignore] # Triton may be m
         return self._runtime.milliseconds
 
     def launcher_cls(self, source: Any, metadata: Any) -> Launcher:  # noqa: ANN401 (Triton's)
-        """What launches a compiled kernel."""
+        """The class whose objects launch a compiled kernel."""
         return Launcher(self._runtime, self._memory, tuple(source.signature.values()), metadata)
 
 
@@ -95,7 +95,7 @@ class _Loader:
         """Nothing: the device forgets it with the process."""
 
     def get_device_properties(self, _device: int) -> dict[str, int]:
-        """What kernels are tuned by."""
+        """The properties of the device that kernels are tuned by."""
         return {name: self._runtime.attribute(number) for name, number in _PROPERTIES.items()}
 
 
@@ -136,7 +136,7 @@ class Launcher:
         values = [
             self._value(kind, argument, tensors) for kind, argument in _flat(self._signature, arguments)
         ]
-        values += [self._value("*i8", one, tensors) for one in scratch]
+        values += [self._value("*i8", buffer, tensors) for buffer in scratch]
         try:
             addresses = [value.data_ptr() for value in values]
             self._runtime.launch(function, grid, self._threads, self._shared, addresses, stream)

@@ -105,9 +105,9 @@ class GpuRuntime(Runtime):
         return float(cuda.get_elapsed_time(start, end))
 
     def strangers(self, graph: int) -> list[str]:
-        """What a captured call does other than to launch kernels that were loaded here, in words."""
-        found = nodes(self._gpu.runtime, graph)
-        return [words for node, kind in found if (words := self._strange(node, kind))]
+        """Texts about all that a captured call does but launching kernels that were loaded here."""
+        handles = nodes(self._gpu.runtime, graph)
+        return [words for node, kind in handles if (words := self._strange(node, kind))]
 
     def _strange(self, node: int, kind: int) -> str:
         if kind in HARMLESS:

@@ -72,13 +72,13 @@ class Launchers:
                 spec.loader.exec_module(module)
         except Exception as error:
             raise UnloadableError(account(error, self._path)) from error
-        for one in names:
-            if not callable(getattr(module, one, None)):
-                raise UnloadableError(f"{os.path.basename(self._path)} has no function {one}", one)  # noqa: PTH119
-        return {one: partial(self._call, getattr(module, one)) for one in names}
+        for function in names:
+            if not callable(getattr(module, function, None)):
+                raise UnloadableError(f"{os.path.basename(self._path)} has no function {function}", function)  # noqa: PTH119
+        return {function: partial(self._call, getattr(module, function)) for function in names}
 
     def argument(self, kind: str, value: Any, pointers: list[int], _streams: list[int]) -> Any:  # noqa: ANN401
-        """What a function gets for an argument ``[kind, value]`` of a request, arrays at ``pointers``."""
+        """Turn an argument ``[kind, value]`` of a request into a function's; arrays are at ``pointers``."""
         match kind, value:
             case "array", [index, dtype, shape]:
                 return self._arrays.tensor(pointers[index], dtype, shape)
@@ -92,7 +92,7 @@ class Launchers:
         self._runtime.forget()
 
     def strangers(self, graphs: Iterable[int]) -> list[str]:
-        """What captured calls do other than to launch kernels that the judge has built, in words."""
+        """Texts about all that captured calls do but launching kernels that the judge has built."""
         return sorted({words for graph in graphs for words in self._runtime.strangers(graph)})
 
     def _call(self, function: Callable[..., object], *arguments: Any) -> None:  # noqa: ANN401
@@ -100,8 +100,8 @@ class Launchers:
             with self._arrays:
                 function(*arguments)
         except Exception as error:
-            said = account(error, self._path).replace(_ANY_KERNEL, "kernel()")
-            raise RaisedError(said) from error
+            message = account(error, self._path).replace(_ANY_KERNEL, "kernel()")
+            raise RaisedError(message) from error
 
     def _compile(self, source: Any, *, options: Mapping[str, Any], **_: object) -> _Built:  # noqa: ANN401
         """What Triton's ``compile`` returns, from the judge's build of the kernel.
@@ -128,8 +128,8 @@ class Launchers:
 def _runtime(gpu: Gpu | None) -> Runtime:
     if gpu is None:
         return Runtime()
-    found: Runtime = importlib.import_module("grader.runner.triton.gpu").GpuRuntime(gpu)  # it needs CuPy
-    return found
+    runtime: Runtime = importlib.import_module("grader.runner.triton.gpu").GpuRuntime(gpu)  # it needs CuPy
+    return runtime
 
 
 def _no_cuda() -> NoReturn:

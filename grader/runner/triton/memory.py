@@ -41,11 +41,11 @@ class _Twin:
     """Device memory of a storage, and what both held when they were last equal; None if never."""
 
     address: int
-    seen: torch.Tensor | None
+    last: torch.Tensor | None
 
     def see(self, content: torch.Tensor) -> None:
         """Remember that both hold ``content`` now."""
-        self.seen = content.clone() if self.seen is None else self.seen.copy_(content)
+        self.last = content.clone() if self.last is None else self.last.copy_(content)
 
 
 class Memory:
@@ -79,7 +79,7 @@ class Memory:
         """Address on the device of a tensor's first element, with the content that the host sees."""
         storage = tensor.untyped_storage()
         twin, content = self._twin(storage), _bytes(storage)
-        if twin.seen is None or not _equal(twin.seen, content):
+        if twin.last is None or not _equal(twin.last, content):
             self._runtime.copy_in(twin.address, storage.data_ptr(), storage.nbytes())
             twin.see(content)
         return twin.address + tensor.data_ptr() - storage.data_ptr()
@@ -107,10 +107,10 @@ class Memory:
         self._runtime.release(base)
 
 
-def _equal(one: torch.Tensor, other: torch.Tensor) -> bool:
+def _equal(first: torch.Tensor, other: torch.Tensor) -> bool:
     """Whether two tensors of as many bytes hold the same; PyTorch's own way takes twenty times as long."""
-    places = (ctypes.c_void_p(tensor.data_ptr()) for tensor in (one, other))
-    return not _LIBC.memcmp(*places, ctypes.c_size_t(len(one)))
+    addresses = (ctypes.c_void_p(tensor.data_ptr()) for tensor in (first, other))
+    return not _LIBC.memcmp(*addresses, ctypes.c_size_t(len(first)))
 
 
 def _bytes(storage: torch.UntypedStorage) -> torch.Tensor:

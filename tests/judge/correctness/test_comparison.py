@@ -112,7 +112,7 @@ def test_what_is_right_by_the_first_candidate_makes_no_others() -> None:
         made.append(Candidate(0 * ONES, np.full(ONES.shape, 1e-6)))
         return tuple(made)
 
-    right = Expectation(expectation(ONES).candidates, others=others)
+    right = Expectation(expectation(ONES).candidates, further=others)
     assert compare("out", right, RIGHT).right
     assert not made
     got = RIGHT.copy()

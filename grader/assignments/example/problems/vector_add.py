@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def add_scaled(x: Tensor, y: Tensor, a: float) -> Tensor:
-    """What is asked for, from the launcher's arrays, scalars and sizes by name; exact here, in float64."""
+    """Compute the output from arrays, scalars and sizes by name; here it is exact in float64."""
     return a * x + y
 
 
