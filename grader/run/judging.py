@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, get_args
 
@@ -16,7 +16,7 @@ from grader.judge.correctness.cases import Excuse, Judged, judge, overrun_beside
 from grader.judge.correctness.remembered import remembered
 from grader.judge.timing.measure import Measured
 from grader.problems.problem import KernelProblem, ModelProblem
-from grader.records.findings import Severity
+from grader.records.findings import Severity, Tool
 from grader.records.gaps import GapKind
 from grader.records.placed import placed
 from grader.records.record import (
@@ -29,7 +29,6 @@ from grader.records.record import (
     PerformanceResult,
     PlaceRecord,
     ProblemResult,
-    Tool,
     TrustResult,
 )
 from grader.records.verdict import Verdict
@@ -359,15 +358,16 @@ def _finding(finding: Finding, waived: str, sources: Mapping[str, bytes]) -> Fin
     file, line = place_of(finding, sources)
     return FindingRecord(
         waived=waived,
-        severity="warning" if finding.severity is Severity.WARNING else "error",
+        severity=finding.severity,
         kind=finding.kind,
+        reason=finding.reason,
         kernel=finding.kernel,
         file=file,
         line=line,
-        message=finding.message,
         places=[
-            PlaceRecord.model_validate({**asdict(place), "text": line_of(sources, place.file, place.line)})
+            PlaceRecord(**vars(place), text=line_of(sources, place.file, place.line))
             for place in finding.places
         ],
+        facts=dict(finding.values),
         source=excerpt(sources, file, line),
     )

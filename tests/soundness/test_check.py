@@ -259,7 +259,7 @@ def test_a_variant_that_cancels_near_0_may_be_allowed(
     )
     (row,) = check.variants(one, {})
     assert row.sound is allowed
-    assert (check.CANCELS in row.said) is not allowed
+    assert (check.CANCELS.cause in row.said) is not allowed
     assert row.said.endswith(check.ALLOW) is not allowed
 
 
