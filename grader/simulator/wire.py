@@ -7,9 +7,11 @@ and texts, bytes and tuples behind their length. :func:`name_of` tells that in w
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from dataclasses import fields
 from enum import StrEnum
 from functools import cache
+from itertools import chain, groupby
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, TypeAlias, get_args, get_origin, get_type_hints
 
@@ -56,7 +58,7 @@ def unpack(kind: Kind, data: memoryview) -> Value:
     Raises:
         MalformedError: the data ends before the value does.
     """
-    return _Reader(data).take(kind)
+    return _decoder(kind)(_Cursor(data))
 
 
 def _is_tuple(kind: Kind) -> bool:
@@ -87,40 +89,74 @@ def _packed(kind: Kind, value: Value) -> list[bytes | memoryview]:
     return [_NUMBER.pack(tuple(kind).index(value))]
 
 
-class _Reader:
-    """The fields of an answer, in order."""
+class _Cursor:
+    """A place in an answer."""
 
     def __init__(self, data: memoryview) -> None:
         self._data = data
+        self._at = 0
 
-    def take(self, kind: Kind) -> Value:
-        if kind is NoneType:
-            return None
-        if kind in {int, bool}:
-            return kind(self._number())
-        if kind in {str, bytes}:
-            data = self._next(self._number())
-            return bytes(data).decode(errors="replace") if kind is str else data
-        return self._composed(kind)
+    def fields(self, layout: struct.Struct) -> tuple[int, ...]:
+        return layout.unpack_from(self._data, self._advanced(layout.size))
 
-    def _composed(self, kind: Kind) -> Value:
-        arguments = get_args(kind)
-        if _is_tuple(kind):
-            many = arguments[-1] is Ellipsis
-            return tuple(map(self.take, arguments[:1] * self._number() if many else arguments))
-        if isinstance(kind, UnionType):
-            number = self._number()
-            alternatives = (NoneType, arguments[0]) if NoneType in arguments else arguments
-            return self.take(alternatives[number])
-        if issubclass(kind, StrEnum):
-            return tuple(kind)[self._number()]
-        return kind(*map(self.take, _members(kind).values()))
+    def number(self) -> int:
+        return self.fields(_NUMBER)[0]
 
-    def _number(self) -> int:
-        return int(_NUMBER.unpack(self._next(_NUMBER.size))[0])
+    def content(self) -> memoryview:
+        size = self.number()
+        at = self._advanced(size)
+        return self._data[at : at + size]
 
-    def _next(self, size: int) -> memoryview:
-        if size > len(self._data):
+    def text(self) -> str:
+        return bytes(self.content()).decode(errors="replace")
+
+    def _advanced(self, size: int) -> int:
+        at = self._at
+        self._at += size
+        if self._at > len(self._data):
             raise MalformedError
-        data, self._data = self._data[:size], self._data[size:]
-        return data
+        return at
+
+
+Decoder: TypeAlias = Callable[[_Cursor], Value]
+
+
+@cache
+def _decoder(kind: Kind) -> Decoder:
+    """What takes a value of that type from an answer; made once, as answers may be long."""
+    plain: dict[Kind, Decoder] = {
+        NoneType: lambda _: None,
+        bool: lambda cursor: bool(cursor.number()),
+        int: _Cursor.number,
+        str: _Cursor.text,
+        bytes: _Cursor.content,
+    }
+    if kind in plain:
+        return plain[kind]
+    arguments = get_args(kind)
+    if _is_tuple(kind) and arguments[-1] is Ellipsis:
+        item = _decoder(arguments[0])
+        return lambda cursor: tuple([item(cursor) for _ in range(cursor.number())])
+    if isinstance(kind, UnionType):
+        optional = NoneType in arguments
+        alternatives = [*map(_decoder, (NoneType, arguments[0]) if optional else arguments)]
+        return lambda cursor: alternatives[cursor.number()](cursor)
+    if not _is_tuple(kind) and issubclass(kind, StrEnum):
+        members = tuple(kind)
+        return lambda cursor: members[cursor.number()]
+    parts: list[Decoder] = []  # each of some fields
+    for are_numbers, run in groupby(arguments or _members(kind).values(), lambda part: part is int):
+        kinds = tuple(run)
+        parts += [_numbers(len(kinds))] if are_numbers else map(_alone, kinds)
+    make = (lambda *fields: fields) if arguments else kind
+    return lambda cursor: make(*chain.from_iterable([part(cursor) for part in parts]))
+
+
+def _numbers(count: int) -> Decoder:
+    layout = struct.Struct(f"<{count}q")
+    return lambda cursor: cursor.fields(layout)
+
+
+def _alone(kind: Kind) -> Decoder:
+    part = _decoder(kind)
+    return lambda cursor: (part(cursor),)
