@@ -78,7 +78,7 @@ def with_diagnoses(case: Mapping[str, Any]) -> dict[str, Any]:
     diagnoses = [_diagnosis(part.partition("; ")[0]) for part in _NEXT_OUTPUT.split(text)]
     if len(diagnoses) > 1 and not diagnoses[0].outputs:  # a note, in front of what the first output has
         diagnoses.insert(1, replace(_diagnosis(UNKNOWN), outputs=("",)))
-    return {**case, "diagnoses": diagnoses, "told": text}
+    return {**case, "diagnoses": diagnoses, "old_diagnosis": text}
 
 
 def with_ending(build: Mapping[str, Any]) -> dict[str, Any]:

@@ -202,7 +202,9 @@ class CaseResult(_Part):
     diagnoses: list[Diagnosis] = Field(
         default=[], description="why it is wrong: of the case as a whole, then of its outputs"
     )
-    told: str = Field(default="", description="the diagnosis of a record before 1.2, which has no others")
+    old_diagnosis: str = Field(
+        default="", description="the diagnosis of a record before 1.2, which has no others"
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -214,7 +216,7 @@ class CaseResult(_Part):
     @property
     def diagnosis(self) -> str:
         """Why it is wrong, for people."""
-        return self.told or in_words(self.diagnoses)
+        return self.old_diagnosis or in_words(self.diagnoses)
 
 
 class GroupResult(_Part):

@@ -148,7 +148,7 @@ def _composed(fields: Mapping[str, object]) -> dict[str, object]:
     """What takes several facts to say."""
     composed: dict[str, object] = {"cause": "", "cause_why": ""}
     for name, templates in _ALTERNATIVES.items():
-        fitting = (one for one in templates if _known(_OPTIONAL.sub("", one), fields))
+        fitting = (text for text in templates if _known(_OPTIONAL.sub("", text), fields))
         if (template := next(fitting, None)) is not None:
             composed[name] = _filled(template, fields)
     if "cause_kind" in fields:

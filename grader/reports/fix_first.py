@@ -362,18 +362,18 @@ def _numbers(failing: list[CaseResult], language: str, beside: list[Fix]) -> Ite
     case = _telling(case for case in ran if _bad(case))
     if case is None:
         return
-    told = _cause(case)
-    named = any(fix.line and (fix.file, fix.line) == (told.file, told.line) for fix in beside)
-    if beside and (told.certainty is not Certainty.STATED or _not_finite(case) or named):
+    diagnosis = _cause(case)
+    named = any(fix.line and (fix.file, fix.line) == (diagnosis.file, diagnosis.line) for fix in beside)
+    if beside and (diagnosis.certainty is not Certainty.STATED or _not_finite(case) or named):
         return
-    cause = readable(told.cause)
+    cause = readable(diagnosis.cause)
     if any(cause.startswith(f"{output.name} ") for output in case.outputs):
         what = cause
     else:
-        what = f"{' and '.join(told.outputs)}: {cause}" if told.outputs else _capital(cause)
-    do = REACH.get(language, "") if told.unwritten else _capital(readable(told.remedy))
-    if told.certainty.doubt >= Certainty.PLACED.doubt:
-        what = f"The numbers are wrong{f': {cause}' if told.certainty is Certainty.PLACED else ''}"
+        what = f"{' and '.join(diagnosis.outputs)}: {cause}" if diagnosis.outputs else _capital(cause)
+    do = REACH.get(language, "") if diagnosis.unwritten else _capital(readable(diagnosis.remedy))
+    if diagnosis.certainty.doubt >= Certainty.PLACED.doubt:
+        what = f"The numbers are wrong{f': {cause}' if diagnosis.certainty is Certainty.PLACED else ''}"
         do = "Compute this element by hand, and compare each step with the kernel's."
     yield Fix(what, do, example=_element(case))
 
@@ -400,8 +400,8 @@ def _telling(cases: Iterable[CaseResult]) -> CaseResult | None:
     causes = [(case, _cause(case)) for case in cases]
     counts = Counter((cause.outputs, cause.kind) for _, cause in causes)
 
-    def rank(told: tuple[CaseResult, Diagnosis]) -> tuple[int, int]:
-        _, cause = told
+    def rank(diagnosed: tuple[CaseResult, Diagnosis]) -> tuple[int, int]:
+        _, cause = diagnosed
         count = counts[cause.outputs, cause.kind]
         return max(cause.certainty.doubt, int(count * _RARE < len(causes))), -count
 

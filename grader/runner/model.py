@@ -202,8 +202,8 @@ class Model:
         except FaultError as error:
             return {"status": "raised", "message": str(error)}, []
         except Exception as error:  # noqa: BLE001 - the author reads whatever the student's code raises
-            told = raised(error, self._path)
-            return {"status": told.status, "message": str(told)}, []
+            failure = raised(error, self._path)
+            return {"status": failure.status, "message": str(failure)}, []
         return {"status": "returned", "calls": dict(self._launches.calls), "seen": list(seen)}, content
 
     @property

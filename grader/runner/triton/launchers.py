@@ -100,8 +100,8 @@ class Launchers:
             with self._arrays:
                 function(*arguments)
         except Exception as error:
-            told = raised(error, self._path)
-            raise type(told)(str(told).replace(_ANY_KERNEL, "kernel()")) from error
+            failure = raised(error, self._path)
+            raise type(failure)(str(failure).replace(_ANY_KERNEL, "kernel()")) from error
 
     def _compile(self, source: Any, *, options: Mapping[str, Any], **_: object) -> _Built:  # noqa: ANN401
         """What Triton's ``compile`` returns, from the judge's build of the kernel.

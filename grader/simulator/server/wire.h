@@ -29,7 +29,7 @@ struct Content {
 struct Outcome {
   std::uint32_t code;  // of cudaError_t
   std::string error;  // its name
-  std::string message;  // before the finding, if there is one
+  std::string message;  // before the finding, if there is item
   std::optional<Finding> finding;
   std::string printed;  // by the kernel of a launch
 };
@@ -128,10 +128,10 @@ template <class T> std::string name_of() {
     return all;
   } else {
     std::string all;
-    const auto add = [&]<class M, class C>(const Member<M C::*>& one) {
-      all.append(all.empty() ? "" : ",").append(one.name).append(":").append(name_of<M>());
+    const auto add = [&]<class M, class C>(const Member<M C::*>& item) {
+      all.append(all.empty() ? "" : ",").append(item.name).append(":").append(name_of<M>());
     };
-    std::apply([&](const auto&... one) { (add(one), ...); }, Wire<T>::members);
+    std::apply([&](const auto&... item) { (add(item), ...); }, Wire<T>::members);
     return "(" + all + ")";
   }
 }
@@ -146,7 +146,7 @@ template <class T> void put(Writer& out, const T& value) {
     value.fill(out.room(value.size));
   } else if constexpr (is_a<T, std::vector> || is_a<T, std::map>) {
     number(value.size());
-    for (const auto& one : value) put(out, one);
+    for (const auto& item : value) put(out, item);
   } else if constexpr (is_a<T, std::pair>) {
     put(out, value.first);
     put(out, value.second);
@@ -155,9 +155,9 @@ template <class T> void put(Writer& out, const T& value) {
     if (value) put(out, *value);
   } else if constexpr (is_a<T, std::variant>) {
     number(value.index());
-    std::visit([&](const auto& one) { put(out, one); }, value);
+    std::visit([&](const auto& item) { put(out, item); }, value);
   } else {
-    std::apply([&](const auto&... one) { (put(out, value.*one.member), ...); }, Wire<T>::members);
+    std::apply([&](const auto&... item) { (put(out, value.*item.member), ...); }, Wire<T>::members);
   }
 }
 
@@ -173,7 +173,7 @@ template <class T> T take(Reader& in) {
   } else if constexpr (Struct<T>) {
     T value;
     const auto fill = [&]<class M>(M& member) { member = take<M>(in); };
-    std::apply([&](const auto&... one) { (fill(value.*one.member), ...); }, Wire<T>::members);
+    std::apply([&](const auto&... item) { (fill(value.*item.member), ...); }, Wire<T>::members);
     return value;
   } else {
     return static_cast<T>(in.take<std::uint64_t>());
