@@ -20,13 +20,13 @@ from first_assignment import ASSIGNMENT, KERNELS, MUTANTS, PROBLEMS, VARIANTS
 from grader.devices.device import Memory
 from grader.devices.select import select as select_device
 from grader.judge.correctness.cases import beside, judge
-from grader.judge.correctness.diagnosis import UNKNOWN
 from grader.languages.cache import Cache
 from grader.languages.cuda.compile import build
 from grader.languages.cuda.toolchain import find as find_toolchain
 from grader.languages.jobs import compile_limits
 from grader.problems.problem import MEMORY_GROUP
-from grader.records.findings import ONLY_REPORTED
+from grader.records.diagnosis import UNKNOWN
+from grader.records.findings import KINDS
 from grader.records.verdict import Verdict
 from grader.sandbox.backends import select as select_sandbox
 from grader.soundness import builds
@@ -376,7 +376,7 @@ def _outcomes(judged: Judged, seen: Mapping[str, list[Finding]]) -> Iterator[Cas
         findings = (
             f"{finding.tool}:{finding.kind} {finding.file}:{finding.line}"
             for finding in seen.get(case.name, [])
-            if finding.kind not in ONLY_REPORTED
+            if KINDS[finding.kind].costs
         )
         yield CaseOutcome(
             case.name,

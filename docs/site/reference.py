@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING
 
 import click
@@ -20,7 +21,9 @@ from grader.assignments.rules import (
     WorkLimits,
 )
 from grader.cli.main import commands
-from grader.records.record import SCHEMA_VERSION, Record
+from grader.records.diagnosis import Diagnosis
+from grader.records.findings import Line
+from grader.records.record import SCHEMA_VERSION, PlaceRecord, Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -98,6 +101,11 @@ def _record() -> Iterator[str]:
         "refused. The JSON schema is `grader/records/result.schema.json` in the package.\n"
     )
     yield from _models(Record, set())
+    for kind in (Line, PlaceRecord, Diagnosis):
+        yield f"## {kind.__name__}\n"
+        yield f"{_plain((kind.__doc__ or '').partition('Attributes:')[0])}\n"
+        rows = [(f"`{each.name}`", f"`{each.type}`") for each in dataclasses.fields(kind)]
+        yield from _table(("Key", "Type"), rows)
 
 
 def _models(model: type[BaseModel], seen: set[type[BaseModel]]) -> Iterator[str]:
@@ -127,6 +135,9 @@ def _fields(model: type[BaseModel]) -> Iterator[str]:
     rows = [
         (f"`{field.alias or name}`", _kind(field), _default(field), _plain(field.description or ""))
         for name, field in model.model_fields.items()
+    ] + [
+        (f"`{name}`", "`str`", "is made of the others", _plain(field.description or ""))
+        for name, field in model.model_computed_fields.items()
     ]
     yield from _table(("Key", "Type", "If not given", "Says"), rows)
 

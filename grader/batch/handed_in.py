@@ -126,7 +126,8 @@ def _rank(name: str, record: Record | None, handed_in: HandedIn) -> tuple[float,
     moment = 0.0 if submitted is None else submitted.timestamp()
     if handed_in.attempts == "last":
         return moment, 0.0
-    return float(totals(record)[0] or -1.0), -moment
+    points = totals(record).earned
+    return -1.0 if points is None else points, -moment
 
 
 def _after(record: Record, name: str, handed_in: HandedIn) -> Record:

@@ -221,7 +221,7 @@ def fault(record: Record) -> str:
     broken = [problem for problem in record.problems if problem.verdict is Verdict.INFRA_ERROR]
     cases = (case for problem in broken for case in problem.correctness.cases)
     reasons = [record.error or "", *(problem.message for problem in broken)]
-    reasons += [case.diagnosis for case in cases if case.verdict is Verdict.INFRA_ERROR]
+    reasons += [case.message or case.diagnosis for case in cases if case.verdict is Verdict.INFRA_ERROR]
     return next(filter(None, reasons), "no reason was recorded").partition("\n")[0]
 
 

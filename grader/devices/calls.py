@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from grader.devices.runner import Runner
     from grader.problems.problem import Scalar
+    from grader.records.findings import Finding
 
 
 def arrays(call: Call) -> list[ArrayArgument]:
@@ -99,7 +100,8 @@ def of_python(call: Call, pointers: Mapping[str, int] | None = None) -> dict[str
 
 def failed(header: Mapping[str, Any]) -> Answer:
     """The answer to a call that did not return."""
-    status = Status.RAISED if header["status"] == "raised" else Status.CUDA_ERROR
+    raised = {"raised": Status.RAISED, "unbegun": Status.UNBEGUN}
+    status = raised.get(header["status"], Status.CUDA_ERROR)
     return Answer(status, header["message"], printed=header["printed"])
 
 
@@ -137,14 +139,14 @@ def run(runner: Runner, call: Call, asked: Callable[[Call], Mapping[str, Any]] =
         return failed(frame.header)
     if len(frame.payload) != size:
         return Answer(Status.UNTRUSTED, "forged channel: the answer holds no arrays", printed=printed)
-    held, overrun, offset, strayed = {}, [], 0, False
+    held, offset, strayed = {}, 0, False
+    overrun: list[Finding] = []
     for argument, old in zip(arrays(call), before, strict=True):
         new = np.frombuffer(frame.payload, np.uint8, old.size, offset)
         offset += old.size
         held[argument.name] = layout.array(
             argument, new[layout.GUARD : layout.GUARD + layout.data_bytes(argument)]
         )
-        if where := layout.overrun(argument, old, new):
-            overrun.append(where)
-            strayed |= layout.strayed(old, new)
+        overrun += layout.overrun(argument, old, new)
+        strayed |= layout.strayed(old, new)
     return Answer(Status.RETURNED, arrays=held, overrun=tuple(overrun), strayed=strayed, printed=printed)

@@ -49,6 +49,7 @@ class Status(StrEnum):
     RETURNED = "returned"
     CUDA_ERROR = "CUDA error"  # the call or a kernel of it failed, with CUDA's name and text
     RAISED = "raised"  # the student's Python code raised an exception; the session goes on
+    UNBEGUN = "not begun"  # it raised NotImplementedError: the function is still to be written
     CRASHED = "crashed"  # the runner died of a signal
     EXITED = "exited"  # the student's code ended the runner
     TIMEOUT = "timeout"
@@ -208,7 +209,7 @@ class Answer:
     status: Status
     message: str = ""
     arrays: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)
-    overrun: tuple[str, ...] = ()  # what was written outside of arrays, in words
+    overrun: tuple[Finding, ...] = ()  # what was written outside of arrays, as guard zones tell
     strayed: bool = False  # whether that may have gone beyond the guard zones, which each call begins anew
     findings: tuple[Finding, ...] = ()
     gaps: tuple[Gap, ...] = ()  # of UNSUPPORTED: what the sim lacks
@@ -227,7 +228,7 @@ class Answer:
     @property
     def goes_on(self) -> bool:
         """Whether the session can take another call."""
-        return self.usable or self.status is Status.RAISED
+        return self.usable or self.status in {Status.RAISED, Status.UNBEGUN}
 
 
 class Session(Protocol):

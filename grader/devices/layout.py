@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from grader.problems.dtypes import DTYPES, poison
+from grader.records.findings import OVERRUN, Finding, facts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -60,15 +61,17 @@ def array(argument: ArrayArgument, data: NDArray[np.uint8]) -> NDArray[np.generi
     return typed
 
 
-def overrun(argument: ArrayArgument, before: NDArray[np.uint8], after: NDArray[np.uint8]) -> str:
-    """A readable text on which guard zones of an image changed; "" if none did."""
+def overrun(
+    argument: ArrayArgument, before: NDArray[np.uint8], after: NDArray[np.uint8]
+) -> tuple[Finding, ...]:
+    """What the guard zones of an image tell: a finding if any of them changed."""
     end = GUARD + data_bytes(argument)
-    zones = {
-        f"before {argument.name}": slice(GUARD),
-        f"behind the end of {argument.name}": slice(end, None),
-    }
-    changed = [where for where, zone in zones.items() if not np.array_equal(before[zone], after[zone])]
-    return f"memory {' and '.join(changed)} was written" if changed else ""
+    zones = {"start": slice(GUARD), "end": slice(end, None)}
+    changed = [side for side, zone in zones.items() if not np.array_equal(before[zone], after[zone])]
+    if not changed:
+        return ()
+    side = "both" if len(changed) > 1 else changed[0]
+    return (Finding(OVERRUN, f"{side}_written", facts=facts(array=argument.name)),)
 
 
 def strayed(before: NDArray[np.uint8], after: NDArray[np.uint8]) -> bool:

@@ -9,16 +9,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from grader.devices.device import ArrayArgument
-from grader.records.findings import Finding, Severity
+from grader.records.findings import Finding, Severity, facts
 
 if TYPE_CHECKING:
     from grader.devices.device import Argument, Call
     from grader.simulator.driver import Statistics
-
-LEFT_BEHIND = (
-    "each call leaves device memory behind that is never freed: {allocations:,} allocation(s) with "
-    "{nbytes:,} bytes in this one"
-)
 
 
 class Leaks:
@@ -45,5 +40,5 @@ class Leaks:
         if self._told or not again or allocations <= 0:
             return ()
         self._told = True
-        message = LEFT_BEHIND.format(allocations=allocations, nbytes=nbytes)
-        return (Finding("memcheck", "leak", "", "", 0, message, self._severity),)
+        left = facts(allocations=allocations, bytes=nbytes)
+        return (Finding("leak", "each_call", facts=left, severity=self._severity),)

@@ -64,10 +64,8 @@ def run(runner: Runner, call: Call, *, served: bool) -> Answer:
     except RunnerError as error:
         return error.answer
     header = frame.header
-    if header["status"] == "cuda error":
-        return Answer(Status.CUDA_ERROR, header["message"], printed=header["printed"])
-    if header["status"] == "raised":
-        return Answer(Status.RAISED, header["message"], printed=header["printed"])
+    if header["status"] in {"cuda error", "raised", "unbegun"}:
+        return calls.failed(header)
     if len(frame.payload) != size or header["status"] != "returned":
         return Answer(
             Status.UNTRUSTED, "forged channel: the answer holds no arrays", printed=header["printed"]

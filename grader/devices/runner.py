@@ -398,7 +398,16 @@ def _checked(header: Header) -> Header:
     for key, text in texts.items():
         if not isinstance(text, str):
             raise MalformedError(f"{key} is not a text")
-    statuses = ("loaded", "unloadable", "unsupported", "returned", "raised", "cuda error", "no memory")
+    statuses = {
+        "loaded",
+        "unloadable",
+        "unsupported",
+        "returned",
+        "raised",
+        "unbegun",
+        "cuda error",
+        "no memory",
+    }
     if texts["status"] not in statuses:
         raise MalformedError("an unknown status")
     return {**header, **{key: encodable(text)[:PRINTED_CAP] for key, text in texts.items()}}

@@ -22,6 +22,7 @@ from grader.devices.runner import LIMITS, Runner, RunnerError, Start, flooded
 from grader.problems.dtypes import DTYPES
 from grader.records.coverage import NOTHING
 from grader.records.errors import MachineError
+from grader.records.findings import by_descriptor
 from grader.records.gaps import Gap, GapKind
 from grader.simulator.driver import (
     ALL_CONFIGS,
@@ -34,7 +35,6 @@ from grader.simulator.driver import (
     RefusedError,
     Simulator,
 )
-from grader.simulator.triton_words import in_words_of_triton
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -386,8 +386,9 @@ class SimScriptSession(SimSession):
         answer = super().run(call)
         if answer.goes_on and self._simulator.statistics().host_copies > before:
             answer = self._failed = Answer(Status.UNTRUSTED, COPIED, printed=answer.printed)
-        findings = (in_words_of_triton(one, descriptors=self._descriptors) for one in answer.findings)
-        return replace(answer, findings=tuple(findings))
+        if self._descriptors:
+            answer = replace(answer, findings=tuple(map(by_descriptor, answer.findings)))
+        return answer
 
     def _request(self, call: Call, pointers: Mapping[str, int]) -> Mapping[str, Any]:
         return calls.of_python(call, pointers)

@@ -8,6 +8,8 @@ from enum import IntEnum
 from pathlib import Path  # noqa: TC003 - pydantic reads the annotations of builds
 from typing import TYPE_CHECKING, Protocol
 
+from grader.records.verdict import Ending
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
@@ -41,6 +43,7 @@ class Build:
     command: str  # what a student can type to see the same
     log: str  # the compiler's words, the student's own lines first
     resources: tuple[Resources, ...]
+    ending: Ending = Ending.USUAL
 
 
 class Stage(IntEnum):

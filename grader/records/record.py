@@ -12,16 +12,29 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import (
+    AwareDatetime,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    computed_field,
+    model_validator,
+)
 
 from grader.records.coverage import Side, Way
+from grader.records.diagnosis import Diagnosis, in_words
+from grader.records.findings import Place, Severity, Tool
 from grader.records.gaps import GapKind
-from grader.records.verdict import Verdict
+from grader.records.old import with_diagnoses, with_ending, with_facts
+from grader.records.sentences import Sentence, sentence
+from grader.records.verdict import Ending, Verdict
 
-SCHEMA_VERSION = "1.1"
+SCHEMA_VERSION = "1.2"
 SCHEMA_FILE = Path(__file__).with_name("result.schema.json")
 _REMEDY = "Name another file, or grade that submission again."
 SEED_BITS = 48  # of a drawn seed: every reader of JSON holds it exactly
@@ -33,9 +46,6 @@ Value = int | float | Literal["NaN", "Infinity", "-Infinity"]
 
 Measure = Literal["speedup", "share_of_limit", "share_of_arithmetic"]
 """What a speed is over: the unfused baseline, or the limit that memory or arithmetic sets."""
-
-Tool = Literal["memcheck", "initcheck", "racecheck", "synccheck", "hang", "apicheck"]
-"""The checkers, in the order of reports."""
 
 
 class RecordError(Exception):
@@ -111,7 +121,14 @@ class BuildResult(_Part):
     cached: bool
     command: str
     log: str
+    ending: Ending = Ending.USUAL
     resources: list[KernelResources]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_any_version(cls, content: object) -> object:
+        is_old = isinstance(content, dict) and "ending" not in content
+        return with_ending(content) if is_old and isinstance(content, dict) else content
 
     @property
     def code(self) -> str:
@@ -169,6 +186,7 @@ class CaseResult(_Part):
     schedule: str | None = Field(
         default=None, description="the order of execution that went wrong, if program order did not"
     )
+    ending: Ending = Ending.USUAL
     message: str = Field(default="", description="what happened where there are no numbers to show")
     source: SourceLines | None = Field(
         default=None,
@@ -182,7 +200,24 @@ class CaseResult(_Part):
         default=[], description="why it was not judged, or on a GPU not checked, if that is the reason"
     )
     outputs: list[OutputResult] = []
-    diagnosis: str = ""
+    diagnoses: list[Diagnosis] = Field(
+        default=[], description="why it is wrong: of the case as a whole, then of its outputs"
+    )
+    old_diagnosis: str = Field(
+        default="", description="the diagnosis of a record before 1.2, which has no others"
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_any_version(cls, content: object) -> object:
+        is_old = isinstance(content, dict) and "diagnoses" not in content
+        return with_diagnoses(content) if is_old and isinstance(content, dict) else content
+
+    @computed_field(description="all of the diagnoses in words")  # type: ignore[prop-decorator]
+    @property
+    def diagnosis(self) -> str:
+        """Why it is wrong, for people."""
+        return self.old_diagnosis or in_words(self.diagnoses)
 
 
 class GroupResult(_Part):
@@ -220,32 +255,50 @@ class CorrectnessResult(_Part):
     unreached: list[UnreachedRecord] = Field(default=[], description="what was not judged, for staff")
 
 
-class LineRecord(_Part):
-    """A line of a source."""
+@dataclass(frozen=True)
+class PlaceRecord(Place):
+    """A place of a finding, and its line."""
 
-    file: str
-    line: int
-
-
-class PlaceRecord(LineRecord):
-    """Where an access or a barrier is that a finding is about."""
-
-    calls: list[LineRecord] = Field(default=[], description="that are inlined around it, from the inside")
-    text: str = Field(default="", description="the line, if it is the student's")
+    text: str = ""  # where it is the student's
 
 
 class FindingRecord(_Part):
     """What a checker saw, once per place; one with a reason why it is ``waived`` costs nothing."""
 
     waived: str = ""
-    severity: Literal["error", "warning"] = "error"
+    severity: Severity = Severity.ERROR
     kind: str
+    reason: str = Field(description="how it came about, in one word; see records/findings.py")
     kernel: str
     file: str
     line: int
-    message: str
     places: list[PlaceRecord] = Field(default=[], description="its own, then the other access's of a race")
+    facts: dict[str, int | str] = Field(default={}, description="numbers and names that the sentence has")
     source: SourceLines | None = Field(default=None, description="around the line, if it is the student's")
+    seen: str = Field(default="", description="the first part of the sentence, if it is of an old record")
+    why: str = Field(default="", description="the second part, likewise")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_any_version(cls, content: object) -> object:
+        is_old = isinstance(content, dict) and "message" in content and "reason" not in content
+        return with_facts(content) if is_old and isinstance(content, dict) else content
+
+    @property
+    def values(self) -> dict[str, int | str]:
+        """The facts by their names."""
+        return self.facts
+
+    @property
+    def sentence(self) -> Sentence:
+        """What it says, for people."""
+        return Sentence(self.seen, self.why) if self.seen else sentence(self)
+
+    @computed_field(description="the sentence, for programs that do not make their own of the facts")  # type: ignore[prop-decorator]
+    @property
+    def message(self) -> str:
+        """What it says, in one text."""
+        return str(self.sentence)
 
 
 class CheckResult(_Part):

@@ -1,4 +1,4 @@
-"""The verdicts of the grader: of a case, a check, a measurement and a problem.
+"""The verdicts of the grader: of a case, a check, a measurement and a problem; and how a case ended.
 
 Layer: imports the standard library and nothing of the grader; judge, scoring, records and reports share it.
 """
@@ -6,6 +6,15 @@ Layer: imports the standard library and nothing of the grader; judge, scoring, r
 from __future__ import annotations
 
 from enum import StrEnum
+
+
+class Ending(StrEnum):
+    """How a case or a build came to its end, where its result alone does not say so."""
+
+    USUAL = "usual"
+    NOT_RUN = "not run"  # a case: one before it ended the runner, or was wrong where that is enough
+    UNBEGUN = "not begun"  # a case: its function is still to be written
+    LIMIT = "limit"  # a build: stopped by a limit
 
 
 class Verdict(StrEnum):

@@ -89,16 +89,16 @@ def merge(
     filled, excused, unknown, zeros = 0, [], [], []
     for number, name in sorted(matched.items()):
         row, record = students[number], results[name]
-        score, *_ = totals(record)
-        if record is None or not score:
+        score = totals(record).earned
+        if record is None or score is None:
             unknown.append(name)
         elif row[index].text.casefold() == _EXCUSED:
             excused.append(row[0].text)
         else:
             share = maximum / record.score.possible if scale and maximum else 1.0
-            row[index].raw = f"{share * float(score):.2f}"
+            row[index].raw = f"{share * score:.2f}"
             filled += 1
-            if not float(score):
+            if not score:
                 zeros.append(f"{row[0].text} ({note(record)})")
     lines = [f"{line(header[index])}: filled {filled} of {len(students)} students"]
     lines += _notice("kept as excused", excused)

@@ -22,7 +22,6 @@ COMPILE_ERROR = re.compile(
 )
 """Matches an error of nvcc, or of the host's preprocessor and compiler."""
 _PLACE = re.compile(r" at \S+$")
-_NUMBER = re.compile(r"\d[\d,.]*(?:e[+-]?\d+)?")
 
 
 @dataclass(frozen=True)
@@ -131,11 +130,6 @@ def alike(cases: Iterable[CaseResult]) -> tuple[Alike, ...]:
         key = (case.name,) if any(output.bad for output in case.outputs) else (case.verdict, case_cause(case))
         groups.setdefault(key, []).append(case)
     return tuple(Alike(same[0], tuple(case.name for case in same[1:])) for same in groups.values())
-
-
-def theme(cause: str) -> str:
-    """A cause without its numbers, so that it is equal for all who made the same mistake."""
-    return _NUMBER.sub("N", cause)
 
 
 def without_place(cause: str) -> str:

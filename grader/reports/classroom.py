@@ -8,8 +8,9 @@ from functools import cached_property
 from statistics import median
 from typing import TYPE_CHECKING
 
+from grader.records.diagnosis import theme
 from grader.records.verdict import Verdict
-from grader.reports.causes import theme, without_place
+from grader.reports.causes import without_place
 from grader.reports.charts import distribution, outliers
 from grader.reports.fix_first import fixes
 from grader.reports.gaps import gaps, remedy, what
@@ -42,10 +43,16 @@ class Classroom:
         """The title of every problem by its id, in the order of the records."""
         return {problem.id: problem.title for record in self.records.values() for problem in record.problems}
 
+    @cached_property
+    def scores(self) -> dict[str, float]:
+        """The points of every submission that has a score."""
+        scores = {name: totals(record).earned for name, record in self.records.items()}
+        return {name: score for name, score in scores.items() if score is not None}
+
     @property
     def summary(self) -> str:
         """The number of submissions and their median score, in one line."""
-        scores = [float(score) for record in self.records.values() if (score := totals(record)[0])]
+        scores = list(self.scores.values())
         noun = "submission" if len(self.results) == 1 else "submissions"
         numbers = f"{len(self.results)} {noun}, {len(scores)} with a score"
         return f"{numbers}; median {median(scores):.2f}" if scores else numbers
@@ -131,7 +138,7 @@ def overview(classroom: Classroom) -> tuple[Overview, ...]:
     overviews = []
     for problem_id, title in classroom.titles.items():
         results = classroom.problem(problem_id).values()
-        points = [float(text) for problem in results if (text := earned(problem))]
+        points = [score for problem in results if (score := earned(problem)) is not None]
         most = max((problem.points.decided for problem in results), default=0.0)
         counts = Counter(problem.verdict for problem in results)
         overviews.append(
@@ -267,11 +274,11 @@ def _outliers(classroom: Classroom) -> Iterator[tuple[str, str]]:
         for name, speedup in timed.items():
             if speedup in strange:
                 yield name, f"{title}: {speedup:.2f}x, where the median is {median(timed.values()):.2f}x"
-    scores = {name: float(text) for name, record in classroom.records.items() if (text := totals(record)[0])}
-    strange = set(outliers(scores.values()))
-    for name, points in scores.items():
+    strange = set(outliers(classroom.scores.values()))
+    for name, points in classroom.scores.items():
         if points in strange:
-            yield name, f"{points:.2f} points, where the median is {median(scores.values()):.2f}"
+            middle = median(classroom.scores.values())
+            yield name, f"{points:.2f} points, where the median is {middle:.2f}"
 
 
 def _twins(classroom: Classroom) -> Iterator[tuple[str, str]]:

@@ -6,17 +6,19 @@ before wrong numbers, the most fundamental first; each fault is said once.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from dataclasses import dataclass
 from math import inf
 from textwrap import shorten
 from typing import TYPE_CHECKING
 
+from grader.records.diagnosis import NO_CAUSE, Certainty
+from grader.records.findings import KINDS, STREAMS, UNWRITTEN
 from grader.records.placed import placed
-from grader.records.verdict import Verdict
-from grader.reports.advice import ADVICE, FOLLOWS, RACES, RAISED, REACH
-from grader.reports.causes import COMPILE_ERROR, hints, theme, wrong
+from grader.records.sentences import advice, fault, in_triton, names
+from grader.records.verdict import Ending, Verdict
+from grader.reports.advice import RAISED, REACH
+from grader.reports.causes import COMPILE_ERROR, hints, wrong
 from grader.reports.escaping import line, readable
 from grader.reports.gaps import gaps, reached, remedy
 from grader.reports.gaps import what as what_lacks
@@ -24,6 +26,7 @@ from grader.reports.gaps import what as what_lacks
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from grader.records.diagnosis import Diagnosis
     from grader.records.placed import Placed
     from grader.records.record import (
         BadElement,
@@ -42,29 +45,9 @@ _DEMANDS = {
     "code": ("Right, but the code is too large", "It has {} times the reference's bytes of machine code"),
     "spread": ("Right, but much slower in some cases", "The largest speedup is {} times the smallest"),
 }
-UNKNOWN = "no known cause"
 MOST_CHARACTERS = 80  # of a source line
 _NUMBERS = "numbers"
-_STREAMS, _FIRST_OF_UNWRITTEN, _CONSEQUENCE = "race_stream", "uninit_shared", "unchecked_error"
-_DONE = {"written": "writes", "read": "reads", None: "copies"}
-_BEHIND_THE_FACTS = re.compile(r"; |, and nothing orders the two")
-_NOTHING_RAN = frozenset({"device_pointer_on_host", "invalid_launch"})
-_ANY_VALUE = frozenset({"global_oob", "shared_oob", "local_oob", "use_after_free"})
-"""Kinds of findings that put anything into the numbers: what these look like then says nothing."""
-_NOT_RUN = "not run: "
-_STOPPED = "Compiling was stopped"  # by a limit
-_PLACES = 2
 _RARE = 10  # fewer than one in so many
-_OUTPUTS = r"(?:\w+(?:(?:, | and )\w+)*: )?"
-_NAMED_TWICE = re.compile(r"^(\w+): (?=\1 )")
-_NEXT_OUTPUT = re.compile(r"\. (?=\w+(?:(?:, | and )\w+)*: )")
-_QUESTION = re.compile(rf"(?P<what>{_OUTPUTS}[^?]*?): (?P<do>[^?]*\?.*)", re.DOTALL)
-_PLACES_ONLY = re.compile(rf"{_OUTPUTS}(?:only |right up to |all .* but every )")
-_UNWRITTEN = re.compile(rf"{_OUTPUTS}(?:\d+ of \d+ elements were never written|nothing was written)")
-_ACCESSES = re.compile(
-    r"(?P<later>thread \([\d,]+\) of block \([\d,]+\)) (?P<does>\w+) .*? that (?:an asynchronous copy of )?"
-    r"(?P<earlier>(?:thread \([\d,]+\) of )?block \([\d,]+\)) (?:has (?P<did>written|read)|)"
-)
 
 
 @dataclass(frozen=True)
@@ -210,8 +193,8 @@ def _build(build: BuildResult, message: str) -> Fix:
     reason = line(message).partition(" did not compile: ")[2]
     if not errors:
         said = f"The compiler says: {line(build.log)[:200]}"
-        ended = build.log.startswith(_STOPPED)
-        return Fix(line(message) or "It does not compile", said, ended=ended)
+        stopped = build.ending is Ending.LIMIT
+        return Fix(line(message) or "It does not compile", said, ended=stopped)
     first, file = errors[0], line(errors[0]["file"]).rpartition("/")[2]
     following = build.log[first.end() :].lstrip("\n").partition("\n")[0]
     return Fix(
@@ -257,13 +240,13 @@ def _unbegun(summary: str) -> Fix:
 
 def _order(failing: list[CaseResult]) -> list[str]:
     """The kinds of findings in the order in which they are to be mended, and where wrong numbers come."""
-    kinds = list(ADVICE)
-    kinds.insert(kinds.index(_STREAMS), _NUMBERS)
+    kinds = list(KINDS)
+    kinds.insert(kinds.index(STREAMS), _NUMBERS)
     if all(
         case.schedule for case in failing if case.outputs
     ):  # right in program order: all else follows from the streams
-        kinds.remove(_STREAMS)
-        kinds.insert(kinds.index(_FIRST_OF_UNWRITTEN), _STREAMS)
+        kinds.remove(STREAMS)
+        kinds.insert(kinds.index(UNWRITTEN), STREAMS)
     return kinds
 
 
@@ -272,15 +255,15 @@ def _findings(problem: ProblemResult, order: list[str]) -> list[Fix]:
     groups: dict[object, list[FindingRecord]] = {}
     for check in problem.checks:
         for finding in check.findings:
-            if finding.severity == "error" and not finding.waived and finding.kind in ADVICE:
+            if finding.severity == "error" and not finding.waived and KINDS[finding.kind].costs:
                 groups.setdefault(_fault(finding), []).append(finding)
     found = sorted(map(_finding, groups.values()), key=lambda fix: order.index(fix.kind))
     named: set[tuple[str, int]] = set()
     kept: list[Fix] = []
     for fix in found:
         places = {(one.file, one.line) for one in fix.accesses} or {(fix.file, fix.line)}
-        before = {one.kind for one in kept}
-        follows = FOLLOWS.get(fix.kind) in before or (kept and fix.kind == _CONSEQUENCE)
+        kind, before = KINDS[fix.kind], {one.kind for one in kept}
+        follows = kind.follows in before or (kept and kind.consequence)
         if not follows and not (fix.line and places <= named):
             kept.append(fix)
         named |= places
@@ -289,26 +272,26 @@ def _findings(problem: ProblemResult, order: list[str]) -> list[Fix]:
 
 def _fault(finding: FindingRecord) -> object:
     """What findings of one fault have in common: both lines of a race, else what is wrong."""
-    if finding.kind in RACES and finding.places:
-        return frozenset((place.file, place.line) for place in finding.places)
-    return finding.kind, *ADVICE[finding.kind].of(finding.message)
+    if KINDS[finding.kind].race and (places := _lined(finding)):
+        return frozenset((place.file, place.line) for place in places)
+    return fault(finding)
 
 
 def _finding(same: list[FindingRecord]) -> Fix:
     """One fault from all its findings: that which tells most, and the other places."""
-    best = min(same, key=lambda one: (list(ADVICE).index(one.kind), not one.line, not _in_source_order(one)))
-    what, do = ADVICE[best.kind].of(best.message)
+    best = min(same, key=lambda one: (list(KINDS).index(one.kind), not one.line, not _in_source_order(one)))
+    what, do = advice(best, _between(best))
     accesses = _accesses(best)
     others = dict.fromkeys(f"{line(one.file)}:{one.line}" for one in same if one.line)
     return Fix(
         what=what,
-        do=do.format(between=_between(best)) if best.kind in RACES else do,
+        do=do,
         file=line(best.file),
         line=best.line,
         text=_line(best.source, best.line),
         source=best.source,
         kind=best.kind,
-        detail=_BEHIND_THE_FACTS.split(readable(best.message))[0],
+        detail=readable(best.sentence.seen),
         more=()
         if accesses
         else tuple(place for place in others if place != f"{line(best.file)}:{best.line}"),
@@ -318,21 +301,25 @@ def _finding(same: list[FindingRecord]) -> Fix:
 
 def _in_source_order(finding: FindingRecord) -> bool:
     """Whether the other access, which came before, is also above it."""
-    return len(finding.places) < 2 or finding.places[1].line <= finding.places[0].line
+    lines = [place.line for place in _lined(finding)]
+    return lines == sorted(lines, reverse=True)
 
 
 def _accesses(finding: FindingRecord) -> tuple[Access, ...]:
     """Both accesses of a race, the earlier one first; none where the record does not say."""
-    said = _ACCESSES.search(finding.message)
-    if finding.kind not in RACES or said is None or len(finding.places) < 2:
+    if not KINDS[finding.kind].race or not all(place.does for place in finding.places[:2]):
         return ()
-    later, earlier = finding.places[:2]
-    return (
-        Access(
-            said["earlier"], _DONE[said["did"]], line(earlier.file), earlier.line, _text(earlier, finding)
-        ),
-        Access(said["later"], said["does"], line(later.file), later.line, _text(later, finding)),
-    )
+    threads = names(finding.places, triton=in_triton(finding.file))
+    accesses = [
+        Access(thread, place.does, line(place.file), place.line, _text(place, finding))
+        for thread, place in zip(threads, _lined(finding), strict=False)
+    ]
+    return tuple(reversed(accesses)) if len(accesses) == 2 else ()
+
+
+def _lined(finding: FindingRecord) -> list[PlaceRecord]:
+    """Its places of which a line is known."""
+    return [place for place in finding.places if place.line]
 
 
 def _text(place: PlaceRecord, finding: FindingRecord) -> str:
@@ -347,7 +334,7 @@ def _line(source: SourceLines | None, number: int) -> str:
 
 
 def _between(finding: FindingRecord) -> str:
-    lines = sorted({place.line for place in finding.places})
+    lines = sorted({place.line for place in _lined(finding)})
     if len(lines) < 2:
         return "between two rounds of this loop" if lines else "between the two"
     return f"between line {lines[0]} and line {lines[1]}"
@@ -360,9 +347,9 @@ def _not_finite(case: CaseResult) -> bool:
 
 def _numbers(failing: list[CaseResult], language: str, beside: list[Fix]) -> Iterator[Fix]:
     """What is wrong with the cases. Beside findings, which may explain it, only what is sure."""
-    if any(fix.kind in _NOTHING_RAN | _ANY_VALUE for fix in beside):
+    if any(KINDS[fix.kind].nothing_ran or KINDS[fix.kind].any_value for fix in beside):
         return
-    ran = [case for case in failing if not case.message.startswith(_NOT_RUN)]
+    ran = [case for case in failing if case.ending is not Ending.NOT_RUN]
     broken = next((case for case in ran if case.message), None)
     if broken is not None and not beside:
         if place := placed(broken.message):
@@ -375,18 +362,20 @@ def _numbers(failing: list[CaseResult], language: str, beside: list[Fix]) -> Ite
     case = _telling(case for case in ran if _bad(case))
     if case is None:
         return
-    doubt, cause = _cause(case)
-    if beside and (doubt or _not_finite(case) or any(fix.place and fix.place in cause for fix in beside)):
+    diagnosis = _cause(case)
+    named = any(fix.line and (fix.file, fix.line) == (diagnosis.file, diagnosis.line) for fix in beside)
+    if beside and (diagnosis.certainty is not Certainty.STATED or _not_finite(case) or named):
         return
-    asked = _QUESTION.fullmatch(cause)
-    what, do = (asked["what"], _capital(asked["do"])) if asked else (cause, "")
-    if _UNWRITTEN.match(cause):
-        do = REACH.get(language, "")
-    if doubt > 1:
-        what = f"The numbers are wrong{f': {cause}' if doubt == _PLACES else ''}"
+    cause = readable(diagnosis.cause)
+    if any(cause.startswith(f"{output.name} ") for output in case.outputs):
+        what = cause
+    else:
+        what = f"{' and '.join(diagnosis.outputs)}: {cause}" if diagnosis.outputs else _capital(cause)
+    do = REACH.get(language, "") if diagnosis.unwritten else _capital(readable(diagnosis.remedy))
+    if diagnosis.certainty.doubt >= Certainty.PLACED.doubt:
+        what = f"The numbers are wrong{f': {cause}' if diagnosis.certainty is Certainty.PLACED else ''}"
         do = "Compute this element by hand, and compare each step with the kernel's."
-    about_output = re.split(r"\W", what, maxsplit=1)[0] in {output.name for output in case.outputs}
-    yield Fix(what if about_output else _capital(what), do, example=_element(case))
+    yield Fix(what, do, example=_element(case))
 
 
 def _raised(place: Placed, case: CaseResult) -> Fix:
@@ -408,31 +397,23 @@ def _telling(cases: Iterable[CaseResult]) -> CaseResult | None:
 
     A statement on few of many cases is worth no more than a question: another fault may look like that there.
     """
-    causes = [(case, *_cause(case)) for case in cases]
-    counts = Counter(theme(cause) for _, _, cause in causes)
+    causes = [(case, _cause(case)) for case in cases]
+    counts = Counter((cause.outputs, cause.kind) for _, cause in causes)
 
-    def rank(one: tuple[CaseResult, int, str]) -> tuple[int, int]:
-        _, doubt, cause = one
-        count = counts[theme(cause)]
-        return max(doubt, int(count * _RARE < len(causes))), -count
+    def rank(diagnosed: tuple[CaseResult, Diagnosis]) -> tuple[int, int]:
+        _, cause = diagnosed
+        count = counts[cause.outputs, cause.kind]
+        return max(cause.certainty.doubt, int(count * _RARE < len(causes))), -count
 
     best = min(causes, key=rank, default=None)
     return best and best[0]
 
 
-def _cause(case: CaseResult) -> tuple[int, str]:
-    """What the diagnosis of a case says of the output that it tells most of, and how little that is.
-
-    It is 0 of a statement, 1 of a question, 2 of places alone, and 3 where nothing is known.
-    """
-    parts = [text.partition("; ")[0] for text in _NEXT_OUTPUT.split(readable(case.diagnosis))]
-    return min(((_doubt(text), _NAMED_TWICE.sub("", text)) for text in parts), key=lambda one: one[0])
-
-
-def _doubt(cause: str) -> int:
-    if not cause or UNKNOWN in cause:
-        return 3
-    return _PLACES if _PLACES_ONLY.match(cause) else int("?" in cause)
+def _cause(case: CaseResult) -> Diagnosis:
+    """The diagnosis of a case that tells most; one of the whole case stands for that of its first output."""
+    of_case = [diagnosis for diagnosis in case.diagnoses if not diagnosis.outputs][:1]
+    of_outputs = [diagnosis for diagnosis in case.diagnoses if diagnosis.outputs][len(of_case) :]
+    return min((*of_case, *of_outputs), key=lambda diagnosis: diagnosis.certainty.doubt, default=NO_CAUSE)
 
 
 def _bad(case: CaseResult) -> OutputResult | None:

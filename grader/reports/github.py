@@ -17,7 +17,7 @@ from grader.reports import console
 from grader.reports.causes import COMPILE_ERROR, sightings
 from grader.reports.escaping import line, readable, workflow_message, workflow_property
 from grader.reports.fix_first import causes, fix_first
-from grader.reports.gradebook import totals
+from grader.reports.gradebook import shown, totals
 from grader.submissions.submission import SOURCES
 
 if TYPE_CHECKING:
@@ -82,9 +82,9 @@ def commands(view: View, paths: Mapping[str, str]) -> tuple[str, ...]:
 def summary(view: View) -> str:
     """The job's summary in Markdown; a student's text is in ``code`` elements, where markup has no effect."""
     record = view.record
-    score, decided, possible = totals(record)
-    shown = f"{score} of {decided} points decided here" if score else "no score"
-    lines = [f"### {_code(record.submission.name)}: {shown} ({possible} possible)", ""]
+    score, decided, possible = map(shown, totals(record))
+    points = f"{score} of {decided} points decided here" if score else "no score"
+    lines = [f"### {_code(record.submission.name)}: {points} ({possible} possible)", ""]
     texts = (record.error, record.submission.error, *record.submission.notes)
     lines += [f"- {_code(text)}" for text in texts if text]
     lines += [

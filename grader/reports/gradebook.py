@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from grader.records.verdict import Verdict
 from grader.reports.escaping import cell, line
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 PENDING = "not graded yet"
 TOTALS = ("score", "decided", "possible")
+_DECIMALS = 2
 
 
 def gradebook(results: Mapping[str, Record | None]) -> str:
@@ -35,8 +36,8 @@ def gradebook(results: Mapping[str, Record | None]) -> str:
         problems = {problem.id: problem for problem in record.problems} if record else {}
         cells = [
             name,
-            *totals(record),
-            *(earned(problems.get(problem_id)) for problem_id in ids),
+            *map(shown, totals(record)),
+            *(shown(earned(problems.get(problem_id))) for problem_id in ids),
             *(str(problems[problem_id].verdict) if problem_id in problems else "" for problem_id in ids),
             note(record),
         ]
@@ -50,32 +51,38 @@ def problem_ids(results: Mapping[str, Record | None]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(problem.id for record in records for problem in record.problems))
 
 
-def totals(record: Record | None) -> tuple[str, str, str]:
+class Totals(NamedTuple):
+    """Points of a record, to two decimals; None where they are open."""
+
+    earned: float | None = None
+    decided: float | None = None
+    possible: float | None = None
+
+
+def totals(record: Record | None) -> Totals:
     """Points earned, decided and possible.
 
-    Blank if the machine failed or the simulator could not run what a case reached: the sum would be too
-    small.
+    They are open if the machine failed or the simulator could not run what a case reached: the sum would be
+    too small.
     """
     if record is None:
-        return "", "", ""
+        return Totals()
     known = record.error is None and all(
         problem.verdict is not Verdict.INFRA_ERROR and not gaps(problem) for problem in record.problems
     )
     score = record.score
-    return (
-        _number(score.earned) if known and score.decided else "",
-        _number(score.decided) if known else "",
-        _number(score.possible),
+    return Totals(
+        round(score.earned, _DECIMALS) if known and score.decided else None,
+        round(score.decided, _DECIMALS) if known else None,
+        round(score.possible, _DECIMALS),
     )
 
 
-def earned(problem: ProblemResult | None) -> str:
-    """The points earned in a problem; blank if they are open, all or some of them."""
+def earned(problem: ProblemResult | None) -> float | None:
+    """The points earned in a problem, to two decimals; None if they are open, all or some of them."""
     if problem is None or problem.verdict is Verdict.INFRA_ERROR or not problem.points.decided:
-        return ""
-    if gaps(problem):
-        return ""
-    return _number(problem.points.earned)
+        return None
+    return None if gaps(problem) else round(problem.points.earned, _DECIMALS)
 
 
 def note(record: Record | None) -> str:
@@ -103,5 +110,6 @@ def _reason(problem: ProblemResult) -> str:
     return f"{problem.title}: {why}" if why else problem.message
 
 
-def _number(points: float) -> str:
-    return f"{points:.2f}"
+def shown(points: float | None) -> str:
+    """Points for people; blank where they are open."""
+    return "" if points is None else f"{points:.{_DECIMALS}f}"

@@ -32,7 +32,7 @@ Json = dict[str, Any]
 def results(view: View) -> str:
     """``/autograder/results/results.json`` for one record."""
     record = view.record
-    score, *_ = totals(record)
+    score = totals(record).earned
     content: Json = {
         "visibility": "visible",
         "stdout_visibility": "hidden",
@@ -47,11 +47,11 @@ def results(view: View) -> str:
             "submission_sha256": record.submission.sha256,
         },
     }
-    if score:
+    if score is not None:
         tests = [
             test for number, problem in enumerate(record.problems, 1) for test in _tests(number, problem)
         ]
-        content |= {"score": float(score), "tests": tests, "leaderboard": list(_leaderboard(record))}
+        content |= {"score": score, "tests": tests, "leaderboard": list(_leaderboard(record))}
     else:
         content["tests"] = [{"name": "The grading machine", "status": "failed", "score": 0, "max_score": 0}]
         content["tests"][0]["output"] = plain(record.error or MACHINE)

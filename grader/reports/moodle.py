@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from grader.reports.escaping import cell, line
 from grader.reports.fix_first import causes
-from grader.reports.gradebook import earned, totals
+from grader.reports.gradebook import earned, shown, totals
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -90,15 +90,15 @@ def grades(
     without, unknown, written = [], [], 0
     for name, record in sorted(results.items()):
         matches = [_User(username=name)] if users is None else _matching(name, users)
-        score, *_ = totals(record)
-        if record is None or not score:
+        score = totals(record).earned
+        if record is None or score is None:
             without.append(name)
         elif len(matches) != 1:
             unknown.append(name)
         else:
             user, possible = matches[0], record.score.possible
             full = user.maximum if scale and user.maximum else min(possible, MAXIMUM)
-            cells = [user.username, user.email, user.idnumber, f"{float(score) * full / possible:.2f}"]
+            cells = [user.username, user.email, user.idnumber, f"{score * full / possible:.2f}"]
             writer.writerow([cell(part) for part in (*cells, "; ".join(_feedback(record)))])
             written += 1
     notices = [f"{item}: wrote {written} grades"]
@@ -158,7 +158,7 @@ def _folded(name: str) -> str:
 
 def _feedback(record: Record) -> Iterator[str]:
     for problem in record.problems:
-        if points := earned(problem):
+        if points := shown(earned(problem)):
             why = next(iter(causes(problem)), "")
             yield line(
                 f"{problem.title}: {points} of {problem.points.decided:.2f}" + (f" ({why})" if why else "")

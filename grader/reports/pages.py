@@ -22,7 +22,7 @@ from grader.reports.classroom import Classroom, attention, boards, failures, ove
 from grader.reports.escaping import line, plain, readable
 from grader.reports.explanations import explanations
 from grader.reports.fix_first import example, fix_first, fixes, largest_error, number
-from grader.reports.gradebook import earned, note, totals
+from grader.reports.gradebook import earned, note, shown, totals
 from grader.reports.unreached import sentences
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ WORDS = {
 def submission_page(view: View, title: str) -> str:
     """The page of one record; ``title`` is the title of the assignment."""
     record = view.record
-    score, decided, _ = totals(record)
+    score, decided, _ = map(shown, totals(record))
     undecided = record.score.possible - record.score.decided
     alerts = [text for text in (record.error, record.submission.error, *record.submission.notes) if text]
     problems = [_problem(problem) for problem in record.problems]
@@ -198,7 +198,7 @@ def _rows(classroom: Classroom) -> list[dict[str, Any]]:
     rows = []
     for name, record in sorted(classroom.results.items()):
         problems = {problem.id: problem for problem in record.problems} if record else {}
-        score, decided, _ = totals(record)
+        score, decided, _ = map(shown, totals(record))
         rows.append(
             {
                 "name": name,
@@ -213,7 +213,7 @@ def _rows(classroom: Classroom) -> list[dict[str, Any]]:
 
 
 def _cell(problem: ProblemResult | None) -> dict[str, str]:
-    return {"verdict": problem.verdict if problem else "", "points": earned(problem)}
+    return {"verdict": problem.verdict if problem else "", "points": shown(earned(problem))}
 
 
 def _command(view: View) -> str:

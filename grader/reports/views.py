@@ -102,17 +102,6 @@ def _problem(problem: ProblemResult) -> ProblemResult:
             "correctness": correctness.model_copy(
                 update={"cases": [_case(case) for case in correctness.cases], "unreached": []}
             ),
-            "checks": [
-                check.model_copy(
-                    update={
-                        "findings": [
-                            finding.model_copy(update={"message": without_folders(finding.message)})
-                            for finding in check.findings
-                        ]
-                    }
-                )
-                for check in problem.checks
-            ],
             "performance": performance.model_copy(
                 update={
                     "message": _shown(performance.verdict, without_folders(performance.message)),

@@ -6,6 +6,7 @@ import re
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+from grader.records.findings import STREAMS
 from grader.records.mangled import own_name
 from grader.records.record import SourceLines
 
@@ -18,7 +19,6 @@ AROUND = 3  # lines before the place, and after it
 MOST_CHARACTERS = 200  # of a line
 _LAUNCH = r"^(?!\s*//).*?\b{}\s*(?:<[^;{{}}]*?>)?\s*<<<"
 _CALL = r"^(?!\s*//).*?\b{}\s*\("
-_HOST_CODE = re.compile(r"^host code in (\w+)")
 
 
 def excerpt(sources: Mapping[str, bytes], file: str, line: int) -> SourceLines | None:
@@ -52,10 +52,10 @@ def place_of(finding: Finding, sources: Mapping[str, bytes]) -> tuple[str, int]:
     its line is that of the launch, the call or the function, if the sources hold one such line. What races
     with another stream is also where it is launched: there its stream is chosen, and an event would be.
     """
-    if finding.line and finding.kind != "race_stream":
+    if finding.line and finding.kind != STREAMS:
         return finding.file, finding.line
-    host = _HOST_CODE.match(finding.message)
-    name = host[1] if host else own_name(finding.kernel)
+    host = next((str(fact.value) for fact in finding.facts if fact.name == "function"), "")
+    name = host or own_name(finding.kernel)
     if not name:
         return finding.file, finding.line
     pattern = _CALL if host or name.startswith("cuda") else _LAUNCH

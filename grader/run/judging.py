@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, get_args
 
@@ -20,7 +20,7 @@ from grader.judge.correctness.remembered import remembered
 from grader.judge.coverage.search import TOLD_APART
 from grader.judge.timing.measure import Measured
 from grader.problems.problem import KernelProblem, ModelProblem
-from grader.records.findings import Severity
+from grader.records.findings import Severity, Tool
 from grader.records.gaps import GapKind
 from grader.records.placed import placed
 from grader.records.record import (
@@ -33,7 +33,6 @@ from grader.records.record import (
     PerformanceResult,
     PlaceRecord,
     ProblemResult,
-    Tool,
     TrustResult,
 )
 from grader.records.verdict import Verdict
@@ -415,15 +414,16 @@ def _finding(finding: Finding, waived: str, sources: Mapping[str, bytes]) -> Fin
     file, line = place_of(finding, sources)
     return FindingRecord(
         waived=waived,
-        severity="warning" if finding.severity is Severity.WARNING else "error",
+        severity=finding.severity,
         kind=finding.kind,
+        reason=finding.reason,
         kernel=finding.kernel,
         file=file,
         line=line,
-        message=finding.message,
         places=[
-            PlaceRecord.model_validate({**asdict(place), "text": line_of(sources, place.file, place.line)})
+            PlaceRecord(**vars(place), text=line_of(sources, place.file, place.line))
             for place in finding.places
         ],
+        facts=dict(finding.values),
         source=excerpt(sources, file, line),
     )

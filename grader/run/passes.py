@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from grader.judge.correctness.cases import Judged
 from grader.records.record import CaseResult
-from grader.records.verdict import Verdict
+from grader.records.verdict import Ending, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -57,7 +57,9 @@ def judged_in_passes(
 
 
 def _not_run(case: Case) -> CaseResult:
-    return CaseResult(name=case.name, group=case.group, verdict=Verdict.NOT_MEASURED, message=NOT_RUN)
+    return CaseResult(
+        name=case.name, group=case.group, verdict=Verdict.NOT_MEASURED, ending=Ending.NOT_RUN, message=NOT_RUN
+    )
 
 
 def _elements(case: Case) -> int:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from grader.devices.device import Memory, Schedule
 from grader.judge.correctness.cases import judge
 from grader.languages.language import LauncherError
+from grader.records.findings import KINDS
 from grader.records.verdict import Verdict
 from grader.run.preparation import NotJudgedError, Outcome
 
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
     from grader.problems.problem import Case, KernelProblem
     from grader.run.preparation import Material
     from grader.run.prepared import Conduct
-
-_OF_THE_OTHER_KIND = frozenset({"host_pointer", "device_pointer_on_host"})
-"""Kinds of findings that a pointer of the wrong kind leads to."""
 
 
 _SAID = {
@@ -146,7 +144,7 @@ def _outcome(conduct: Conduct, candidate: Candidate, launcher: Launcher, case: C
     (result,) = judged.cases
     if judged.machine_failed:
         raise NotJudgedError(result.message, verdict=Verdict.INFRA_ERROR)
-    if any(finding.kind in _OF_THE_OTHER_KIND for finding in judged.findings):
+    if any(KINDS[finding.kind].by_pointers for finding in judged.findings):
         return Outcome.MISTAKEN
     if result.verdict is Verdict.PASS:
         return Outcome.RIGHT

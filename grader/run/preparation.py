@@ -132,6 +132,7 @@ def inspected(
         cached=build.cached,
         command=build.command,
         log=build.log,
+        ending=build.ending,
         resources=[KernelResources(**vars(kernel)) for kernel in build.resources],
     )
     language, contents = material.language, material.submission.contents(file)

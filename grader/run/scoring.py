@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from grader.judge.timing.statistics import Goal
 from grader.problems.problem import MEMORY_GROUP
-from grader.records.findings import ONLY_REPORTED
+from grader.records.findings import KINDS
 from grader.records.record import GroupResult, Points
 from grader.records.verdict import Verdict
 
@@ -37,8 +37,6 @@ _WORST_FIRST = (
     Verdict.PASS,
 )
 _EARNING = {Verdict.PASS, Verdict.AMBIGUOUS}
-_CALLS = frozenset({"invalid_launch", "unchecked_error"})
-"""Kinds of findings about a call of the runtime: what they break, the cases show and cost."""
 
 
 def goal(entry: ProblemPoints) -> Goal:
@@ -71,7 +69,7 @@ def memory_verdict(entry: ProblemPoints, kinds: Iterable[str], cases: Sequence[C
         cases: of the problem. Where none passed there is nothing that the checkers could have found in order,
             and where some were not run they have not seen all.
     """
-    if any(kind not in ONLY_REPORTED | _CALLS for kind in kinds):
+    if any(KINDS[kind].costs and not KINDS[kind].by_cases for kind in kinds):
         return Verdict.FAIL
     if any(case.verdict is Verdict.NOT_MEASURED and not case.waived for case in cases):
         return Verdict.NOT_MEASURED

@@ -21,7 +21,7 @@ from torch import Tensor
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
-from grader.runner.raised import account
+from grader.runner.raised import raised
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -202,7 +202,8 @@ class Model:
         except FaultError as error:
             return {"status": "raised", "message": str(error)}, []
         except Exception as error:  # noqa: BLE001 - the author reads whatever the student's code raises
-            return {"status": "raised", "message": account(error, self._path)}, []
+            failure = raised(error, self._path)
+            return {"status": failure.status, "message": str(failure)}, []
         return {"status": "returned", "calls": dict(self._launches.calls), "seen": list(observed)}, content
 
     @property

@@ -148,7 +148,7 @@ class Server:
         except UnsupportedError as error:
             header = {"status": "unsupported", "message": str(error)}
         except RaisedError as error:
-            header = {"status": "raised", "message": str(error)}
+            header = {"status": error.status, "message": str(error)}
         except UnloadableError as error:
             header = {"status": "unloadable", "message": error.text, "symbol": error.symbol}
         printed, flooded = self._printed.take()

@@ -6,6 +6,7 @@
 // memfd mapped in both.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -15,6 +16,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace sim {
@@ -28,6 +30,7 @@ enum class Space : std::uint8_t { device, managed, pinned };
 
 struct Dim3 {
   std::uint32_t x = 1, y = 1, z = 1;
+  bool operator==(const Dim3&) const = default;
 };
 
 // Codes of the CUDA runtime's cudaError_t.
@@ -72,16 +75,38 @@ enum class Severity : std::uint8_t { error, warning };
 struct Line {
   std::string file;
   unsigned line = 0;
+  bool operator==(const Line&) const = default;
 };
 
+// Where an access or a barrier is, and who is there.
+struct Place {
+  std::string file{};
+  unsigned line = 0;  // 0: not known
+  std::vector<Line> calls{};  // that are inlined there, from the inside
+  std::optional<Dim3> thread{}, block{};
+  std::string does{};  // reads, writes or updates
+  std::uint32_t bytes = 0;
+  bool operator==(const Place&) const = default;
+};
+
+// What a checker has seen beside that, for a sentence: a number or a name.
+struct Fact {
+  std::string name;
+  std::variant<std::int64_t, std::string> value;
+  template <std::integral T> Fact(const char* n, T number) : name(n), value(static_cast<std::int64_t>(number)) {}
+  Fact(const char* n, std::string text) : name(n), value(std::move(text)) {}
+  bool operator==(const Fact&) const = default;
+};
+using Facts = std::vector<Fact>;
+
+// Kinds and their reasons stand in records/findings.py, with the words for people.
 struct Finding {
-  std::string tool, kind, kernel, file;
+  std::string kind{}, reason{}, kernel{}, file{};
   unsigned line = 0;
-  std::string message;
-  std::uint64_t count = 1;  // how often at this place
+  std::vector<Place> places{};  // its own, and of two accesses that race the other one
+  Facts facts{};
   Severity severity = Severity::error;
-  // What has met there: for each access or thread its line, then the calls that are inlined around it, from the inside.
-  std::vector<std::vector<Line>> places{};
+  bool operator==(const Finding&) const = default;
 };
 
 // Per source line: what the memory system would have to do.
@@ -178,7 +203,8 @@ struct Launch {
 
 struct Ran {
   Fault fault = Fault::none;
-  std::string message;  // kernel, file:line and what happened, for people
+  std::string message;  // kernel, file:line and what happened, for people; before the finding, if there is one
+  std::optional<Finding> finding{};  // that tells what happened
   std::optional<Gap> gap{};  // the instruction that a warp has reached and that is not known; `fault` is `unsupported`
   std::string printed{};  // device printf and assert text
   std::uint64_t nanoseconds = 0;  // of wall time, for benchmarks; no program gets to know it
@@ -195,7 +221,7 @@ struct Footprint {
 };
 
 // Why a cooperative launch is refused: of_each blocks fit on a multiprocessor.
-std::string too_many_blocks(std::uint64_t blocks, std::uint32_t of_each);
+Facts too_many_blocks(std::uint64_t blocks, std::uint32_t of_each);
 
 // Ends the launch that runs and, at once, all that come: for a signal handler, before the process ends.
 void end_launches() noexcept;

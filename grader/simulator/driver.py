@@ -1,13 +1,13 @@
 """The judge's handle on ``grader-sim``, the process that is the simulated device.
 
 The process owns device memory, executes kernels and keeps what the checkers saw. Programs reach it only
-through sockets that :meth:`Simulator.client_socket` hands out; the commands' numbers stand in ``protocol.h``.
+through sockets that :meth:`Simulator.client_socket` hands out. What the judge asks stands in ``_COMMANDS``:
+the process tells its own list, made of its C++ types, and must have the same.
 """
 
 from __future__ import annotations
 
 import contextlib
-import itertools
 import os
 import signal
 import socket
@@ -16,18 +16,23 @@ import subprocess
 import tempfile
 import time
 from dataclasses import dataclass
-from enum import IntEnum
+from enum import StrEnum
 from pathlib import Path
+from types import NoneType
 from typing import TYPE_CHECKING, Self
 
-from grader.records.coverage import Coverage, Launches, Met, Side, Site, Way
 from grader.records.errors import DeviceError
-from grader.records.findings import Finding, Line, LineCount, Place, Severity
-from grader.records.gaps import Gap, GapKind
+from grader.records.findings import Finding, LineCount
+from grader.records.gaps import Gap
+from grader.records.sentences import sentence
+from grader.simulator import wire
+from grader.simulator.reached import Reached
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from types import TracebackType
+
+    from grader.records.coverage import Coverage
 
 LIBRARIES = Path(__file__).parent / "lib"
 RUNTIME = LIBRARIES / "libcudart.so.13"
@@ -39,7 +44,6 @@ ON_THE_CPU = {"CUDA_VISIBLE_DEVICES": "", "PYTORCH_NVML_BASED_CUDA_CHECK": "1"}
 """Keeps PyTorch from CUDA: built for it, it would ask the runtime of its process, which is simulated."""
 
 _EXECUTABLE = LIBRARIES / "grader-sim"
-_PROTOCOL = 2  # the version of what the judge asks, as in protocol.h
 _BUILD = (
     "Install the package (python -m pip install .), or in a source tree run: cmake -S . -B cmake-build && "
     "cmake --build cmake-build && cmake --install cmake-build --prefix ."
@@ -50,50 +54,22 @@ _TICK_SECONDS = 0.05
 _BUSY_STATES = {"R", "D"}  # of a task, as proc(5) names them
 _EXIT_SECONDS = 5.0
 _LAST_WORDS = 500  # bytes
-_LAUNCHES, _WAYS = struct.Struct("<4Q"), struct.Struct("<2B")
-_MET = struct.Struct("<5B4q")
-_HOST_SITE = struct.Struct("<3QI4B4q")
-_COUNTERS = struct.Struct("<I11Q")  # of a LineCount: the line, and what was counted there
 
 
-class _Command(IntEnum):
-    LOAD = 1
-    LOAD_PTX = 2
-    ALLOCATE = 3
-    RELEASE = 4
-    WRITE = 5
-    READ = 6
-    FILL = 7
-    LAUNCH = 8
-    SYNCHRONIZE = 9
-    TAKE_FINDINGS = 10
-    TAKE_COUNTS = 11
-    TAKE_PRINTED = 12
-    TAKE_UNSUPPORTED = 13
-    TAKE_TAMPERING = 14
-    TAKE_ERRORS = 15
-    CONFIGURE = 16
-    ADD_CLIENT = 17
-    RESET = 18
-    STATISTICS = 19
-    SET_CONSTANT = 20
-    TAKE_COVERAGE = 21
-
-
-class Space(IntEnum):
+class Space(StrEnum):
     """Where an allocation lies and who may touch it."""
 
-    DEVICE = 0
-    MANAGED = 1
-    PINNED = 2
+    DEVICE = "device"
+    MANAGED = "managed"
+    PINNED = "pinned"
 
 
-class Order(IntEnum):
+class Order(StrEnum):
     """In which order blocks and warps run."""
 
-    PROGRAM = 0
-    REVERSED = 1
-    SHUFFLED = 2
+    PROGRAM = "program"
+    REVERSED = "reversed"
+    SHUFFLED = "shuffled"
 
 
 @dataclass(frozen=True)
@@ -137,14 +113,70 @@ class Statistics:
     """What ran since the start or the last reset."""
 
     launches: int
-    kernel_seconds: float  # of wall time in the launches
+    nanoseconds: int  # of wall time in the launches
     copies: int
     copied_bytes: int
     host_copies: int  # those of them that came from the host or went there
     held: int  # allocations of programs that are not freed
     held_bytes: int
     crossings: int  # how often work met another stream or the host, which a later moment might change
-    kernels: Mapping[str, int]  # launches of each
+    kernels: tuple[tuple[str, int], ...]  # launches of each
+
+    @property
+    def kernel_seconds(self) -> float:
+        """Of wall time in the launches."""
+        return self.nanoseconds / 1e9
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """A completion as it travels."""
+
+    code: int  # of cudaError_t
+    error: str  # its name
+    message: str  # before what the finding tells, if there is one
+    finding: Finding | None
+    printed: str
+
+
+_Index = tuple[int, int, int]
+_COMMANDS: Mapping[str, tuple[tuple[object, ...], object]] = {
+    "describe": ((), str),
+    "load": ((str,), int),
+    "load_ptx": ((str,), NoneType),
+    "allocate": ((int, Space), int),
+    "release": ((int,), NoneType),
+    "write": ((int, bytes), NoneType),
+    "read": ((int, int), bytes),
+    "fill": ((int, int, int), NoneType),
+    "launch": ((str, _Index, _Index, tuple[bytes, ...], int, bool), _Outcome),
+    "synchronize": ((), _Outcome),
+    "take_findings": ((), tuple[Finding, ...]),
+    "take_counts": ((), tuple[LineCount, ...]),
+    "take_coverage": ((), Reached),
+    "take_printed": ((), str),
+    "take_unsupported": ((), tuple[Gap, ...]),
+    "take_tampering": ((), tuple[str, ...]),
+    "take_errors": ((), tuple[tuple[str, int], ...]),
+    "configure": ((Options,), NoneType),
+    "add_client": ((), NoneType),
+    "reset": ((), NoneType),
+    "statistics": ((), Statistics),
+    "set_constant": ((int, bool, str), NoneType),
+}
+"""What the judge asks, by number: the types of the fields and of the answer. See ``server/wire.h``."""
+_NUMBERS = {name: number for number, name in enumerate(_COMMANDS)}
+
+
+def described(commands: Mapping[str, tuple[tuple[object, ...], object]]) -> str:
+    """Commands in words, as ``grader-sim`` has them."""
+    return "".join(
+        f"{name}({','.join(map(wire.name_of, fields))})->{wire.name_of(answer)}\n"
+        for name, (fields, answer) in commands.items()
+    )
+
+
+_DESCRIPTION = described(_COMMANDS)
 
 
 class RefusedError(Exception):
@@ -179,9 +211,9 @@ class Simulator:
                 stderr=self._stderr,
             )
         self._activity = _Activity(self._process.pid)
-        self._options = options or Options()
         try:
-            self.configure(self._options)
+            self._check_version()
+            self.configure(options or Options())
         except DeviceError:
             self.close()
             raise
@@ -225,7 +257,7 @@ class Simulator:
         """A fresh socket for one program, which finds its number in the variable ``SOCKET_VARIABLE``."""
         ours, theirs = socket.socketpair()
         with theirs:
-            self._ask(_Command.ADD_CLIENT, b"", descriptor=theirs.fileno())
+            self._ask("add_client", descriptor=theirs.fileno())
         return ours
 
     def load(self, path: Path) -> int:
@@ -234,42 +266,39 @@ class Simulator:
         Raises:
             RefusedError: there is none that we can read, and which nvcc option is missing.
         """
-        return _Reader(self._ask(_Command.LOAD, _text(str(path)))).u32()
+        return int(self._ask("load", str(path)))
 
     def load_ptx(self, text: str) -> None:
         """Take PTX text as what programs may run."""
-        self._ask(_Command.LOAD_PTX, _text(text))
+        self._ask("load_ptx", text)
 
     def allocate(self, nbytes: int, space: Space = Space.DEVICE) -> int:
         """Address of new memory that holds poison and counts as never written, with poison around it."""
-        return _Reader(self._ask(_Command.ALLOCATE, struct.pack("<QB", nbytes, space))).u64()
+        return int(self._ask("allocate", nbytes, space))
 
     def set_constant(self, address: int, name: str, *, constant: bool) -> None:
         """Say whether programs may only read an allocation: each store there then is a finding."""
-        self._ask(_Command.SET_CONSTANT, struct.pack("<QB", address, constant) + _text(name))
+        self._ask("set_constant", address, constant, name)
 
     def release(self, address: int) -> None:
         """Free an allocation."""
-        self._ask(_Command.RELEASE, struct.pack("<Q", address))
+        self._ask("release", address)
 
     def write(self, address: int, data: bytes | bytearray | memoryview) -> None:
         """Copy to the device."""
         view = memoryview(data).cast("B")
         for at in range(0, len(view), _CHUNK):
-            part = view[at : at + _CHUNK]
-            self._ask(_Command.WRITE, struct.pack("<QQ", address + at, len(part)), part)
+            self._ask("write", address + at, view[at : at + _CHUNK])
 
     def read(self, address: int, nbytes: int) -> bytes:
         """Copy from the device."""
-        parts = []
-        for at in range(0, nbytes, _CHUNK):
-            answer = self._ask(_Command.READ, struct.pack("<QQ", address + at, min(_CHUNK, nbytes - at)))
-            parts.append(answer[8:])
+        chunks = range(0, nbytes, _CHUNK)
+        parts = [self._ask("read", address + at, min(_CHUNK, nbytes - at)) for at in chunks]
         return bytes(parts[0]) if len(parts) == 1 else b"".join(parts)
 
     def fill(self, address: int, value: int, nbytes: int) -> None:
         """Set every byte of a range."""
-        self._ask(_Command.FILL, struct.pack("<QQB", address, nbytes, value))
+        self._ask("fill", address, nbytes, value)
 
     def launch(
         self,
@@ -286,9 +315,7 @@ class Simulator:
 
         As in ``synchronize``, the device is killed once ``expired`` says so.
         """
-        fields = [_text(kernel), struct.pack("<6IQBI", *grid, *block, shared, cooperative, len(args))]
-        fields += [struct.pack("<Q", len(arg)) + arg for arg in args]
-        return self._outcome(_Command.LAUNCH, b"".join(fields), expired)
+        return self._outcome("launch", kernel, grid, block, tuple(args), shared, cooperative, expired=expired)
 
     def synchronize(self, expired: Callable[[], bool] | None = None) -> Completion:
         """Run all that programs have asked for, which the budgets of ``Options`` bound.
@@ -296,124 +323,58 @@ class Simulator:
         A program that is asked to run its host functions may never answer: once ``expired`` says so, the
         device is killed, and another has to be opened.
         """
-        return self._outcome(_Command.SYNCHRONIZE, expired=expired)
+        return self._outcome("synchronize", expired=expired)
 
     def take_findings(self) -> tuple[Finding, ...]:
         """What the checkers saw since the last time."""
-        reader = _Reader(self._ask(_Command.TAKE_FINDINGS))
-        found = []
-        for _ in range(reader.u32()):
-            tool, kind, kernel, file = (reader.text() for _ in range(4))
-            line, message = reader.u32(), reader.text()
-            reader.u64()  # how often: a place is reported once
-            severity = tuple(Severity)[reader.u32()]
-            places = tuple(_place(reader) for _ in range(reader.u32()))
-            found.append(Finding(tool, kind, kernel, file, line, message, severity, places))
-        return tuple(found)
+        findings: tuple[Finding, ...] = self._ask("take_findings")
+        return findings
 
     def take_counts(self) -> tuple[LineCount, ...]:
         """Counters per source line since the last time."""
-        reader = _Reader(self._ask(_Command.TAKE_COUNTS))
-        return tuple(
-            LineCount(reader.text(), reader.text(), *reader.numbers(_COUNTERS)) for _ in range(reader.u32())
-        )
+        counts: tuple[LineCount, ...] = self._ask("take_counts")
+        return counts
 
     def take_coverage(self) -> Coverage:
         """What kernels, and host code that is compiled for that, reached since the last time."""
-        reader = _Reader(self._ask(_Command.TAKE_COVERAGE))
-        ways: dict[Site, frozenset[Way]] = {}
-        comparisons: dict[Site, Met] = {}
-        lines: dict[Site, Line] = {}
-        launches = {}
-        for _ in range(reader.u32()):
-            kernel = reader.text()
-            launches[kernel] = Launches(*reader.numbers(_LAUNCHES))
-            for _ in range(reader.u32()):
-                site, lines[site] = reader.site(kernel)
-                ways[site] = frozenset(itertools.compress(Way, reader.numbers(_WAYS)))
-            for _ in range(reader.u32()):
-                site, lines[site] = reader.site(kernel)
-                if met := _met(*reader.numbers(_MET)):
-                    comparisons[site] = met
-        blocks = set()
-        for _ in range(reader.u32()):
-            *code, number, compares, below, equal, above, a_low, a_high, b_low, b_high = reader.numbers(
-                _HOST_SITE
-            )
-            site = Site("", tuple(code), number)
-            met = _met(True, False, below, equal, above, a_low, a_high, b_low, b_high)
-            if not compares:
-                blocks.add(code[0])
-            elif met:
-                comparisons[site] = met
-        return Coverage(ways, comparisons, frozenset(blocks), launches, lines)
+        reached: Reached = self._ask("take_coverage")
+        return reached.coverage()
 
     def take_printed(self) -> str:
         """What kernels of programs printed since the last time, at most 1 MiB."""
-        return _Reader(self._ask(_Command.TAKE_PRINTED)).text()
+        return str(self._ask("take_printed"))
 
     def unsupported(self) -> tuple[Gap, ...]:
         """Instructions that warps reached, and runtime calls, that we lack, since the last time."""
-        reader = _Reader(self._ask(_Command.TAKE_UNSUPPORTED))
-        found = []
-        for _ in range(reader.u32()):
-            kind = tuple(GapKind)[reader.u32()]
-            subject, feature, function, file = (reader.text() for _ in range(4))
-            found.append(Gap(kind, subject, feature, function, file, reader.u32()))
-        return tuple(found)
+        gaps: tuple[Gap, ...] = self._ask("take_unsupported")
+        return gaps
 
     def tampering(self) -> tuple[str, ...]:
         """What programs did that no honest program does, since the last time."""
-        return self._texts(_Command.TAKE_TAMPERING)
+        deeds: tuple[str, ...] = self._ask("take_tampering")
+        return deeds
 
     def runtime_errors(self) -> tuple[tuple[str, int], ...]:
         """Runtime calls that failed, with the code of ``cudaError_t``, since the last time."""
-        reader = _Reader(self._ask(_Command.TAKE_ERRORS))
-        return tuple((reader.text(), reader.u32()) for _ in range(reader.u32()))
+        errors: tuple[tuple[str, int], ...] = self._ask("take_errors")
+        return errors
 
     def statistics(self) -> Statistics:
         """What ran so far."""
-        reader = _Reader(self._ask(_Command.STATISTICS))
-        launches, nanoseconds, copies, copied_bytes, host_copies = (reader.u64() for _ in range(5))
-        held, held_bytes, crossings = reader.u64(), reader.u64(), reader.u64()
-        kernels = {reader.text(): reader.u64() for _ in range(reader.u32())}
-        seconds = nanoseconds / 1e9
-        return Statistics(
-            launches, seconds, copies, copied_bytes, host_copies, held, held_bytes, crossings, kernels
-        )
+        statistics: Statistics = self._ask("statistics")
+        return statistics
 
     def configure(self, options: Options) -> None:
-        """Change how later launches are checked and scheduled.
-
-        Raises:
-            DeviceError: the simulator that is built here is of another version than this file.
-        """
+        """Change how later launches are checked and scheduled."""
         self._options = options
-        checkers = (
-            options.memcheck,
-            options.initcheck,
-            options.racecheck,
-            options.synccheck,
-            options.counters,
-            options.overflow,
-            options.coverage,
-        )
-        schedule = struct.pack(
-            "<3QBQI",
-            options.instruction_budget,
-            options.total_budget,
-            options.progress_budget,
-            options.order,
-            options.seed,
-            options.threads,
-        )
-        policy = struct.pack("<3B", options.late_streams, options.open, options.leak_check)
-        try:
-            version = bytes(self._ask(_Command.CONFIGURE, struct.pack("<7B", *checkers) + schedule + policy))
-        except RefusedError:  # it takes other fields
-            version = b""
-        if version != struct.pack("<I", _PROTOCOL):
-            raise DeviceError(f"the simulator in {LIBRARIES} is of another version: build it anew. {_BUILD}")
+        self._ask("configure", options)
+
+    def _check_version(self) -> None:
+        """Raise DeviceError if the simulator that is built here takes other commands than this file has."""
+        with contextlib.suppress(RefusedError, wire.MalformedError):  # others have no such command
+            if self._ask("describe") == _DESCRIPTION:
+                return
+        raise DeviceError(f"the simulator in {LIBRARIES} is of another version: build it anew. {_BUILD}")
 
     @property
     def options(self) -> Options:
@@ -422,34 +383,26 @@ class Simulator:
 
     def reset(self) -> None:
         """Cut off all programs and forget memory, device code and reports; the options stay."""
-        self._ask(_Command.RESET)
+        self._ask("reset")
 
-    def _texts(self, command: _Command) -> tuple[str, ...]:
-        reader = _Reader(self._ask(command))
-        return tuple(reader.text() for _ in range(reader.u32()))
-
-    def _outcome(
-        self, command: _Command, fields: bytes = b"", expired: Callable[[], bool] | None = None
-    ) -> Completion:
+    def _outcome(self, command: str, *fields: object, expired: Callable[[], bool] | None) -> Completion:
         try:
-            reader = _Reader(self._ask(command, fields, expired=expired))
+            outcome: _Outcome = self._ask(command, *fields, expired=expired)
         except _ExpiredError:
             self.kill()
             self._socket.close()
             return Completion(timed_out=True)
-        code, name, message = reader.u32(), reader.text(), reader.text()
-        printed = reader.text() if command is _Command.LAUNCH else ""
-        return Completion(name if code else "", message, printed)
+        fault = outcome.error if outcome.code else ""
+        what = str(sentence(outcome.finding)) if outcome.finding else ""
+        return Completion(fault, outcome.message + what, outcome.printed)
 
     def _ask(
         self,
-        command: _Command,
-        fields: bytes = b"",
-        data: memoryview | None = None,
-        *,
+        command: str,
+        *fields: object,
         descriptor: int | None = None,
         expired: Callable[[], bool] | None = None,
-    ) -> memoryview:
+    ) -> wire.Value:
         """One command and its answer.
 
         Raises:
@@ -460,21 +413,22 @@ class Simulator:
         if self._socket.fileno() < 0:
             raise DeviceError("the simulator was closed or killed; open a new one")
         expired = expired or self._idle_for_long()
-        frame = struct.pack("<II", 4 + len(fields) + (len(data) if data is not None else 0), command) + fields
+        types, result = _COMMANDS[command]
+        parts = wire.pack(types, fields)
+        head = struct.pack("<II", 4 + sum(map(len, parts)), _NUMBERS[command])
         try:
             if descriptor is None:
-                self._send(memoryview(frame), expired)
+                for part in (head, *parts):
+                    self._send(memoryview(part), expired)
             else:
-                socket.send_fds(self._socket, [frame], [descriptor])
-            if data is not None:
-                self._send(data, expired)
+                socket.send_fds(self._socket, [head], [descriptor])
             length, refused = struct.unpack("<II", self._receive(8, expired))
             answer = self._receive(length - 4, expired)
         except OSError as error:
             raise DeviceError(f"{self._death()} ({error})") from error
         if refused:
-            raise RefusedError(_Reader(answer).text())
-        return answer
+            raise RefusedError(wire.unpack(str, answer))
+        return wire.unpack(result, answer)
 
     def _send(self, data: memoryview, expired: Callable[[], bool]) -> None:
         while data:
@@ -557,61 +511,6 @@ class _Activity:
                     worked += int(precise.read_text().split()[0])
         before, self._worked = self._worked, worked
         return worked != before or not states.isdisjoint(_BUSY_STATES)
-
-
-def _place(reader: _Reader) -> Place:
-    innermost, *calls = (Line(reader.text(), reader.u32()) for _ in range(reader.u32()))
-    return Place(innermost.file, innermost.line, tuple(calls))
-
-
-class _Reader:
-    """Fields of an answer, in order."""
-
-    def __init__(self, data: memoryview) -> None:
-        self._data = data
-        self._at = 0
-
-    def u32(self) -> int:
-        return int(self._number("<I", 4))
-
-    def u64(self) -> int:
-        return int(self._number("<Q", 8))
-
-    def numbers(self, layout: struct.Struct) -> tuple[int, ...]:
-        values: tuple[int, ...] = layout.unpack_from(self._data, self._at)
-        self._at += layout.size
-        return values
-
-    def site(self, kernel: str) -> tuple[Site, Line]:
-        """A place in a kernel: which instruction, and its line."""
-        site = Site(kernel, (self.u32(),))
-        return site, Line(self.text(), self.u32())
-
-    def text(self) -> str:
-        length = self.u64()
-        self._at += length
-        return bytes(self._data[self._at - length : self._at]).decode(errors="replace")
-
-    def _number(self, layout: str, nbytes: int) -> int:
-        value: int = struct.unpack_from(layout, self._data, self._at)[0]
-        self._at += nbytes
-        return value
-
-
-def _met(  # the fields in the order of protocol.h
-    signed: int, equality: int, below: int, equal: int, above: int, *extremes: int
-) -> Met | None:
-    """What a comparison has met; None if it was not made."""
-    sides = frozenset(itertools.compress(Side, (below, equal, above)))
-    if not sides:
-        return None
-    a_low, a_high, b_low, b_high = extremes if signed else (one % (1 << 64) for one in extremes)
-    return Met(sides, (a_low, a_high), (b_low, b_high), bool(equality))
-
-
-def _text(words: str) -> bytes:
-    encoded = words.encode()
-    return struct.pack("<Q", len(encoded)) + encoded
 
 
 def check_installed(files: Iterable[Path] = (_EXECUTABLE, RUNTIME)) -> None:

@@ -19,8 +19,8 @@ namespace sim {
 
 static_assert(std::endian::native == std::endian::little, "frames are little-endian");
 
-// Of what programs ask, and of what the judge asks: driver.py holds that number, too.
-inline constexpr std::uint32_t protocol_version = 4, judge_protocol_version = 2;
+// Of what programs ask.
+inline constexpr std::uint32_t protocol_version = 4;
 inline constexpr std::size_t copy_chunk = std::size_t{16} << 20;  // longer copies travel as several frames
 inline constexpr std::size_t frame_limit = std::size_t{64} << 20;
 
@@ -66,7 +66,7 @@ enum class Ask : std::uint32_t {
   memory_info,  // -> u64 free bytes
   pointer,  // u64 address -> u64 base, u64 size, u8 space; base 0 if unknown
   unsupported,  // no reply: the call's name says it all
-  host_access,  // no reply: u64 device address that host code touched, text where
+  host_access,  // no reply: u64 device address that host code touched, u8 how, text function, library, if known
   capture_begin,  // u64 stream
   capture_end,  // u64 stream -> u64 graph
   capture_status,  // u64 stream -> u32 status, u64 id
@@ -78,44 +78,13 @@ enum class Ask : std::uint32_t {
                   // i64 lowest and highest a, lowest and highest b)
 };
 
+// How host code touches device memory: by itself, or by a copy that takes it for memory of the host.
+enum class HostAccess : std::uint8_t { by_itself, as_source, as_target };
+
 inline constexpr std::uint32_t sticky_error = 0x8000'0000;
 
 // In the place of an answer, before it can come: u64 function, u64 argument to call; text that kernels printed.
 inline constexpr std::uint32_t host_call = 0xFFFF'FFFF, printed_text = 0xFFFF'FFFE;
-
-// What the judge asks; driver.py holds the same numbers. Answered by u32 0 and the result, or u32 1 and a text.
-enum class Command : std::uint32_t {
-  load = 1,  // text path -> u32 number of PTX images
-  load_ptx,  // text PTX
-  allocate,  // u64 bytes, u8 space -> u64 address
-  release,  // u64 address
-  write,  // u64 address, bytes
-  read,  // u64 address, u64 bytes -> bytes
-  fill,  // u64 address, u64 bytes, u8 value
-  launch,  // text kernel, u32 grid[3], block[3], u64 shared, u8 cooperative, u32 n, n x bytes
-           // -> as synchronize, text printed
-  synchronize,  // -> u32 code of cudaError_t, text name, text message
-  take_findings,  // -> u32 n, n x (text tool, kind, kernel, file, u32 line, text message, u64 count,
-                  // u32 severity, n, n x (u32 n, n x (text file, u32 line)))
-  take_counts,  // -> u32 n, n x (text kernel, file, u32 line, 10 x u64 in the order of LineCount)
-  take_printed,  // -> text
-  take_unsupported,  // -> u32 n, n x (u32 kind, text subject, feature, function, file, u32 line)
-  take_tampering,  // -> u32 n, n x text
-  take_errors,  // -> u32 n, n x (text call, u32 code)
-  configure,  // u8 memcheck, initcheck, racecheck, synccheck, counters, overflow, coverage, u64 budget of a launch, of
-              // all launches, of a launch without progress, u8 order, u64 seed, u32 threads, u8 late streams, u8 open,
-              // u8 leak check -> u32 version of what the judge asks
-  add_client,  // and its socket as a descriptor
-  reset,  //
-  statistics,  // -> u64 launches, nanoseconds in them, copies, bytes copied, copies from or to the host,
-               // allocations that programs hold, their bytes, crossings of streams, u32 n, n x (text kernel, u64
-               // launches)
-  set_constant,  // u64 address of an allocation, u8 whether programs may only read it, text name for messages
-  take_coverage,  // -> u32 n, n x (text kernel, u64 fewest blocks, most blocks, threads, shared bytes,
-                  // u32 n, n x (u32 number, text file, u32 line, u8 taken, passed),
-                  // u32 n, n x (u32 number, text file, u32 line, u8 signed, equality, below, equal, above,
-                  // i64 lowest and highest a, lowest and highest b)), and what host_coverage has told
-};
 
 struct Malformed : std::runtime_error {
   using std::runtime_error::runtime_error;
@@ -130,7 +99,7 @@ class Writer {
   }
 
   template <typename T>
-    requires std::is_arithmetic_v<T>
+    requires(std::is_arithmetic_v<T> || std::is_enum_v<T>)
   Writer& put(T value) {
     append(&value, sizeof value);
     return *this;
@@ -167,7 +136,7 @@ class Reader {
   explicit Reader(std::span<const std::byte> data) : rest_(data) {}
 
   template <typename T>
-    requires std::is_arithmetic_v<T>
+    requires(std::is_arithmetic_v<T> || std::is_enum_v<T>)
   T take() {
     T value;
     std::memcpy(&value, next(sizeof value).data(), sizeof value);

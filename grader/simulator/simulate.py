@@ -20,7 +20,8 @@ from elftools.elf.dynamic import DynamicSection
 from elftools.elf.elffile import ELFFile
 
 from grader.records.errors import DeviceError
-from grader.records.findings import Severity
+from grader.records.findings import Severity, by_descriptor
+from grader.records.sentences import sentence
 from grader.simulator.driver import (
     ALL_CONFIGS,
     LIBRARIES,
@@ -30,7 +31,6 @@ from grader.simulator.driver import (
     Options,
     Simulator,
 )
-from grader.simulator.triton_words import in_words_of_triton
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -94,7 +94,7 @@ def simulate(
     try:
         with Simulator(options) as simulator:
             code, ended = _run(command, simulator, seconds, ALL_CONFIGS if all_configs else {})
-            findings = tuple(map(in_words_of_triton, simulator.take_findings()))
+            findings = tuple(map(by_descriptor, simulator.take_findings()))
             lacking = simulator.unsupported()
             gaps = (*map(str, lacking), *simulator.tampering())
             kernels = simulator.statistics().kernels
@@ -112,7 +112,10 @@ def simulate(
             "exit_code": exit_code,
             "ended": ended,  # by us, and why
             "launches": dict(kernels),
-            "findings": [asdict(finding) for finding in findings],
+            "findings": [
+                {**asdict(finding), "tool": finding.tool, "message": str(sentence(finding))}
+                for finding in findings
+            ],
             "unsupported": list(gaps),
             "gaps": [asdict(gap) for gap in lacking],
         }
@@ -182,7 +185,7 @@ def describe(findings: Sequence[Finding], gaps: Sequence[str]) -> str:
         place = f"{finding.file}:{finding.line}: " if finding.file else ""
         kernel = f" in {finding.kernel}" if finding.kernel else ""
         warning = "warning: " if finding.severity is Severity.WARNING else ""
-        lines.append(f"{place}{warning}{finding.tool}: {finding.kind}{kernel}: {finding.message}")
+        lines.append(f"{place}{warning}{finding.tool}: {finding.kind}{kernel}: {sentence(finding)}")
     lines += [f"not simulated: {gap}" for gap in gaps]
     if findings:
         lines.append(f"{len(findings)} finding{'s' if len(findings) > 1 else ''}")

@@ -561,7 +561,8 @@ def _reason(result: ProblemResult) -> str:
         return text
     for case in result.correctness.cases:
         if case.verdict is not Verdict.PASS and (text := case.message or case.diagnosis):
-            remedy = ALLOW if CANCELS in text else ""
+            cancels = any(diagnosis.kind == CANCELS.kind for diagnosis in case.diagnoses)
+            remedy = ALLOW if cancels and not case.message else ""
             return f"{case.name}: {text}{remedy}"
     messages = [finding.message for tool in result.checks for finding in tool.findings if not finding.waived]
     return next(iter([*messages, *result.trust.reasons]), "")

@@ -42,7 +42,7 @@ from grader.languages.cuda.toolchain import find as find_toolchain
 from grader.languages.jobs import compile_limits
 from grader.languages.triton.language import Triton
 from grader.processes import leftovers
-from grader.records.findings import ONLY_REPORTED
+from grader.records.findings import KINDS
 from grader.records.verdict import Verdict
 from grader.sandbox import cgroup
 from grader.sandbox.backends import BACKENDS
@@ -248,7 +248,7 @@ def _judged(tried: Tried, problem: KernelProblem, opened: Callable[[], Session])
     worst = next(
         (v for v in (Verdict.UNTRUSTED, Verdict.INFRA_ERROR, Verdict.FAIL) if v in verdicts), Verdict.PASS
     )
-    if worst is Verdict.PASS and any(finding.kind not in ONLY_REPORTED for finding in judged.findings):
+    if worst is Verdict.PASS and any(KINDS[finding.kind].costs for finding in judged.findings):
         worst = Verdict.FAIL
     said = "; ".join(filter(None, (case.message or case.diagnosis for case in judged.cases)))
     said += "; ".join(finding.kind for finding in judged.findings)

@@ -118,7 +118,7 @@ def test_a_fault_that_only_a_case_tells_of_is_told(request_: BatchRequest) -> No
     run(request_)
     record = results.read(request_.out / "a" / "result.json")
     problem = record.problems[0]
-    case = problem.correctness.cases[0].model_copy(update={"diagnosis": "the simulator is gone\nbuild it"})
+    case = problem.correctness.cases[0].model_copy(update={"message": "the simulator is gone\nbuild it"})
     correctness = problem.correctness.model_copy(update={"cases": [case]})
     problems = [problem.model_copy(update={"message": "", "correctness": correctness})]
     assert fault(record.model_copy(update={"problems": problems})) == "the simulator is gone"

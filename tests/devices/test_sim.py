@@ -25,6 +25,7 @@ from grader.devices.device import (
 )
 from grader.devices.hints import hints
 from grader.devices.sim import Sim, SimSession
+from grader.records.sentences import sentence
 from grader.simulator.driver import LIBRARIES, RUNTIME
 
 if TYPE_CHECKING:
@@ -155,7 +156,9 @@ def test_copies_and_fills_of_an_input_are_told_though_it_is_put_back(session: Si
     for constant in (True, False, True):
         answer = ask(session, "launch_put_back", output(), data(constant=constant), SIZE, ONE_STREAM)
         np.testing.assert_array_equal(answer.arrays["in"], DATA)
-        calls = [finding.message.split()[0] for finding in answer.findings if finding.kind == "const_input"]
+        calls = [
+            str(sentence(finding)).split()[0] for finding in answer.findings if finding.kind == "const_input"
+        ]
         assert calls == (["cudaMemsetAsync", "cudaMemcpyAsync"] if constant else [])
 
 
@@ -248,7 +251,7 @@ def test_memory_that_each_call_leaves_behind_is_told_once(
             arguments = output(), ScalarArgument("n", "int", size), StreamArgument("stream", 0)
             findings = ask(session, entry_point, *arguments).findings
             assert all((one.kind, one.counts) == ("leak", not allowed) for one in findings)
-            return [one.message for one in findings]
+            return [str(sentence(one)) for one in findings]
 
         assert [leaks("launch_keeping", size) for size in (100, 100, 500, 200, 200, 600)] == [[]] * 6
         once = "1 allocation(s) with 100 bytes in this one"
@@ -330,7 +333,7 @@ def test_kernels_that_do_not_end_are_a_finding(
     answer = ask(session, entry_point, output(1), *arguments)
     assert answer.status is Status.CUDA_ERROR, answer
     (hang,) = (finding for finding in answer.findings if finding.tool == "hang")
-    assert words in hang.message
+    assert words in str(sentence(hang))
     assert hang.kernel
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 import report_samples as samples
 
+from grader.records.diagnosis import theme
+from grader.records.findings import KINDS
 from grader.records.record import ProblemResult
-from grader.reports.advice import ADVICE
-from grader.reports.causes import alike, sightings, theme, wrong
+from grader.reports.causes import alike, sightings, wrong
 from grader.reports.fix_first import causes
 
 
@@ -24,7 +25,7 @@ def test_instances_of_a_template_are_one_place() -> None:
 
 def test_each_thing_to_mend_is_a_cause_in_one_line() -> None:
     assert causes(problem(samples.raced())) == (
-        f"{ADVICE['race_shared'].what} at layernorm_kernel.cu:17",
+        f"{KINDS['race_shared'].what} at layernorm_kernel.cu:17",
         "The last elements of a row are not written",
     )
 

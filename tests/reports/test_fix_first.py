@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,15 +11,17 @@ import pytest
 import report_samples as samples
 
 from grader.devices.sim import Sim
-from grader.records.findings import ONLY_REPORTED
+from grader.records import sentences
+from grader.records.diagnosis import theme
+from grader.records.findings import KINDS, Reason
 from grader.records.record import ProblemResult
-from grader.reports.advice import ADVICE
+from grader.reports.causes import without_place
 from grader.reports.fix_first import causes, fix_first, fixes
 from grader.run import grading
 from grader.run.bench import Bench
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 TEXTS = Path(__file__).with_name("fix_first.txt")
 """What the report of each begins with. Names of kernels end with that of the bug: all are built together."""
@@ -52,6 +55,54 @@ def test_a_typical_bug_is_named_with_its_line_and_its_remedy(
     assert not others, "the same fault is said once"
     if first.line:
         assert first.text.strip() == bug.text.splitlines()[first.line - 1].strip()
+
+
+def nameless(problem: ProblemResult) -> ProblemResult:
+    """The same result with the name of its kind in the place of each text of a diagnosis or an ending."""
+    content = problem.model_dump(mode="json")
+    for case in content["correctness"]["cases"]:
+        case["message"] = case["message"] and f"ended {case['ending']}"
+        for diagnosis in case["diagnoses"]:
+            diagnosis |= {"cause": diagnosis["kind"], "remedy": "", "evidence": "", "place": ""}
+    return result(content)
+
+
+def test_no_report_is_decided_by_a_text(
+    graded: Mapping[str, ProblemResult], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def decided(problem: ProblemResult) -> list[tuple[object, ...]]:
+        return [
+            (fix.kind, fix.place, fix.more, fix.example, fix.ended, [one.line for one in fix.accesses])
+            for fix in fixes(problem)
+        ]
+
+    def groups(problems: Iterable[ProblemResult]) -> list[list[int]]:
+        """Which problems have a cause in common."""
+        told = [{theme(without_place(cause)) for cause in causes(problem)} for problem in problems]
+        return [[number for number, other in enumerate(told) if other & one] for one in told]
+
+    before = {name: decided(problem) for name, problem in graded.items()}
+    together = groups(graded.values())
+    without = {name: nameless(problem) for name, problem in graded.items()}
+    named = {
+        name: replace(
+            kind,
+            what=name,
+            do="",
+            reasons={
+                reason: Reason(name, what=f"{name} {told.fault}", fault=told.fault)
+                for reason, told in kind.reasons.items()
+            },
+        )
+        for name, kind in KINDS.items()
+    }
+    monkeypatch.setattr(sentences, "KINDS", named)
+    assert {name: decided(problem) for name, problem in without.items()} == before
+    assert groups(without.values()) == together
+    for name, problem in without.items():
+        scores = (problem.points, problem.correctness.groups, [check.verdict for check in problem.checks])
+        whole = graded[name]
+        assert scores == (whole.points, whole.correctness.groups, [check.verdict for check in whole.checks])
 
 
 def test_a_launch_that_fails_in_some_cases_costs_nothing_beside_them(
@@ -294,7 +345,7 @@ def test_reasons_not_to_trust_are_what_to_do() -> None:
     assert "full bandwidth" in fix.do
 
 
-def test_every_kind_that_costs_points_has_its_advice_and_its_place_in_the_docs() -> None:
+def test_every_kind_has_its_place_in_the_docs() -> None:
     docs = (Path(__file__).parents[2] / "docs" / "findings.md").read_text()
     kinds = {line.removeprefix("### ") for line in docs.splitlines() if line.startswith("### ")}
-    assert kinds - ONLY_REPORTED == set(ADVICE)
+    assert kinds == set(KINDS)

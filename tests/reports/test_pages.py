@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 import report_samples as samples
 
-from grader.reports.advice import ADVICE
+from grader.records.findings import KINDS
 from grader.reports.explanations import explanations
 from grader.reports.pages import class_page, leaderboard_page, submission_page
 from grader.reports.views import view
@@ -130,7 +130,7 @@ def test_a_kind_of_finding_links_to_what_the_docs_say_of_it_on_the_same_page() -
     assert "#race_shared" in found.links
     assert {link.removeprefix("#") for link in found.links if link.startswith("#")} <= set(found.ids)
     assert "between reading and overwriting" in found.text
-    assert set(ADVICE) <= set(explanations())
+    assert set(KINDS) <= set(explanations())
 
 
 def test_what_cannot_be_measured_is_said_once() -> None:

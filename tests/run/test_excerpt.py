@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from grader.records.findings import Finding
+from grader.records.findings import Finding, facts
 from grader.run.excerpt import AROUND, MOST_CHARACTERS, excerpt, place_of
 
 SOURCES = {"k.cu": "\n".join(f"line {number}" for number in range(1, 21)).encode()}
@@ -62,8 +62,8 @@ extern "C" void launch(float* x, cudaStream_t stream) {
 """
 
 
-def lineless(kernel: str, message: str = "") -> Finding:
-    return Finding(tool="apicheck", kind="invalid_launch", kernel=kernel, file="", line=0, message=message)
+def lineless(kernel: str, **known: str) -> Finding:
+    return Finding("invalid_launch", "no_stream", kernel, facts=facts(**known))
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def lineless(kernel: str, message: str = "") -> Finding:
     [
         (lineless("_ZN3one3kerILi32EfEEvPT0_"), 6),
         (lineless("cudaMemsetAsync"), 4),
-        (lineless("", "host code in launch of library.so accesses device memory at 0x1"), 3),
+        (lineless("", function="launch", library="library.so"), 3),
         (lineless("other"), 0),
         (lineless(""), 0),
     ],

@@ -111,7 +111,7 @@ def test_the_untouched_template_compiles_scores_nothing_and_says_so_in_a_line() 
         result = by_id(record)[name]
         assert result.build is not None
         assert result.build.ok
-        assert result.correctness.summary == NOTHING_WRITTEN
+        assert result.correctness.summary == NOTHING_WRITTEN.cause
 
 
 def test_one_wrong_kernel_loses_its_problem_only(submission: Path) -> None:

@@ -23,7 +23,7 @@ CASES = tuple(
     for group in ("short", "long", "odd")
     for size in (1000, 10, 20, 30, 40, 50, 60)
 )
-RACE = Finding(tool="racecheck", kind="race_shared", kernel="k", file="k.cu", line=1, message="")
+RACE = Finding("race_shared", "no_syncthreads", "k", "k.cu", 1)
 
 
 def judging(*wrong: str, findings: tuple[Finding, ...] = ()) -> tuple[Judged, list[str]]:

@@ -229,7 +229,7 @@ def test_a_wrong_launcher_is_given_the_pointers_that_it_uses_as_such(
 def test_what_tells_nothing_apart_is_given_device_pointers(tmp_path: Path) -> None:
     result = graded(tmp_path, KERNEL + LAUNCHER + "}\n")
     assert result.notes == [tried("wrong numbers", "wrong numbers", "device")]
-    assert result.correctness.summary == NOTHING_WRITTEN
+    assert result.correctness.summary == NOTHING_WRITTEN.cause
 
 
 def test_a_launcher_that_refuses_the_smallest_sizes_shows_its_pointers_in_larger_ones(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from grader.assignments.assignment import Assignment, load
 from grader.assignments.mutants import table
 from grader.cli.main import commands
 from grader.problems.problem import MEMORY_GROUP, KernelProblem
-from grader.records.verdict import Verdict
+from grader.records.verdict import Ending, Verdict
 from grader.reports.fix_first import fix_first
 from grader.run import grading
 from grader.run.bench import Bench
@@ -158,6 +158,7 @@ def test_a_template_in_triton_is_whole_and_earns_nothing(
     for problem in grade(folder, load(name), REFERENCES[name], monkeypatch).problems:
         assert (problem.language, problem.points.earned) == ("triton", 0)
         assert any("is still to be written" in case.message for case in problem.correctness.cases)
+        assert Ending.UNBEGUN in {case.ending for case in problem.correctness.cases}
 
 
 def test_a_template_that_there_is_not_is_a_fault_of_the_command(tmp_path: Path) -> None:

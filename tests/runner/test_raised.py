@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from grader.runner.raised import RefusedError, account
+from grader.runner.raised import RaisedError, RefusedError, raised
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-def said(tmp_path: Path, error: str) -> str:
+def told(tmp_path: Path, error: str) -> RaisedError:
     path = tmp_path / "kernel.py"
     path.write_text(f"def launch(RefusedError):\n    raise {error}\n")
     names: dict[str, object] = {}
     exec(compile(path.read_text(), path, "exec"), names)
     with pytest.raises((ValueError, KeyError, RuntimeError)) as caught:
         names["launch"](RefusedError)  # type: ignore[operator]
-    return account(caught.value, str(path))
+    return raised(caught.value, str(path))
 
 
 @pytest.mark.parametrize(
@@ -33,4 +33,6 @@ def said(tmp_path: Path, error: str) -> str:
     ],
 )
 def test_it_is_told_with_its_line_and_without_what_is_no_use(tmp_path: Path, error: str, text: str) -> None:
-    assert said(tmp_path, error) == text
+    account = told(tmp_path, error)
+    assert str(account) == text
+    assert account.status == ("unbegun" if error == "NotImplementedError" else "raised")

@@ -67,4 +67,4 @@ def races(library: Path, function: str, options: Options, kinds: Collection[str]
         assert simulator.synchronize()
         findings = simulator.take_findings()
     assert {finding.kind for finding in findings} <= set(kinds)
-    return [{place.line for place in finding.places} for finding in findings]
+    return [{place.line for place in finding.places if place.line} for finding in findings]

@@ -230,6 +230,7 @@ def run_on_sim(
         outputs: file that the program writes what it copies to the host to (see ``corpus.h``).
     """
     from grader.records.errors import DeviceError  # noqa: PLC0415 (a GPU machine needs no grader)
+    from grader.records.sentences import sentence  # noqa: PLC0415
     from grader.simulator.driver import (  # noqa: PLC0415
         LIBRARIES,
         SOCKET_VARIABLE,
@@ -263,7 +264,7 @@ def run_on_sim(
             finding.tool,
             finding.kind,
             [finding.line] if Path(finding.file).name == program.source.name else [],
-            finding.message.replace(f"{HERE}/", ""),
+            str(sentence(finding)),
         )
         for finding in findings
     ]

@@ -8,6 +8,7 @@ import pytest
 from built_programs import EVERY_WAY, FLAGS, LIBRARY, Compile, call, marked_lines
 
 from grader.records.findings import Severity
+from grader.records.sentences import sentence
 from grader.simulator.driver import Options, Simulator
 from grader.simulator.simulate import simulate
 
@@ -57,7 +58,7 @@ def test_threads_that_have_left_are_only_a_warning(options: Options, nvcc: Compi
         assert (finding.kind, finding.line) == ("divergent_barrier", LINES["all"])
         assert finding.severity is Severity.WARNING
         assert not finding.counts
-        assert "only 80 of 96 threads" in finding.message
+        assert "only 80 of 96 threads" in str(sentence(finding))
 
 
 def test_threads_at_another_barrier_are_an_error_beside_it(nvcc: Compile) -> None:
@@ -71,7 +72,7 @@ def test_threads_at_another_barrier_are_an_error_beside_it(nvcc: Compile) -> Non
     assert set(found) == {Severity.WARNING, Severity.ERROR}
     assert found[Severity.ERROR].counts
     assert found[Severity.ERROR].kind == "divergent_barrier"
-    assert "wait at different __syncthreads()" in found[Severity.ERROR].message
+    assert "wait at different __syncthreads()" in str(sentence(found[Severity.ERROR]))
 
 
 def test_a_warning_leaves_a_program_its_exit_code(nvcc: Compile, capfd: pytest.CaptureFixture[str]) -> None:

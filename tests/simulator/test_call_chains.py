@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from built_programs import LIBRARY, Compile, call, marked_lines
 
+from grader.records.sentences import sentence
 from grader.simulator.driver import Simulator
 
 if TYPE_CHECKING:
@@ -96,9 +97,9 @@ def test_both_accesses_of_a_race_name_their_calls(findings: tuple[Finding, ...])
     write = [("block_sum.h", IN_HEADER["write"]), ("call_chains.so.cu", IN_SOURCE["second"])]
     assert sorted(map(named, race.places)) == sorted([read, write])
     first, second = (f"call_chains.so.cu:{IN_SOURCE[word]}" for word in ("first", "second"))
-    assert f"(line {IN_HEADER['write']}) called at {second}" in race.message
-    assert f"(line {IN_HEADER['read']}) called at {first}" in race.message
-    assert race.message.endswith(
+    assert f"(line {IN_HEADER['write']}) called at {second}" in str(sentence(race))
+    assert f"(line {IN_HEADER['read']}) called at {first}" in str(sentence(race))
+    assert str(sentence(race)).endswith(
         f"; the second block_sum at {second} begins before all threads have left the first ({first})"
     )
 
@@ -106,7 +107,7 @@ def test_both_accesses_of_a_race_name_their_calls(findings: tuple[Finding, ...])
 def test_calls_in_a_loop_begin_again(findings: tuple[Finding, ...]) -> None:
     race = of(findings, "rounds", "racecheck")
     odd, even = (f"call_chains.so.cu:{IN_SOURCE[word]}" for word in ("odd", "even"))
-    assert race.message.endswith(
+    assert str(sentence(race)).endswith(
         f"; block_sum at {odd} begins again before all threads have left that at {even}"
     )
 
@@ -120,7 +121,7 @@ def test_a_chain_ends_in_the_kernel(findings: tuple[Finding, ...]) -> None:
             ("call_chains.so.cu", IN_SOURCE["outer"]),
         ]
     ]
-    assert beyond.message.endswith(
+    assert str(sentence(beyond)).endswith(
         f"; called at call_chains.so.cu:{IN_SOURCE['inner']}, at call_chains.so.cu:{IN_SOURCE['outer']}"
     )
 
@@ -128,4 +129,4 @@ def test_a_chain_ends_in_the_kernel(findings: tuple[Finding, ...]) -> None:
 def test_what_is_not_inlined_has_no_calls(findings: tuple[Finding, ...]) -> None:
     beyond = of(findings, "plain", "memcheck")
     assert [named(place) for place in beyond.places] == [[("call_chains.so.cu", IN_SOURCE["plain"])]]
-    assert "called at" not in beyond.message
+    assert "called at" not in str(sentence(beyond))

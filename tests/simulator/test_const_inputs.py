@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from built_programs import LIBRARY, Compile, marked_lines
 
+from grader.records.sentences import sentence
 from grader.simulator.driver import Options, Simulator
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def found(
         findings = simulator.take_findings()
     for finding in findings:
         assert finding.tool == "memcheck"
-        assert "of before, an input that the function may only read" in finding.message
+        assert "of before, an input that the function may only read" in str(sentence(finding))
     return [(finding.kind, {finding.line}) for finding in findings]
 
 

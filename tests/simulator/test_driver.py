@@ -10,7 +10,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from types import NoneType
 
 import pytest
 from built_programs import LIBRARY, Compile, call, call_through
@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grader.records.errors import DeviceError
+from grader.simulator import driver
 from grader.simulator.driver import Options, RefusedError, Simulator, _Activity, check_installed
 
 N, MIB = 1000, 1 << 20
@@ -112,15 +113,13 @@ def test_memory_that_streams_order_keeps_its_place(nvcc: Compile, way: str, plac
         assert call(simulator, library, way) == places
 
 
-@pytest.mark.parametrize("known", [b"", struct.pack("<I", 0)])
-def test_a_simulator_of_another_version_is_told(known: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    ask = Simulator._ask
-
-    def answer(simulator: Simulator, command: int, *fields: Any, **options: Any) -> Any:  # noqa: ANN401
-        got = ask(simulator, command, *fields, **options)  # type: ignore[arg-type]
-        return memoryview(known) if command == 16 else got  # the first question, by which it is configured
-
-    monkeypatch.setattr(Simulator, "_ask", answer)
+@pytest.mark.parametrize(("command", "fields"), [("fill", (int, int)), ("read", (int, str)), ("other", ())])
+def test_a_simulator_of_other_commands_is_told(
+    command: str, fields: tuple[type, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = {**driver._COMMANDS, command: (fields, NoneType)}
+    monkeypatch.setattr(driver, "_COMMANDS", expected)
+    monkeypatch.setattr(driver, "_DESCRIPTION", driver.described(expected))
     with pytest.raises(DeviceError, match="of another version: build it anew"):
         Simulator()
 

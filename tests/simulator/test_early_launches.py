@@ -8,6 +8,7 @@ import pytest
 from built_programs import LIBRARY, call
 
 from grader.records.gaps import Gap, GapKind
+from grader.records.sentences import sentence
 from grader.simulator.driver import Finding, Options, Simulator
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ def test_an_early_launch_that_nothing_holds_back_is_found_once(library: Path) ->
     (finding,) = findings(library, "hasty_early")
     assert (finding.tool, finding.kind, finding.file, finding.line) == ("racecheck", "early_launch", "", 0)
     assert "hasty" in finding.kernel
-    assert "never waits" in finding.message
+    assert "never waits" in str(sentence(finding))
 
 
 def test_every_kernel_has_a_finding_of_its_own(library: Path) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from grader.records.sentences import sentence
 from grader.simulator.driver import Options, Order, RefusedError, Simulator
 
 if TYPE_CHECKING:
@@ -218,7 +219,7 @@ def test_lines_of_inlined_code_are_the_user_s() -> None:
         assert device.launch("k", (1, 1, 1), (32, 1, 1), [struct.pack("<Q", device.allocate(128))])
         (finding,) = device.take_findings()
         assert (finding.kind, finding.file, finding.line) == ("global_oob", "kernel.cu", 7)
-        assert "896 bytes behind the end of an allocation of 128 bytes" in finding.message
+        assert "896 bytes behind the end of an allocation of 128 bytes" in str(sentence(finding))
 
 
 @pytest.mark.parametrize(
@@ -240,7 +241,7 @@ def test_an_access_out_of_bounds_tells_a_read_from_a_write(access: str, said: st
         device.load_ptx(HEADER + FRAME.format(name="k", body=body))
         outcome = device.launch("k", (1, 1, 1), (32, 1, 1), [struct.pack("<Q", device.allocate(128))])
         assert said in outcome.message
-        assert said in next(one.message for one in device.take_findings() if one.tool == "memcheck")
+        assert said in next(str(sentence(one)) for one in device.take_findings() if one.tool == "memcheck")
 
 
 def test_warps_that_wait_in_turn_take_little_of_the_budget() -> None:

@@ -12,6 +12,7 @@ from built_programs import LIBRARY, Compile, call, marked_lines
 
 from grader.devices.budget import BUDGET as BUDGETS
 from grader.devices.device import ArrayArgument, Call
+from grader.records.sentences import sentence
 from grader.simulator.driver import Options, Order, Simulator
 
 if TYPE_CHECKING:
@@ -150,7 +151,7 @@ def hang(library: Path, function: str, options: Options = BUDGET) -> tuple[int, 
         found = [finding for finding in simulator.take_findings() if finding.tool == "hang"]
     (finding,) = found
     assert finding.kind == "budget"
-    return finding.line, finding.message
+    return finding.line, str(sentence(finding))
 
 
 @pytest.mark.parametrize(

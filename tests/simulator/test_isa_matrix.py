@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from grader.records.sentences import sentence
 from grader.simulator.driver import Options, RefusedError, Simulator
 
 if TYPE_CHECKING:
@@ -329,4 +330,4 @@ def test_a_warp_that_is_not_whole_is_told() -> None:
         assert simulator.launch("k", (1, 1, 1), (40, 1, 1), [place])
         (finding,) = simulator.take_findings()
     assert (finding.tool, finding.kind) == ("synccheck", "exited_lanes")
-    assert "lane 8 does not exist" in finding.message
+    assert "lane 8 does not exist" in str(sentence(finding))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from built_programs import EVERY_WAY, LIBRARY, Compile, call, marked_lines
 
+from grader.records.sentences import sentence
 from grader.simulator.driver import Options, Order, Simulator
 
 if TYPE_CHECKING:
@@ -364,7 +365,7 @@ def seen(library: Path, function: str, options: Options) -> dict[str, list[str]]
         assert simulator.synchronize()
         messages: dict[str, list[str]] = {}
         for finding in simulator.take_findings():
-            messages.setdefault(finding.kind, []).append(finding.message)
+            messages.setdefault(finding.kind, []).append(str(sentence(finding)))
     return messages
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from built_programs import LIBRARY, Compile, call
 
+from grader.records.sentences import sentence
 from grader.simulator.driver import Simulator
 
 SOURCE = """
@@ -60,8 +61,8 @@ def test_a_block_with_too_many_registers_does_not_start(library: Path) -> None:
         assert call(simulator, library, "many_1024") == LAUNCH_OUT_OF_RESOURCES
         (finding,) = simulator.take_findings()
     assert finding.kind == "invalid_launch"
-    assert "a block of 1024 threads with " in finding.message
-    assert "a multiprocessor has 65536 (__launch_bounds__(1024)" in finding.message
+    assert "a block of 1024 threads with " in str(sentence(finding))
+    assert "a multiprocessor has 65536 (__launch_bounds__(1024)" in str(sentence(finding))
 
 
 @pytest.mark.parametrize("function", ["many_256", "bounded_1024", "many_as_it_may"])

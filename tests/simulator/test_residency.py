@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from built_programs import EVERY_WAY, LIBRARY, Compile, call, marked_lines
 
+from grader.records.sentences import sentence
 from grader.simulator.driver import Options, Order, Simulator
 
 if TYPE_CHECKING:
@@ -149,8 +150,8 @@ def test_more_blocks_than_fit_wait_for_ever(options: Options, library: Path) -> 
         (finding,) = (one for one in simulator.take_findings() if one.tool == "hang")
     assert finding.kind == "deadlock"
     assert finding.line in marked_lines(SOURCE)["meeting"]
-    assert "of 110, 108 can be resident at a time, 1 on each of 108 multiprocessors" in finding.message
-    assert "and 2 wait until one of them ends" in finding.message
+    assert "of 110, 108 can be resident at a time, 1 on each of 108 multiprocessors" in str(sentence(finding))
+    assert "and 2 wait until one of them ends" in str(sentence(finding))
 
 
 def test_many_blocks_that_wait_for_nothing_are_no_deadlock(library: Path) -> None:
@@ -175,7 +176,9 @@ def test_a_cooperative_grid_beyond_the_occupancy_is_refused(
         (finding,) = simulator.take_findings()
         assert simulator.runtime_errors() == (("cudaLaunchCooperativeKernel", TOO_LARGE),)
     assert finding.kind == "invalid_launch"
-    assert f"a cooperative grid of {blocks} blocks; {blocks - 1} of them can be resident" in finding.message
+    assert f"a cooperative grid of {blocks} blocks; {blocks - 1} of them can be resident" in str(
+        sentence(finding)
+    )
 
 
 def test_blocks_spread_over_the_multiprocessors_of_an_a100(library: Path) -> None:

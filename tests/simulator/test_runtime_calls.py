@@ -11,6 +11,7 @@ from built_programs import call
 
 from grader.languages.cuda.toolchain import find
 from grader.records.gaps import Gap, GapKind
+from grader.records.sentences import sentence
 from grader.simulator.driver import RUNTIME, Options, Simulator
 
 HONEST = (
@@ -67,7 +68,7 @@ def test_memory_used_before_it_is_allocated_is_found_with_its_line(runtime_libra
         call(simulator, runtime_library, "allocated_without_event")
         (finding,) = simulator.take_findings()
     assert (finding.kind, Path(finding.file).name) == ("global_oob", "runtime.cu")
-    assert "a cudaMallocAsync allocates in another stream" in finding.message
+    assert "a cudaMallocAsync allocates in another stream" in str(sentence(finding))
 
 
 @pytest.mark.parametrize(
@@ -120,7 +121,7 @@ def test_host_access_to_device_memory_traps_with_a_finding(runtime_library: Path
         simulator.synchronize()
         (finding,) = simulator.take_findings()
         assert (finding.tool, finding.kind) == ("memcheck", "device_pointer_on_host")
-        assert "in dereference_on_host of runtime.so" in finding.message
+        assert "in dereference_on_host of runtime.so" in str(sentence(finding))
 
 
 def test_leaks_are_reported_when_asked(runtime_library: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from built_programs import LIBRARY, Compile, call, marked_lines
 
+from grader.records.sentences import sentence
 from grader.simulator.driver import Options, Simulator
 
 SOURCE = """
@@ -253,7 +254,9 @@ def found_in(function: str, late: bool, library: Path) -> list[tuple[str, set[in
         assert call(simulator, library, function) == 0
         assert simulator.synchronize(10)
         findings = simulator.take_findings()
-    return [(f.kind, {f.line, *map(int, re.findall(r"\(line (\d+)\)", f.message))} - {0}) for f in findings]
+    return [
+        (f.kind, {f.line, *map(int, re.findall(r"\(line (\d+)\)", str(sentence(f))))} - {0}) for f in findings
+    ]
 
 
 @pytest.mark.parametrize("late", [False, True], ids=["program order", "late streams"])

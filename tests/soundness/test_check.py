@@ -269,7 +269,7 @@ def test_a_variant_that_cancels_near_0_may_be_allowed(
     )
     (row,) = check.variants(one, {})
     assert row.sound is allowed
-    assert (check.CANCELS in row.text) is not allowed
+    assert (check.CANCELS.cause in row.text) is not allowed
     assert row.text.endswith(check.ALLOW) is not allowed
 
 

@@ -24,14 +24,16 @@ from grader.devices.hints import hints, summed
 from grader.judge.correctness.calls import case_call
 from grader.judge.correctness.comparison import changed_elements, compare
 from grader.judge.correctness.diagnosis import NOTHING_WRITTEN, diagnose
-from grader.judge.correctness.endings import OVERFLOW, OVERRUN, Endings, counting_kinds, findings_of
+from grader.judge.correctness.endings import Endings, counting_kinds, findings_of
 from grader.judge.correctness.launches import Launches
 from grader.judge.correctness.places import right_at_places
 from grader.problems.problem import ModelProblem
 from grader.problems.written import is_written
+from grader.records.diagnosis import Diagnosis, asked
 from grader.records.errors import DeviceError
+from grader.records.findings import KINDS, OVERFLOW, OVERRUN
 from grader.records.record import BadElement, CaseResult, GapRecord, OutputResult, value
-from grader.records.verdict import Verdict
+from grader.records.verdict import Ending, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -51,36 +53,34 @@ _VERDICTS = {
 }
 """What an answer without arrays means; every other status is the student's code failing."""
 
-_FOLLOWING = frozenset({"unchecked_error"})
-"""Kinds of findings that come of others: who does not ask learns nothing of a kernel that failed."""
-
-_ORDER = f"right in {Schedule.PROGRAM}, so the result depends on the order of execution"
-_RELIED_ON = {
-    Schedule.REVERSED: ": does a block or a warp rely on another one that came before it?",
-    Schedule.LATE_STREAMS: (
-        ": does work on one stream, or the host, use what another stream has yet to write, with no event or "
-        "synchronisation between the two?"
+_ORDER = Diagnosis("order", f"right in {Schedule.PROGRAM}, so the result depends on the order of execution")
+_ORDERS = {
+    Schedule.REVERSED: asked(
+        "reversed", _ORDER.cause, "does a block or a warp rely on another one that came before it?"
+    ),
+    Schedule.LATE_STREAMS: asked(
+        "late_streams",
+        _ORDER.cause,
+        "does work on one stream, or the host, use what another stream has yet to write, with no event or "
+        "synchronisation between the two?",
     ),
 }
 """What an order that goes wrong, where program order does not, is likely to have shown."""
-_OTHER_STREAM = (
-    "right with inputs and outputs in place, wrong when they come and go on the given streams: is work on "
-    "another stream (the default one, one of your own) that no event orders with those given?"
+_OTHER_STREAM = asked(
+    "other_stream",
+    "right with inputs and outputs in place, wrong when they come and go on the given streams",
+    "is work on another stream (the default one, one of your own) that no event orders with those given?",
 )
-_QUEUED = (
-    "right alone, wrong when a call of other sizes is queued behind it before its kernels have run: do they "
-    "read what the next call overwrites at once (a __constant__ or static variable, pinned memory)?"
+_QUEUED = asked(
+    "queued",
+    "right alone, wrong when a call of other sizes is queued behind it before its kernels have run",
+    "do they read what the next call overwrites at once (a __constant__ or static variable, pinned memory)?",
 )
-_NOT_IN_MASK = (
-    "the shuffle at {}:{} takes values of threads that its mask does not name: they are undefined, "
-    "and none may be used"
-)
-UNBEGUN = "is still to be written"
-"""How the runner ends what it says of a NotImplementedError."""
-
-_LATER_CALL = (
-    "right in the first call, wrong in a later one with the same numbers: is something kept between calls "
-    "(static, a cached pointer, memory that is cleared once), or a variable read that is never set?"
+_LATER_CALL = asked(
+    "later_call",
+    "right in the first call, wrong in a later one with the same numbers",
+    "is something kept between calls (static, a cached pointer, memory that is cleared once), or a variable "
+    "read that is never set?",
 )
 
 
@@ -102,7 +102,7 @@ class Excuse:
         """Whether all that went wrong in ``answers``, and something did, is excused."""
         kinds = [counting_kinds(answer) for answer in answers]
         return any(seen & self.kinds for seen in kinds) and all(
-            seen <= self.kinds | _FOLLOWING if seen else answer.usable
+            all(kind in self.kinds or KINDS[kind].consequence for kind in seen) if seen else answer.usable
             for seen, answer in zip(kinds, answers, strict=True)
         )
 
@@ -290,15 +290,20 @@ class _Findings:
         return _waived(result, excuse) if by_findings or excuse.numbers else result
 
 
-def _noted(result: CaseResult, note: str) -> CaseResult:
-    """``result`` with ``note`` in front of its diagnosis."""
-    return result.model_copy(update={"diagnosis": "; ".join(filter(None, (note, result.diagnosis)))})
+def _noted(result: CaseResult, *notes: Diagnosis | None) -> CaseResult:
+    """``result`` with ``notes`` in front of its diagnoses."""
+    return result.model_copy(update={"diagnoses": [*filter(None, notes), *result.diagnoses]})
 
 
-def _undefined(answer: Answer) -> str:
-    """The first shuffle that took what no thread of its mask gave; "" if there is none."""
+def _undefined(answer: Answer) -> Diagnosis | None:
+    """The first shuffle that took what no thread of its mask gave; None if there is none."""
     places = [(line.file, line.line) for line in summed(answer.counts) if line.undefined_lanes]
-    return _NOT_IN_MASK.format(*min(places)) if places else ""
+    if not places:
+        return None
+    file, line = min(places)
+    what = f"the shuffle at {file}:{line} takes values of threads that its mask does not name"
+    cause = f"{what}: they are undefined, and none may be used"
+    return Diagnosis("undefined_shuffle", cause, file=file, line=line)
 
 
 def _waived(result: CaseResult, excuse: Excuse) -> CaseResult:
@@ -312,7 +317,7 @@ def _skipped(case: Case, excuse: Excuse | None, endings: Endings, lack: str) -> 
     if lack:
         return _failed(case, Verdict.FAIL, lack)
     end = endings.of_all()
-    return None if end is None else _failed(case, end.verdict, end.message)
+    return None if end is None else _failed(case, end.verdict, end.message, end.ending)
 
 
 def _open(case: Case, open_session: Callable[[], Session]) -> Session | CaseResult:
@@ -357,20 +362,21 @@ def _judge_case(
             continue
         undefined = _undefined(answers[-1])
         wrong: Case | None = None
-        note, blamed = "", schedule.value if number > 0 else None
+        note: Diagnosis | None = None
+        blamed = schedule.value if number > 0 else None
         if case.queued and right(replace(content, queued={}), schedule):
             note = _QUEUED
         elif case.staged and right(replace(content, staged=False), schedule):
             note = _OTHER_STREAM
         elif number > 0 and right(content, schedules[0]):
-            note = _ORDER + _RELIED_ON.get(schedule, "")
+            note = _ORDERS.get(schedule, _ORDER)
         elif answers[-1].usable:
             blamed = None
             if number == 0 or right(case, schedules[0]):
                 wrong = content
             else:
                 note = _LATER_CALL
-        result = _noted(_noted(result, undefined), note)
+        result = _noted(result, note, undefined)
         return _Outcome(result.model_copy(update={"schedule": blamed}), answers, number > 0, wrong)
     return _Outcome(result, answers, right_once=True)
 
@@ -469,7 +475,7 @@ def beside(results: Sequence[CaseResult], checked: Sequence[CaseResult], name: s
     both = []
     for one, other in zip(results, checked, strict=True):
         if one.verdict is Verdict.PASS and other.verdict is Verdict.FAIL and other.outputs:
-            both.append(_noted(other, f"right on {name} this time, wrong on the sim"))
+            both.append(_noted(other, Diagnosis("luck", f"right on {name} this time, wrong on the sim")))
         else:
             both.append(one.model_copy(update={"gaps": other.gaps}))
     return both
@@ -499,7 +505,9 @@ def _result(
     if not answer.usable:
         verdict = _VERDICTS.get(answer.status, Verdict.FAIL)
         gaps = [GapRecord(**asdict(gap)) for gap in answer.gaps]
-        return _failed(case, verdict, answer.message or answer.status).model_copy(update={"gaps": gaps})
+        ending = Ending.UNBEGUN if answer.status is Status.UNBEGUN else Ending.USUAL
+        failed = _failed(case, verdict, answer.message or answer.status, ending)
+        return failed.model_copy(update={"gaps": gaps})
     compared = right_at_places(problem, case, inputs, answer.arrays) if case.at_places else None
     if compared is None:
         right = {name: expectation for name, expectation in expected().items() if not is_written(name)}
@@ -520,15 +528,17 @@ def _result(
         verdict=Verdict.FAIL if wrong else Verdict.PASS,
         message="; ".join(faults),
         outputs=[_output(comparison) for comparison in compared.values()],
-        diagnosis=diagnose(
-            problem,
-            case,
-            inputs,
-            compared,
-            answer.arrays,
-            previous,
-            raced=any(finding.tool == "racecheck" for finding in answer.findings),
-            again=again,
+        diagnoses=list(
+            diagnose(
+                problem,
+                case,
+                inputs,
+                compared,
+                answer.arrays,
+                previous,
+                raced=any(finding.tool == "racecheck" for finding in answer.findings),
+                again=again,
+            )
         ),
     )
 
@@ -549,15 +559,16 @@ def _output(comparison: Comparison) -> OutputResult:
     )
 
 
-def _failed(case: Case, verdict: Verdict, message: str) -> CaseResult:
-    return CaseResult(name=case.name, group=case.group, verdict=verdict, message=message)
+def _failed(case: Case, verdict: Verdict, message: str, ending: Ending = Ending.USUAL) -> CaseResult:
+    return CaseResult(name=case.name, group=case.group, verdict=verdict, message=message, ending=ending)
 
 
 def _summary(results: Sequence[CaseResult]) -> str:
     """One line for a problem that was not begun, instead of a wall of numbers."""
     if not results:
         return ""
-    if all(result.diagnosis == NOTHING_WRITTEN for result in results):
-        return NOTHING_WRITTEN
-    said = [result.message or "" for result in results]
-    return "; ".join(dict.fromkeys(said)) if all(text.endswith(UNBEGUN) for text in said) else ""
+    if all(result.diagnoses == [NOTHING_WRITTEN] for result in results):
+        return str(NOTHING_WRITTEN)
+    if all(result.ending is Ending.UNBEGUN for result in results):
+        return "; ".join(dict.fromkeys(result.message for result in results))
+    return ""

@@ -10,18 +10,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from grader.devices.device import Status
-from grader.records.findings import Finding
-from grader.records.verdict import Verdict
+from grader.records.verdict import Ending, Verdict
 
 if TYPE_CHECKING:
     from grader.devices.device import Answer
+    from grader.records.findings import Finding
     from grader.records.record import CaseResult
-
-OVERRUN = "global_oob"
-"""The kind of finding that a write into a guard zone is."""
-
-OVERFLOW = "index_overflow"
-"""The kind of finding that may say why an access is outside of an array."""
 
 _MOST = 3
 _FINAL = frozenset({Status.LOST, Status.UNTRUSTED})
@@ -36,6 +30,7 @@ class End:
 
     verdict: Verdict
     message: str
+    ending: Ending = Ending.NOT_RUN
 
 
 class Endings:
@@ -67,8 +62,10 @@ class Endings:
     def end_all(self, result: CaseResult) -> None:
         """No further case can run, for the reason that ``result`` gives."""
         fault = result.verdict is Verdict.INFRA_ERROR
-        message = result.message if fault else f"not run: {result.name} ended the runner"
-        self._end = End(result.verdict, message or "")
+        if fault:
+            self._end = End(result.verdict, result.message, Ending.USUAL)
+        else:
+            self._end = End(result.verdict, f"not run: {result.name} ended the runner")
 
     def of_all(self) -> End | None:
         """Why no further case is run; None where the next one is."""
@@ -80,7 +77,7 @@ class Endings:
 
 def findings_of(answer: Answer) -> tuple[Finding, ...]:
     """The findings of an answer; guard zones, where there are any, stand in for memcheck."""
-    return (*answer.findings, *(Finding("memcheck", OVERRUN, "", "", 0, what) for what in answer.overrun))
+    return (*answer.findings, *answer.overrun)
 
 
 def counting_kinds(answer: Answer) -> frozenset[str]:

@@ -24,6 +24,7 @@ from grader.languages.cuda.toolchain import INSTALL_WHEELS
 from grader.languages.jobs import BuildError, limit_hit
 from grader.languages.language import Build, Resources
 from grader.languages.slots import SlotError, slot
+from grader.records.verdict import Ending
 from grader.sandbox.sandbox import Ended, Job
 
 if TYPE_CHECKING:
@@ -227,12 +228,14 @@ def build(
     )
     if limit:  # another machine, or a quieter one, may do better: not kept
         log = f"{limit}\n{built.log}" if built.log != limit else limit
-        return replace(built, log=log)
+        return replace(built, log=log, ending=Ending.LIMIT)
     if not ok and not built.log:
         raise BuildError(
             f"Compiling {source} gave neither a library nor a message (exit code {outcome.code})."
         )
-    record = json.dumps({name: value for name, value in asdict(built).items() if name != "artefact"}).encode()
+    record = json.dumps(
+        {name: value for name, value in asdict(built).items() if name not in {"artefact", "ending"}}
+    ).encode()
     artefacts = {_RECORD: record} | ({_LIBRARY: outcome.artefacts[_LIBRARY]} if ok else {})
     instrumented = outcome.artefacts.get(_OBSERVED)
     if ok and instrumented is not None and not needs_more(instrumented, artefacts[_LIBRARY]):

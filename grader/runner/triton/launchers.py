@@ -15,7 +15,7 @@ import triton
 from triton.runtime.errors import OutOfResources
 
 from grader.runner.library import UnloadableError
-from grader.runner.raised import RaisedError, RefusedError, account
+from grader.runner.raised import RefusedError, account, raised
 from grader.runner.triton.answers import answer_for
 from grader.runner.triton.arrays import Arrays
 from grader.runner.triton.driver import Driver, Launcher
@@ -100,8 +100,8 @@ class Launchers:
             with self._arrays:
                 function(*arguments)
         except Exception as error:
-            message = account(error, self._path).replace(_ANY_KERNEL, "kernel()")
-            raise RaisedError(message) from error
+            failure = raised(error, self._path)
+            raise type(failure)(str(failure).replace(_ANY_KERNEL, "kernel()")) from error
 
     def _compile(self, source: Any, *, options: Mapping[str, Any], **_: object) -> _Built:  # noqa: ANN401
         """What Triton's ``compile`` returns, from the judge's build of the kernel.

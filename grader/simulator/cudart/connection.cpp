@@ -117,15 +117,17 @@ class Connection {
       std::signal(SIGSEGV, SIG_DFL);  // the access is made again, and ends the process
       if (!on_device(info->si_addr)) return;
       Question trap(sim::Ask::host_access, "cudaMemcpy");
-      trap.put(reinterpret_cast<std::uint64_t>(info->si_addr)).text(place(context));
+      const auto [function, library] = place(context);
+      trap.put(reinterpret_cast<std::uint64_t>(info->si_addr)).put(sim::HostAccess::by_itself);
+      trap.text(function).text(library);
       get().send(trap.frame());
     };
     ours.sa_flags = SA_SIGINFO | SA_NODEFER;
     sigaction(SIGSEGV, &ours, nullptr);
   }
 
-  // "in launch_scale (scale.so)", as far as the symbols tell.
-  static std::string place(void* context) {
+  // The function and its library, as far as the symbols tell.
+  static std::pair<std::string, std::string> place(void* context) {
     const auto& machine = static_cast<ucontext_t*>(context)->uc_mcontext;
 #if defined(__x86_64__)
     auto* const at = reinterpret_cast<void*>(machine.gregs[REG_RIP]);
@@ -136,11 +138,9 @@ class Connection {
     static_cast<void>(machine);
 #endif
     Dl_info symbol{};
-    if (dladdr(at, &symbol) == 0 || symbol.dli_fname == nullptr) return "";
-    const std::string_view path(symbol.dli_fname);
-    std::string text = "in ";
-    if (symbol.dli_sname != nullptr) text.append(symbol.dli_sname).append(" of ");
-    return text.append(path.substr(path.find_last_of('/') + 1));
+    if (dladdr(at, &symbol) == 0 || symbol.dli_fname == nullptr) return {};
+    const std::string path(symbol.dli_fname);
+    return {symbol.dli_sname != nullptr ? symbol.dli_sname : "", path.substr(path.find_last_of('/') + 1)};
   }
 };
 

@@ -125,9 +125,9 @@ Error copy_on_host(const Transfer& how, Rows to, Rows from, std::size_t width, s
   return sim::success;
 }
 
-void blame(const char* call, const void* pointer, const char* where) {
+void blame(const char* call, const void* pointer, sim::HostAccess how) {
   Question notice(Ask::host_access, call);
-  notice.put(number(pointer)).text(where);
+  notice.put(number(pointer)).put(how).text("").text("");
   tell(notice);
 }
 
@@ -143,11 +143,11 @@ Error copy(const Transfer& how, Rows to, Rows from, std::size_t width, std::size
   const bool claims_host_source = kind == host_to_device || kind == host_to_host;
   const bool claims_host_target = kind == device_to_host || kind == host_to_host;
   if (claims_host_source && on_device(from.at)) {
-    blame(how.call, from.at, "passes as a host source what is not; its direction is wrong. It");
+    blame(how.call, from.at, sim::HostAccess::as_source);
     return remember(sim::invalid_value);
   }
   if (claims_host_target && on_device(to.at)) {
-    blame(how.call, to.at, "passes as a host target what is not; its direction is wrong. It");
+    blame(how.call, to.at, sim::HostAccess::as_target);
     return remember(sim::invalid_value);
   }
   const bool from_host = !device_visible(from.at) && (claims_host_source || kind == by_address);

@@ -38,20 +38,11 @@ void check_barrier(Block& block, std::uint32_t barrier, LaunchState& launch) {
   const auto& b = block.barriers[barrier];
   if (other != ~0u) {
     if (launch.seen("divergent_barrier", first)) return;
-    launch.report("synccheck", "divergent_barrier", first,
-                  "threads of " + name_block(block) + " wait at different __syncthreads(): some at line " +
-                      std::to_string(launch.place(first).line) + launch.calls(first) + ", others at line " +
-                      std::to_string(launch.place(other).line) + launch.calls(other) +
-                      "; all threads of a block must reach the same one",
-                  {.other = other});
+    launch.report("divergent_barrier", "different", first, {launch.at(first, block), launch.at(other, block)});
   } else if (b.arrived < block.threads) {
-    if (launch.seen("divergent_barrier", first, 1, Severity::warning)) return;
-    launch.report("synccheck", "divergent_barrier", first,
-                  "only " + std::to_string(b.arrived) + " of " + std::to_string(block.threads) + " threads of " +
-                      name_block(block) +
-                      " reach this __syncthreads(), the others have exited; a GPU does not wait for those, but what "
-                      "they would have done for the others is missing: better let no thread return before a barrier",
-                  {.severity = Severity::warning});
+    if (launch.seen("divergent_barrier", first, Severity::warning)) return;
+    launch.report("divergent_barrier", "exited", first, {launch.at(first, block)},
+                  {{"arrived", b.arrived}, {"threads", block.threads}}, Severity::warning);
   }
 }
 
@@ -173,32 +164,27 @@ void report_deadlock(Block& block, Worker& worker) {
     launch.stop = true;
     return;
   }
-  std::string message;
+  std::optional<Finding> finding;
   std::uint32_t pc = 0;
   if (collective) {
     pc = collective->pc;
     const Mask missing = collective->members & warp->warp.live & ~collective->mask;
-    message =
-        "lanes " + std::to_string(std::countr_zero(missing)) +
-        (std::popcount(missing) > 1 ? " and " + std::to_string(std::popcount(missing) - 1) + " more" : std::string()) +
-        " of warp " + std::to_string(warp->warp.number) + " in " + name_block(block) +
-        " are named in the mask of this warp-wide operation and never reach it; the others wait forever";
-    if (launch.options.synccheck) launch.report("synccheck", "missing_lanes", pc, message);
+    Facts facts{{"lane", std::countr_zero(missing)}, {"warp", warp->warp.number}};
+    if (std::popcount(missing) > 1) facts.emplace_back("more", std::popcount(missing) - 1);
+    finding = launch.finding("missing_lanes", "never_come", pc, {launch.at(pc, block)}, std::move(facts));
   } else if (barrier && other) {
     pc = barrier->pc;
-    message = "threads of " + name_block(block) + " wait at different barriers forever: some at line " +
-              std::to_string(launch.place(barrier->pc).line) + launch.calls(pc) + ", others at line " +
-              std::to_string(launch.place(other->pc).line) + launch.calls(other->pc);
-    if (launch.options.synccheck) launch.report("synccheck", "divergent_barrier", pc, message, {.other = other->pc});
+    finding = launch.finding("divergent_barrier", "forever", pc, {launch.at(pc, block), launch.at(other->pc, block)});
   } else if (barrier) {
     pc = barrier->pc;
     const Barrier& b = block.barriers[barrier->barrier];
-    message = "barrier " + std::to_string(barrier->barrier) + " of " + name_block(block) + " waits for " +
-              std::to_string(b.expected ? b.expected : block.live_threads) + " threads and only " +
-              std::to_string(b.arrived) + " come";
-    launch.report("hang", "deadlock", pc, message);
+    finding = launch.finding("deadlock", "too_few", pc, {launch.at(pc, block)},
+                             {{"barrier", barrier->barrier},
+                              {"threads", b.expected ? b.expected : block.live_threads},
+                              {"arrived", b.arrived}});
   }
-  launch.fail(Fault::launch_timeout, "deadlock in " + launch.where(pc) + ": " + message, true);
+  if (finding && (launch.options.synccheck || finding->kind == "deadlock")) launch.findings.add(*finding);
+  launch.fail(Fault::launch_timeout, "deadlock in " + launch.where(pc) + ": ", true, std::move(finding));
 }
 
 }  // namespace sim

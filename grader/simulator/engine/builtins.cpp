@@ -189,9 +189,7 @@ void call_builtin(WarpState& state, const Instruction&, const CallSite& site, Fr
         const auto at = argument(frame, site.arguments[0], l, 8);
         if (at == 0 || launch.memory.release(at)) break;
         if (!launch.seen("double_free", pc)) {
-          launch.report("memcheck", "double_free", pc,
-                        name_thread(launch, *w.block, w.number, l) +
-                            " frees a pointer that device malloc() did not give, or frees it twice");
+          launch.report("double_free", "on_device", pc, {launch.at(pc, *w.block, w.number, l)});
         }
         launch.fail(Fault::illegal_address, "free() of a bad pointer in " + launch.where(pc), false);
         w.fallen |= 1u << l;

@@ -57,16 +57,7 @@ bool may_be_too_early(const KernelCode& program) {
   return !program.waits_for_launch_ahead && !program.kernel.starts_with("_ZN3cub");
 }
 Finding too_early(const KernelCode& program) {
-  return {"racecheck",
-          "early_launch",
-          std::string(program.kernel),
-          "",
-          0,
-          "launched with cudaLaunchAttributeProgrammaticStreamSerialization, it may begin before the launch ahead of "
-          "it in its stream has ended, "
-          "and it never waits for that end: it may read what is not there yet and write over what is still being read; "
-          "launch it without "
-          "the attribute"};
+  return {"early_launch", "never_waits", std::string(program.kernel), "", 0};
 }
 
 // A clock runs since the device was switched on, whenever that was.
@@ -76,10 +67,11 @@ std::uint64_t clock_zero(const Options& options) {
 
 }  // namespace
 
-std::string too_many_blocks(std::uint64_t blocks, std::uint32_t of_each) {
-  return "a cooperative grid of " + std::to_string(blocks) + " blocks; " +
-         std::to_string(std::uint64_t{of_each} * limits::multiprocessors) + " of them can be resident at a time, " +
-         std::to_string(of_each) + " on each of " + std::to_string(limits::multiprocessors) + " multiprocessors";
+Facts too_many_blocks(std::uint64_t blocks, std::uint32_t of_each) {
+  return {{"blocks", blocks},
+          {"resident", std::uint64_t{of_each} * limits::multiprocessors},
+          {"on_each", of_each},
+          {"multiprocessors", limits::multiprocessors}};
 }
 
 struct Device::State {
@@ -260,8 +252,10 @@ Ran Device::launch(const Launch& launch) {
     return wrong(Fault::invalid_value, "a block asks for " + std::to_string(shared) + " bytes of shared memory");
   const auto resident = limits::resident_blocks(s.threads_per_block, launch.registers, shared);
   s.residency.begin(std::max(resident, 1u), s.blocks);
-  if (launch.cooperative && s.blocks > s.residency.most())
-    return wrong(Fault::cooperative_too_large, too_many_blocks(s.blocks, s.residency.of_each()));
+  if (launch.cooperative && s.blocks > s.residency.most()) {
+    return {Fault::cooperative_too_large, std::string(program.kernel) + ": ",
+            Finding{"invalid_launch", "crowded_grid", {}, {}, 0, {}, too_many_blocks(s.blocks, s.residency.of_each())}};
+  }
   s.clock_start = clock_zero(options) + state_->clock;
   s.shared_size = static_cast<std::uint32_t>(shared);
   if (program.reserved_shared) s.shared_size = (s.shared_size + 15) / 16 * 16 + program.reserved_shared;
@@ -271,10 +265,9 @@ Ran Device::launch(const Launch& launch) {
   state_->spent += launch_cost;
   ++state_->launches;
   if (options.total_budget && state_->spent > options.total_budget) {
-    const auto message = "the host has launched " + std::to_string(state_->launches) +
-                         " kernels in this call and goes on; does a loop around the launch of this one end?";
-    s.report("hang", "budget", 0, message);
-    return {Fault::launch_timeout, std::string(program.kernel) + ": " + message, {}};
+    const auto finding = s.finding("budget", "launches", 0, {s.at(0)}, {{"launches", state_->launches}});
+    state_->findings.add(finding);
+    return {Fault::launch_timeout, std::string(program.kernel) + ": ", finding};
   }
   s.spent_before = state_->spent;
   auto ran = run_launch(s, state_->crew, state_->counts, state_->coverages);

@@ -107,13 +107,6 @@ constexpr std::uint32_t count_lanes(Mask m) {
   return m * 0x01010101 >> 24;
 }
 
-// What is known of a finding beside its message.
-struct Aside {
-  std::uint64_t count = 1;
-  Severity severity = Severity::error;
-  std::optional<std::uint32_t> other{};  // the instruction that its own one has met; the message names both lines
-};
-
 // What follows from the value that an instruction loads, as far as checks/copies.cpp can tell.
 struct Consequences {
   bool unknown = false;  // perhaps anything
@@ -150,7 +143,7 @@ struct LaunchState {
   std::set<std::uint32_t> asserted;  // calls of assert that have failed
   std::map<std::uint32_t, Consequences> consequences;  // of loads
   // Of initcheck: what loads have read that nothing had written, and where in global memory copies of it lie.
-  std::map<std::uint32_t, std::string> unwritten_loads;
+  std::map<std::uint32_t, Finding> unwritten_loads;
   std::map<Address, UnwrittenValues::Origin> copied_unwritten;
 
   LaunchState(const KernelCode& p, const ptx::Module& m, const Launch& l, const Options& o, Memory& memory_,
@@ -159,18 +152,27 @@ struct LaunchState {
   // Blocks [first, second) of the chosen order, at most `most`, for a worker to run; none if all are taken.
   std::pair<std::uint64_t, std::uint64_t> take_blocks(std::uint64_t most);
   // The first fault counts. `stopping` ends the launch at once; otherwise only the lanes at fault end.
-  void fail(Fault, const std::string& message, bool stopping);
+  void fail(Fault, const std::string& message, bool stopping, std::optional<Finding> = {});
   void lacks(const Refusal& unknown);
   std::string where(std::uint32_t pc) const;  // "kernel name, file:line"
   const ptx::Place& place(std::uint32_t pc) const { return program.places[pc]; }
   // A place, then where the function around it is inlined, and so on.
   std::vector<const ptx::Place*> chain(std::uint32_t pc) const;
-  std::string calls(std::uint32_t pc) const;  // " called at file:line, at file:line", from the inside
-  std::string line(std::uint32_t pc) const { return " (line " + std::to_string(place(pc).line) + ")" + calls(pc); }
-  // Of two accesses that race in two calls of the same function: which call begins too early. Else empty.
-  std::string overlap(std::uint32_t pc, bool writes, std::uint32_t other, bool other_writes) const;
-  void report(const char* tool, const char* kind, std::uint32_t pc, const std::string& message, const Aside& = {});
-  bool seen(const char* kind, std::uint32_t pc, std::uint64_t count = 1, Severity = Severity::error);
+  // An instruction, and who executes it: a block, or a thread of it that reads, writes or updates so many bytes there.
+  Place at(std::uint32_t pc) const;
+  Place at(std::uint32_t pc, const Block&) const;
+  Place at(std::uint32_t pc, const Block&, std::uint32_t warp, std::uint32_t lane, const char* does = "",
+           std::uint32_t bytes = 0) const;
+  // Of two accesses that race in two calls of the same function: which call begins too early. Else nothing.
+  Facts overlap(std::uint32_t pc, bool writes, std::uint32_t other, bool other_writes) const;
+  // What a checker sees at an instruction. Its own place is the first.
+  Finding finding(const char* kind, const char* reason, std::uint32_t pc, std::vector<Place> places, Facts = {},
+                  Severity = Severity::error) const;
+  void report(const char* kind, const char* reason, std::uint32_t pc, std::vector<Place> places, Facts facts = {},
+              Severity severity = Severity::error) {
+    findings.add(finding(kind, reason, pc, std::move(places), std::move(facts), severity));
+  }
+  bool seen(const char* kind, std::uint32_t pc, Severity = Severity::error) const;
 };
 
 // Where a block is to pause once: at the first thing that it publishes.

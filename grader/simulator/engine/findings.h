@@ -1,9 +1,10 @@
 // What the checkers found, one entry per place.
 #pragma once
 
-#include <map>
 #include <mutex>
+#include <set>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -13,16 +14,15 @@ namespace sim {
 
 class Findings {
  public:
-  // True if the place is new, so that a message is worth composing; else it is counted.
-  bool again(std::string_view kind, std::string_view kernel, std::string_view file, unsigned line,
-             std::uint64_t count = 1, Severity = Severity::error);
+  // Whether there is one of this kind at the place, so that nothing is worth finding out there.
+  bool has(std::string_view kind, std::string_view kernel, std::string_view file, unsigned line, Severity) const;
   void add(Finding);
   std::vector<Finding> take();
 
  private:
   using Key = std::tuple<std::string, std::string, std::string, unsigned, Severity>;
-  std::mutex mutex_;
-  std::map<Key, std::size_t> index_;
+  mutable std::mutex mutex_;
+  std::set<Key> keys_;
   std::vector<Finding> list_;
 };
 

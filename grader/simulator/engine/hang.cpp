@@ -50,16 +50,19 @@ bool swaps(const Warp& warp, const Instruction& i, const Access& a) {
   return std::memcmp(word, lanes_at<std::byte>(warp, i.o[2]) + lane * a.size, a.size) == 0;
 }
 
-std::string name_place(const LaunchState& launch, const Trail::Look& look) {
-  if (look.space != ptx::Space::global) return "byte " + std::to_string(look.address) + " of shared memory";
+// The word that a loop looks at: a byte of shared memory, of a variable or of another allocation; none if not known.
+Facts awaited(const LaunchState& launch, const Trail::Look& look) {
+  if (look.space != ptx::Space::global) return {{"shared_byte", look.address}};
   const auto found = launch.memory.find(look.address);
-  if (!found) return "a word of global memory";
+  if (!found) return {};
   const auto offset = look.address - found->base;
   for (const auto& [name, address] : launch.layout.globals) {
-    if (address == found->base)
-      return "the variable " + name_variable(name) + (offset ? " (byte " + decimal(offset) + ")" : "");
+    if (address != found->base) continue;
+    Facts facts{{"variable", name_variable(name)}};
+    if (offset) facts.emplace_back("byte", offset);
+    return facts;
   }
-  return "byte " + decimal(offset) + " of an array in global memory";
+  return {{"array_byte", offset}};
 }
 
 bool waits_for_another(const Trail::Look& look) {
@@ -67,35 +70,30 @@ bool waits_for_another(const Trail::Look& look) {
 }
 
 // Of a loop in which the blocks that are resident wait, while others wait for them to end.
-std::string crowded(const LaunchState& launch, const std::vector<Trail::Look>& looks) {
+std::optional<Finding> crowded(const LaunchState& launch, std::uint32_t pc, const std::vector<Trail::Look>& looks) {
   const auto& room = launch.residency;
-  const auto awaited = std::ranges::find_if(looks, waits_for_another);
-  if (!room.full() || awaited == looks.end() || awaited->space != ptx::Space::global) return {};
-  return "the blocks wait for each other, and not all of them fit the GPU: of " + decimal(launch.blocks) + ", " +
-         decimal(room.most()) + " can be resident at a time, " + std::to_string(room.of_each()) + " on each of " +
-         std::to_string(limits::multiprocessors) + " multiprocessors; those wait in this loop for " +
-         name_place(launch, *awaited) + " to change, and " + decimal(room.waiting()) +
-         " wait until one of them ends; launch no more blocks than are resident and let each do more, or split "
-         "the kernel in two";
+  const auto look = std::ranges::find_if(looks, waits_for_another);
+  if (!room.full() || look == looks.end() || look->space != ptx::Space::global) return {};
+  Facts facts = awaited(launch, *look);
+  facts.insert(facts.end(), {{"blocks", launch.blocks},
+                             {"resident", room.most()},
+                             {"on_each", room.of_each()},
+                             {"multiprocessors", limits::multiprocessors},
+                             {"waiting", room.waiting()}});
+  return launch.finding("deadlock", "crowded", pc, {launch.at(pc)}, std::move(facts));
 }
 
 // What the loop waits for, as far as its accesses to memory tell.
-std::string purpose(const LaunchState& launch, const std::vector<Trail::Look>& looks) {
-  if (looks.size() == 1 && looks.front().swaps) {
-    return ", whose atomicCAS on " + name_place(launch, looks.front()) +
-           " succeeds, and yet it goes round again; a NaN equals nothing, not even itself: compare the bits, as "
-           "integers";
-  }
+std::pair<const char*, Facts> purpose(const LaunchState& launch, const std::vector<Trail::Look>& looks) {
+  if (looks.size() == 1 && looks.front().swaps) return {"swaps", awaited(launch, looks.front())};
   const auto lock = std::ranges::find_if(
       looks, [](const auto& look) { return waits_for_another(look) && look.writes && !look.swaps; });
-  if (lock != looks.end())
-    return ", in which it tries to take a lock in " + name_place(launch, *lock) + " that no thread releases";
+  if (lock != looks.end()) return {"lock", awaited(launch, *lock)};
   const auto flag = std::ranges::find_if(looks, waits_for_another);
-  if (flag != looks.end())
-    return ", in which it waits for " + name_place(launch, *flag) + " to change, which no thread does";
-  if (looks.empty()) return ", whose end depends on nothing that another thread could change";
+  if (flag != looks.end()) return {"flag", awaited(launch, *flag)};
+  if (looks.empty()) return {"alone", {}};
   const bool still = std::ranges::none_of(looks, [](const auto& look) { return look.moves || look.writes; });
-  return still ? ", which reads " + name_place(launch, looks.front()) + " again and again, and nothing changes it" : "";
+  return still ? std::pair{"still", awaited(launch, looks.front())} : std::pair{"loop", Facts{}};
 }
 
 }  // namespace
@@ -175,18 +173,14 @@ bool over_budget(LaunchState& launch, WarpState& state, std::uint64_t total) {
   const auto* loop = trail.loop();
   const auto pc = loop ? loop->last : watched->splits.empty() ? 0 : watched->splits[0].pc;
   const auto looks = loop ? trail.looks(*loop) : std::vector<Trail::Look>{};
-  if (const auto message = crowded(launch, looks); !message.empty()) {
-    launch.report("hang", "deadlock", pc, message);
-    launch.fail(Fault::launch_timeout, "deadlock in " + launch.where(pc) + ": " + message, true);
+  if (const auto finding = crowded(launch, pc, looks)) {
+    launch.findings.add(*finding);
+    launch.fail(Fault::launch_timeout, "deadlock in " + launch.where(pc) + ": ", true, finding);
     return true;
   }
   // Without the numbers of this launch, so that other sizes give the same finding.
-  std::string message = "the kernel does not end";
-  if (loop) message += ": a warp of it goes round this loop" + purpose(launch, looks);
-  launch.report("hang", "budget", pc,
-                message +
-                    "; if it is right and only long, raise the limit: grader simulate --budget, or sim_instructions of "
-                    "the assignment");
+  auto [reason, facts] = loop ? purpose(launch, looks) : std::pair{"no_loop", Facts{}};
+  launch.report("budget", reason, pc, {launch.at(pc)}, std::move(facts));
   const auto warp = loop ? " by warp " + std::to_string(watched->warp.number) + " of " + name_block(block) : "";
   launch.fail(Fault::launch_timeout, "the kernel does not end: " + used + ", at last in " + launch.where(pc) + warp,
               true);

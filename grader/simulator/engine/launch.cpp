@@ -155,13 +155,19 @@ std::string plain_name(std::string_view mangled) {
   return plain.substr(plain.rfind(' ') + 1);
 }
 
+Dim3 thread_index(const Dim3& block, std::uint32_t warp, std::uint32_t lane) {
+  const std::uint32_t t = warp * lane_count + lane;
+  return {t % block.x, t / block.x % block.y, t / block.x / block.y};
+}
+
 }  // namespace
 
-void LaunchState::fail(Fault fault, const std::string& message, bool stopping) {
+void LaunchState::fail(Fault fault, const std::string& message, bool stopping, std::optional<Finding> finding) {
   const std::lock_guard lock(mutex);
   if (result.fault == Fault::none) {
     result.fault = fault;
     result.message = message;
+    result.finding = std::move(finding);
   }
   faulted = true;
   if (stopping) stop = true;
@@ -184,14 +190,12 @@ std::pair<std::uint64_t, std::uint64_t> LaunchState::take_blocks(std::uint64_t m
 
 std::string LaunchState::where(std::uint32_t pc) const {
   const auto& p = place(pc);
-  std::string text(program.kernel);
-  if (p.line) text += ", " + std::string(p.file) + ":" + std::to_string(p.line);
-  return text;
+  return std::string(program.kernel) + (p.line ? ", " + name(p) : "");
 }
 
-bool LaunchState::seen(const char* kind, std::uint32_t pc, std::uint64_t count, Severity severity) {
+bool LaunchState::seen(const char* kind, std::uint32_t pc, Severity severity) const {
   const auto& p = place(pc);
-  return findings.again(kind, program.kernel, p.file, p.line, count, severity);
+  return findings.has(kind, program.kernel, p.file, p.line, severity);
 }
 
 std::vector<const ptx::Place*> LaunchState::chain(std::uint32_t pc) const {
@@ -200,13 +204,26 @@ std::vector<const ptx::Place*> LaunchState::chain(std::uint32_t pc) const {
   return places;
 }
 
-std::string LaunchState::calls(std::uint32_t pc) const {
-  std::string text;
-  for (const auto* at : chain(pc) | std::views::drop(1)) text += (text.empty() ? " called at " : ", at ") + name(*at);
-  return text;
+Place LaunchState::at(std::uint32_t pc) const {
+  Place at{std::string(place(pc).file), place(pc).line};
+  for (const auto* call : chain(pc) | std::views::drop(1)) at.calls.push_back({std::string(call->file), call->line});
+  return at;
+}
+Place LaunchState::at(std::uint32_t pc, const Block& block) const {
+  Place here = at(pc);
+  here.block = block.index;
+  return here;
+}
+Place LaunchState::at(std::uint32_t pc, const Block& block, std::uint32_t warp, std::uint32_t lane, const char* does,
+                      std::uint32_t bytes) const {
+  Place here = at(pc, block);
+  here.thread = thread_index(launch.block, warp, lane);
+  here.does = does;
+  here.bytes = bytes;
+  return here;
 }
 
-std::string LaunchState::overlap(std::uint32_t pc, bool writes, std::uint32_t other, bool other_writes) const {
+Facts LaunchState::overlap(std::uint32_t pc, bool writes, std::uint32_t other, bool other_writes) const {
   // What one call has left to read the next one writes over; else the code is in the order of the calls.
   const bool first = writes == other_writes ? pc < other : other_writes;
   const auto chains = std::array{chain(first ? pc : other), chain(first ? other : pc)};
@@ -217,11 +234,9 @@ std::string LaunchState::overlap(std::uint32_t pc, bool writes, std::uint32_t ot
     if (a.file != b.file || a.line != b.line || a.column != b.column) {
       const auto function = (*std::next(at[0]))->function;
       if (function.empty() || function != (*std::next(at[1]))->function) return {};
-      const auto what = plain_name(function);
-      if (a.file == b.file && b.line < a.line)  // in a loop around both
-        return "; " + what + " at " + name(b) + " begins again before all threads have left that at " + name(a);
-      return "; the second " + what + " at " + name(b) + " begins before all threads have left the first (" + name(a) +
-             ")";
+      const bool in_a_loop = a.file == b.file && b.line < a.line;  // around both
+      return {
+          {in_a_loop ? "begins_again" : "second", plain_name(function)}, {"begins_at", name(b)}, {"left_at", name(a)}};
     }
     ++at[0];
     ++at[1];
@@ -229,21 +244,12 @@ std::string LaunchState::overlap(std::uint32_t pc, bool writes, std::uint32_t ot
   return {};
 }
 
-void LaunchState::report(const char* tool, const char* kind, std::uint32_t pc, const std::string& message,
-                         const Aside& aside) {
+Finding LaunchState::finding(const char* kind, const char* reason, std::uint32_t pc, std::vector<Place> places,
+                             Facts facts, Severity severity) const {
   const auto& p = place(pc);
-  Finding finding{tool,        kind,          std::string(program.kernel), std::string(p.file), p.line, message,
-                  aside.count, aside.severity};
-  const auto put_place = [&](std::uint32_t at) {
-    auto& lines = finding.places.emplace_back();
-    for (const auto* one : chain(at)) lines.push_back({std::string(one->file), one->line});
-  };
-  if (p.line) put_place(pc);
-  if (aside.other)
-    put_place(*aside.other);
-  else if (const auto led = calls(pc); !led.empty())
-    finding.message += ";" + led;
-  findings.add(std::move(finding));
+  return {
+      kind,    reason, std::string(program.kernel), std::string(p.file), p.line, std::move(places), std::move(facts),
+      severity};
 }
 
 std::string name_block(const Block& b) {
@@ -251,10 +257,9 @@ std::string name_block(const Block& b) {
          ")";
 }
 std::string name_thread(const LaunchState& s, const Block& b, std::uint32_t warp, std::uint32_t lane) {
-  const Dim3 d = s.launch.block;
-  const std::uint32_t t = warp * lane_count + lane;
-  return "thread (" + std::to_string(t % d.x) + "," + std::to_string(t / d.x % d.y) + "," +
-         std::to_string(t / d.x / d.y) + ") of " + name_block(b);
+  const Dim3 t = thread_index(s.launch.block, warp, lane);
+  return "thread (" + std::to_string(t.x) + "," + std::to_string(t.y) + "," + std::to_string(t.z) + ") of " +
+         name_block(b);
 }
 
 Worker::Worker(LaunchState& l) : launch(l), regions(l.program.code.size()) {

@@ -1,7 +1,9 @@
 // The judge's side of the device: its commands, and the programs that it lets in.
 #pragma once
 
+#include <functional>
 #include <list>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,13 +26,14 @@ class Judge {
 
  private:
   void command(std::span<const std::byte> frame);
-  void perform(Command, Reader&, Writer& result);
+  // What the judge can ask, by number; the first command tells the names and types of all.
+  void add_commands();
+  template <class F> void add(const char* name, F perform);
   void poll_programs(int timeout_ms, bool& judge_ready);
   // Serves the programs until none of them has anything to say.
   void drain();
-  void load(const std::string& path);
-  void launch(Reader&, Writer& result);
-  void configure(Reader&);
+  std::size_t load(const std::string& path);
+  Ran launch(const std::string& kernel, Launch, const std::vector<std::span<const std::byte>>& arguments);
 
   Channel channel_;
   int shared_descriptor_;
@@ -41,6 +44,8 @@ class Judge {
   std::vector<DeviceCode> code_;
   std::vector<ModuleId> modules_;  // of the judge's own launches, the first of code_
   std::list<Program> programs_;
+  std::string names_;  // of the commands
+  std::vector<std::function<void(Reader&, Writer& result)>> commands_;
 };
 
 }  // namespace sim

@@ -13,12 +13,6 @@ namespace {
 
 constexpr std::size_t most_entries = 100'000;
 
-std::string hex(std::uint64_t value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
-  return text;
-}
-
 // Names come from the program: keep what an identifier can hold.
 std::string identifier(std::string_view name) {
   std::string clean;
@@ -65,15 +59,11 @@ Program::Program(int descriptor, const World& world) : world_(world), channel_(d
 
 Program::~Program() {
   forget_launch_error();
-  if (fault_.code != success && !fault_seen_) {
-    world_.report.finding("apicheck", "unchecked_error", "",
-                          "the program ended without asking for this error: " + fault_.message);
-  }
+  if (fault_.code != success && !fault_seen_) unchecked("at_the_end", fault_);
   for (const auto& [base, space] : allocations_) {
     if (world_.policy.leak_check) {
       const auto found = world_.device.find(base);
-      world_.report.finding("memcheck", "leak", "",
-                            std::to_string(found ? found->size : 0) + " bytes at " + hex(base) + " were never freed");
+      world_.report.finding("leak", "at_the_end", {{"bytes", found ? found->size : 0}, {"address", base}});
     }
     world_.device.release(base);
   }
@@ -144,10 +134,15 @@ void Program::notify(Ask ask, std::string_view call, Reader& in) {
     case Ask::launch: launch(call, in); return;
     case Ask::unsupported: return world_.report.gap({Gap::Kind::call, std::string(call)});
     case Ask::host_access: {
-      const auto at = in.take<std::uint64_t>();
-      return world_.report.finding("memcheck", "device_pointer_on_host", "",
-                                   "host code " + printable(in.text()) + " accesses device memory at " + hex(at) +
-                                       "; only kernels and cudaMemcpy may");
+      Facts facts{{"address", in.take<std::uint64_t>()}};
+      const auto how = in.take<HostAccess>();
+      for (const char* name : {"function", "library"}) {
+        if (auto text = printable(in.text()); !text.empty()) facts.emplace_back(name, std::move(text));
+      }
+      const char* reason = how == HostAccess::as_source   ? "as_source"
+                           : how == HostAccess::as_target ? "as_target"
+                                                          : "host_code";
+      return world_.report.finding("device_pointer_on_host", reason, std::move(facts));
     }
     case Ask::host_coverage: {
       for (auto n = in.take<std::uint32_t>(); n; --n) {
@@ -232,10 +227,12 @@ void Program::perform(Ask ask, std::string_view call, Reader& in, Writer& result
       const auto bytes = u64();
       const auto [address, size] = symbol(variable);
       if (offset > size || bytes > size - offset) {
-        world_.report.finding("apicheck", "memcpy_overflow", "",
-                              std::string(call) + " of " + std::to_string(bytes) + " bytes at offset " +
-                                  std::to_string(offset) + " of variable " + variables_.at(variable).name + " of " +
-                                  std::to_string(size) + " bytes");
+        world_.report.finding("memcpy_overflow", "part_of_variable",
+                              {{"call", std::string(call)},
+                               {"bytes", bytes},
+                               {"offset", offset},
+                               {"variable", variables_.at(variable).name},
+                               {"size", size}});
         throw Failed{invalid_value};
       }
       result.put(address + offset);
@@ -327,7 +324,7 @@ void Program::perform(Ask ask, std::string_view call, Reader& in, Writer& result
       const bool keep = in.take<std::uint8_t>() != 0;
       result.put(fault_.code != success ? fault_.code : launch_error_.code);
       fault_seen_ = fault_.code != success;
-      launch_error_.message.clear();  // asked for
+      launch_error_.finding.reset();  // asked for
       if (!keep) launch_error_ = {};
       return;
     }
@@ -460,50 +457,46 @@ Symbol Program::symbol(std::uint64_t host_variable) {
 
 // --- kernels ---
 
-std::string Program::why_invalid(const Launch& launch, const KernelInfo& info, std::uint32_t dynamic_limit,
-                                 std::uint32_t& code) const {
+Program::Invalid Program::why_invalid(const Launch& launch, const KernelInfo& info, std::uint32_t dynamic_limit,
+                                      std::uint32_t& code) const {
   code = invalid_configuration;
   const auto& [grid, block] = std::pair(launch.grid, launch.block);
-  if (grid.x == 0 || grid.y == 0 || grid.z == 0) return "the grid is empty (" + dimensions(grid) + " blocks)";
-  if (block.x == 0 || block.y == 0 || block.z == 0) return "the block is empty (" + dimensions(block) + " threads)";
-  if (grid.x > limits::grid[0] || grid.y > limits::grid[1] || grid.z > limits::grid[2]) {
-    return "a grid of " + dimensions(grid) + " blocks; the limit is 2147483647 x 65535 x 65535";
-  }
+  const Facts blocks_of_grid{{"blocks", dimensions(grid)}}, threads_of_block{{"threads", dimensions(block)}};
+  if (grid.x == 0 || grid.y == 0 || grid.z == 0) return {"empty_grid", blocks_of_grid};
+  if (block.x == 0 || block.y == 0 || block.z == 0) return {"empty_block", threads_of_block};
+  if (grid.x > limits::grid[0] || grid.y > limits::grid[1] || grid.z > limits::grid[2])
+    return {"large_grid", blocks_of_grid};
   if (block.x > limits::block[0] || block.y > limits::block[1] || block.z > limits::block[2] ||
-      std::uint64_t{block.x} * block.y * block.z > limits::block_threads) {
-    return "a block of " + dimensions(block) + " threads; the limit is 1024 in all, and 64 in z";
-  }
+      std::uint64_t{block.x} * block.y * block.z > limits::block_threads)
+    return {"large_block", threads_of_block};
   const auto threads = block.x * block.y * block.z;
   if (threads > info.max_threads) {
     code = launch_out_of_resources;
-    return "a block of " + std::to_string(threads) + " threads; __launch_bounds__ of the kernel says " +
-           std::to_string(info.max_threads);
+    return {"launch_bounds", {{"threads", threads}, {"most", info.max_threads}}};
   }
   if (threads > limits::most_threads(info.registers)) {
     code = launch_out_of_resources;
-    return "a block of " + std::to_string(threads) + " threads with " + std::to_string(info.registers) +
-           " registers each; a multiprocessor has " + std::to_string(limits::registers) + " (__launch_bounds__(" +
-           std::to_string(threads) + ") on the kernel lets nvcc take fewer)";
+    return {"registers", {{"threads", threads}, {"registers", info.registers}, {"most", limits::registers}}};
   }
   code = invalid_value;
   const auto allowed =
       dynamic_limit != 0 ? dynamic_limit : limits::shared_bytes - std::min(limits::shared_bytes, info.static_shared);
   if (launch.dynamic_shared > allowed) {
-    return std::to_string(launch.dynamic_shared) + " bytes of dynamic shared memory beside " +
-           std::to_string(info.static_shared) + " static ones; " + std::to_string(allowed) +
-           " are allowed (cudaFuncAttributeMaxDynamicSharedMemorySize raises that to " +
-           std::to_string(limits::shared_optin_bytes) + " in all)";
+    return {"shared_memory",
+            {{"dynamic", launch.dynamic_shared},
+             {"static", info.static_shared},
+             {"allowed", allowed},
+             {"most", limits::shared_optin_bytes}}};
   }
-  if (info.static_shared > limits::shared_bytes) return "more than 48 KiB of static shared memory";
+  if (info.static_shared > limits::shared_bytes) return {"static_shared_memory"};
   const auto resident = limits::resident_blocks(threads, info.registers, info.static_shared + launch.dynamic_shared);
   const auto blocks = std::uint64_t{grid.x} * grid.y * grid.z;
   if (launch.cooperative && blocks > std::uint64_t{resident} * limits::multiprocessors) {
     code = cooperative_too_large;
-    return too_many_blocks(blocks, resident) +
-           " (ask cudaOccupancyMaxActiveBlocksPerMultiprocessor, and let each block do more)";
+    return {"crowded_grid", too_many_blocks(blocks, resident)};
   }
   code = success;
-  return {};
+  return {""};
 }
 
 std::uint32_t Program::launch(std::string_view call, Reader& in) {
@@ -522,35 +515,40 @@ std::uint32_t Program::launch(std::string_view call, Reader& in) {
   if (fault_.code != success) return fault_.code;
 
   std::uint32_t code = success;
-  std::string name, why;
+  Finding why{"invalid_launch"};
+  bool reported = true;
   try {
     const auto [kernel, info] = target(function);
     if (parameters.size() != info.parameter_bytes) throw Malformed("arguments that do not fit the kernel");
-    name = info.name;
+    why.kernel = info.name;
     launch.kernel = kernel;
     launch.registers = info.registers;
-    why = why_invalid(launch, info, kernels_.at(function).dynamic_shared_limit, code);
+    auto [reason, facts] = why_invalid(launch, info, kernels_.at(function).dynamic_shared_limit, code);
+    why.reason = reason;
+    why.facts = std::move(facts);
     if (code == success) {
       with_host_ += host_sees_memory_;
       timeline_.enqueue(launch.stream, [this, launch] { run(launch); }, sizeof launch + parameters.size());
       return success;
     }
-    world_.report.finding("apicheck", "invalid_launch", name, "the kernel did not start: " + why);
   } catch (const Failed& failed) {
     code = failed.code;
-    why = "its code cannot be run here";
+    why.reason = "no_code";
+    reported = false;
   } catch (const UnknownHandle&) {
     code = invalid_resource_handle;
-    why = "its stream does not exist";
-    world_.report.finding("apicheck", "invalid_launch", name, "the kernel did not start: " + why);
+    why.reason = "no_stream";
   } catch (const Capturing&) {
     code = capture_unsupported;
-    why = "the graph is full";
+    why.reason = "full_graph";
+    reported = false;
   }
+  if (reported) world_.report.finding(why);
+  why.facts.emplace_back("subject", why.kernel.empty() ? "a kernel" : why.kernel);
   world_.report.error(call, code);
-  world_.report.failure(code, (name.empty() ? "a kernel" : name) + " did not start: " + why);
+  world_.report.failure({code, "", why});
   forget_launch_error();
-  launch_error_ = {code, (name.empty() ? "a kernel" : name) + " did not start: " + why};
+  launch_error_ = {code, "", std::move(why)};
   return code;
 }
 
@@ -569,10 +567,10 @@ void Program::run(const Launch& launch) {
       world_.report.print(ran.printed);
     }
     if (ran.gap) world_.report.gap(*ran.gap);
-    if (ran.fault != Fault::none) fail(static_cast<std::uint32_t>(ran.fault), ran.message);
+    if (ran.fault != Fault::none) fail({static_cast<std::uint32_t>(ran.fault), ran.message, ran.finding});
   } catch (const Refusal& refusal) {
     world_.report.gap(refusal.gap);
-    fail(not_supported, refusal.what());
+    fail({not_supported, refusal.what()});
   }
 }
 
@@ -618,20 +616,18 @@ void Program::check(std::string_view call, const Rows& rows, std::uint64_t exten
   extent = std::max(extent, rows.width == 0 || rows.height == 0 ? 0 : rows.pitch * (rows.height - 1) + rows.width);
   if (extent == 0) return;
   const auto found = world_.device.find(rows.at);
-  const auto what = std::string(call) + (writes ? " writes " : " reads ") + std::to_string(extent) + " bytes at ";
+  const auto tell = [&](const char* kind, const char* reason, const Facts& more = {}) {
+    Facts facts{{"call", std::string(call)}, {"does", writes ? "writes" : "reads"}, {"bytes", extent}};
+    facts.insert(facts.end(), more.begin(), more.end());
+    world_.report.finding(kind, reason, std::move(facts));
+  };
   if (found && found->live) {
     const auto offset = rows.at - found->base;
     if (extent <= found->size - std::min<std::uint64_t>(offset, found->size)) {
-      if (writes && found->constant) {
-        world_.report.finding("memcheck", "const_input", "",
-                              std::string(call) + " writes into " + world_.device.constant_name(found->base) +
-                                  ", an input that the function may only read, even if its old values come back");
-      }
+      if (writes && found->constant) tell("const_input", "copy", {{"array", world_.device.constant_name(found->base)}});
       return;
     }
-    world_.report.finding(
-        "apicheck", "memcpy_overflow", "",
-        what + "offset " + std::to_string(offset) + " of an allocation of " + std::to_string(found->size) + " bytes");
+    tell("memcpy_overflow", "of_allocation", {{"offset", offset}, {"size", found->size}});
   } else {
     for (const auto& [shadow, variable] : variables_) {
       const auto module = modules_.find(variable.module);
@@ -639,17 +635,16 @@ void Program::check(std::string_view call, const Rows& rows, std::uint64_t exten
       const auto place = world_.device.symbol(*module->second.id, variable.name);
       if (!place || rows.at < place->address || rows.at >= place->address + place->size) continue;
       if (extent <= place->size - (rows.at - place->address)) return;
-      world_.report.finding("apicheck", "memcpy_overflow", "",
-                            what + "offset " + std::to_string(rows.at - place->address) + " of variable " +
-                                variable.name + " of " + std::to_string(place->size) + " bytes");
+      tell("memcpy_overflow", "of_variable",
+           {{"offset", rows.at - place->address}, {"variable", variable.name}, {"size", place->size}});
       throw Failed{invalid_value};
     }
     if (found) {
-      world_.report.finding("memcheck", "use_after_free", "", what + "memory that was freed before");
+      tell("use_after_free", "copy");
     } else if (in_arena(rows.at)) {
-      world_.report.finding("apicheck", "memcpy_overflow", "", what + hex(rows.at) + ", outside any allocation");
+      tell("memcpy_overflow", "nowhere", {{"address", rows.at}});
     } else {
-      world_.report.finding("memcheck", "host_pointer", "", what + "a host address where a device address belongs");
+      tell("host_pointer", "copy");
     }
   }
   throw Failed{invalid_value};
@@ -679,8 +674,8 @@ void Program::copy_in(std::string_view call, Reader& in) {
         const std::span all(*held);
         for (std::uint64_t row = 0; row < to.height; ++row) {
           if (!world_.device.write(to.at + row * to.pitch, all.subspan(row * to.width, to.width))) {
-            return fail(illegal_address,
-                        "a copy to the device into memory that is freed before it runs, or allocated behind it");
+            return fail({illegal_address,
+                         "a copy to the device into memory that is freed before it runs, or allocated behind it"});
           }
         }
         touched(call, to, true);
@@ -734,8 +729,8 @@ void Program::copy(std::string_view call, Reader& in) {
     const auto width = whole ? to.width * to.height : to.width;
     for (std::uint64_t row = 0; row < (whole ? 1 : to.height); ++row) {
       if (width != 0 && !world_.device.copy(to.at + row * to.pitch, from.at + row * from.pitch, width)) {
-        return fail(illegal_address,
-                    "a copy on the device of memory that is freed before it runs, or allocated behind it");
+        return fail(
+            {illegal_address, "a copy on the device of memory that is freed before it runs, or allocated behind it"});
       }
     }
     touched(call, from, false);
@@ -753,7 +748,7 @@ void Program::fill(std::string_view call, Reader& in) {
     if (fault_.code != success) return;
     for (std::uint64_t row = 0; row < to.height; ++row) {
       if (to.width != 0 && !world_.device.fill(to.at + row * to.pitch, value, to.width)) {
-        return fail(illegal_address, "cudaMemset of memory that is freed before it runs, or allocated behind it");
+        return fail({illegal_address, "cudaMemset of memory that is freed before it runs, or allocated behind it"});
       }
     }
     touched(call, to, true);
@@ -782,35 +777,38 @@ void Program::release(std::string_view call, Address base, bool host, bool reuse
     return;
   }
   const auto found = world_.device.find(base);
-  const auto prefix = std::string(call) + " of " + hex(base);
-  if (found && !found->live && found->base == base) {
-    world_.report.finding("memcheck", "double_free", "", prefix + ", which was freed before");
-  } else if (own != allocations_.end()) {
-    world_.report.finding("memcheck", "double_free", "",
-                          prefix + (host ? ", which cudaFree must free" : ", which cudaFreeHost must free"));
-  } else {
-    world_.report.finding("memcheck", "double_free", "",
-                          prefix + ", which is not the start of an allocation of this program");
-  }
+  world_.report.finding("double_free",
+                        found && !found->live && found->base == base ? "freed_before"
+                        : own == allocations_.end()                  ? "no_allocation"
+                        : host                                       ? "for_cuda_free"
+                                                                     : "for_cuda_free_host",
+                        {{"call", std::string(call)}, {"address", base}});
   throw Failed{invalid_value};
 }
 
 // --- errors ---
 
-void Program::fail(std::uint32_t code, std::string_view message) {
+void Program::fail(const Failure& failure) {
   if (fault_.code != success) return;
-  fault_ = {code, std::string(message)};
-  world_.report.failure(code, message);
+  fault_ = failure;
+  world_.report.failure(fault_);
 }
 
 void Program::forget_launch_error() {
-  if (!launch_error_.message.empty()) {
-    const auto* text = error_text(launch_error_.code);
-    world_.report.finding(
-        "apicheck", "unchecked_error", "",
-        launch_error_.message + "; no cudaGetLastError asked for " + (text != nullptr ? text->name : "it"));
-  }
+  if (launch_error_.finding) unchecked("of_a_launch", launch_error_);
   launch_error_ = {};
+}
+
+void Program::unchecked(const char* reason, const Failure& failure) {
+  Finding finding = failure.finding.value_or(Finding{});
+  const auto* text = error_text(failure.code);
+  finding.facts.insert(finding.facts.end(), {{"error", text != nullptr ? text->name : "it"},
+                                             {"message", failure.message},
+                                             {"cause_kind", std::exchange(finding.kind, "unchecked_error")},
+                                             {"cause_reason", std::exchange(finding.reason, reason)}});
+  finding.kernel = finding.file = "";
+  finding.line = 0;
+  world_.report.finding(std::move(finding));
 }
 
 void Program::reset() {

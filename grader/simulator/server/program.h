@@ -94,7 +94,12 @@ class Program {
 
   // The code of a launch that the device refuses; otherwise queues it.
   std::uint32_t launch(std::string_view call, Reader&);
-  std::string why_invalid(const Launch&, const KernelInfo&, std::uint32_t dynamic_limit, std::uint32_t& code) const;
+  // Why a kernel does not start, as the reason of a finding.
+  struct Invalid {
+    const char* reason;
+    Facts facts{};
+  };
+  Invalid why_invalid(const Launch&, const KernelInfo&, std::uint32_t dynamic_limit, std::uint32_t& code) const;
   void run(const Launch&);
   void call_host(std::uint64_t function, std::uint64_t argument);
 
@@ -108,8 +113,10 @@ class Program {
   void release(std::string_view call, Address, bool host, bool reuse = false);
   // That the work at hand has touched this, as the checker of races between streams wants to know.
   void touched(std::string_view call, const Rows&, bool writes);
-  void fail(std::uint32_t code, std::string_view message);
+  void fail(const Failure&);
   void forget_launch_error();
+  // An error that nobody has asked for, with what led to it.
+  void unchecked(const char* reason, const Failure&);
   void reset();
 
   World world_;

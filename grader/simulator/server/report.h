@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -19,7 +20,8 @@ namespace sim {
 
 struct Failure {
   std::uint32_t code = success;
-  std::string message;
+  std::string message;  // before the finding, if there is one
+  std::optional<Finding> finding{};
 };
 
 // Instrumented host code that has run; see cudart/coverage.cpp.
@@ -33,21 +35,15 @@ struct HostSite {
 
 class Report {
  public:
-  void finding(std::string_view tool, std::string_view kind, std::string_view kernel, std::string message,
-               std::string_view file = {}, unsigned line = 0) {
-    for (auto& known : findings) {
-      if (known.kind == kind && known.kernel == kernel && known.message == message) {
-        ++known.count;
-        return;
-      }
-    }
-    if (findings.size() < limit) {
-      findings.push_back(
-          {std::string(tool), std::string(kind), std::string(kernel), std::string(file), line, std::move(message), 1});
-    }
+  void finding(Finding fresh) {
+    if (findings.size() < limit && std::ranges::find(findings, fresh) == findings.end())
+      findings.push_back(std::move(fresh));
   }
-  void failure(std::uint32_t code, std::string_view message) {
-    if (first_failure.code == success) first_failure = {code, std::string(message)};
+  void finding(const char* kind, const char* reason, Facts facts) {
+    finding(Finding{kind, reason, "", "", 0, {}, std::move(facts)});
+  }
+  void failure(const Failure& fresh) {
+    if (first_failure.code == success) first_failure = fresh;
   }
   void gap(Gap lack) {
     if (unsupported.size() < limit && std::ranges::find(unsupported, lack) == unsupported.end())

@@ -36,13 +36,6 @@ std::optional<Overlap> meet(const Pieces& some, const Pieces& others) {
   return {};
 }
 
-std::string name_stream(StreamId id) {
-  return id == legacy_stream ? "the default stream" : "a stream of the program's own";
-}
-std::string name_work(const Footprint& f, const Touched& at) {
-  return at.line ? f.kernel + " (line " + std::to_string(at.line) + ")" : f.kernel;
-}
-
 }  // namespace
 
 void StreamRaces::compare(Report& report, const Work& earlier, const Work& later) {
@@ -51,21 +44,22 @@ void StreamRaces::compare(Report& report, const Work& earlier, const Work& later
     if (!overlap) return false;
     const auto& [theirs, ours] = *overlap;
     const auto bytes = std::min(theirs.high, ours.high) - std::max(theirs.low, ours.low);
-    const std::string here = name_stream(later.moment.stream), there = name_stream(earlier.moment.stream);
-    report.finding("racecheck", "race_stream", later.touched.kernel,
-                   name_work(later.touched, ours) + " in " + here + does + std::to_string(bytes) +
-                       " bytes of global memory that " + name_work(earlier.touched, theirs) + " in " +
-                       (here == there ? "another stream" : there) + did +
-                       ", and nothing orders the two: record an event behind the one that must come first "
-                       "(cudaEventRecord), and let the other stream wait for it (cudaStreamWaitEvent)",
-                   later.touched.file, ours.line);
+    const bool here = later.moment.stream == legacy_stream, there = earlier.moment.stream == legacy_stream;
+    const char* reason = here && there ? "default_streams"
+                         : here        ? "in_default"
+                         : there       ? "after_default"
+                                       : "own_streams";
+    Facts facts{{"bytes", bytes}, {"does", does}, {"other_kernel", earlier.touched.kernel}, {"did", did}};
+    if (ours.line) facts.emplace_back("line_number", ours.line);
+    if (theirs.line) facts.emplace_back("other_line_number", theirs.line);
+    report.finding({"race_stream", reason, later.touched.kernel, later.touched.file, ours.line, {}, std::move(facts)});
     return true;
   };
   const Footprint &a = earlier.touched, &b = later.touched;
-  found(a.writes, " writes", b.reads, " reads ") || found(a.writes, " writes", b.writes, " writes ") ||
-      found(a.reads, " reads", b.writes, " writes ") || found(a.updates, " updates", b.reads, " reads ") ||
-      found(a.updates, " updates", b.writes, " writes ") || found(a.reads, " reads", b.updates, " updates ") ||
-      found(a.writes, " writes", b.updates, " updates ");
+  found(a.writes, "writes", b.reads, "reads") || found(a.writes, "writes", b.writes, "writes") ||
+      found(a.reads, "reads", b.writes, "writes") || found(a.updates, "updates", b.reads, "reads") ||
+      found(a.updates, "updates", b.writes, "writes") || found(a.reads, "reads", b.updates, "updates") ||
+      found(a.writes, "writes", b.updates, "updates");
 }
 
 void StreamRaces::add(Report& report, const Timeline& timeline, Footprint touched) {

@@ -31,7 +31,7 @@ from grader.problems.problem import (
     Role,
     StreamParameter,
 )
-from grader.records.findings import Finding, LineCount, Severity
+from grader.records.findings import Finding, LineCount, Severity, facts
 from grader.records.gaps import Gap, GapKind
 from grader.records.verdict import Verdict
 
@@ -465,11 +465,11 @@ def test_a_changed_input_fails_right_numbers() -> None:
     assert "x must not change, but 4 of its elements did" in judged.cases[0].message
 
 
-OVERRUN = Finding("memcheck", "global_oob", "", "", 0, "memory behind the end of y was written")
+OVERRUN = Finding("global_oob", "end_written", facts=facts(array="y"))
 
 
 def past(call: Call, *, strayed: bool = True) -> Answer:
-    return replace(right(call), overrun=(OVERRUN.message,), strayed=strayed)
+    return replace(right(call), overrun=(OVERRUN,), strayed=strayed)
 
 
 def test_an_overrun_is_a_finding_beside_right_numbers_and_costs_no_later_case() -> None:
@@ -520,7 +520,7 @@ def test_an_untouched_template_is_one_line() -> None:
         return replace(right(call), arrays={"x": right(call).arrays["x"], "y": POISON})
 
     judged, _ = run(nothing)
-    assert judged.summary == NOTHING_WRITTEN
+    assert judged.summary == NOTHING_WRITTEN.cause
 
 
 def test_a_file_with_nothing_but_places_to_write_is_one_line_that_names_them() -> None:
@@ -528,7 +528,7 @@ def test_a_file_with_nothing_but_places_to_write_is_one_line_that_names_them() -
         x = call.arguments[0]
         assert isinstance(x, ArrayArgument)
         assert x.data is not None
-        return Answer(Status.RAISED, f"double.py:{4 if x.data[0] else 2}: forward is still to be written")
+        return Answer(Status.UNBEGUN, f"double.py:{4 if x.data[0] else 2}: forward is still to be written")
 
     judged, _ = run(raises)
     assert judged.summary == (
@@ -543,10 +543,10 @@ def test_streams_are_distinct_unless_the_case_says_otherwise() -> None:
     assert [argument.index for argument in two if isinstance(argument, StreamArgument)] == [0, 1]
 
 
-PAST = Finding("memcheck", "global_oob", "ker", "k.cu", 7, "reads past the end")
-RACE = Finding("racecheck", "race_shared", "ker", "k.cu", 9, "races")
-LEAK = Finding("memcheck", "leak", "", "k.cu", 3, "never freed", Severity.WARNING)
-LEFT = Finding("synccheck", "divergent_barrier", "ker", "k.cu", 4, "have exited", Severity.WARNING)
+PAST = Finding("global_oob", "behind", "ker", "k.cu", 7)
+RACE = Finding("race_shared", "no_syncthreads", "ker", "k.cu", 9)
+LEAK = Finding("leak", "each_call", "", "k.cu", 3, severity=Severity.WARNING)
+LEFT = Finding("divergent_barrier", "exited", "ker", "k.cu", 4, severity=Severity.WARNING)
 EXCUSE = correctness.Excuse(frozenset({"global_oob"}), "the starter does")
 
 
@@ -594,7 +594,7 @@ def test_deaths_that_a_checker_explains_never_end_the_rest() -> None:
     def dies(*findings: Finding) -> Callable[[Call], Answer]:
         return lambda _: Answer(Status.CUDA_ERROR, "illegal address", findings=findings)
 
-    for findings, ran in (((RACE,), 5), ((replace(RACE, tool="hang", kind="budget"),), 3), ((LEAK, LEFT), 3)):
+    for findings, ran in (((RACE,), 5), ((replace(RACE, kind="budget"),), 3), ((LEAK, LEFT), 3)):
         judged, sessions = run(dies(*findings), cases=numbered(5))
         assert len(sessions) == ran
         assert sum((case.message or "").startswith("not run") for case in judged.cases) == 5 - ran
@@ -609,7 +609,7 @@ def test_a_finding_that_another_case_shows_too_counts() -> None:
 
 
 def test_an_access_outside_an_array_is_called_once_more_to_see_whether_its_index_overflows() -> None:
-    overflow = Finding("memcheck", "index_overflow", "ker", "k.cu", 5, "computes 4294967296 in 32 bits")
+    overflow = Finding("index_overflow", "of_this_line", "ker", "k.cu", 5)
     taken = []
 
     def work(call: Call) -> Answer:

@@ -16,6 +16,7 @@ from grader.judge.correctness.diagnosis import NOTHING_WRITTEN, diagnose
 from grader.judge.correctness.diagnosis.evidence import Evidence
 from grader.judge.correctness.diagnosis.numbers import stored_in_half
 from grader.problems.problem import Candidate, Expectation
+from grader.records.diagnosis import in_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,7 +56,8 @@ def told(
     got = right_outputs(problem_id, case, given)
     change(got)
     compared = {name: compare(name, one, got[name]) for name, one in problem.oracle(case, given).items()}
-    return diagnose(problem, case, given, compared, got, previous or None, raced=raced, again=again)
+    told = diagnose(problem, case, given, compared, got, previous or None, raced=raced, again=again)
+    return in_words(told)
 
 
 def forward(change: Callable[[np.ndarray], None], sizes: str = "7 x 12") -> str:
@@ -84,13 +86,13 @@ def test_nothing_written() -> None:
         for array in got.values():
             array[:] = POISON
 
-    assert told("layernorm_forward", a_case("layernorm_forward", "7 x 12"), poison) == NOTHING_WRITTEN
+    assert told("layernorm_forward", a_case("layernorm_forward", "7 x 12"), poison) == NOTHING_WRITTEN.cause
 
 
 def test_nothing_written_in_place_means_the_input_is_still_there() -> None:
     case = a_case("softmax_forward", "3 x 4")
     scores = PROBLEMS["softmax_forward"].inputs(case).arrays["inp"]
-    assert told("softmax_forward", case, lambda got: got.update(inp=scores)) == NOTHING_WRITTEN
+    assert told("softmax_forward", case, lambda got: got.update(inp=scores)) == NOTHING_WRITTEN.cause
 
 
 def test_the_tail_of_a_row_was_never_written() -> None:
@@ -311,7 +313,8 @@ def test_formulas_are_not_tried_on_a_million_rows() -> None:
     got["out_grad"][1 << 20 :] = 7
     compared = {name: compare(name, one, got[name]) for name, one in right.items()}
     formula = Mock(return_value={})
-    said = diagnose(replace(problem, bugs={"any": formula}), case, given, compared, got)
+    told = diagnose(replace(problem, bugs={"any": formula}), case, given, compared, got)
+    said = in_words(told)
     formula.assert_not_called()
     assert "right up to row 1048575" in said
 

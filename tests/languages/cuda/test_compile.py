@@ -18,6 +18,7 @@ from grader.languages.cuda.imports import violations
 from grader.languages.cuda.machine_code import machine_code
 from grader.languages.cuda.toolchain import Toolchain, find
 from grader.languages.jobs import BuildError, compile_limits
+from grader.records.verdict import Ending
 from grader.sandbox.backends import select
 from grader.sandbox.sandbox import Ended, Outcome
 
@@ -246,7 +247,7 @@ def test_a_limit_is_a_failed_build_that_names_it(
     cache = Cache(tmp_path / "cache")
     built = _build(toolchain, Recorded(outcome), cache)
     assert not built.ok
-    assert built.log.splitlines()[0] == reason
+    assert (built.log.splitlines()[0], built.ending) == (reason, Ending.LIMIT)
     assert not _build(toolchain, Recorded(outcome), cache).cached, "another time it may fit"
 
 

@@ -43,6 +43,7 @@ from grader.judge.correctness.diagnosis.written import (
     wrapped_rows,
 )
 from grader.problems.problem import KernelProblem, Role
+from grader.records.diagnosis import NO_CAUSE, Diagnosis, asked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -54,15 +55,15 @@ if TYPE_CHECKING:
     from grader.problems.problem import Case, Inputs, Problem
 
     Outputs = Mapping[str, NDArray[np.generic]]
-    Rules = tuple[Callable[[Evidence], str | None], ...]
+    Rules = tuple[Callable[[Evidence], Diagnosis | None], ...]
 
-__all__ = ["CANCELS", "CHANGING", "NOTHING_WRITTEN", "UNKNOWN", "diagnose"]
+__all__ = ["CANCELS", "CHANGING", "NOTHING_WRITTEN", "diagnose"]
 
 MOST_ELEMENTS = 1 << 21  # of any output where formulas are tried: a wrong one is so in smaller cases, too
-UNKNOWN = "no known cause"
-CHANGING = (
-    "two calls with the same input give different numbers: is a variable or memory read before it is set, or "
-    "do threads race?"
+CHANGING = asked(
+    "changing",
+    "two calls with the same input give different numbers",
+    "is a variable or memory read before it is set, or do threads race?",
 )
 
 
@@ -76,8 +77,8 @@ def diagnose(
     *,
     raced: bool = False,
     again: Callable[[], Outputs] = dict,
-) -> str:
-    """A sentence per wrong output on what is likely wrong; "" if all are right.
+) -> tuple[Diagnosis, ...]:
+    """What is likely wrong with each wrong output; one for all where that is the same, none if all are right.
 
     Args:
         problem: the problem, for its parameters, its program and typical bugs.
@@ -91,9 +92,9 @@ def diagnose(
     """
     evidence = _evidence(problem, inputs, comparisons, got, previous or {})
     if not evidence:
-        return ""
+        return ()
     if len(evidence) == len(comparisons) and all(map(nothing_written, evidence.values())):
-        return NOTHING_WRITTEN
+        return (NOTHING_WRITTEN,)
     causes = _first(_UNWRITTEN, evidence)
     with np.errstate(all="ignore"):
         if causes.keys() != evidence.keys():
@@ -107,15 +108,14 @@ def diagnose(
         causes |= _changing(_without(evidence, causes), again)
         patterns = tuple(rule for rule in _PATTERNS if not (raced and rule in _LIKE_A_RACE))
         causes |= _first(patterns, _without(evidence, causes))
-    sentences = {}
-    for name, one in evidence.items():
-        place = where(one, tuple(case.sizes))
-        sentences[name] = "; ".join(part for part in (causes.get(name, UNKNOWN), place) if part)
-    if len(set(sentences.values())) == 1 and len(sentences) > 1:
-        return f"{' and '.join(sentences)}: {next(iter(sentences.values()))}"
-    if len(comparisons) == 1:
-        return next(iter(sentences.values()))
-    return ". ".join(f"{name}: {text}" for name, text in sentences.items())
+    placed = {
+        name: replace(causes.get(name, NO_CAUSE), place=where(one, tuple(case.sizes)) or "")
+        for name, one in evidence.items()
+    }
+    if len(set(placed.values())) == 1:
+        names = tuple(placed) if len(comparisons) > 1 else ()
+        return (replace(next(iter(placed.values())), outputs=names),)
+    return tuple(replace(diagnosis, outputs=(name,)) for name, diagnosis in placed.items())
 
 
 def _evidence(
@@ -146,11 +146,11 @@ def _of_same_shape(
     return array if array is not None and array.shape == other.shape else None
 
 
-def _without(evidence: Mapping[str, Evidence], explained: Mapping[str, str]) -> dict[str, Evidence]:
+def _without(evidence: Mapping[str, Evidence], explained: Mapping[str, Diagnosis]) -> dict[str, Evidence]:
     return {name: one for name, one in evidence.items() if name not in explained}
 
 
-def _first(rules: Rules, evidence: Mapping[str, Evidence]) -> dict[str, str]:
+def _first(rules: Rules, evidence: Mapping[str, Evidence]) -> dict[str, Diagnosis]:
     """What the first rule that knows an output says of it."""
     said = {name: next(filter(None, (rule(one) for rule in rules)), None) for name, one in evidence.items()}
     return {name: text for name, text in said.items() if text}
@@ -197,7 +197,7 @@ def _matches(
     return bugs + matches([steps_of(one, inputs.arrays) for one in plain], evidence, right)
 
 
-def _changing(evidence: Mapping[str, Evidence], again: Callable[[], Outputs]) -> dict[str, str]:
+def _changing(evidence: Mapping[str, Evidence], again: Callable[[], Outputs]) -> dict[str, Diagnosis]:
     """The outputs that a second call with the same inputs makes otherwise."""
     second = again() if evidence else {}
     return {

@@ -14,13 +14,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from grader.records.diagnosis import Diagnosis
+
 if TYPE_CHECKING:
     from grader.judge.correctness.diagnosis.evidence import Array, Evidence, Mask
 
-CANCELS = "cancels near 0: another formula loses these digits"
+CANCELS = Diagnosis(
+    "cancels",
+    "cancels near 0: another formula loses these digits",
+    evidence="exp(x) - 1 does, for one, as exp(x) is rounded near 1; expm1(x) keeps them",
+)
 """Its diagnosis begins so. The formula may be meant all the same, which a teacher can say."""
 
-_REMEDY = "exp(x) - 1 does, for one, as exp(x) is rounded near 1; expm1(x) keeps them"
 _UNITS = {"float32": (2.0**-24, 2.0**-126), "float64": (2.0**-53, 2.0**-1022)}
 """The unit roundoff and the least normal number of the types whose results show it."""
 
@@ -32,7 +37,7 @@ _FLAT = (
 )
 
 
-def cancels_near_zero(evidence: Evidence) -> str | None:
+def cancels_near_zero(evidence: Evidence) -> Diagnosis | None:
     """Results near 0 are wrong, all by no more than what rounding terms of about 1 explains."""
     if evidence.raw.dtype.name not in _UNITS:
         return None
@@ -47,7 +52,7 @@ def cancels_near_zero(evidence: Evidence) -> str | None:
         return None
     inexact = usual & (error > 0) & ~vanished
     steady = not (wrong & ~vanished).any() or _steady(error[inexact], size[inexact], wrong[inexact])
-    return f"{CANCELS}; {_REMEDY}" if explained[usual].all() and steady else None
+    return CANCELS if explained[usual].all() and steady else None
 
 
 def _by_sign(evidence: Evidence, vanishing: Mask) -> bool:

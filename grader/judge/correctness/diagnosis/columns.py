@@ -11,17 +11,19 @@ import numpy as np
 
 from grader.judge.correctness.diagnosis.evidence import ALMOST_ALL, PERIODS
 from grader.judge.correctness.diagnosis.faults import shuffled_down
+from grader.records.diagnosis import by_author
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from grader.judge.correctness.diagnosis.evidence import Array, Evidence
+    from grader.records.diagnosis import Diagnosis
 
 FEWEST_SUMS = 4  # of fewer, some set of rows makes any by chance
 TILES = (32, 16, 8)  # rows and columns of a block's tile
 
 
-def miscounted_rows(evidence: Evidence) -> str | None:
+def miscounted_rows(evidence: Evidence) -> Diagnosis | None:
     """A sum over rows leaves out, or counts twice, the first or the last ones, of all or of every few."""
     terms, error = evidence.terms, evidence.got - evidence.expected
     if terms is None or error.size < FEWEST_SUMS or not np.isfinite(error).all():
@@ -41,11 +43,12 @@ def miscounted_rows(evidence: Evidence) -> str | None:
             distance = np.abs(error - change) / evidence.comparison.bound
             near = (distance <= 4).mean(axis=-1) >= ALMOST_ALL
             if near.any():  # of many rows, several places are near
-                return said.format(int(np.where(near, distance.sum(axis=-1), np.inf).argmin()) + 1)
+                count = int(np.where(near, distance.sum(axis=-1), np.inf).argmin()) + 1
+                return by_author(said.format(count))
     return None
 
 
-def wrong_way_through_a_tile(evidence: Evidence) -> str | None:
+def wrong_way_through_a_tile(evidence: Evidence) -> Diagnosis | None:
     """The threads of a square tile add up across its columns, or write the sums of one column to all."""
     terms = evidence.terms
     if terms is None or evidence.got.ndim != 1 or evidence.got.size < FEWEST_SUMS:
@@ -54,7 +57,7 @@ def wrong_way_through_a_tile(evidence: Evidence) -> str | None:
         for text, sums in _through_tiles(terms, tile):
             near = np.abs(evidence.got - sums) <= 4 * evidence.comparison.bound
             if near[evidence.wrong].mean() >= ALMOST_ALL:
-                return text
+                return by_author(text)
     return None
 
 

@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from grader.records.diagnosis import by_author
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from numpy.typing import NDArray
 
     from grader.judge.correctness.comparison import Comparison
+    from grader.records.diagnosis import Diagnosis
 
     Array = NDArray[np.float64]
     Mask = NDArray[np.bool_]
@@ -112,12 +115,12 @@ def match(evidence: Mapping[str, Evidence], made: Mapping[str, Array], place: in
     return Match(len(evidence) - len(found), 0, rounded, place, text, tuple(found))
 
 
-def best(matches: Collection[Match]) -> dict[str, str]:
+def best(matches: Collection[Match]) -> dict[str, Diagnosis]:
     """What each output follows."""
-    explained: dict[str, str] = {}
+    explained: dict[str, Diagnosis] = {}
     for one in sorted(matches):
         for name in one.names:
-            explained.setdefault(name, one.text + IN_WRONG_ROWS * one.likeness.only_wrong_rows)
+            explained.setdefault(name, by_author(one.text + IN_WRONG_ROWS * one.likeness.only_wrong_rows))
     return explained
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from grader.judge.correctness.diagnosis.evidence import ALMOST_ALL, UNEXPLAINED
+from grader.records.diagnosis import Diagnosis, asked
 
 if TYPE_CHECKING:
     from grader.judge.correctness.diagnosis.evidence import Evidence, Mask
@@ -20,7 +21,7 @@ RANDOM_SIGNS = 32  # wrong elements: of fewer, any error can have either sign
 CHANGING = 0.3  # share of neighbours that differ in sign: a half where errors are rounding, but for chance
 
 
-def constant_factor(evidence: Evidence) -> str | None:
+def constant_factor(evidence: Evidence) -> Diagnosis | None:
     """Everything is right but for one factor."""
     usable = np.isfinite(evidence.got) & (np.abs(evidence.expected) > 4 * evidence.comparison.bound)
     if usable.sum() < 8 or (evidence.wrong & usable).sum() < ALMOST_ALL * usable.sum():
@@ -30,10 +31,10 @@ def constant_factor(evidence: Evidence) -> str | None:
     steady = np.abs(ratio - middle) <= 1e-3 * abs(middle)
     if middle == 0 or abs(middle - 1) < 1e-3 or steady.mean() < ALMOST_ALL:
         return None
-    return f"every element is off by the same factor of {middle:.6g}"
+    return Diagnosis("constant_factor", f"every element is off by the same factor of {middle:.6g}")
 
 
-def row_factor_or_offset(evidence: Evidence) -> str | None:
+def row_factor_or_offset(evidence: Evidence) -> Diagnosis | None:
     """Each row is right but for its own factor or its own offset: a wrong row sum, mean or maximum."""
     got, expected = np.atleast_2d(evidence.got), np.atleast_2d(evidence.expected)
     wrong = np.atleast_2d(evidence.wrong)
@@ -44,23 +45,25 @@ def row_factor_or_offset(evidence: Evidence) -> str | None:
     error = got - expected
     size = np.abs(error).mean(axis=-1)
     if (error.std(axis=-1) <= UNEXPLAINED * size).mean() >= ALMOST_ALL:
-        return "each row is off by a constant of its own: is a row sum, mean or maximum wrong?"
+        what, question = "each row is off by a constant of its own", "is a row sum, mean or maximum wrong?"
+        return asked("row_offset", what, question)
     weight = (expected**2).sum(axis=-1)
     factor = (got * expected).sum(axis=-1) / np.where(weight > 0, weight, 1.0)
     rest = np.abs(got - factor[:, None] * expected).mean(axis=-1)
     if (rest <= UNEXPLAINED * size).mean() >= ALMOST_ALL:
-        return "each row is off by a factor of its own: is the sum that it is divided by wrong?"
+        what, question = "each row is off by a factor of its own", "is the sum that it is divided by wrong?"
+        return asked("row_factor", what, question)
     return None
 
 
-def zeros(evidence: Evidence) -> str | None:
+def zeros(evidence: Evidence) -> Diagnosis | None:
     """Wrong elements are zero."""
     if (evidence.got[evidence.wrong] == 0).mean() >= ALMOST_ALL:
-        return "the wrong elements are zero"
+        return Diagnosis("zeros", "the wrong elements are zero")
     return None
 
 
-def displaced(evidence: Evidence) -> str | None:
+def displaced(evidence: Evidence) -> Diagnosis | None:
     """From some row or column on, what belongs to others stands there."""
     for axis, many in ((evidence.wrong.ndim - 1, "columns"), (0, "rows")):
         others = tuple(other for other in range(evidence.wrong.ndim) if other != axis)
@@ -84,24 +87,25 @@ def displaced(evidence: Evidence) -> str | None:
                 theirs_there = np.abs(got - theirs) <= 4 * bound
             if wrong.mean() > 0.5 and theirs_there[wrong].mean() >= ALMOST_ALL:
                 way = f"{abs(shift)} {many} {'before' if shift > 0 else 'behind'}"
-                return f"{many} from {first} on hold what belongs {way}"
+                return Diagnosis(f"displaced_{many}", f"{many} from {first} on hold what belongs {way}")
     return None
 
 
-def overflow(evidence: Evidence) -> str | None:
+def overflow(evidence: Evidence) -> Diagnosis | None:
     """NaN or infinity that came from arithmetic."""
     comparison = evidence.comparison
     if comparison.nan + comparison.infinite < 0.5 * comparison.bad:
         return None
     strange = ~np.isfinite(evidence.got)
     rows = np.atleast_2d(strange & evidence.wrong).any(axis=-1)
-    said = (
-        f"NaN or infinity in {int(rows.sum())} of {rows.size} rows: does an exponential overflow, is 0 "
-        "divided by 0, the root of a negative variance taken (E[x^2] - E[x]^2 can round to less than 0), "
-        "or a variable read that is never set?"
+    question = (
+        "does an exponential overflow, is 0 divided by 0, the root of a negative variance taken (E[x^2] - "
+        "E[x]^2 can round to less than 0), or a variable read that is never set?"
     )
     others = [text for text, one in evidence.formulas.items() if _overlap(strange, ~np.isfinite(one))]
-    return f"{said} So it would be if {', or if '.join(others)}" if others else said
+    likely = f" So it would be if {', or if '.join(others)}" if others else ""
+    where = f"NaN or infinity in {int(rows.sum())} of {rows.size} rows"
+    return asked("overflow", where, question + likely)
 
 
 def _overlap(one: Mask, other: Mask) -> bool:
@@ -109,7 +113,7 @@ def _overlap(one: Mask, other: Mask) -> bool:
     return bool((one & other).sum() >= ALMOST_ALL * (one | other).sum())
 
 
-def stored_in_half(evidence: Evidence) -> str | None:
+def stored_in_half(evidence: Evidence) -> Diagnosis | None:
     """All values, of which many are wrong and few the same, are float16 or bfloat16 numbers."""
     if evidence.raw.dtype != np.float32:
         return None
@@ -118,14 +122,14 @@ def stored_in_half(evidence: Evidence) -> str | None:
     if values.size < DIFFERENT_VALUES or evidence.wrong[numbers].mean() < WIDESPREAD:
         return None
     if not (values.view(np.uint32) & np.uint32(0xFFFF)).any():  # first: most of these fit float16 as well
-        return "matches bfloat16: every value is one that bfloat16 can hold"
+        return Diagnosis("stored_in_half", "matches bfloat16: every value is one that bfloat16 can hold")
     with np.errstate(over="ignore"):
         if np.array_equal(values.astype(np.float16).astype(np.float32), values):
-            return "matches float16: every value is one that float16 can hold"
+            return Diagnosis("stored_in_half", "matches float16: every value is one that float16 can hold")
     return None
 
 
-def incomplete_or_half(evidence: Evidence) -> str | None:
+def incomplete_or_half(evidence: Evidence) -> Diagnosis | None:
     """Small errors of either sign that follow the numbers of each row.
 
     Those of a sum are the same way in a row, or follow its numbers, whether it is rounded or misses a few.
@@ -133,18 +137,19 @@ def incomplete_or_half(evidence: Evidence) -> str | None:
     name = _of_the_size_of(evidence)
     if name is None or _random_signs(evidence):
         return None
-    return (
-        f"errors of the size of {name} that follow the numbers of each row: does a sum over the row leave "
-        f"some of them out, or is it kept in {name}?"
+    return asked(
+        "incomplete_or_half",
+        f"errors of the size of {name} that follow the numbers of each row",
+        f"does a sum over the row leave some of them out, or is it kept in {name}?",
     )
 
 
-def low_precision(evidence: Evidence) -> str | None:
+def low_precision(evidence: Evidence) -> Diagnosis | None:
     """Small errors of either sign nearly everywhere, of the size that half precision makes."""
     name = _of_the_size_of(evidence)
     if name is None or not _random_signs(evidence):
         return None
-    return f"matches {name}: errors of its size nearly everywhere"
+    return Diagnosis("low_precision", f"matches {name}: errors of its size nearly everywhere")
 
 
 def _of_the_size_of(evidence: Evidence) -> str | None:

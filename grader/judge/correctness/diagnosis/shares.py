@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from grader.judge.correctness.diagnosis.evidence import ALMOST_ALL, UNEXPLAINED, WARP, WIDTHS
+from grader.records.diagnosis import asked
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from grader.judge.correctness.diagnosis.evidence import Array, Evidence, Mask
+    from grader.records.diagnosis import Diagnosis
 
 THREADS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)  # that may share a row
 FITTED_ROWS = 64  # enough to tell a pattern
@@ -22,20 +24,22 @@ FITTED_ELEMENTS = 1 << 14  # of those rows: every formula is tried for every num
 DISAGREEING = 0.4  # share of threads that must not follow the others before they are told apart
 
 
-def behind_the_first_warp(evidence: Evidence) -> str | None:
+def behind_the_first_warp(evidence: Evidence) -> Diagnosis | None:
     """Everything is right up to the columns of the first warp, and nothing behind them."""
     columns = evidence.wrong.reshape(-1, evidence.wrong.shape[-1])
     columns = columns[columns.any(axis=-1)]
     for first in (WARP * width for width in WIDTHS if WARP * width < columns.shape[1]):
         if not columns[:, :first].any() and columns[:, first:].mean() >= ALMOST_ALL:
-            return (
-                f"the first {first} columns, those of one warp, are right, the others wrong: does only "
-                "the first warp get the result of a reduction? Hand it to every thread, through shared memory"
+            return asked(
+                "behind_the_first_warp",
+                f"the first {first} columns, those of one warp, are right, the others wrong",
+                "does only the first warp get the result of a reduction? Hand it to every thread, through "
+                "shared memory",
             )
     return None
 
 
-def incomplete_reduction(evidence: Evidence) -> str | None:
+def incomplete_reduction(evidence: Evidence) -> Diagnosis | None:
     """Elements of the same thread, or all of a row, are off by a common share of a typical bug.
 
     A row that is divided by a part of its sum is off by a factor; one from which a part of its sum is
@@ -85,11 +89,13 @@ def _shared(error: Array, direction: Array, owner: NDArray[np.intp], slack: Arra
     return bool(explained.mean() >= ALMOST_ALL and explained[wrong].mean() >= ALMOST_ALL)
 
 
-def _disagreement(threads: int, width: int, text: str) -> str:
+def _disagreement(threads: int, width: int, text: str) -> Diagnosis:
     likeness = f' by a part of what "{text}" would make' if text else " by a common factor"
     if threads == 1:
-        return f"each row is off{likeness}: is a sum or maximum of the row incomplete?"
-    return (
-        f"elements {threads * width} columns apart are off{likeness}, others by another: has each thread a "
-        "sum or maximum of its own? A reduction over threads is missing or stops early"
+        kind = f"incomplete_rows {text}"
+        return asked(kind, f"each row is off{likeness}", "is a sum or maximum of the row incomplete?")
+    return asked(
+        f"incomplete_threads {text}",
+        f"elements {threads * width} columns apart are off{likeness}, others by another",
+        "has each thread a sum or maximum of its own? A reduction over threads is missing or stops early",
     )

@@ -11,11 +11,14 @@ import numpy as np
 
 from grader.judge.correctness.diagnosis.evidence import ALMOST_ALL
 from grader.problems.dtypes import poisoned
+from grader.records.diagnosis import Diagnosis, asked
 
 if TYPE_CHECKING:
     from grader.judge.correctness.diagnosis.evidence import Evidence, Mask
 
-NOTHING_WRITTEN = "nothing was written: the output still holds what was there before"
+NOTHING_WRITTEN = Diagnosis(
+    "nothing_written", "nothing was written: the output still holds what was there before", unwritten=True
+)
 """The whole diagnosis of a case whose outputs all are as they were; reports may fold such cases."""
 FEWEST_WRAPPED = 1 << 10  # rows: no number of a row has fewer bits
 MOST_ROWS = 128  # of a block, which ends behind the last row
@@ -23,7 +26,7 @@ MOST_IN_FLOAT = 1 << 24
 MOST_THREADS = 1 << 10  # of a block
 
 
-def nothing_written(evidence: Evidence) -> str | None:
+def nothing_written(evidence: Evidence) -> Diagnosis | None:
     """All elements still hold the poison, or, in place, the input."""
     same = (
         evidence.comparison.unwritten == evidence.wrong.sum() == evidence.wrong.size
@@ -33,14 +36,15 @@ def nothing_written(evidence: Evidence) -> str | None:
     return NOTHING_WRITTEN if same else None
 
 
-def result_of_previous_call(evidence: Evidence) -> str | None:
+def result_of_previous_call(evidence: Evidence) -> Diagnosis | None:
     """All elements are what the call before returned."""
     if evidence.previous is None or not np.array_equal(evidence.previous, evidence.raw):
         return None
-    return "this is the result of the call before: is something kept between calls (static, cached pointer)?"
+    question = "is something kept between calls (static, cached pointer)?"
+    return asked("result_of_previous_call", "this is the result of the call before", question)
 
 
-def partly_unwritten(evidence: Evidence) -> str | None:
+def partly_unwritten(evidence: Evidence) -> Diagnosis | None:
     """Some elements still hold the poison or, in place, the input."""
     if evidence.before is None:
         untouched = evidence.wrong & (np.isnan(evidence.got) | poisoned(evidence.raw))
@@ -50,10 +54,11 @@ def partly_unwritten(evidence: Evidence) -> str | None:
         sure = bool(untouched.sum() >= ALMOST_ALL * evidence.wrong.sum())
     if not sure or untouched.sum() < ALMOST_ALL * evidence.wrong.sum():
         return None
-    return f"{int(untouched.sum())} of {untouched.size} elements were never written"
+    what = f"{int(untouched.sum())} of {untouched.size} elements were never written"
+    return Diagnosis("partly_unwritten", what, unwritten=True)
 
 
-def last_columns_unwritten(evidence: Evidence) -> str | None:
+def last_columns_unwritten(evidence: Evidence) -> Diagnosis | None:
     """The last columns were not touched in any wrong row, and sums over the row miss them."""
     wrong = evidence.wrong.reshape(-1, evidence.wrong.shape[-1])
     before = evidence.before
@@ -65,13 +70,14 @@ def last_columns_unwritten(evidence: Evidence) -> str | None:
         return None
     if np.mean(wrong[rows][:, first:]) < ALMOST_ALL or not wrong[:, :first].any():
         return None
-    return (
-        f"columns from {first} on were never written, and the others are wrong as well: has every element of "
-        "a row a thread, and does it count in the row's sum?"
+    return asked(
+        "last_columns_unwritten",
+        f"columns from {first} on were never written, and the others are wrong as well",
+        "has every element of a row a thread, and does it count in the row's sum?",
     )
 
 
-def wrapped_rows(evidence: Evidence) -> str | None:
+def wrapped_rows(evidence: Evidence) -> Diagnosis | None:
     """In place: rows from a power of two on were not touched, and as many of the first ones done twice."""
     if evidence.before is None or evidence.wrong.ndim == 1:
         return None
@@ -85,13 +91,14 @@ def wrapped_rows(evidence: Evidence) -> str | None:
         return None
     if wrong[rows.size + MOST_ROWS : first].any() or not wrong[: rows.size].any():
         return None
-    return (
-        f"rows from {first} on were never written, and the first ones twice: is the number of a row, or of a "
-        "block, kept in too few bits?"
+    return asked(
+        "wrapped_rows",
+        f"rows from {first} on were never written, and the first ones twice",
+        "is the number of a row, or of a block, kept in too few bits?",
     )
 
 
-def every_second_unwritten(evidence: Evidence) -> str | None:
+def every_second_unwritten(evidence: Evidence) -> Diagnosis | None:
     """From some row on, elements at odd places were never written: a float has no odd numbers above 2^24."""
     wrong = evidence.wrong.reshape(-1, evidence.wrong.shape[-1])
     before = evidence.before
@@ -108,21 +115,24 @@ def every_second_unwritten(evidence: Evidence) -> str | None:
     even = untouched.reshape(wrong.shape)[rows[0] : 2 * rows[0], ::2]
     if odd.size == 0 or odd.mean() < ALMOST_ALL or even.mean() > 1 - ALMOST_ALL:
         return None
-    return (
-        f"from row {rows[0]} on, every second element was never written: is an index or a size kept in a "
-        f"float, which has no odd numbers above 2^24 = {rows[0]} x {threads}?"
+    return asked(
+        "every_second_unwritten",
+        f"from row {rows[0]} on, every second element was never written",
+        "is an index or a size kept in a float, which has no odd numbers above "
+        f"2^24 = {rows[0]} x {threads}?",
     )
 
 
-def all_nan(evidence: Evidence) -> str | None:
+def all_nan(evidence: Evidence) -> Diagnosis | None:
     """A poisoned output is NaN everywhere: += instead of = in memory that was not zeroed."""
     if (
         evidence.before is None
         and evidence.comparison.nan == evidence.wrong.size > evidence.comparison.unwritten
     ):
-        return (
-            "every element is NaN, which the output is filled with before the call: is it added to (+=, "
-            "atomicAdd) without being set first, is something uninitialised read, is 0 divided by 0, or the "
-            "root of a negative variance taken?"
+        return asked(
+            "all_nan",
+            "every element is NaN, which the output is filled with before the call",
+            "is it added to (+=, atomicAdd) without being set first, is something uninitialised read, is 0 "
+            "divided by 0, or the root of a negative variance taken?",
         )
     return None

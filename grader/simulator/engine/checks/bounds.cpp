@@ -2,8 +2,6 @@
 // is reported and takes place; elsewhere it ends the lane, also with the checker off.
 #include <array>
 #include <bit>
-#include <cinttypes>
-#include <cstdio>
 
 #include "engine/checks/checks.h"
 
@@ -24,13 +22,6 @@ struct Trouble {
   bool into_input = false;  // a store that takes place, where the function may only read
 };
 
-std::string hex(Address a) {
-  char buffer[24];
-  std::snprintf(buffer, sizeof buffer, "0x%" PRIx64, a);
-  return buffer;
-}
-std::string bytes(std::uint64_t n) { return std::to_string(n) + (n == 1 ? " byte" : " bytes"); }
-
 bool in_an_arena(Address a) { return a - device_arena < (1ull << 44) || a - shared_arena < (1ull << 44); }
 bool near_null(Address a) { return a < 1 << 16; }
 
@@ -50,24 +41,24 @@ Trouble look_global(const LaunchState& launch, const Access& a, Address address,
           .fault = launch.memory.mapped(address, size) ? Fault::none : Fault::illegal_address};
 }
 
-std::string explain_global(const LaunchState& launch, Address address) {
+// Where an address lies that is wrong.
+struct Outside {
+  const char* reason;
+  Facts facts{};
+};
+Outside explain_global(const LaunchState& launch, Address address) {
   const auto found = launch.memory.find(address);
-  if (found && !found->live) {
-    return "which lies " + bytes(address - found->base) + " into an allocation of " + bytes(found->size) +
-           " that has been freed";
-  }
-  if (found && !found->ready)
-    return "which a cudaMallocAsync allocates in another stream, and nothing makes this kernel wait for it";
+  if (found && !found->live) return {"freed", {{"distance", address - found->base}, {"size", found->size}}};
+  if (found && !found->ready) return {"not_ready"};
   if (const auto near = found ? found : launch.memory.nearest(address)) {
     const Address end = near->base + near->size;
-    const std::string what = (near->live ? "an allocation of " : "a freed allocation of ") + bytes(near->size);
-    if (address < near->base) return "which lies " + bytes(near->base - address) + " before " + what;
-    if (address >= end) return "which lies " + bytes(address - end) + " behind the end of " + what;
-    return "which begins " + bytes(address - near->base) + " into " + what + " and reaches beyond its end";
+    const auto tell = [&](const char* reason, Address distance) {
+      return Outside{reason, {{"distance", distance}, {near->live ? "size" : "freed_size", near->size}}};
+    };
+    if (address < near->base) return tell("before", near->base - address);
+    return address < end ? tell("across", address - near->base) : tell("behind", address - end);
   }
-  if (near_null(address)) return "a null pointer or an offset from one";
-  if (in_an_arena(address)) return "which lies in no allocation";
-  return "which is no device address; is it a pointer to host memory that was never copied to the device?";
+  return {near_null(address) ? "null" : in_an_arena(address) ? "nowhere" : "no_device_address"};
 }
 
 std::uint64_t limit_of(const Warp& w, ptx::Space space) {
@@ -97,37 +88,33 @@ Trouble look(const LaunchState& launch, const Warp& w, const Access& a, Address 
   return t;
 }
 
-std::string describe(const Warp& w, const Access& a, std::uint32_t lane, std::string_view kind) {
+Place offending(const Warp& w, const Instruction& i, const Access& a, std::uint32_t lane) {
+  return w.worker->launch.at(i.site, *w.block, w.number, lane,
+                             a.atomic  ? "updates"
+                             : a.write ? "writes"
+                                       : "reads",
+                             a.size);
+}
+
+Finding outside(const Warp& w, const Instruction& i, const Access& a, std::uint32_t lane, const char* kind) {
   const LaunchState& launch = w.worker->launch;
-  const bool global = a.space == ptx::Space::global, shared = a.space == ptx::Space::shared;
-  return name_thread(launch, *w.block, w.number, lane) +
-         (a.atomic  ? " updates "
-          : a.write ? " writes "
-                    : " reads ") +
-         bytes(a.size) + " of " +
-         (global   ? "global"
-          : shared ? "shared"
-                   : "local") +
-         " memory at " + hex(a.address[lane]) + ", " +
-         (kind == "misaligned" ? "which is not a multiple of " + std::to_string(a.size)
-          : global             ? explain_global(launch, a.address[lane])
-                               : (shared ? "which is outside the block's " : "which is outside the thread's ") +
-                                     bytes(limit_of(w, a.space)) + (shared ? " of shared memory" : " of local memory"));
+  const bool global = a.space == ptx::Space::global;
+  const auto [reason, facts] = kind == std::string_view("misaligned") ? Outside{"misaligned"}
+                               : global ? explain_global(launch, a.address[lane])
+                                        : Outside{"outside", {{"size", limit_of(w, a.space)}}};
+  const char* space = global ? "global" : a.space == ptx::Space::shared ? "shared" : "local";
+  return launch.finding(kind, reason, i.site, {offending(w, i, a, lane)},
+                        both({{"space", space}, {"address", a.address[lane]}}, facts));
 }
 
 void report_into_input(const Warp& w, const Instruction& i, const Access& a, Mask lanes) {
   LaunchState& launch = w.worker->launch;
-  const auto count = static_cast<std::uint64_t>(std::popcount(lanes));
-  if (!launch.options.memcheck || launch.seen("const_input", i.site, count)) return;
+  if (!launch.options.memcheck || launch.seen("const_input", i.site)) return;
   const auto lane = static_cast<std::uint32_t>(std::countr_zero(lanes));
   const auto found = launch.memory.find(a.address[lane]);
   if (!found) return;
-  launch.report("memcheck", "const_input", i.site,
-                name_thread(launch, *w.block, w.number, lane) + (a.atomic ? " updates " : " writes ") + bytes(a.size) +
-                    " at byte " + std::to_string(a.address[lane] - found->base) + " of " +
-                    launch.memory.constant_name(found->base) +
-                    ", an input that the function may only read, even if its old values come back",
-                {.count = count});
+  launch.report("const_input", "store", i.site, {offending(w, i, a, lane)},
+                {{"byte", a.address[lane] - found->base}, {"array", launch.memory.constant_name(found->base)}});
 }
 
 }  // namespace
@@ -152,18 +139,16 @@ bool admit(Warp& w, const Instruction& i, Access& a) {
   if (region.end) w.regions[i.site] = region;
   if (into_input) report_into_input(w, i, a, into_input);
   if (!bad) return true;
-  const auto tell = [&](std::uint32_t lane, Mask lanes) {
+  const auto tell = [&](std::uint32_t lane) {
     const char* kind = trouble[lane].kind;
-    const auto count = static_cast<std::uint64_t>(std::popcount(lanes));
-    if (launch.options.memcheck && !launch.seen(kind, i.site, count))
-      launch.report("memcheck", kind, i.site, describe(w, a, lane, kind), {.count = count});
+    if (launch.options.memcheck && !launch.seen(kind, i.site)) launch.findings.add(outside(w, i, a, lane, kind));
   };
   const auto first = static_cast<std::uint32_t>(std::countr_zero(bad));
-  tell(first, bad);
+  tell(first);
   if (ended) {
     const auto l = static_cast<std::uint32_t>(std::countr_zero(ended));
-    if (l != first) tell(l, ended);
-    launch.fail(trouble[l].fault, launch.where(i.site) + ": " + describe(w, a, l, trouble[l].kind), false);
+    if (l != first) tell(l);
+    launch.fail(trouble[l].fault, launch.where(i.site) + ": ", false, outside(w, i, a, l, trouble[l].kind));
   }
   w.fallen |= ended;
   a.mask &= ~ended;

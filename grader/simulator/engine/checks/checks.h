@@ -85,29 +85,40 @@ void note_written(const Memory&, Address, std::size_t bytes);
 bool silent(const Access&, unsigned lane);
 // Whether two lanes store the same.
 bool store_alike(const Access&, unsigned lane, unsigned other);
-// Which thread reads or writes what, and on which line.
-std::string describe(const Warp&, const Instruction&, const Access&, unsigned lane);
+// Whether an access reads or writes, for races: what an atomic does is a write.
+inline const char* reads_or_writes(const Access& a) { return a.write ? "writes" : "reads"; }
+// A lane of an access, and which byte of which allocation that is, if it is in one.
+Place accessing(const Warp&, const Instruction&, const Access&, unsigned lane);
+Facts target(const Warp&, const Access&, unsigned lane);
+// Facts of more than one source.
+inline Facts both(Facts some, Facts others) {
+  some.insert(some.end(), std::move_iterator(others.begin()), std::move_iterator(others.end()));
+  return some;
+}
 
 // What a load has read that nothing has written, for when its value decides something.
-template <class F> void remember_unwritten(LaunchState& launch, std::uint32_t site, F message) {
+template <class F> void remember_unwritten(LaunchState& launch, std::uint32_t site, F finding) {
   const std::lock_guard lock(launch.mutex);
   const auto [at, fresh] = launch.unwritten_loads.try_emplace(site);
-  if (fresh) at->second = message();
+  if (fresh) at->second = finding();
 }
 // Of a read of bytes that nothing has written: where its value is followed, that is an error when it decides something,
-// else at once. message(lane) tells what a lane has read.
+// else at once. facts(lane) tell what a lane has read.
 template <class F>
-void tell_unwritten(Warp& w, const Instruction& i, const Access& a, const Missing& missing, const char* kind,
-                    F message) {
+void tell_unwritten(Warp& w, const Instruction& i, const Access& a, const Missing& missing, const char* kind, F facts) {
   LaunchState& launch = w.worker->launch;
   const auto first = std::ranges::find_if(missing, [](auto bytes) { return bytes != 0; });
   if (first == missing.end() || launch.faulted) return;
-  const auto of_first = [&] { return message(static_cast<unsigned>(first - missing.begin())); };
+  const auto of_first = [&] {
+    const auto lane = static_cast<unsigned>(first - missing.begin());
+    return launch.finding(kind, "read", i.site, {launch.at(i.site, *w.block, w.number, lane, "reads", a.size)},
+                          facts(lane));
+  };
   if (is_followed(w, i)) {
     remember_unwritten(launch, i.site, of_first);
     note_unwritten(w, i, a, missing, kind);
   } else if (!launch.seen(kind, i.site)) {
-    launch.report("initcheck", kind, i.site, of_first());
+    launch.findings.add(of_first());
   }
 }
 

@@ -107,7 +107,7 @@ void end_block(const Block& block) {
   SharedRaces& r = *block.races;
   for (const auto& d : r.doubts) {
     if (launch.faulted || !counts(launch, r, block.warps.size(), d) || launch.seen("race_global", d.site)) continue;
-    launch.report("racecheck", "race_global", d.site, d.message, {.other = d.other});
+    launch.findings.add(d.finding);
   }
   r.doubts.clear();
   for (const auto entry : r.entries_stored) r.stored[entry] = 0;

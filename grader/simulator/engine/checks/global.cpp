@@ -241,14 +241,12 @@ bool store_alike(const Access& a, unsigned lane, unsigned other) {
   return true;
 }
 
-std::string describe(const Warp& w, const Instruction& i, const Access& a, unsigned lane) {
-  const LaunchState& launch = w.worker->launch;
-  const auto found = launch.memory.find(a.address[lane]);
-  const std::string where = found ? "byte " + std::to_string(a.address[lane] - found->base) + " of an allocation of " +
-                                        std::to_string(found->size) + " bytes"
-                                  : "global memory";
-  return name_thread(launch, *w.block, w.number, lane) + (a.write ? " writes " : " reads ") + where +
-         launch.line(i.site);
+Place accessing(const Warp& w, const Instruction& i, const Access& a, unsigned lane) {
+  return w.worker->launch.at(i.site, *w.block, w.number, lane, a.write ? "writes" : "reads", a.size);
+}
+Facts target(const Warp& w, const Access& a, unsigned lane) {
+  const auto found = w.worker->launch.memory.find(a.address[lane]);
+  return found ? Facts{{"byte", a.address[lane] - found->base}, {"size", found->size}} : Facts{};
 }
 
 namespace {
@@ -332,19 +330,12 @@ template <unsigned word_shift> struct Checker {
     const auto* event = first_since(other, [](const auto&) { return true; });
     return event && w.block->heard >= event->time;
   }
-  std::string line(std::uint32_t site) const { return w.worker->launch.line(site); }
 
   void report_stale(std::uint32_t written, unsigned lane) const {
     LaunchState& launch = w.worker->launch;
     if (launch.faulted || launch.seen("stale_read", i.site)) return;
-    launch.report(
-        "racecheck", "stale_read", i.site,
-        describe(w, i, a, lane) +
-            " through the read-only cache (__ldg, or a const __restrict__ pointer), and the same launch has written "
-            "there" +
-            line(written) +
-            ": that cache may still hold what was there before; read it through a plain pointer, or in another launch",
-        {.other = written});
+    launch.report("stale_read", "written_before", i.site, {accessing(w, i, a, lane), launch.at(written)},
+                  target(w, a, lane));
   }
   // Of a read of words, of which some may have been written.
   void check_stale(std::uint64_t segment, std::uint32_t words, std::uint32_t written) const {
@@ -355,53 +346,56 @@ template <unsigned word_shift> struct Checker {
     while (word - a.address[std::countr_zero(m)] / word_bytes * word_bytes >= std::max(a.size, word_bytes)) m &= m - 1;
     report_stale(written, static_cast<unsigned>(std::countr_zero(m)));
   }
-  // What keeps the two from being ordered: a fence or a scope, and on which side.
-  std::string missing(const Touch& other, unsigned lane) const {
-    const char* const nothing = "blocks run in any order; use an atomic, another launch or a fence and a flag";
-    if (!r.hands_over) return nothing;
+  // What keeps the two from being ordered: a fence or a scope, and on which side, with the lines of those.
+  struct Lack {
+    const char* reason = "any_order";
+    Facts facts{};
+  };
+  Lack missing(const Touch& other, unsigned lane) const {
+    if (!r.hands_over) return {};
     using Event = GlobalRaces::Event;
     const std::lock_guard lock(r.mutex);
-    const auto name = [&](std::uint32_t site) { return "line " + std::to_string(w.worker->launch.place(site).line); };
+    const auto line = [&](const char* name, std::uint32_t site) {
+      return Fact{name, w.worker->launch.place(site).line};
+    };
     if (covers(view_of(*w.block->races, w.number, lane).awaited[between_blocks], other)) {
       const auto& mine = r.events[me.block - 1];
       const auto fence =
           std::find_if(mine.rbegin(), mine.rend(), [](const Event& e) { return e.kind == Event::fence; });
-      const std::string look = "the look at the flag or counter (" + name(w.block->look_site) + ")";
-      if (fence == mine.rend()) return "a __threadfence() behind " + look + " is missing";
-      if (fence->narrow) return "the __threadfence_block() (" + name(fence->site) + ") orders nothing for other blocks";
-      return "the fence (" + name(fence->site) + ") stands before " + look + "; put it behind";
+      const Fact look = line("look", w.block->look_site);
+      if (fence == mine.rend()) return {"no_fence_behind_look", {look}};
+      if (fence->narrow) return {"narrow_fence", {line("fence", fence->site)}};
+      return {"fence_before_look", {line("fence", fence->site), look}};
     }
     const auto& events = r.events[other.block - 1];
     const auto first = std::ranges::lower_bound(events, other.clock(), {}, &Event::clock);
     const auto signal = std::find_if(first, events.end(),
                                      [&](const Event& e) { return e.kind != Event::fence && e.site != other.site; });
-    if (signal == events.end()) return nothing;
-    const std::string flag = "the flag or counter (" + name(signal->site) + ")";
-    if (signal->narrow) return flag + " is of block scope and orders nothing for other blocks";
+    if (signal == events.end()) return {};
+    const Fact flag = line("flag", signal->site);
+    if (signal->narrow) return {"narrow_flag", {flag}};
     const auto is_fence = [](const Event& e) { return e.kind == Event::fence; };
     const auto wide = [](const Event& e) { return e.kind == Event::fence && !e.narrow; };
     if (const auto fence = std::find_if(first, signal, wide); fence != signal)
-      return "the fence (" + name(fence->site) +
-             ") speaks for its own thread and those that it has met at a barrier; put a __syncthreads() before it";
+      return {"fence_of_one_thread", {line("fence", fence->site)}};
     if (const auto fence = std::find_if(first, signal, is_fence); fence != signal)
-      return "the __threadfence_block() (" + name(fence->site) + ") orders nothing for other blocks";
+      return {"narrow_fence", {line("fence", fence->site)}};
     const auto next = std::find_if(signal + 1, events.end(), [&](const Event& e) { return e.warp == signal->warp; });
-    if (next != events.end() && wide(*next))
-      return "the fence (" + name(next->site) + ") stands behind " + flag + "; put it before";
-    return "a __threadfence() before " + flag + " is missing";
+    if (next != events.end() && wide(*next)) return {"fence_behind_flag", {line("fence", next->site), flag}};
+    return {"no_fence_before_flag", {flag}};
   }
   void report(const Touch& other, bool other_writes, unsigned lane) const {
     LaunchState& launch = w.worker->launch;
     if (launch.faulted || launch.seen("race_global", i.site)) return;
     const auto n = other.block - 1;
     const Dim3 g = launch.launch.grid;
-    const std::string other_block = "block (" + std::to_string(n % g.x) + "," + std::to_string(n / g.x % g.y) + "," +
-                                    std::to_string(n / g.x / g.y) + ")";
-    launch.report("racecheck", "race_global", i.site,
-                  describe(w, i, a, lane) + " that " + other_block + (other_writes ? " has written" : " has read") +
-                      line(other.site) + ", and nothing orders the two: " + missing(other, lane) +
-                      (me.only_volatile && other.only_volatile ? " (volatile makes no access atomic)" : ""),
-                  {.other = other.site});
+    Place there = launch.at(other.site);
+    there.block = Dim3{n % g.x, n / g.x % g.y, n / g.x / g.y};
+    there.does = other_writes ? "writes" : "reads";
+    auto [reason, facts] = missing(other, lane);
+    if (me.only_volatile && other.only_volatile) facts.emplace_back("volatile", 1);
+    launch.report("race_global", reason, i.site, {accessing(w, i, a, lane), std::move(there)},
+                  both(target(w, a, lane), std::move(facts)));
   }
 
   void on_word(Word& word, unsigned lane, const Touch& touch) {
@@ -927,12 +921,7 @@ void check_written(Warp& w, const Instruction& i, const Access& a, const Rows& r
     if (reads && !lane_written(bits, first, a.size)) missing[l] = missing_bytes(bits, first, a.size);
     if (a.write) set_written(bits, first, a.size);
   }
-  tell_unwritten(w, i, a, missing, "uninit_global", [&](unsigned lane) {
-    const auto found = memory.find(a.address[lane]);
-    return name_thread(launch, *w.block, w.number, lane) + " reads " + std::to_string(a.size) + " bytes at byte " +
-           std::to_string(found ? a.address[lane] - found->base : 0) + " of an allocation of " +
-           std::to_string(found ? found->size : 0) + " bytes that nothing has written";
-  });
+  tell_unwritten(w, i, a, missing, "uninit_global", [&](unsigned lane) { return target(w, a, lane); });
 }
 
 // Pieces of memory in the order of their addresses.

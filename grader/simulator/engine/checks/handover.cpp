@@ -168,7 +168,7 @@ const View& view_of(const SharedRaces& r, std::uint32_t warp, std::uint32_t lane
   return r.lane_views[warp] ? (*r.lane_views[warp])[lane] : r.views[warp];
 }
 
-std::string missing_order(const SharedRaces& r, std::uint32_t stamp, std::uint32_t warp, std::uint32_t lane) {
+const char* missing_order(const SharedRaces& r, std::uint32_t stamp, std::uint32_t warp, std::uint32_t lane) {
   const std::uint32_t clock = stamp >> SharedRaces::thread_bits,
                       thread = stamp & ((1u << SharedRaces::thread_bits) - 1);
   const std::uint32_t other_warp = thread / lane_count;
@@ -177,14 +177,10 @@ std::string missing_order(const SharedRaces& r, std::uint32_t stamp, std::uint32
     const Clocks* clocks = past.of(r.block);
     return clocks ? *clocks : Clocks{};
   };
-  if (of_block(view.awaited[within_block]).covers(thread, clock))
-    return "a __threadfence_block() behind the look at the flag is missing, one before it orders nothing";
-  if (other_warp != warp && of_block(view.known).covers_some_lane(other_warp, clock))
-    return "what it waits for speaks for another lane of that warp alone, a __syncwarp() before that is missing";
-  if (other_warp == warp && r.lane_views[warp])
-    return "a __syncwarp() of both between them is missing, one of other lanes and shuffles, votes or matches order "
-           "nothing for them";
-  return {};
+  if (of_block(view.awaited[within_block]).covers(thread, clock)) return "no_fence_of_block";
+  if (other_warp != warp && of_block(view.known).covers_some_lane(other_warp, clock)) return "of_another_lane";
+  if (other_warp == warp && r.lane_views[warp]) return "no_syncwarp_of_both";
+  return other_warp == warp ? "no_syncwarp" : "no_syncthreads";
 }
 
 void forget_views(SharedRaces& r) {

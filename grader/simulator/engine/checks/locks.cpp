@@ -26,13 +26,11 @@ std::uint64_t new_value(const Warp& w, const Instruction& i, const Access& a, un
 void report(const Warp& w, const Instruction& i, const Access& a, unsigned lane, const SharedRaces::Lock& lock) {
   LaunchState& launch = w.worker->launch;
   if (launch.faulted || launch.seen("unfenced_lock", i.site)) return;
-  const char* where = lock.used_early && lock.used_late ? "behind taking it and before giving it back"
-                      : lock.used_early                 ? "behind taking it"
-                                                        : "before giving it back";
-  launch.report("racecheck", "unfenced_lock", i.site,
-                describe(w, i, a, lane) + ", a lock that it has taken" + launch.line(lock.site) +
-                    ", and what it guards is not kept within: a __threadfence() " + where + " is missing",
-                {.other = lock.site});
+  launch.report("unfenced_lock",
+                lock.used_early && lock.used_late ? "no_fences"
+                : lock.used_early                 ? "no_fence_behind"
+                                                  : "no_fence_before",
+                i.site, {accessing(w, i, a, lane), launch.at(lock.site)}, target(w, a, lane));
 }
 
 }  // namespace

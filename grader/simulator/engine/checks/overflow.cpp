@@ -99,14 +99,11 @@ void check_overflow(Warp& w, const Instruction& i, Mask mask) {
     break;
   }
   LaunchState& launch = w.worker->launch;
-  const auto count = static_cast<std::uint64_t>(std::popcount(lanes));
-  if (launch.seen("index_overflow", site, count)) return;
-  launch.report("memcheck", "index_overflow", site,
-                name_thread(launch, *w.block, w.number, lane) + " computes " +
-                    (site == i.site ? "an index" : std::to_string(static_cast<std::int64_t>(result))) +
-                    " in 32 bits, which do not hold it, and uses what is left of it for an address" +
-                    (site == i.site ? "" : launch.line(i.site)) + ": compute it in size_t",
-                {.count = count, .other = i.site});
+  if (launch.seen("index_overflow", site)) return;
+  const bool here = site == i.site;
+  launch.report("index_overflow", here ? "of_this_line" : "of_a_value", site,
+                {launch.at(site, *w.block, w.number, lane), launch.at(i.site)},
+                here ? Facts{} : Facts{{"value", result}});
 }
 
 }  // namespace sim

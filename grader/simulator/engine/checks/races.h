@@ -199,8 +199,8 @@ struct SharedRaces {
   struct Doubt {
     std::uint32_t load, warp;  // which instruction, and whose
     Mask lanes;  // that may have loaded it
-    std::uint32_t site, other;  // instructions that race; the message is that of the first
-    std::string message;
+    std::uint32_t site, other;  // instructions that race; the finding is at the first
+    Finding finding;
   };
   std::vector<Doubt> doubts;
   bool doubted(const Doubt& doubt) {  // such a race has been met before in the block
@@ -229,8 +229,8 @@ void note_reads(SharedRaces&);
 // The same for rows of global memory.
 void note_rows(SharedRaces&);
 const View& view_of(const SharedRaces&, std::uint32_t warp, std::uint32_t lane);
-// What is missing for an earlier access to be ordered before what this lane does, if there is a sign of it; else empty.
-std::string missing_order(const SharedRaces&, std::uint32_t stamp, std::uint32_t warp, std::uint32_t lane);
+// What is missing for an earlier access to be ordered before what this lane does, as the reason of a finding.
+const char* missing_order(const SharedRaces&, std::uint32_t stamp, std::uint32_t warp, std::uint32_t lane);
 // Forgets what threads have handed to each other.
 void forget_views(SharedRaces&);
 // A strong access has been checked: what it takes from its locations, and what it leaves there.

@@ -39,16 +39,11 @@ void report_race(Warp& w, const Instruction& i, const Access& a, unsigned lane, 
   const bool same_warp = other / lane_count == w.number;
   const char* kind = same_warp ? "race_warp" : "race_shared";
   if (launch.seen(kind, i.site)) return;
-  std::string missing = missing_order(*w.block->races, stamp, w.number, lane);
-  if (missing.empty())
-    missing = same_warp ? "a __syncwarp() between them is missing" : "a __syncthreads() between them is missing";
-  launch.report("racecheck", kind, i.site,
-                name_thread(launch, *w.block, w.number, lane) + (a.write ? " writes" : " reads") +
-                    " shared memory at byte " + std::to_string(granule << w.block->races->shift) + launch.line(i.site) +
-                    " that " + name_thread(launch, *w.block, other / lane_count, other % lane_count) +
-                    (other_writes ? " has written" : " has read") + launch.line(site) +
-                    ", and nothing orders the two: " + missing + launch.overlap(i.site, a.write, site, other_writes),
-                {.other = site});
+  launch.report(
+      kind, missing_order(*w.block->races, stamp, w.number, lane), i.site,
+      {launch.at(i.site, *w.block, w.number, lane, reads_or_writes(a), a.size),
+       launch.at(site, *w.block, other / lane_count, other % lane_count, other_writes ? "writes" : "reads")},
+      both({{"byte", granule << w.block->races->shift}}, launch.overlap(i.site, a.write, site, other_writes)));
 }
 
 void report_copy(Warp& w, const Instruction& i, const Access& a, unsigned lane, std::uint64_t granule) {
@@ -56,13 +51,10 @@ void report_copy(Warp& w, const Instruction& i, const Access& a, unsigned lane, 
   const SharedRaces& r = *w.block->races;
   if (launch.seen("race_shared", i.site)) return;
   const std::uint32_t other = r.filling[granule] - 1u;
-  launch.report(
-      "racecheck", "race_shared", i.site,
-      name_thread(launch, *w.block, w.number, lane) + (a.write ? " writes" : " reads") + " shared memory at byte " +
-          std::to_string(granule << r.shift) + launch.line(i.site) + " that an asynchronous copy of " +
-          name_thread(launch, *w.block, other / lane_count, other % lane_count) + launch.line(r.filling_site[granule]) +
-          " may still be filling: the copying thread must wait for its copies first, and then a __syncthreads()",
-      {.other = r.filling_site[granule]});
+  launch.report("race_shared", "copy", i.site,
+                {launch.at(i.site, *w.block, w.number, lane, reads_or_writes(a), a.size),
+                 launch.at(r.filling_site[granule], *w.block, other / lane_count, other % lane_count, "copies")},
+                {{"byte", granule << r.shift}});
 }
 
 struct Checker {
@@ -350,11 +342,7 @@ void check_written(Warp& w, const Instruction& i, const Access& a) {
     if (a.write) std::fill(at, at + a.size, std::uint8_t{1});
   }
   if (launch.place(i.site).reads_ahead) return;
-  tell_unwritten(w, i, a, missing, "uninit_shared", [&](unsigned lane) {
-    return name_thread(launch, *w.block, w.number, lane) + " reads " + std::to_string(a.size) +
-           " bytes of shared memory at byte " + std::to_string(a.address[lane]) +
-           " that no thread of the block has written";
-  });
+  tell_unwritten(w, i, a, missing, "uninit_shared", [&](unsigned lane) { return Facts{{"byte", a.address[lane]}}; });
 }
 
 }  // namespace
@@ -512,12 +500,9 @@ void begin_block(Block& block, Worker& worker) {
 void outside_own_mask(Warp& w, const Instruction& i, Mask lanes, Mask members) {
   LaunchState& launch = w.worker->launch;
   if (!launch.options.synccheck || launch.faulted || launch.seen("missing_lanes", i.site)) return;
-  char mask[16];
-  std::snprintf(mask, sizeof mask, "0x%08x", members);
-  launch.report("synccheck", "missing_lanes", i.site,
-                name_thread(launch, *w.block, w.number, static_cast<std::uint32_t>(std::countr_zero(lanes))) +
-                    " takes part in a warp-wide operation whose mask " + mask +
-                    " does not name it; the result is undefined");
+  const auto lane = static_cast<std::uint32_t>(std::countr_zero(lanes));
+  launch.report("missing_lanes", "not_named", i.site, {launch.at(i.site, *w.block, w.number, lane)},
+                {{"mask", members}});
 }
 
 void needs_whole_warp(Warp& w, const Instruction& i, Mask lanes) {
@@ -525,20 +510,16 @@ void needs_whole_warp(Warp& w, const Instruction& i, Mask lanes) {
   if (!launch.options.synccheck || launch.faulted || launch.seen("exited_lanes", i.site)) return;
   const auto missing = static_cast<std::uint32_t>(std::countr_one(lanes));
   const bool started = w.started >> missing & 1;
-  launch.report("synccheck", "exited_lanes", i.site,
-                "a matrix instruction needs all 32 lanes of warp " + std::to_string(w.number) + " of " +
-                    name_block(*w.block) + ", and lane " + std::to_string(missing) +
-                    (started ? " has exited" : " does not exist: the block has too few threads") +
-                    "; the result is undefined");
+  launch.report("exited_lanes", started ? "matrix_of_exited" : "matrix_of_absent", i.site,
+                {launch.at(i.site, *w.block)}, {{"warp", w.number}, {"lane", missing}});
 }
 
 void read_from_exited(Warp& w, const Instruction& i, std::uint32_t lane, std::uint32_t source) {
   LaunchState& launch = w.worker->launch;
   if (!launch.options.synccheck || launch.faulted || launch.seen("exited_lanes", i.site)) return;
   const bool started = w.started >> source & 1;
-  launch.report("synccheck", "exited_lanes", i.site,
-                name_thread(launch, *w.block, w.number, lane) + " shuffles from lane " + std::to_string(source) +
-                    (started ? ", which has exited" : ", which the block does not have") + "; the value is undefined");
+  launch.report("exited_lanes", started ? "shuffle_from_exited" : "shuffle_from_absent", i.site,
+                {launch.at(i.site, *w.block, w.number, lane)}, {{"lane", source}});
 }
 
 }  // namespace sim

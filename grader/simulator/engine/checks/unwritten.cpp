@@ -20,12 +20,8 @@ std::uint64_t all_bits(unsigned bytes) { return bytes == 0 ? 1 : bytes >= 8 ? ~0
 
 void report(LaunchState& launch, const UnwrittenValues::Origin& origin) {
   if (launch.faulted || launch.seen(origin.kind, origin.site)) return;
-  std::string message;
-  {
-    const std::lock_guard lock(launch.mutex);
-    message = launch.unwritten_loads.at(origin.site);
-  }
-  launch.report("initcheck", origin.kind, origin.site, message);
+  const std::lock_guard lock(launch.mutex);
+  launch.findings.add(launch.unwritten_loads.at(origin.site));
 }
 
 const Statement& statement_of(const LaunchState& launch, const Frame& frame, std::uint32_t pc) {

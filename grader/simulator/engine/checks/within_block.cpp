@@ -125,29 +125,26 @@ struct Checker {
     if (same_warp) doubt.lanes &= ~(1u << (a.write ? lane : other_lane));
     const bool doubtful = launch.program.of_triton && a.write != other_writes;
     if (doubtful ? r.doubted(doubt) : launch.seen("race_global", i.site)) return;
-    std::string missing = missing_order(r, touch.clock << SharedRaces::thread_bits | other, w.number, lane);
-    if (missing.empty())
-      missing = same_warp ? "a __syncwarp() between them is missing" : "a __syncthreads() between them is missing";
-    doubt.message = describe(w, i, a, lane) + " that " + name_thread(launch, *w.block, other_warp, other_lane) +
-                    (other_writes ? " has written" : " has read") + launch.line(touch.site) +
-                    ", and nothing orders the two: " + missing +
-                    launch.overlap(i.site, a.write, touch.site, other_writes);
+    doubt.finding = launch.finding(
+        "race_global", missing_order(r, touch.clock << SharedRaces::thread_bits | other, w.number, lane), i.site,
+        {accessing(w, i, a, lane),
+         launch.at(touch.site, *w.block, other_warp, other_lane, other_writes ? "writes" : "reads")},
+        both(target(w, a, lane), launch.overlap(i.site, a.write, touch.site, other_writes)));
     if (doubtful)
       r.doubts.push_back(std::move(doubt));
     else
-      launch.report("racecheck", "race_global", i.site, doubt.message, {.other = touch.site});
+      launch.findings.add(std::move(doubt.finding));
   }
 
   void report_lanes(unsigned lane, unsigned other) const {
     LaunchState& launch = w.worker->launch;
     if (launch.faulted || launch.seen("race_global", i.site)) return;
-    launch.report(
-        "racecheck", "race_global", i.site,
-        describe(w, i, a, lane) + (i.revises ? ", a value computed from what it has read there," : "") + " where " +
-            name_thread(launch, *w.block, w.number, other) +
-            (i.revises ? " does the same in the same instruction: one of the two updates is lost; use an atomic"
-                       : " writes another value in the same instruction: which of them stays is left to chance; let "
-                         "one thread write, or use an atomic"));
+    Place beside = launch.at(i.site, *w.block, w.number, other);
+    beside.line = 0;  // the same instruction
+    beside.file.clear();
+    beside.calls.clear();
+    launch.report("race_global", i.revises ? "lost_update" : "same_instruction", i.site,
+                  {accessing(w, i, a, lane), std::move(beside)}, target(w, a, lane));
   }
   // Lanes that store different values to one place at once. Volatile is no excuse, as it is for stores one after the
   // other.

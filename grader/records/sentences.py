@@ -1,0 +1,178 @@
+"""The sentence of a finding, made of its facts in the words of the language that its file is written in.
+
+This is the last step: nothing reads a sentence. The templates stand in ``records/findings.py``.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Protocol
+
+from grader.records.findings import KINDS, Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from grader.records.findings import Index, Line, Place
+
+_OPTIONAL = re.compile(r"\[([^]]*)]")
+_ALTERNATIVES = {
+    "target": ("byte {byte} of an allocation of {size} bytes", "global memory"),
+    "allocation": ("an allocation of {size:bytes}", "a freed allocation of {freed_size:bytes}"),
+    "inside": (" in {function} of {library}", " in {library}", ""),
+    "word": (
+        "byte {shared_byte} of shared memory",
+        "the variable {variable}[ (byte {byte:,})]",
+        "byte {array_byte:,} of an array in global memory",
+        "a word of global memory",
+    ),
+}
+"""Fields that are made of others: the first text whose facts are known."""
+
+
+class _Told(Protocol):
+    """What a sentence is made of: a finding, or what a record holds of one."""
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def reason(self) -> str: ...
+    @property
+    def kernel(self) -> str: ...
+    @property
+    def file(self) -> str: ...
+    @property
+    def places(self) -> Sequence[Place]: ...
+    @property
+    def values(self) -> Mapping[str, int | str]: ...
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """What was seen, and what follows from it."""
+
+    seen: str
+    why: str
+
+    def __str__(self) -> str:
+        return self.seen + self.why
+
+
+class _Number(int):
+    """A number with the units that templates ask for."""
+
+    def __format__(self, spec: str) -> str:
+        if spec == "none":
+            return ""
+        if spec == "bytes":
+            return f"{int(self)} {'byte' if self == 1 else 'bytes'}"
+        return f"{int(self) % (1 << 64):#x}" if spec == "hex" else format(int(self), spec)
+
+
+def in_triton(file: str) -> bool:
+    """Whether a kernel of that file is one of Triton."""
+    return file.endswith(".py")
+
+
+def sentence(finding: _Told) -> Sentence:
+    """What a finding says, for people."""
+    return _made(_reason(finding), _fields(finding))
+
+
+def advice(finding: _Told, between: str = "") -> tuple[str, str]:
+    """What is wrong, without a full stop, and what to do; ``between`` says where, of a race."""
+    kind, reason = KINDS[finding.kind], _reason(finding)
+    fields = {**_fields(finding), "between": between}
+    return _filled(reason.what or kind.what, fields), _filled(reason.do or kind.do, fields)
+
+
+def fault(finding: _Told) -> tuple[str, str]:
+    """The kind, and what sets the finding apart from others of its kind that are mended in another way."""
+    return finding.kind, _filled(_reason(finding).fault, _fields(finding))
+
+
+def _reason(finding: _Told) -> Reason:
+    kind = KINDS[finding.kind]
+    reason = kind.reasons.get(finding.reason, Reason(kind.what))
+    return (in_triton(finding.file) and reason.triton) or reason
+
+
+def _made(reason: Reason, fields: Mapping[str, object]) -> Sentence:
+    led = "" if "other_line_number" in fields or not fields.get("calls") else f";{fields['calls']}"
+    return Sentence(_filled(reason.seen, fields), _filled(reason.why, fields) + led)
+
+
+def _filled(template: str, fields: Mapping[str, object]) -> str:
+    def optional(part: re.Match[str]) -> str:
+        if "{" not in part[1]:  # an index
+            return part[0]
+        return part[1] if _known(part[1], fields) else ""
+
+    return _OPTIONAL.sub(optional, template).format_map(fields)
+
+
+def _known(template: str, fields: Mapping[str, object]) -> bool:
+    return all(name in fields for name in re.findall(r"{(\w+)", template))
+
+
+def _fields(finding: _Told) -> dict[str, object]:
+    triton = in_triton(finding.file)
+    fields: dict[str, object] = {
+        "kernel": finding.kernel,
+        "subject": "the kernel",
+        "syncthreads": "tl.debug_barrier()" if triton else "__syncthreads()",
+        "syncwarp": "tl.debug_barrier()" if triton else "__syncwarp()",
+    }
+    for prefix, place in zip(("", "other_"), finding.places, strict=False):
+        calls = ", ".join(f"at {_at(call)}" for call in place.calls)
+        fields[f"{prefix}calls"] = calls and f" called {calls}"
+        fields[f"{prefix}line"] = f" (line {place.line}){fields[f'{prefix}calls']}" if place.line else ""
+        if place.line:
+            fields[f"{prefix}line_number"] = place.line
+    fields |= zip(("who", "other"), names(finding.places, triton=triton), strict=False)
+    if finding.places:
+        fields |= {"does": finding.places[0].does, "n": _Number(finding.places[0].bytes)}
+    does = fields.get("does")
+    fields["reads_or_writes"] = does if does in {"reads", "writes"} else "reads or writes"
+    if len(finding.places) > 1:
+        fields["did"] = {"writes": "written", "reads": "read"}.get(finding.places[1].does, "")
+    fields |= {
+        name: _Number(value) if isinstance(value, int) else value for name, value in finding.values.items()
+    }
+    return fields | _composed(fields)
+
+
+def _composed(fields: Mapping[str, object]) -> dict[str, object]:
+    """What takes several facts to say."""
+    composed: dict[str, object] = {"cause": "", "cause_why": ""}
+    for name, templates in _ALTERNATIVES.items():
+        fitting = (text for text in templates if _known(_OPTIONAL.sub("", text), fields))
+        if (template := next(fitting, None)) is not None:
+            composed[name] = _filled(template, fields)
+    if "cause_kind" in fields:
+        reason = KINDS[str(fields["cause_kind"])].reasons[str(fields["cause_reason"])]
+        cause = _made(reason, {**fields, **composed})
+        composed |= {"cause": cause.seen, "cause_why": cause.why}
+    return composed
+
+
+def names(places: Sequence[Place], *, triton: bool) -> list[str]:
+    """How each thread or block is called: a thread of Triton is no more than a part of its program."""
+    names: list[str] = []
+    for place in places:
+        block = f"{'program' if triton else 'block'} {_index(place.block)}"
+        if place.thread is None or (triton and block not in names):
+            names.append(block if place.block else "")
+        else:
+            names.append("another of its threads" if triton else f"thread {_index(place.thread)} of {block}")
+    return names
+
+
+def _index(index: Index | None) -> str:
+    return f"({','.join(map(str, index or ()))})"
+
+
+def _at(line: Line) -> str:
+    return f"{PurePath(line.file).name}:{line.line}"
