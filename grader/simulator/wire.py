@@ -24,6 +24,7 @@ Value: TypeAlias = Any
 
 _PLAIN = {NoneType: "nothing", bool: "bool", int: "int", str: "text", bytes: "bytes"}
 _NUMBER = struct.Struct("<q")
+_LAYOUTS: Mapping[Kind, str] = {int: "q", bool: "?7x"}
 _INDEX = "(x:int,y:int,z:int)"
 
 
@@ -145,15 +146,15 @@ def _decoder(kind: Kind) -> Decoder:
         members = tuple(kind)
         return lambda cursor: members[cursor.number()]
     parts: list[Decoder] = []  # each of some fields
-    for are_numbers, run in groupby(arguments or _members(kind).values(), lambda part: part is int):
+    for are_numbers, run in groupby(arguments or _members(kind).values(), _LAYOUTS.__contains__):
         kinds = tuple(run)
-        parts += [_numbers(len(kinds))] if are_numbers else map(_alone, kinds)
+        parts += [_numbers(kinds)] if are_numbers else map(_alone, kinds)
     make = (lambda *fields: fields) if arguments else kind
     return lambda cursor: make(*chain.from_iterable([part(cursor) for part in parts]))
 
 
-def _numbers(count: int) -> Decoder:
-    layout = struct.Struct(f"<{count}q")
+def _numbers(kinds: Sequence[Kind]) -> Decoder:
+    layout = struct.Struct("<" + "".join(map(_LAYOUTS.__getitem__, kinds)))
     return lambda cursor: cursor.fields(layout)
 
 
