@@ -186,12 +186,12 @@ def test_a_check_looks_at_every_language(tmp_path: Path, monkeypatch: pytest.Mon
     one = {FORWARD: replace(problem := assignment.problems[FORWARD], cases=lambda _: ONE(problem))}
     monkeypatch.setattr(Assignment, "problems", one)
     examination = Examination(load(str(folder)), [FORWARD], 1, "sim", "process", lambda _text: None, Bench())
-    rows = {row.what: row for row in check.further_languages(examination)}
+    rows = {row.title: row for row in check.further_languages(examination)}
     assert [row.sound for row in rows.values()] == [True, True, True, False]
-    assert "still to be written" in rows[f"triton template: {FORWARD}"].said
-    assert rows[f"triton reference: {FORWARD}"].said.startswith("full marks, seeds: 1; uses at most ")
-    assert rows[f"triton variants of {FORWARD}"].said == "1 pass"
-    assert rows[f"triton mutants of {FORWARD}"].said == "lost passes: no case finds that it is slow"
+    assert "still to be written" in rows[f"triton template: {FORWARD}"].text
+    assert rows[f"triton reference: {FORWARD}"].text.startswith("full marks, seeds: 1; uses at most ")
+    assert rows[f"triton variants of {FORWARD}"].text == "1 pass"
+    assert rows[f"triton mutants of {FORWARD}"].text == "lost passes: no case finds that it is slow"
 
 
 @pytest.mark.parametrize("all_configs", [False, True])
@@ -324,7 +324,7 @@ def test_a_check_tells_which_file_a_language_lacks(tmp_path: Path) -> None:
     examination = Examination(load(str(folder)), [FORWARD], 1, "sim", "process", lambda _text: None, Bench())
     (row,) = check.further_languages(examination)
     remedy = "write it, or leave triton out of the problem's languages"
-    assert (row.sound, row.said) == (False, f"there is no reference_triton/{FILE}: {remedy}")
+    assert (row.sound, row.text) == (False, f"there is no reference_triton/{FILE}: {remedy}")
 
 
 def test_an_assignment_that_does_not_allow_triton_does_not_look_at_it(
