@@ -40,5 +40,5 @@ class Leaks:
         if self._told or not again or allocations <= 0:
             return ()
         self._told = True
-        left = facts(allocations=allocations, bytes=nbytes)
-        return (Finding("leak", "each_call", facts=left, severity=self._severity),)
+        amounts = facts(allocations=allocations, bytes=nbytes)
+        return (Finding("leak", "each_call", facts=amounts, severity=self._severity),)

@@ -64,8 +64,8 @@ class Diagnosis:
 
     def __str__(self) -> str:
         """The whole, without the names of the outputs."""
-        told = f"{self.cause}: {self.remedy}" if self.remedy else self.cause
-        return "; ".join(filter(None, (told, self.evidence, self.place)))
+        statement = f"{self.cause}: {self.remedy}" if self.remedy else self.cause
+        return "; ".join(filter(None, (statement, self.evidence, self.place)))
 
 
 NO_CAUSE = Diagnosis("unknown", UNKNOWN, certainty=Certainty.UNKNOWN)
@@ -78,7 +78,7 @@ def by_author(text: str) -> Diagnosis:
     return Diagnosis(theme(text), cause, remedy, Certainty.ASKED if "?" in text else Certainty.STATED)
 
 
-def asked(kind: str, cause: str, question: str) -> Diagnosis:
+def as_question(kind: str, cause: str, question: str) -> Diagnosis:
     """One that is a question."""
     return Diagnosis(kind, cause, question, Certainty.ASKED)
 

@@ -144,18 +144,18 @@ class Reason:
     """One way in which a kind of finding comes about.
 
     Attributes:
-        seen: what was seen, a template.
+        observation: what was seen, a template.
         why: what follows from it, behind that; a template.
-        what: is wrong, without a full stop, where the kind's own text does not fit; a template.
+        mistake: what is wrong, without a full stop, where the kind's own text does not fit; a template.
         do: to mend it, likewise.
         triton: instead of this in a file of Python.
         fault: in short, what sets it apart from others of its kind, which are mended in another way; a
             template.
     """
 
-    seen: str
+    observation: str
     why: str = ""
-    what: str = ""
+    mistake: str = ""
     do: str = ""
     triton: Reason | None = None
     fault: str = ""
@@ -167,7 +167,7 @@ class FindingKind:
 
     Attributes:
         tool: the checker.
-        what: is wrong, in a few words without a full stop.
+        mistake: what is wrong, in a few words without a full stop.
         do: to mend it, a sentence.
         reasons: how it comes about, by name.
         costs: whether it costs points.
@@ -181,7 +181,7 @@ class FindingKind:
     """
 
     tool: Tool
-    what: str
+    mistake: str
     do: str
     reasons: Mapping[str, Reason]
     costs: bool = True
@@ -207,12 +207,14 @@ _NO_MASK = "; the mask of this access is missing, or lets too much through"
 
 
 def _outside(
-    seen: str,
-    what: str = "A thread {reads_or_writes} outside of every array",
+    observation: str,
+    mistake: str = "A thread {reads_or_writes} outside of every array",
     fault: str = "{reads_or_writes}",
 ) -> Reason:
-    triton = Reason(_ACCESS + seen, _NO_MASK, "A program reads or writes outside of every array", _MASK)
-    return Reason(_ACCESS + seen, what=what, triton=triton, fault=fault)
+    triton = Reason(
+        _ACCESS + observation, _NO_MASK, "A program reads or writes outside of every array", _MASK
+    )
+    return Reason(_ACCESS + observation, mistake=mistake, triton=triton, fault=fault)
 
 
 _BEHIND = "which lies {distance:bytes} behind the end of {allocation}"
@@ -230,7 +232,7 @@ _OUTSIDE = {
     ),
 }
 _POINTER_OF_HOST = {
-    name: replace(reason, what="", triton=None, fault="") for name, reason in _OUTSIDE.items()
+    name: replace(reason, mistake="", triton=None, fault="") for name, reason in _OUTSIDE.items()
 }
 
 _SHARED = "{who} {does} shared memory at byte {byte}{line} that {other} has {did}{other_line}"
@@ -258,7 +260,7 @@ _OF_SHARED = {name: Reason(_SHARED, _UNORDERED + missing + _OVERLAP) for name, m
 _OF_SHARED["copy"] = Reason(
     "{who} {does} shared memory at byte {byte}{line} that an asynchronous copy of {other}{other_line} may "
     "still be filling: the copying thread must wait for its copies first, and then a {syncthreads}",
-    what="A thread uses shared memory that an asynchronous copy is still filling",
+    mistake="A thread uses shared memory that an asynchronous copy is still filling",
     do="Wait for the copy first (__pipeline_wait_prior), and then for the block (__syncthreads()).",
     fault="copy",
 )
@@ -274,17 +276,17 @@ def _of_block(name: str) -> Reason:
     if name == "no_fence_of_block":
         return Reason(_GLOBAL, why)
     if name == "no_syncthreads":
-        what, do, fault = _WITHIN_BLOCK, _SYNCTHREADS, "block"
+        mistake, do, fault = _WITHIN_BLOCK, _SYNCTHREADS, "block"
     else:
-        what, do, fault = _WITHIN_WARP, _SYNCWARP, "warp"
+        mistake, do, fault = _WITHIN_WARP, _SYNCWARP, "warp"
     triton = Reason(_GLOBAL, why, _WITHIN_PROGRAM, _DEBUG_BARRIER, fault="program")
-    return Reason(_GLOBAL, why, what, do, triton, fault)
+    return Reason(_GLOBAL, why, mistake, do, triton, fault)
 
 
-def _of_blocks(missing: str, what: str = "", do: str = "") -> Reason:
+def _of_blocks(missing: str, mistake: str = "", do: str = "") -> Reason:
     """A race between blocks."""
     return Reason(
-        _GLOBAL, _UNORDERED + missing + "[{volatile:none} (volatile makes no access atomic)]", what, do
+        _GLOBAL, _UNORDERED + missing + "[{volatile:none} (volatile makes no access atomic)]", mistake, do
     )
 
 
@@ -337,14 +339,16 @@ _ONLY_LONG = (
 )
 
 
-def _in_a_loop(seen: str, why: str = "") -> Reason:
-    return Reason("the kernel does not end: a warp of it goes round this loop" + seen, why + _ONLY_LONG)
+def _in_a_loop(observation: str, why: str = "") -> Reason:
+    return Reason(
+        "the kernel does not end: a warp of it goes round this loop" + observation, why + _ONLY_LONG
+    )
 
 
-def _not_started(why: str, what: str = "", do: str = "") -> Reason:
-    seen, _, rest = f"{{subject}} did not start: {why}".partition("; ")
-    told = what and f"The kernel does not start, because {what}"
-    return Reason(seen, f"; {rest}" if rest else "", told, do, fault=what)
+def _not_started(why: str, mistake: str = "", do: str = "") -> Reason:
+    observation, _, rest = f"{{subject}} did not start: {why}".partition("; ")
+    sentence = mistake and f"The kernel does not start, because {mistake}"
+    return Reason(observation, f"; {rest}" if rest else "", sentence, do, fault=mistake)
 
 
 _STREAMS_MEET = (
@@ -359,12 +363,12 @@ _OWN, _DEFAULT, _ANOTHER = "a stream of the program's own", "the default stream"
 
 
 def _between_streams(here: str, there: str) -> Reason:
-    seen = _STREAMS_MEET % (here, there)
+    observation = _STREAMS_MEET % (here, there)
     if _DEFAULT not in {here, there}:
-        return Reason(seen, _RECORD_AN_EVENT)
-    what = "Work is on the default stream, which does not wait for the launcher's own stream"
+        return Reason(observation, _RECORD_AN_EVENT)
+    mistake = "Work is on the default stream, which does not wait for the launcher's own stream"
     do = "Launch on the given stream: kernel<<<blocks, threads, 0, stream>>>."
-    return Reason(seen, _RECORD_AN_EVENT, what, do, fault="default")
+    return Reason(observation, _RECORD_AN_EVENT, mistake, do, fault="default")
 
 
 _BEFORE_AN_ARRAY = (
@@ -476,7 +480,7 @@ KINDS: Mapping[str, FindingKind] = MappingProxyType(
                 ),
                 "end_written": Reason(
                     "memory behind the end of {array} was written",
-                    what="Something writes past the end of an array",
+                    mistake="Something writes past the end of an array",
                     do="Compare the index with the size first, and look at how many bytes each copy moves.",
                     fault="end",
                 ),

@@ -53,11 +53,11 @@ class _Told(Protocol):
 class Sentence:
     """What was seen, and what follows from it."""
 
-    seen: str
+    observation: str
     why: str
 
     def __str__(self) -> str:
-        return self.seen + self.why
+        return self.observation + self.why
 
 
 class _Number(int):
@@ -78,14 +78,14 @@ def in_triton(file: str) -> bool:
 
 def sentence(finding: _Told) -> Sentence:
     """What a finding says, for people."""
-    return _made(_reason(finding), _fields(finding))
+    return _from_templates(_reason(finding), _fields(finding))
 
 
 def advice(finding: _Told, between: str = "") -> tuple[str, str]:
     """What is wrong, without a full stop, and what to do; ``between`` says where, of a race."""
     kind, reason = KINDS[finding.kind], _reason(finding)
     fields = {**_fields(finding), "between": between}
-    return _filled(reason.what or kind.what, fields), _filled(reason.do or kind.do, fields)
+    return _filled(reason.mistake or kind.mistake, fields), _filled(reason.do or kind.do, fields)
 
 
 def fault(finding: _Told) -> tuple[str, str]:
@@ -95,25 +95,25 @@ def fault(finding: _Told) -> tuple[str, str]:
 
 def _reason(finding: _Told) -> Reason:
     kind = KINDS[finding.kind]
-    reason = kind.reasons.get(finding.reason, Reason(kind.what))
+    reason = kind.reasons.get(finding.reason, Reason(kind.mistake))
     return (in_triton(finding.file) and reason.triton) or reason
 
 
-def _made(reason: Reason, fields: Mapping[str, object]) -> Sentence:
+def _from_templates(reason: Reason, fields: Mapping[str, object]) -> Sentence:
     led = "" if "other_line_number" in fields or not fields.get("calls") else f";{fields['calls']}"
-    return Sentence(_filled(reason.seen, fields), _filled(reason.why, fields) + led)
+    return Sentence(_filled(reason.observation, fields), _filled(reason.why, fields) + led)
 
 
 def _filled(template: str, fields: Mapping[str, object]) -> str:
     def optional(part: re.Match[str]) -> str:
         if "{" not in part[1]:  # an index
             return part[0]
-        return part[1] if _known(part[1], fields) else ""
+        return part[1] if _all_known(part[1], fields) else ""
 
     return _OPTIONAL.sub(optional, template).format_map(fields)
 
 
-def _known(template: str, fields: Mapping[str, object]) -> bool:
+def _all_known(template: str, fields: Mapping[str, object]) -> bool:
     return all(name in fields for name in re.findall(r"{(\w+)", template))
 
 
@@ -148,13 +148,13 @@ def _composed(fields: Mapping[str, object]) -> dict[str, object]:
     """What takes several facts to say."""
     composed: dict[str, object] = {"cause": "", "cause_why": ""}
     for name, templates in _ALTERNATIVES.items():
-        fitting = (text for text in templates if _known(_OPTIONAL.sub("", text), fields))
+        fitting = (text for text in templates if _all_known(_OPTIONAL.sub("", text), fields))
         if (template := next(fitting, None)) is not None:
             composed[name] = _filled(template, fields)
     if "cause_kind" in fields:
         reason = KINDS[str(fields["cause_kind"])].reasons[str(fields["cause_reason"])]
-        cause = _made(reason, {**fields, **composed})
-        composed |= {"cause": cause.seen, "cause_why": cause.why}
+        cause = _from_templates(reason, {**fields, **composed})
+        composed |= {"cause": cause.observation, "cause_why": cause.why}
     return composed
 
 

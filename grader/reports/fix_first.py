@@ -291,7 +291,7 @@ def _finding(same: list[FindingRecord]) -> Fix:
         text=_line(best.source, best.line),
         source=best.source,
         kind=best.kind,
-        detail=readable(best.sentence.seen),
+        detail=readable(best.sentence.observation),
         more=()
         if accesses
         else tuple(place for place in others if place != f"{line(best.file)}:{best.line}"),

@@ -393,8 +393,8 @@ class Simulator:
             self._socket.close()
             return Completion(timed_out=True)
         fault = outcome.error if outcome.code else ""
-        what = str(sentence(outcome.finding)) if outcome.finding else ""
-        return Completion(fault, outcome.message + what, outcome.printed)
+        observation = str(sentence(outcome.finding)) if outcome.finding else ""
+        return Completion(fault, outcome.message + observation, outcome.printed)
 
     def _ask(
         self,

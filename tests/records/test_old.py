@@ -33,7 +33,7 @@ def test_a_race_knows_its_accesses_and_keeps_its_sentence() -> None:
         ((3, 0, 0), (1, 0, 0), "reads"),
     ]
     assert old.message == RACE
-    assert old.sentence.seen.endswith("(line 7)")
+    assert old.sentence.observation.endswith("(line 7)")
     again = FindingRecord.model_validate_json(old.model_dump_json())
     assert again == old
 

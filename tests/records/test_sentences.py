@@ -36,21 +36,21 @@ SOURCES = Path(__file__).parents[2] / "grader"
 
 def test_threads_and_blocks_of_triton_are_programs() -> None:
     overlap = "; the second row at k:1 begins before all threads have left the first (k:2)"
-    assert sentence(RACE).seen == (
+    assert sentence(RACE).observation == (
         "program (2,0,0) writes byte 4 of an allocation of 20 bytes (line 3) that another of its threads has "
         "read (line 5) called at row.py:9"
     )
     missing = ", and nothing orders the two: a {} between them is missing"
     assert sentence(RACE).why == missing.format("tl.debug_barrier()") + overlap
     in_cuda = sentence(replace(RACE, file="kernel.cu"))
-    assert in_cuda.seen.startswith("thread (1,0,0) of block (2,0,0) writes")
-    assert "that thread (5,0,0) of block (2,0,0) has read" in in_cuda.seen
+    assert in_cuda.observation.startswith("thread (1,0,0) of block (2,0,0) writes")
+    assert "that thread (5,0,0) of block (2,0,0) has read" in in_cuda.observation
     assert in_cuda.why == missing.format("__syncthreads()") + overlap
 
 
 def test_threads_of_two_programs_are_both_named() -> None:
     elsewhere = replace(RACE, places=(RACE.places[0], replace(BESIDE, block=(7, 0, 0))))
-    assert "that program (7,0,0) has read" in sentence(elsewhere).seen
+    assert "that program (7,0,0) has read" in sentence(elsewhere).observation
 
 
 @pytest.mark.parametrize("descriptors", [True, False])

@@ -25,7 +25,7 @@ def test_instances_of_a_template_are_one_place() -> None:
 
 def test_each_thing_to_mend_is_a_cause_in_one_line() -> None:
     assert causes(problem(samples.raced())) == (
-        f"{KINDS['race_shared'].what} at layernorm_kernel.cu:17",
+        f"{KINDS['race_shared'].mistake} at layernorm_kernel.cu:17",
         "The last elements of a row are not written",
     )
 

@@ -87,10 +87,10 @@ def test_no_report_is_decided_by_a_text(
     named = {
         name: replace(
             kind,
-            what=name,
+            mistake=name,
             do="",
             reasons={
-                reason: Reason(name, what=f"{name} {told.fault}", fault=told.fault)
+                reason: Reason(name, mistake=f"{name} {told.fault}", fault=told.fault)
                 for reason, told in kind.reasons.items()
             },
         )

@@ -29,7 +29,7 @@ from grader.judge.correctness.launches import Launches
 from grader.judge.correctness.places import right_at_places
 from grader.problems.problem import ModelProblem
 from grader.problems.written import is_written
-from grader.records.diagnosis import Diagnosis, asked
+from grader.records.diagnosis import Diagnosis, as_question
 from grader.records.errors import DeviceError
 from grader.records.findings import KINDS, OVERFLOW, OVERRUN
 from grader.records.record import BadElement, CaseResult, GapRecord, OutputResult, value
@@ -55,10 +55,10 @@ _VERDICTS = {
 
 _ORDER = Diagnosis("order", f"right in {Schedule.PROGRAM}, so the result depends on the order of execution")
 _ORDERS = {
-    Schedule.REVERSED: asked(
+    Schedule.REVERSED: as_question(
         "reversed", _ORDER.cause, "does a block or a warp rely on another one that came before it?"
     ),
-    Schedule.LATE_STREAMS: asked(
+    Schedule.LATE_STREAMS: as_question(
         "late_streams",
         _ORDER.cause,
         "does work on one stream, or the host, use what another stream has yet to write, with no event or "
@@ -66,17 +66,17 @@ _ORDERS = {
     ),
 }
 """What an order that goes wrong, where program order does not, is likely to have shown."""
-_OTHER_STREAM = asked(
+_OTHER_STREAM = as_question(
     "other_stream",
     "right with inputs and outputs in place, wrong when they come and go on the given streams",
     "is work on another stream (the default one, one of your own) that no event orders with those given?",
 )
-_QUEUED = asked(
+_QUEUED = as_question(
     "queued",
     "right alone, wrong when a call of other sizes is queued behind it before its kernels have run",
     "do they read what the next call overwrites at once (a __constant__ or static variable, pinned memory)?",
 )
-_LATER_CALL = asked(
+_LATER_CALL = as_question(
     "later_call",
     "right in the first call, wrong in a later one with the same numbers",
     "is something kept between calls (static, a cached pointer, memory that is cleared once), or a variable "
@@ -301,8 +301,10 @@ def _undefined(answer: Answer) -> Diagnosis | None:
     if not places:
         return None
     file, line = min(places)
-    what = f"the shuffle at {file}:{line} takes values of threads that its mask does not name"
-    cause = f"{what}: they are undefined, and none may be used"
+    cause = (
+        f"the shuffle at {file}:{line} takes values of threads that its mask does not name: they are "
+        "undefined, and none may be used"
+    )
     return Diagnosis("undefined_shuffle", cause, file=file, line=line)
 
 

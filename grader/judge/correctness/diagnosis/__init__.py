@@ -43,7 +43,7 @@ from grader.judge.correctness.diagnosis.written import (
     wrapped_rows,
 )
 from grader.problems.problem import KernelProblem, Role
-from grader.records.diagnosis import NO_CAUSE, Diagnosis, asked
+from grader.records.diagnosis import NO_CAUSE, Diagnosis, as_question
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 __all__ = ["CANCELS", "CHANGING", "NOTHING_WRITTEN", "diagnose"]
 
 MOST_ELEMENTS = 1 << 21  # of any output where formulas are tried: a wrong one is so in smaller cases, too
-CHANGING = asked(
+CHANGING = as_question(
     "changing",
     "two calls with the same input give different numbers",
     "is a variable or memory read before it is set, or do threads race?",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from grader.judge.correctness.diagnosis.evidence import ALMOST_ALL, UNEXPLAINED
-from grader.records.diagnosis import Diagnosis, asked
+from grader.records.diagnosis import Diagnosis, as_question
 
 if TYPE_CHECKING:
     from grader.judge.correctness.diagnosis.evidence import Evidence, Mask
@@ -45,14 +45,14 @@ def row_factor_or_offset(evidence: Evidence) -> Diagnosis | None:
     error = got - expected
     size = np.abs(error).mean(axis=-1)
     if (error.std(axis=-1) <= UNEXPLAINED * size).mean() >= ALMOST_ALL:
-        what, question = "each row is off by a constant of its own", "is a row sum, mean or maximum wrong?"
-        return asked("row_offset", what, question)
+        cause, question = "each row is off by a constant of its own", "is a row sum, mean or maximum wrong?"
+        return as_question("row_offset", cause, question)
     weight = (expected**2).sum(axis=-1)
     factor = (got * expected).sum(axis=-1) / np.where(weight > 0, weight, 1.0)
     rest = np.abs(got - factor[:, None] * expected).mean(axis=-1)
     if (rest <= UNEXPLAINED * size).mean() >= ALMOST_ALL:
-        what, question = "each row is off by a factor of its own", "is the sum that it is divided by wrong?"
-        return asked("row_factor", what, question)
+        cause, question = "each row is off by a factor of its own", "is the sum that it is divided by wrong?"
+        return as_question("row_factor", cause, question)
     return None
 
 
@@ -105,7 +105,7 @@ def overflow(evidence: Evidence) -> Diagnosis | None:
     others = [text for text, one in evidence.formulas.items() if _overlap(strange, ~np.isfinite(one))]
     likely = f" So it would be if {', or if '.join(others)}" if others else ""
     where = f"NaN or infinity in {int(rows.sum())} of {rows.size} rows"
-    return asked("overflow", where, question + likely)
+    return as_question("overflow", where, question + likely)
 
 
 def _overlap(one: Mask, other: Mask) -> bool:
@@ -137,7 +137,7 @@ def incomplete_or_half(evidence: Evidence) -> Diagnosis | None:
     name = _of_the_size_of(evidence)
     if name is None or _random_signs(evidence):
         return None
-    return asked(
+    return as_question(
         "incomplete_or_half",
         f"errors of the size of {name} that follow the numbers of each row",
         f"does a sum over the row leave some of them out, or is it kept in {name}?",

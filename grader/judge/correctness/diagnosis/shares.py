@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from grader.judge.correctness.diagnosis.evidence import ALMOST_ALL, UNEXPLAINED, WARP, WIDTHS
-from grader.records.diagnosis import asked
+from grader.records.diagnosis import as_question
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,7 +30,7 @@ def behind_the_first_warp(evidence: Evidence) -> Diagnosis | None:
     columns = columns[columns.any(axis=-1)]
     for first in (WARP * width for width in WIDTHS if WARP * width < columns.shape[1]):
         if not columns[:, :first].any() and columns[:, first:].mean() >= ALMOST_ALL:
-            return asked(
+            return as_question(
                 "behind_the_first_warp",
                 f"the first {first} columns, those of one warp, are right, the others wrong",
                 "does only the first warp get the result of a reduction? Hand it to every thread, through "
@@ -93,8 +93,8 @@ def _disagreement(threads: int, width: int, text: str) -> Diagnosis:
     likeness = f' by a part of what "{text}" would make' if text else " by a common factor"
     if threads == 1:
         kind = f"incomplete_rows {text}"
-        return asked(kind, f"each row is off{likeness}", "is a sum or maximum of the row incomplete?")
-    return asked(
+        return as_question(kind, f"each row is off{likeness}", "is a sum or maximum of the row incomplete?")
+    return as_question(
         f"incomplete_threads {text}",
         f"elements {threads * width} columns apart are off{likeness}, others by another",
         "has each thread a sum or maximum of its own? A reduction over threads is missing or stops early",

@@ -11,7 +11,7 @@ import numpy as np
 
 from grader.judge.correctness.diagnosis.evidence import ALMOST_ALL
 from grader.problems.dtypes import poisoned
-from grader.records.diagnosis import Diagnosis, asked
+from grader.records.diagnosis import Diagnosis, as_question
 
 if TYPE_CHECKING:
     from grader.judge.correctness.diagnosis.evidence import Evidence, Mask
@@ -41,7 +41,7 @@ def result_of_previous_call(evidence: Evidence) -> Diagnosis | None:
     if evidence.previous is None or not np.array_equal(evidence.previous, evidence.raw):
         return None
     question = "is something kept between calls (static, cached pointer)?"
-    return asked("result_of_previous_call", "this is the result of the call before", question)
+    return as_question("result_of_previous_call", "this is the result of the call before", question)
 
 
 def partly_unwritten(evidence: Evidence) -> Diagnosis | None:
@@ -54,8 +54,8 @@ def partly_unwritten(evidence: Evidence) -> Diagnosis | None:
         sure = bool(untouched.sum() >= ALMOST_ALL * evidence.wrong.sum())
     if not sure or untouched.sum() < ALMOST_ALL * evidence.wrong.sum():
         return None
-    what = f"{int(untouched.sum())} of {untouched.size} elements were never written"
-    return Diagnosis("partly_unwritten", what, unwritten=True)
+    cause = f"{int(untouched.sum())} of {untouched.size} elements were never written"
+    return Diagnosis("partly_unwritten", cause, unwritten=True)
 
 
 def last_columns_unwritten(evidence: Evidence) -> Diagnosis | None:
@@ -70,7 +70,7 @@ def last_columns_unwritten(evidence: Evidence) -> Diagnosis | None:
         return None
     if np.mean(wrong[rows][:, first:]) < ALMOST_ALL or not wrong[:, :first].any():
         return None
-    return asked(
+    return as_question(
         "last_columns_unwritten",
         f"columns from {first} on were never written, and the others are wrong as well",
         "has every element of a row a thread, and does it count in the row's sum?",
@@ -91,7 +91,7 @@ def wrapped_rows(evidence: Evidence) -> Diagnosis | None:
         return None
     if wrong[rows.size + MOST_ROWS : first].any() or not wrong[: rows.size].any():
         return None
-    return asked(
+    return as_question(
         "wrapped_rows",
         f"rows from {first} on were never written, and the first ones twice",
         "is the number of a row, or of a block, kept in too few bits?",
@@ -115,7 +115,7 @@ def every_second_unwritten(evidence: Evidence) -> Diagnosis | None:
     even = untouched.reshape(wrong.shape)[rows[0] : 2 * rows[0], ::2]
     if odd.size == 0 or odd.mean() < ALMOST_ALL or even.mean() > 1 - ALMOST_ALL:
         return None
-    return asked(
+    return as_question(
         "every_second_unwritten",
         f"from row {rows[0]} on, every second element was never written",
         "is an index or a size kept in a float, which has no odd numbers above "
@@ -129,7 +129,7 @@ def all_nan(evidence: Evidence) -> Diagnosis | None:
         evidence.before is None
         and evidence.comparison.nan == evidence.wrong.size > evidence.comparison.unwritten
     ):
-        return asked(
+        return as_question(
             "all_nan",
             "every element is NaN, which the output is filled with before the call",
             "is it added to (+=, atomicAdd) without being set first, is something uninitialised read, is 0 "
