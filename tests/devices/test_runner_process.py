@@ -26,6 +26,7 @@ from grader.devices.device import (
     StreamArgument,
 )
 from grader.devices.runner import Runner, RunnerError, Start, packed, python
+from grader.records.findings import OVERRUN, Finding, facts
 from grader.runner.protocol import Frame
 
 if TYPE_CHECKING:
@@ -117,14 +118,14 @@ def test_pointers_are_aligned_and_stay_while_sizes_do(runner: Runner) -> None:
 
 def test_writes_beyond_an_array_are_located(runner: Runner) -> None:
     answer = ask(runner, "beyond", output(5), ScalarArgument("n", "int", 5))
-    assert answer.overrun == ("memory before out and behind the end of out was written",)
+    assert answer.overrun == (Finding(OVERRUN, "both_written", facts=facts(array="out")),)
     assert (answer.arrays["out"] == 1).all()
     assert not answer.strayed
 
 
 def test_a_write_that_may_leave_the_guard_zones_is_told(runner: Runner) -> None:
     answer = ask(runner, "far_beyond", output(5), ScalarArgument("n", "int", 5))
-    assert answer.overrun == ("memory behind the end of out was written",)
+    assert answer.overrun == (Finding(OVERRUN, "end_written", facts=facts(array="out")),)
     assert answer.strayed
 
 
