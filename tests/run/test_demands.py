@@ -71,7 +71,7 @@ class Compiler:
     def build(self, sources: Mapping[str, Mapping[str, bytes]], _: object) -> Mapping[str, object]:
         self.built += sources
         return {
-            name: SimpleNamespace(whole=SimpleNamespace(artefact=contents[name] or None))
+            name: SimpleNamespace(full=SimpleNamespace(artefact=contents[name] or None))
             for name, contents in sources.items()
         }
 
