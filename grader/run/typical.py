@@ -22,8 +22,8 @@ def typical(cases: Sequence[Case], timed: Sequence[Case]) -> frozenset[str]:
     Most cases have sizes that break kernels, and what is slow there may be fast at those that are timed.
     Sizes count by their ratios, and another element type or function as much as twice the size. Many kernels
     read several elements at once where a size allows it: one that is a multiple of ``ALIGNED`` is as far from
-    one that is not as from four times the size. Cases of the grid of magnitudes are mostly small and count
-    only where there are no others.
+    one that is not as from four times the size. Cases of the grid of magnitudes are mostly small; they
+    count where there are no others.
     """
     by_hand = [case for case in cases if case.group != MAGNITUDES] or cases
     closest = {

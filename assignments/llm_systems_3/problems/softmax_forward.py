@@ -64,6 +64,7 @@ LARGEST_OFFSET = 2048.0  # the cases' scores stay below
 
 SHORT, BORDER, LONG = "short rows", "lengths around a bucket border", "long rows"
 LEFT = "any mask, padded on the left"
+HIDES_FIRST = frozenset({LEFT, "fully masked rows", "whole rows at -1e8"})
 HEADS, NO_MASK, PADDING, FUTURE = "batches and heads", "no mask", "padding mask", "future mask"
 OFFSET, MANY = "large offset", "many rows"
 GROUPS = (SHORT, BORDER, LONG, HEADS, NO_MASK, PADDING, FUTURE, OFFSET, MANY, STREAMS)
@@ -319,8 +320,8 @@ def elements(sizes: Mapping[str, int]) -> int:
 
 
 def allows(sizes: Mapping[str, int], distribution: str) -> bool:
-    """A mask that hides the first keys leaves the first queries nothing under the future mask."""
-    return not (sizes["mask_future"] and distribution == LEFT)
+    """Under the future mask the first queries see the first keys alone: the other mask must leave them."""
+    return not (sizes["mask_future"] and distribution in HIDES_FIRST)
 
 
 SPACE = Space(

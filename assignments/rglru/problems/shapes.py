@@ -42,6 +42,7 @@ SHORT, BORDER, LONG = "short sequences", "lengths around a border", "long sequen
 WIDTHS, STATE, VALUES = "widths", "initial state", "slow and fast decay"
 GROUPS = (SHORT, BORDER, LONG, WIDTHS, STATE, VALUES, *TYPES[1:], STREAMS)
 NO_STATE = "no initial state"
+LEAST_SEQUENCE = 16  # elements that a sequence counts for at least: many kernels give it whole blocks
 SLOW, GONE = "slow decay", "decay that is hardly there"
 
 
@@ -67,7 +68,9 @@ def space(cases: Iterable[Case], arrays: int) -> Space:
     return Space(
         ranges={"batch": Range(1, 65_535), "length": Range(1, 1 << 13), "width": Range(1, 1 << 17)},
         distributions=tuple(dict.fromkeys(f"{case.dtype}, {case.distribution}" for case in cases)),
-        elements=lambda sizes: arrays * sizes["batch"] * sizes["length"] * sizes["width"],
+        elements=lambda sizes: (
+            arrays * sizes["batch"] * max(LEAST_SEQUENCE, sizes["length"] * sizes["width"])
+        ),
         case=case_of,
         budget=Budget(alone=1 << 17),
         alike=tuple(f"{dtype}, usual" for dtype in TYPES),
