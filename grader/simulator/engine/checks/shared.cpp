@@ -172,7 +172,7 @@ struct Checker {
         !(r.writer_site[g] & polled && observed(writer, g)) && !quiet() && !copies(r.writer_site[g])) {
       report_race(w, i, a, lane, writer, r.writer_site[g] & ~polled, true, g);
     } else if (updater && !a.atomic && !polls() && !ordered(r, updater, w.number, lane) && !observed(updater, g) &&
-               !quiet()) {
+               !both_strong(updater, polled) && !quiet()) {
       report_race(w, i, a, lane, updater, r.updater_site[g], true, g);
     }
     if (a.write) {
