@@ -53,6 +53,7 @@ enum class Flow : std::uint8_t {
   collective,  // waits for the lanes of a member mask, then runs the handler
   trap,
   yield,  // nanosleep, and loads in what may be a spin loop
+  active,  // activemask: only lanes that have stayed together need to be there
   clock,
   unknown,  // ends the launch; `target` is its number in KernelCode::unknown
 };
@@ -78,6 +79,7 @@ struct alignas(64) Instruction {
   bool may_spin : 1 = false;  // of these, what a loop that waits for another thread would use
   bool waits : 1 = false;  // of these, what asks an mbarrier, and would rather sleep
   bool publishes : 1 = false;  // a store to global memory that other threads may wait for
+  bool informs : 1 = false;  // this, and an atomic that may change global memory
   bool polls : 1 = false;  // an atomic that changes nothing, as atomicAdd(p, 0): a loop that waits may read with it
   // Of memory accesses and fences, by "Memory Consistency Model" of the PTX ISA:
   bool strong : 1 = false;  // relaxed, acquire, release, volatile or atomic
@@ -145,6 +147,11 @@ struct Access {
 bool admit(Warp&, const Instruction&, Access&);
 // Lets the checkers and counters see an access, before it takes place.
 void watch(Warp&, const Instruction&, const Access&);
+// Before a strong load from global memory, in the reversed order: lanes that read the value before the last one, which
+// is put into `values`, each lane's where it would be in an array. The memory model of the PTX ISA lets a read bring
+// any value that nothing orders before another one that this thread knows of ("Causality Order", "Coherence"): for each
+// write and block a number that looks random says whether its first read comes too early.
+Mask lagging(const Warp&, const Instruction&, const Access&, std::byte* values);
 // Lanes of a generic access that do not point into the space; -1: mixed.
 ptx::Space space_of(Address);
 

@@ -153,6 +153,19 @@ struct GlobalRaces {
     bool exchanges, narrow;
   };
   std::vector<std::vector<Event>> events;
+  // Of each location that strong writes have changed: what it held before the last one, see lagging().
+  struct Version {
+    std::uint64_t older = 0;
+    std::uint32_t size = 0, block = 0, thread = 0, clock = 0;
+    std::vector<std::uint64_t> seen_by{};  // blocks that have read the new value, or once the old one
+    struct Reader {
+      std::uint64_t block;
+      std::uint32_t thread, clock;
+    };
+    std::vector<Reader> readers{};  // of the new value, one of each block
+  };
+  std::unordered_map<Address, Version> versions;
+  bool lags = false;  // whether strong reads may bring what is older
   std::vector<std::uint64_t> touched;  // pages
   std::deque<std::array<Detail, details_at_once>> details;  // kept from launch to launch
   std::atomic<std::size_t> details_in_use = 0;
@@ -178,6 +191,8 @@ void begin_launch(GlobalRaces& r, const LaunchState& launch) {
     r.pages.resize(segments / segments_per_page);
   }
   r.locations.list.clear();
+  r.versions.clear();
+  r.lags = r.hands_over && !r.threads && launch.options.order == Order::reversed;
   r.worn_out = std::vector<std::atomic<bool>>(r.hands_over ? launch.blocks : 0);
   r.events.clear();
   r.events.resize(r.hands_over ? launch.blocks : 0);
@@ -1014,6 +1029,90 @@ Footprint footprint(const GlobalRaces& r) {
   return all;
 }
 
+namespace {
+
+bool knows(const SharedRaces& races, const View& view, std::uint64_t block, std::uint32_t thread, std::uint32_t clock) {
+  if (!races.views_used) return false;
+  for (const Past& past : {view.known, view.awaited[between_blocks]}) {
+    if (const Clocks* clocks = past.of(block); clocks && clocks->covers(thread, clock)) return true;
+  }
+  return false;
+}
+
+// Whether the writer's block has executed a fence after a write, and this block one after that ("Fence-SC").
+bool fenced_since(const GlobalRaces& r, const GlobalRaces::Version& version, std::uint64_t block) {
+  const auto fence = [](const GlobalRaces::Event& e) { return e.kind == GlobalRaces::Event::fence && !e.narrow; };
+  const auto& theirs = r.events[version.block];
+  auto after = std::ranges::lower_bound(theirs, version.clock, {}, &GlobalRaces::Event::clock);
+  after = std::find_if(after, theirs.end(), fence);
+  const auto& own = r.events[block];
+  return after != theirs.end() &&
+         std::any_of(own.begin(), own.end(), [&](const auto& e) { return fence(e) && e.time > after->time; });
+}
+
+// Before strong writes: what they replace.
+void note_versions(GlobalRaces& r, const Warp& w, const Access& a) {
+  const SharedRaces& races = *w.block->races;
+  for (Mask m = a.mask; m; m &= m - 1) {
+    const auto l = static_cast<unsigned>(std::countr_zero(m));
+    const Address at = a.address[l];
+    for (Address other = at & -Address{8}; other < at + a.size; other += 4) {
+      const auto old = r.versions.find(other);
+      if (old != r.versions.end() && other + old->second.size > at) r.versions.erase(old);
+    }
+    if (a.size != 4 && a.size != 8) continue;
+    GlobalRaces::Version& version = r.versions[at];
+    version = {.size = a.size,
+               .block = static_cast<std::uint32_t>(w.block->number),
+               .thread = w.number * lane_count + l,
+               .clock = races.clock};
+    std::memcpy(&version.older, reinterpret_cast<const std::byte*>(at), a.size);
+    if (a.shape == Access::Shape::uniform) break;
+  }
+}
+
+}  // namespace
+
+Mask lagging(const Warp& w, const Instruction&, const Access& a, std::byte* values) {
+  constexpr std::size_t most_readers = 16;
+  GlobalRaces* r = w.worker->launch.races;
+  if (!r || !r->lags || (a.size != 4 && a.size != 8)) return 0;
+  SharedRaces& races = *w.block->races;
+  const std::uint64_t block = w.block->number;
+  Mask lags = 0;
+  for (Mask m = a.mask & ~a.outside; m; m &= m - 1) {
+    const auto l = static_cast<unsigned>(std::countr_zero(m));
+    const auto at = r->versions.find(a.address[l]);
+    if (at == r->versions.end()) continue;
+    GlobalRaces::Version& version = at->second;
+    const View& view = view_of(races, w.number, l);
+    if (version.size != a.size || version.block == block) continue;
+    const bool seen = std::ranges::find(version.seen_by, block) != version.seen_by.end();
+    const auto number = (a.address[l] >> 2) * 31 + version.clock * 7 + block;
+    const bool new_one = seen || (number * 0x9E3779B97F4A7C15u >> 63 & 1) || version.readers.size() >= most_readers ||
+                         r->worn_out[version.block] || races.worn_out ||
+                         knows(races, view, version.block, version.thread, version.clock) ||
+                         fenced_since(*r, version, block) ||
+                         std::ranges::any_of(version.readers, [&](const auto& reader) {
+                           return knows(races, view, reader.block, reader.thread, reader.clock);
+                         });
+    if (!seen) version.seen_by.push_back(block);
+    if (new_one) {
+      const auto of_block = [&](const auto& reader) { return reader.block == block; };
+      if (version.readers.size() < most_readers && std::ranges::none_of(version.readers, of_block))
+        version.readers.push_back({block, w.number * lane_count + l, races.clock});
+      continue;
+    }
+    for (Mask same = m; same; same &= same - 1) {  // lanes of one place read the same
+      const auto other = static_cast<unsigned>(std::countr_zero(same));
+      if (a.address[other] != a.address[l]) continue;
+      std::memcpy(values + std::size_t{other} * a.size, &version.older, a.size);
+      lags |= Mask{1} << other;
+    }
+  }
+  return lags;
+}
+
 void check_global(Warp& w, const Instruction& i, const Access& a, const Rows& rows) {
   LaunchState& launch = w.worker->launch;
   if (!launch.memory.has_shadow(a.low) || !launch.memory.has_shadow(a.high - 1)) return;
@@ -1040,6 +1139,7 @@ void check_global(Warp& w, const Instruction& i, const Access& a, const Rows& ro
     me.log_size = static_cast<std::uint32_t>(std::countr_zero(size)) & 7;
   }
   check_within_block(w, i, a, rows);  // first: the other may store already
+  if (r->lags && i.strong && a.write) note_versions(*r, w, a);
   // With several workers a store takes place within its check, so that what it hands over has to be there.
   const bool early = i.strong && r->threads && a.write && !a.atomic;
   if (early) hand_over(w, i, a);

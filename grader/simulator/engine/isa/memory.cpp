@@ -39,6 +39,12 @@ template <class T, int N> SIM_INLINE void describe(Access& a, bool write) {
 template <class T, int N, Space S> [[gnu::noinline]] void load_from(Warp& w, const Instruction& i, Access& a) {
   describe<T, N>(a, false);
   if (!allowed<S>(w, i, a)) return;
+  Mask late = 0;
+  alignas(8) std::byte older[S == Space::global && N == 1 ? lane_count * sizeof(T) : 1];
+  if constexpr (S == Space::global && N == 1) {
+    if (w.watched && i.strong) [[unlikely]]
+      late = lagging(w, i, a, older);
+  }
   if (S != Space::local && w.watched) watch(w, i, a);
   if constexpr (S == Space::global && N > 1) fetch_ahead(a);
   T* d[N];
@@ -59,6 +65,10 @@ template <class T, int N, Space S> [[gnu::noinline]] void load_from(Warp& w, con
       const std::byte* from = place<S>(w, a.address[l], l);
       for (int n = 0; n < N; ++n) std::memcpy(&d[n][l], from + n * sizeof(T), sizeof(T));
     }
+  }
+  for (Mask m = late; m; m &= m - 1) {
+    const auto l = static_cast<u32>(std::countr_zero(m));
+    std::memcpy(&d[0][l], older + l * sizeof(T), sizeof(T));
   }
 }
 

@@ -1,0 +1,135 @@
+"""Strong reads that bring an older value in the reversed order, where nothing orders the last write."""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from built_programs import EVERY_WAY, LIBRARY, Compile
+
+from grader.simulator.driver import Options, Order, Simulator
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+BLOCKS = 64
+SOURCE = """
+#include <cuda/atomic>
+using Word = cuda::atomic_ref<int, cuda::thread_scope_device>;
+using Order = cuda::memory_order;
+constexpr auto relaxed = cuda::memory_order_relaxed, acquire = cuda::memory_order_acquire,
+               release = cuda::memory_order_release, both = cuda::memory_order_acq_rel;
+
+// Each block hands its sum to the next one: the value, then a flag.
+__device__ void pass_on(int* words, int* out, Order reads, Order writes, bool fences) {
+  int* values = words;
+  int* flags = words + gridDim.x;
+  const int b = blockIdx.x;
+  int sum = b + 1;
+  if (b > 0) {
+    while (Word(flags[b - 1]).load(reads) == 0) {}
+    if (fences) __threadfence();
+    sum += Word(values[b - 1]).load(relaxed);
+  }
+  Word(values[b]).store(sum, relaxed);
+  if (fences) __threadfence();
+  Word(flags[b]).store(1, writes);
+  out[b] = sum;
+}
+extern "C" __global__ void relaxed_flag(int* words, int* out) {
+  pass_on(words, out, relaxed, relaxed, false);
+}
+extern "C" __global__ void released_flag(int* words, int* out) {
+  pass_on(words, out, acquire, release, false);
+}
+extern "C" __global__ void fenced_flag(int* words, int* out) {
+  pass_on(words, out, relaxed, relaxed, true);
+}
+
+// A lock around a sum. Inside, the words are read and written by relaxed accesses, so that there is no race.
+__device__ void add(int* words, int* out, Order takes, Order leaves) {
+  while (Word(words[0]).exchange(1, takes) != 0) {}
+  Word(words[1]).store(Word(words[1]).load(relaxed) + 1, relaxed);
+  Word(words[0]).store(0, leaves);
+  if (Word(words[2]).fetch_add(1, both) == gridDim.x - 1)
+    for (int b = 0; b < gridDim.x; ++b) out[b] = Word(words[1]).load(relaxed);
+}
+extern "C" __global__ void relaxed_lock(int* words, int* out) { add(words, out, relaxed, relaxed); }
+extern "C" __global__ void released_lock(int* words, int* out) { add(words, out, acquire, release); }
+
+// Of two blocks each says that it has come, and looks whether the other has. One has to see the other.
+__device__ void meet(int* words, int* out, bool fence) {
+  const int b = blockIdx.x;
+  Word(words[b]).store(1, release);
+  if (fence) __threadfence();
+  out[b] = 1;
+  if (Word(words[b ^ 1]).load(acquire)) out[b] = 2, out[b ^ 1] = 2;
+}
+extern "C" __global__ void unfenced_meeting(int* words, int* out) { meet(words, out, false); }
+extern "C" __global__ void fenced_meeting(int* words, int* out) { meet(words, out, true); }
+
+// Who has read a value of a word reads no older one later.
+extern "C" __global__ void coherent(int* words, int* out) {
+  const int b = blockIdx.x;
+  if (b == gridDim.x - 1) {
+    for (int n = 1; n <= 100; ++n) Word(words[0]).store(n, relaxed);
+  }
+  int last = 0;
+  out[b] = 1;
+  while (last < 100) {
+    const int now = Word(words[0]).load(relaxed);
+    if (now < last) out[b] = -1;
+    last = now;
+  }
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def library(nvcc: Compile) -> Path:
+    return nvcc(SOURCE, "older_values.so", "-std=c++17", *LIBRARY)
+
+
+def ran(library: Path, kernel: str, options: Options) -> list[int]:
+    """What the blocks put out."""
+    size = 8 * BLOCKS
+    with Simulator(options) as simulator:
+        simulator.load(library)
+        words, out = (simulator.allocate(size) for _ in range(2))
+        simulator.write(words, bytes(size))
+        pointers = [struct.pack("<Q", address) for address in (words, out)]
+        assert simulator.launch(kernel, (BLOCKS, 1, 1), (1, 1, 1), pointers)
+        return np.frombuffer(simulator.read(out, 4 * BLOCKS), np.int32).tolist()
+
+
+SUMS = np.arange(1, BLOCKS + 1).cumsum().tolist()
+RIGHT = {
+    "released_flag": SUMS,
+    "fenced_flag": SUMS,
+    "released_lock": [BLOCKS] * BLOCKS,
+    "coherent": [1] * BLOCKS,
+}
+WRONG = {"relaxed_flag": "released_flag", "relaxed_lock": "released_lock"}
+
+
+@pytest.mark.parametrize("options", EVERY_WAY)
+@pytest.mark.parametrize("kernel", RIGHT)
+def test_what_is_ordered_brings_the_newest_value_in_every_order(
+    library: Path, kernel: str, options: Options
+) -> None:
+    assert ran(library, kernel, options) == RIGHT[kernel]
+
+
+@pytest.mark.parametrize("kernel", WRONG)
+def test_what_nothing_orders_may_bring_an_older_value(library: Path, kernel: str) -> None:
+    right = RIGHT[WRONG[kernel]]
+    assert ran(library, kernel, Options(threads=1)) == right
+    assert ran(library, kernel, Options(order=Order.REVERSED, threads=1)) != right
+
+
+def test_a_fence_lets_one_of_two_blocks_see_the_other(library: Path) -> None:
+    options = Options(order=Order.REVERSED, threads=1)
+    assert 1 in ran(library, "unfenced_meeting", options)
+    assert 1 not in ran(library, "fenced_meeting", options)
