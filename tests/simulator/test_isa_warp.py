@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from grader.simulator.driver import Options, Simulator
+from grader.simulator.driver import Options, Order, Simulator
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -148,3 +148,38 @@ def test_reductions(members: int) -> None:
         got = results(f"redux.sync.{name} %d, %a, {members};", VALUES, members)
         expected = reduce(operation, (VALUES[lane] for lane in lanes(members))) & FULL
         assert {d for d, _ in got.values()} == {expected}, name
+
+
+DIVERGED = (
+    HEADER
+    + """
+.visible .entry k(.param .u64 data) {
+  .reg .b32 %l, %m; .reg .b64 %i, %x; .reg .pred %p;
+  ld.param.u64 %x, [data];
+  mov.u32 %l, %laneid;
+  mad.wide.u32 %i, %l, 4, %x;
+  setp.lt.u32 %p, %l, 5;
+  @%p bra JOIN;
+  st.global.u32 [%i], %l;
+JOIN:
+  CONVERGE
+  activemask.b32 %m;
+  st.global.u32 [%i], %m;
+  ret;
+}"""
+)
+
+
+@pytest.mark.parametrize("order", Order)
+@pytest.mark.parametrize("converge", ["", "bar.warp.sync 0xffffffff;", "barrier.sync 0;"])
+def test_lanes_that_went_apart_are_active_together_once_something_makes_them_converge(
+    order: Order, converge: str
+) -> None:
+    """Nothing promises that they do behind a branch; in the reversed order they do not."""
+    with Simulator(Options(order=order)) as simulator:
+        simulator.load_ptx(DIVERGED.replace("CONVERGE", converge))
+        data = simulator.allocate(128)
+        assert simulator.launch("k", (1, 1, 1), (32, 1, 1), [struct.pack("<Q", data)])
+        active = struct.unpack("<32I", simulator.read(data, 128))
+    apart = order == Order.REVERSED and not converge
+    assert active == ((31,) * 5 + (FULL ^ 31,) * 27 if apart else (FULL,) * 32)

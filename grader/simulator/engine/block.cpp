@@ -65,6 +65,7 @@ void release(Block& block, std::uint32_t barrier, LaunchState& launch) {
     const Instruction& i = launch.program.code[s.pc];
     w.warp.bank[frame_bank] = s.frame->registers;
     lanes[w.warp.number] |= s.mask;
+    w.converge(lanes[w.warp.number]);
     if (i.target >> 4 == 1) {
       auto* d = lanes_at<std::uint32_t>(w.warp, i.o[0]);
       for (Mask m = s.mask; m; m &= m - 1) d[std::countr_zero(m)] = count;

@@ -55,6 +55,13 @@ struct WarpState {
   std::vector<std::byte> special_storage;
   std::unique_ptr<std::byte[]> local_storage;  // committed by the system as it is used
   std::uint64_t turns = 0;
+  // Lanes with different numbers have gone different ways, and nothing has made them converge since. Followed in the
+  // reversed order alone.
+  std::array<std::uint64_t, lane_count> ways{};
+  std::uint64_t last_way = 0;
+  void part(Mask lanes);      // these lanes go another way than those that they were with
+  void converge(Mask lanes);  // these lanes are together
+  Mask together(Mask lanes) const;  // of these lanes, those that are certainly with the first one
   bool done() const { return splits.empty(); }
   bool ready() const {  // to run, and not waiting for others
     return std::any_of(splits.begin(), splits.end(), [](const Split& s) { return s.state == Split::State::ready; });
@@ -85,6 +92,8 @@ struct Block {
   bool hearing = false;               // its last access was that
   std::uint32_t look_site = 0;        // where
   std::unordered_map<Address, std::uint32_t> looks;  // when it last read something strong from there
+  std::uint32_t informed = 0,
+                interruptions = 0;  // what it has told others while it could be interrupted; how often it was
 };
 
 // Of one instruction; the names are LineCount's.
@@ -132,7 +141,7 @@ struct LaunchState {
   std::uint64_t clock_start = 0;  // what %clock tells at first
   Residency residency;
   std::vector<std::uint64_t> order;  // empty: as numbered
-  std::atomic<bool> stop{false}, faulted{false};
+  std::atomic<bool> stop{false}, faulted{false}, out_of_budget{false};
   // Apart from what is only read, which every access needs: a line that one worker writes, the others have to fetch
   // anew.
   alignas(128) std::atomic<std::uint64_t> next_block{0};
@@ -194,6 +203,7 @@ struct alignas(128) Worker {
   bool progressed = false;  // a warp ended, or passed a barrier of its block
   Pause to_pause = Pause::never;  // of the block that runs
   bool paused = false;      // the block has just done so
+  bool interrupts = false;  // whether the block that runs may pause behind anything that it tells others
   Trail* trail = nullptr;   // of a warp that is watched
   Frame* frame = nullptr;   // of the split that runs
   std::vector<std::uint8_t> ways;   // per instruction with a guard: taken_way, passed_way; empty: not observed

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <thread>
 
 #include <cxxabi.h>
 
@@ -155,6 +157,10 @@ bool over_budget(LaunchState& launch, WarpState& state, std::uint64_t total) {
     used = decimal(o.total_budget) + " warp instructions in all launches of this call";
   } else {
     return false;
+  }
+  if (launch.out_of_budget.exchange(true)) {  // another worker finds out why
+    while (!launch.stop) std::this_thread::sleep_for(std::chrono::microseconds(50));
+    return true;
   }
   Block& block = *state.warp.block;
   WarpState* watched = &state;

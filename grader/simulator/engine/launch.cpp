@@ -311,6 +311,7 @@ std::unique_ptr<Block> Worker::start(std::uint64_t number) {
   block->looked = 0;
   block->looking = false;
   block->looks.clear();
+  block->informed = block->interruptions = 0;
   std::memset(block->shared, 0xff, launch.shared_size);
   std::memset(block->shared + launch.shared_size, 0, shared_granularity);
   const auto& o = launch.options;
@@ -349,6 +350,7 @@ std::unique_ptr<Block> Worker::start(std::uint64_t number) {
     for (auto& f : w->frames) w->free_frames.push_back(std::move(f));
     w->frames.clear();
     w->splits.clear();
+    w->converge(all_lanes);
     Frame* const frame = push_frame(*w, 0, nullptr);
     Split split;
     split.pc = launch.program.functions[0].entry;
@@ -420,7 +422,10 @@ void Worker::run() {
     Stop stop;
     const bool early = started >= most_paused / 2 && started / 2 % 2 == 0;
     to_pause = !pauses || !fresh || waiting.size() > most_paused ? Pause::never : early ? Pause::before : Pause::after;
+    // Where blocks wait for each other, those that tell others something are interrupted behind it.
+    interrupts = pauses && spins != 0 && waiting.size() <= most_paused;
     started += fresh;
+    const bool would_pause = to_pause != Pause::never;
     bool has_paused = false;
     const auto before = spins;
     unsigned slices = 0;
@@ -431,9 +436,12 @@ void Worker::run() {
       has_paused = std::exchange(paused, false);
     } while (stop == Stop::slice && !has_paused && spins == before && ++slices < patience && !stalled() &&
              !launch.stop);
-    if (has_paused) {
+    if (has_paused && would_pause && to_pause == Pause::never) {
       some_paused = true;
       at = waiting.size();  // the last one goes on first
+    } else if (has_paused && waiting.size() > 1 && chosen == (back ? 0 : waiting.size() - 1)) {
+      at = back ? 1 : chosen;  // the others go on first
+      back = !back;
     }
     if (stop == Stop::waiting) report_deadlock(*waiting[chosen], *this);
     waited = stop == Stop::slice && spins != before ? waited + 1 : 0;

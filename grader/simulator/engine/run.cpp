@@ -16,11 +16,14 @@ constexpr std::uint64_t quantum = 4096;      // instructions of one split while 
 constexpr std::uint64_t spin_cost = 1024;    // what a volatile load takes of a slice: it may be a spin loop
 constexpr std::uint64_t nap = 1 << 14;       // what nanosleep takes of it, and a wait for an mbarrier
 constexpr std::uint32_t max_depth = 2048;    // calls inside each other
+constexpr std::uint32_t most_interruptions = 8;  // of a block
 
 // Of collectives: bar.warp.sync "guarantees memory ordering among participating threads"; shuffles, votes, matches,
 // reductions and matrix instructions do not ("Parallel Synchronization and Communication Instructions"). The compiler
 // of Triton knows its GPU: what a lane has read is there when others have it from a shuffle.
-void met(Warp& w, const Instruction& i, Mask lanes) {
+void met(WarpState& state, const Instruction& i, Mask lanes) {
+  Warp& w = state.warp;
+  state.converge(lanes);
   if (i.offset == 0 || w.worker->launch.program.of_triton)
     synchronised(w, lanes);
   else
@@ -163,6 +166,13 @@ class Runner {
               leave(number, gone, pc);
               return;
             }
+            if (i.informs && worker_.interrupts && interrupted()) [[unlikely]] {
+              account(start, pc + 1, mask);
+              save(number, pc + 1, mask);
+              worker_.paused = true;
+              left_ = 0;
+              return;
+            }
           }
           ++pc;
           break;
@@ -176,6 +186,7 @@ class Runner {
             start = pc = i.target;
           } else {
             save(number, pc + 1, mask & ~m);
+            state_.part(m);
             add({.pc = i.target, .mask = m, .frame = frame});
             return;
           }
@@ -188,6 +199,19 @@ class Runner {
         case Flow::yield:
           left_ -= static_cast<std::int64_t>(nap);
           ++worker_.spins;
+          ++pc;
+          break;
+        case Flow::active:
+          if (const Mask apart = m & ~state_.together(m)) {
+            account(start, pc, mask);
+            start = pc;
+            add({.pc = pc, .mask = apart, .frame = frame});
+            mask &= ~apart;
+            m &= ~apart;
+            save(number, pc, mask);
+            others_ = true;
+          }
+          if (m) i.run(w_, i, m);
           ++pc;
           break;
         case Flow::clock:
@@ -230,6 +254,15 @@ class Runner {
     left_ = 0;
   }
 
+  // At about every second place, so that others run between two things that the block tells them.
+  bool interrupted() {
+    Block& block = *w_.block;
+    const std::uint64_t place = block.number << 32 | block.informed++;
+    if (block.interruptions >= most_interruptions || place * 0x9e3779b97f4a7c15u >> 63) return false;
+    ++block.interruptions;
+    return true;
+  }
+
   void save(std::size_t number, std::uint32_t pc, Mask mask) {
     state_.splits[number].pc = pc;
     state_.splits[number].mask = mask;
@@ -258,13 +291,13 @@ class Runner {
     Mask differ = 0;
     if (i.o[i.offset] >> bank_shift == constant_bank) {
       i.run(w_, i, m);
-      met(w_, i, m);
+      met(state_, i, m);
       return true;
     }
     for (unsigned l = 0; l < lane_count; ++l) differ |= m >> l & 1 ? members[l] ^ first : 0;
     if (differ) return false;
     i.run(w_, i, m);
-    met(w_, i, m);
+    met(state_, i, m);
     return true;
   }
 
@@ -352,6 +385,7 @@ class Runner {
       if (first) {
         save(number, targets[n], taken);
       } else {
+        state_.part(taken);
         add({.pc = targets[n], .mask = taken, .frame = frame});
       }
       first = false;
@@ -390,6 +424,7 @@ class Runner {
       }
       function = found->second;
       if (same != m) {
+        state_.part(m & ~same);
         add({.pc = pc, .mask = m & ~same, .frame = caller});
         m = same;
       }
@@ -465,6 +500,35 @@ class Runner {
 
 Stop run_warp(WarpState& state, std::uint64_t slice) { return Runner(state, slice).run(); }
 
+void WarpState::part(Mask lanes) {
+  if (!warp.descending) return;
+  // Lanes that were apart stay so.
+  std::map<std::uint64_t, std::uint64_t> renamed;
+  for (Mask m = lanes; m; m &= m - 1) {
+    std::uint64_t& way = ways[static_cast<std::size_t>(std::countr_zero(m))];
+    const auto [at, fresh] = renamed.try_emplace(way, last_way + 1);
+    last_way += fresh;
+    way = at->second;
+  }
+}
+
+void WarpState::converge(Mask lanes) {
+  if (!warp.descending) return;
+  ++last_way;
+  for (; lanes; lanes &= lanes - 1) ways[static_cast<std::size_t>(std::countr_zero(lanes))] = last_way;
+}
+
+Mask WarpState::together(Mask lanes) const {
+  if (!warp.descending || !lanes) return lanes;
+  Mask same = 0;
+  const auto way = ways[static_cast<std::size_t>(std::countr_zero(lanes))];
+  for (Mask m = lanes; m; m &= m - 1) {
+    const auto lane = static_cast<std::size_t>(std::countr_zero(m));
+    if (ways[lane] == way) same |= Mask{1} << lane;
+  }
+  return same;
+}
+
 Frame* push_frame(WarpState& state, std::uint32_t function, Frame* parent) {
   const FunctionCode& code = state.warp.worker->launch.program.functions[function];
   const std::uint32_t base = parent ? parent->local_top + local_gap : 0;
@@ -532,7 +596,7 @@ void settle_collectives(WarpState& state) {
       part->state = Split::State::ready;
       ++part->pc;
     }
-    met(w, i, here);
+    met(state, i, here);
   }
 }
 

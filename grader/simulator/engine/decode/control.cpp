@@ -168,6 +168,8 @@ void Decoder::reduce(const Words& words) {
   i.offset = 2;
 }
 
-void Decoder::active_mask(const Words& words) { emit(handler(join(words)), {destination(operand(0), word32)}); }
+void Decoder::active_mask(const Words& words) {
+  emit(handler(join(words)), {destination(operand(0), word32)}).flow = Flow::active;
+}
 
 }  // namespace sim
