@@ -22,9 +22,10 @@ NORMAL = "normal"
 OFFSET, HUGE, ZEROS, TINY = "large offset", "one huge element", "zeros", "tiny numbers"
 EQUAL, REPEATED, HIDDEN, EXTREME = "equal numbers", "one index for all", "hidden by -inf", "extreme integers"
 EVEN, LONG, LARGE = "segments of one length", "one long segment", "large numbers"
-SIGNED, SUBNORMAL, REPEATING = "zeros of both signs", "subnormal numbers", "numbers that repeat"
+SIGNED, NEGATIVE_ZEROS = "zeros of both signs", "negative zeros"
+SUBNORMAL, REPEATING = "subnormal numbers", "numbers that repeat"
 SOME_LONG = "some long segments"
-IN_GRIDS = frozenset({SIGNED, SUBNORMAL, REPEATING, SOME_LONG})
+IN_GRIDS = frozenset({SIGNED, NEGATIVE_ZEROS, SUBNORMAL, REPEATING, SOME_LONG})
 """Distributions of which only the cases of a grid make use."""
 
 Numbers = NDArray[Any]
@@ -74,7 +75,7 @@ class Content:
 def real(*shape: int) -> Content:
     """Normal numbers; also with a mean of 100, with one huge element in each row, tiny, equal, or zero.
 
-    In grids also subnormal, five numbers that repeat, or -1 and zeros of both signs, of which -0 comes first.
+    In grids also subnormal, five numbers that repeat, -0 alone, or -1 and zeros of both signs, -0 first.
     """
     return Content(shape, _real)
 
@@ -100,7 +101,7 @@ def positive(*shape: int) -> Content:
         return {
             name: _bounded(draw, 0.01 * (_scale(dtype).tiny if name == TINY else 1.0))
             for name, draw in _real(dtype).items()
-            if name != ZEROS
+            if name not in {ZEROS, NEGATIVE_ZEROS}
         }
 
     return Content(shape, draws)
@@ -242,6 +243,7 @@ def _real(dtype: str) -> Mapping[str, Draw]:
         SUBNORMAL: lambda random, shape: normal(random, shape) * scale.subnormal,
         REPEATING: lambda random, shape: random.choice(_DYADIC, shape),
         SIGNED: signed,
+        NEGATIVE_ZEROS: lambda _, shape: np.full(shape, -0.0),
     }
 
 

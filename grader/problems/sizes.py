@@ -52,15 +52,19 @@ def derived(
         distributions: of the contents.
         passed: the sizes that a call which is queued behind one with streams may take smaller.
         elements: of all arrays, for some sizes.
-        by_hand: further cases: group, sizes and distribution.
-        most: of these elements; four times as many with a size beyond a million.
+        by_hand: further cases, however many elements they have: group, sizes and distribution.
+        most: of the elements of all others; four times as many with a size beyond a million.
         streams: whether there are cases whose arrays travel through the launcher's streams.
     """
     table: dict[tuple[object, ...], Row] = {}
-    for row in (*_rows(seed, ranges, distributions), *by_hand):
-        group, sizes, distribution = row
-        if elements(sizes) <= most * (4 if group == MILLION else 1) and (streams or group != STREAMS):
-            table.setdefault((*sizes.values(), distribution), row)
+    fitting = (
+        row
+        for row in _rows(seed, ranges, distributions)
+        if elements(row[1]) <= most * (4 if row[0] == MILLION else 1)
+    )
+    for group, sizes, distribution in (*fitting, *by_hand):
+        if streams or group != STREAMS:
+            table.setdefault((*sizes.values(), distribution), (group, sizes, distribution))
     cases = sorted(build_cases(seed, table.values()), key=lambda case: case.group == STREAMS)
     return tuple(suited(case, ranges, passed, elements) for case in cases)
 

@@ -16,10 +16,11 @@ if TYPE_CHECKING:
     from grader.problems.contents import Draw
 
 NEGATIVE, FEW, RISING = "negative numbers", "few different numbers", "rising numbers"
+INFINITE, NOTHING = "infinite numbers", "nothing but -inf"
 
 
 def numbers(n: int) -> Content:
-    """``real`` numbers; also all negative, the largest at the end, or at many places of a few numbers."""
+    """``real`` numbers; also negative, rising, few different ones, or infinite ones of both signs or one."""
 
     def draws(dtype: str) -> Mapping[str, Draw]:
         return {
@@ -27,6 +28,8 @@ def numbers(n: int) -> Content:
             NEGATIVE: lambda random, shape: -random.uniform(1, 2, shape),
             FEW: lambda random, shape: random.integers(-3, 0, shape),
             RISING: lambda random, shape: np.sort(random.standard_normal(shape)),
+            INFINITE: lambda random, shape: np.where(random.random(shape) < 0.1, np.inf, -np.inf),
+            NOTHING: lambda _, shape: np.full(shape, -np.inf),
         }
 
     return Content((n,), draws)

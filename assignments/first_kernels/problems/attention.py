@@ -6,18 +6,23 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
 import torch
 
-from grader.problems.contents import EQUAL, HUGE, LARGE, real, scores
+from grader.problems.contents import EQUAL, HUGE, LARGE, Content, real, scores
 from grader.problems.formula import Range, problem
 from grader.problems.problem import Inputs, Slices
 
 if TYPE_CHECKING:
-    import numpy as np
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
     from torch import Tensor
 
+    from grader.problems.contents import Draw
+
 DEPTH = 64  # numbers of a query, a key and a value
+LATE = "large logits come late"
 
 
 def attention(q: Tensor, k: Tensor, v: Tensor, first: int = 0) -> Tensor:
@@ -25,6 +30,19 @@ def attention(q: Tensor, k: Tensor, v: Tensor, first: int = 0) -> Tensor:
     hidden = torch.ones(len(q), len(k), dtype=torch.bool).triu(first + 1)
     logits = (q @ k.t() / math.sqrt(DEPTH)).masked_fill(hidden, -math.inf)
     return torch.softmax(logits, -1) @ v
+
+
+def keys(n: int) -> Content:
+    """``real`` keys; also ones that are equal from some place on, with logits of many sizes, most large."""
+
+    def late(random: np.random.Generator, shape: tuple[int, ...]) -> NDArray[np.floating]:
+        behind = np.arange(n) > random.integers(n // 8, max(2, n // 4))
+        return np.where(behind[:, None], 80 * random.standard_normal(DEPTH), random.standard_normal(shape))
+
+    def draws(dtype: str) -> Mapping[str, Draw]:
+        return {**real(n, DEPTH).draws(dtype), LATE: late}
+
+    return Content((n, DEPTH), draws)
 
 
 def some_queries(data: Inputs, index: NDArray[np.intp]) -> Inputs:
@@ -42,12 +60,12 @@ FORMULA = problem(
     formula=attention,
     inputs=lambda n: {
         "q": scores(n, DEPTH, large=30.0),
-        "k": real(n, DEPTH),
+        "k": keys(n),
         "v": real(n, DEPTH),
     },
     sizes={"n": Range(1, 1 << 14)},
     timing=({"n": 1024}, {"n": 2048}),
-    cases=[(name, {"n": 200}, name) for name in (LARGE, EQUAL, HUGE)],
+    cases=[*((name, {"n": 200}, name) for name in (LARGE, EQUAL, HUGE)), (LATE, {"n": 1200}, LATE)],
     most=4 * DEPTH * 300,  # there are n x n logits, too
 )
 PROBLEM = replace(FORMULA, slices=(Slices(("out",), lambda case: case.sizes["n"], some_queries),))
