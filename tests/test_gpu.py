@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from grader.assignments.assignment import load
+from grader.problems.grid import MAGNITUDES
 from grader.records.verdict import Verdict
 from grader.run import grading
 
@@ -50,3 +51,47 @@ def test_a_right_kernel_of_one_thread_fails_without_hours_of_timing(tmp_path: Pa
     assert result.correctness.verdict is Verdict.PASS
     assert result.performance.verdict is Verdict.FAIL
     assert "too slow to go on" in result.performance.message
+
+
+FLOAT_PLACES = """
+#include <cuda_runtime.h>
+
+__device__ unsigned long long key(float number, float place) {
+  const unsigned bits = __float_as_uint(number + 0.0f);
+  const unsigned ordered = bits >> 31 ? ~bits : bits | 1u << 31;
+  return static_cast<unsigned long long>(ordered) << 32 | ~static_cast<unsigned>(place);
+}
+
+__global__ void largest(unsigned long long* best, const float* x, int n) {
+  unsigned long long mine = 0;
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
+    mine = max(mine, key(x[i], static_cast<float>(i)));  // from 2^24 on not every place is a float
+  atomicMax(best, mine);
+}
+
+__global__ void put(int* place, const unsigned long long* best) { *place = static_cast<int>(~*best); }
+
+extern "C" void launch_argmax(int* place, const float* x, int n, cudaStream_t stream) {
+  unsigned long long* best;
+  cudaMallocAsync(&best, sizeof *best, stream);
+  cudaMemsetAsync(best, 0, sizeof *best, stream);
+  largest<<<256, 256, 0, stream>>>(best, x, n);
+  put<<<1, 1, 0, stream>>>(place, best);
+  cudaFreeAsync(best, stream);
+}
+"""
+
+
+def test_sizes_that_only_a_gpu_gets_to_are_judged(tmp_path: Path) -> None:
+    (tmp_path / "argmax.cu").write_text(FLOAT_PLACES)
+    wrong: set[int] = set()
+    for seed in (1, 2, 3):
+        request = grading.GradingRequest(
+            tmp_path, load("first_kernels"), ("argmax",), "gpu", "auto", "auto", seed=seed
+        )
+        (result,) = grading.grade(request).problems
+        cases = [case for case in result.correctness.cases if case.verdict is not Verdict.PASS]
+        assert {case.group for case in cases} <= {MAGNITUDES}
+        wrong |= {int(case.name.partition(",")[0]) for case in cases}
+    assert wrong
+    assert min(wrong) > 1 << 24

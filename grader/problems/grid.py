@@ -15,6 +15,7 @@ Layer: imports numpy and the problem's shape.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from dataclasses import replace
 from functools import lru_cache
@@ -44,6 +45,7 @@ FREE = 1 << 14  # elements that a case may have at any rate, so that one case me
 MIDDLE, FEW = 1 << 10, 1 << 5  # elements of the smaller cases of each distribution
 DRAWN = 6  # sizes, of which those that meet the most pairs are taken
 MANY = 16  # values of an octave, so that its lowest quarter has some that are odd
+OTHERS = 2  # distributions beside the usual one that come near the ends of ranges
 TRIES = 40  # to draw sizes of so many elements, or such a product
 SEEDS_KEPT = 8  # of which the cases are remembered
 
@@ -191,6 +193,30 @@ class _Grid:
                 if (having := self._of_elements(most, name)) is not None:
                     yield having, name
 
+    def ends(self) -> Iterator[tuple[Sizes, str]]:
+        """Sizes and distributions near the end of each range, or of the budget of a GPU."""
+        usual, *others = self._space.distributions
+        for name in factors(self._space):
+            (*_, (level, elements)) = self._corners.within([(name,)], self._budget.on_gpu).items()
+            if elements <= self._budget.alone:
+                continue
+            for distribution in (usual, *self._shuffled(others)[:OTHERS]):
+                sizes = {**self._space.least, **self._near_end(*level[0])}
+                if self._space.allows(sizes, distribution):
+                    yield sizes, distribution
+
+    def _near_end(self, name: str, number: int) -> Sizes:
+        """A size in the last quarter of what the budget of a GPU allows; of a product, parts in an octave."""
+        space = self._space
+        if name not in space.ranges:
+            return self._parts(name, number)
+        limits = space.ranges[name]
+        inside = range(limits.nearest(limits.low), limits.high + 1, limits.multiple_of)
+        count = bisect_right(
+            inside, self._budget.on_gpu, key=lambda size: space.elements({**space.least, name: size})
+        )
+        return {name: inside[int(self._random.integers(count * 3 // 4, count))]}
+
     def _of_pairs(self) -> list[Sizes]:
         """Sizes that meet every pair; the pairs with the most elements first, as these have least company."""
         chosen: list[Sizes] = []
@@ -322,6 +348,18 @@ def grid(space: Space, seed: int) -> tuple[Case, ...]:
             at_places=space.elements(sizes) > space.budget.compared,
         )
         for sizes, distribution in _Grid(space, seed).points()
+    )
+    return tuple({case.name: case for case in cases}.values())
+
+
+def at_range_ends(space: Space, seed: int) -> tuple[Case, ...]:
+    """Cases for a GPU: each size and product near the end of its range, or of what ``Budget.on_gpu`` allows.
+
+    Each comes in the usual contents and in ``OTHERS`` drawn ones. None is there where the grid gets as far.
+    """
+    cases = (
+        replace(space.case(MAGNITUDES, sizes, distribution, seed), orders=1, at_places=True)
+        for sizes, distribution in _Grid(space, seed).ends()
     )
     return tuple({case.name: case for case in cases}.values())
 

@@ -128,6 +128,7 @@ class Budget:
         alone: where one is.
         contents: of the largest case of each distribution.
         compared: beyond which outputs are compared at some places alone; see ``Case.at_places``.
+        on_gpu: of the cases at the ends of the ranges, which a GPU alone runs.
     """
 
     pairs: int = 1 << 15
@@ -136,6 +137,7 @@ class Budget:
     alone: int = 1 << 18
     contents: int = 1 << 15
     compared: int = 1 << 15
+    on_gpu: int = 1 << 26
 
 
 def _every_one(_sizes: Mapping[str, int], _distribution: str) -> bool:

@@ -14,7 +14,7 @@ class Ending(StrEnum):
     USUAL = "usual"
     NOT_RUN = "not run"  # a case: one before it ended the runner, or was wrong where that is enough
     UNBEGUN = "not begun"  # a case: its function is still to be written
-    LIMIT = "limit"  # a build: stopped by a limit
+    LIMIT = "limit"  # a case or a build: stopped by a limit
 
 
 class Verdict(StrEnum):

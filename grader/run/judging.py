@@ -19,6 +19,7 @@ from grader.judge.correctness.cases import Excuse, Judged, judge, overrun_beside
 from grader.judge.correctness.remembered import remembered
 from grader.judge.coverage.search import TOLD_APART
 from grader.judge.timing.measure import Measured
+from grader.problems.grid import at_range_ends
 from grader.problems.problem import KernelProblem, ModelProblem
 from grader.records.findings import Severity, Tool
 from grader.records.gaps import GapKind
@@ -35,7 +36,7 @@ from grader.records.record import (
     ProblemResult,
     TrustResult,
 )
-from grader.records.verdict import Verdict
+from grader.records.verdict import Ending, Verdict
 from grader.run import demands, kernel, model
 from grader.run.excerpt import excerpt, line_of, place_of, place_of_call
 from grader.run.following import Following
@@ -185,6 +186,8 @@ class ProblemJudge:
                 further = self._run_cases(machine.device, answer, problem, cases=following.cases)
                 judged = joined(judged, further)
             judged = replace(judged, cases=answer.combined(judged, checked, machine.device.name))
+            if machine.gpu is not None and _right(judged):
+                judged = joined(judged, self._at_range_ends(answer, problem))
             checked = overrun_beside(checked, judged)
         self.machine_failed = judged.machine_failed or checked.machine_failed
         if self.machine_failed:
@@ -291,6 +294,16 @@ class ProblemJudge:
         if machine.gpu is not None and timed and self.material.bench.problems_at_once >= SPARE_PROCESSORS:
             answer.foresee(machine.gpu, self)
         return self._run_cases(machine.device, answer, problem)
+
+    def _at_range_ends(self, answer: Prepared, problem: Problem) -> Judged:
+        """Judge sizes that are too large for the simulator; one that takes too long costs speed alone."""
+        space = problem.space if isinstance(problem, KernelProblem) else None
+        cases = () if space is None else at_range_ends(space, self.material.seed)
+        if not cases:
+            return Judged(())
+        judged = self._run_cases(self.material.machine.device, answer, problem, cases=cases)
+        ended = [case for case in judged.cases if case.ending not in {Ending.LIMIT, Ending.NOT_RUN}]
+        return replace(judged, cases=tuple(ended))
 
     def _measured(self, answer: Prepared, judged: Judged) -> Measured:
         """Measure the speed, unless the numbers are wrong."""

@@ -8,7 +8,18 @@ import pytest
 from spaces import PROBLEMS, space_of
 
 from grader.problems.distributions import build_case
-from grader.problems.grid import MAGNITUDES, grid, in_octave, met, missing, octave, required, with_grid
+from grader.problems.grid import (
+    MAGNITUDES,
+    OTHERS,
+    at_range_ends,
+    grid,
+    in_octave,
+    met,
+    missing,
+    octave,
+    required,
+    with_grid,
+)
 from grader.problems.problem import Budget, Case, Range, Space
 
 TWO = Space(
@@ -133,3 +144,37 @@ def named(case: Case, space: Space) -> str:
     """The distribution as the space has it, with the element type."""
     typed = f"{case.dtype}, {case.distribution}"
     return typed if typed in space.distributions else case.distribution
+
+
+ENDS = Space(
+    ranges={"n": Range(1, 1 << 26), "batch": Range(8, 1 << 22, 8), "width": Range(1, 100)},
+    distributions=("normal", "zeros", "ones", "twos"),
+    elements=lambda sizes: 3 * sizes["n"] * sizes["batch"] * sizes["width"],
+    case=build_case,
+    products={"rows": ("n", "batch")},
+)
+
+
+def test_a_gpu_meets_the_end_of_each_range_that_its_budget_allows() -> None:
+    cases = at_range_ends(ENDS, 7)
+    assert cases == at_range_ends(ENDS, 7) != at_range_ends(ENDS, 8)
+    assert {(case.group, case.orders, case.at_places) for case in cases} == {(MAGNITUDES, 1, True)}
+    most, alone = ENDS.budget.on_gpu, ENDS.budget.alone
+    single = [case for case in cases if case.sizes["n"] == 1 or case.sizes["batch"] == 8]
+    assert all(alone < ENDS.elements(case.sizes) <= most for case in single)
+    assert all(case.sizes["batch"] == 8 or case.sizes["batch"] >= 3 << 20 for case in single)
+    assert any(case.sizes["n"] > 1 and case.sizes["batch"] > 8 for case in cases), "a product"
+    assert {case.sizes["width"] for case in cases} == {1}, "the grid gets to its end"
+    assert {case.sizes["batch"] % 8 for case in cases} == {0}
+    of_n = [case.distribution for case in cases if case.sizes["batch"] == 8]
+    assert of_n[0] == "normal"
+    assert len(set(of_n)) == 1 + OTHERS
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_every_case_at_the_end_of_a_range_is_legal(name: str) -> None:
+    space = space_of(PROBLEMS[name])
+    for case in at_range_ends(space, 1):
+        sizes = {**space.least, **{size: case.sizes[size] for size in space.ranges if size in case.sizes}}
+        assert all(sizes[size] in limits for size, limits in space.ranges.items())
+        assert space.elements(sizes) <= 2 * space.budget.on_gpu

@@ -53,6 +53,8 @@ _VERDICTS = {
 }
 """What an answer without arrays means; every other status is the student's code failing."""
 
+_ENDINGS = {Status.UNBEGUN: Ending.UNBEGUN, Status.TIMEOUT: Ending.LIMIT, Status.LIMIT: Ending.LIMIT}
+
 _ORDER = Diagnosis("order", f"right in {Schedule.PROGRAM}, so the result depends on the order of execution")
 _ORDERS = {
     Schedule.REVERSED: as_question(
@@ -507,7 +509,7 @@ def _result(
     if not answer.usable:
         verdict = _VERDICTS.get(answer.status, Verdict.FAIL)
         gaps = [GapRecord(**asdict(gap)) for gap in answer.gaps]
-        ending = Ending.UNBEGUN if answer.status is Status.UNBEGUN else Ending.USUAL
+        ending = _ENDINGS.get(answer.status, Ending.USUAL)
         failed = _failed(case, verdict, answer.message or answer.status, ending)
         return failed.model_copy(update={"gaps": gaps})
     compared = right_at_places(problem, case, inputs, answer.arrays) if case.at_places else None
