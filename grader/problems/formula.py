@@ -608,8 +608,11 @@ class _Parts:
 
 def _budget(most: int) -> Budget:
     """The usual one; less for formulas that allow few elements: the octaves of two sizes span four times."""
-    usual = asdict(Budget())
-    return Budget(**{name: min(most // 4, elements) for name, elements in usual.items()})
+    usual = Budget()
+    clipped = {name: min(most // 4, elements) for name, elements in asdict(usual).items()}
+    if most >= MOST_ELEMENTS:
+        clipped["on_gpu"] = usual.on_gpu
+    return Budget(**clipped)
 
 
 def _large(case: Case, slices: Slices, exact: Mapping[str, Tensor]) -> bool:

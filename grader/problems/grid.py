@@ -45,7 +45,7 @@ FREE = 1 << 14  # elements that a case may have at any rate, so that one case me
 MIDDLE, FEW = 1 << 10, 1 << 5  # elements of the smaller cases of each distribution
 DRAWN = 6  # sizes, of which those that meet the most pairs are taken
 MANY = 16  # values of an octave, so that its lowest quarter has some that are odd
-OTHERS = 2  # distributions beside the usual one that come near the ends of ranges
+OTHERS = 4  # distributions beside the usual one that come near the ends of ranges
 TRIES = 40  # to draw sizes of so many elements, or such a product
 SEEDS_KEPT = 8  # of which the cases are remembered
 
@@ -197,21 +197,20 @@ class _Grid:
         """Sizes and distributions near the end of each range, or of the budget of a GPU."""
         usual, *others = self._space.distributions
         for name in factors(self._space):
-            (*_, (level, elements)) = self._corners.within([(name,)], self._budget.on_gpu).items()
-            if elements <= self._budget.alone:
-                continue
             for distribution in (usual, *self._shuffled(others)[:OTHERS]):
-                sizes = {**self._space.least, **self._near_end(*level[0])}
-                if self._space.allows(sizes, distribution):
+                sizes = {**self._space.least, **self._near_end(name)}
+                beyond = self._space.elements(sizes) > self._budget.alone
+                if beyond and self._space.allows(sizes, distribution):
                     yield sizes, distribution
 
-    def _near_end(self, name: str, number: int) -> Sizes:
+    def _near_end(self, name: str) -> Sizes:
         """A size in the last quarter of what the budget of a GPU allows; of a product, parts in an octave."""
         space = self._space
         if name not in space.ranges:
+            *_, ((_, number),) = self._corners.within([(name,)], self._budget.on_gpu)
             return self._parts(name, number)
         limits = space.ranges[name]
-        inside = range(limits.nearest(limits.low), limits.high + 1, limits.multiple_of)
+        inside = range(limits.nearest(limits.low), limits.last + 1, limits.multiple_of)
         count = bisect_right(
             inside, self._budget.on_gpu, key=lambda size: space.elements({**space.least, name: size})
         )

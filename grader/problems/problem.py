@@ -100,11 +100,20 @@ class Case:
 
 @dataclass(frozen=True)
 class Range:
-    """The values that a size may take: from ``low`` to ``high``, multiples of ``multiple_of``."""
+    """The values that a size may take: from ``low`` to ``high``, multiples of ``multiple_of``.
+
+    A GPU alone gets further, up to ``end`` where there is one.
+    """
 
     low: int
     high: int
     multiple_of: int = 1
+    end: int = 0
+
+    @property
+    def last(self) -> int:
+        """The largest value on a GPU."""
+        return max(self.high, self.end)
 
     def nearest(self, value: int) -> int:
         """The smallest value of the range that is at least ``value``; the largest one if there is none."""

@@ -148,7 +148,7 @@ def named(case: Case, space: Space) -> str:
 
 ENDS = Space(
     ranges={"n": Range(1, 1 << 26), "batch": Range(8, 1 << 22, 8), "width": Range(1, 100)},
-    distributions=("normal", "zeros", "ones", "twos"),
+    distributions=("normal", "zeros", "ones", "twos", "threes", "fours"),
     elements=lambda sizes: 3 * sizes["n"] * sizes["batch"] * sizes["width"],
     case=build_case,
     products={"rows": ("n", "batch")},
@@ -176,5 +176,6 @@ def test_every_case_at_the_end_of_a_range_is_legal(name: str) -> None:
     space = space_of(PROBLEMS[name])
     for case in at_range_ends(space, 1):
         sizes = {**space.least, **{size: case.sizes[size] for size in space.ranges if size in case.sizes}}
-        assert all(sizes[size] in limits for size, limits in space.ranges.items())
+        assert all(limits.low <= sizes[size] <= limits.last for size, limits in space.ranges.items())
+        assert all(sizes[size] % limits.multiple_of == 0 for size, limits in space.ranges.items())
         assert space.elements(sizes) <= 2 * space.budget.on_gpu

@@ -183,3 +183,17 @@ def test_lanes_that_went_apart_are_active_together_once_something_makes_them_con
         active = struct.unpack("<32I", simulator.read(data, 128))
     apart = order == Order.REVERSED and not converge
     assert active == ((31,) * 5 + (FULL ^ 31,) * 27 if apart else (FULL,) * 32)
+
+
+def test_lanes_behind_a_branch_that_others_do_not_take_may_part() -> None:
+    source = DIVERGED.replace("bra JOIN", "bra END").replace("  ret;", "END:\n  ret;").replace("CONVERGE", "")
+    with Simulator(Options(order=Order.REVERSED)) as simulator:
+        simulator.load_ptx(source)
+        data = simulator.allocate(128)
+        simulator.write(data, bytes(128))
+        assert simulator.launch("k", (1, 1, 1), (32, 1, 1), [struct.pack("<Q", data)])
+        active = struct.unpack("<32I", simulator.read(data, 128))
+    assert not any(active[:5])
+    assert all(mask >> lane & 1 for lane, mask in enumerate(active[5:], 5))
+    assert len(set(active[5:])) > 1
+    assert sum(set(active[5:])) == FULL ^ 31, "each lane is in one group"

@@ -185,7 +185,9 @@ def test_blocks_spread_over_the_multiprocessors_of_an_a100(library: Path) -> Non
     assert returned(library, "multiprocessors") == 108
     assert returned(library, "warps_of_multiprocessor") == 64
     for order in Order:
-        assert 80 <= returned(library, "highest_multiprocessor", Options(order=order)) < 108
+        step = 2 if order == Order.REVERSED else 1  # identifiers need not be contiguous
+        highest = returned(library, "highest_multiprocessor", Options(order=order))
+        assert step * 80 <= highest < step * 108
 
 
 @pytest.mark.parametrize("function", ["first_multiprocessor", "first_warp"])

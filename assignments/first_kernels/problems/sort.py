@@ -10,20 +10,27 @@ from grader.problems.formula import Range, problem
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    import numpy as np
+    from numpy.typing import NDArray
     from torch import Tensor
 
     from grader.problems.contents import Draw
 
-FEW = "few different keys"
+FEW, NARROW = "few different keys", "keys around a power of two"
 
 
 def some_keys(n: int) -> Content:
-    """Any integers; also a few that differ by one."""
+    """Any integers; also a few that differ by one, or on both sides of where their high bits change."""
+
+    def narrow(random: np.random.Generator, shape: tuple[int, ...]) -> NDArray[np.integer]:
+        border = int(random.integers(-100, 100)) << int(random.integers(8, 25))
+        return border + random.integers(-200, 200, shape)
 
     def draws(dtype: str) -> Mapping[str, Draw]:
         return {
             **integers(-(2**31), 2**31 - 1, n).draws(dtype),
             FEW: lambda random, shape: random.integers(-3, 4, shape),
+            NARROW: narrow,
         }
 
     return Content((n,), draws)
@@ -40,7 +47,7 @@ PROBLEM = problem(
     launcher="launch_sort(int* sorted, const int* keys, int n, cudaStream_t stream)",
     formula=sort,
     inputs=lambda n: {"keys": some_keys(n)},
-    sizes={"n": Range(1, 1 << 20)},
+    sizes={"n": Range(1, 1 << 20, end=1 << 26)},
     cases=[
         ("large sizes", {"n": 20_000}, NORMAL),
         ("large sizes", {"n": 100_003}, NORMAL),

@@ -102,6 +102,7 @@ class Quantity:
         return sizes
 
 
+MOST = 1 << 62  # beyond it a number is no size: a hash, a mask, the bits of another type
 _DIVIDED = tuple(form for form in Form if form is not Form.WHOLE)
 
 
@@ -126,9 +127,9 @@ def fitting(samples: Sequence[tuple[Sizes, int]], divisors: Collection[int]) -> 
 
     Where all numbers are equal nothing tells what changes them: then they may be a size or a product that is
     equal in all cases, too. Where there are enough different ones, any number may be added to a product:
-    compilers make ``n - 30001 < 9999u`` from ``n > 30000 && n < 40000``.
+    compilers make ``n - 30001 < 9999u`` from ``n > 30000 && n < 40000``. None gives a number beyond ``MOST``.
     """
-    if not samples:
+    if not samples or any(abs(value) > MOST for _, value in samples):
         return ()
     names = list(samples[0][0])
     values = np.array([value for _, value in samples], np.int64)

@@ -61,7 +61,8 @@ struct WarpState {
   std::uint64_t last_way = 0;
   void part(Mask lanes);      // these lanes go another way than those that they were with
   void converge(Mask lanes);  // these lanes are together
-  Mask together(Mask lanes) const;  // of these lanes, those that are certainly with the first one
+  // Of `lanes`, which are at one place, those that stay with the first one; `all` is who has not ended yet.
+  Mask together(Mask lanes, Mask all) const;
   bool done() const { return splits.empty(); }
   bool ready() const {  // to run, and not waiting for others
     return std::any_of(splits.begin(), splits.end(), [](const Split& s) { return s.state == Split::State::ready; });

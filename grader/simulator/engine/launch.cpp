@@ -41,6 +41,10 @@ void broadcast(std::byte* slot, std::uint32_t value) {
   for (unsigned l = 0; l < lane_count; ++l) std::memcpy(slot + 4 * l, &value, 4);
 }
 
+// "Special Registers": %smid "is not guaranteed to be contiguous", and %nsmid may be larger than the number of
+// multiprocessors. So in the reversed order every second identifier belongs to none.
+std::uint32_t identifiers_of_each(const Options& options) { return options.order == Order::reversed ? 2 : 1; }
+
 void fill_launch_bank(LaunchState& s, Address workspace) {
   std::byte* bank = s.bank_start = align_up(s.bank, s.program.launch_bank_bytes);
   const auto put = [&](LaunchSpecial which, std::uint32_t value) {
@@ -67,7 +71,7 @@ void fill_launch_bank(LaunchState& s, Address workspace) {
   put(L::nctaid_y, grid.y);
   put(L::nctaid_z, grid.z);
   put(L::warps, limits::warps_per_sm);
-  put(L::multiprocessors, limits::multiprocessors);
+  put(L::multiprocessors, identifiers_of_each(s.options) * limits::multiprocessors);
   put(L::zero, 0);
   put(L::dynamic_shared, dynamic);
   put(L::total_shared, s.program.static_shared + dynamic);
@@ -345,7 +349,8 @@ std::unique_ptr<Block> Worker::start(std::uint64_t number) {
     put(WarpSpecial::ctaid_x, block->index.x);
     put(WarpSpecial::ctaid_y, block->index.y);
     put(WarpSpecial::ctaid_z, block->index.z);
-    put(WarpSpecial::multiprocessor, block->seat.multiprocessor);
+    const std::uint32_t step = identifiers_of_each(o);
+    put(WarpSpecial::multiprocessor, step * block->seat.multiprocessor + step - 1);
     put(WarpSpecial::warp, warp_of_multiprocessor(*block, warp.number, o));
     for (auto& f : w->frames) w->free_frames.push_back(std::move(f));
     w->frames.clear();

@@ -202,7 +202,7 @@ class Runner {
           ++pc;
           break;
         case Flow::active:
-          if (const Mask apart = m & ~state_.together(m)) {
+          if (const Mask apart = m & ~state_.together(m, w_.live)) {
             account(start, pc, mask);
             start = pc;
             add({.pc = pc, .mask = apart, .frame = frame});
@@ -518,7 +518,7 @@ void WarpState::converge(Mask lanes) {
   for (; lanes; lanes &= lanes - 1) ways[static_cast<std::size_t>(std::countr_zero(lanes))] = last_way;
 }
 
-Mask WarpState::together(Mask lanes) const {
+Mask WarpState::together(Mask lanes, Mask all) const {
   if (!warp.descending || !lanes) return lanes;
   Mask same = 0;
   const auto way = ways[static_cast<std::size_t>(std::countr_zero(lanes))];
@@ -526,7 +526,11 @@ Mask WarpState::together(Mask lanes) const {
     const auto lane = static_cast<std::size_t>(std::countr_zero(m));
     if (ways[lane] == way) same |= Mask{1} << lane;
   }
-  return same;
+  if (lanes == all) return same;
+  // Behind a branch that others did not take, lanes may part at any time.
+  Mask half = same;
+  while (count_lanes(half) > (count_lanes(same) + 1) / 2) half &= ~(Mask{1} << (31 - std::countl_zero(half)));
+  return half;
 }
 
 Frame* push_frame(WarpState& state, std::uint32_t function, Frame* parent) {

@@ -51,6 +51,11 @@ def test_what_never_changes_has_none() -> None:
     assert not fitting([(sizes, 5) for sizes in SIZES], DIVISORS)
 
 
+@pytest.mark.parametrize("number", [(1 << 64) - 1, -(1 << 63)])
+def test_bits_of_another_type_come_from_no_size(number: int) -> None:
+    assert not fitting([(SIZES[0], number), (SIZES[1], 5)], DIVISORS)
+
+
 def test_what_is_equal_in_all_cases_may_be_a_size_that_is() -> None:
     seen = [({**sizes, "k": 12}, 12) for sizes in SIZES]
     assert fitting(seen, DIVISORS) == (Quantity(("k",)),)
