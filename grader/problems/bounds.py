@@ -11,7 +11,8 @@ Mary, 2019). L = 6 makes that 3e-8, and min(n, L sqrt(n)) is at least what pairw
 strided or float4 orders lose: they make fewer additions in a chain. The order is the student's, so max|s_k|
 is not known; a partial sum of a subset of terms chosen without looking at them is its share of the total plus
 a random walk, hence M = min(sum|t|, |sum t| + 4 sqrt(sum t^2)). Terms that carry r rounding errors of their
-own add r u min(sum|t|, L sqrt(sum t^2)) by the same argument.
+own add r u min(sum|t|, L sqrt(sum t^2)) by the same argument. Errors of equal terms are not independent:
+while a sum stays in an octave they are all to the same side, so that sum(s_k) = (n + 1) / 2 max|s_k| counts.
 
 **Exponential.** ``__expf(x)`` is off by at most 2 + floor(1.173 |x|) ulp (CUDA C++ Programming Guide,
 mathematical functions), an ulp is at most 2u of the value; the argument x = l - max is itself rounded, which
@@ -84,6 +85,13 @@ def additions(n: int) -> float:
     return min(float(n), LUCK * math.sqrt(n))
 
 
+def additions_of(terms: Array, axis: int) -> Array:
+    """``additions`` of terms along an axis, which keeps length 1; equal terms make their worst case."""
+    count = terms.shape[axis]
+    equal = terms.max(axis, keepdims=True) == terms.min(axis, keepdims=True)
+    return np.where(equal, max(additions(count), (count + 1) / 2), additions(count))
+
+
 def partial_sum(terms: Array, axis: int) -> Array:
     """M: how large a partial sum of ``terms`` gets, whatever the order; keeps ``axis`` with length 1."""
     return _partial_sum(terms, axis, *_norms(terms, axis))
@@ -94,7 +102,7 @@ def sum_error(terms: Array, axis: int, roundings: float, unit: float) -> Array:
     magnitudes, length = _norms(terms, axis)
     magnitude = np.minimum(magnitudes, LUCK * length)
     largest = _partial_sum(terms, axis, magnitudes, length)
-    error: Array = unit * (additions(terms.shape[axis]) * largest + roundings * magnitude)
+    error: Array = unit * (additions_of(terms, axis) * largest + roundings * magnitude)
     return error
 
 

@@ -16,7 +16,7 @@ from by_hand import without_grid
 from first_assignment import KERNELS
 
 from grader.judge.correctness.comparison import compare
-from grader.problems.bounds import PRECISIONS, additions, allowed, partial_sum
+from grader.problems.bounds import PRECISIONS, additions, allowed, partial_sum, sum_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -349,6 +349,16 @@ def test_additions_grow_like_the_length_first_and_its_root_later() -> None:
     assert additions(1) == 1
     assert additions(32) == 32
     assert additions(8192) < 600
+
+
+@pytest.mark.parametrize("count", [100, 8188, 50_000])
+def test_equal_terms_that_are_added_one_after_another_stay_within_the_bound(count: int) -> None:
+    """Their errors are all to one side, octave by octave: they are not independent."""
+    values = np.random.default_rng(1).uniform(1, 16, (200, 1)).astype(np.float32)
+    terms = np.repeat(values, count, axis=1)
+    wide = terms.astype(np.float64)
+    off = np.abs(serial(terms) - wide.sum(1, keepdims=True))
+    assert (off <= sum_error(wide, 1, 0, 2.0**-24)).all()
 
 
 def test_a_partial_sum_never_exceeds_the_sum_of_magnitudes() -> None:

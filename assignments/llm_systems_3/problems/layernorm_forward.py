@@ -4,7 +4,7 @@
 
 Bounds, from the pieces of ``bounds``, with n = hidden_dim:
     dm = sum_error(x) / n + u |m|
-    dv = u (additions(n) + 4) (v + m^2) + 2 |m| dm + dm^2 + 2 u m^2
+    dv = u (additions_of(x) + 4) (v + m^2) + 2 |m| dm + dm^2 + 2 u m^2
         for E[x^2] - E[x]^2, which the handout teaches: relative to v this is of order u (1 + (m / sigma)^2),
         its condition number. Two passes and Welford lose less.
     rho = 1 / sqrt(1 - dv / (v + 1e-8)) - 1 + u QUOTIENT, relative, of the reciprocal root r
@@ -179,7 +179,7 @@ def oracle(case: Case, data: Inputs) -> Mapping[str, Expectation]:
 
     mean_error = bounds.sum_error(x, 1, 0, unit) / hidden + unit * np.abs(mean)
     variance_error = (
-        unit * (bounds.additions(hidden) + 4) * (variance + mean**2)
+        unit * (bounds.additions_of(x, 1) + 4) * (variance + mean**2)
         + 2 * np.abs(mean) * mean_error
         + mean_error**2
         + 2 * unit * mean**2
