@@ -95,7 +95,12 @@ struct Fact {
   std::variant<std::int64_t, std::string> value;
   template <std::integral T> Fact(const char* n, T number) : name(n), value(static_cast<std::int64_t>(number)) {}
   Fact(const char* n, std::string text) : name(n), value(std::move(text)) {}
-  bool operator==(const Fact&) const = default;
+  bool operator==(const Fact& other) const {  // of a variant it might throw, as the compiler sees it
+    const auto *text = std::get_if<std::string>(&value), *other_text = std::get_if<std::string>(&other.value);
+    const auto *number = std::get_if<std::int64_t>(&value), *other_number = std::get_if<std::int64_t>(&other.value);
+    return name == other.name &&
+           (text && other_text ? *text == *other_text : number && other_number && *number == *other_number);
+  }
 };
 using Facts = std::vector<Fact>;
 

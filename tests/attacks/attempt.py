@@ -286,7 +286,7 @@ def _new(sandbox: Sandbox, before: tuple[str, ...]) -> tuple[str, ...]:
 
 def _there(sandbox: Sandbox) -> tuple[str, ...]:
     found = [f"process {pid}" for pid in {*descendants(), *processes(leftovers.prefix())}]
-    for place in (Path(tempfile.gettempdir()), *cgroup.local_parents()):
+    for place in (Path(tempfile.gettempdir()), *cgroup.groups()):
         found += map(str, place.glob(leftovers.prefix() + "*"))
     if sandbox.name == "docker":
         with engine.client() as api:

@@ -97,7 +97,7 @@ class Field:
         slots = self._temporary / f"kernel-grader-{os.getuid()}"  # of the queue of compiles, which stays
         found = [str(path) for path in self._temporary.iterdir() if path != slots]
         found += [f"process {pid}" for pid in processes(str(self._temporary))]
-        for place in cgroup.local_parents():
+        for place in cgroup.groups():
             found += map(str, leftovers.orphans(place))
         if self._sandbox == "docker":
             with engine.client() as api:

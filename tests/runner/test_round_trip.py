@@ -71,5 +71,5 @@ def test_a_result_of_which_a_part_is_written_keeps_the_rest() -> None:
         (ctypes.c_float * 4).from_address(result.value or 0)[2] = 7
 
     operand = Operand(out, ctypes.addressof(array), 16)
-    RoundTrip(write_one, (out,), operand, (), kept=True).run(runtime, lambda: None)
+    RoundTrip(write_one, (out,), operand, (), partial=True).run(runtime, lambda: None)
     assert list(array) == [1, 2, 7, 4]

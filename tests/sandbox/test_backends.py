@@ -239,7 +239,7 @@ def test_nothing_is_left_behind(sandbox: Sandbox, tmp_path: Path, monkeypatch: p
 
 
 def _groups() -> list[Path]:
-    return [group for place in cgroup.local_parents() for group in place.glob(f"{leftovers.prefix()}*")]
+    return [group for place in cgroup.groups() for group in place.glob(f"{leftovers.prefix()}*")]
 
 
 def test_a_program_that_is_not_there(sandbox: Sandbox) -> None:

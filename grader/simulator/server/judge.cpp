@@ -111,12 +111,12 @@ void Judge::command(std::span<const std::byte> frame) {
 }
 
 template <class F> void Judge::add(const char* name, F perform) {
-  const auto typed = [&]<class Result, class... Field>(std::function<Result(Field...)> function) {
+  const auto typed = [&]<class Result, class... Field>(const std::function<Result(Field...)>& function) {
     std::string fields;
-    ((fields += (fields.empty() ? "" : ",") + name_of<Field>()), ...);
+    ((fields += (fields.empty() ? "" : ",") + name_of<std::decay_t<Field>>()), ...);
     names_.append(name).append("(").append(fields).append(")->").append(name_of<Result>()).append("\n");
     commands_.push_back([function](Reader& in, Writer& result) {
-      std::tuple<Field...> values{take<Field>(in)...};
+      std::tuple<std::decay_t<Field>...> values{take<std::decay_t<Field>>(in)...};
       if constexpr (std::is_void_v<Result>) {
         std::apply(function, std::move(values));
       } else {
@@ -130,7 +130,7 @@ template <class F> void Judge::add(const char* name, F perform) {
 void Judge::add_commands() {
   using Bytes = std::span<const std::byte>;
   add("describe", [this] { return names_; });
-  add("load", [this](std::string path) { return load(path); });
+  add("load", [this](const std::string& path) { return load(path); });
   add("load_ptx", [this](std::string text) { code_.push_back({std::move(text), {}}); });
   add("allocate", [this](std::uint64_t bytes, Space space) {
     const auto base = device_.allocate(bytes, space);
@@ -153,8 +153,8 @@ void Judge::add_commands() {
   add("fill", [this](Address to, std::uint64_t bytes, std::uint8_t value) {
     if (!device_.fill(to, static_cast<std::byte>(value), bytes)) throw Refused("a fill outside any live allocation");
   });
-  add("launch", [this](std::string kernel, Dim3 grid, Dim3 block, std::vector<Bytes> arguments, std::uint32_t shared,
-                       bool cooperative) {
+  add("launch", [this](const std::string& kernel, Dim3 grid, Dim3 block, const std::vector<Bytes>& arguments,
+                       std::uint32_t shared, bool cooperative) {
     Launch how;
     how.grid = grid;
     how.block = block;
@@ -216,7 +216,7 @@ void Judge::add_commands() {
                       all.bytes,           crossings,
                       report_.launched};
   });
-  add("set_constant", [this](Address base, bool constant, std::string name) {  // which programs may only read
+  add("set_constant", [this](Address base, bool constant, const std::string& name) {  // which programs may only read
     if (!device_.set_constant(base, name, constant)) throw Refused("not the start of a live allocation");
   });
 }
