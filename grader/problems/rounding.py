@@ -12,7 +12,8 @@ operation is off by
     bounds.exp_error(x) |result|        for exp, as the fast exponential
     u (8 + |x|)                         for sin and cos, as the fast ones
     u (8 + 4 |y log x|) |result|        for x^y, as exp2(y log2(x)); 2 |y| u |result| for a small integer y
-    u sqrt(n) max(|sum|, |terms|_2)     for a sum or a dot product of n terms, in whatever order
+    u sqrt(n) max(|sum|, |terms|_2)     for a sum or a dot product of n terms, in whatever order,
+    + sqrt(n) 2^-126                    as atomicAdd in global memory takes subnormal numbers for zero
     2 u sqrt(n) |product|               for a product of n factors
 
 and ``EXACT`` ones are not off at all, nor are results of integers. A cast to a half type rounds to it
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
 ROW_SAMPLES = 6  # where the elements of a row are taken together
 SAMPLES = 12
 UNIT = bounds.PRECISIONS["float32"].unit
+FLUSHED = bounds.PRECISIONS["float32"].tiny / UNIT  # what an addition of atomicAdd may drop, in u
 SMALL_POWER = 8
 
 RELATIVE = {
@@ -209,14 +211,19 @@ def _of_sum(args: Sequence[Any], kwargs: Mapping[str, Any], result: Tensor) -> T
     if not first.is_floating_point():
         return None
     terms = first.numel() // max(1, result.numel())
-    size: Tensor = math.sqrt(terms) * torch.maximum(result.abs(), _length(args, kwargs, result))
+    size: Tensor = math.sqrt(terms) * _largest(result, _length(args, kwargs, result))
     return size
 
 
 def _of_mean(args: Sequence[Any], kwargs: Mapping[str, Any], result: Tensor) -> Tensor | None:
     first: Tensor = args[0]
     terms = first.numel() // max(1, result.numel())
-    return math.sqrt(terms) * torch.maximum(result.abs(), _length(args, kwargs, result) / terms)
+    return math.sqrt(terms) / terms * _largest(result * terms, _length(args, kwargs, result))
+
+
+def _largest(total: Tensor, length: Tensor) -> Tensor:
+    """How large a partial sum gets, and what is dropped where it is subnormal, in u."""
+    return torch.maximum(total.abs(), length).add_(FLUSHED)
 
 
 def _length(args: Sequence[Any], kwargs: Mapping[str, Any], result: Tensor) -> Tensor:
@@ -233,7 +240,7 @@ def _of_product(args: Sequence[Any], _: Mapping[str, Any], result: Tensor) -> Te
 def _of_cumulative_sum(args: Sequence[Any], _: Mapping[str, Any], result: Tensor) -> Tensor:
     terms, axis = args[:2]
     length = torch.sqrt(torch.cumsum(terms * terms, axis))
-    return torch.maximum(result.abs(), length).mul_(_positions(result, axis).sqrt_())
+    return _largest(result, length).mul_(_positions(result, axis).sqrt_())
 
 
 def _of_cumulative_product(args: Sequence[Any], _: Mapping[str, Any], result: Tensor) -> Tensor:
@@ -249,27 +256,27 @@ def _positions(like: Tensor, axis: int) -> Tensor:
 def _of_matrices(args: Sequence[Any], _: Mapping[str, Any], result: Tensor) -> Tensor:
     left, right = args
     length = torch.sqrt(torch.matmul(left * left, right * right))
-    return math.sqrt(left.shape[-1]) * torch.maximum(result.abs(), length)
+    return math.sqrt(left.shape[-1]) * _largest(result, length)
 
 
 def _of_convolution(args: Sequence[Any], _: Mapping[str, Any], result: Tensor) -> Tensor:
     inp, weight, bias, *rest = args
     squares = aten.convolution(inp * inp, weight * weight, None if bias is None else bias * bias, *rest)
-    return math.sqrt(weight[0].numel() + 1) * torch.maximum(result.abs(), torch.sqrt(squares))
+    return math.sqrt(weight[0].numel() + 1) * _largest(result, torch.sqrt(squares))
 
 
 def _of_scattered_sum(args: Sequence[Any], _: Mapping[str, Any], result: Tensor) -> Tensor:
     before, axis, chosen, terms = args
     squares = aten.scatter_add(before * before, axis, chosen, terms * terms)
     counts = aten.scatter_add(torch.ones_like(before), axis, chosen, torch.ones_like(terms))
-    return torch.sqrt(counts) * torch.maximum(result.abs(), torch.sqrt(squares))
+    return torch.sqrt(counts) * _largest(result, torch.sqrt(squares))
 
 
 def _of_segments(args: Sequence[Any], kwargs: Mapping[str, Any], result: Tensor) -> Tensor:
     terms, *rest = args
     squares = aten.segment_reduce(terms * terms, *rest, **kwargs)
     counts = aten.segment_reduce(torch.ones_like(terms), *rest, **kwargs)
-    return torch.sqrt(counts) * torch.maximum(result.abs(), torch.sqrt(squares))
+    return torch.sqrt(counts) * _largest(result, torch.sqrt(squares))
 
 
 def _of_put(args: Sequence[Any], _: Mapping[str, Any], result: Tensor) -> Tensor | None:
@@ -278,7 +285,7 @@ def _of_put(args: Sequence[Any], _: Mapping[str, Any], result: Tensor) -> Tensor
         return None
     squares = aten.index_put(before * before, chosen, terms * terms, True)
     counts = aten.index_put(torch.ones_like(before), chosen, torch.ones_like(terms), True)
-    return torch.sqrt(counts) * torch.maximum(result.abs(), torch.sqrt(squares))
+    return torch.sqrt(counts) * _largest(result, torch.sqrt(squares))
 
 
 _SIZES: Mapping[str, Callable[[Sequence[Any], Mapping[str, Any], Tensor], Tensor | None]] = {

@@ -12,6 +12,8 @@ from first_assignment import ASSIGNMENT
 from torch.nn import functional
 
 from grader.assignments.modules import load_module
+from grader.problems.contents import SUBNORMAL, real
+from grader.problems.formula import Range, problem
 from grader.problems.rounding import expectations
 
 decoder = load_module(ASSIGNMENT.modules[0], "decoder")
@@ -88,3 +90,22 @@ def test_the_oracle_agrees_with_pytorch() -> None:
             torch.autograd.grad(output, leaves, upstream, retain_graph=True) for output in (mine, other)
         )
         torch.testing.assert_close(*gradients, rtol=1e-10, atol=1e-12)
+
+
+def test_a_sum_by_atomics_that_take_subnormal_numbers_for_zero_is_right() -> None:
+    summed = problem(
+        id="total",
+        file="total.cu",
+        launcher="launch_total(float* total, const float* x, int n, cudaStream_t stream)",
+        formula=lambda x: x.sum(0, keepdim=True),
+        inputs=lambda n: {"x": real(n)},
+        sizes={"n": Range(1, 1 << 20)},
+    )
+    cases = [case for case in summed.cases(1) if case.distribution == SUBNORMAL]
+    assert cases
+    for case in cases:
+        inputs = summed.inputs(case)
+        (candidate,) = summed.oracle(case, inputs)["total"].candidates
+        parts = inputs.wide("x")
+        kept = parts[np.abs(parts) >= 2.0**-126].sum()  # as atomicAdd in global memory adds them
+        assert np.abs(kept - candidate.expected) <= candidate.allowed
