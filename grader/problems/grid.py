@@ -195,11 +195,13 @@ class _Grid:
 
     def ends(self) -> Iterator[tuple[Sizes, str]]:
         """Sizes and distributions near the end of each range, or of the budget of a GPU."""
+        if self._corners.elements(self._space.least) > self._budget.on_gpu:
+            return
         usual, *others = self._space.distributions
         for name in factors(self._space):
             for distribution in (usual, *self._shuffled(others)[:OTHERS]):
                 sizes = {**self._space.least, **self._near_end(name)}
-                beyond = self._space.elements(sizes) > self._budget.alone
+                beyond = self._corners.elements(sizes) > self._budget.alone
                 if beyond and self._space.allows(sizes, distribution):
                     yield sizes, distribution
 
@@ -212,7 +214,7 @@ class _Grid:
         limits = space.ranges[name]
         inside = range(limits.nearest(limits.low), limits.last + 1, limits.multiple_of)
         count = bisect_right(
-            inside, self._budget.on_gpu, key=lambda size: space.elements({**space.least, name: size})
+            inside, self._budget.on_gpu, key=lambda size: self._corners.elements({**space.least, name: size})
         )
         return {name: inside[int(self._random.integers(count * 3 // 4, count))]}
 
@@ -340,15 +342,7 @@ _KINDS = (_odd, _border, _even)
 
 def grid(space: Space, seed: int) -> tuple[Case, ...]:
     """The cases of the grid. They run in program order alone: others look for races and for wrong orders."""
-    cases = (
-        replace(
-            space.case(MAGNITUDES, sizes, distribution, seed),
-            orders=1,
-            at_places=space.elements(sizes) > space.budget.compared,
-        )
-        for sizes, distribution in _Grid(space, seed).points()
-    )
-    return tuple({case.name: case for case in cases}.values())
+    return _cases(space, _Grid(space, seed).points(), seed)
 
 
 def at_range_ends(space: Space, seed: int) -> tuple[Case, ...]:
@@ -356,9 +350,18 @@ def at_range_ends(space: Space, seed: int) -> tuple[Case, ...]:
 
     Each comes in the usual contents and in ``OTHERS`` drawn ones. None is there where the grid gets as far.
     """
+    return _cases(space, _Grid(space, seed).ends(), seed)
+
+
+def _cases(space: Space, points: Iterable[tuple[Sizes, str]], seed: int) -> tuple[Case, ...]:
+    """A case of each size and distribution, without those of the same name."""
     cases = (
-        replace(space.case(MAGNITUDES, sizes, distribution, seed), orders=1, at_places=True)
-        for sizes, distribution in _Grid(space, seed).ends()
+        replace(
+            space.case(MAGNITUDES, sizes, distribution, seed),
+            orders=1,
+            at_places=space.elements(sizes) > space.budget.compared,
+        )
+        for sizes, distribution in points
     )
     return tuple({case.name: case for case in cases}.values())
 

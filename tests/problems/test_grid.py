@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -169,6 +170,10 @@ def test_a_gpu_meets_the_end_of_each_range_that_its_budget_allows() -> None:
     of_n = [case.distribution for case in cases if case.sizes["batch"] == 8]
     assert of_n[0] == "normal"
     assert len(set(of_n)) == 1 + OTHERS
+
+
+def test_a_problem_with_more_elements_than_a_gpu_gets_has_no_case_at_an_end() -> None:
+    assert at_range_ends(replace(ENDS, elements=lambda _: ENDS.budget.on_gpu + 1), 7) == ()
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
