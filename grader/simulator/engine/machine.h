@@ -151,7 +151,7 @@ void watch(Warp&, const Instruction&, const Access&);
 // is put into `values`, each lane's where it would be in an array. The memory model of the PTX ISA lets a read bring
 // any value that nothing orders before another one that this thread knows of ("Causality Order", "Coherence"): for each
 // write and block a number that looks random says whether its first read comes too early.
-Mask lagging(const Warp&, const Instruction&, const Access&, std::byte* values);
+Mask lagging(const Warp&, const Access&, std::byte* values);
 // Lanes of a generic access that do not point into the space; -1: mixed.
 ptx::Space space_of(Address);
 

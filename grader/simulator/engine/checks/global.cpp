@@ -1073,7 +1073,7 @@ void note_versions(GlobalRaces& r, const Warp& w, const Access& a) {
 
 }  // namespace
 
-Mask lagging(const Warp& w, const Instruction&, const Access& a, std::byte* values) {
+Mask lagging(const Warp& w, const Access& a, std::byte* values) {
   constexpr std::size_t most_readers = 16;
   GlobalRaces* r = w.worker->launch.races;
   if (!r || !r->lags || (a.size != 4 && a.size != 8)) return 0;
