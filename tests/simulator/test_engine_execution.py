@@ -130,6 +130,21 @@ def test_of_lanes_that_store_to_one_place_the_order_decides_whose_value_stays(
     assert found == [t // lanes * lanes + which for t in range(32)]
 
 
+@pytest.mark.parametrize(("order", "first"), [(Order.PROGRAM, "lowest"), (Order.REVERSED, "highest")])
+@pytest.mark.parametrize("space", ["global", "shared"])
+def test_of_lanes_that_change_one_place_by_atomics_the_order_decides_who_comes_first(
+    order: Order, first: str, space: str
+) -> None:
+    body = f"""
+    mov.u64 %a, {"room" if space == "shared" else "counter"};
+    atom.{space}.exch.b32 %r, [%a], 0; bar.warp.sync -1;
+    atom.{space}.add.u32 %r, [%a], 1;
+    """
+    with Simulator(Options(order=order, threads=1), device_bytes=1 << 28, shared_bytes=1 << 20) as device:
+        ranks = results(device, body, before=".global .align 4 .u32 counter;\n")
+    assert ranks == (list(range(32)) if first == "lowest" else list(range(31, -1, -1)))
+
+
 def test_barriers_count_and_reduce(simulator: Simulator) -> None:
     body = """
     setp.lt.u32 %p, %t, 10;

@@ -67,6 +67,49 @@ __device__ void meet(int* words, int* out, bool fence) {
   out[b] = 1;
   if (Word(words[b ^ 1]).load(acquire)) out[b] = 2, out[b ^ 1] = 2;
 }
+// The same, but looks by an atomic that changes nothing.
+__device__ void meet_by_atomics(int* words, int* out, bool fence) {
+  const int b = blockIdx.x;
+  atomicExch(&words[b], 1);
+  if (fence) __threadfence();
+  out[b] = 1;
+  if (atomicAdd(&words[b ^ 1], 0)) out[b] = 2, out[b ^ 1] = 2;
+}
+extern "C" __global__ void unfenced_atomics(int* words, int* out) { meet_by_atomics(words, out, false); }
+extern "C" __global__ void fenced_atomics(int* words, int* out) { meet_by_atomics(words, out, true); }
+
+// The last block adds up what all have left, read by atomics.
+__device__ void add_up(int* words, int* out, bool fences) {
+  int* parts = words + 1;
+  const int b = blockIdx.x;
+  atomicExch(&parts[b], b + 1);
+  if (fences) __threadfence();
+  if (atomicAdd(&words[0], 1) != gridDim.x - 1) return;
+  if (fences) __threadfence();
+  for (int sum = 0, n = 0; n < gridDim.x; ++n) out[n] = sum += atomicAdd(&parts[n], 0);
+}
+extern "C" __global__ void relaxed_parts(int* words, int* out) { add_up(words, out, false); }
+extern "C" __global__ void fenced_parts(int* words, int* out) { add_up(words, out, true); }
+
+// Reads the value until it has not changed since the last time.
+extern "C" __global__ void read_twice(int* words, int* out) {
+  volatile int* values = words;
+  volatile int* flags = words + gridDim.x;
+  const int b = blockIdx.x;
+  int sum = b + 1;
+  if (b > 0) {
+    while (flags[b - 1] == 0) {}
+    int before, value = values[b - 1];
+    do {
+      before = value;
+      value = values[b - 1];
+    } while (value != before);
+    sum += value;
+  }
+  values[b] = sum;
+  flags[b] = 1;
+  out[b] = sum;
+}
 extern "C" __global__ void unfenced_meeting(int* words, int* out) { meet(words, out, false); }
 extern "C" __global__ void fenced_meeting(int* words, int* out) { meet(words, out, true); }
 
@@ -109,9 +152,15 @@ RIGHT = {
     "released_flag": SUMS,
     "fenced_flag": SUMS,
     "released_lock": [BLOCKS] * BLOCKS,
+    "fenced_parts": SUMS,
     "coherent": [1] * BLOCKS,
 }
-WRONG = {"relaxed_flag": "released_flag", "relaxed_lock": "released_lock"}
+WRONG = {
+    "relaxed_flag": "released_flag",
+    "read_twice": "released_flag",
+    "relaxed_lock": "released_lock",
+    "relaxed_parts": "fenced_parts",
+}
 
 
 @pytest.mark.parametrize("options", EVERY_WAY)
@@ -129,7 +178,8 @@ def test_what_nothing_orders_may_bring_an_older_value(library: Path, kernel: str
     assert ran(library, kernel, Options(order=Order.REVERSED, threads=1)) != right
 
 
-def test_a_fence_lets_one_of_two_blocks_see_the_other(library: Path) -> None:
+@pytest.mark.parametrize("looks", ["meeting", "atomics"])
+def test_a_fence_lets_one_of_two_blocks_see_the_other(library: Path, looks: str) -> None:
     options = Options(order=Order.REVERSED, threads=1)
-    assert 1 in ran(library, "unfenced_meeting", options)
-    assert 1 not in ran(library, "fenced_meeting", options)
+    assert 1 in ran(library, f"unfenced_{looks}", options)
+    assert 1 not in ran(library, f"fenced_{looks}", options)

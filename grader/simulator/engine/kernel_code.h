@@ -102,8 +102,9 @@ struct KernelCode {
   std::unordered_map<std::uint32_t, std::uint32_t> function_by_number;
   bool waits_for_launch_ahead = false;  // somewhere
   bool of_triton = false;  // its source is Python
-  // Whether it has strong stores and atomics; of these, strong stores to global memory; fences, acquiring or releasing
-  // operations; and those that reach beyond the block.
+  // Whether it has strong stores and atomics; of these, what hands something over in global memory (strong stores,
+  // exchanges, and atomics that read alone); fences, acquiring or releasing operations; and those that reach beyond the
+  // block.
   bool strong_stores = false, publishes = false, fences = false, fences_between_blocks = false;
   // Threads may order what they do by flags, and blocks.
   bool hands_over() const { return strong_stores && (fences || publishes); }

@@ -150,7 +150,7 @@ void watch(Warp&, const Instruction&, const Access&);
 // Before a strong load from global memory, in the reversed order: lanes that read the value before the last one, which
 // is put into `values`, each lane's where it would be in an array. The memory model of the PTX ISA lets a read bring
 // any value that nothing orders before another one that this thread knows of ("Causality Order", "Coherence"): for each
-// write and block a number that looks random says whether its first read comes too early.
+// write and block a number that looks random says how many reads come too early.
 Mask lagging(const Warp&, const Access&, std::byte* values);
 // Lanes of a generic access that do not point into the space; -1: mixed.
 ptx::Space space_of(Address);

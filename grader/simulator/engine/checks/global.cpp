@@ -157,7 +157,11 @@ struct GlobalRaces {
   struct Version {
     std::uint64_t older = 0;
     std::uint32_t size = 0, block = 0, thread = 0, clock = 0;
-    std::vector<std::uint64_t> seen_by{};  // blocks that have read the new value, or once the old one
+    struct Late {
+      std::uint64_t block;
+      unsigned reads;  // that may still bring the old value
+    };
+    std::vector<Late> late{};  // one of each block that has read it
     struct Reader {
       std::uint64_t block;
       std::uint32_t thread, clock;
@@ -1050,6 +1054,9 @@ bool fenced_since(const GlobalRaces& r, const GlobalRaces::Version& version, std
          std::any_of(own.begin(), own.end(), [&](const auto& e) { return fence(e) && e.time > after->time; });
 }
 
+// How many reads of a block bring the old value: none, one, two or three, each half as likely as the one before.
+unsigned late_reads(std::uint64_t random) { return static_cast<unsigned>(std::countl_zero(random | 1ull << 60)); }
+
 // Before strong writes: what they replace.
 void note_versions(GlobalRaces& r, const Warp& w, const Access& a) {
   const SharedRaces& races = *w.block->races;
@@ -1080,35 +1087,41 @@ Mask lagging(const Warp& w, const Access& a, std::byte* values) {
   SharedRaces& races = *w.block->races;
   const std::uint64_t block = w.block->number;
   Mask lags = 0;
-  for (Mask m = a.mask & ~a.outside; m; m &= m - 1) {
+  for (Mask m = a.mask & ~a.outside; m;) {
     const auto l = static_cast<unsigned>(std::countr_zero(m));
+    Mask same = 0;  // lanes of one place read the same
+    for (Mask others = m; others; others &= others - 1) {
+      const auto other = static_cast<unsigned>(std::countr_zero(others));
+      if (a.address[other] == a.address[l]) same |= Mask{1} << other;
+    }
+    m &= ~same;
     const auto at = r->versions.find(a.address[l]);
     if (at == r->versions.end()) continue;
     GlobalRaces::Version& version = at->second;
     const View& view = view_of(races, w.number, l);
     if (version.size != a.size || version.block == block) continue;
-    const bool seen = std::ranges::find(version.seen_by, block) != version.seen_by.end();
-    const auto number = (a.address[l] >> 2) * 31 + version.clock * 7 + block;
-    const bool new_one = seen || (number * 0x9E3779B97F4A7C15u >> 63 & 1) || version.readers.size() >= most_readers ||
-                         r->worn_out[version.block] || races.worn_out ||
-                         knows(races, view, version.block, version.thread, version.clock) ||
-                         fenced_since(*r, version, block) ||
-                         std::ranges::any_of(version.readers, [&](const auto& reader) {
-                           return knows(races, view, reader.block, reader.thread, reader.clock);
-                         });
-    if (!seen) version.seen_by.push_back(block);
-    if (new_one) {
-      const auto of_block = [&](const auto& reader) { return reader.block == block; };
+    const auto of_block = [&](const auto& reader) { return reader.block == block; };
+    auto late = std::ranges::find_if(version.late, of_block);
+    if (late == version.late.end()) {
+      const auto number = (a.address[l] >> 2) * 31 + version.clock * 7 + block;
+      late = version.late.insert(late, {block, late_reads(number * 0x9E3779B97F4A7C15u)});
+    }
+    const bool newest = late->reads == 0 || version.readers.size() >= most_readers || r->worn_out[version.block] ||
+                        races.worn_out || knows(races, view, version.block, version.thread, version.clock) ||
+                        fenced_since(*r, version, block) ||
+                        std::ranges::any_of(version.readers, [&](const auto& reader) {
+                          return knows(races, view, reader.block, reader.thread, reader.clock);
+                        });
+    late->reads = newest ? 0 : late->reads - 1;
+    if (newest) {
       if (version.readers.size() < most_readers && std::ranges::none_of(version.readers, of_block))
         version.readers.push_back({block, w.number * lane_count + l, races.clock});
       continue;
     }
-    for (Mask same = m; same; same &= same - 1) {  // lanes of one place read the same
-      const auto other = static_cast<unsigned>(std::countr_zero(same));
-      if (a.address[other] != a.address[l]) continue;
-      std::memcpy(values + std::size_t{other} * a.size, &version.older, a.size);
-      lags |= Mask{1} << other;
-    }
+    for (Mask lanes = same; lanes; lanes &= lanes - 1)
+      std::memcpy(values + std::size_t{static_cast<unsigned>(std::countr_zero(lanes))} * a.size, &version.older,
+                  a.size);
+    lags |= same;
   }
   return lags;
 }
@@ -1139,7 +1152,7 @@ void check_global(Warp& w, const Instruction& i, const Access& a, const Rows& ro
     me.log_size = static_cast<std::uint32_t>(std::countr_zero(size)) & 7;
   }
   check_within_block(w, i, a, rows);  // first: the other may store already
-  if (r->lags && i.strong && a.write) note_versions(*r, w, a);
+  if (r->lags && i.strong && a.write && !i.polls) note_versions(*r, w, a);
   // With several workers a store takes place within its check, so that what it hands over has to be there.
   const bool early = i.strong && r->threads && a.write && !a.atomic;
   if (early) hand_over(w, i, a);

@@ -75,23 +75,26 @@ template <class Op, class T, Space S> SIM_INLINE T apply(std::byte* where, T b, 
   }
 }
 
-// Bounds and checkers, the same for all operations. False if no lane is left.
-template <Space S> [[gnu::noinline]] bool admitted(Warp& w, const Instruction& i, Access& a) {
-  if (!allowed<S>(w, i, a)) return false;
-  if (S != Space::local && w.watched) watch(w, i, a);
-  return true;
-}
-
 template <class Op, class T, Space S> [[gnu::noinline]] void modify(Warp& w, const Instruction& i, Access& a,
                                                                     unsigned first) {
-  if (!admitted<S>(w, i, a)) return;
+  if (!allowed<S>(w, i, a)) return;
+  Mask late = 0;
+  alignas(8) std::byte older[S == Space::global ? lane_count * sizeof(T) : 1];
+  if constexpr (S == Space::global) {
+    if (w.watched && i.polls) [[unlikely]]
+      late = lagging(w, a, older);
+  }
+  if (S != Space::local && w.watched) watch(w, i, a);
   const T* b = at<T>(w, i.o[first + 1]);
   const T* c = std::is_same_v<Op, Swap> ? at<T>(w, i.o[first + 2]) : b;
   T* d = first ? at<T>(w, i.o[0]) : nullptr;
-  for (Mask m = a.mask; m; m &= m - 1) {
-    const auto l = static_cast<u32>(std::countr_zero(m));
+  lane_by_lane(w, a.mask, [&](u32 l) {
     const T old = apply<Op, T, S>(place<S>(w, a.address[l], l), b[l], c[l]);
     if (d) d[l] = old;
+  });
+  for (Mask m = late; m; m &= m - 1) {
+    const auto l = static_cast<u32>(std::countr_zero(m));
+    std::memcpy(&d[l], older + l * sizeof(T), sizeof(T));
   }
 }
 

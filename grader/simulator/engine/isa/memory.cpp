@@ -72,20 +72,6 @@ template <class T, int N, Space S> [[gnu::noinline]] void load_from(Warp& w, con
   }
 }
 
-// Lane after lane. Where several store to one place, PTX leaves open whose value stays: it is the last one's in program
-// order, the first one's in the reversed order.
-template <class F> SIM_INLINE void one_by_one(const Warp& w, Mask mask, F store) {
-  if (w.descending) {
-    for (Mask m = mask; m;) {
-      const auto l = lane_count - 1 - static_cast<u32>(std::countl_zero(m));
-      m ^= lane_bit[l];
-      store(l);
-    }
-  } else {
-    for (Mask m = mask; m; m &= m - 1) store(static_cast<u32>(std::countr_zero(m)));
-  }
-}
-
 template <class T, int N, Space S> [[gnu::noinline]] void store_to(Warp& w, const Instruction& i, Access& a) {
   describe<T, N>(a, true);
   if (!allowed<S>(w, i, a)) return;
@@ -100,10 +86,10 @@ template <class T, int N, Space S> [[gnu::noinline]] void store_to(Warp& w, cons
   } else if (N > 1 && a.mask == all_lanes) {
     alignas(64) T scattered[lane_count * N];
     interleave<T, N>(scattered, s);
-    one_by_one(w, all_lanes,
-               [&](u32 l) { std::memcpy(place<S>(w, a.address[l], l), scattered + l * N, sizeof(T) * N); });
+    lane_by_lane(w, all_lanes,
+                 [&](u32 l) { std::memcpy(place<S>(w, a.address[l], l), scattered + l * N, sizeof(T) * N); });
   } else {
-    one_by_one(w, a.mask, [&](u32 l) {
+    lane_by_lane(w, a.mask, [&](u32 l) {
       std::byte* to = place<S>(w, a.address[l], l);
       for (int n = 0; n < N; ++n) std::memcpy(to + n * sizeof(T), &s[n][l], sizeof(T));
     });
