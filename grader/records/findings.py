@@ -515,7 +515,16 @@ KINDS: Mapping[str, FindingKind] = MappingProxyType(
             "memcheck",
             "The address of an access is no multiple of the access's size",
             "Use float4 only where every row begins at a multiple of 16 bytes; else load single floats.",
-            {"misaligned": Reason(_ACCESS + "which is not a multiple of {n}")},
+            {
+                "misaligned": Reason(_ACCESS + "which is not a multiple of {n}"),
+                "matrix_rows": Reason(
+                    "a warp of {who} loads or stores a matrix whose rows lie {apart:bytes} apart",
+                    "; the leading dimension has to be a multiple of 16 bytes",
+                    "The leading dimension of a matrix is no multiple of 16 bytes",
+                    "Copy such a tile to shared memory first, with rows of a multiple of 16 bytes.",
+                    fault="rows",
+                ),
+            },
         ),
         "const_input": FindingKind(
             "memcheck",

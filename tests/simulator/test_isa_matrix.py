@@ -277,6 +277,23 @@ def test_wmma_multiplies_matrices_in_memory(
     np.testing.assert_array_equal(got, stored(a @ b + c, d_kind, rows["c"], lead))
 
 
+@pytest.mark.parametrize(("kind", "lead", "told"), [("f16", 20, [40]), ("f16", 24, []), ("f32", 18, [72])])
+def test_a_leading_dimension_that_is_no_multiple_of_16_bytes_is_told(
+    kind: str, lead: int, told: list[int]
+) -> None:
+    load = "a" if kind == "f16" else "c"
+    (fragment,) = registers("%x", [8])
+    body = f"wmma.load.{load}.sync.aligned.row.m16n16k16.global.{kind} {fragment}, [%d], {lead};"
+    with Simulator(Options(threads=1), device_bytes=1 << 22, shared_bytes=1 << 16) as simulator:
+        simulator.load_ptx(HEADER + kernel(["d"], body))
+        matrix = simulator.allocate(4096)
+        simulator.write(matrix, bytes(4096))
+        assert simulator.launch("k", (1, 1, 1), (32, 1, 1), [struct.pack("<Q", matrix)])
+        findings = simulator.take_findings()
+    assert [finding.values["apart"] for finding in findings] == told
+    assert {(finding.kind, finding.reason) for finding in findings} <= {("misaligned", "matrix_rows")}
+
+
 def registers(prefix: str, counts: list[int]) -> list[str]:
     """Lists of registers, numbered through."""
     lists, first = [], 0

@@ -514,6 +514,14 @@ void needs_whole_warp(Warp& w, const Instruction& i, Mask lanes) {
                 {launch.at(i.site, *w.block)}, {{"warp", w.number}, {"lane", missing}});
 }
 
+// "Warp Matrix Functions" of the CUDA C++ Programming Guide: the leading dimension is a multiple of 16 bytes.
+void rows_apart(Warp& w, const Instruction& i, std::uint64_t bytes) {
+  constexpr std::uint64_t unit = 16;
+  LaunchState& launch = w.worker->launch;
+  if (bytes % unit == 0 || !launch.options.memcheck || launch.faulted || launch.seen("misaligned", i.site)) return;
+  launch.report("misaligned", "matrix_rows", i.site, {launch.at(i.site, *w.block)}, {{"apart", bytes}});
+}
+
 void read_from_exited(Warp& w, const Instruction& i, std::uint32_t lane, std::uint32_t source) {
   LaunchState& launch = w.worker->launch;
   if (!launch.options.synccheck || launch.faulted || launch.seen("exited_lanes", i.site)) return;

@@ -8,7 +8,8 @@
 
 namespace sim {
 void needs_whole_warp(Warp&, const Instruction&, Mask);
-}
+void rows_apart(Warp&, const Instruction&, std::uint64_t bytes);
+}  // namespace sim
 
 namespace sim::SIM_TARGET {
 namespace {
@@ -182,6 +183,7 @@ template <class T, class Word, Space S, bool Store> void fragment(Warp& w, const
   alignas(64) u32 stride[lane_count];
   std::memcpy(stride, at<u32>(w, i.o[1]), sizeof stride);
   const bool by_row = i.size != 0;
+  rows_apart(w, i, u64{stride[std::countr_zero(mask)]} * sizeof(T));
   for (u32 r = 0; r < f.distinct(); ++r) {
     alignas(64) Word words[lane_count] = {};
     if (Store) std::memcpy(words, at<Word>(w, registers[r]), sizeof words);
