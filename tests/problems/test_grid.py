@@ -12,6 +12,7 @@ from grader.problems.distributions import build_case
 from grader.problems.grid import (
     MAGNITUDES,
     OTHERS,
+    REORDERED,
     at_range_ends,
     grid,
     in_octave,
@@ -107,8 +108,15 @@ def test_the_grid_follows_from_the_seed() -> None:
     first, again, other = grid(TWO, 5), grid(TWO, 5), grid(TWO, 6)
     assert first == again
     assert {tuple(case.sizes.values()) for case in first} != {tuple(case.sizes.values()) for case in other}
-    assert {case.orders for case in first} == {1}
     assert {case.group for case in first} == {MAGNITUDES}
+
+
+def test_a_case_of_each_octave_of_many_elements_runs_in_every_order() -> None:
+    cases = grid(TWO, 5)
+    octaves = [octave(TWO.elements(case.sizes)) for case in cases if case.orders is None]
+    assert sorted(octaves) == [13, 14, 15, 16]
+    assert set(octaves) == {octave(TWO.elements(case.sizes)) for case in cases} & set(REORDERED)
+    assert {case.orders for case in cases} == {None, 1}
 
 
 def test_the_cases_of_before_stay_and_a_grid_has_no_second_one_of_their_names() -> None:
