@@ -25,7 +25,8 @@ EVEN, LONG, LARGE = "segments of one length", "one long segment", "large numbers
 SIGNED, NEGATIVE_ZEROS = "zeros of both signs", "negative zeros"
 SUBNORMAL, REPEATING = "subnormal numbers", "numbers that repeat"
 SOME_LONG = "some long segments"
-IN_GRIDS = frozenset({SIGNED, NEGATIVE_ZEROS, SUBNORMAL, REPEATING, SOME_LONG})
+SCALED, SPANNING = "numbers of every magnitude", "integers that span a power of two"
+IN_GRIDS = frozenset({SIGNED, NEGATIVE_ZEROS, SUBNORMAL, REPEATING, SOME_LONG, SCALED, SPANNING})
 """Distributions of which only the cases of a grid make use."""
 
 Numbers = NDArray[Any]
@@ -36,15 +37,23 @@ _DYADIC = np.array([-3, -0.5, 0.25, 1, 4])  # sums of thousands of one of them a
 
 @dataclass(frozen=True)
 class Scale:
-    """How large numbers get in a floating-point type, so that their squares still fit; and how small."""
+    """How large numbers get in a floating-point type, so that their squares still fit; and how small.
+
+    Attributes:
+        huge: a single one among usual numbers.
+        tiny: all of them.
+        subnormal: below all normal numbers of the type.
+        decades: powers of ten up to which they come, and down to which.
+    """
 
     huge: float
     tiny: float
     subnormal: float = 1e-39
+    decades: int = 14
 
 
 _SCALES = {
-    "float16": Scale(huge=100, tiny=1e-3, subnormal=1e-5),
+    "float16": Scale(huge=100, tiny=1e-3, subnormal=1e-5, decades=2),
     "bfloat16": Scale(huge=100, tiny=1e-12),
     "float64": Scale(huge=1e4, tiny=1e-12, subnormal=1e-309),
 }
@@ -72,10 +81,30 @@ class Content:
             return numbers.astype(DTYPES[dtype].storage, copy=False)
 
 
+@dataclass(frozen=True)
+class Number:
+    """A scalar of a launcher that is no size: ``usual``, and in grids drawn from ``low`` to ``high``.
+
+    One in four of the drawn ones is an end, zero, one or minus one, as far as they lie between the ends.
+    """
+
+    usual: float
+    low: float
+    high: float
+
+    def drawn(self, random: np.random.Generator) -> float:
+        """A value for a case of a grid."""
+        if random.random() < 0.25:
+            special = [number for number in (-1, 0, 1) if self.low <= number <= self.high]
+            return float(random.choice([self.low, self.high, *special]))
+        return float(random.uniform(self.low, self.high))
+
+
 def real(*shape: int) -> Content:
     """Normal numbers; also with a mean of 100, with one huge element in each row, tiny, equal, or zero.
 
-    In grids also subnormal, five numbers that repeat, -0 alone, or -1 and zeros of both signs, -0 first.
+    In grids also subnormal, of a magnitude that changes every few elements, five numbers that repeat, -0
+    alone, or -1 and zeros of both signs, -0 first.
     """
     return Content(shape, _real)
 
@@ -120,7 +149,20 @@ def uniform(low: float, high: float, *shape: int) -> Content:
 
 
 def integers(low: int, high: int, *shape: int) -> Content:
-    """Integers from ``low`` to ``high``; also only these two, zeros, or all equal."""
+    """Integers from ``low`` to ``high``; also only these two, zeros, or all equal.
+
+    In grids also such that the largest and the smallest are a power of two apart, mostly one of whole bytes.
+    """
+
+    def spanning(random: np.random.Generator, shape: tuple[int, ...]) -> Numbers:
+        most = max(1, high - low).bit_length() - 1
+        drawn = int(random.integers(1, 4) * 8 if random.random() < 0.5 else random.integers(1, 31))
+        span = min(1 << min(drawn, most), high - low)
+        least = int(random.integers(low, high - span, endpoint=True))
+        numbers = random.integers(least, least + span, shape, endpoint=True)
+        ends = random.permutation(numbers.size)[:2]
+        numbers.flat[ends] = [least + span, least][: ends.size]
+        return numbers
 
     def draws(dtype: str) -> Mapping[str, Draw]:
         return {
@@ -129,6 +171,7 @@ def integers(low: int, high: int, *shape: int) -> Content:
             ),
             EXTREME: lambda random, shape: random.choice(np.array([low, high]), shape),
             EQUAL: lambda random, shape: np.full(shape, random.integers(low, high, endpoint=True)),
+            SPANNING: spanning,
             **({ZEROS: lambda _, shape: np.zeros(shape, np.int64)} if low <= 0 <= high else {}),
         }
 
@@ -233,8 +276,17 @@ def _real(dtype: str) -> Mapping[str, Draw]:
         zeros = np.where(behind, 0.0, -0.0)
         return np.where(random.random(shape) < 0.1, -1.0, zeros)
 
+    def scaled(random: np.random.Generator, shape: tuple[int, ...]) -> Numbers:
+        most = max(1, shape[-1] // 8)
+        lengths = random.integers(1, most, shape[-1], endpoint=True)
+        runs = np.repeat(np.arange(shape[-1]), lengths)[: shape[-1]]
+        decades = random.integers(-scale.decades, scale.decades, (*shape[:-1], shape[-1]), endpoint=True)
+        numbers: Numbers = normal(random, shape) * 10.0 ** decades[..., runs]
+        return numbers
+
     return {
         NORMAL: normal,
+        SCALED: scaled,
         OFFSET: lambda random, shape: normal(random, shape) + 100,
         HUGE: with_one_huge,
         TINY: lambda random, shape: normal(random, shape) * scale.tiny,

@@ -56,7 +56,7 @@ import torch
 
 from grader.problems import bounds, independence
 from grader.problems.aten import FormulaError, Results
-from grader.problems.contents import IN_GRIDS, NORMAL, Content
+from grader.problems.contents import IN_GRIDS, NORMAL, Content, Number
 from grader.problems.distributions import build_cases, generator
 from grader.problems.dtypes import DTYPES
 from grader.problems.grid import MAGNITUDES, with_grid
@@ -114,7 +114,7 @@ def problem(
     file: str,
     launcher: str,
     formula: Formula,
-    inputs: Callable[..., Mapping[str, Content | float]],
+    inputs: Callable[..., Mapping[str, Content | Number | float]],
     sizes: Mapping[str, Range],
     timing: Sequence[Sizes] = (),
     also: Sequence[Formula] = (),
@@ -237,7 +237,7 @@ class _Parts:
     signature: tuple[Parameter, ...]
     formula: Formula
     also: tuple[Formula, ...]
-    contents: Callable[..., Mapping[str, Content | float]]
+    contents: Callable[..., Mapping[str, Content | Number | float]]
     sizes: Mapping[str, Range]
     by_hand: tuple[tuple[str, Sizes, str], ...]
     without: tuple[str, ...]
@@ -267,7 +267,7 @@ class _Parts:
         """The smallest value of each size."""
         return {name: limits.nearest(limits.low) for name, limits in self.sizes.items()}
 
-    def contents_of(self, sizes: Sizes) -> Mapping[str, Content | float]:
+    def contents_of(self, sizes: Sizes) -> Mapping[str, Content | Number | float]:
         """Contents and other scalars for those sizes that they depend on."""
         named = inspect.signature(self.contents).parameters
         return self.contents(**{name: size for name, size in sizes.items() if name in named})
@@ -417,14 +417,21 @@ class _Parts:
         }
         return {**sizes, **self.scalars(arguments), **arrays}
 
-    def scalars(self, arguments: Mapping[str, Content | float]) -> dict[str, int | bool | float]:
-        """The scalars that are no sizes, as the launcher gets them."""
+    def scalars(
+        self, arguments: Mapping[str, Content | Number | float], case: Case | None = None
+    ) -> dict[str, int | bool | float]:
+        """The scalars that are no sizes, as the launcher gets them; in a case of a grid they may be drawn."""
         types = {scalar.name: scalar.ctype for scalar in self.scalar_parameters}
-        return {
-            name: float(np.float32(value)) if types[name] == "float" else value
-            for name, value in arguments.items()
-            if not isinstance(value, Content)
-        }
+        random = generator(case.seed + 1) if case and case.group == MAGNITUDES else None
+        scalars: dict[str, int | bool | float] = {}
+        for name, value in arguments.items():
+            if isinstance(value, Content):
+                continue
+            number = value
+            if isinstance(number, Number):
+                number = number.drawn(random) if random else number.usual
+            scalars[name] = float(np.float32(number)) if types[name] == "float" else number
+        return scalars
 
     def inputs(self, case: Case) -> Inputs:
         """The arrays of a case, its sizes and its other scalars."""
@@ -449,7 +456,7 @@ class _Parts:
         }
         shapes = self.shapes(case.sizes)
         outputs = {array.name: shapes[array.name] for array in self.outputs if array.role is Role.OUTPUT}
-        return Inputs(arrays, outputs, {**case.sizes, **self.scalars(arguments)})
+        return Inputs(arrays, outputs, {**case.sizes, **self.scalars(arguments, case)})
 
     def called(self, formula: Formula, arguments: Arguments) -> dict[str, Tensor]:
         """The outputs of a formula by name."""

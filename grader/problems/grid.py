@@ -10,7 +10,7 @@ meets the most pairs that are still missing. Sizes are drawn anew in their octav
 Each size also comes alone in every octave that ``Budget.alone`` allows: as an odd and an even number and at
 a border of the octave; and each distribution of contents comes with few, some and many elements.
 
-Layer: imports numpy and the problem's shape.
+Layer: imports numpy, contents and the problem's shape.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from grader.problems.contents import EQUAL, REPEATED
 from grader.problems.problem import Range
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ MIDDLE, FEW = 1 << 10, 1 << 5  # elements of the smaller cases of each distribut
 DRAWN = 6  # sizes, of which those that meet the most pairs are taken
 MANY = 16  # values of an octave, so that its lowest quarter has some that are odd
 OTHERS = 4  # distributions beside the usual one that come near the ends of ranges
+ALIKE = frozenset({EQUAL, REPEATED})  # always among these: counters and sums get largest where all is alike
 REORDERED = range(13, 18)  # octaves of elements of which a case runs in every order of execution
 TRIES = 40  # to draw sizes of so many elements, or such a product
 SEEDS_KEPT = 8  # of which the cases are remembered
@@ -200,7 +202,8 @@ class _Grid:
             return
         usual, *others = self._space.distributions
         for name in factors(self._space):
-            for distribution in (usual, *self._shuffled(others)[:OTHERS]):
+            drawn = sorted(self._shuffled(others), key=lambda distribution: distribution not in ALIKE)
+            for distribution in (usual, *drawn[:OTHERS]):
                 sizes = {**self._space.least, **self._near_end(name)}
                 beyond = self._corners.elements(sizes) > self._budget.alone
                 if beyond and self._space.allows(sizes, distribution):
@@ -356,7 +359,8 @@ def grid(space: Space, seed: int) -> tuple[Case, ...]:
 def at_range_ends(space: Space, seed: int) -> tuple[Case, ...]:
     """Cases for a GPU: each size and product near the end of its range, or of what ``Budget.on_gpu`` allows.
 
-    Each comes in the usual contents and in ``OTHERS`` drawn ones. None is there where the grid gets as far.
+    Each comes in the usual contents and in ``OTHERS`` drawn ones, those of ``ALIKE`` first. None is there
+    where the grid gets as far.
     """
     return _cases(space, _Grid(space, seed).ends(), seed)
 

@@ -7,14 +7,27 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from grader.problems.contents import IN_GRIDS, REPEATING, SIGNED, SOME_LONG, SUBNORMAL, Content, offsets, real
+from grader.problems.contents import (
+    IN_GRIDS,
+    REPEATING,
+    SCALED,
+    SIGNED,
+    SOME_LONG,
+    SPANNING,
+    SUBNORMAL,
+    Content,
+    Number,
+    integers,
+    offsets,
+    real,
+)
 from grader.problems.formula import Range, problem
 from grader.problems.grid import MAGNITUDES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-SCALED = problem(
+DOUBLED = problem(
     id="scale",
     file="scale.cu",
     launcher="launch_scale(float* y, const float* x, int n, cudaStream_t stream)",
@@ -65,6 +78,48 @@ def test_segments_that_are_long_are_of_any_number_and_hold_all() -> None:
 
 
 def test_a_grid_alone_has_these_contents() -> None:
-    cases = SCALED.cases(3)
+    cases = DOUBLED.cases(3)
     assert not IN_GRIDS & {case.distribution for case in cases if case.group != MAGNITUDES}
-    assert IN_GRIDS - {SOME_LONG} <= {case.distribution for case in cases if case.group == MAGNITUDES}
+    assert IN_GRIDS - {SOME_LONG, SPANNING} <= {case.distribution for case in cases if case.group == MAGNITUDES}
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_numbers_of_every_magnitude_stay_finite_and_lie_in_runs_of_one_magnitude(dtype: str) -> None:
+    numbers = np.abs(drawn(real(3, 1000), SCALED, dtype))
+    assert np.isfinite(numbers**2).all()
+    medians = np.median(numbers.reshape(3, 100, 10), axis=2)
+    assert medians.max() > 1e3 * medians[medians > 0].min()
+    assert (np.abs(np.log10(medians[:, 1:] / medians[:, :-1])) < 1).mean() > 0.5
+
+
+def test_integers_span_a_power_of_two_that_is_mostly_one_of_whole_bytes() -> None:
+    spans = []
+    for seed in range(60):
+        numbers = drawn(integers(-(2**31), 2**31 - 1, 500), SPANNING, "int32", seed)
+        spans.append(int(numbers.max() - numbers.min()))
+    assert all(span.bit_count() == 1 for span in spans)
+    assert sum(span in {1 << 8, 1 << 16, 1 << 24} for span in spans) > len(spans) / 3
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 1), (-3, 3), (7, 7)])
+def test_few_integers_span_what_they_can(low: int, high: int) -> None:
+    numbers = drawn(integers(low, high, 20), SPANNING, "int32")
+    assert low <= numbers.min() <= numbers.max() <= high
+
+
+def test_a_scalar_is_drawn_in_grids_alone() -> None:
+    asked = problem(
+        id="scale",
+        file="scale.cu",
+        launcher="launch_scale(float* y, const float* x, float a, int n, cudaStream_t stream)",
+        formula=lambda x, a: a * x,
+        inputs=lambda n: {"x": real(n), "a": Number(2.0, -1.0, 3.0)},
+        sizes={"n": Range(1, 1 << 16)},
+    )
+    cases = asked.cases(3)
+    usual = {asked.inputs(case).scalars["a"] for case in cases if case.group != MAGNITUDES}
+    in_grids = [asked.inputs(case).scalars["a"] for case in cases if case.group == MAGNITUDES]
+    assert usual == {2.0}
+    assert len(set(in_grids)) > len(in_grids) / 2
+    assert all(-1 <= number <= 3 for number in in_grids)
+    assert {-1.0, 0.0, 1.0, 3.0} & set(in_grids)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from grader.problems.contents import NORMAL, real
+from grader.problems.contents import NORMAL, Number, real
 from grader.problems.formula import Range, problem
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ PROBLEM = problem(
     launcher="launch_stencil(float* after, const float* before, float rate, int rows, int columns, "
     "int steps, cudaStream_t stream)",
     formula=stencil,
-    inputs=lambda rows, columns: {"before": real(rows, columns), "rate": 0.2},
+    inputs=lambda rows, columns: {"before": real(rows, columns), "rate": Number(0.2, -0.5, 1.5)},
     sizes={"rows": Range(1, 1 << 13), "columns": Range(1, 1 << 13), "steps": Range(1, 8)},
     cases=[
         ("small sizes", {"rows": 3, "columns": 3, "steps": 2}, NORMAL),  # one cell inside
