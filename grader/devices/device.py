@@ -118,7 +118,7 @@ class Call:
     memory: Memory = Memory.DEVICE
     schedule: Schedule = Schedule.PROGRAM
     staged: bool = False
-    queued: Mapping[str, int] = field(default_factory=dict)
+    queued: Mapping[str, Scalar] = field(default_factory=dict)
     needs: tuple[tuple[Call, int], ...] = ()
     launches: Launches | None = None
 

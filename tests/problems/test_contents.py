@@ -80,7 +80,9 @@ def test_segments_that_are_long_are_of_any_number_and_hold_all() -> None:
 def test_a_grid_alone_has_these_contents() -> None:
     cases = DOUBLED.cases(3)
     assert not IN_GRIDS & {case.distribution for case in cases if case.group != MAGNITUDES}
-    assert IN_GRIDS - {SOME_LONG, SPANNING} <= {case.distribution for case in cases if case.group == MAGNITUDES}
+    assert IN_GRIDS - {SOME_LONG, SPANNING} <= {
+        case.distribution for case in cases if case.group == MAGNITUDES
+    }
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])

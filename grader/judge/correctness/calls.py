@@ -10,7 +10,7 @@ from grader.problems.problem import ArrayParameter, KernelProblem, ModelProblem,
 
 if TYPE_CHECKING:
     from grader.devices.device import Argument, Launches
-    from grader.problems.problem import Case, Inputs, Problem
+    from grader.problems.problem import Case, Inputs, Problem, Scalar
 
 
 def case_call(
@@ -43,7 +43,19 @@ def case_call(
     assert isinstance(problem, KernelProblem)
     launcher = problem.launcher(case)
     given = arguments(launcher, case, inputs)
-    return Call(launcher.entry_point, given, seconds, memory, schedule, case.staged, case.queued)
+    queued = {**case.queued, **_changed(launcher, case, inputs)} if case.queued else {}
+    return Call(launcher.entry_point, given, seconds, memory, schedule, case.staged, queued)
+
+
+def _changed(launcher: KernelProblem, case: Case, inputs: Inputs) -> dict[str, Scalar]:
+    """Other values of the real scalars that are no sizes, for the call behind a staged one."""
+    return {
+        parameter.name: 2 * inputs.scalars[parameter.name] or 1.0
+        for parameter in launcher.parameters
+        if isinstance(parameter, ScalarParameter)
+        and parameter.ctype in {"float", "double"}
+        and parameter.name not in case.sizes
+    }
 
 
 def arguments(problem: KernelProblem, case: Case, inputs: Inputs) -> tuple[Argument, ...]:

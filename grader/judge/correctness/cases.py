@@ -75,7 +75,7 @@ _OTHER_STREAM = as_question(
 )
 _QUEUED = as_question(
     "queued",
-    "right alone, wrong when a call of other sizes is queued behind it before its kernels have run",
+    "right alone, wrong when a call of other sizes or numbers comes behind it before its kernels have run",
     "do they read what the next call overwrites at once (a __constant__ or static variable, pinned memory)?",
 )
 _LATER_CALL = as_question(

@@ -29,6 +29,7 @@ from grader.problems.problem import (
     Inputs,
     KernelProblem,
     Role,
+    ScalarParameter,
     StreamParameter,
 )
 from grader.records.findings import Finding, LineCount, Severity, facts
@@ -240,8 +241,21 @@ def test_an_answer_that_a_call_queued_behind_it_changes_is_named_so() -> None:
         return replace(answer, arrays={**answer.arrays, "y": POISON}) if call.queued else answer
 
     judged, _ = run(overtaken, cases=(replace(CASES[0], staged=True, queued={"n": 2}), CASES[1]))
-    assert "a call of other sizes is queued behind it" in judged.cases[0].diagnosis
+    assert "a call of other sizes or numbers comes behind it" in judged.cases[0].diagnosis
     assert judged.cases[1].verdict is Verdict.PASS
+
+
+def test_a_call_that_is_queued_has_other_sizes_and_other_numbers() -> None:
+    scaled = replace(
+        PROBLEM,
+        parameters=(*PROBLEM.parameters, ScalarParameter("n", "int"), ScalarParameter("a", "float")),
+    )
+    case = replace(CASES[0], sizes={"n": 4}, staged=True, queued={"n": 2})
+    for usual, changed in ((0.5, 1.0), (0.0, 1.0)):
+        inputs = Inputs({"x": np.zeros(4, np.float32)}, {"y": (4,)}, {"n": 4, "a": usual})
+        call = calls.case_call(scaled, case, inputs, 1, Memory.DEVICE)
+        assert call.queued == {"n": 2, "a": changed}
+        assert not calls.case_call(scaled, replace(case, queued={}), inputs, 1, Memory.DEVICE).queued
 
 
 def test_an_answer_that_is_right_only_once_is_named_a_matter_of_state() -> None:
