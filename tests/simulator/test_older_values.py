@@ -76,6 +76,14 @@ __device__ void meet_by_atomics(int* words, int* out, bool fence) {
   if (atomicAdd(&words[b ^ 1], 0)) out[b] = 2, out[b ^ 1] = 2;
 }
 extern "C" __global__ void unfenced_atomics(int* words, int* out) { meet_by_atomics(words, out, false); }
+// A fence.acq_rel orders no store before a later read of another word.
+extern "C" __global__ void half_fenced_meeting(int* words, int* out) {
+  const int b = blockIdx.x;
+  atomicExch(&words[b], 1);
+  cuda::atomic_thread_fence(both, cuda::thread_scope_device);
+  out[b] = 1;
+  if (Word(words[b ^ 1]).load(relaxed)) out[b] = 2, out[b ^ 1] = 2;
+}
 extern "C" __global__ void fenced_atomics(int* words, int* out) { meet_by_atomics(words, out, true); }
 
 // The last block adds up what all have left, read by atomics.
@@ -182,4 +190,5 @@ def test_what_nothing_orders_may_bring_an_older_value(library: Path, kernel: str
 def test_a_fence_lets_one_of_two_blocks_see_the_other(library: Path, looks: str) -> None:
     options = Options(order=Order.REVERSED, threads=1)
     assert 1 in ran(library, f"unfenced_{looks}", options)
+    assert 1 in ran(library, "half_fenced_meeting", options)
     assert 1 not in ran(library, f"fenced_{looks}", options)

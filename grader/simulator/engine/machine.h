@@ -84,6 +84,7 @@ struct alignas(64) Instruction {
   // Of memory accesses and fences, by "Memory Consistency Model" of the PTX ISA:
   bool strong : 1 = false;  // relaxed, acquire, release, volatile or atomic
   bool acquires : 1 = false, releases : 1 = false;
+  bool sequential : 1 = false;  // fence.sc, and membar, which is the same
   bool of_block : 1 = false;  // .cta, and .cluster, as each block is a cluster of its own
   bool reduces : 1 = false;  // red: nobody learns what it has read
   bool packed : 1 = false;  // an atomic on two halves, each by itself

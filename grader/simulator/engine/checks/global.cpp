@@ -150,7 +150,7 @@ struct GlobalRaces {
     std::uint32_t clock, time, site;
     std::uint16_t warp;
     enum : std::uint8_t { fence, store, update } kind;
-    bool exchanges, narrow;
+    bool exchanges, narrow, sequential;
   };
   std::vector<std::vector<Event>> events;
   // Of each location that strong writes have changed: what it held before the last one, see lagging().
@@ -217,7 +217,8 @@ void note_event(GlobalRaces& r, const Warp& w, const Instruction& i, decltype(Gl
                                        .warp = static_cast<std::uint16_t>(w.number),
                                        .kind = kind,
                                        .exchanges = exchanges,
-                                       .narrow = i.of_block});
+                                       .narrow = i.of_block,
+                                       .sequential = i.sequential});
 }
 
 // Before an access of a kernel whose blocks may order what they do: when this block has looked at what others publish.
@@ -1045,7 +1046,9 @@ bool knows(const SharedRaces& races, const View& view, std::uint64_t block, std:
 
 // Whether the writer's block has executed a fence after a write, and this block one after that ("Fence-SC").
 bool fenced_since(const GlobalRaces& r, const GlobalRaces::Version& version, std::uint64_t block) {
-  const auto fence = [](const GlobalRaces::Event& e) { return e.kind == GlobalRaces::Event::fence && !e.narrow; };
+  const auto fence = [](const GlobalRaces::Event& e) {
+    return e.kind == GlobalRaces::Event::fence && !e.narrow && e.sequential;
+  };
   const auto& theirs = r.events[version.block];
   auto after = std::ranges::lower_bound(theirs, version.clock, {}, &GlobalRaces::Event::clock);
   after = std::find_if(after, theirs.end(), fence);

@@ -47,6 +47,7 @@ void Decoder::fence_(const Words& words) {
   if (has(words, "proxy") || has(words, "mbarrier_init")) return nothing(words);
   auto& i = emit(fence, {});
   i.of_block = has(words, "cta") || has(words, "cluster");
+  i.sequential = words[0] == "membar" || has(words, "sc");
   program.fences = true;
   program.fences_between_blocks |= !i.of_block;
 }
