@@ -32,6 +32,7 @@ IN_GRIDS = frozenset({SIGNED, NEGATIVE_ZEROS, SUBNORMAL, REPEATING, SOME_LONG, S
 Numbers = NDArray[Any]
 Draw = Callable[[np.random.Generator, tuple[int, ...]], Numbers]
 
+_MOST_RUNS = 64  # of numbers of one magnitude in a row
 _DYADIC = np.array([-3, -0.5, 0.25, 1, 4])  # sums of thousands of one of them are exact
 
 
@@ -277,10 +278,9 @@ def _real(dtype: str) -> Mapping[str, Draw]:
         return np.where(random.random(shape) < 0.1, -1.0, zeros)
 
     def scaled(random: np.random.Generator, shape: tuple[int, ...]) -> Numbers:
-        most = max(1, shape[-1] // 8)
-        lengths = random.integers(1, most, shape[-1], endpoint=True)
-        runs = np.repeat(np.arange(shape[-1]), lengths)[: shape[-1]]
-        decades = random.integers(-scale.decades, scale.decades, (*shape[:-1], shape[-1]), endpoint=True)
+        ends = np.sort(random.integers(shape[-1], size=min(shape[-1], _MOST_RUNS)))
+        runs = np.searchsorted(ends, np.arange(shape[-1]), "right")
+        decades = random.integers(-scale.decades, scale.decades, (*shape[:-1], ends.size + 1), endpoint=True)
         numbers: Numbers = normal(random, shape) * 10.0 ** decades[..., runs]
         return numbers
 
