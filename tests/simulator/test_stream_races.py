@@ -190,6 +190,30 @@ FUNCTION graph_in_its_stream() {
   s.consume(s.b);
   return s.end();
 }
+// The second branch reads what the first one has written: before the fork, or behind it.
+int forked_graph(bool late_fork, bool joined) {
+  Streams s;
+  cudaEvent_t done;
+  cudaEventCreate(&done);
+  cudaGraph_t graph;
+  cudaGraphExec_t executable;
+  cudaStreamBeginCapture(s.a, cudaStreamCaptureModeGlobal);
+  if (late_fork) s.produce(s.a);
+  cudaEventRecord(s.event, s.a); cudaStreamWaitEvent(s.b, s.event, 0);
+  if (!late_fork) s.produce(s.a);
+  if (joined) { cudaEventRecord(s.event, s.a); cudaStreamWaitEvent(s.b, s.event, 0); }
+  s.consume(s.b);
+  cudaEventRecord(done, s.b); cudaStreamWaitEvent(s.a, done, 0);
+  s.produce(s.a);
+  cudaStreamEndCapture(s.a, &graph);
+  cudaGraphInstantiate(&executable, graph, 0);
+  cudaGraphLaunch(executable, s.a); cudaGraphLaunch(executable, s.a);
+  s.consume(s.a);
+  return s.end();
+}
+FUNCTION branches_in_order() { return forked_graph(true, false); }
+FUNCTION branches_that_join() { return forked_graph(false, true); }
+FUNCTION branches_without_order() { return forked_graph(false, false); }
 FUNCTION allocated_elsewhere() {
   Streams s;
   float* made;
@@ -221,7 +245,7 @@ RIGHT = (
         "both_count",
         "copied_in_its_stream",
     ),
-    *("graph_in_its_stream", "allocated_in_its_stream"),
+    *("graph_in_its_stream", "branches_in_order", "branches_that_join", "allocated_in_its_stream"),
 )
 WRONG = {
     **dict.fromkeys(
@@ -232,6 +256,7 @@ WRONG = {
                 "default_stream_of_others",
                 "blocking_streams",
                 "graph_in_another_stream",
+                "branches_without_order",
             ),
         ),
         LINES["write"] | LINES["add"],

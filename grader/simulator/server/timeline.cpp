@@ -21,6 +21,7 @@ Timeline::Timeline() : next_id_(first_id) { clear(); }
 void Timeline::clear() {
   streams_.clear();
   events_.clear();
+  sides_.clear();
   held_bytes_ = held_entries_ = 0;
   issued_in_.clear();
   slots_taken_ = 0;
@@ -98,9 +99,11 @@ Timeline::Mark Timeline::push(StreamId id, Work work, std::size_t bytes, std::ve
 }
 
 void Timeline::enqueue(StreamId id, Work work, std::size_t bytes) {
-  if (auto& capture = stream(id).capture) {
-    if (capture->work.size() >= most_entries) throw Capturing{};
-    capture->work.push_back(std::move(work));
+  auto& its = stream(id);
+  if (its.capture) {
+    auto& nodes = its.capture->graph.nodes;
+    if (nodes.size() >= most_entries) throw Capturing{};
+    nodes.push_back({std::move(work), canonical(id), std::exchange(its.ends, {nodes.size()})});
   } else {
     push(id, std::move(work), bytes);
   }
@@ -170,6 +173,7 @@ void Timeline::destroy_event(EventId id) {
 void Timeline::record(EventId id, StreamId on) {
   auto& target = event(id);
   target.capture = stream(on).capture;
+  target.ends = stream(on).ends;
   target.mark.reset();
   if (target.capture) return;
   target.time = std::make_shared<std::optional<Clock::time_point>>();
@@ -182,7 +186,9 @@ void Timeline::wait(StreamId id, EventId on) {
   auto& waiting = stream(id);
   if (awaited.capture) {
     if (canonical(id) == legacy_stream) throw Capturing{};
+    if (waiting.capture != awaited.capture) waiting.ends.clear();
     waiting.capture = awaited.capture;
+    waiting.ends.insert(waiting.ends.end(), awaited.ends.begin(), awaited.ends.end());
   } else if (awaited.mark) {
     join(waiting.past, awaited.past);
     if (!pending(*awaited.mark)) return;
@@ -208,16 +214,17 @@ std::optional<float> Timeline::elapsed(EventId start, EventId end) {
 void Timeline::begin_capture(StreamId id) {
   auto& its = stream(id);
   if (canonical(id) == legacy_stream || its.capture) throw Capturing{};
-  its.capture = std::make_shared<Capture>(Capture{++issued_, id, {}});
+  its.capture = std::make_shared<Capture>(Capture{++issued_, {canonical(id), {}}});
+  its.ends.clear();
 }
 
 Graph Timeline::end_capture(StreamId id) {
   const auto ended = stream(id).capture;
-  if (!ended || ended->origin != id) throw Unmatched{};
+  if (!ended || ended->graph.origin != canonical(id)) throw Unmatched{};
   for (auto& [other, its] : streams_) {
     if (its.capture == ended) its.capture.reset();
   }
-  return std::make_shared<const std::vector<Work>>(std::move(ended->work));
+  return std::make_shared<const CapturedGraph>(std::move(ended->graph));
 }
 
 std::uint64_t Timeline::capture(StreamId id) const {
@@ -230,11 +237,33 @@ bool Timeline::capturing() const {
   return std::ranges::any_of(streams_, [](const auto& entry) { return entry.second.capture != nullptr; });
 }
 
-void Timeline::launch(Graph graph, StreamId on) {
+// The stream on which a branch of graphs runs that are launched on `on`.
+StreamId Timeline::side_stream(StreamId on, StreamId branch) {
+  const auto [side, fresh] = sides_.try_emplace({on, branch});
+  if (fresh) side->second = create_stream(false);
+  return side->second;
+}
+
+void Timeline::launch(const Graph& graph, StreamId on) {
   if (stream(on).capture) throw Capturing{};  // a graph in a graph in a graph could be nested without end
-  enqueue(on, [graph = std::move(graph)] {
-    for (const auto& work : *graph) work();
-  });
+  const Mark start = push(on, [] {}, 0);
+  const Past before = stream(on).past;
+  std::vector<Mark> marks;
+  std::vector<Past> pasts;
+  for (std::size_t n = 0; n < graph->nodes.size(); ++n) {
+    const Node& node = graph->nodes[n];
+    const StreamId target = node.branch == graph->origin ? on : side_stream(on, node.branch);
+    std::vector<Mark> after{start};
+    join(stream(target).past, before);
+    for (const auto earlier : node.after) {
+      after.push_back(marks[earlier]);
+      join(stream(target).past, pasts[earlier]);
+    }
+    marks.push_back(push(target, [graph, n] { graph->nodes[n].work(); }, 0, std::move(after)));
+    pasts.push_back(stream(target).past);
+  }
+  for (const auto& past : pasts) join(stream(on).past, past);
+  push(on, [] {}, 0, std::move(marks));
 }
 
 bool Timeline::overfull() const { return held_bytes_ > most_bytes || held_entries_ > most_entries; }

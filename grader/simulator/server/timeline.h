@@ -17,9 +17,19 @@
 namespace sim {
 
 using Work = std::function<void()>;
-using Graph = std::shared_ptr<const std::vector<Work>>;
 using StreamId = std::uint64_t;
 using EventId = std::uint64_t;
+// Of a graph, one work: the stream that it was captured on, and the nodes that come before it.
+struct Node {
+  Work work;
+  StreamId branch = 0;
+  std::vector<std::size_t> after;
+};
+struct CapturedGraph {
+  StreamId origin = 0;
+  std::vector<Node> nodes;
+};
+using Graph = std::shared_ptr<const CapturedGraph>;
 // How many works of each tracked stream, by its slot, come before.
 using Past = std::vector<std::uint64_t>;
 // A work among all others: the so-manieth of the stream in this slot, and what comes before it and itself.
@@ -70,7 +80,8 @@ class Timeline {
   Graph end_capture(StreamId);
   std::uint64_t capture(StreamId) const;  // its number, 0 if the stream is not being captured
   bool capturing() const;
-  void launch(Graph, StreamId);
+  // Its branches run as work on streams of their own would.
+  void launch(const Graph&, StreamId);
 
   bool overfull() const;
   void clear();  // forgets everything, what is queued too
@@ -90,14 +101,14 @@ class Timeline {
   };
   struct Capture {
     std::uint64_t id;
-    StreamId origin;
-    std::vector<Work> work;
+    CapturedGraph graph;
   };
   struct Stream {
     bool blocking = true, destroyed = false;
     std::uint64_t done = 0;
     std::deque<Entry> queue;
     std::shared_ptr<Capture> capture;
+    std::vector<std::size_t> ends;  // nodes of the capture that the next one comes behind
     std::size_t slot = 0;
     Past past;  // of what it is given next
   };
@@ -106,18 +117,21 @@ class Timeline {
     std::optional<Mark> mark;
     std::shared_ptr<std::optional<Clock::time_point>> time;
     std::shared_ptr<Capture> capture;
+    std::vector<std::size_t> ends;
   };
 
   Stream& stream(StreamId);
   Event& event(EventId);
   Mark push(StreamId, Work, std::size_t bytes, std::vector<Mark> after = {});
   static void join(Past& into, const Past& other);
+  StreamId side_stream(StreamId on, StreamId branch);
   std::size_t take_slot();
   void run_until(Mark);
   bool pending(const Mark&) const;
 
   std::map<StreamId, Stream> streams_;
   std::map<EventId, Event> events_;
+  std::map<std::pair<StreamId, StreamId>, StreamId> sides_;  // where the branches of graphs run, see launch()
   std::uint64_t next_id_, issued_ = 0, crossings_ = 0;
   StreamId last_ = 0;  // that work was issued on
   std::vector<std::uint64_t> issued_in_;  // by slot
