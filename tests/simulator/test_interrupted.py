@@ -13,7 +13,8 @@ from grader.simulator.driver import Options, Order, Simulator
 if TYPE_CHECKING:
     from pathlib import Path
 
-BLOCKS, STEPS = 4, 6
+BLOCKS, STEPS, ITEMS = 4, 6, 8
+SUMS = [sum(range(ITEMS + 1))] * ITEMS
 SOURCE = """
 // A barrier of the grid. A wrong one lets others go on before it has set the number of arrivals back to 0:
 // an arrival at the next barrier is lost.
@@ -31,6 +32,35 @@ __device__ void meet(Barrier* barrier, bool late) {
     while (atomicAdd(&barrier->generation, 0u) == now) {}
   }
   __threadfence();
+}
+// Blocks take items from a queue. A wrong kernel takes "taken" for "done".
+__device__ void work(unsigned* queue, int* items, int* out, int count, bool waits) {
+  __shared__ int item;
+  for (;;) {
+    if (threadIdx.x == 0) item = atomicAdd(queue, 1u);
+    __syncthreads();
+    const int now = item;
+    if (now >= 2 * count) return;
+    const int i = now % count;
+    if (threadIdx.x == 0) {
+      if (now < count) {
+        items[i] = i + 1;
+      } else {
+        while (waits && atomicAdd(queue + 1, 0u) < count) {}
+        __threadfence();
+        for (int n = 0; n < count; ++n) out[i] += atomicAdd(&items[n], 0);
+      }
+      __threadfence();
+      if (now < count) atomicAdd(queue + 1, 1u);
+    }
+    __syncthreads();
+  }
+}
+extern "C" __global__ void done(unsigned* queue, int* items, int* out, int count) {
+  work(queue, items, out, count, true);
+}
+extern "C" __global__ void taken(unsigned* queue, int* items, int* out, int count) {
+  work(queue, items, out, count, false);
 }
 extern "C" __global__ void right(Barrier* barrier, int steps) {
   for (int step = 0; step < steps; ++step) meet(barrier, false);
@@ -64,3 +94,25 @@ def test_an_arrival_that_is_lost_shows_in_the_reversed_order(library: Path) -> N
     few = 4_000_000  # instructions
     assert ends(library, "reset_late", Options(instruction_budget=few))
     assert not ends(library, "reset_late", Options(order=Order.REVERSED, instruction_budget=few))
+
+
+def sums_of_items(library: Path, kernel: str, options: Options) -> list[int]:
+    """What the blocks of a queue put out: sums of all items."""
+    with Simulator(options) as simulator:
+        simulator.load(library)
+        queue, items, out = (simulator.allocate(4 * ITEMS) for _ in range(3))
+        for address in (queue, items, out):
+            simulator.write(address, bytes(4 * ITEMS))
+        pointers = [struct.pack("<Q", address) for address in (queue, items, out)]
+        assert simulator.launch(kernel, (BLOCKS, 1, 1), (32, 1, 1), [*pointers, struct.pack("<i", ITEMS)])
+        return list(struct.unpack(f"<{ITEMS}i", simulator.read(out, 4 * ITEMS)))
+
+
+@pytest.mark.parametrize("options", EVERY_WAY)
+def test_a_queue_that_waits_for_what_is_done_is_right_in_every_order(library: Path, options: Options) -> None:
+    assert sums_of_items(library, "done", options) == SUMS
+
+
+def test_a_queue_that_takes_taken_for_done_is_wrong_in_the_reversed_order(library: Path) -> None:
+    assert sums_of_items(library, "taken", Options(threads=1)) == SUMS
+    assert sums_of_items(library, "taken", Options(order=Order.REVERSED, threads=1)) != SUMS
