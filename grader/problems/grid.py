@@ -204,13 +204,16 @@ class _Grid:
         for name in factors(self._space):
             drawn = sorted(self._shuffled(others), key=lambda distribution: distribution not in ALIKE)
             for distribution in (usual, *drawn[:OTHERS]):
-                sizes = {**self._space.least, **self._near_end(name)}
+                sizes = {**self._space.least, **self._near_end(name, last=distribution in ALIKE)}
                 beyond = self._corners.elements(sizes) > self._budget.alone
                 if beyond and self._space.allows(sizes, distribution):
                     yield sizes, distribution
 
-    def _near_end(self, name: str) -> Sizes:
-        """A size in the last quarter of what the budget of a GPU allows; of a product, parts in an octave."""
+    def _near_end(self, name: str, *, last: bool) -> Sizes:
+        """A size in the last quarter of what the budget of a GPU allows, or the last one itself.
+
+        Of a product, parts in an octave.
+        """
         space = self._space
         if name not in space.ranges:
             *_, ((_, number),) = self._corners.within([(name,)], self._budget.on_gpu)
@@ -220,7 +223,7 @@ class _Grid:
         count = bisect_right(
             inside, self._budget.on_gpu, key=lambda size: self._corners.elements({**space.least, name: size})
         )
-        return {name: inside[int(self._random.integers(count * 3 // 4, count))]}
+        return {name: inside[count - 1 if last else int(self._random.integers(count * 3 // 4, count))]}
 
     def _of_pairs(self) -> list[Sizes]:
         """Sizes that meet every pair; the pairs with the most elements first, as these have least company."""
@@ -359,8 +362,8 @@ def grid(space: Space, seed: int) -> tuple[Case, ...]:
 def at_range_ends(space: Space, seed: int) -> tuple[Case, ...]:
     """Cases for a GPU: each size and product near the end of its range, or of what ``Budget.on_gpu`` allows.
 
-    Each comes in the usual contents and in ``OTHERS`` drawn ones, those of ``ALIKE`` first. None is there
-    where the grid gets as far.
+    Each comes in the usual contents and in ``OTHERS`` drawn ones, those of ``ALIKE`` first and at the end.
+    None is there where the grid gets as far.
     """
     return _cases(space, _Grid(space, seed).ends(), seed)
 

@@ -8,6 +8,7 @@ from itertools import product
 import pytest
 from spaces import PROBLEMS, space_of
 
+from grader.problems.contents import EQUAL, REPEATED
 from grader.problems.distributions import build_case
 from grader.problems.grid import (
     MAGNITUDES,
@@ -178,6 +179,19 @@ def test_a_gpu_meets_the_end_of_each_range_that_its_budget_allows() -> None:
     of_n = [case.distribution for case in cases if case.sizes["batch"] == 8]
     assert of_n[0] == "normal"
     assert len(set(of_n)) == 1 + OTHERS
+
+
+def test_contents_that_are_all_alike_come_at_the_end_itself() -> None:
+    counted = Space(
+        ranges={"n": Range(1, 1 << 26)},
+        distributions=("normal", "zeros", EQUAL, REPEATED, "squares"),
+        elements=lambda sizes: sizes["n"],
+        case=build_case,
+        budget=Budget(alone=1 << 20),
+    )
+    sizes = {case.distribution: case.sizes["n"] for case in at_range_ends(counted, 7)}
+    assert len(sizes) == 1 + OTHERS
+    assert {name for name, size in sizes.items() if size == counted.budget.on_gpu} == {EQUAL, REPEATED}
 
 
 def test_a_problem_with_more_elements_than_a_gpu_gets_has_no_case_at_an_end() -> None:
