@@ -276,7 +276,7 @@ def _files(assignment: Assignment, wanted: Iterable[tuple[ProblemPoints, Problem
 
 
 def _sources(answer: Answered, submission: Submission) -> list[str]:
-    return sorted(submission.files.keys() & answer.problem.sources)
+    return sorted(submission.files.keys() & answer.problem.libraries)
 
 
 def _answers(

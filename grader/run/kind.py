@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-
     from grader.assignments.rules import ProblemPoints
     from grader.judge.correctness.exchange import Exchange
     from grader.problems.problem import Problem

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from grader.run import kernel, model
+from grader.run import kernel, model, program
 
 if TYPE_CHECKING:
     from grader.problems.problem import Problem
     from grader.run.kind import ProblemKind
 
-KINDS: tuple[ProblemKind, ...] = (kernel.KIND, model.KIND)
+KINDS: tuple[ProblemKind, ...] = (kernel.KIND, model.KIND, program.KIND)
 
 
 def kind_of(problem: Problem) -> ProblemKind:

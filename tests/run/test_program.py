@@ -1,0 +1,323 @@
+"""Program problems on the simulator: real builds and runs, and a message for whatever goes wrong in them."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+import pytest
+
+from grader.assignments.assignment import read
+from grader.devices.device import Schedule
+from grader.records.verdict import Verdict
+from grader.run import grading
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from grader.records.record import CaseResult, ProblemResult, Record
+
+pytestmark = pytest.mark.usefixtures("ptx_only")
+
+RULES = """
+id = "answers"
+title = "Programs"
+
+[limits]
+run_seconds_sim = 1.0
+scratch_mib = 8.0
+
+[[problems]]
+id = "answer"
+title = "The answer"
+correctness = 10.0
+
+[problems.program]
+files = ["answer.cu"]
+"""
+
+UNRULY = r"""
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <unistd.h>
+
+__global__ void answer(int *x, int places) {
+  if (threadIdx.x < places) x[threadIdx.x] = 42;
+}
+
+__global__ void last_comes_last(int *x) { *x = blockIdx.x == 0 ? 41 : 42; }
+
+int compute(int places) {
+  int *x, result = 0;
+  cudaMalloc(&x, sizeof(int));
+  answer<<<1, 32>>>(x, places);
+  if (cudaMemcpy(&result, x, sizeof(int), cudaMemcpyDeviceToHost)) {
+    fprintf(stderr, "CUDA failed\n");
+    exit(1);
+  }
+  return result;
+}
+
+int main(int count, char **words) {
+  const char *deed = words[count - 1];
+  if (!strcmp(deed, "cpu")) return !printf("42\n");
+  if (!strcmp(deed, "absent") || !strcmp(deed, "outside")) {
+    FILE *file = strcmp(deed, "absent") ? fopen("/usr/result.txt", "w") : fopen("data.txt", "r");
+    if (!file) perror(deed);
+    return file ? 0 : 2;
+  }
+  if (!strcmp(deed, "139")) return 139;
+  if (!strcmp(deed, "crash")) *(volatile int *)8 = 1;
+  if (!strcmp(deed, "nothing")) return compute(1) != 42;
+  if (!strcmp(deed, "stdin")) {
+    int letters = 0;
+    while (getchar() != EOF) ++letters;
+    return !printf("%d\n", letters + 0 * compute(1));
+  }
+  if (!strcmp(deed, "beyond")) return !printf("%d\n", compute(2));
+  if (!strcmp(deed, "order")) {
+    int *x, result;
+    cudaMalloc(&x, sizeof(int));
+    last_comes_last<<<2, 1>>>(x);
+    cudaMemcpy(&result, x, sizeof(int), cudaMemcpyDeviceToHost);
+    return !printf("%d\n", result);
+  }
+  if (!strcmp(deed, "flood"))
+    while (puts("42 42 42 42 42 42 42 42 42 42 42 42 42 42 42 42") > 0) {}
+  if (!strcmp(deed, "sleep")) sleep(1000);
+  if (!strcmp(deed, "spin"))
+    for (volatile int i = 0;; ++i) {}
+  printf("%d%s\n", compute(1), strcmp(deed, "wrong") ? "" : "0");
+}
+"""
+
+DEEDS = {  # what a case makes the program do, in the order of the cases, and what is said of it
+    "0_right": "",
+    "139": "the program died of SIGSEGV (Segmentation fault): exit code 139",
+    "absent": 'the program ended with exit code 2: it said "absent: No such file or directory"',
+    "beyond": "",  # a finding of memcheck costs points, and the number is right
+    "cpu": "the output is right, but no kernel was launched: the program has to compute on the GPU",
+    "crash": "the program died of SIGSEGV (Segmentation fault): exit code 139",
+    "nothing": "it printed nothing, and ended with exit code 0",
+    "order": 'line 1 of stdout, word 1: "41" instead of "42"',
+    "outside": 'the program ended with exit code 2: it said "outside: Read-only file system"',
+    "stdin": 'line 1 of stdout, word 1: "0" instead of "42"',
+    "wrong": 'line 1 of stdout, word 1: "420" instead of "42"',
+    "y_flood": "more than 1 MiB of printed output",
+    "y_sleep": "the host code slept for 5 s while no kernel ran: it waits for something that does not happen",
+    "y_spin": "the host code used more than 1 s of processor time: an endless loop, or far too slow?",
+}
+
+
+def assignment(folder: Path, cases: Mapping[str, Mapping[str, str]], rules: str = RULES) -> Path:
+    """Write an assignment with these cases, each with the content of its files."""
+    (folder / "student_template").mkdir(parents=True)
+    (folder / "assignment.toml").write_text(rules)
+    for case, files in cases.items():
+        (folder / "cases" / case).mkdir(parents=True)
+        for name, text in files.items():
+            (folder / "cases" / case / name).write_text(text)
+    return folder
+
+
+def submission(folder: Path, **files: str) -> Path:
+    folder.mkdir(parents=True)
+    for name, text in files.items():
+        (folder / name.replace("_cu", ".cu").replace("_h", ".h")).write_text(text)
+    return folder
+
+
+def record(assignment_folder: Path, path: Path, seed: int = 1) -> Record:
+    chosen = read(assignment_folder)
+    names = tuple(problem.id for problem in chosen.rules.problems)
+    request = grading.GradingRequest(path, chosen, names, "sim", "auto", "auto", seed)
+    return grading.grade(request)
+
+
+def graded(assignment_folder: Path, path: Path, seed: int = 1) -> ProblemResult:
+    return record(assignment_folder, path, seed).problems[0]
+
+
+@cache
+def one_case(folder: Path) -> Path:
+    return assignment(folder / "assignment", {"one": {"args": "right", "expected.txt": "42\n"}})
+
+
+@pytest.fixture(scope="module")
+def unruly(tmp_path_factory: pytest.TempPathFactory) -> ProblemResult:
+    """The result of the program that does whatever a case says."""
+    folder = tmp_path_factory.mktemp("unruly")
+    cases = {
+        name: {"args": f'"two words" {name.rpartition("_")[2]}', "expected.txt": "42\n"} for name in DEEDS
+    }
+    return graded(assignment(folder / "assignment", cases), submission(folder / "ann", answer_cu=UNRULY))
+
+
+@pytest.fixture(scope="module")
+def by_name(unruly: ProblemResult) -> Mapping[str, CaseResult]:
+    return {case.name: case for case in unruly.correctness.cases}
+
+
+@pytest.mark.parametrize("deed", DEEDS)
+def test_each_deed_has_its_own_message(by_name: Mapping[str, CaseResult], deed: str) -> None:
+    case = by_name[deed]
+    assert case.verdict is (Verdict.FAIL if DEEDS[deed] else Verdict.PASS)
+    assert DEEDS[deed] in (case.message or case.diagnosis)
+
+
+def test_the_reversed_order_shows_what_depends_on_the_order(by_name: Mapping[str, CaseResult]) -> None:
+    assert by_name["order"].schedule == Schedule.REVERSED.value
+    assert by_name["wrong"].schedule is None
+
+
+def test_findings_name_lines_and_cost_points_as_they_do_for_launchers(unruly: ProblemResult) -> None:
+    lines = {(check.tool, one.file, one.line) for check in unruly.checks for one in check.findings}
+    assert lines == {("memcheck", "answer.cu", 8), ("racecheck", "answer.cu", 11)}
+    assert [group.verdict for group in unruly.correctness.groups] == [Verdict.FAIL, Verdict.FAIL]
+    assert unruly.points.earned == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("__global__ void k() {}\n", "no main: answer.cu has no function main, with which a program begins"),
+        (
+            "__global__ void k() {}\nint helper();\nint main() { return helper(); }\n",
+            "answer.cu was not linked, as nothing defines helper(): it was never written",
+        ),
+        ("int main() { return x; }\n", "answer.cu did not compile"),
+    ],
+    ids=["no main", "undefined", "compile error"],
+)
+def test_what_is_not_built_says_why(tmp_path: Path, text: str, message: str) -> None:
+    result = graded(one_case(tmp_path), submission(tmp_path / "ann", answer_cu=text))
+    assert result.verdict is Verdict.FAIL
+    assert result.message.startswith(message)
+    assert result.build is not None
+    assert not result.build.ok
+    assert result.build.log
+
+
+def test_two_mains_are_told(tmp_path: Path) -> None:
+    rules = RULES.replace('files = ["answer.cu"]', 'files = ["answer.cu", "more.cu"]')
+    folder = assignment(tmp_path / "a", {"one": {"expected.txt": "42"}}, rules)
+    main = "int main() { return 0; }\n"
+    result = graded(folder, submission(tmp_path / "ann", answer_cu=main, more_cu=main))
+    assert result.message == (
+        "more than one function main: of answer.cu, more.cu and what comes with the assignment, one file "
+        "alone may have it"
+    )
+
+
+def test_a_library_that_the_machine_lacks_is_no_fault_of_the_student(tmp_path: Path) -> None:
+    rules = RULES + 'flags = ["-lno_such_library"]\n'
+    folder = assignment(tmp_path / "a", {"one": {"expected.txt": "42"}}, rules)
+    done = record(folder, submission(tmp_path / "ann", answer_cu="int main() { return 0; }\n"))
+    assert done.error is not None
+    assert "links with -lno_such_library, which the linker does not find" in done.error
+    assert done.score.decided == 0
+
+
+def test_processes_and_sockets_make_it_untrusted_with_the_line(tmp_path: Path) -> None:
+    text = (
+        '#include <unistd.h>\nextern "C" int socket(int, int, int);\n'
+        "int main() {\n  return fork() + socket(1, 1, 0);\n}\n"
+    )
+    result = graded(one_case(tmp_path), submission(tmp_path / "ann", answer_cu=text))
+    assert result.verdict is Verdict.UNTRUSTED
+    assert sorted(result.trust.reasons) == [
+        "starts or replaces programs: fork (answer.cu:4)",
+        "uses the network: socket (answer.cu:2)",
+    ]
+
+
+FRESH = '''"""Doubles a number, which every run draws anew."""
+
+import numpy as np
+
+from grader.problems.formats import write_numbers
+from grader.problems.program import Numbers, Run, program
+
+
+def run(case):
+    x = np.random.default_rng(case.seed).integers(1000, 1_000_000, case.sizes["n"])
+    return Run(
+        arguments=("in.txt", "out.txt"),
+        files={"in.txt": write_numbers(x)},
+        expected={"out.txt": Numbers(2 * x)},
+    )
+
+
+PROBLEM = program(id="answer", file="answer.cu", run=run, sizes={"sizes": [{"n": 1}, {"n": 3}]})
+'''
+
+DOUBLE = r"""
+#include <cstdio>
+#include "double.h"
+
+int main(int, char **words) {
+  FILE *in = fopen(words[1], "r"), *out = fopen(words[2], "w");
+  int *x;
+  cudaMallocManaged(&x, sizeof(int));
+  while (fscanf(in, "%d", x) == 1) {
+    twice<<<1, 1>>>(x);
+    cudaDeviceSynchronize();
+    fprintf(out, "%d\n", PRINTED);
+  }
+}
+"""
+
+
+def fresh(tmp_path: Path) -> Path:
+    rules = RULES.partition("[problems.program]")[0]
+    folder = assignment(tmp_path / "a", {}, rules)
+    (folder / "problems").mkdir()
+    (folder / "problems" / "answer.py").write_text(FRESH)
+    return folder
+
+
+def test_content_is_fresh_so_what_was_expected_once_is_wrong_the_next_time(tmp_path: Path) -> None:
+    folder = fresh(tmp_path)
+    kernel = "__global__ void twice(int *x) { *x *= 2; }\n"
+    right = submission(tmp_path / "ann", answer_cu=DOUBLE.replace("PRINTED", "*x"), double_h=kernel)
+    assert graded(folder, right).verdict is Verdict.PASS
+    first = 2 * int(
+        read(folder)
+        .problems["answer"]
+        .run(  # type: ignore[attr-defined]
+            read(folder).problems["answer"].cases(1)[0]
+        )
+        .files["in.txt"]
+    )
+    known = submission(tmp_path / "eve", answer_cu=DOUBLE.replace("PRINTED", str(first)), double_h=kernel)
+    for seed in (1, 2):
+        result = graded(folder, known, seed)
+        assert result.verdict is Verdict.FAIL
+        case = result.correctness.cases[0]
+        assert f"out.txt: element [0] is {first} instead of" in case.diagnosis
+    assert result.correctness.cases[0].schedule is None  # wrong at once with another seed
+
+
+def test_files_of_the_assignment_come_before_those_of_the_student(tmp_path: Path) -> None:
+    rules = RULES + 'given = ["course.cu", "course.h"]\n'
+    folder = assignment(tmp_path / "a", {"one": {"expected.txt": "42"}}, rules)
+    (folder / "course.h").write_text("int answer();\n")
+    (folder / "course.cu").write_text(
+        '#include <cstdio>\n#include "course.h"\nint main() { printf("%d\\n", answer()); }\n'
+    )
+    mine = """
+#include "course.h"
+__global__ void k(int *x) { *x = 42; }
+int answer() {
+  int *x, y;
+  cudaMalloc(&x, 4);
+  k<<<1, 1>>>(x);
+  cudaMemcpy(&y, x, 4, cudaMemcpyDeviceToHost);
+  return y;
+}
+"""
+    result = graded(folder, submission(tmp_path / "ann", answer_cu=mine, course_h="#error never read\n"))
+    assert result.verdict is Verdict.PASS
+    assert result.notes == ["course.h: the assignment's was taken, not yours"]
