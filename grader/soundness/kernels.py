@@ -18,6 +18,7 @@ from grader.assignments.rules import AssignmentError
 from grader.languages.cuda.compile import reachable
 from grader.languages.cuda.source import functions, without
 from grader.problems.problem import KernelProblem
+from grader.problems.program import ProgramProblem
 from grader.submissions.submission import collect
 
 if TYPE_CHECKING:
@@ -125,6 +126,8 @@ def right_kernels(assignment: Assignment, only: Collection[str] | None = None) -
     folder = assignment.folder / VARIANTS
     for path in sorted(folder.glob("*/*.cu")):
         name = path.parent.name
+        if isinstance(assignment.problems.get(name), ProgramProblem):
+            continue
         if name not in problems:
             raise AssignmentError(
                 f"{path} lies in no folder of a kernel problem. Valid: {', '.join(problems)}."
