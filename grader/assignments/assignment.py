@@ -34,6 +34,9 @@ DEFAULT = "default.txt"
 EXAMPLE = Path(__file__).parent / "example"
 """A complete small assignment, to begin one's own with."""
 
+EXAMPLE_PROGRAM = EXAMPLE.with_name("example_program")
+"""The same with a whole program as its problem."""
+
 _INSTALLED = (
     Path(__file__).parents[1] / "installed" / "assignments",
     Path(__file__).parents[2] / "assignments",
