@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import re
+import tomllib
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from grader.assignments.assignment import read
+from grader.assignments.assignment import EXAMPLE_PROGRAM, read
+from grader.assignments.names import check
+from grader.assignments.rules import AssignmentError, parse
 from grader.devices.device import Schedule
 from grader.records.verdict import Verdict
 from grader.run import grading
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
     from grader.records.record import CaseResult, ProblemResult, Record
 
@@ -231,6 +235,71 @@ def test_processes_and_sockets_make_it_untrusted_with_the_line(tmp_path: Path) -
         "starts or replaces programs: fork (answer.cu:4)",
         "uses the network: socket (answer.cu:2)",
     ]
+
+
+PAGE = (Path(__file__).parents[2] / "docs" / "programs.md").read_text()
+
+
+def test_the_function_of_the_page_makes_a_problem(tmp_path: Path) -> None:
+    (module,) = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    rules = RULES.partition("[problems.program]")[0].replace("answer", "vector_add")
+    folder = assignment(tmp_path / "a", {}, rules)
+    (folder / "problems").mkdir()
+    (folder / "problems" / "vector_add.py").write_text(module)
+    result = graded(folder, EXAMPLE_PROGRAM / "reference")
+    assert result.verdict is Verdict.PASS
+    assert [len(case.outputs) for case in result.correctness.cases] == [1, 1, 1]
+
+
+def test_the_table_of_the_page_is_one() -> None:
+    (table,) = [
+        text for text in re.findall(r"^```toml\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL) if "rtol" in text
+    ]
+    rules = parse({"id": "a", "title": "A", **tomllib.loads(table)}, Path("assignment.toml"))
+    assert rules.problems[0].program is not None
+    assert rules.problems[0].program.model_fields_set >= {"files", "given", "flags", "kernels"}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("files", "file"), "unknown key 'problems[0].program.file'. Did you mean 'files'?"),
+        (('["answer.cu"]', "[]"), "at least 1 item"),
+        (('["answer.cu"]', '["answer.cu"]\nignore = ["("]'), "ignore: '(' is no regular expression"),
+        (
+            ('["answer.cu"]', '["answer.cu"]\nflags = ["-arch=sm_90"]'),
+            "-arch=sm_90 is the grader's to choose",
+        ),
+        (
+            ('["answer.cu"]', '["answer.cu"]\ngiven = ["main.cu"]'),
+            "main.cu, a file of the assignment, is missing",
+        ),
+        (('["answer.cu"]', '["answer.cu"]\ncases = "tests"'), "tests is missing: put a folder there"),
+        (
+            ("correctness = 10.0", "correctness = 10.0\nperformance = 5.0\ntarget = 1.0"),
+            "answer gives points for speed and is a program, which is not timed",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_table_is_told(tmp_path: Path, change: tuple[str, str], message: str) -> None:
+    with pytest.raises(AssignmentError) as caught:
+        check(read(assignment(tmp_path / "a", {"one": {"expected.txt": "42"}}, RULES.replace(*change, 1))))
+    assert message in str(caught.value)
+
+
+def test_a_problem_in_a_module_and_in_a_table_is_refused(tmp_path: Path) -> None:
+    folder = assignment(tmp_path / "a", {"one": {"expected.txt": "42"}})
+    (folder / "problems").mkdir()
+    (folder / "problems" / "answer.py").write_text(FRESH)
+    with pytest.raises(AssignmentError, match="answer has both a module and a table"):
+        check(read(folder))
+
+
+def test_another_expected_output_makes_another_assignment(tmp_path: Path) -> None:
+    folder = assignment(tmp_path / "a", {"one": {"expected.txt": "42"}})
+    before = read(folder).sha256
+    (folder / "cases" / "one" / "expected.txt").write_text("43")
+    assert read(folder).sha256 != before
 
 
 FRESH = '''"""Doubles a number, which every run draws anew."""
