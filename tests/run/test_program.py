@@ -133,10 +133,10 @@ def submission(folder: Path, **files: str) -> Path:
     return folder
 
 
-def record(assignment_folder: Path, path: Path, seed: int = 1) -> Record:
+def record(assignment_folder: Path, path: Path, seed: int = 1, sandbox: str = "auto") -> Record:
     chosen = read(assignment_folder)
     names = tuple(problem.id for problem in chosen.rules.problems)
-    request = grading.GradingRequest(path, chosen, names, "sim", "auto", "auto", seed)
+    request = grading.GradingRequest(path, chosen, names, "sim", sandbox, "auto", seed)
     return grading.grade(request)
 
 
@@ -202,6 +202,18 @@ def test_what_is_not_built_says_why(tmp_path: Path, text: str, message: str) -> 
     assert result.build is not None
     assert not result.build.ok
     assert result.build.log
+
+
+def test_a_program_runs_in_a_sandbox_that_only_bounds_its_process(tmp_path: Path) -> None:
+    cases = {
+        "one": {"args": "right", "expected.txt": "42"},
+        "two": {"args": "139", "expected.txt": "42"},
+        "three": {"args": "absent", "expected.txt": "42", "exit": "2"},
+    }
+    folder = assignment(tmp_path / "a", cases)
+    (result,) = record(folder, submission(tmp_path / "ann", answer_cu=UNRULY), sandbox="process").problems
+    said = {case.name: case.message for case in result.correctness.cases}
+    assert said == {"one": "", "two": DEEDS["139"], "three": "it printed nothing, and ended with exit code 2"}
 
 
 def test_two_mains_are_told(tmp_path: Path) -> None:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from grader.assignments.assignment import EXAMPLE_PROGRAM, read
+from grader.cli.arguments import FaultError
+from grader.cli.main import commands
 from grader.records.record import (
     BuildResult,
     CorrectnessResult,
@@ -42,6 +44,13 @@ def test_the_example_is_complete_and_sound(tmp_path: Path) -> None:
     assert shown[f"mutants of {NAME}"] == "3 fail"
     assert shown[f"content of {NAME}"].startswith("all 5 cases are the same each time")
     assert "it did not write c.txt" in shown[f"template: {NAME}"]
+
+
+def test_programs_have_no_automatic_mutants_and_the_command_says_so(tmp_path: Path) -> None:
+    folder = tmp_path / "own"
+    assert commands.main(["assignment", "new", "--program", str(folder)], standalone_mode=False) == 0
+    with pytest.raises(FaultError, match=r"asks for no launchers.*mutants/table.py"):
+        commands.main(["assignment", "mutate", str(folder)], standalone_mode=False)
 
 
 def result(verdict: Verdict, *, built: bool = True) -> ProblemResult:
