@@ -7,6 +7,7 @@ access outside an array with its line.
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -53,6 +54,10 @@ _SCHEDULES = {  # memory traffic is the same in every order, so it is counted on
     Schedule.LATE_STREAMS: Options(late_streams=True, counters=False),
     Schedule.OVERFLOW: Options(overflow=True, counters=False),
 }
+
+
+_APART = re.compile(rb"cudaStreamCreate|Async|cudaMallocManaged|cudaMallocHost|cudaHost")
+"""In the names of the calls without which no work of a program is on another stream, or met by its host."""
 
 
 COPIED = "copied between the host and the device: kernels alone may compute"
@@ -309,6 +314,7 @@ class SimProgramSession(SimSession):
         self._limits = limits
         self._budget = budget
         self._program = program
+        self._in_step = _APART.search(program.read_bytes()) is None
         self._leak_check = leak_check
         self._failed: Answer | None = None
         self._runner = None
@@ -358,7 +364,7 @@ class SimProgramSession(SimSession):
             replace(
                 answer,
                 kernels=after.launches - before.launches,
-                on_one_stream=after.crossings == before.crossings,
+                on_one_stream=self._in_step,
             )
         )
 

@@ -381,6 +381,14 @@ def test_content_is_fresh_so_what_was_expected_once_is_wrong_the_next_time(tmp_p
     assert result.correctness.cases[0].schedule is None  # wrong at once with another seed
 
 
+def test_a_host_that_does_not_wait_for_the_device_is_wrong_with_late_streams(tmp_path: Path) -> None:
+    text = DOUBLE.replace("PRINTED", "*x").replace("    cudaDeviceSynchronize();\n", "")
+    kernel = "__global__ void twice(int *x) { *x *= 2; }\n"
+    result = graded(fresh(tmp_path), submission(tmp_path / "ann", answer_cu=text, double_h=kernel))
+    assert [case.verdict for case in result.correctness.cases] == [Verdict.FAIL] * 2
+    assert "in the first call" not in "".join(case.diagnosis for case in result.correctness.cases)
+
+
 def test_files_of_the_assignment_come_before_those_of_the_student(tmp_path: Path) -> None:
     rules = RULES + 'given = ["course.cu", "course.h"]\n'
     folder = assignment(tmp_path / "a", {"one": {"expected.txt": "42"}}, rules)

@@ -14,6 +14,7 @@ from grader.judge.correctness.launches import Launches
 from grader.judge.correctness.places import right_at_places
 from grader.problems.problem import ModelProblem
 from grader.problems.written import is_written
+from grader.records.diagnosis import as_question
 from grader.records.record import BadElement, CaseResult, OutputResult, value
 from grader.records.verdict import Verdict
 
@@ -28,8 +29,18 @@ if TYPE_CHECKING:
     from grader.problems.problem import Case, Expectation, Inputs, Problem
 
 
+_LATER_CALL = as_question(
+    "later_call",
+    "right in the first call, wrong in a later one with the same numbers",
+    "is something kept between calls (static, a cached pointer, memory that is cleared once), or a variable "
+    "read that is never set?",
+)
+
+
 class _Arrays:
     """See ``Exchange``."""
+
+    changed = _LATER_CALL
 
     def call(self, problem: Problem, case: Case, seconds: float, memory: Memory, schedule: Schedule) -> Call:
         """The call of a launcher, or of the function of a harness; see ``Exchange``."""

@@ -62,12 +62,6 @@ _QUEUED = as_question(
     "right alone, wrong when a call of other sizes is queued behind it before its kernels have run",
     "do they read what the next call overwrites at once (a __constant__ or static variable, pinned memory)?",
 )
-_LATER_CALL = as_question(
-    "later_call",
-    "right in the first call, wrong in a later one with the same numbers",
-    "is something kept between calls (static, a cached pointer, memory that is cleared once), or a variable "
-    "read that is never set?",
-)
 
 
 @dataclass(frozen=True)
@@ -159,7 +153,7 @@ def judge(
                 results.append(skipped)
                 continue
             begin(case)
-            called = partial(_judge_case, calling, case, schedules, previous)
+            called = partial(_judge_case, calling, exchange.changed, case, schedules, previous)
             outcome = sessions.judged(case, called)
             if isinstance(outcome, CaseResult):
                 endings.end_all(outcome)
@@ -181,7 +175,7 @@ def judge(
     first_and_last = list(doubtful.values())[:: max(1, len(doubtful) - 1)]
     if any(_right_alone(calling, one, open_session, schedules[0]) for one in first_and_last):
         results = [
-            _noted(one, _LATER_CALL) if place in doubtful else one for place, one in enumerate(results)
+            _noted(one, exchange.changed) if place in doubtful else one for place, one in enumerate(results)
         ]
     return Judged(
         cases=tuple(results),
@@ -325,6 +319,7 @@ def _open(case: Case, open_session: Callable[[], Session]) -> Session | CaseResu
 
 def _judge_case(
     calling: _Calling,
+    changed: Diagnosis,
     case: Case,
     schedules: Sequence[Schedule],
     previous: Mapping[str, NDArray[np.generic]] | None,
@@ -366,7 +361,7 @@ def _judge_case(
             if number == 0 or right(case, schedules[0]):
                 wrong = content
             else:
-                note = _LATER_CALL
+                note = changed
         result = _noted(result, note, undefined)
         return _Outcome(result.model_copy(update={"schedule": blamed}), answers, number > 0, wrong)
     return _Outcome(result, answers, right_once=True)

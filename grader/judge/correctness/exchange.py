@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from grader.devices.device import Answer, Call, Memory, Schedule, Session
     from grader.problems.problem import Case, Problem
+    from grader.records.diagnosis import Diagnosis
 
 _VERDICTS = {
     Status.UNSUPPORTED: Verdict.NOT_MEASURED,
@@ -33,6 +34,10 @@ _ENDINGS = {Status.UNBEGUN: Ending.UNBEGUN, Status.TIMEOUT: Ending.LIMIT, Status
 
 class Exchange(Protocol):
     """Calls cases of a kind of problem, and judges the answers."""
+
+    @property
+    def changed(self) -> Diagnosis:
+        """What it means that a case is wrong, and was right in another call with the same content."""
 
     def call(self, problem: Problem, case: Case, seconds: float, memory: Memory, schedule: Schedule) -> Call:
         """The call of a case, for a device.

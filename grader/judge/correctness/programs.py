@@ -17,7 +17,7 @@ from grader.judge.correctness.exchange import ended, failed
 from grader.problems.formats import FORMATS, FormatError, number_of
 from grader.problems.problem import Candidate, Expectation
 from grader.problems.program import STDOUT, Numbers, ProgramProblem, Text, Words
-from grader.records.diagnosis import Diagnosis
+from grader.records.diagnosis import Diagnosis, as_question
 from grader.records.record import BadElement, CaseResult, ComparisonRule, OutputResult, value
 from grader.records.verdict import Verdict
 
@@ -45,8 +45,18 @@ class Compared:
     diagnosis: Diagnosis | None = None
 
 
+_CHANGED = as_question(
+    "changing_program",
+    "two runs with the same input give different output",
+    "does the host read what a kernel has yet to write, with no synchronisation between the two, or do "
+    "threads race?",
+)
+
+
 class _Programs:
     """See ``Exchange``."""
+
+    changed = _CHANGED
 
     def call(self, problem: Problem, case: Case, seconds: float, memory: Memory, schedule: Schedule) -> Call:
         """A run of the program; see ``Exchange``."""
