@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from grader.assignments.rules import AssignmentError
+from grader.problems import wb
 from grader.problems.folder import FolderError, Rule, fixed_cases
 from grader.problems.program import program
 
@@ -28,8 +29,12 @@ def declared(problem_id: str, table: ProgramTable, folders: Sequence[Path]) -> P
         AssignmentError: a file is missing, or a case is not as it must be.
     """
     rule = Rule(table.output, table.compare == "exact", table.rtol, table.atol, table.raw)
+    folder = _path(table.cases, folders)
     try:
-        cases = fixed_cases(_path(table.cases, folders), rule)
+        if table.libwb:
+            cases = wb.datasets(folder, table.libwb, table.rtol, table.atol)
+        else:
+            cases = fixed_cases(folder, rule)
     except FolderError as error:
         raise AssignmentError(f"{problem_id}: {error}") from error
     file, *further = table.files
@@ -38,7 +43,8 @@ def declared(problem_id: str, table: ProgramTable, folders: Sequence[Path]) -> P
         file=file,
         fixed=cases,
         further=further,
-        given={path.name: path.read_bytes() for path in _given(problem_id, table, folders)},
+        given={path.name: path.read_bytes() for path in _given(problem_id, table, folders)}
+        | ({wb.HEADER: wb.HEADER_FILE.read_bytes()} if table.libwb else {}),
         flags=table.flags,
         ignored=table.ignore,
         kernels=table.kernels,

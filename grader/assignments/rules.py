@@ -105,6 +105,11 @@ class ProgramTable(_Table):
         description="folder of the cases, from this file's: a folder for each, with the files args, stdin "
         "and exit where they are needed, expected.SUFFIX or a folder expected, and what the program reads",
     )
+    libwb: Literal["", "vector", "integral_vector", "matrix", "image"] = Field(
+        default="",
+        description="of a lab that is written with libwb: the type of its output. The folders of cases are "
+        "then datasets, with input0.raw and so on and output.raw, and the header wb.h is there",
+    )
     output: str = Field(
         default="stdout",
         description="the file that expected.SUFFIX is compared with; stdout is what the program prints",

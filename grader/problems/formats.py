@@ -71,6 +71,25 @@ def read_numbers(content: bytes) -> Array:
     return np.array(numbers, dtype=np.float64)
 
 
+def write_wb(array: Array) -> bytes:
+    """A vector or matrix as libwb has it: its length, or rows and columns, in the first line."""
+    sizes = " ".join(map(str, array.shape))
+    return f"{sizes}\n".encode() + write_numbers(array.reshape(-1, 1) if array.ndim == 1 else array)
+
+
+def read_wb(content: bytes) -> Array:
+    """A vector [n] or matrix [rows, columns] as libwb has it; one row is a vector, as for libwb."""
+    head, _, rest = content.partition(b"\n")
+    sizes = head.split()
+    if not 1 <= len(sizes) <= 2 or not all(size.isdigit() and len(size) < 10 for size in sizes):
+        raise FormatError(f"{head.decode(errors='replace')[:_SHOWN]!r} where its length should be")
+    shape = tuple(size for size in map(int, sizes) if size != 1) or (1,)
+    numbers = read_numbers(rest)
+    if numbers.size != math.prod(shape):
+        raise FormatError(f"{numbers.size:,} of its {math.prod(shape):,} numbers")
+    return numbers.reshape(shape)
+
+
 def number_of(word: str) -> float | None:
     """The number that a word is, as C prints it; None if it is none."""
     try:
@@ -161,6 +180,7 @@ RAW_TYPES = ("float32", "float64", "int32", "int64", "uint8")
 FORMATS: Mapping[str, Format] = {
     "numbers": Format(write_numbers, read_numbers),
     "npy": Format(write_npy, read_npy, shaped=True),
+    "wb": Format(write_wb, read_wb, shaped=True),
     "pnm": Format(write_pnm, read_pnm, shaped=True),
     **{dtype: _raw(dtype) for dtype in RAW_TYPES},
 }
