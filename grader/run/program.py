@@ -107,7 +107,7 @@ def prepare(conduct: Conduct, entry: ProblemPoints, problem: ProgramProblem) -> 
     allowed = (*material.assignment.rules.allowed_imports, *_libraries(problem.flags))
     if reasons := violations(build.artefact, contents, allowed, program=True):
         raise forbidden_use(problem.file, reasons, result, misspelt=False)
-    ignored = sorted(contents.keys() & problem.given.keys())
+    ignored = [name for name, text in problem.given.items() if contents.get(name, text) != text]
     notes = (f"{' and '.join(ignored)}: the assignment's was taken, not yours",) if ignored else ()
     return PreparedProgram(problem, entry, build.artefact, notes, result)
 

@@ -116,37 +116,37 @@ class Lab:
 
 
 LAB = {
-    "vector_add": Lab(vector_add, "if (i < len)", "if (i < len - 1)", "result.raw: element [0]"),
+    "vector_add": Lab(vector_add, "if (i < len)", "if (i < len - 1)", "of result.raw is"),
     "matrix_multiply": Lab(
         matrix_multiply,
         "k < TILE_WIDTH; ++k",
         "k < TILE_WIDTH - 1; ++k",
-        "result.raw: element [",
+        "of result.raw is",
         "matrix",
     ),
     "reduction": Lab(
-        reduction, "stride = BLOCK_SIZE;", "stride = BLOCK_SIZE / 2;", "result.raw: element [0]"
+        reduction, "stride = BLOCK_SIZE;", "stride = BLOCK_SIZE / 2;", "of result.raw is"
     ),
     "scan": Lab(
-        scan, "if (blockIdx.x)", "if (blockIdx.x > 1)", "result.raw: element [512]"
+        scan, "if (blockIdx.x)", "if (blockIdx.x > 1)", "of result.raw is"
     ),
     "histogram": Lab(
         histogram, "atomicAdd(&bins_s[input[i]], 1)", "bins_s[input[i]]++", "histogram.cu:19",
         "integral_vector", 0, 0
     ),
-    "spmv_jds": Lab(spmv, "out[matRowPerm[row]] = sum", "out[row] = sum", "result.raw: element ["),
+    "spmv_jds": Lab(spmv, "out[matRowPerm[row]] = sum", "out[row] = sum", "of result.raw is"),
     "streams": Lab(
         vector_add,
         "wbCheck(cudaDeviceSynchronize());",
         "wbCheck(cudaStreamSynchronize(stream[0]));",
-        "result.raw: element [",
+        "of result.raw is",
     ),
     "grayscale": Lab(
-        grayscale, "0.71f * g", "0.71f * r", "result.ppm: element [", "image", 0, 1
+        grayscale, "0.71f * g", "0.71f * r", "of result.ppm is", "image", 0, 1
     ),
     "convolution": Lab(
         convolution, "N_ds[threadIdx.y][threadIdx.x] = 0", "N_ds[threadIdx.y][threadIdx.x] = 1",
-        "result.ppm: element [", "image", 0, 1
+        "of result.ppm is", "image", 0, 1
     ),
 }  # fmt: skip
 

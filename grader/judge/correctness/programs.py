@@ -97,9 +97,11 @@ def judged(problem: ProgramProblem, case: Case, run: Run, answer: Answer) -> Cas
         return failed(case, Verdict.FAIL, message)
     absent = [name for name in run.expected if not answer.files.get(name)]
     if absent and any(_is_something(run.expected[name]) for name in absent):
-        texts = ["it printed nothing" if name == STDOUT else f"it did not write {name}" for name in absent]
+        texts = ["printed nothing" if name == STDOUT else f"did not write {name}" for name in absent]
         return failed(
-            case, Verdict.FAIL, f"{' and '.join(texts)}, and ended with exit code {answer.exit_code}"
+            case,
+            Verdict.FAIL,
+            f"the program {' and '.join(texts)}, and ended with exit code {answer.exit_code}",
         )
     compared = [
         compared_output(name, expected, answer.files.get(name, b""), problem.ignored)
@@ -132,7 +134,7 @@ def compared_output(name: str, expected: Expected, content: bytes, ignored: Sequ
     """
     size = expected.values.size * _ELEMENT_BYTES if isinstance(expected, Numbers) else len(expected.text)
     if len(content) > _SPARE_BYTES + 8 * size:
-        cause = f"{name} has {len(content):,} bytes, far more than is expected"
+        cause = f"there are {len(content):,} bytes in {name}, far more than is expected"
         return Compared(
             _result(name, ComparisonRule(method="text"), bad=1, total=1), Diagnosis("size", cause)
         )
@@ -243,9 +245,11 @@ def _by_words(
 def _differs(name: str, line: int, wanted: str | None, got: str | None, place: str = "") -> Diagnosis:
     """Where a text first differs from what is expected; None stands for its end."""
     if got is None:
-        return Diagnosis("text_ends", f'{name} ends where "{_cut(wanted or "")}" should follow{place}')
+        return Diagnosis("text_ends", f'the end of {name}, where "{_cut(wanted or "")}" should follow{place}')
     if wanted is None:
-        return Diagnosis("text_goes_on", f'{name} goes on at line {line}{place} with "{_cut(got)}"')
+        return Diagnosis(
+            "text_goes_on", f'line {line} of {name}{place}: "{_cut(got)}" behind the expected end'
+        )
     return Diagnosis(
         "text_differs", f'line {line} of {name}{place}: "{_cut(got)}" instead of "{_cut(wanted)}"'
     )
@@ -263,12 +267,12 @@ def _by_elements(name: str, expected: Numbers, content: bytes, ignored: Sequence
         got = format_.read(content)
     except FormatError as error:
         result = _result(name, rule, bad=wanted.size, total=wanted.size)
-        return Compared(result, Diagnosis("format", f"{name} holds {error}"))
+        return Compared(result, Diagnosis("format", f"in {name} there is {error}"))
     if got.shape != wanted.shape if format_.shaped else got.size != wanted.size:
         shapes = (" x ".join(map(str, one.shape)) for one in (got, wanted)) if format_.shaped else ()
         held, asked = shapes or (f"{one.size:,} numbers" for one in (got, wanted))
         result = _result(name, rule, bad=wanted.size, total=wanted.size)
-        return Compared(result, Diagnosis("shape", f"{name} holds {held}, and not {asked}"))
+        return Compared(result, Diagnosis("shape", f"there are {held} in {name}, and not {asked}"))
     whole = wanted.dtype.kind in "iub" and expected.allowed is None and not (expected.rtol or expected.atol)
     right: NDArray[np.float64] | NDArray[np.int64]
     right = wanted.astype(np.int64) if whole else wanted.astype(np.float64)
@@ -294,7 +298,7 @@ def _by_elements(name: str, expected: Numbers, content: bytes, ignored: Sequence
         return Compared(result)
     first = compared.first_bad[0]
     place = ", ".join(map(str, first.index))
-    cause = f"{name}: element [{place}] is {first.got:.9g} instead of {first.expected:.9g}"
+    cause = f"element [{place}] of {name} is {first.got:.9g} instead of {first.expected:.9g}"
     return Compared(result, Diagnosis("elements_differ", cause))
 
 

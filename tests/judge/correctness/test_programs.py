@@ -44,26 +44,26 @@ def test_right_outputs(expected: Expected, content: bytes | str) -> None:
     ("expected", "content", "bad", "cause"),
     [
         (Text("a  b"), "a b", 1, 'line 1 of stdout: "a b" instead of "a  b"'),
-        (Text("a\nb"), "a", 1, 'stdout ends where "b" should follow'),
-        (Text("a"), "a\n\nb", 2, 'stdout goes on at line 2 with ""'),
-        (Words("1 2 3"), "1 2", 1, 'stdout ends where "3" should follow, word 3'),
-        (Words("1\n2"), "1\n2\n3", 1, 'stdout goes on at line 3, word 3 with "3"'),
+        (Text("a\nb"), "a", 1, 'the end of stdout, where "b" should follow'),
+        (Text("a"), "a\n\nb", 2, 'line 2 of stdout: "" behind the expected end'),
+        (Words("1 2 3"), "1 2", 1, 'the end of stdout, where "3" should follow, word 3'),
+        (Words("1\n2"), "1\n2\n3", 1, 'line 3 of stdout, word 3: "3" behind the expected end'),
         (Words("sum 1"), "Sum 1", 1, 'line 1 of stdout, word 1: "Sum" instead of "sum"'),
         (Words("1000", rtol=1e-3), "1001.1", 1, 'line 1 of stdout, word 1: "1001.1" instead of "1000"'),
         (Words("1"), "nan", 1, 'line 1 of stdout, word 1: "nan" instead of "1"'),
         (Words("1"), "one", 1, 'line 1 of stdout, word 1: "one" instead of "1"'),
         (Words("nan"), "1", 1, 'line 1 of stdout, word 1: "1" instead of "nan"'),
-        (Numbers(np.array([1, 2])), "1 3", 1, "stdout: element [1] is 3 instead of 2"),
-        (Numbers(np.array([1, 2])), "1", 2, "stdout holds 1 numbers, and not 2 numbers"),
-        (Numbers(np.array([1, 2])), "1 x", 2, "stdout holds 'x' where number 2 should be"),
-        (Numbers(np.array([1.0]), rtol=1.0), "nan", 1, "stdout: element [0] is nan instead of 1"),
+        (Numbers(np.array([1, 2])), "1 3", 1, "element [1] of stdout is 3 instead of 2"),
+        (Numbers(np.array([1, 2])), "1", 2, "there are 1 numbers in stdout, and not 2 numbers"),
+        (Numbers(np.array([1, 2])), "1 x", 2, "in stdout there is 'x' where number 2 should be"),
+        (Numbers(np.array([1.0]), rtol=1.0), "nan", 1, "element [0] of stdout is nan instead of 1"),
         (
             Numbers(np.zeros((2, 2), np.uint8), "pnm"),
             FORMATS["pnm"].write(np.zeros((2, 3), np.uint8)),
             4,
-            "stdout holds 2 x 3, and not 2 x 2",
+            "there are 2 x 3 in stdout, and not 2 x 2",
         ),
-        (Words("1"), "1 " * (1 << 20), 1, "stdout has 2,097,152 bytes, far more than is expected"),
+        (Words("1"), "1 " * (1 << 20), 1, "there are 2,097,152 bytes in stdout, far more than is expected"),
     ],
 )
 def test_wrong_outputs_are_told_where_they_first_differ(
@@ -108,7 +108,10 @@ def test_every_output_counts_and_is_named() -> None:
     wrong = Answer(Status.RETURNED, files={STDOUT: b"1", "c.txt": b"3"}, exit_code=3, kernels=1)
     assert case_result(run, wrong) == (Verdict.FAIL, 'c.txt: line 1 of c.txt, word 1: "3" instead of "2"')
     absent = Answer(Status.RETURNED, files={STDOUT: b"1"}, exit_code=3, kernels=1)
-    assert case_result(run, absent) == (Verdict.FAIL, "it did not write c.txt, and ended with exit code 3")
+    assert case_result(run, absent) == (
+        Verdict.FAIL,
+        "the program did not write c.txt, and ended with exit code 3",
+    )
     ended = Answer(Status.RETURNED, files={STDOUT: b"1", "c.txt": b"2"}, kernels=1)
     assert case_result(run, ended) == (Verdict.FAIL, "the program ended with exit code 0; 3 is expected")
 

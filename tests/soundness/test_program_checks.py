@@ -43,7 +43,7 @@ def test_the_example_is_complete_and_sound(tmp_path: Path) -> None:
     assert shown[f"variants of {NAME}"] == "1 pass"
     assert shown[f"mutants of {NAME}"] == "3 fail"
     assert shown[f"content of {NAME}"].startswith("all 5 cases are the same each time")
-    assert "it did not write c.txt" in shown[f"template: {NAME}"]
+    assert "the program did not write c.txt" in shown[f"template: {NAME}"]
 
 
 def test_programs_have_no_automatic_mutants_and_the_command_says_so(tmp_path: Path) -> None:
