@@ -46,6 +46,7 @@ def declared(problem_id: str, table: ProgramTable, folders: Sequence[Path]) -> P
         given={path.name: path.read_bytes() for path in _given(problem_id, table, folders)}
         | ({wb.HEADER: wb.HEADER_FILE.read_bytes()} if table.libwb else {}),
         flags=table.flags,
+        make=table.make,
         ignored=table.ignore,
         kernels=table.kernels,
     )

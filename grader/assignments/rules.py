@@ -141,6 +141,10 @@ class ProgramTable(_Table):
         strict=False,
         description="options of nvcc, such as -DN=16 or -std=c++20; the grader itself says for which GPU",
     )
+    make: str = Field(
+        default="",
+        description="target of a Makefile among files or given, which is the program: make then calls nvcc",
+    )
     kernels: bool = Field(
         default=True,
         description="whether a run counts only if it launches a kernel, as the simulator sees it",
@@ -153,6 +157,9 @@ class ProgramTable(_Table):
                 re.compile(pattern)
             except re.error as error:
                 raise ValueError(f"ignore: {pattern!r} is no regular expression: {error}") from error
+        names = {name.rpartition("/")[2] for name in (*self.files, *self.given)}
+        if self.make and not names & {"Makefile", "makefile", "GNUmakefile"}:
+            raise ValueError(f"make = {self.make!r} needs a Makefile in files, or in given")
         for flag in self.flags:
             if re.match(r"-?-(arch|gencode|gpu-|generate-code|cudart|o$|c$|ptx|output)", flag):
                 raise ValueError(f"flags: {flag} is the grader's to choose: leave it out")

@@ -116,6 +116,7 @@ class ProgramProblem(Problem):
         given: the assignment's own files by name, which lie beside the student's when these are compiled.
             Those whose names end in .cu, .cpp, .cc or .c are compiled, too.
         flags: of nvcc, in addition.
+        make: the target of a Makefile among these files that is the program; "" where nvcc compiles them.
         ignored: regular expressions; lines of text outputs in which one is found are not compared.
         kernels: whether a run counts only if it launches a kernel.
     """
@@ -124,6 +125,7 @@ class ProgramProblem(Problem):
     further: tuple[str, ...] = ()
     given: Mapping[str, bytes] = field(default_factory=dict)
     flags: tuple[str, ...] = ()
+    make: str = ""
     ignored: tuple[str, ...] = ()
     kernels: bool = True
     timing_cases: Callable[[int], tuple[Case, ...]] = _untimed
@@ -151,6 +153,7 @@ def program(
     further: Sequence[str] = (),
     given: Mapping[str, bytes] | None = None,
     flags: Sequence[str] = (),
+    make: str = "",
     ignored: Sequence[str] = (),
     kernels: bool = True,
 ) -> ProgramProblem:
@@ -165,6 +168,7 @@ def program(
         further: see ``ProgramProblem``, as the rest.
         given: likewise.
         flags: likewise.
+        make: likewise.
         ignored: likewise.
         kernels: likewise.
 
@@ -206,6 +210,7 @@ def program(
         further=tuple(further),
         given=dict(given or {}),
         flags=tuple(flags),
+        make=make,
         ignored=tuple(ignored),
         kernels=kernels,
     )

@@ -12,7 +12,7 @@ from grader.judge.correctness.cases import beside
 from grader.judge.correctness.programs import PROGRAMS
 from grader.judge.timing.measure import Measured
 from grader.languages.cache import Cache
-from grader.languages.cuda.executable import build_executable, unbuilt
+from grader.languages.cuda.executable import Recipe, build_executable, unbuilt
 from grader.languages.cuda.imports import violations
 from grader.languages.jobs import compile_limits
 from grader.problems.program import ProgramProblem
@@ -91,10 +91,7 @@ def prepare(conduct: Conduct, entry: ProblemPoints, problem: ProgramProblem) -> 
     machine = material.machine
     conduct.begin(f"{entry.id}: compiling {', '.join(problem.sources)}")
     build = build_executable(
-        problem.sources,
-        contents,
-        problem.given,
-        problem.flags,
+        Recipe(problem.sources, contents, problem.given, problem.flags, problem.make),
         machine.toolchain,
         machine.sandbox,
         compile_limits(limits.compile_seconds, int(limits.compile_memory_gib * 2**30)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import tomllib
 from functools import cache
 from pathlib import Path
@@ -253,6 +254,81 @@ def test_processes_and_sockets_make_it_untrusted_with_the_line(tmp_path: Path) -
     ]
 
 
+MAIN = """
+#include <cstdio>
+#include "answer.h"
+int main() { std::printf("%d\\n", answer()); }
+"""
+ANSWER = """
+#include "answer.h"
+__global__ void k(int *x) { *x = WHAT; }
+int answer() {
+  int *x, y;
+  cudaMalloc(&x, 4);
+  k<<<1, 1>>>(x);
+  cudaMemcpy(&y, x, 4, cudaMemcpyDeviceToHost);
+  return y;
+}
+"""
+BY_NVCC = """
+NVCC ?= nvcc
+NVCCFLAGS = -O2 -arch=sm_90 -gencode arch=compute_90,code=sm_90 --cudart static -DWHAT=42
+
+answer: main.o answer.o
+\t$(NVCC) $(NVCCFLAGS) -o $@ $^ -lcudart_static
+
+%.o: %.cu answer.h
+\t$(NVCC) $(NVCCFLAGS) -c $< -o $@
+
+%.o: %.cpp answer.h
+\t$(NVCC) -c $< -o $@
+"""
+BY_GCC = """
+CUDA_PATH = /opt/cuda
+answer: answer.cu main.cpp
+\t$(CUDA_PATH)/bin/nvcc -DWHAT=42 -c answer.cu -o answer.o
+\tg++ -I$(CUDA_PATH)/include -c main.cpp
+\tg++ -o answer main.o answer.o -L$(CUDA_PATH)/lib64 -lcudart
+"""
+
+
+@pytest.mark.parametrize("makefile", [BY_NVCC, BY_GCC], ids=["nvcc", "g++"])
+def test_a_makefile_of_the_course_builds_the_program(tmp_path: Path, makefile: str) -> None:
+    rules = RULES + 'given = ["Makefile", "main.cpp", "answer.h"]\nmake = "answer"\n'
+    folder = assignment(tmp_path / "a", {"one": {"expected.txt": "42"}}, rules)
+    for name, text in {"Makefile": makefile, "main.cpp": MAIN, "answer.h": "int answer();\n"}.items():
+        (folder / name).write_text(text)
+    result = graded(folder, submission(tmp_path / "ann", answer_cu=ANSWER))
+    assert result.build is not None
+    assert result.verdict is Verdict.PASS, (result.message, result.build.log)
+    wrong = graded(folder, submission(tmp_path / "ben", answer_cu=ANSWER.replace("*x = WHAT", "x[1] = WHAT")))
+    lines = {(check.tool, one.file, one.line) for check in wrong.checks for one in check.findings}
+    assert ("memcheck", "answer.cu", 3) in lines
+
+
+def test_a_makefile_may_be_the_student_s(tmp_path: Path) -> None:
+    rules = RULES.replace('["answer.cu"]', '["answer.cu", "main.cpp", "Makefile"]\nmake = "answer"')
+    folder = assignment(tmp_path / "a", {"one": {"expected.txt": "42"}}, rules)
+    mine = {"answer_cu": ANSWER, "answer_h": "int answer();\n", "main.cpp": MAIN}
+    right = submission(tmp_path / "ann", **mine, Makefile=BY_GCC)
+    assert graded(folder, right).verdict is Verdict.PASS
+    by_path = submission(
+        tmp_path / "ben", **mine, Makefile=BY_NVCC.replace("$(NVCC)", shutil.which("nvcc") or "")
+    )
+    result = graded(folder, by_path)
+    assert result.build is not None
+    assert (
+        "has a CUDA runtime of its own, as its Makefile does not call the nvcc of the grader"
+        in result.build.log
+    )
+    none = submission(tmp_path / "cem", **mine, Makefile="all:\n\ttrue\n")
+    assert graded(folder, none).message == (
+        "make answer made no program: there is no such target, or a file that it needs is missing"
+    )
+    absent = submission(tmp_path / "dan", **mine)
+    assert graded(folder, absent).message == "Makefile is missing."
+
+
 PAGE = (Path(__file__).parents[2] / "docs" / "programs.md").read_text()
 
 
@@ -290,6 +366,10 @@ def test_the_table_of_the_page_is_one() -> None:
             "main.cu, a file of the assignment, is missing",
         ),
         (('["answer.cu"]', '["answer.cu"]\ncases = "tests"'), "tests is missing: put a folder there"),
+        (
+            ('["answer.cu"]', '["answer.cu"]\nmake = "all"'),
+            "make = 'all' needs a Makefile in files, or in given",
+        ),
         (
             ("correctness = 10.0", "correctness = 10.0\nperformance = 5.0\ntarget = 1.0"),
             "answer gives points for speed and is a program, which is not timed",
