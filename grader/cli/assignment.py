@@ -128,24 +128,19 @@ def mutate(
     check_folders(json_path)
     with importing():
         from grader.soundness import mutation_report  # noqa: PLC0415 - PyTorch takes seconds
-        from grader.soundness.kernels import kernel_problems, right_kernels  # noqa: PLC0415
+        from grader.soundness.kernels import right_kernels, right_programs  # noqa: PLC0415
         from grader.soundness.mutants import mutants  # noqa: PLC0415
         from grader.soundness.mutate import Plan  # noqa: PLC0415
         from grader.soundness.mutate import mutate as judge  # noqa: PLC0415
         from grader.soundness.survivors import explained  # noqa: PLC0415
 
     chosen = checked_assignment(name)
-    if not kernel_problems(chosen):
-        raise FaultError(
-            f"{chosen.id} asks for no launchers, which are what is changed here. Write down the mutants of "
-            "its programs in mutants/table.py: grader assignment check judges those.",
-            ExitCode.USAGE,
-        )
     plan = Plan(only, sample, seed, seconds, json_path, sandbox, tiers)
     with _faults(), _progress() as progress:
         survivors = explained(chosen)
         judgements = judge(chosen, plan, progress)
-        gone = survivors.keys() - {mutant.key for mutant in mutants(right_kernels(chosen))}
+        right = (*right_kernels(chosen), *right_programs(chosen))
+        gone = survivors.keys() - {mutant.key for mutant in mutants(right)}
     for key in sorted(gone):
         click.echo(f"explained, but no mutant any more: {key}, {survivors[key].edit}", err=True)
     click.echo(mutation_report.report(judgements, survivors))

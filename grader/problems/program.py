@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from grader.problems.problem import Expectation
+    from grader.problems.problem import Expectation, Parameter
 
 STDOUT = "stdout"
 """The name of an output that is what the program prints, and of no file."""
@@ -131,6 +131,21 @@ class ProgramProblem(Problem):
     timing_cases: Callable[[int], tuple[Case, ...]] = _untimed
     inputs: Callable[[Case], Inputs] = _no_arrays
     oracle: Callable[[Case, Inputs], Mapping[str, Expectation]] = _no_outputs
+
+    @property
+    def entry_points(self) -> tuple[str, ...]:
+        """The function with which the program begins; it may be one of the assignment's files."""
+        return ("main",)
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """None that an assignment knows the meaning of."""
+        return ()
+
+    @property
+    def space(self) -> None:
+        """Nobody says which inputs a program may have."""
+        return
 
     @property
     def sources(self) -> tuple[str, ...]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from grader.assignments.assignment import EXAMPLE_PROGRAM, read
-from grader.cli.arguments import FaultError
-from grader.cli.main import commands
+from grader.assignments.rules import AssignmentError
 from grader.records.record import (
     BuildResult,
     CorrectnessResult,
@@ -20,6 +20,8 @@ from grader.records.record import (
 )
 from grader.records.verdict import Verdict
 from grader.soundness.check import check
+from grader.soundness.killers import Status
+from grader.soundness.mutate import Plan, mutate
 from grader.soundness.programs import program_rows
 
 if TYPE_CHECKING:
@@ -46,11 +48,25 @@ def test_the_example_is_complete_and_sound(tmp_path: Path) -> None:
     assert "the program did not write c.txt" in shown[f"template: {NAME}"]
 
 
-def test_programs_have_no_automatic_mutants_and_the_command_says_so(tmp_path: Path) -> None:
-    folder = tmp_path / "own"
-    assert commands.main(["assignment", "new", "--program", str(folder)], standalone_mode=False) == 0
-    with pytest.raises(FaultError, match=r"asks for no launchers.*mutants/table.py"):
-        commands.main(["assignment", "mutate", str(folder)], standalone_mode=False)
+@pytest.mark.usefixtures("ptx_only")
+def test_automatic_mutants_of_a_program_are_built_and_judged_one_by_one(tmp_path: Path) -> None:
+    plan = Plan(only=("cu:8 `<`", "cu:8 `+`", "cu:8 `a", "cu:32 `1`"), file=tmp_path / "kept.json")
+    judgements = {one.mutant.title: one for one in mutate(copy(tmp_path / "own"), plan)}
+    statuses = {title.partition(":")[2]: one.status for title, one in judgements.items()}
+    assert statuses.pop("32 `1` becomes `2`") is Status.SURVIVED  # of a usage that no case is wrong in
+    assert len(statuses) >= 3
+    assert set(statuses.values()) == {Status.KILLED}
+    again = mutate(copy(tmp_path / "other"), replace(plan, seconds=0.0))
+    kept = [one.status for one in again]
+    assert kept.count(Status.KILLED) == len(statuses)  # from the file
+
+
+def test_a_program_that_is_not_right_has_no_mutants(tmp_path: Path) -> None:
+    chosen = copy(tmp_path / "own")
+    reference = chosen.reference / "vector_add.cu"
+    reference.write_text(reference.read_text().replace("a[i] + b[i]", "a[i] - b[i]"))
+    with pytest.raises(AssignmentError, match=r"reference as vector_add is not right: large/1000: .*c.txt"):
+        mutate(chosen, Plan(only=("cu:8 `<`",)))
 
 
 def result(verdict: Verdict, *, built: bool = True) -> ProblemResult:
