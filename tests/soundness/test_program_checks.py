@@ -44,7 +44,7 @@ def test_the_example_is_complete_and_sound(tmp_path: Path) -> None:
     shown = {row.title: row.text for row in rows}
     assert shown[f"variants of {NAME}"] == "1 pass"
     assert shown[f"mutants of {NAME}"] == "3 fail"
-    assert shown[f"content of {NAME}"].startswith("all 5 cases are the same each time")
+    assert shown[f"content of {NAME}"].startswith("all 6 cases are the same each time")
     assert "the program did not write c.txt" in shown[f"template: {NAME}"]
 
 
