@@ -38,6 +38,7 @@ ELSEWHERE = {
         "grader grade .": "tests/test_notebook.py",
     },
     "docs/triton.md": {"grader simulate script.py": "tests/runner/test_triton_scripts.py"},
+    "docs/tutorials/programs.md": dict.fromkeys(("grader", "mkdir", "cp"), "tests/test_programs_tutorial.py"),
     "docs/write_an_assignment.md": {"grader": "tests/test_write_an_assignment.py"},
     "": {
         "grader assignment check": "tests/soundness/test_check.py",

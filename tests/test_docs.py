@@ -23,6 +23,7 @@ from grader.assignments.rules import (
     Demand,
     Hidden,
     ProblemPoints,
+    ProgramTable,
     Rules,
     Step,
     Waiver,
@@ -75,7 +76,7 @@ def test_every_command_option_and_key_is_in_the_reference() -> None:
                 option for option in one.params if isinstance(option, click.Option) and not option.hidden
             ]
             assert not [option for option in shown if option.opts[0] not in pages["command-line"]]
-    for model in (Rules, ProblemPoints, Step, Demand, WorkLimits, Deadline, Hidden, Waiver):
+    for model in (Rules, ProblemPoints, ProgramTable, Step, Demand, WorkLimits, Deadline, Hidden, Waiver):
         assert not [name for name in model.model_fields if f"| `{name}` |" not in pages["assignment-toml"]]
     kinds = Record.model_json_schema()["$defs"].values()
     named = {f"## {kind['title']}" for kind in kinds if kind["type"] == "object"}

@@ -15,6 +15,7 @@ from grader.assignments.rules import (
     Demand,
     Hidden,
     ProblemPoints,
+    ProgramTable,
     Rules,
     Step,
     Waiver,
@@ -82,6 +83,7 @@ def _assignment_toml() -> Iterator[str]:
     tables: tuple[tuple[str, type[BaseModel]], ...] = (
         ("The top of the file", Rules),
         ("[[problems]]", ProblemPoints),
+        ("[problems.program]", ProgramTable),
         ("[[problems.steps]]", Step),
         ("[[problems.demands]]", Demand),
         ("[limits]", WorkLimits),

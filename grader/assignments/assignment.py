@@ -2,6 +2,7 @@
 
     assignment.toml     points, targets, limits, waivers; see ``rules.py``
     problems/           a Python module per problem, which defines ``PROBLEM``
+    cases/              inputs and expected outputs of a program problem that has no module
     student_template/   what students begin with
     reference/          kernels that earn full marks
 
@@ -32,6 +33,9 @@ DEFAULT = "default.txt"
 
 EXAMPLE = Path(__file__).parent / "example"
 """A complete small assignment, to begin one's own with."""
+
+EXAMPLE_PROGRAM = EXAMPLE.with_name("example_program")
+"""The same with a whole program as its problem."""
 
 _INSTALLED = (
     Path(__file__).parents[1] / "installed" / "assignments",
@@ -69,6 +73,11 @@ class Assignment:
     modules: tuple[Path, ...]
 
     @property
+    def folders(self) -> tuple[Path, ...]:
+        """Its own and those of the assignments that it extends."""
+        return (self.folder, *self.bases)
+
+    @property
     def id(self) -> str:
         """Its stable name."""
         return self.rules.id
@@ -88,7 +97,7 @@ class Assignment:
 
     def _part(self, name: str) -> Path:
         """The folder of this name, of the assignment or of those that it extends; its own if none has one."""
-        folders = [folder / name for folder in (self.folder, *self.bases)]
+        folders = [folder / name for folder in self.folders]
         return next((folder for folder in folders if folder.is_dir()), folders[0])
 
     @cached_property
@@ -96,20 +105,35 @@ class Assignment:
         """Its problems by id, of those that its rules name and that are there.
 
         Raises:
-            AssignmentError: a module fails or defines no problem of its name.
+            AssignmentError: a module fails or defines no problem of its name, or cases of a program are not
+                as they must be.
         """
         from grader.assignments.modules import load_problems  # noqa: PLC0415 - the modules load PyTorch
+        from grader.assignments.programs import declared  # noqa: PLC0415 - likewise
 
-        return load_problems(self.modules, [entry.id for entry in self.rules.problems])
+        problems = dict(load_problems(self.modules, [entry.id for entry in self.rules.problems]))
+        for entry in self.rules.problems:
+            if entry.program is not None and entry.id in problems:
+                raise AssignmentError(
+                    f"{entry.id} has both a module and a table program in {self.folder / FILE}: keep one."
+                )
+            if entry.program is not None:
+                problems[entry.id] = declared(entry.id, entry.program, self.folders)
+        return problems
 
     @cached_property
     def sha256(self) -> str:
         """The hash of all that a verdict can depend on: only records with the same one compare."""
+        from grader.assignments.programs import material  # noqa: PLC0415 - it loads NumPy
+
         digest = hashlib.sha256(self.rules.model_dump_json(exclude=_NO_VERDICT).encode())
         for folder in (*self.modules, self.template):
             for path in sorted(_sources(folder)):
                 content = path.read_bytes()
                 digest.update(f"{path.relative_to(folder).as_posix()} {len(content)}\n".encode() + content)
+        for entry in self.rules.problems:
+            for name, content in () if entry.program is None else material(entry.program, self.folders):
+                digest.update(f"{entry.id} {name} {len(content)}\n".encode() + content)
         return digest.hexdigest()
 
 

@@ -15,6 +15,7 @@ from grader.assignments.modules import defined
 from grader.assignments.rules import AssignmentError, nearest
 from grader.problems.operations import multiply_adds
 from grader.problems.problem import MEMORY_GROUP, KernelProblem
+from grader.problems.program import ProgramProblem
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -44,7 +45,7 @@ def check(assignment: Assignment) -> None:
         if waiver.problem in problems:
             faults += _unknown_conditions(waiver, problems[waiver.problem])
     entries = [(entry, problems[entry.id]) for entry in rules.problems if entry.id in problems]
-    for without in (_without_baseline, _without_code, _without_times, _without_kernels):
+    for without in (_without_baseline, _without_code, _without_times, _without_kernels, _untimed):
         faults += [fault for entry, problem in entries if (fault := without(entry, problem))]
     if faults:
         raise AssignmentError(f"{assignment.folder / FILE}: {'; '.join(faults)}")
@@ -84,6 +85,12 @@ def _without_kernels(entry: ProblemPoints, problem: Problem) -> str:
     """Why its own languages would mean nothing; "" where it has kernels, or names none."""
     unknown = bool(entry.languages) and not isinstance(problem, KernelProblem)
     return f"{entry.id} names languages and is no kernel problem" if unknown else ""
+
+
+def _untimed(entry: ProblemPoints, problem: Problem) -> str:
+    """Why points for speed could not be given, as programs are not timed; "" where there are none."""
+    asked = entry.performance > 0 and isinstance(problem, ProgramProblem)
+    return f"{entry.id} gives points for speed and is a program, which is not timed" if asked else ""
 
 
 def _unknown(kind: str, names: Collection[str], valid: Collection[str]) -> Iterator[str]:

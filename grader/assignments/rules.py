@@ -92,6 +92,80 @@ class Demand(_Table):
     points: Points = Field(description="that it earns, once every case is right")
 
 
+class ProgramTable(_Table):
+    """A program problem that needs no Python: what is built, and a folder of inputs and expected outputs."""
+
+    files: tuple[str, ...] = Field(
+        min_length=1,
+        strict=False,
+        description="the student's files that are compiled; headers that they include come along",
+    )
+    cases: str = Field(
+        default="cases",
+        description="folder of the cases, from this file's: a folder for each, with the files args, stdin "
+        "and exit where they are needed, expected.SUFFIX or a folder expected, and what the program reads",
+    )
+    libwb: Literal["", "vector", "integral_vector", "matrix", "image"] = Field(
+        default="",
+        description="of a lab that is written with libwb: the type of its output. The folders of cases are "
+        "then datasets, with input0.raw and so on and output.raw, and the header wb.h is there",
+    )
+    output: str = Field(
+        default="stdout",
+        description="the file that expected.SUFFIX is compared with; stdout is what the program prints",
+    )
+    compare: Literal["words", "exact"] = Field(
+        default="words",
+        description="of text: word by word, with numbers compared as numbers, or exactly",
+    )
+    rtol: Annotated[float, Field(ge=0, lt=1)] = Field(
+        default=0.0, description="a number may differ from e, which is expected, by atol + rtol |e|"
+    )
+    atol: Annotated[float, Field(ge=0, allow_inf_nan=False)] = Field(default=0.0, description="see rtol")
+    raw: Literal["", "float32", "float64", "int32", "int64", "uint8"] = Field(
+        default="", description="element type of files whose names end in .raw, .bin or .dat"
+    )
+    ignore: tuple[str, ...] = Field(
+        default=(),
+        strict=False,
+        description="regular expressions: lines of text in which one is found, such as times, do not count",
+    )
+    given: tuple[str, ...] = Field(
+        default=(),
+        strict=False,
+        description="files of the assignment, by path from its folder, that lie beside the student's when "
+        "these are compiled; one that ends in .cu, .cpp, .cc or .c is compiled, too",
+    )
+    flags: tuple[str, ...] = Field(
+        default=(),
+        strict=False,
+        description="options of nvcc, such as -DN=16 or -std=c++20; the grader itself says for which GPU",
+    )
+    make: str = Field(
+        default="",
+        description="target of a Makefile among files or given, which is the program: make then calls nvcc",
+    )
+    kernels: bool = Field(
+        default=True,
+        description="whether a run counts only if it launches a kernel, as the simulator sees it",
+    )
+
+    @model_validator(mode="after")
+    def _valid(self) -> ProgramTable:
+        for pattern in self.ignore:
+            try:
+                re.compile(pattern)
+            except re.error as error:
+                raise ValueError(f"ignore: {pattern!r} is no regular expression: {error}") from error
+        names = {name.rpartition("/")[2] for name in (*self.files, *self.given)}
+        if self.make and not names & {"Makefile", "makefile", "GNUmakefile"}:
+            raise ValueError(f"make = {self.make!r} needs a Makefile in files, or in given")
+        for flag in self.flags:
+            if re.match(r"-?-(arch|gencode|gpu-|generate-code|cudart|o$|c$|ptx|output)", flag):
+                raise ValueError(f"flags: {flag} is the grader's to choose: leave it out")
+        return self
+
+
 class ProblemPoints(_Table):
     """What one problem of the assignment is worth."""
 
@@ -101,9 +175,15 @@ class ProblemPoints(_Table):
         description="points for right results, in proportion to the case groups passed"
     )
     performance: Points = Field(
-        description="points for speed: times min(1, speedup / target), unless there are steps"
+        default=0.0, description="points for speed: times min(1, speedup / target), unless there are steps"
     )
-    target: Positive = Field(description="speedup that earns all performance points")
+    target: Positive = Field(
+        description="speedup that earns all performance points; where there are none, it need not be said"
+    )
+    program: ProgramTable | None = Field(
+        default=None,
+        description="of a program problem that has no module in the folder problems: what it is",
+    )
     measure: Measure = Field(
         default="speedup",
         description="what the speedup is over: the unfused baseline; a streaming kernel of as many bytes, so "
@@ -141,6 +221,12 @@ class ProblemPoints(_Table):
     graded: bool = Field(
         default=True, description="false: not part of this release's grading, its points stay undecided"
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_speed(cls, content: object) -> object:
+        untimed = isinstance(content, dict) and not content.get("performance")
+        return {"target": 1.0, **content} if untimed and isinstance(content, dict) else content
 
     @model_validator(mode="after")
     def _rising(self) -> ProblemPoints:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 from rich.console import Console
 
-from grader.assignments.assignment import EXAMPLE
+from grader.assignments.assignment import EXAMPLE, EXAMPLE_PROGRAM
 from grader.assignments.rules import AssignmentError, nearest
 from grader.cli import options
 from grader.cli.arguments import FaultError, check_folders, checked_assignment, load_assignment
@@ -35,9 +35,14 @@ def assignment() -> None:
 
 @assignment.command()
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
-def new(folder: Path) -> int:
+@click.option(
+    "--program",
+    is_flag=True,
+    help="One whose problem is a whole program, with a folder of inputs and outputs.",
+)
+def new(folder: Path, *, program: bool) -> int:
     """Copy a complete small assignment to a new folder DIR, to begin your own with."""
-    copy_folder(EXAMPLE, folder)
+    copy_folder(EXAMPLE_PROGRAM if program else EXAMPLE, folder)
     click.echo(
         f"Change the files in {folder}; their first lines say how. Then: grader assignment check {folder}"
     )
@@ -123,7 +128,7 @@ def mutate(
     check_folders(json_path)
     with importing():
         from grader.soundness import mutation_report  # noqa: PLC0415 - PyTorch takes seconds
-        from grader.soundness.kernels import right_kernels  # noqa: PLC0415
+        from grader.soundness.kernels import right_kernels, right_programs  # noqa: PLC0415
         from grader.soundness.mutants import mutants  # noqa: PLC0415
         from grader.soundness.mutate import Plan  # noqa: PLC0415
         from grader.soundness.mutate import mutate as judge  # noqa: PLC0415
@@ -134,7 +139,8 @@ def mutate(
     with _faults(), _progress() as progress:
         survivors = explained(chosen)
         judgements = judge(chosen, plan, progress)
-        gone = survivors.keys() - {mutant.key for mutant in mutants(right_kernels(chosen))}
+        right = (*right_kernels(chosen), *right_programs(chosen))
+        gone = survivors.keys() - {mutant.key for mutant in mutants(right)}
     for key in sorted(gone):
         click.echo(f"explained, but no mutant any more: {key}, {survivors[key].edit}", err=True)
     click.echo(mutation_report.report(judgements, survivors))

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from grader.problems.problem import Scalar
+    from grader.problems.program import Run
     from grader.records.coverage import Coverage
     from grader.records.findings import Finding, LineCount
     from grader.records.gaps import Gap
@@ -110,6 +111,7 @@ class Call:
             anything waits. Its results are not used, but it must not disturb what the first has yet to do.
         needs: for a model: the calls that it must make, and how often at least.
         launches: for a model: who looks at its launches, if the device makes them for it.
+        run: for a program: what it is run with.
     """
 
     entry_point: str
@@ -121,6 +123,7 @@ class Call:
     queued: Mapping[str, Scalar] = field(default_factory=dict)
     needs: tuple[tuple[Call, int], ...] = ()
     launches: Launches | None = None
+    run: Run | None = None
 
 
 class Launches(Protocol):
@@ -216,6 +219,9 @@ class Answer:
     counts: tuple[LineCount, ...] = ()
     coverage: Coverage = NOTHING
     printed: str = ""  # what the student's code printed, capped
+    files: Mapping[str, bytes] = field(default_factory=dict)  # that a program wrote, with what it printed
+    exit_code: int = 0  # of a program
+    kernels: int | None = None  # that a program launched; None where that is not known
     faults: tuple[str, ...] = ()  # forbidden things that the code did beside computing its results
     served: bool = False  # whether the judge made the launches of a model, and looked at them
     on_one_stream: bool = False  # all of its work, none of which meets the host: late streams change nothing
@@ -268,6 +274,15 @@ class Device(Protocol):
 
         Raises:
             LoadError: the file cannot be loaded or lacks a function; the submission is at fault.
+            DeviceError: the machine failed.
+        """
+
+    def open_program(self, program: Path) -> Session:
+        """Get ready to run ``program``, an executable linked against the shared CUDA runtime.
+
+        Each call runs it once, from its beginning to its end, with the call's ``run``.
+
+        Raises:
             DeviceError: the machine failed.
         """
 

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
 
-from grader.devices import calls, condition, models, profile
+from grader.devices import calls, condition, models, profile, programs
 from grader.devices.device import Answer, Call, LoadError, Memory, Schedule, Status
 from grader.devices.kernels import Kernels
 from grader.devices.runner import LIMITS, Runner, RunnerError, Start
@@ -145,6 +145,11 @@ class Gpu:
     def open(self, library: Path, entry_points: tuple[str, ...]) -> GpuSession:
         """Start a runner, which creates a CUDA context, and load ``library``."""
         return GpuSession(self._start({library: entry_points}), self._sandbox, self.sharing)
+
+    def open_program(self, program: Path) -> GpuProgramSession:
+        """Get ready to run ``program`` once at each call."""
+        start = programs.Start(program, runtime_library(self._runtime), self._limits, gpu=True)
+        return GpuProgramSession(start, self._sandbox, self.sharing)
 
     def open_model(
         self, program: ModelProgram, libraries: Mapping[Path, tuple[str, ...]], memory: Memory
@@ -286,6 +291,33 @@ class GpuSession:
         """End the runner and everything that it started."""
         if self._runner is not None:
             self._runner.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class GpuProgramSession:
+    """Runs a whole program at each call, in a process with a context of its own; see ``Session``."""
+
+    def __init__(self, start: programs.Start, sandbox: Sandbox, sharing: Sharing) -> None:
+        self._start, self._sandbox, self._sharing = start, sandbox, sharing
+
+    def run(self, call: Call) -> Answer:
+        """Run the program once; see ``Session``."""
+        assert call.run is not None
+        try:
+            with self._sharing.shared():
+                return programs.run(self._sandbox, self._start, call.run, call.seconds)
+        except MachineError as error:
+            return Answer(Status.LOST, str(error))
+
+    def close(self) -> None:
+        """Nothing runs between calls."""
 
     def __enter__(self) -> Self:
         return self

@@ -7,13 +7,14 @@ access outside an array with its line.
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
-from grader.devices import calls, layout, models
+from grader.devices import calls, layout, models, programs
 from grader.devices.budget import BUDGET, Budget
 from grader.devices.device import Answer, Call, LoadError, Memory, Schedule, Status
 from grader.devices.kernels import Kernels
@@ -55,6 +56,10 @@ _SCHEDULES = {  # memory traffic is the same in every order, so it is counted on
 }
 
 
+_APART = re.compile(rb"cudaStreamCreate|Async|cudaMallocManaged|cudaMallocHost|cudaHost")
+"""In the names of the calls without which no work of a program is on another stream, or met by its host."""
+
+
 COPIED = "copied between the host and the device: kernels alone may compute"
 
 
@@ -84,6 +89,12 @@ class Sim:
         leaks = Leaks(allowed=self._leaks_allowed)
         libraries = {library: entry_points}
         return SimSession(self._sandbox, self._limits, self._budget, libraries, leaks)
+
+    def open_program(self, program: Path) -> SimProgramSession:
+        """Start a simulator, on which each call runs ``program`` once."""
+        return SimProgramSession(
+            self._sandbox, self._limits, self._budget, program, leak_check=not self._leaks_allowed
+        )
 
     def open_model(
         self, program: ModelProgram, libraries: Mapping[Path, tuple[str, ...]], memory: Memory
@@ -241,6 +252,10 @@ class SimSession:
         """The answer with the simulator's facts, which override what the runner said."""
         if answer.status is not Status.TIMEOUT:  # after a time-out there is no runner any more
             answer = self._synchronized(runner, seconds, answer.printed) or answer
+        return self._reported(answer)
+
+    def _reported(self, answer: Answer) -> Answer:
+        """The answer with all that the simulator has to report."""
         if not self._simulator.alive:
             return answer
         printed = self._simulator.take_printed()
@@ -284,6 +299,74 @@ class SimSession:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+class SimProgramSession(SimSession):
+    """A simulator on which a whole program runs at each call, in a process of its own; see ``Session``.
+
+    The device forgets all between two runs. What it executes is the device code of the judge's build.
+    """
+
+    def __init__(
+        self, sandbox: Sandbox, limits: Limits, budget: Budget, program: Path, *, leak_check: bool
+    ) -> None:
+        self._sandbox = sandbox
+        self._limits = limits
+        self._budget = budget
+        self._program = program
+        self._in_step = _APART.search(program.read_bytes()) is None
+        self._leak_check = leak_check
+        self._failed: Answer | None = None
+        self._runner = None
+        self._simulator = Simulator(shared_bytes=self._shared_bytes)
+
+    def run(self, call: Call) -> Answer:
+        """Run the program once; see ``Session``."""
+        if self._failed is not None:
+            return self._failed
+        try:
+            answer = self._run(call)
+        except (MachineError, RefusedError) as error:
+            answer = Answer(Status.LOST, str(error))
+        if not answer.goes_on:
+            self._failed = answer
+        return answer
+
+    def _run(self, call: Call) -> Answer:
+        assert call.run is not None
+        self._simulator.reset()
+        try:
+            self._simulator.load(self._program)
+        except RefusedError as error:
+            return _lacking(str(error))
+        total = self._budget.total(call)
+        self._simulator.configure(
+            replace(
+                _SCHEDULES[call.schedule],
+                coverage=False,
+                instruction_budget=total,
+                total_budget=total,
+                progress_budget=self._budget.progress(call),
+                leak_check=self._leak_check,
+            )
+        )
+        before = self._simulator.statistics()
+        with self._simulator.client_socket() as socket:
+            variables = {SOCKET_VARIABLE: str(socket.fileno())}
+            start = programs.Start(
+                self._program, RUNTIME, self._limits, environment=variables, pass_fds=(socket.fileno(),)
+            )
+            answer = programs.run(self._sandbox, start, call.run, call.seconds, self._simulator.working)
+        if answer.usable:
+            self._simulator.synchronize()  # a GPU would drop what is left; here it may show what is wrong
+        after = self._simulator.statistics()
+        return self._reported(
+            replace(
+                answer,
+                kernels=after.launches - before.launches,
+                on_one_stream=self._in_step,
+            )
+        )
 
 
 class SimModelSession:

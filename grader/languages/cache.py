@@ -72,25 +72,30 @@ class Cache:
             os.utime(entry)
         return entry
 
-    def store(self, name: str, files: Mapping[str, bytes]) -> Path:
-        """Keep ``files`` as entry ``name``; returns its folder. The first of two equal entries stays."""
+    def store(self, name: str, files: Mapping[str, bytes], program: str = "") -> Path:
+        """Keep ``files`` as entry ``name``; returns its folder. The first of two equal entries stays.
+
+        ``program`` is the file of them that can be run, if there is one.
+        """
         try:
-            return self._store(self._folder, name, files)
+            return self._store(self._folder, name, files, program)
         except OSError as error:
             if not self.warning:
                 self.warning = f"Builds are not cached: cannot write to {self._folder}: {error.strerror}."
         if self._temporary is None:
             self._temporary = Path(tempfile.mkdtemp(prefix=leftovers.prefix()))
             weakref.finalize(self, shutil.rmtree, self._temporary, ignore_errors=True)
-        return self._store(self._temporary, name, files)
+        return self._store(self._temporary, name, files, program)
 
-    def _store(self, folder: Path, name: str, files: Mapping[str, bytes]) -> Path:
+    def _store(self, folder: Path, name: str, files: Mapping[str, bytes], program: str) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         entry = folder / name
         new = Path(tempfile.mkdtemp(prefix=".new-", dir=folder))
         try:
             for file, content in files.items():
                 (new / file).write_bytes(content)
+            if program in files:
+                (new / program).chmod(0o755)
             (new / _DIGEST).write_text(_digest(new))
             new.chmod(0o755)  # a sandbox under another user must be able to read it
             with contextlib.suppress(OSError):  # it came into being meanwhile

@@ -1,7 +1,7 @@
 """What a problem is: a kernel problem asks for launchers on arrays, a model problem for a PyTorch file.
 
-A module in the folder ``problems`` of an assignment defines ``PROBLEM``, which is one of the two. Judge,
-scoring and reports read only what stands in this file.
+A module in the folder ``problems`` of an assignment defines ``PROBLEM``, which is one of the two, or a
+program problem (``program.py``). Judge, scoring and reports read only what stands in these files.
 
 Layer: imports the element types, numpy and the standard library (problem modules may use torch).
 """
@@ -319,6 +319,11 @@ class Problem:
     def sources(self) -> tuple[str, ...]:
         """The files of a submission that are compiled."""
         return (self.file,)
+
+    @property
+    def libraries(self) -> tuple[str, ...]:
+        """Those of them of which each is built into a library."""
+        return self.sources
 
     @property
     def files(self) -> tuple[str, ...]:

@@ -145,6 +145,17 @@ class BadElement(_Part):
     got: Value
 
 
+class ComparisonRule(_Part):
+    """How an output was compared, as the assignment states it."""
+
+    method: Literal["bound", "tolerance", "words", "text"] = Field(
+        description="bound: a derived largest error of each element; tolerance: atol + rtol |expected| of "
+        "each element; words: the same of each word that is a number, all others exactly; text: exactly"
+    )
+    rtol: Number | None = None
+    atol: Number | None = None
+
+
 class OutputResult(_Part):
     """One output of one case against the oracle: absolute errors, and the bound at the worst element."""
 
@@ -156,6 +167,7 @@ class OutputResult(_Part):
     nan: int = 0
     infinite: int = 0
     first_bad: list[BadElement]
+    rule: ComparisonRule = Field(default=ComparisonRule(method="bound"), description="how it was compared")
 
 
 class SourceLines(_Part):

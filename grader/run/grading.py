@@ -276,7 +276,7 @@ def _files(assignment: Assignment, wanted: Iterable[tuple[ProblemPoints, Problem
 
 
 def _sources(answer: Answered, submission: Submission) -> list[str]:
-    return sorted(submission.files.keys() & answer.problem.sources)
+    return sorted(submission.files.keys() & answer.problem.libraries)
 
 
 def _answers(
@@ -344,8 +344,8 @@ def _judge_all(run: _Run, machine: Machine, answers: list[Answered], materials: 
     ]
     # Each is one thread also within PyTorch, whose own threads would spin while they wait for a core.
     with ThreadPoolExecutor(max(1, workers), initializer=partial(torch.set_num_threads, 1)) as pool:
-        # Models begin first, as they take longest: at the end no processor waits for one of them.
-        first = sorted(judges, key=lambda judge: judge.of_kernel)
+        # What takes longest begins first: at the end no processor waits for it.
+        first = sorted(judges, key=lambda judge: judge.kind.rank)
         try:
             begun = {judge.id: pool.submit(judge.check) for judge in first}
             checks = [begun[judge.id] for judge in judges]

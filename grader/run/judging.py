@@ -20,7 +20,7 @@ from grader.judge.correctness.remembered import remembered
 from grader.judge.coverage.search import TOLD_APART
 from grader.judge.timing.measure import Measured
 from grader.problems.grid import at_range_ends
-from grader.problems.problem import KernelProblem, ModelProblem
+from grader.problems.problem import KernelProblem
 from grader.records.findings import Severity, Tool
 from grader.records.gaps import GapKind
 from grader.records.placed import placed
@@ -37,9 +37,10 @@ from grader.records.record import (
     TrustResult,
 )
 from grader.records.verdict import Ending, Verdict
-from grader.run import demands, kernel, model
+from grader.run import demands, kernel
 from grader.run.excerpt import excerpt, line_of, place_of, place_of_call
 from grader.run.following import Following
+from grader.run.kinds import kind_of
 from grader.run.passes import joined, judged_in_passes
 from grader.run.preparation import NotJudgedError
 from grader.run.scoring import memory_verdict, score_problem, score_without_cases
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
     from grader.records.findings import Finding
     from grader.records.record import CaseResult, GapRecord, GroupResult, UnreachedRecord
     from grader.run.preparation import Material
-    from grader.run.prepared import AnySession, Conduct, Prepared
+    from grader.run.prepared import AnySession, Prepared
 
 NO_GPU = "not measured: no GPU here. Grade on a GPU machine, or leave it to your instructor."
 NO_CASES = "not measured: this problem has no cases to time."
@@ -66,18 +67,6 @@ PRINTED_CHARACTERS = 4000
 MOST_SESSIONS = 6  # that are open at a time: of both devices, and two of each of two processes that train
 SPARE_PROCESSORS = 8  # with fewer, what is begun ahead would only take them from the cases
 _WARNING = "it is only a warning"
-
-
-def prepare(conduct: Conduct, entry: ProblemPoints, problem: Problem) -> Prepared:
-    """What a submission has for a problem.
-
-    Raises:
-        NotJudgedError: nothing that can be called.
-    """
-    if isinstance(problem, ModelProblem):
-        return model.prepare(conduct, entry, problem)
-    assert isinstance(problem, KernelProblem)
-    return kernel.prepare(conduct, entry, problem)
 
 
 def without_cases(
@@ -141,12 +130,12 @@ class ProblemJudge:
         self.material = material
         self._entry = entry
         self._problem = problem
+        self.kind = kind_of(problem)
         self._stopped = threading.Event()
         self._sessions: deque[Session | TimedSession] = deque(maxlen=MOST_SESSIONS)
         self._timed: kernel.PreparedKernel | None = None
         self._waited = False
         self.id = entry.id
-        self.of_kernel = isinstance(problem, KernelProblem)
         self.machine_failed = False  # in the middle of the cases, or of the trials before them
 
     def stop(self) -> None:
@@ -158,7 +147,7 @@ class ProblemJudge:
     def check(self) -> Callable[[], ProblemResult]:
         """Judge whether the problem is solved; what comes back measures the speed and gives the result."""
         try:
-            answer = prepare(self, self._entry, self._problem)
+            answer = self.kind.prepare(self, self._entry, self._problem)
         except NotJudgedError as error:
             self.machine_failed = error.verdict is Verdict.INFRA_ERROR
             return partial(
@@ -281,6 +270,7 @@ class ProblemJudge:
                 lacks=answer.lacks,
                 hinted=lambda case: case.name in like_timed,
                 observe=following.observe if following else lambda _case, _answer: None,
+                exchange=self.kind.exchange,
             )
 
         if self.material.fast:

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 
 from grader.devices import condition
 from grader.devices.device import Memory
+from grader.judge.correctness.arrays import ARRAYS
 from grader.judge.correctness.cases import beside
 from grader.judge.timing.measure import PRECISE, UNTIL_CLEAR, Measured, Timing, measure
 from grader.languages.language import LauncherError
 from grader.problems.problem import KernelProblem
 from grader.run import pointers
+from grader.run.kind import ProblemKind
 from grader.run.pointers import Candidate
 from grader.run.preparation import NotJudgedError, check_files, inspected
 from grader.run.scoring import goal
@@ -165,3 +167,6 @@ def _in_file(material: Material, file: str) -> tuple[str, ...]:
     problems = material.assignment.problems.values()
     kernels = (one for one in problems if isinstance(one, KernelProblem) and one.file == file)
     return tuple(entry_point for one in kernels for entry_point in one.entry_points)
+
+
+KIND = ProblemKind("kernel problem", KernelProblem, prepare, ARRAYS)

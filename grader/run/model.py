@@ -7,11 +7,14 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from grader.devices.device import Memory, ModelProgram
+from grader.judge.correctness.arrays import ARRAYS
 from grader.judge.timing.measure import PRECISE, UNTIL_CLEAR
 from grader.judge.timing.training import Pairs, Training, measure_training
 from grader.languages import policy
 from grader.languages.language import LauncherError
+from grader.problems.problem import ModelProblem
 from grader.run import pointers
+from grader.run.kind import ProblemKind
 from grader.run.pointers import Candidate
 from grader.run.preparation import NotJudgedError, check_files, forbidden_use, inspected
 from grader.run.scoring import goal, worst
@@ -25,7 +28,7 @@ if TYPE_CHECKING:
     from grader.devices.gpu import Gpu
     from grader.judge.correctness.cases import Judged
     from grader.judge.timing.measure import Measured
-    from grader.problems.problem import Case, ModelProblem
+    from grader.problems.problem import Case
     from grader.records.record import BuildResult, CaseResult
     from grader.run.preparation import Material
     from grader.run.prepared import Conduct
@@ -182,3 +185,6 @@ def _memory(conduct: Conduct, candidates: Iterable[Candidate]) -> Memory:
     except LauncherError as error:
         raise NotJudgedError(str(error)) from error
     return Memory.HOST if host else Memory.DEVICE
+
+
+KIND = ProblemKind("model problem", ModelProblem, prepare, ARRAYS, rank=0)

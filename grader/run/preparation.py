@@ -108,6 +108,19 @@ def check_files(material: Material, problem: Problem) -> None:
             raise NotJudgedError(submission.problems.get(file, f"{file} is missing."))
 
 
+def build_result(build: Build) -> BuildResult:
+    """How the record tells a build."""
+    return BuildResult(
+        ok=build.ok,
+        seconds=build.seconds,
+        cached=build.cached,
+        command=build.command,
+        log=build.log,
+        ending=build.ending,
+        resources=[KernelResources(**vars(kernel)) for kernel in build.resources],
+    )
+
+
 def inspected(
     material: Material, file: str, build: Build, entry_points: Collection[str], others: Collection[str]
 ) -> tuple[Path, tuple[EntryPoint, ...], BuildResult]:
@@ -126,15 +139,7 @@ def inspected(
     Raises:
         NotJudgedError: it did not compile, or uses what a submission may not use.
     """
-    result = BuildResult(
-        ok=build.ok,
-        seconds=build.seconds,
-        cached=build.cached,
-        command=build.command,
-        log=build.log,
-        ending=build.ending,
-        resources=[KernelResources(**vars(kernel)) for kernel in build.resources],
-    )
+    result = build_result(build)
     language, contents = material.language, material.submission.contents(file)
     if build.artefact is None:
         raise NotJudgedError(language.explain(material.builds[file], contents), result)

@@ -24,6 +24,7 @@ from grader.languages.known import files, lacking
 from grader.problems.contents import SUBNORMAL
 from grader.problems.grid import missing, required
 from grader.problems.problem import KernelProblem, ModelProblem
+from grader.problems.program import ProgramProblem
 from grader.records.errors import MachineError
 from grader.records.exit_codes import ExitCode
 from grader.records.verdict import Verdict
@@ -35,6 +36,7 @@ from grader.soundness.kernels import entry_points, kernel_problems, right_kernel
 from grader.soundness.killers import SEED, Killers, Status
 from grader.soundness.mutants import mutants, sample
 from grader.soundness.mutate import finding
+from grader.soundness.programs import program_rows
 from grader.soundness.survivors import explained
 from grader.soundness.targets import target_row
 from grader.soundness.unfused import small_cases, wrong_programs
@@ -197,6 +199,7 @@ def check(
     yield from half_precision(examination)
     yield from unfused(examination)
     yield from further_languages(examination)
+    yield from programs(examination)
     yield from attacked(examination)
     for result in first.problems:
         entry = assignment.rules.problem(result.id)
@@ -216,7 +219,8 @@ def handout(examination: Examination) -> Iterator[Row]:
         problem = examination.assignment.problems[entry.id]
         terms = problem.entry_points if isinstance(problem, KernelProblem) else (problem.file,)
         missing += [f"{entry.id}'s {name}" for name in terms if name not in text]
-        speeds = [("target", entry.target), *(("step at", step.at) for step in entry.steps)]
+        speeds = [("target", entry.target)] if entry.performance else []
+        speeds += [("step at", step.at) for step in entry.steps]
         speeds += [(f"target in {name}", at) for name, at in entry.language_targets.items()]
         speeds += [(f"demand of {demand.measure}", demand.most) for demand in entry.demands]
         missing += [f"{entry.id}'s {figure} {at:g}" for figure, at in speeds if f"{at:g}" not in text]
@@ -319,13 +323,19 @@ def wrong_kernels(examination: Examination) -> Iterator[Row]:
     try:
         rows = table(examination.assignment)
         problems = kernel_problems(examination.assignment)
-        strange = [mutant.id for mutant in rows if mutant.problem not in problems]
+        known = {*problems, *_programs(examination.assignment)}
+        strange = [mutant.id for mutant in rows if mutant.problem not in known]
         if strange:
-            yield Row("mutants", False, f"of no kernel problem: {', '.join(strange)}")
+            yield Row("mutants", False, f"of no kernel problem and no program: {', '.join(strange)}")
         for name, killers in examination.references.items():
             yield _killed(examination, killers, name, [mutant for mutant in rows if mutant.problem == name])
     except (AssignmentError, ValueError) as error:
         yield Row("mutants", False, str(error))
+
+
+def _programs(assignment: Assignment) -> list[str]:
+    """The ids of its program problems."""
+    return [name for name, problem in assignment.problems.items() if isinstance(problem, ProgramProblem)]
 
 
 def _killed(examination: Examination, killers: Killers, name: str, rows: Sequence[Mutant]) -> Row:
@@ -503,6 +513,19 @@ def _mutants_fail(examination: Examination, language: str, name: str, file: str)
         if _answered(examination, name, file, text, fast=True).verdict is not Verdict.FAIL
     ]
     return Row(title, not passing if rows else None, "; ".join(passing) or f"{len(rows)} fail")
+
+
+def programs(examination: Examination) -> Iterator[Row]:
+    """Variants, mutants and content of the problems that ask for a whole program."""
+    for name in examination.problems:
+
+        def graded(folder: Path, name: str = name) -> ProblemResult:
+            examination.progress(f"versions of {name}")
+            (result,) = examination.graded(folder, SEED, [name], "sim", fast=True).problems
+            return result
+
+        for row in program_rows(examination.assignment, name, graded, _reason):
+            yield Row(*row)
 
 
 def attacked(examination: Examination) -> Iterator[Row]:

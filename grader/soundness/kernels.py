@@ -1,5 +1,7 @@
 """The right kernels of an assignment: its reference and its variants, one for each problem that they solve.
 
+A right program is one as well, with the function ``main`` as its launcher.
+
     reference/                      solves every problem
     variants/PROBLEM/NAME.cu        a whole answer to one kernel problem, written differently
 
@@ -18,6 +20,7 @@ from grader.assignments.rules import AssignmentError
 from grader.languages.cuda.compile import reachable
 from grader.languages.cuda.source import functions, without
 from grader.problems.problem import KernelProblem
+from grader.problems.program import ProgramProblem
 from grader.submissions.submission import collect
 
 if TYPE_CHECKING:
@@ -28,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RightKernel:
-    """A launcher that must pass.
+    """A launcher, or a program, that must pass.
 
     Attributes:
         name: where it lies, such as ``reference`` or ``variants/PROBLEM/NAME.cu``.
@@ -37,7 +40,7 @@ class RightKernel:
     """
 
     name: str
-    problem: KernelProblem
+    problem: KernelProblem | ProgramProblem
     files: Mapping[str, str]
 
     @property
@@ -125,6 +128,8 @@ def right_kernels(assignment: Assignment, only: Collection[str] | None = None) -
     folder = assignment.folder / VARIANTS
     for path in sorted(folder.glob("*/*.cu")):
         name = path.parent.name
+        if isinstance(assignment.problems.get(name), ProgramProblem):
+            continue
         if name not in problems:
             raise AssignmentError(
                 f"{path} lies in no folder of a kernel problem. Valid: {', '.join(problems)}."
@@ -134,3 +139,27 @@ def right_kernels(assignment: Assignment, only: Collection[str] | None = None) -
             label = path.relative_to(assignment.folder).as_posix()
             kernels.append(RightKernel(label, chosen[name], {chosen[name].file: text}))
     return tuple(kernels)
+
+
+def right_programs(assignment: Assignment) -> tuple[RightKernel, ...]:
+    """The reference, as an answer to each program problem that is graded.
+
+    Raises:
+        AssignmentError: the reference lacks a file.
+    """
+    problems = assignment.problems
+    graded = [
+        problems[entry.id] for entry in assignment.rules.problems if entry.graded and entry.id in problems
+    ]
+    programs = [problem for problem in graded if isinstance(problem, ProgramProblem)]
+    with collect(assignment.reference, {file for problem in programs for file in problem.files}) as reference:
+        made = []
+        for problem in programs:
+            files: dict[str, str] = {}
+            for file in problem.sources:
+                if file not in reference.files:
+                    raise AssignmentError(f"{assignment.reference} has no {file}, which {problem.id} needs.")
+                needed = reachable(file, reference.contents(file))
+                files |= {name: content.decode(errors="replace") for name, content in needed.items()}
+            made.append(RightKernel("reference", problem, files))
+    return tuple(made)

@@ -12,18 +12,21 @@ import json
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from grader.languages.cache import Cache
+from grader.problems.program import ProgramProblem
 from grader.records.record import write_text
 from grader.run.bench import find_machine
 from grader.soundness.builds import TOGETHER, Builder
-from grader.soundness.kernels import entry_points, kernel_problems, right_kernels
+from grader.soundness.kernels import entry_points, right_kernels, right_programs
 from grader.soundness.killers import SEED, Finding, Killers, Status
 from grader.soundness.mutants import mutants, sample, tier_mutants
+from grader.soundness.program_killers import ProgramKillers
 from grader.soundness.ptx import code
 
 if TYPE_CHECKING:
@@ -35,6 +38,9 @@ if TYPE_CHECKING:
     from grader.soundness.builds import Version
     from grader.soundness.kernels import RightKernel
     from grader.soundness.mutants import AutomaticMutant
+
+    _Built = Callable[[Sequence[Mapping[str, str]]], Sequence[Any]]
+    _Found = Callable[[AutomaticMutant, Any], Finding]
 
 _FINAL = frozenset({Status.KILLED, Status.NOT_COMPILED})
 """Once the cases of one problem show one of these, those of other problems are not run."""
@@ -104,7 +110,7 @@ def mutate(
     """
     end = time.monotonic() + plan.seconds
     torch.set_num_threads(1)  # PyTorch's own threads would spin while the simulator works
-    kernels = right_kernels(assignment)
+    kernels = (*right_kernels(assignment), *right_programs(assignment))
     stored = _Stored(assignment, plan.file)
     judgements = {mutant.key: stored.judgement(mutant) for mutant in plan.mutants(kernels)}
     for mutant in [
@@ -116,17 +122,25 @@ def mutate(
     machine = find_machine("sim", plan.sandbox, assignment.rules.limits)
     launchers = entry_points(assignment)
     builder = Builder(machine, Cache())
+
+    def opened(kernel: RightKernel) -> tuple[_Built, _Found]:
+        if isinstance(kernel.problem, ProgramProblem):
+            killing = ProgramKillers(assignment, kernel, machine, builder.cache)
+            return killing.built, killing.finding
+        killers = Killers(assignment, kernel, machine.device, builder, launchers)
+        return killers.built, partial(finding, killers)
+
     for kernel in kernels:
         todo = [judgement.mutant for judgement in judgements.values() if kernel in judgement.pending]
         if not todo or time.monotonic() > end:
             continue
         progress(f"{kernel.id}: what its cases run")
-        killers = Killers(assignment, kernel, machine.device, builder, launchers)
+        built_of, found_of = opened(kernel)
 
         def build(
-            group: Sequence[AutomaticMutant], killers: Killers = killers, kernel: RightKernel = kernel
-        ) -> list[Version]:
-            return killers.built([mutant.of(kernel) for mutant in group])
+            group: Sequence[AutomaticMutant], built_of: _Built = built_of, kernel: RightKernel = kernel
+        ) -> Sequence[Any]:
+            return built_of([mutant.of(kernel) for mutant in group])
 
         with ThreadPoolExecutor(1) as pool:  # the next ones are built while these are judged
             groups = [todo[begin : begin + TOGETHER] for begin in range(0, len(todo), TOGETHER)]
@@ -139,7 +153,7 @@ def mutate(
                 for mutant, version in zip(group, built, strict=True):
                     progress(f"{kernel.id}: {mutant.title}")
                     before = judgements[mutant.key]
-                    findings = {**before.findings, kernel.id: finding(killers, mutant, version)}
+                    findings = {**before.findings, kernel.id: found_of(mutant, version)}
                     judgements[mutant.key] = replace(before, findings=findings)
                 stored.write(judgements.values())
     return tuple(judgements.values())
@@ -207,8 +221,7 @@ class _Stored:
         self._file = file
         self._assignment = assignment
         self._names = {
-            name: {case.name for case in problem.cases(SEED)}
-            for name, problem in kernel_problems(assignment).items()
+            name: {case.name for case in problem.cases(SEED)} for name, problem in assignment.problems.items()
         }
         rows = json.loads(file.read_text()) if file is not None and file.exists() else []
         self._rows = {row["key"]: row for row in rows}

@@ -55,10 +55,7 @@ class Code:
 
 def code(library: Path, number: int) -> Code:
     """The PTX of one version of those in a library; its names are those of version 0."""
-    with library.open("rb") as file:
-        section = ELFFile(file).get_section_by_name(".nv_fatbin")
-        modules = [] if section is None else _MODULE.findall(section.data())
-    text = "\n".join(module.decode(errors="replace") for module in modules)
+    text = "\n".join(_modules(library))
     version = f"version_{number}"
     kernels, rest = {}, []
     for match in _FUNCTION.finditer(text):
@@ -71,6 +68,18 @@ def code(library: Path, number: int) -> Code:
     variables = re.findall(r"^(?:\.visible )?\.(?:global|const|shared) .*$", text, re.MULTILINE)
     rest += [_bare(variable) for variable in variables if version in variable]
     return Code(kernels, "\n".join(sorted(rest)), frozenset(_lines(text, version)))
+
+
+def of_program(program: Path) -> str:
+    """The PTX of a whole program, without lines and files: equal for programs with the same kernels."""
+    return "\n".join(map(_bare, _modules(program)))
+
+
+def _modules(file: Path) -> list[str]:
+    with file.open("rb") as content:
+        section = ELFFile(content).get_section_by_name(".nv_fatbin")
+        modules = [] if section is None else _MODULE.findall(section.data())
+    return [module.decode(errors="replace") for module in modules]
 
 
 def same_version(name: str) -> str:

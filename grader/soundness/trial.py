@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Self
 
+from grader.judge.correctness.arrays import ARRAYS
 from grader.judge.correctness.cases import judge
 from grader.records.errors import DeviceError
 from grader.records.verdict import Verdict
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from grader.devices.device import Answer, Call, Memory, Schedule, Session
     from grader.judge.correctness.cases import Excuse
+    from grader.judge.correctness.exchange import Exchange
     from grader.problems.problem import Case, Problem
     from grader.records.findings import Finding
     from grader.records.record import OutputResult
@@ -87,7 +89,9 @@ class Trial:
         memory: Memory,
         seconds: float,
         excuses: Mapping[str, Excuse],
+        exchange: Exchange = ARRAYS,
     ) -> None:
+        self._exchange = exchange
         self._problem = replace(problem, bugs={})  # what a mutant does wrong is known: nothing to find out
         self._session = session
         self._memory = memory
@@ -109,6 +113,7 @@ class Trial:
             memory=self._memory,
             seconds=self._seconds,
             excuses=self._excuses,
+            exchange=self._exchange,
         )
         (result,) = judged.cases
         if judged.machine_failed:
@@ -136,6 +141,7 @@ def trial(
     memory: Memory,
     seconds: float,
     excuses: Mapping[str, Excuse],
+    exchange: Exchange = ARRAYS,
 ) -> Iterator[Trial]:
     """A trial of a launcher that ``open_session`` loads, until the end of the context.
 
@@ -145,6 +151,7 @@ def trial(
         memory: which pointers it takes.
         seconds: that a call may use.
         excuses: what the assignment does not hold against it, by the names of cases.
+        exchange: calls its cases, and judges what comes back.
     """
     with _Lasting(open_session) as session:
-        yield Trial(problem, session, memory, seconds, excuses)
+        yield Trial(problem, session, memory, seconds, excuses, exchange)

@@ -153,7 +153,7 @@ def collect(path: Path, names: Iterable[str]) -> Submission:
 
 
 def _collected(path: Path, tree: _Tree, names: list[str]) -> Submission:
-    sources = [file for file in tree.paths if file.suffix.lower() in SOURCES]
+    sources = [file for file in tree.paths if file.suffix.lower() in SOURCES or file.name in names]
     if not sources:
         archives = (
             file for file in tree.paths if file.suffix.lower() == ".zip" or OTHER_ARCHIVE.fullmatch(file.name)

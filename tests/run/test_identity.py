@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         ("judge/timing.py", True),
         ("assignments/a.toml", True),
         ("baseline/b.cu", True),
+        ("problems/wb.h", True),
         ("simulator/lib/grader-sim", True),
         ("reports/console.py", False),
         ("cli/grade.py", False),

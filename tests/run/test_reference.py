@@ -11,6 +11,7 @@ from grader.records.findings import KINDS
 from grader.records.verdict import Verdict
 from grader.run import grading
 from grader.run.judging import ProblemJudge
+from grader.run.kinds import kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,7 +67,7 @@ def test_a_model_begins_before_the_kernels(monkeypatch: pytest.MonkeyPatch) -> N
 
     class Judge(ProblemJudge):
         def __init__(self, _material: object, entry: ProblemPoints, problem: Problem) -> None:
-            self.id, self.of_kernel = entry.id, problem.id != "transformer"
+            self.id, self.kind = entry.id, kind_of(problem)
             self.machine_failed = False
 
         def check(self) -> Callable[[], Any]:

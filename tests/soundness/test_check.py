@@ -171,7 +171,7 @@ UNSOUND: dict[str, tuple[tuple[tuple[str, str, str], ...], Callable[[Examination
             ),
         ),
         check.wrong_kernels,
-        "of no kernel problem: no-factor",
+        "of no kernel problem and no program: no-factor",
     ),
     "a wrong baseline": (
         (replaced("unfused=wrong_program"),),

@@ -9,30 +9,20 @@ runner behind a write that may have left a guard zone is judged in a fresh one: 
 from __future__ import annotations
 
 from contextlib import closing
-from dataclasses import asdict, dataclass, field, replace
-from functools import cache, partial
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
-from grader.devices.device import (
-    Answer,
-    LoadError,
-    Memory,
-    Schedule,
-    Status,
-)
+from grader.devices.device import LoadError, Schedule
 from grader.devices.hints import hints, summed
-from grader.judge.correctness.calls import case_call
-from grader.judge.correctness.comparison import changed_elements, compare
-from grader.judge.correctness.diagnosis import NOTHING_WRITTEN, diagnose
+from grader.judge.correctness.arrays import ARRAYS
+from grader.judge.correctness.diagnosis import NOTHING_WRITTEN
 from grader.judge.correctness.endings import Endings, counting_kinds, findings_of
-from grader.judge.correctness.launches import Launches
-from grader.judge.correctness.places import right_at_places
-from grader.problems.problem import ModelProblem
-from grader.problems.written import is_written
+from grader.judge.correctness.exchange import failed
 from grader.records.diagnosis import Diagnosis, as_question
 from grader.records.errors import DeviceError
 from grader.records.findings import KINDS, OVERFLOW, OVERRUN
-from grader.records.record import BadElement, CaseResult, GapRecord, OutputResult, value
+from grader.records.record import CaseResult
 from grader.records.verdict import Ending, Verdict
 
 if TYPE_CHECKING:
@@ -41,19 +31,13 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from grader.devices.device import Hint, Session
-    from grader.judge.correctness.comparison import Comparison
-    from grader.problems.problem import Case, Expectation, Inputs, Problem
+    from grader.devices.device import Answer, Call, Hint, Memory, Session
+    from grader.judge.correctness.exchange import Exchange
+    from grader.problems.problem import Case, Problem
     from grader.records.findings import Finding, LineCount
 
-_VERDICTS = {
-    Status.UNSUPPORTED: Verdict.NOT_MEASURED,
-    Status.LOST: Verdict.INFRA_ERROR,
-    Status.UNTRUSTED: Verdict.UNTRUSTED,
-}
-"""What an answer without arrays means; every other status is the student's code failing."""
-
-_ENDINGS = {Status.UNBEGUN: Ending.UNBEGUN, Status.TIMEOUT: Ending.LIMIT, Status.LIMIT: Ending.LIMIT}
+    _Arrays = Mapping[str, NDArray[np.generic]]
+    _Calling = Callable[[Case, Session, Schedule, _Arrays | None], tuple[CaseResult, Answer]]
 
 _ORDER = Diagnosis("order", f"right in {Schedule.PROGRAM}, so the result depends on the order of execution")
 _ORDERS = {
@@ -77,12 +61,6 @@ _QUEUED = as_question(
     "queued",
     "right alone, wrong when a call of other sizes or numbers comes behind it before its kernels have run",
     "do they read what the next call overwrites at once (a __constant__ or static variable, pinned memory)?",
-)
-_LATER_CALL = as_question(
-    "later_call",
-    "right in the first call, wrong in a later one with the same numbers",
-    "is something kept between calls (static, a cached pointer, memory that is cleared once), or a variable "
-    "read that is never set?",
 )
 
 
@@ -142,6 +120,7 @@ def judge(
     lacks: Callable[[Case], str] = lambda _case: "",
     hinted: Callable[[Case], bool] = lambda _case: True,
     observe: Callable[[Case, Answer], None] = lambda _case, _answer: None,
+    exchange: Exchange = ARRAYS,
 ) -> Judged:
     """Run ``cases`` one after the other, each under every schedule or its first ``orders``, and compare.
 
@@ -157,7 +136,9 @@ def judge(
         lacks: why a case cannot be called at all; empty where it can.
         hinted: whether hints on speed come from a case.
         observe: called with each case that ran and the answer in the first order.
+        exchange: calls a case of this kind of problem, and judges the answer.
     """
+    calling = partial(exchange.called, problem, memory=memory, seconds=seconds)
     results: list[CaseResult] = []
     answers: list[Answer] = []
     counts: list[LineCount] = []
@@ -172,7 +153,7 @@ def judge(
                 results.append(skipped)
                 continue
             begin(case)
-            called = partial(_judge_case, problem, case, schedules, memory, seconds, previous)
+            called = partial(_judge_case, calling, exchange.changed, case, schedules, previous)
             outcome = sessions.judged(case, called)
             if isinstance(outcome, CaseResult):
                 endings.end_all(outcome)
@@ -188,11 +169,13 @@ def judge(
                 counts += (count for answer in outcome.answers for count in answer.counts)
             previous = outcome.last.arrays
             endings.take(result, outcome.last)
-    found.add(_overflows(problem, found.outside, open_session, memory, seconds))
+    if found.outside is not None:
+        call = exchange.call(problem, found.outside, seconds, memory, Schedule.OVERFLOW)
+        found.add(_overflows(call, found.outside, open_session))
     first_and_last = list(doubtful.values())[:: max(1, len(doubtful) - 1)]
-    if any(_right_alone(problem, one, open_session, schedules[0], memory, seconds) for one in first_and_last):
+    if any(_right_alone(calling, one, open_session, schedules[0]) for one in first_and_last):
         results = [
-            _noted(one, _LATER_CALL) if place in doubtful else one for place, one in enumerate(results)
+            _noted(one, exchange.changed) if place in doubtful else one for place, one in enumerate(results)
         ]
     return Judged(
         cases=tuple(results),
@@ -317,11 +300,11 @@ def _waived(result: CaseResult, excuse: Excuse) -> CaseResult:
 def _skipped(case: Case, excuse: Excuse | None, endings: Endings, lack: str) -> CaseResult | None:
     """The result of a case that is not run: excluded, not to be called, or behind others that ended all."""
     if excuse is not None and not excuse.kinds:
-        return _waived(_failed(case, Verdict.NOT_MEASURED, ""), excuse)
+        return _waived(failed(case, Verdict.NOT_MEASURED, ""), excuse)
     if lack:
-        return _failed(case, Verdict.FAIL, lack)
+        return failed(case, Verdict.FAIL, lack)
     end = endings.of_all()
-    return None if end is None else _failed(case, end.verdict, end.message, end.ending)
+    return None if end is None else failed(case, end.verdict, end.message, end.ending)
 
 
 def _open(case: Case, open_session: Callable[[], Session]) -> Session | CaseResult:
@@ -329,17 +312,16 @@ def _open(case: Case, open_session: Callable[[], Session]) -> Session | CaseResu
     try:
         return open_session()
     except LoadError as error:
-        return _failed(case, Verdict.FAIL, str(error))
+        return failed(case, Verdict.FAIL, str(error))
     except DeviceError as error:
-        return _failed(case, Verdict.INFRA_ERROR, str(error))
+        return failed(case, Verdict.INFRA_ERROR, str(error))
 
 
 def _judge_case(
-    problem: Problem,
+    calling: _Calling,
+    changed: Diagnosis,
     case: Case,
     schedules: Sequence[Schedule],
-    memory: Memory,
-    seconds: float,
     previous: Mapping[str, NDArray[np.generic]] | None,
     session: Session,
 ) -> _Outcome:
@@ -351,7 +333,7 @@ def _judge_case(
 
     def run(content: Case, schedule: Schedule) -> CaseResult:
         before = answers[-1].arrays if answers else previous
-        result, answer = _called(problem, content, session, schedule, memory, seconds, before)
+        result, answer = calling(content, session, schedule, before)
         answers.append(answer)
         return result
 
@@ -379,7 +361,7 @@ def _judge_case(
             if number == 0 or right(case, schedules[0]):
                 wrong = content
             else:
-                note = _LATER_CALL
+                note = changed
         result = _noted(result, note, undefined)
         return _Outcome(result.model_copy(update={"schedule": blamed}), answers, number > 0, wrong)
     return _Outcome(result, answers, right_once=True)
@@ -394,77 +376,25 @@ def _orders(
             yield number, schedule
 
 
-def _called(
-    problem: Problem,
-    content: Case,
-    session: Session,
-    schedule: Schedule,
-    memory: Memory,
-    seconds: float,
-    previous: Mapping[str, NDArray[np.generic]] | None,
-) -> tuple[CaseResult, Answer]:
-    """The result of one call, and its answer.
-
-    A call that goes wrong for no known reason is made once more. Where that one ends the session, the answer
-    says so.
-    """
-    inputs = problem.inputs(content)
-    expected = cache(partial(problem.oracle, content, inputs))
-
-    def called() -> tuple[Answer, Launches | None]:
-        launches = None
-        if isinstance(problem, ModelProblem):
-            launches = Launches(problem, content, inputs.scalars, expected())
-        call = case_call(problem, content, inputs, seconds, memory, schedule, launches)
-        return session.run(call), launches
-
-    answer, launches = called()
-    second: list[Answer] = []
-
-    def again() -> Mapping[str, NDArray[np.generic]]:
-        second.append(called()[0])
-        return second[0].arrays if second[0].usable else {}
-
-    if launches is not None and answer.served:
-        answer = replace(answer, faults=(*answer.faults, *launches.faults))
-    result = _result(problem, content, inputs, expected, answer, previous, again)
-    if launches is not None and answer.served and result.verdict is Verdict.PASS and launches.elsewhere:
-        update = {"verdict": Verdict.FAIL, "message": "; ".join(launches.elsewhere)}
-        result = result.model_copy(update=update)
-    if second and not second[0].goes_on:
-        answer = replace(answer, status=second[0].status)
-    return result, answer
-
-
 def _right_alone(
-    problem: Problem,
-    content: Case,
-    open_session: Callable[[], Session],
-    schedule: Schedule,
-    memory: Memory,
-    seconds: float,
+    calling: _Calling, content: Case, open_session: Callable[[], Session], schedule: Schedule
 ) -> bool:
     """Whether ``content`` is right in a runner that was called for nothing else."""
     session = _open(content, open_session)
     if isinstance(session, CaseResult):
         return False
     try:
-        return _called(problem, content, session, schedule, memory, seconds, None)[0].verdict is Verdict.PASS
+        return calling(content, session, schedule, None)[0].verdict is Verdict.PASS
     finally:
         session.close()
 
 
-def _overflows(
-    problem: Problem, case: Case | None, open_session: Callable[[], Session], memory: Memory, seconds: float
-) -> Sequence[Finding]:
-    """Where an index of ``case``, if there is one, does not fit into 32 bits, as a fresh runner may show."""
-    if case is None:
-        return ()
+def _overflows(call: Call, case: Case, open_session: Callable[[], Session]) -> Sequence[Finding]:
+    """Where an index does not fit into 32 bits, as the ``call`` of a case in a fresh runner may show."""
     session = _open(case, open_session)
     if isinstance(session, CaseResult):
         return ()
     try:
-        call = case_call(problem, case, problem.inputs(case), seconds, memory, Schedule.OVERFLOW)
         return [finding for finding in session.run(call).findings if finding.kind == OVERFLOW]
     finally:
         session.close()
@@ -494,77 +424,6 @@ def overrun_beside(checked: Judged, judged: Judged) -> Judged:
         findings=(*checked.findings, *judged.findings),
         waived={**checked.waived, **judged.waived},
     )
-
-
-def _result(
-    problem: Problem,
-    case: Case,
-    inputs: Inputs,
-    expected: Callable[[], Mapping[str, Expectation]],
-    answer: Answer,
-    previous: Mapping[str, NDArray[np.generic]] | None,
-    again: Callable[[], Mapping[str, NDArray[np.generic]]],
-) -> CaseResult:
-    """What one answer says of a case with the ``expected`` outputs; ``again`` makes the call once more."""
-    if not answer.usable:
-        verdict = _VERDICTS.get(answer.status, Verdict.FAIL)
-        gaps = [GapRecord(**asdict(gap)) for gap in answer.gaps]
-        ending = _ENDINGS.get(answer.status, Ending.USUAL)
-        failed = _failed(case, verdict, answer.message or answer.status, ending)
-        return failed.model_copy(update={"gaps": gaps})
-    compared = right_at_places(problem, case, inputs, answer.arrays) if case.at_places else None
-    if compared is None:
-        right = {name: expectation for name, expectation in expected().items() if not is_written(name)}
-        compared = {name: compare(name, right[name], answer.arrays[name]) for name in right}
-    faults = [
-        *answer.faults,
-        *(
-            f"{name} must not change, but {changed:,} of its elements did"
-            for name, before in inputs.arrays.items()
-            if name not in compared and before is not None and name in answer.arrays  # else not passed at all
-            if (changed := changed_elements(before, answer.arrays[name]))
-        ),
-    ]
-    wrong = bool(faults) or not all(comparison.right for comparison in compared.values())
-    return CaseResult(
-        name=case.name,
-        group=case.group,
-        verdict=Verdict.FAIL if wrong else Verdict.PASS,
-        message="; ".join(faults),
-        outputs=[_output(comparison) for comparison in compared.values()],
-        diagnoses=list(
-            diagnose(
-                problem,
-                case,
-                inputs,
-                compared,
-                answer.arrays,
-                previous,
-                raced=any(finding.tool == "racecheck" for finding in answer.findings),
-                again=again,
-            )
-        ),
-    )
-
-
-def _output(comparison: Comparison) -> OutputResult:
-    return OutputResult(
-        name=comparison.name,
-        max_error=value(comparison.max_error),
-        allowed=value(comparison.allowed),
-        bad=comparison.bad,
-        total=comparison.total,
-        nan=comparison.nan,
-        infinite=comparison.infinite,
-        first_bad=[
-            BadElement(index=list(element.index), expected=value(element.expected), got=value(element.got))
-            for element in comparison.first_bad
-        ],
-    )
-
-
-def _failed(case: Case, verdict: Verdict, message: str, ending: Ending = Ending.USUAL) -> CaseResult:
-    return CaseResult(name=case.name, group=case.group, verdict=verdict, message=message, ending=ending)
 
 
 def _summary(results: Sequence[CaseResult]) -> str:

@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 
 PTX_ARCHITECTURE = "compute_80"
 DEFAULT_ARCHITECTURE = "sm_80"
-_FORMAT = "5"  # of a cache entry
+FORMAT = "5"  # of a cache entry
 _LIBRARY = "library.so"
 _OBSERVED = "observed.so"
-_LOG = "log"
-_RECORD = "build.json"
+LOG = "log"
+RECORD = "build.json"
 _LOG_LINES = 60
 _DISK_RESERVE_BYTES = 64 << 20
 
@@ -94,8 +94,8 @@ STAND_INS = (
 """Headers of libraries that a kernel launcher does not need but its file may include: empty ones stand behind
 the real ones, which the compiler's wheels do not have."""
 
-_STAND_IN_FOLDER = "stand-ins"
-_ABOVE = ("two-up", "two-up/one-up", "two-up/one-up/here")
+STAND_IN_FOLDER = "stand-ins"
+ABOVE = ("two-up", "two-up/one-up", "two-up/one-up/here")
 """Where what lies in the two folders above a source is put: the source itself is at the top of its job."""
 
 _HEAD = re.compile(
@@ -171,35 +171,35 @@ def build(
         BuildError: the machine failed.
     """
     included = reachable(source, contents)
-    needed = {_placed(name): content for name, content in included.items()}
+    needed = {placed(name): content for name, content in included.items()}
     above = needed.keys() != included.keys()
     empty = stand_ins(needed, toolchain.root / "include")
-    runtime = _link_folder(toolchain)
+    runtime = link_folder(toolchain)
     # Only to those who write lambdas of the device: all others' objects stay what they are without it.
     lambdas = (_LAMBDA_FLAG,) if any(map(_LAMBDA.search, needed.values())) else ()
     arguments = (
         *_STUDENT_FLAGS,
         *lambdas,
         *_GRADER_FLAGS,
-        *(part for folder in reversed(_ABOVE if above else ()) for part in _last(folder)),
-        *(_last(_STAND_IN_FOLDER) if empty else ()),
+        *(part for folder in reversed(ABOVE if above else ()) for part in last(folder)),
+        *(last(STAND_IN_FOLDER) if empty else ()),
         "-gencode",
         f"arch={PTX_ARCHITECTURE},code=[{PTX_ARCHITECTURE},{architecture}]",
         *("-o", "object.o", source),
     )
-    needed |= {f"{_STAND_IN_FOLDER}/{name}": b"" for name in empty}
-    needed |= {f"{_ABOVE[-1]}/empty": b""} if above else {}  # there has to be such a folder
+    needed |= {f"{STAND_IN_FOLDER}/{name}": b"" for name in empty}
+    needed |= {f"{ABOVE[-1]}/empty": b""} if above else {}  # there has to be such a folder
     files = [part for name in sorted(needed) for part in (name, needed[name])]
     flags = " ".join((*_OBSERVED_FLAGS, f"-I{toolchain.root / 'include'}"))
     tools = (_SCRIPT, flags, toolchain.identity, toolchain.runtime_name)
-    entry = key(_FORMAT, *tools, *arguments, "", *files)
+    entry = key(FORMAT, *tools, *arguments, "", *files)
     if (folder := cache.find(entry)) is not None:
-        return _load(folder, cached=True)
+        return load(folder, _LIBRARY, cached=True)
     job = Job(
         argv=("/bin/sh", "-c", _SCRIPT, "compile", *arguments),
         limits=limits,
         inputs=(*toolchain.inputs, runtime),
-        outputs=(_LIBRARY, _OBSERVED, _LOG),
+        outputs=(_LIBRARY, _OBSERVED, LOG),
         files=needed,
         environment={
             **toolchain.environment,
@@ -211,8 +211,8 @@ def build(
     try:
         with slot(given_up):
             outcome = sandbox.run(job)
-            text = _as_handed_in(outcome.stdout.decode(errors="replace"))
-            limit = _limit_hit(outcome, text, limits)
+            text = as_handed_in(outcome.stdout.decode(errors="replace"))
+            limit = stopped(outcome, text, limits)
     except SlotError as error:
         raise BuildError(f"{source} was not compiled: {error}") from error
     ok = not limit and outcome.ended is Ended.EXITED and outcome.code == 0 and _LIBRARY in outcome.artefacts
@@ -223,8 +223,8 @@ def build(
         seconds=round(outcome.seconds, 3),
         cached=False,
         command=" ".join(("nvcc", *_STUDENT_FLAGS, *lambdas, "-arch=" + architecture, source)),
-        log=_explained(diagnostics(text, set(contents)) or limit, () if ok else empty),
-        resources=resources(text, _code(outcome)) if ok else (),
+        log=explained(diagnostics(text, set(contents)) or limit, () if ok else empty),
+        resources=resources(text, code_of_kernels(outcome.artefacts, _LIBRARY)) if ok else (),
     )
     if limit:  # another machine, or a quieter one, may do better: not kept
         log = f"{limit}\n{built.log}" if built.log != limit else limit
@@ -233,14 +233,11 @@ def build(
         raise BuildError(
             f"Compiling {source} gave neither a library nor a message (exit code {outcome.code})."
         )
-    record = json.dumps(
-        {name: value for name, value in asdict(built).items() if name not in {"artefact", "ending"}}
-    ).encode()
-    artefacts = {_RECORD: record} | ({_LIBRARY: outcome.artefacts[_LIBRARY]} if ok else {})
+    artefacts = {RECORD: recorded(built)} | ({_LIBRARY: outcome.artefacts[_LIBRARY]} if ok else {})
     instrumented = outcome.artefacts.get(_OBSERVED)
     if ok and instrumented is not None and not needs_more(instrumented, artefacts[_LIBRARY]):
         artefacts[_OBSERVED] = instrumented
-    return _load(cache.store(entry, artefacts), cached=False)
+    return load(cache.store(entry, artefacts), _LIBRARY, cached=False)
 
 
 def observed(library: Path) -> Path | None:
@@ -265,21 +262,21 @@ def reachable(source: str, contents: Mapping[str, bytes]) -> dict[str, bytes]:
     return reached
 
 
-def _placed(path: str) -> str:
+def placed(path: str) -> str:
     """The path where a file of the submission is put, by its path from the source."""
     up = path.count("../")
-    return f"{_ABOVE[-1 - up]}/{path.removeprefix('../' * up)}" if up else path
+    return f"{ABOVE[-1 - up]}/{path.removeprefix('../' * up)}" if up else path
 
 
-def _as_handed_in(text: str) -> str:
+def as_handed_in(text: str) -> str:
     """The compiler's words with the paths of a submission's headers as they are from its source."""
-    for up, folder in enumerate(reversed(_ABOVE)):
+    for up, folder in enumerate(reversed(ABOVE)):
         # From the start of a path alone: names of templates are long, and each is looked at once.
         text = re.sub(rf"(?<![^\s:\"'(])[^\s:\"'(]*?\b{folder}/", "../" * up, text)
     return text
 
 
-def _last(folder: str) -> tuple[str, str]:
+def last(folder: str) -> tuple[str, str]:
     """Options of nvcc: look for headers in ``folder``, after all others."""
     return "-Xcompiler", f"-idirafter,{folder}"
 
@@ -290,14 +287,14 @@ def stand_ins(contents: Mapping[str, bytes], real: Path) -> tuple[str, ...]:
     return tuple(name for name in STAND_INS if name.encode() in text and not (real / name).exists())
 
 
-def _explained(log: str, empty: tuple[str, ...]) -> str:
+def explained(log: str, empty: tuple[str, ...]) -> str:
     """``log`` with the reason why something of an ``empty`` header is not known."""
     if not log or not empty:
         return log
     return f"{log}\n({', '.join(empty)}: empty here, as these libraries are not part of grading)"
 
 
-def _link_folder(toolchain: Toolchain) -> Path:
+def link_folder(toolchain: Toolchain) -> Path:
     """The folder where the linker finds a CUDA runtime.
 
     The real one, because it knows every call: what the sim lacks of it is for the sim to say.
@@ -313,12 +310,19 @@ def _link_folder(toolchain: Toolchain) -> Path:
     )
 
 
-def _load(folder: Path, *, cached: bool) -> Build:
-    record = json.loads((folder / _RECORD).read_bytes())
+def recorded(build: Build) -> bytes:
+    """What the entry of the cache says of a build."""
+    record = asdict(build)
+    return json.dumps({name: record[name] for name in record if name not in {"artefact", "ending"}}).encode()
+
+
+def load(folder: Path, artefact: str, *, cached: bool) -> Build:
+    """The build that an entry of the cache holds, in a file called ``artefact``."""
+    record = json.loads((folder / RECORD).read_bytes())
     return Build(
         source=record["source"],
         ok=record["ok"],
-        artefact=folder / _LIBRARY if record["ok"] else None,
+        artefact=folder / artefact if record["ok"] else None,
         seconds=record["seconds"],
         cached=cached,
         command=record["command"],
@@ -327,7 +331,7 @@ def _load(folder: Path, *, cached: bool) -> Build:
     )
 
 
-def _limit_hit(outcome: Outcome, text: str, limits: Limits) -> str:
+def stopped(outcome: Outcome, text: str, limits: Limits) -> str:
     """The limit of the submission that ended a compile, in words; empty if none did.
 
     Raises:
@@ -374,10 +378,10 @@ def diagnostics(text: str, names: set[str]) -> str:
     return "\n".join(lines).strip()
 
 
-def _code(outcome: Outcome) -> list[int | None]:
+def code_of_kernels(artefacts: Mapping[str, bytes], built: str) -> list[int | None]:
     """Bytes of machine code of each kernel that ptxas speaks of, in its order: the log has mangled names."""
-    sizes = machine_code(outcome.artefacts[_LIBRARY])
-    lines = outcome.artefacts.get(_LOG, b"").decode(errors="replace").splitlines()
+    sizes = machine_code(artefacts[built])
+    lines = artefacts.get(LOG, b"").decode(errors="replace").splitlines()
     return [sizes.get(entry["name"]) for entry in map(_ENTRY.match, lines) if entry]
 
 

@@ -1,0 +1,12 @@
+// equalize IN.pgm OUT.pgm. Count the values, add up how many pixels are at most as bright, look up each pixel.
+#include "pnm.h"
+
+// Your kernels.
+
+int main(int count, char** words) {
+  if (count != 3) fail("usage: equalize IN.pgm OUT.pgm, not", words[0]);
+  Image image = read_image(words[1]);
+
+  // Copy image.pixels to the GPU, launch your kernels, and copy the result back. Then:
+  // write_image(words[2], image);
+}

@@ -1,0 +1,75 @@
+"""Program problems that stand in ``assignment.toml``: a table says what is built, a folder has the cases."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from grader.assignments.rules import AssignmentError
+from grader.problems import wb
+from grader.problems.folder import FolderError, Rule, fixed_cases
+from grader.problems.program import program
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from grader.assignments.rules import ProgramTable
+    from grader.problems.program import ProgramProblem
+
+
+def declared(problem_id: str, table: ProgramTable, folders: Sequence[Path]) -> ProgramProblem:
+    """The problem that a table says.
+
+    Args:
+        problem_id: its id.
+        table: what it is.
+        folders: of the assignment and of those that it extends, in which files are looked for.
+
+    Raises:
+        AssignmentError: a file is missing, or a case is not as it must be.
+    """
+    rule = Rule(table.output, table.compare == "exact", table.rtol, table.atol, table.raw)
+    folder = _path(table.cases, folders)
+    try:
+        if table.libwb:
+            cases = wb.datasets(folder, table.libwb, table.rtol, table.atol)
+        else:
+            cases = fixed_cases(folder, rule)
+    except FolderError as error:
+        raise AssignmentError(f"{problem_id}: {error}") from error
+    file, *further = table.files
+    return program(
+        id=problem_id,
+        file=file,
+        fixed=cases,
+        further=further,
+        given={path.name: path.read_bytes() for path in _given(problem_id, table, folders)}
+        | ({wb.HEADER: wb.HEADER_FILE.read_bytes()} if table.libwb else {}),
+        flags=table.flags,
+        make=table.make,
+        ignored=table.ignore,
+        kernels=table.kernels,
+    )
+
+
+def material(table: ProgramTable, folders: Sequence[Path]) -> Iterator[tuple[str, bytes]]:
+    """Every file that a verdict on the problem can depend on, by a name that does not tell where it lies."""
+    cases = _path(table.cases, folders)
+    for path in (path for path in sorted(cases.rglob("*")) if path.is_file()):
+        yield f"{table.cases}/{path.relative_to(cases).as_posix()}", path.read_bytes()
+    for name in table.given:
+        if (path := _path(name, folders)).is_file():
+            yield name, path.read_bytes()
+
+
+def _given(problem_id: str, table: ProgramTable, folders: Sequence[Path]) -> list[Path]:
+    paths = [_path(name, folders) for name in table.given]
+    if missing := [path for path in paths if not path.is_file()]:
+        raise AssignmentError(f"{problem_id}: {missing[0]}, a file of the assignment, is missing.")
+    return paths
+
+
+def _path(name: str, folders: Sequence[Path]) -> Path:
+    """The first of these paths that exists, or the first."""
+    paths = [folder / name for folder in folders]
+    return next((path for path in paths if path.exists()), paths[0])

@@ -1,0 +1,282 @@
+"""Builds a program of a submission's files and the assignment's own, in the sandbox, kept by content."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+from grader.languages.cache import key
+from grader.languages.cuda.compile import (
+    ABOVE,
+    DEFAULT_ARCHITECTURE,
+    FOR_THE_SIM,
+    FORMAT,
+    LOG,
+    PTX_ARCHITECTURE,
+    RECORD,
+    STAND_IN_FOLDER,
+    as_handed_in,
+    code_of_kernels,
+    diagnostics,
+    explained,
+    last,
+    link_folder,
+    load,
+    placed,
+    reachable,
+    recorded,
+    resources,
+    stand_ins,
+    stopped,
+)
+from grader.languages.jobs import BuildError
+from grader.languages.language import Build
+from grader.languages.slots import SlotError, slot
+from grader.records.verdict import Ending
+from grader.sandbox.sandbox import Ended, Job
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from grader.languages.cache import Cache
+    from grader.languages.cuda.toolchain import Toolchain
+    from grader.sandbox.sandbox import Limits, Sandbox
+
+COMPILED = frozenset({".cu", ".cpp", ".cc", ".c"})
+"""The suffixes of files that are compiled; others are only included."""
+
+OURS = re.compile(
+    r"-?-(arch|gencode|gpu-architecture|gpu-code|generate-code|code|cudart|o|output-file|c|ptx)\b.*"
+)
+"""Options of nvcc that the grader gives: an assignment cannot."""
+
+_PROGRAM = "program"
+_SCRIPT = """\
+nvcc "$@" >log 2>&1
+code=$?
+[ $code -ne 255 ] || code=1  # nvcc where ptxas fails; a sandbox takes it for a signal
+c++filt <log
+exit $code
+"""
+_MAKE = """\
+mkdir project  # where make may write
+find . -mindepth 1 -maxdepth 1 ! -name project -exec cp -R {} project/ ";"
+cd project || exit 1
+mkdir -p cuda/lib64
+ln -s "$TOOLKIT/include" cuda/include
+for library in "$TOOLKIT"/lib64/* "$TOOLKIT"/lib/*; do ln -sf "$library" cuda/lib64/; done 2>/dev/null
+ln -sf "$RUNTIME" cuda/lib64/libcudart.so
+chmod +x cuda/bin/nvcc
+PATH="$PWD/cuda/bin:$PATH" LIBRARY_PATH="$PWD/cuda/lib64" CPATH="$PWD/cuda/include" \\
+  make "$1" CUDA_PATH="$PWD/cuda" CUDA_HOME="$PWD/cuda" CUDA_DIR="$PWD/cuda" >../log 2>&1
+code=$?
+[ $code -ne 0 ] || cp -- "$1" ../program >>../log 2>&1 || code=1
+c++filt <../log
+exit $code
+"""
+_WRAPPER = "cuda/bin/nvcc"
+_NVCC = """\
+#!/bin/sh
+# nvcc for a Makefile: for which GPU, and which CUDA runtime, is the grader's to choose.
+links=yes
+rest=$#
+while [ "$rest" -gt 0 ]; do
+  word=$1
+  shift
+  rest=$((rest - 1))
+  case $word in
+    -arch | --gpu-architecture | -gencode | --generate-code | -code | --gpu-code | -cudart | --cudart)
+      shift
+      rest=$((rest - 1))
+      continue ;;
+    -arch=* | --gpu-architecture=* | -gencode=* | --generate-code=* | -code=* | --gpu-code=* | -cudart=* \\
+      | --cudart=* | -lcudart | -lcudart_static) continue ;;
+    -c | --compile | -dc | --device-c | -M | -MM | -E | -ptx | --ptx | -lib | --lib | --version | -V)
+      links= ;;
+  esac
+  set -- "$@" "$word"
+done
+set -f
+[ -z "$links" ] || set -- "$@" $LINKING
+exec "$REAL_NVCC" $COMPILING "$@"
+"""
+_LACKS = (
+    "The assignment links with {library}, which the linker does not find on this machine: install it, or "
+    "take it out of the assignment's flags."
+)
+_OWN_RUNTIME = (
+    "The program has a CUDA runtime of its own, as its Makefile does not call the nvcc of the grader: call "
+    "it as nvcc or $(CUDA_PATH)/bin/nvcc, and link with it or with -lcudart."
+)
+_NO_MAKE = re.compile(r"make: (command )?not found")
+_NO_SUCH_PROGRAM = 127
+_NO_TARGET = re.compile(r"No rule to make target|cannot stat '")
+_FLAGS = ("-O3", "-std=c++17")
+_GRADER_FLAGS = (*FOR_THE_SIM, "-DNVTX_DISABLE", "-Xptxas", "-v", "-I.")
+_NO_MAIN = re.compile(r"undefined reference to [`']main'")
+_TWO_MAINS = re.compile(r"multiple definition of [`']main'")
+_UNDEFINED = re.compile(r"undefined reference to [`']([^']+)'")
+_NO_LIBRARY = re.compile(r"cannot find (-l\S+?):? ")
+_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What makes a program of files.
+
+    Attributes:
+        sources: the student's files that are compiled.
+        contents: these and the headers that belong to them, by path from their folder.
+        given: the assignment's files, which come before the student's of the same name.
+        flags: of nvcc, the assignment's.
+        make: the target of a Makefile among these files that is the program; "" where nvcc compiles them.
+    """
+
+    sources: Sequence[str]
+    contents: Mapping[str, bytes]
+    given: Mapping[str, bytes] = field(default_factory=dict)
+    flags: Sequence[str] = ()
+    make: str = ""
+
+    @property
+    def title(self) -> str:
+        """The student's files, for people."""
+        return ", ".join(self.sources)
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """What a student can type to see the same."""
+        if self.make:
+            return "make", self.make
+        standard = _FLAGS if not any("std=" in flag for flag in self.flags) else _FLAGS[:1]
+        libraries = [flag for flag in self.flags if flag.startswith("-l")]
+        compiled = [*self.sources, *(name for name in self.given if PurePosixPath(name).suffix in COMPILED)]
+        others = [flag for flag in self.flags if flag not in libraries]
+        return "nvcc", *standard, *others, *dict.fromkeys(compiled), *libraries
+
+
+def build_executable(
+    recipe: Recipe,
+    toolchain: Toolchain,
+    sandbox: Sandbox,
+    limits: Limits,
+    cache: Cache,
+    architecture: str = DEFAULT_ARCHITECTURE,
+) -> Build:
+    """Compile and link a program, or take it from the cache; wait while other compiles fill this machine.
+
+    Args:
+        recipe: of what, and how.
+        toolchain: the compilers.
+        sandbox: what confines them.
+        limits: what they may use; a limit that is hit is a failed build that names it.
+        cache: where builds are kept.
+        architecture: the GPU to make machine code for, such as ``sm_90``.
+
+    Raises:
+        BuildError: the machine failed, or lacks a library that the assignment links with.
+    """
+    contents, title = recipe.contents, recipe.title
+    included = {name: text for file in recipe.sources for name, text in reachable(file, contents).items()}
+    needed = {**{placed(name): text for name, text in included.items()}, **recipe.given}
+    above = {placed(name) for name in included} != included.keys()
+    empty = stand_ins(needed, toolchain.root / "include")
+    runtime = link_folder(toolchain)
+    compiling = (
+        *_GRADER_FLAGS,
+        *(part for folder in reversed(ABOVE if above else ()) for part in last(folder)),
+        *(last(STAND_IN_FOLDER) if empty else ()),
+        *("-gencode", f"arch={PTX_ARCHITECTURE},code=[{PTX_ARCHITECTURE},{architecture}]"),
+    )
+    linking = (
+        *("-cudart", "none", f"-L{runtime}", "-Xlinker", "--no-as-needed"),
+        *("-Xlinker", f"-l:{toolchain.runtime_name}"),
+    )
+    if recipe.make:
+        script, arguments = _MAKE, (recipe.make,)
+        needed |= {_WRAPPER: _NVCC.encode()}
+    else:
+        script, arguments = _SCRIPT, (*compiling, "-o", _PROGRAM, *recipe.shown[1:], *linking)
+    environment = {
+        **toolchain.environment,
+        **({"COMPILING": " ".join(compiling), "LINKING": " ".join(linking)} if recipe.make else {}),
+        **({"REAL_NVCC": str(toolchain.nvcc), "TOOLKIT": str(toolchain.root)} if recipe.make else {}),
+        **({"RUNTIME": str(runtime / toolchain.runtime_name)} if recipe.make else {}),
+    }
+    needed |= {f"{STAND_IN_FOLDER}/{name}": b"" for name in empty}
+    needed |= {f"{ABOVE[-1]}/empty": b""} if above else {}  # there has to be such a folder
+    files = [part for name in sorted(needed) for part in (name, needed[name])]
+    settings = [part for name in sorted(environment) for part in (name, environment[name])]
+    entry = key(FORMAT, script, toolchain.identity, *arguments, "", *settings, "", *files)
+    if (folder := cache.find(entry)) is not None:
+        return load(folder, _PROGRAM, cached=True)
+    job = Job(
+        argv=("/bin/sh", "-c", script, "compile", *arguments),
+        limits=limits,
+        inputs=(*toolchain.inputs, runtime),
+        outputs=(_PROGRAM, LOG),
+        files=needed,
+        environment=environment,
+    )
+    try:
+        with slot():
+            outcome = sandbox.run(job)
+            text = as_handed_in(outcome.stdout.decode(errors="replace"))
+            if absent := _NO_LIBRARY.search(text):
+                raise BuildError(_LACKS.format(library=absent[1]))
+            if recipe.make and outcome.code == _NO_SUCH_PROGRAM and _NO_MAKE.search(text):
+                raise BuildError("The assignment is built by make, which is not installed on this machine.")
+            limit = stopped(outcome, text, limits)
+    except SlotError as error:
+        raise BuildError(f"{title} was not compiled: {error}") from error
+    ok = not limit and outcome.ended is Ended.EXITED and outcome.code == 0 and _PROGRAM in outcome.artefacts
+    if ok and _has_own_runtime(outcome.artefacts[_PROGRAM], toolchain.runtime_name):
+        ok, text = False, _OWN_RUNTIME
+    built = Build(
+        source=title,
+        ok=ok,
+        artefact=None,
+        seconds=round(outcome.seconds, 3),
+        cached=False,
+        command=" ".join((*recipe.shown, *(() if recipe.make else (f"-arch={architecture}",)))),
+        log=explained(diagnostics(text, set(contents)) or limit, () if ok else empty),
+        resources=resources(text, code_of_kernels(outcome.artefacts, _PROGRAM)) if ok else (),
+    )
+    if limit:  # another machine, or a quieter one, may do better: not kept
+        log = f"{limit}\n{built.log}" if built.log != limit else limit
+        return replace(built, log=log, ending=Ending.LIMIT)
+    if not ok and not built.log:
+        raise BuildError(
+            f"Compiling {title} gave neither a program nor a message (exit code {outcome.code})."
+        )
+    artefacts = {RECORD: recorded(built)} | ({_PROGRAM: outcome.artefacts[_PROGRAM]} if ok else {})
+    return load(cache.store(entry, artefacts, _PROGRAM), _PROGRAM, cached=False)
+
+
+def _has_own_runtime(program: bytes, runtime: str) -> bool:
+    """Whether a program has device code and does not load the CUDA runtime that is there when it is run."""
+    return b".nv_fatbin" in program and runtime.encode() not in program
+
+
+def unbuilt(build: Build) -> str:
+    """Why there is no program, in one sentence."""
+    log = build.log
+    if _NO_TARGET.search(log):
+        return f"{build.command} made no program: there is no such target, or a file that it needs is missing"
+    if _TWO_MAINS.search(log):
+        return (
+            f"more than one function main: of {build.source} and what comes with the assignment, one file "
+            "alone may have it"
+        )
+    if _NO_MAIN.search(log):
+        return f"no main: {build.source} has no function main, with which a program begins"
+    undefined = list(dict.fromkeys(_UNDEFINED.findall(log)))
+    if undefined:
+        more = f" and {len(undefined) - _SHOWN} more" if len(undefined) > _SHOWN else ""
+        return (
+            f"{build.source} was not linked, as nothing defines {', '.join(undefined[:_SHOWN])}{more}: it "
+            "was never written, or belongs to a library that this assignment does not link with"
+        )
+    return f"{build.source} did not compile"

@@ -1,0 +1,18 @@
+"""The kinds of problems that there are; nothing else in this folder lists them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from grader.run import kernel, model, program
+
+if TYPE_CHECKING:
+    from grader.problems.problem import Problem
+    from grader.run.kind import ProblemKind
+
+KINDS: tuple[ProblemKind, ...] = (kernel.KIND, model.KIND, program.KIND)
+
+
+def kind_of(problem: Problem) -> ProblemKind:
+    """The kind of a problem."""
+    return next(kind for kind in KINDS if isinstance(problem, kind.problem))

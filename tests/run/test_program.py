@@ -1,0 +1,495 @@
+"""Program problems on the simulator: real builds and runs, and a message for whatever goes wrong in them."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from grader.assignments.assignment import EXAMPLE_PROGRAM, read
+from grader.assignments.names import check
+from grader.assignments.rules import AssignmentError, parse
+from grader.devices.device import Schedule
+from grader.records.verdict import Verdict
+from grader.run import grading
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from grader.records.record import CaseResult, ProblemResult, Record
+
+pytestmark = pytest.mark.usefixtures("ptx_only")
+
+RULES = """
+id = "answers"
+title = "Programs"
+
+[limits]
+run_seconds_sim = 1.0
+scratch_mib = 8.0
+
+[[problems]]
+id = "answer"
+title = "The answer"
+correctness = 10.0
+
+[problems.program]
+files = ["answer.cu"]
+"""
+
+UNRULY = r"""
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <unistd.h>
+
+__global__ void answer(int *x, int places) {
+  if (threadIdx.x < places) x[threadIdx.x] = 42;
+}
+
+__global__ void last_comes_last(int *x) { *x = blockIdx.x == 0 ? 41 : 42; }
+
+int compute(int places) {
+  int *x, result = 0;
+  cudaMalloc(&x, sizeof(int));
+  answer<<<1, 32>>>(x, places);
+  if (cudaMemcpy(&result, x, sizeof(int), cudaMemcpyDeviceToHost)) {
+    fprintf(stderr, "CUDA failed\n");
+    exit(1);
+  }
+  return result;
+}
+
+int main(int count, char **words) {
+  const char *deed = words[count - 1];
+  if (!strcmp(deed, "cpu")) return !printf("42\n");
+  if (!strcmp(deed, "absent") || !strcmp(deed, "outside")) {
+    FILE *file = strcmp(deed, "absent") ? fopen("/usr/result.txt", "w") : fopen("data.txt", "r");
+    if (!file) perror(deed);
+    return file ? 0 : 2;
+  }
+  if (!strcmp(deed, "139")) return 139;
+  if (!strcmp(deed, "crash")) *(volatile int *)8 = 1;
+  if (!strcmp(deed, "nothing")) return compute(1) != 42;
+  if (!strcmp(deed, "stdin")) {
+    int letters = 0;
+    while (getchar() != EOF) ++letters;
+    return !printf("%d\n", letters + 0 * compute(1));
+  }
+  if (!strcmp(deed, "beyond")) return !printf("%d\n", compute(2));
+  if (!strcmp(deed, "order")) {
+    int *x, result;
+    cudaMalloc(&x, sizeof(int));
+    last_comes_last<<<2, 1>>>(x);
+    cudaMemcpy(&result, x, sizeof(int), cudaMemcpyDeviceToHost);
+    return !printf("%d\n", result);
+  }
+  if (!strcmp(deed, "flood"))
+    while (puts("42 42 42 42 42 42 42 42 42 42 42 42 42 42 42 42") > 0) {}
+  if (!strcmp(deed, "sleep")) sleep(1000);
+  if (!strcmp(deed, "spin"))
+    for (volatile int i = 0;; ++i) {}
+  printf("%d%s\n", compute(1), strcmp(deed, "wrong") ? "" : "0");
+}
+"""
+
+DEEDS = {  # what a case makes the program do, in the order of the cases, and what is said of it
+    "0_right": "",
+    "139": "the program died of SIGSEGV (Segmentation fault): exit code 139",
+    "absent": 'the program ended with exit code 2: it said "absent: No such file or directory"',
+    "beyond": "",  # a finding of memcheck costs points, and the number is right
+    "cpu": "the output is right, but no kernel was launched: the program has to compute on the GPU",
+    "crash": "the program died of SIGSEGV (Segmentation fault): exit code 139",
+    "nothing": "the program printed nothing, and ended with exit code 0",
+    "order": 'line 1 of stdout, word 1: "41" instead of "42"',
+    "outside": 'the program ended with exit code 2: it said "outside: Read-only file system"',
+    "stdin": 'line 1 of stdout, word 1: "0" instead of "42"',
+    "wrong": 'line 1 of stdout, word 1: "420" instead of "42"',
+    "y_flood": "more than 1 MiB of printed output",
+    "y_sleep": "the host code slept for 5 s while no kernel ran: it waits for something that does not happen",
+    "y_spin": "the host code used more than 1 s of processor time: an endless loop, or far too slow?",
+}
+
+
+def assignment(folder: Path, cases: Mapping[str, Mapping[str, str]], rules: str = RULES) -> Path:
+    """Write an assignment with these cases, each with the content of its files."""
+    (folder / "student_template").mkdir(parents=True)
+    (folder / "assignment.toml").write_text(rules)
+    for case, files in cases.items():
+        (folder / "cases" / case).mkdir(parents=True)
+        for name, text in files.items():
+            (folder / "cases" / case / name).write_text(text)
+    return folder
+
+
+def submission(folder: Path, **files: str) -> Path:
+    folder.mkdir(parents=True)
+    for name, text in files.items():
+        (folder / name.replace("_cu", ".cu").replace("_h", ".h")).write_text(text)
+    return folder
+
+
+def record(assignment_folder: Path, path: Path, seed: int = 1, sandbox: str = "auto") -> Record:
+    chosen = read(assignment_folder)
+    names = tuple(problem.id for problem in chosen.rules.problems)
+    request = grading.GradingRequest(path, chosen, names, "sim", sandbox, "auto", seed)
+    return grading.grade(request)
+
+
+def graded(assignment_folder: Path, path: Path, seed: int = 1) -> ProblemResult:
+    return record(assignment_folder, path, seed).problems[0]
+
+
+@cache
+def one_case(folder: Path) -> Path:
+    return assignment(folder / "assignment", {"one": {"args": "right", "expected.txt": "42\n"}})
+
+
+@pytest.fixture(scope="module")
+def unruly(tmp_path_factory: pytest.TempPathFactory) -> ProblemResult:
+    """The result of the program that does whatever a case says."""
+    folder = tmp_path_factory.mktemp("unruly")
+    cases = {
+        name: {"args": f'"two words" {name.rpartition("_")[2]}', "expected.txt": "42\n"} for name in DEEDS
+    }
+    return graded(assignment(folder / "assignment", cases), submission(folder / "ann", answer_cu=UNRULY))
+
+
+@pytest.fixture(scope="module")
+def by_name(unruly: ProblemResult) -> Mapping[str, CaseResult]:
+    return {case.name: case for case in unruly.correctness.cases}
+
+
+@pytest.mark.parametrize("deed", DEEDS)
+def test_each_deed_has_its_own_message(by_name: Mapping[str, CaseResult], deed: str) -> None:
+    case = by_name[deed]
+    assert case.verdict is (Verdict.FAIL if DEEDS[deed] else Verdict.PASS)
+    assert DEEDS[deed] in (case.message or case.diagnosis)
+
+
+def test_the_reversed_order_shows_what_depends_on_the_order(by_name: Mapping[str, CaseResult]) -> None:
+    assert by_name["order"].schedule == Schedule.REVERSED.value
+    assert by_name["wrong"].schedule is None
+
+
+def test_findings_name_lines_and_cost_points_as_they_do_for_launchers(unruly: ProblemResult) -> None:
+    lines = {(check.tool, one.file, one.line) for check in unruly.checks for one in check.findings}
+    assert lines == {("memcheck", "answer.cu", 8), ("racecheck", "answer.cu", 11)}
+    assert [group.verdict for group in unruly.correctness.groups] == [Verdict.FAIL, Verdict.FAIL]
+    assert unruly.points.earned == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("__global__ void k() {}\n", "no main: answer.cu has no function main, with which a program begins"),
+        (
+            "__global__ void k() {}\nint helper();\nint main() { return helper(); }\n",
+            "answer.cu was not linked, as nothing defines helper(): it was never written",
+        ),
+        ("int main() { return x; }\n", "answer.cu did not compile"),
+    ],
+    ids=["no main", "undefined", "compile error"],
+)
+def test_what_is_not_built_says_why(tmp_path: Path, text: str, message: str) -> None:
+    result = graded(one_case(tmp_path), submission(tmp_path / "ann", answer_cu=text))
+    assert result.verdict is Verdict.FAIL
+    assert result.message.startswith(message)
+    assert result.build is not None
+    assert not result.build.ok
+    assert result.build.log
+
+
+def test_a_program_runs_in_a_sandbox_that_only_bounds_its_process(tmp_path: Path) -> None:
+    cases = {
+        "one": {"args": "right", "expected.txt": "42"},
+        "two": {"args": "139", "expected.txt": "42"},
+        "three": {"args": "absent", "expected.txt": "42", "exit": "2"},
+    }
+    folder = assignment(tmp_path / "a", cases)
+    (result,) = record(folder, submission(tmp_path / "ann", answer_cu=UNRULY), sandbox="process").problems
+    said = {case.name: case.message for case in result.correctness.cases}
+    assert said == {
+        "one": "",
+        "two": DEEDS["139"],
+        "three": "the program printed nothing, and ended with exit code 2",
+    }
+
+
+def test_two_mains_are_told(tmp_path: Path) -> None:
+    rules = RULES.replace('files = ["answer.cu"]', 'files = ["answer.cu", "more.cu"]')
+    folder = assignment(tmp_path / "a", {"one": {"expected.txt": "42"}}, rules)
+    main = "int main() { return 0; }\n"
+    result = graded(folder, submission(tmp_path / "ann", answer_cu=main, more_cu=main))
+    assert result.message == (
+        "more than one function main: of answer.cu, more.cu and what comes with the assignment, one file "
+        "alone may have it"
+    )
+
+
+def test_a_library_that_the_machine_lacks_is_no_fault_of_the_student(tmp_path: Path) -> None:
+    rules = RULES + 'flags = ["-lno_such_library"]\n'
+    folder = assignment(tmp_path / "a", {"one": {"expected.txt": "42"}}, rules)
+    done = record(folder, submission(tmp_path / "ann", answer_cu="int main() { return 0; }\n"))
+    assert done.error is not None
+    assert "links with -lno_such_library, which the linker does not find" in done.error
+    assert done.score.decided == 0
+
+
+def test_processes_and_sockets_make_it_untrusted_with_the_line(tmp_path: Path) -> None:
+    text = (
+        '#include <unistd.h>\nextern "C" int socket(int, int, int);\n'
+        "int main() {\n  return fork() + socket(1, 1, 0);\n}\n"
+    )
+    result = graded(one_case(tmp_path), submission(tmp_path / "ann", answer_cu=text))
+    assert result.verdict is Verdict.UNTRUSTED
+    assert sorted(result.trust.reasons) == [
+        "starts or replaces programs: fork (answer.cu:4)",
+        "uses the network: socket (answer.cu:2)",
+    ]
+
+
+MAIN = """
+#include <cstdio>
+#include "answer.h"
+int main() { std::printf("%d\\n", answer()); }
+"""
+ANSWER = """
+#include "answer.h"
+__global__ void k(int *x) { *x = WHAT; }
+int answer() {
+  int *x, y;
+  cudaMalloc(&x, 4);
+  k<<<1, 1>>>(x);
+  cudaMemcpy(&y, x, 4, cudaMemcpyDeviceToHost);
+  return y;
+}
+"""
+BY_NVCC = """
+NVCC ?= nvcc
+NVCCFLAGS = -O2 -arch=sm_90 -gencode arch=compute_90,code=sm_90 --cudart static -DWHAT=42
+
+answer: main.o answer.o
+\t$(NVCC) $(NVCCFLAGS) -o $@ $^ -lcudart_static
+
+%.o: %.cu answer.h
+\t$(NVCC) $(NVCCFLAGS) -c $< -o $@
+
+%.o: %.cpp answer.h
+\t$(NVCC) -c $< -o $@
+"""
+BY_GCC = """
+CUDA_PATH = /opt/cuda
+answer: answer.cu main.cpp
+\t$(CUDA_PATH)/bin/nvcc -DWHAT=42 -c answer.cu -o answer.o
+\tg++ -I$(CUDA_PATH)/include -c main.cpp
+\tg++ -o answer main.o answer.o -L$(CUDA_PATH)/lib64 -lcudart
+"""
+
+
+@pytest.mark.parametrize("makefile", [BY_NVCC, BY_GCC], ids=["nvcc", "g++"])
+def test_a_makefile_of_the_course_builds_the_program(tmp_path: Path, makefile: str) -> None:
+    rules = RULES + 'given = ["Makefile", "main.cpp", "answer.h"]\nmake = "answer"\n'
+    folder = assignment(tmp_path / "a", {"one": {"expected.txt": "42"}}, rules)
+    for name, text in {"Makefile": makefile, "main.cpp": MAIN, "answer.h": "int answer();\n"}.items():
+        (folder / name).write_text(text)
+    result = graded(folder, submission(tmp_path / "ann", answer_cu=ANSWER))
+    assert result.build is not None
+    assert result.verdict is Verdict.PASS, (result.message, result.build.log)
+    wrong = graded(folder, submission(tmp_path / "ben", answer_cu=ANSWER.replace("*x = WHAT", "x[1] = WHAT")))
+    lines = {(check.tool, one.file, one.line) for check in wrong.checks for one in check.findings}
+    assert ("memcheck", "answer.cu", 3) in lines
+
+
+def test_a_makefile_may_be_the_student_s(tmp_path: Path) -> None:
+    rules = RULES.replace('["answer.cu"]', '["answer.cu", "main.cpp", "Makefile"]\nmake = "answer"')
+    folder = assignment(tmp_path / "a", {"one": {"expected.txt": "42"}}, rules)
+    mine = {"answer_cu": ANSWER, "answer_h": "int answer();\n", "main.cpp": MAIN}
+    right = submission(tmp_path / "ann", **mine, Makefile=BY_GCC)
+    assert graded(folder, right).verdict is Verdict.PASS
+    by_path = submission(
+        tmp_path / "ben", **mine, Makefile=BY_NVCC.replace("$(NVCC)", shutil.which("nvcc") or "")
+    )
+    result = graded(folder, by_path)
+    assert result.build is not None
+    assert (
+        "has a CUDA runtime of its own, as its Makefile does not call the nvcc of the grader"
+        in result.build.log
+    )
+    none = submission(tmp_path / "cem", **mine, Makefile="all:\n\ttrue\n")
+    assert graded(folder, none).message == (
+        "make answer made no program: there is no such target, or a file that it needs is missing"
+    )
+    absent = submission(tmp_path / "dan", **mine)
+    assert graded(folder, absent).message == "Makefile is missing."
+
+
+PAGE = (Path(__file__).parents[2] / "docs" / "programs.md").read_text()
+
+
+def test_the_function_of_the_page_makes_a_problem(tmp_path: Path) -> None:
+    (module,) = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    rules = RULES.partition("[problems.program]")[0].replace("answer", "vector_add")
+    folder = assignment(tmp_path / "a", {}, rules)
+    (folder / "problems").mkdir()
+    (folder / "problems" / "vector_add.py").write_text(module)
+    result = graded(folder, EXAMPLE_PROGRAM / "reference")
+    assert result.verdict is Verdict.PASS
+    assert [len(case.outputs) for case in result.correctness.cases] == [1, 1, 1]
+
+
+def test_the_table_of_the_page_is_one() -> None:
+    blocks = re.findall(r"^```toml\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    (table,) = [text for text in blocks if "kernels =" in text]
+    rules = parse({"id": "a", "title": "A", **tomllib.loads(table)}, Path("assignment.toml"))
+    assert rules.problems[0].program is not None
+    assert rules.problems[0].program.model_fields_set >= {"files", "given", "flags", "kernels"}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("files", "file"), "unknown key 'problems[0].program.file'. Did you mean 'files'?"),
+        (('["answer.cu"]', "[]"), "at least 1 item"),
+        (('["answer.cu"]', '["answer.cu"]\nignore = ["("]'), "ignore: '(' is no regular expression"),
+        (
+            ('["answer.cu"]', '["answer.cu"]\nflags = ["-arch=sm_90"]'),
+            "-arch=sm_90 is the grader's to choose",
+        ),
+        (
+            ('["answer.cu"]', '["answer.cu"]\ngiven = ["main.cu"]'),
+            "main.cu, a file of the assignment, is missing",
+        ),
+        (('["answer.cu"]', '["answer.cu"]\ncases = "tests"'), "tests is missing: put a folder there"),
+        (
+            ('["answer.cu"]', '["answer.cu"]\nmake = "all"'),
+            "make = 'all' needs a Makefile in files, or in given",
+        ),
+        (
+            ("correctness = 10.0", "correctness = 10.0\nperformance = 5.0\ntarget = 1.0"),
+            "answer gives points for speed and is a program, which is not timed",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_table_is_told(tmp_path: Path, change: tuple[str, str], message: str) -> None:
+    with pytest.raises(AssignmentError) as caught:
+        check(read(assignment(tmp_path / "a", {"one": {"expected.txt": "42"}}, RULES.replace(*change, 1))))
+    assert message in str(caught.value)
+
+
+def test_a_problem_in_a_module_and_in_a_table_is_refused(tmp_path: Path) -> None:
+    folder = assignment(tmp_path / "a", {"one": {"expected.txt": "42"}})
+    (folder / "problems").mkdir()
+    (folder / "problems" / "answer.py").write_text(FRESH)
+    with pytest.raises(AssignmentError, match="answer has both a module and a table"):
+        check(read(folder))
+
+
+def test_another_expected_output_makes_another_assignment(tmp_path: Path) -> None:
+    folder = assignment(tmp_path / "a", {"one": {"expected.txt": "42"}})
+    before = read(folder).sha256
+    (folder / "cases" / "one" / "expected.txt").write_text("43")
+    assert read(folder).sha256 != before
+
+
+FRESH = '''"""Doubles a number, which every run draws anew."""
+
+import numpy as np
+
+from grader.problems.formats import write_numbers
+from grader.problems.program import Numbers, Run, program
+
+
+def run(case):
+    x = np.random.default_rng(case.seed).integers(1000, 1_000_000, case.sizes["n"])
+    return Run(
+        arguments=("in.txt", "out.txt"),
+        files={"in.txt": write_numbers(x)},
+        expected={"out.txt": Numbers(2 * x)},
+    )
+
+
+PROBLEM = program(id="answer", file="answer.cu", run=run, sizes={"sizes": [{"n": 1}, {"n": 3}]})
+'''
+
+DOUBLE = r"""
+#include <cstdio>
+#include "double.h"
+
+int main(int, char **words) {
+  FILE *in = fopen(words[1], "r"), *out = fopen(words[2], "w");
+  int *x;
+  cudaMallocManaged(&x, sizeof(int));
+  while (fscanf(in, "%d", x) == 1) {
+    twice<<<1, 1>>>(x);
+    cudaDeviceSynchronize();
+    fprintf(out, "%d\n", PRINTED);
+  }
+}
+"""
+
+
+def fresh(tmp_path: Path) -> Path:
+    rules = RULES.partition("[problems.program]")[0]
+    folder = assignment(tmp_path / "a", {}, rules)
+    (folder / "problems").mkdir()
+    (folder / "problems" / "answer.py").write_text(FRESH)
+    return folder
+
+
+def test_content_is_fresh_so_what_was_expected_once_is_wrong_the_next_time(tmp_path: Path) -> None:
+    folder = fresh(tmp_path)
+    kernel = "__global__ void twice(int *x) { *x *= 2; }\n"
+    right = submission(tmp_path / "ann", answer_cu=DOUBLE.replace("PRINTED", "*x"), double_h=kernel)
+    assert graded(folder, right).verdict is Verdict.PASS
+    first = 2 * int(
+        read(folder)
+        .problems["answer"]
+        .run(  # type: ignore[attr-defined]
+            read(folder).problems["answer"].cases(1)[0]
+        )
+        .files["in.txt"]
+    )
+    known = submission(tmp_path / "eve", answer_cu=DOUBLE.replace("PRINTED", str(first)), double_h=kernel)
+    for seed in (1, 2):
+        result = graded(folder, known, seed)
+        assert result.verdict is Verdict.FAIL
+        case = result.correctness.cases[0]
+        assert f"element [0] of out.txt is {first} instead of" in case.diagnosis
+    assert result.correctness.cases[0].schedule is None  # wrong at once with another seed
+
+
+def test_a_host_that_does_not_wait_for_the_device_is_wrong_with_late_streams(tmp_path: Path) -> None:
+    text = DOUBLE.replace("PRINTED", "*x").replace("    cudaDeviceSynchronize();\n", "")
+    kernel = "__global__ void twice(int *x) { *x *= 2; }\n"
+    result = graded(fresh(tmp_path), submission(tmp_path / "ann", answer_cu=text, double_h=kernel))
+    assert [case.verdict for case in result.correctness.cases] == [Verdict.FAIL] * 2
+    assert "in the first call" not in "".join(case.diagnosis for case in result.correctness.cases)
+
+
+def test_files_of_the_assignment_come_before_those_of_the_student(tmp_path: Path) -> None:
+    rules = RULES + 'given = ["course.cu", "course.h"]\n'
+    folder = assignment(tmp_path / "a", {"one": {"expected.txt": "42"}}, rules)
+    (folder / "course.h").write_text("int answer();\n")
+    (folder / "course.cu").write_text(
+        '#include <cstdio>\n#include "course.h"\nint main() { printf("%d\\n", answer()); }\n'
+    )
+    mine = """
+#include "course.h"
+__global__ void k(int *x) { *x = 42; }
+int answer() {
+  int *x, y;
+  cudaMalloc(&x, 4);
+  k<<<1, 1>>>(x);
+  cudaMemcpy(&y, x, 4, cudaMemcpyDeviceToHost);
+  return y;
+}
+"""
+    result = graded(folder, submission(tmp_path / "ann", answer_cu=mine, course_h="#error never read\n"))
+    assert result.verdict is Verdict.PASS
+    assert result.notes == ["course.h: the assignment's was taken, not yours"]
