@@ -44,13 +44,13 @@ class Scale:
         huge: a single one among usual numbers.
         tiny: all of them.
         subnormal: below all normal numbers of the type.
-        decades: powers of ten up to which they come, and down to which.
+        decades: tenfold steps from 1 down to the smallest ones of arrays that have every magnitude.
     """
 
     huge: float
     tiny: float
     subnormal: float = 1e-39
-    decades: int = 14
+    decades: int = 12
 
 
 _SCALES = {
@@ -280,7 +280,8 @@ def _real(dtype: str) -> Mapping[str, Draw]:
     def scaled(random: np.random.Generator, shape: tuple[int, ...]) -> Numbers:
         ends = np.sort(random.integers(shape[-1], size=min(shape[-1], _MOST_RUNS)))
         runs = np.searchsorted(ends, np.arange(shape[-1]), "right")
-        decades = random.integers(-scale.decades, scale.decades, (*shape[:-1], ends.size + 1), endpoint=True)
+        most = np.log10(scale.huge)
+        decades = random.uniform(-scale.decades, most, (*shape[:-1], ends.size + 1))
         numbers: Numbers = normal(random, shape) * 10.0 ** decades[..., runs]
         return numbers
 

@@ -56,7 +56,7 @@ import torch
 
 from grader.problems import bounds, independence
 from grader.problems.aten import FormulaError, Results
-from grader.problems.contents import IN_GRIDS, NORMAL, Content, Number
+from grader.problems.contents import HUGE, IN_GRIDS, NORMAL, SCALED, Content, Number
 from grader.problems.distributions import build_cases, generator
 from grader.problems.dtypes import DTYPES
 from grader.problems.grid import MAGNITUDES, with_grid
@@ -136,7 +136,7 @@ def problem(
         timing: sizes of the cases that performance is measured on.
         also: formulas of the same value that are as right; the bound allows each of them.
         cases: further cases: group, sizes and distribution.
-        without: distributions to leave out.
+        without: distributions to leave out. With ``HUGE``, ``SCALED`` is left out as well.
         most: elements of all arrays of a derived case; fewer where the formula itself makes far larger ones.
         budget: elements of all arrays of the cases in which sizes are large together; without it the usual
             ones, and not more than ``most``.
@@ -303,7 +303,8 @@ class _Parts:
             content = self.contents_of(self.least).get(array.name)
             if isinstance(content, Content):
                 names |= dict.fromkeys(content.draws(array.dtype))
-        return tuple(name for name in names if name not in self.without)
+        without = {*self.without, *([SCALED] if HUGE in self.without else [])}
+        return tuple(name for name in names if name not in without)
 
     def elements(self, sizes: Sizes) -> int:
         """The number of elements of all arrays together, for some sizes."""
