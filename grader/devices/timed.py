@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import attrgetter
@@ -18,6 +19,7 @@ from grader.problems.dtypes import DTYPES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from contextlib import AbstractContextManager
     from pathlib import Path
     from types import TracebackType
 
@@ -101,8 +103,13 @@ class TimedSession:
         self._plan: Plan | None = None
         self._kept: list[Sequence[Piece]] = []
 
-    def prepare(self, plan: Plan, bases: Sequence[Arrays]) -> None:
-        """Allocate memory, send the bases and capture the graphs.
+    def prepare(
+        self,
+        plan: Plan,
+        bases: Sequence[Arrays],
+        using: Callable[[], AbstractContextManager[object]] = nullcontext,
+    ) -> None:
+        """Allocate memory, send the bases and capture the graphs, with the GPU in the context ``using``.
 
         Raises:
             NotCapturedError: with the method ``graph``; the session must be closed.
@@ -133,9 +140,8 @@ class TimedSession:
             "reads": plan.reads,
             "writes": plan.writes,
         }
-        header = self._runner.ask(
-            {"operation": "time", **request, "bases": len(bases)}, self._bytes(bases), 0, STEP_SECONDS
-        ).header
+        request |= {"operation": "time", "bases": len(bases)}
+        header = self._runner.ask(request, self._bytes(bases), 0, STEP_SECONDS, using).header
         if header["status"] != "returned":
             if plan.method == "graph":
                 raise NotCapturedError(header["message"])
@@ -175,11 +181,16 @@ class TimedSession:
         self._ask({"step": "keep", "pieces": ranges})
         self._kept.append(pieces)
 
-    def fetch(self) -> list[dict[str, NDArray[np.generic]]]:
-        """What was kept since this was called before, in this order: the elements of each array."""
+    def fetch(
+        self, using: Callable[[], AbstractContextManager[object]] = nullcontext
+    ) -> list[dict[str, NDArray[np.generic]]]:
+        """What was kept since this was called before, in this order: the elements of each array.
+
+        The runner has the GPU in the context ``using``.
+        """
         kept, self._kept, types = self._kept, [], self._types()
         size = sum(piece.elements * types[piece.array].itemsize for pieces in kept for piece in pieces)
-        frame = self._runner.ask({"operation": "time", "step": "fetch"}, (), size, STEP_SECONDS)
+        frame = self._runner.ask({"operation": "time", "step": "fetch"}, (), size, STEP_SECONDS, using)
         if len(frame.payload) != size:
             raise RunnerError(Status.UNTRUSTED, "forged channel: the answer holds no arrays")
         fetched: list[dict[str, NDArray[np.generic]]] = []

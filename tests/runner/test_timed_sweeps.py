@@ -13,6 +13,7 @@ import math
 import subprocess
 import sys
 import weakref
+from contextlib import nullcontext
 from random import SystemRandom
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +30,8 @@ from grader.runner.library import CudaError, NoMemoryError, Runtime, Unsupported
 from grader.runner.protocol import Frame
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
 ROWS, COLUMNS, SLOTS = 5, 4, 3
@@ -117,12 +119,26 @@ class Direct:
     def __init__(self, timer: Any, functions: dict[str, Any], launchers: Any = None) -> None:  # noqa: ANN401
         self.timer, self.functions, self.launchers = timer, functions, launchers
 
-    def ask(self, request: dict[str, Any], payload: Sequence[Any], reply: int, _seconds: float) -> Frame:
+    def ask(
+        self,
+        request: dict[str, Any],
+        payload: Sequence[Any],
+        reply: int,
+        _seconds: float,
+        using: Callable[[], AbstractContextManager[object]] = nullcontext,
+    ) -> Frame:
         data = bytearray(b"".join(bytes(piece) for piece in payload))
-        header, pieces = self.timer.answer(request, memoryview(data), self.functions, self.launchers)
+        with using():
+            header, pieces = self.timer.answer(
+                request, memoryview(data), self.functions, self.room, self.launchers
+            )
         answer = bytearray(b"".join(bytes(piece) for piece in pieces))
         assert len(answer) in (0, reply)
         return Frame({"message": "", "printed": "", **header}, answer)
+
+    @staticmethod
+    def room(size: int) -> memoryview:
+        return memoryview(bytearray(size))
 
     def close(self) -> None:
         pass

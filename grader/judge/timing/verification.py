@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 import os
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
@@ -32,6 +33,7 @@ from grader.problems.rounding import torch_threads
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from concurrent.futures import Future
+    from contextlib import AbstractContextManager
     from random import SystemRandom
 
     from numpy.typing import NDArray
@@ -275,10 +277,14 @@ class Verifier:
                 for run in self._runs(extent):
                     self._take(session, extent, run, bases, [numbered[slot]])
 
-    def fetch(self, session: TimedSession) -> None:
-        """Get the outputs that were kept."""
+    def fetch(
+        self,
+        session: TimedSession,
+        using: Callable[[], AbstractContextManager[object]] = nullcontext,
+    ) -> None:
+        """Get the outputs that were kept, with the GPU in the context ``using``."""
         kept, self._kept = self._kept, []
-        for take, outputs in zip(kept, session.fetch(), strict=True):
+        for take, outputs in zip(kept, session.fetch(using), strict=True):
             take(outputs)
 
     def compare(self) -> None:

@@ -74,7 +74,7 @@ class Session:
             }
         )
 
-    def fetch(self) -> Outputs:
+    def fetch(self, _using: object) -> Outputs:
         kept, self.kept = self.kept, []
         return kept
 
@@ -315,7 +315,7 @@ class Restored:
         ranges = [self.outputs[piece.slot][piece.first : piece.first + piece.elements] for piece in pieces]
         self.kept.append({"y": np.concatenate(ranges)})
 
-    def fetch(self) -> Outputs:
+    def fetch(self, _using: object) -> Outputs:
         kept, self.kept = self.kept, []
         return kept
 
