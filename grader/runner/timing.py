@@ -92,7 +92,10 @@ class Timer:
         room: Callable[[int], memoryview],
         launchers: Launchers | None = None,
     ) -> tuple[Header, list[Any]]:
-        """One step: prepare a case, add bases, run a sweep or a batch, keep pieces of slots or fetch them."""
+        """One step: prepare a case, add bases, run a sweep or a batch, or fetch pieces of slots in ``room``.
+
+        Before each of them but the first one, pieces are kept of what the last sweep left.
+        """
         step = header["step"]
         returned: Header = {"status": "returned"}
         if step == "prepare":
@@ -102,6 +105,8 @@ class Timer:
             self._case = TimedCalls(self._gpu, header, payload, functions, launchers)
             return {**returned, "strangers": self._case.strangers}, []
         assert self._case is not None
+        for pieces in header["keep"]:
+            self._case.keep(pieces)
         if step == "add":
             self._case.add(header["bases"], payload)
         elif step == "batch":
@@ -110,9 +115,7 @@ class Timer:
         elif step == "sweep":
             seconds = self._case.sweep(header["arm"], header["contents"], header["calls"])
             return {**returned, "seconds": seconds}, []
-        elif step == "keep":
-            self._case.keep(header["pieces"])
-        else:
+        elif step == "fetch":
             return returned, [self._case.fetch(room)]
         return returned, []
 

@@ -118,6 +118,7 @@ class Direct:
 
     def __init__(self, timer: Any, functions: dict[str, Any], launchers: Any = None) -> None:  # noqa: ANN401
         self.timer, self.functions, self.launchers = timer, functions, launchers
+        self.asked: list[str] = []
 
     def ask(
         self,
@@ -128,6 +129,7 @@ class Direct:
         using: Callable[[], AbstractContextManager[object]] = nullcontext,
     ) -> Frame:
         data = bytearray(b"".join(bytes(piece) for piece in payload))
+        self.asked.append(request["step"])
         with using():
             header, pieces = self.timer.answer(
                 request, memoryview(data), self.functions, self.room, self.launchers
@@ -423,6 +425,22 @@ def test_what_is_kept_stays_as_it_was_and_comes_back_in_order(
         np.testing.assert_array_equal(kept["y"], np.float32(factor) * np.array([*x[17:], *x[:2]]))
         np.testing.assert_array_equal(kept["x"], x[5:6])
     assert session.fetch() == []
+
+
+def test_what_is_to_be_kept_is_told_with_the_next_request_but_not_within_a_batch(
+    timing: Any,  # noqa: ANN401
+    library: Path,
+) -> None:
+    session = opened(timing, library, "events")
+    contents = [Content(1, 0)] * SLOTS
+    for ask in (session.sweep, lambda arm, contents: session.batch(arm, [contents])):
+        session.sweep("submission", contents)
+        session.keep([Piece(0, "y", 0, 2)])
+        session.keep([Piece(0, "y", 2, 2)])
+        ask("submission", contents)
+    assert len(session.fetch()) == 4
+    asked = session._runner.asked  # type: ignore[attr-defined]
+    assert asked == ["prepare", "sweep", "sweep", "sweep", "keep", "batch", "fetch"]
 
 
 def test_more_pieces_than_restoring_has_are_kept(timing: Any, library: Path) -> None:  # noqa: ANN401
