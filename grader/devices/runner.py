@@ -250,6 +250,7 @@ class Runner:
             "runtime": str(start.runtime),
             "gpu": start.gpu and start.program is None,  # PyTorch creates the context for a program
             "model": str(start.program.file) if start.program else None,
+            "trains": start.program is not None and start.program.trains,
             "script": [str(start.script[0]), start.script[1]] if start.script else None,
             "memory": start.memory.value,
             "packages": [str(path) for path in start.packages],
