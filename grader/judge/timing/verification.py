@@ -93,7 +93,8 @@ class Bases:
     def contents(self, slots: int, random: SystemRandom) -> list[Content]:
         """A content for each slot; all bases are used equally often, with a difference of one at most."""
         order = random.sample(range(len(self.inputs)), len(self.inputs))
-        return [Content(order[slot % len(order)], random.randrange(self.turns)) for slot in range(slots)]
+        turns = np.frombuffer(random.randbytes(8 * slots), np.uint64) % np.uint64(self.turns)
+        return [Content(order[slot % len(order)], turn) for slot, turn in enumerate(turns.tolist())]
 
 
 def turns(problem: KernelProblem, inputs: Inputs) -> int:
