@@ -170,6 +170,7 @@ class Server:
             gc.disable()  # modules stay, and to look for garbage among those of PyTorch takes time
             sys.path += {os.path.dirname(package): None for package in header["packages"]}  # noqa: PTH120
             importlib.import_module("torch")
+            importlib.import_module("torch.fx.experimental.symbolic_shapes")  # a backward pass needs it
             if header["trains"]:  # an optimizer imports it with its first parameters
                 importlib.import_module("torch._dynamo")
         return {"status": "loaded"}, []

@@ -35,11 +35,12 @@ def imported(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     gc.enable()
 
 
-@pytest.mark.parametrize(("trains", "names"), [(True, ["torch", "torch._dynamo"]), (False, ["torch"])])
-def test_what_an_optimizer_imports_is_there_before_the_device_is(
-    imported: list[str], names: list[str], *, trains: bool
+@pytest.mark.parametrize("trains", [True, False])
+def test_what_backward_passes_and_optimizers_import_is_there_before_the_device_is(
+    imported: list[str], *, trains: bool
 ) -> None:
     header: dict[str, Any] = {"printed_most": 1, "runtime": "", "gpu": False, "model": "m.py", "packages": []}
     channel: Any = Silent()
     server.Server(channel)._import({**header, "trains": trains}, memoryview(b""))
-    assert imported == names
+    backward = ["torch", "torch.fx.experimental.symbolic_shapes"]
+    assert imported == [*backward, *(["torch._dynamo"] if trains else [])]
