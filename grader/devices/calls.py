@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from grader.devices.runner import RunnerError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from contextlib import AbstractContextManager
 
     from grader.devices.runner import Runner
     from grader.problems.problem import Scalar
@@ -119,19 +121,25 @@ def _staged(call: Call, pointers: Mapping[str, int] | None) -> list[tuple[int, i
     ]
 
 
-def run(runner: Runner, call: Call, asked: Callable[[Call], Mapping[str, Any]] = request) -> Answer:
+def run(
+    runner: Runner,
+    call: Call,
+    asked: Callable[[Call], Mapping[str, Any]] = request,
+    using: Callable[[], AbstractContextManager[object]] = nullcontext,
+) -> Answer:
     """Send the arrays, make the call and read them back; never raises for what the student's code does.
 
     Args:
         runner: that makes it.
         call: what to call.
         asked: the request for it.
+        using: makes a context in which the runner may use the device.
     """
     again = call.schedule is not Schedule.PROGRAM
     before = [layout.image(argument, again=again) for argument in arrays(call)]
     size = sum(image.nbytes for image in before)
     try:
-        frame = runner.ask(asked(call), [image.data for image in before], size, call.seconds)
+        frame = runner.ask(asked(call), [image.data for image in before], size, call.seconds, using)
     except RunnerError as error:
         return error.answer
     printed = frame.header["printed"]

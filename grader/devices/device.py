@@ -153,11 +153,13 @@ class ModelProgram:
         file: the student's file.
         harness: the assignment's file that calls it; see ``grader/runner/model.py``.
         given: modules that the student's file imports, taken from the template.
+        trains: whether it will train, for which PyTorch imports more.
     """
 
     file: Path
     harness: Path
     given: tuple[Path, ...]
+    trains: bool = False
 
 
 @dataclass(frozen=True)

@@ -278,14 +278,13 @@ class GpuSession:
         """Run one call; see ``Session``."""
         if self._failed is not None or self._runner is None:
             return self._failed or Answer(Status.LOST, "the session is closed")
-        with self._sharing.shared():
-            answer = self._answer(self._runner, call)
+        answer = self._answer(self._runner, call)
         if not answer.goes_on:
             self._failed = answer
         return answer
 
     def _answer(self, runner: Runner, call: Call) -> Answer:
-        return calls.run(runner, call)
+        return calls.run(runner, call, using=self._sharing.shared)
 
     def close(self) -> None:
         """End the runner and everything that it started."""
@@ -336,7 +335,7 @@ class GpuScriptSession(GpuSession):
 
     def _answer(self, runner: Runner, call: Call) -> Answer:
         try:
-            return calls.run(runner, call, calls.of_python)
+            return calls.run(runner, call, calls.of_python, self._sharing.shared)
         except MachineError as error:  # while it built a kernel
             return Answer(Status.LOST, str(error))
 
@@ -362,12 +361,13 @@ class GpuModelSession(GpuSession):
 
     def _answer(self, runner: Runner, call: Call) -> Answer:
         if call.launches is None or not call.launches.marked:
-            return models.run(runner, call, served=False)
+            return models.run(runner, call, served=False, using=self._sharing.shared)
         if self._kernels is None:
             self._kernels = self._open_kernels()
         self._served = models.Served(self._kernels, self._entry_points)
         self._served.begin(call)
-        answer = self._served.end(models.run(runner, call, served=True))
+        using = self._sharing.shared
+        answer = self._served.end(models.run(runner, call, served=True, using=using))
         self._served = None
         return answer
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections import Counter
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +23,8 @@ from grader.devices.runner import RunnerError, encodable
 from grader.runner.protocol import MalformedError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Callable, Collection, Sequence
+    from contextlib import AbstractContextManager
 
     from grader.devices.device import Argument, Session
     from grader.devices.runner import Runner
@@ -35,13 +37,20 @@ def packages() -> tuple[Path, ...]:
     return tuple(Path(spec.origin).parent for spec in specs if spec is not None and spec.origin)
 
 
-def run(runner: Runner, call: Call, *, served: bool) -> Answer:
+def run(
+    runner: Runner,
+    call: Call,
+    *,
+    served: bool,
+    using: Callable[[], AbstractContextManager[object]] = nullcontext,
+) -> Answer:
     """Send arrays and scalars, run the function and read its outputs; never raises for what the file does.
 
     Args:
         runner: of the model.
         call: of a function of its harness.
         served: whether the judge makes its launches.
+        using: makes a context in which the runner may use the device.
     """
     arrays = calls.arrays(call)
     inputs = [array for array in arrays if array.data is not None]
@@ -59,8 +68,9 @@ def run(runner: Runner, call: Call, *, served: bool) -> Answer:
         "served": served,
     }
     size = sum(map(layout.data_bytes, outputs))
+    payload = [layout.content(array).data for array in inputs]
     try:
-        frame = runner.ask(request, [layout.content(array).data for array in inputs], size, call.seconds)
+        frame = runner.ask(request, payload, size, call.seconds, using)
     except RunnerError as error:
         return error.answer
     header = frame.header

@@ -15,11 +15,14 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from grader.devices.device import Answer, LoadError, Memory, Status
 from grader.devices.patience import Allowance, Patience
 from grader.devices.stack import where
 from grader.processes import leftovers
 from grader.records.errors import DeviceError
+from grader.runner import shared
 from grader.runner.protocol import Bytes, Channel, ClosedError, ExpiredError, Frame, Header, MalformedError
 from grader.runner.witness import VARIABLE
 from grader.sandbox.sandbox import Ended, Job, Limits, SandboxError
@@ -202,6 +205,7 @@ class Runner:
         """
         program, folders = interpreter(sandbox.image, packages=bool(start.packages))
         memory = os.memfd_create("witness")
+        payloads = shared.make()
         job = Job(
             argv=(*start.through, str(program), "-I", "-S", "-B", ARCHIVE),
             limits=start.limits,
@@ -217,25 +221,28 @@ class Runner:
             environment={
                 "LD_LIBRARY_PATH": str(start.runtime.parent),
                 VARIABLE: str(memory),
+                shared.VARIABLE: str(payloads),
                 **(start.environment or {}),
             },
-            pass_fds=(*start.pass_fds, memory),
+            pass_fds=(*start.pass_fds, memory, payloads),
             gpu=start.gpu,
             witness=memory,
         )
         try:
             self._running = sandbox.start(job)
+            view = shared.mapped(payloads)
         except SandboxError as error:
             raise DeviceError(str(error)) from error
         finally:
             os.close(memory)
+            os.close(payloads)
         self._ended: RunnerError | None = None
         self._flooded = flooded(start.limits.output_bytes)
         self._start = start
         self._working = working
         self._builds = builds
         self._launches = launches
-        self._channel = Channel(self._running.stdout.fileno(), self._running.stdin.fileno())
+        self._channel = Channel(self._running.stdout.fileno(), self._running.stdin.fileno(), view)
         if start.gpu:  # the cases that are timed are large
             self._channel.widen()
         request = {
@@ -243,6 +250,7 @@ class Runner:
             "runtime": str(start.runtime),
             "gpu": start.gpu and start.program is None,  # PyTorch creates the context for a program
             "model": str(start.program.file) if start.program else None,
+            "trains": start.program is not None and start.program.trains,
             "script": [str(start.script[0]), start.script[1]] if start.script else None,
             "memory": start.memory.value,
             "packages": [str(path) for path in start.packages],
@@ -266,34 +274,48 @@ class Runner:
         raise LoadError(message)
 
     def ask(
-        self, request: Mapping[str, Any], payload: Sequence[Bytes], reply_bytes: int, seconds: float
+        self,
+        request: Mapping[str, Any],
+        payload: Sequence[Bytes],
+        reply_bytes: int,
+        seconds: float,
+        using: Callable[[], AbstractContextManager[object]] = nullcontext,
     ) -> Frame:
         """Send a request and return the answer, whose payload is empty or has exactly ``reply_bytes`` bytes.
 
-        The runner may use ``seconds`` of processor time, or on a GPU of device time.
+        Args:
+            request: the header.
+            payload: its bytes. They are in place before ``using`` is entered, as far as they can be.
+            reply_bytes: of the answer. They are copied once ``using`` is left.
+            seconds: of processor time, on a GPU of device time, that the runner may use.
+            using: makes a context in which the runner may use the device.
 
         Raises:
             RunnerError: the runner ended, does not answer, or gives an answer that is not valid.
         """
         if self._ended is not None:
             raise self._ended
-        patience = self.patience(seconds)
         most = max(reply_bytes, LAUNCH_BYTES) if self._launches else reply_bytes
+        placed = self._placed(payload)
+        patience: Patience | None = None
         try:
-            frame = self._channel.exchange(request, payload, most, patience.over)
-            while (question := self._question(frame, patience, seconds)) is not None:
-                header, pieces, patience = question
-                frame = self._channel.exchange(header, pieces, most, patience.over)
+            with using():
+                patience = self.patience(seconds)
+                frame = self._channel.exchange(request, placed, most, patience.over)
+                while (question := self._question(frame, patience, seconds)) is not None:
+                    header, pieces, patience = question
+                    frame = self._channel.exchange(header, self._placed(pieces), most, patience.over)
             if len(frame.payload) not in (0, reply_bytes):
                 raise MalformedError("the answer has the wrong size")  # noqa: TRY301
             header = _checked(frame.header)
             self._ended = self._ending(header)
             if self._ended is None:
-                return replace(frame, header=header)
+                return replace(_kept(frame), header=header)
             self._end()
         except MalformedError as error:
             self._ended = RunnerError(Status.UNTRUSTED, f"forged channel: {error}", _printed(self._end()))
         except ExpiredError:
+            assert patience is not None
             self._ended = self.expired(patience)
         except RunnerError as error:
             self._end()
@@ -311,10 +333,19 @@ class Runner:
             header, content = self._builds(frame.header)
             return header, (content,), self.patience(seconds)  # the runner waited meanwhile
         if question == "launch" and self._launches is not None:
-            answer, pieces = self._launches(frame)
+            answer, pieces = self._launches(_kept(frame))
             patience.wake()
             return answer, pieces, patience
         return None
+
+    def _placed(self, payload: Sequence[Bytes]) -> Sequence[Bytes]:
+        """``payload`` in shared memory, where it has room there; other threads run meanwhile."""
+        pieces = [np.frombuffer(piece, np.uint8) for piece in payload if len(piece)]
+        room = self._channel.room_shared(sum(piece.size for piece in pieces))
+        if room is None:
+            return payload
+        np.concatenate(pieces, out=np.frombuffer(room, np.uint8))
+        return [room]
 
     def patience(self, seconds: float) -> Patience:
         """The time-out of a call that may take ``seconds`` of processor time, or on a GPU of device time."""
@@ -364,7 +395,15 @@ class Runner:
         self._end()
 
     def _end(self) -> Outcome:
+        self._channel.forget_shared()
         return self._running.kill()
+
+
+def _kept(frame: Frame) -> Frame:
+    """``frame`` with a payload of which the runner has no copy, so that all who look at it see the same."""
+    if isinstance(frame.payload, bytearray):
+        return frame
+    return replace(frame, payload=np.frombuffer(frame.payload, np.uint8).copy().data)
 
 
 def ended(outcome: Outcome) -> RunnerError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import attrgetter
@@ -18,6 +19,7 @@ from grader.problems.dtypes import DTYPES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from contextlib import AbstractContextManager
     from pathlib import Path
     from types import TracebackType
 
@@ -100,15 +102,21 @@ class TimedSession:
         self._asked = asked
         self._plan: Plan | None = None
         self._kept: list[Sequence[Piece]] = []
+        self._due: list[list[tuple[int, int, int, int]]] = []  # what the runner is still to keep
 
-    def prepare(self, plan: Plan, bases: Sequence[Arrays]) -> None:
-        """Allocate memory, send the bases and capture the graphs.
+    def prepare(
+        self,
+        plan: Plan,
+        bases: Sequence[Arrays],
+        using: Callable[[], AbstractContextManager[object]] = nullcontext,
+    ) -> None:
+        """Allocate memory, send the bases and capture the graphs, with the GPU in the context ``using``.
 
         Raises:
             NotCapturedError: with the method ``graph``; the session must be closed.
             RunnerError: a function in Python does what it may not do in a timed call, or see above.
         """
-        self._plan, self._kept = plan, []
+        self._plan, self._kept, self._due = plan, [], []
         arguments = calls.arrays(plan.call)
         call = self._asked(plan.call)
         request = {
@@ -133,9 +141,8 @@ class TimedSession:
             "reads": plan.reads,
             "writes": plan.writes,
         }
-        header = self._runner.ask(
-            {"operation": "time", **request, "bases": len(bases)}, self._bytes(bases), 0, STEP_SECONDS
-        ).header
+        request |= {"operation": "time", "bases": len(bases)}
+        header = self._runner.ask(request, self._bytes(bases), 0, STEP_SECONDS, using).header
         if header["status"] != "returned":
             if plan.method == "graph":
                 raise NotCapturedError(header["message"])
@@ -161,25 +168,35 @@ class TimedSession:
     def batch(self, arm: str, contents: Sequence[Sequence[Content]], calls: int | None = None) -> float:
         """Seconds of several sweeps by this process's clock, including restoring and the round trip."""
         sweeps = [list(sweep) for sweep in contents]
+        if self._due:
+            self._ask({"step": "keep"})
         start = time.perf_counter()
         self._ask({"step": "batch", "arm": arm, "contents": sweeps, "calls": calls})
         return time.perf_counter() - start
 
     def keep(self, pieces: Sequence[Piece]) -> None:
-        """Let the runner keep ``pieces`` as the last sweep left them; those of an array follow each other."""
+        """Let the runner keep ``pieces`` as the last sweep left them; those of an array follow each other.
+
+        It is told with the next request, before that does anything.
+        """
         types, ranges = self._types(), []
         numbers = {name: number for number, name in enumerate(types)}
         for piece in pieces:
             size = types[piece.array].itemsize
             ranges.append((piece.slot, numbers[piece.array], piece.first * size, piece.elements * size))
-        self._ask({"step": "keep", "pieces": ranges})
+        self._due.append(ranges)
         self._kept.append(pieces)
 
-    def fetch(self) -> list[dict[str, NDArray[np.generic]]]:
-        """What was kept since this was called before, in this order: the elements of each array."""
+    def fetch(
+        self, using: Callable[[], AbstractContextManager[object]] = nullcontext
+    ) -> list[dict[str, NDArray[np.generic]]]:
+        """What was kept since this was called before, in this order: the elements of each array.
+
+        The runner has the GPU in the context ``using``.
+        """
         kept, self._kept, types = self._kept, [], self._types()
         size = sum(piece.elements * types[piece.array].itemsize for pieces in kept for piece in pieces)
-        frame = self._runner.ask({"operation": "time", "step": "fetch"}, (), size, STEP_SECONDS)
+        frame = self._runner.ask(self._request({"step": "fetch"}), (), size, STEP_SECONDS, using)
         if len(frame.payload) != size:
             raise RunnerError(Status.UNTRUSTED, "forged channel: the answer holds no arrays")
         fetched: list[dict[str, NDArray[np.generic]]] = []
@@ -217,10 +234,14 @@ class TimedSession:
         ]
 
     def _ask(self, request: Mapping[str, Any], payload: Sequence[memoryview] = ()) -> dict[str, Any]:
-        header = self._runner.ask({"operation": "time", **request}, payload, 0, STEP_SECONDS).header
+        header = self._runner.ask(self._request(request), payload, 0, STEP_SECONDS).header
         if header["status"] != "returned":
             raise RunnerError(Status.CUDA_ERROR, header["message"], header["printed"])
         return header
+
+    def _request(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        due, self._due = self._due, []
+        return {"operation": "time", **request, "keep": due}
 
 
 def _restored(argument: ArrayArgument) -> bool:

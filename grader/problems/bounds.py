@@ -122,7 +122,9 @@ def _norms(terms: Array, axis: int) -> tuple[Array, Array]:
 
 def exp_error(argument: Array, unit: float) -> Array:
     """Relative error of the fast exponential of a rounded ``argument``."""
-    error: Array = unit * (4.0 + 3.346 * np.abs(argument))
+    error: Array = np.abs(argument)
+    error *= 3.346 * unit
+    error += 4.0 * unit
     return error
 
 

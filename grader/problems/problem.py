@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +19,7 @@ import numpy as np
 from grader.problems.dtypes import DTYPES
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -243,6 +245,23 @@ class Expectation:
             Candidate(candidate.expected[window], candidate.allowed[window]) for candidate in self.candidates
         )
         return Expectation(candidates, None if self.finite_only is None else self.finite_only[window])
+
+
+class OnDemand(Mapping[str, Expectation]):
+    """Expectations by output, each worked out when it is first asked for: slices need some of them alone."""
+
+    def __init__(self, worked_out: Mapping[str, Callable[[], Expectation]]) -> None:
+        """What works them out, by output."""
+        self._worked_out = {name: cache(work) for name, work in worked_out.items()}
+
+    def __getitem__(self, name: str) -> Expectation:
+        return self._worked_out[name]()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._worked_out)
+
+    def __len__(self) -> int:
+        return len(self._worked_out)
 
 
 Bug = Callable[[Inputs], "Mapping[str, NDArray[np.float64]]"]

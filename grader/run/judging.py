@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, get_args
@@ -15,7 +16,7 @@ from grader.devices import profile
 from grader.devices.device import Call
 from grader.devices.sharing import WAITING
 from grader.judge.correctness.calls import arguments
-from grader.judge.correctness.cases import Excuse, Judged, judge, overrun_beside
+from grader.judge.correctness.cases import Excuse, Judged, judge, overrun_beside, work_out
 from grader.judge.correctness.remembered import remembered
 from grader.judge.coverage.search import TOLD_APART
 from grader.judge.timing.measure import Measured
@@ -47,7 +48,7 @@ from grader.run.scoring import memory_verdict, score_problem, score_without_case
 from grader.run.typical import typical
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from grader.assignments.assignment import Assignment
     from grader.assignments.rules import ProblemPoints, Rules
@@ -167,7 +168,10 @@ class ProblemJudge:
         else:
             problem = remembered(answer.problem)
             # Side by side: who comes first to a case works out its inputs and oracle for both.
-            with ThreadPoolExecutor(1, initializer=partial(torch.set_num_threads, 1)) as beside:
+            with (
+                self._worked_out_ahead(problem),
+                ThreadPoolExecutor(1, initializer=partial(torch.set_num_threads, 1)) as beside,
+            ):
                 running = beside.submit(self._run_on_gpu, answer, problem)
                 checked = self._run_cases(machine.checker, answer, problem, following)
                 judged = running.result()
@@ -182,6 +186,25 @@ class ProblemJudge:
         if self.machine_failed:
             answer.forget()
         return partial(self._result, answer, judged, checked, following.unreached)
+
+    @contextmanager
+    def _worked_out_ahead(self, problem: Problem) -> Iterator[None]:
+        """Let another thread work out what is right for the cases of a model, which takes as long as they do.
+
+        It begins while the runners start, and goes on while they run what is known. ``problem`` remembers.
+        """
+        machine, spare = self.material.machine, self.material.bench.problems_at_once >= SPARE_PROCESSORS
+        if not isinstance(problem, ModelProblem) or not spare:
+            yield
+            return
+        ended = threading.Event()
+        schedules = max(machine.device.schedules, machine.checker.schedules, key=len)
+        with ThreadPoolExecutor(1, initializer=partial(torch.set_num_threads, 1)) as ahead:
+            ahead.submit(work_out, problem, problem.cases(self.material.seed), schedules, ended.is_set)
+            try:
+                yield
+            finally:
+                ended.set()
 
     def _judges(self, sizes: Mapping[str, int], distribution: str) -> bool:
         """Whether a case with these inputs can cost points: no waiver excludes it, nor its numbers."""

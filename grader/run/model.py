@@ -104,8 +104,8 @@ class PreparedModel:
         return Training(
             problem=self.problem,
             open=lambda program: conduct.watch(gpu.open_model(program, self.libraries, self.memory)),
-            fused=self.program,
-            unfused=self.unfused,
+            fused=replace(self.program, trains=True),
+            unfused=replace(self.unfused, trains=True),
             memory=self.memory,
             seed=conduct.material.seed,
             seconds=TRAINING_SECONDS,

@@ -65,9 +65,13 @@ class DeviceMemory:
         return [block.ptr for block in self._blocks]
 
     @checked
-    def content(self) -> list[bytearray]:
-        """The images as they are now."""
-        return [to_host(block.ptr, size) for block, size in zip(self._blocks, self._sizes, strict=True)]
+    def content(self, room: Callable[[int], memoryview]) -> memoryview:
+        """The images as they are now, one behind the other, in ``room`` for so many bytes."""
+        content, offset = room(sum(self._sizes)), 0
+        for block, size in zip(self._blocks, self._sizes, strict=True):
+            to_host(block.ptr, content[offset : offset + size])
+            offset += size
+        return content
 
 
 def to_device(address: int, data: memoryview) -> None:
@@ -76,12 +80,10 @@ def to_device(address: int, data: memoryview) -> None:
         cupy.cuda.runtime.memcpy(address, host_address(data), len(data), TO_DEVICE)
 
 
-def to_host(address: int, size: int) -> bytearray:
-    """Copy bytes from the device and wait."""
-    data = bytearray(size)
-    if size:
-        cupy.cuda.runtime.memcpy(host_address(memoryview(data)), address, size, TO_HOST)
-    return data
+def to_host(address: int, data: memoryview) -> None:
+    """Copy bytes from the device to ``data`` and wait."""
+    if len(data):
+        cupy.cuda.runtime.memcpy(host_address(data), address, len(data), TO_HOST)
 
 
 class Gpu:

@@ -7,7 +7,7 @@ import mmap
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 
 def host_address(data: memoryview | mmap.mmap) -> int:
@@ -33,6 +33,10 @@ class HostMemory:
             offset += size
         return [host_address(memory) for memory in self._maps]
 
-    def content(self) -> list[bytes]:
-        """The images as they are now."""
-        return [bytes(memory) for memory in self._maps]
+    def content(self, room: Callable[[int], memoryview]) -> memoryview:
+        """The images as they are now, one behind the other, in ``room`` for so many bytes."""
+        content, offset = room(sum(self._sizes)), 0
+        for memory, size in zip(self._maps, self._sizes, strict=True):
+            content[offset : offset + size] = memoryview(memory)
+            offset += size
+        return content

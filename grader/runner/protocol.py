@@ -1,8 +1,10 @@
 """The frames that judge and runner exchange; both sides use this module.
 
 A frame is the magic, the length of its header (u32), the length of its payload (u64), a JSON header and raw
-bytes. Every request carries a fresh nonce, and its answer repeats it. Nothing is unpickled or evaluated.
-Anything but a valid frame within the size limits raises ``MalformedError``, and nothing more is read then.
+bytes. With another magic these bytes are not in the pipe, but at the start of memory that both sides map
+(``shared``). Every request carries a fresh nonce, and its answer repeats it. Nothing is unpickled or
+evaluated. Anything but a valid frame within the size limits raises ``MalformedError``, and nothing more is
+read then.
 """
 
 from __future__ import annotations
@@ -20,9 +22,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 MAGIC = b"KGR1"
+MAGIC_SHARED = b"KGS1"
 PREFIX = struct.Struct(">4sIQ")
 HEADER_CAP = 8 << 20
 CHUNK = 1 << 20
+LEAST_SHARED = 1 << 16  # bytes of a payload: smaller ones fit into a pipe
 TICK_SECONDS = 0.05  # time between two checks of the time-out
 
 Header = dict[str, Any]
@@ -43,22 +47,26 @@ class ExpiredError(Exception):
 
 @dataclass(frozen=True)
 class Frame:
-    """One message: ``header`` is a JSON object, ``payload`` raw bytes."""
+    """One message: ``header`` is a JSON object, ``payload`` raw bytes.
+
+    In shared memory the payload is a view, which the other side may still change, until the next frame.
+    """
 
     header: Header
-    payload: bytearray
+    payload: bytearray | memoryview
 
 
 class Channel:
-    """Frames over two file descriptors.
+    """Frames over two file descriptors and, if both sides have it, ``shared`` memory.
 
     A caller may pass ``expired``, which is called at least every ``TICK_SECONDS`` and returns whether to give
     up. With None, the channel waits for ever.
     """
 
-    def __init__(self, reading: int, writing: int) -> None:
+    def __init__(self, reading: int, writing: int, shared: memoryview | None = None) -> None:
         self._reading = reading
         self._writing = writing
+        self._shared = shared or memoryview(b"")
         os.set_blocking(reading, False)
         os.set_blocking(writing, False)
 
@@ -68,13 +76,26 @@ class Channel:
             with suppress(OSError):
                 fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, CHUNK)
 
+    def room(self, size: int) -> memoryview:
+        """Where to write a payload of ``size`` bytes that is sent next."""
+        shared = self.room_shared(size)
+        return memoryview(bytearray(size)) if shared is None else shared
+
+    def room_shared(self, size: int) -> memoryview | None:
+        """The shared memory for a payload of ``size`` bytes that is sent next; None if pipes take it."""
+        return self._shared[:size] if LEAST_SHARED <= size <= len(self._shared) else None
+
+    def forget_shared(self) -> None:
+        """Keep shared memory no longer; frames then have no room there."""
+        self._shared = memoryview(b"")
+
     def send(
         self,
         header: Mapping[str, Any],
         payload: Sequence[Bytes] = (),
         expired: Callable[[], bool] | None = None,
     ) -> None:
-        """Write one frame; the pieces of ``payload`` follow each other.
+        """Write one frame; the pieces of ``payload`` follow each other, or are one that fills its ``room``.
 
         Raises:
             ClosedError: the other side has closed the channel.
@@ -82,7 +103,14 @@ class Channel:
         """
         pieces = [memoryview(piece).cast("B") for piece in payload if len(piece)]
         text = json.dumps(header, separators=(",", ":")).encode()
-        self._write(memoryview(PREFIX.pack(MAGIC, len(text), sum(map(len, pieces))) + text), expired)
+        size = sum(map(len, pieces))
+        magic = MAGIC
+        if (room := self.room_shared(size)) is not None:
+            magic = MAGIC_SHARED
+            if pieces[0].obj is not room.obj:
+                _fill(room, pieces)
+            pieces = []
+        self._write(memoryview(PREFIX.pack(magic, len(text), size) + text), expired)
         for piece in pieces:
             self._write(piece, expired)
 
@@ -95,9 +123,13 @@ class Channel:
             ExpiredError: the frame was not complete before ``expired``.
         """
         magic, header_bytes, payload_bytes = PREFIX.unpack(self._read(PREFIX.size, expired))
-        if magic != MAGIC or header_bytes > HEADER_CAP or payload_bytes > payload_cap:
+        shared = self._shared if magic == MAGIC_SHARED else None
+        room = payload_cap if shared is None else min(payload_cap, len(shared))
+        if magic not in {MAGIC, MAGIC_SHARED} or header_bytes > HEADER_CAP or payload_bytes > room:
             raise MalformedError("not a frame, or larger than allowed")
         header = parse(bytes(self._read(header_bytes, expired)))
+        if shared is not None:
+            return Frame(header, shared[:payload_bytes])
         return Frame(header, self._read(payload_bytes, expired))
 
     def exchange(
@@ -165,6 +197,14 @@ class Channel:
         poll = select.poll()  # unlike select(), it works with any descriptor number
         poll.register(descriptor, select.POLLOUT if writing else select.POLLIN)
         return bool(poll.poll(None if seconds is None else max(0.0, seconds) * 1000))
+
+
+def _fill(memory: memoryview, pieces: Sequence[memoryview]) -> None:
+    """Copy the pieces to the start of memory, one behind the other."""
+    offset = 0
+    for piece in pieces:
+        memory[offset : offset + len(piece)] = piece
+        offset += len(piece)
 
 
 def parse(text: bytes) -> Header:

@@ -13,7 +13,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from grader.runner import witness
+from grader.runner import shared, witness
 from grader.runner.host import HostMemory
 from grader.runner.library import (
     CudaError,
@@ -71,7 +71,12 @@ class Printed:
 
 
 def take_channel() -> Channel:
-    """The channel on private descriptors; stdin becomes empty, and other inherited descriptors are closed."""
+    """The channel on private descriptors; stdin becomes empty, and other inherited descriptors are closed.
+
+    Memory that the judge shares is mapped, and its descriptor closed like the others.
+    """
+    number = os.environ.pop(shared.VARIABLE, "")
+    memory = shared.mapped(int(number)) if number else None
     reading, writing = (fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, 10) for number in (0, 1))
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
@@ -85,7 +90,7 @@ def take_channel() -> Channel:
                 os.close(int(name))
             except OSError:  # the descriptor that listed this folder
                 continue
-    return Channel(reading, writing)
+    return Channel(reading, writing, memory)
 
 
 def drop_rights() -> None:
@@ -165,6 +170,9 @@ class Server:
             gc.disable()  # modules stay, and to look for garbage among those of PyTorch takes time
             sys.path += {os.path.dirname(package): None for package in header["packages"]}  # noqa: PTH120
             importlib.import_module("torch")
+            importlib.import_module("torch.fx.experimental.symbolic_shapes")  # a backward pass needs it
+            if header["trains"]:  # an optimizer imports it with its first parameters
+                importlib.import_module("torch._dynamo")
         return {"status": "loaded"}, []
 
     def _load(self, header: Header, _: memoryview) -> tuple[Header, list[Any]]:
@@ -230,7 +238,7 @@ class Server:
         function = self._functions[header["entry_point"]]
         function(*arguments)
         # A caller with host pointers reads its arrays when the call returns, without waiting for the device.
-        content = memory.content() if header["memory"] == "host" else None
+        content = memory.content(self._channel.room) if header["memory"] == "host" else None
         if staging:
             staging.leave()
             if queued:
@@ -238,11 +246,11 @@ class Server:
         self._runtime.settle()
         if staging:
             staging.finish()
-        return {"status": "returned"}, memory.content() if content is None else content
+        return {"status": "returned"}, [memory.content(self._channel.room) if content is None else content]
 
     def _time(self, header: Header, payload: memoryview) -> tuple[Header, list[Any]]:
         answer: tuple[Header, list[Any]] = self._timer.answer(
-            header, payload, self._functions, self._launchers
+            header, payload, self._functions, self._channel.room, self._launchers
         )
         return answer
 

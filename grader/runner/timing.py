@@ -89,9 +89,13 @@ class Timer:
         header: Header,
         payload: memoryview,
         functions: dict[str, Any],
+        room: Callable[[int], memoryview],
         launchers: Launchers | None = None,
     ) -> tuple[Header, list[Any]]:
-        """One step: prepare a case, add bases, run a sweep or a batch, keep pieces of slots or fetch them."""
+        """One step: prepare a case, add bases, run a sweep or a batch, or fetch pieces of slots in ``room``.
+
+        Before each of them but the first one, pieces are kept of what the last sweep left.
+        """
         step = header["step"]
         returned: Header = {"status": "returned"}
         if step == "prepare":
@@ -101,6 +105,8 @@ class Timer:
             self._case = TimedCalls(self._gpu, header, payload, functions, launchers)
             return {**returned, "strangers": self._case.strangers}, []
         assert self._case is not None
+        for pieces in header["keep"]:
+            self._case.keep(pieces)
         if step == "add":
             self._case.add(header["bases"], payload)
         elif step == "batch":
@@ -109,10 +115,8 @@ class Timer:
         elif step == "sweep":
             seconds = self._case.sweep(header["arm"], header["contents"], header["calls"])
             return {**returned, "seconds": seconds}, []
-        elif step == "keep":
-            self._case.keep(header["pieces"])
-        else:
-            return returned, self._case.fetch()
+        elif step == "fetch":
+            return returned, [self._case.fetch(room)]
         return returned, []
 
 
@@ -252,10 +256,18 @@ class TimedCalls:
         self._copy(np.array(table, np.uint64).reshape(-1, 3))
         self._kept.append((held, size))
 
-    def fetch(self) -> list[Any]:
-        """The bytes of all that was kept and not yet fetched."""
+    def fetch(self, room: Callable[[int], memoryview]) -> memoryview:
+        """The bytes of all that was kept and not yet fetched, in ``room`` for as many."""
         pending, self._kept = self._kept, []
-        return [bytes(held)[:size] if self._host else to_host(held.ptr, size) for held, size in pending]
+        content, offset = room(sum(size for _, size in pending)), 0
+        for held, size in pending:
+            piece = content[offset : offset + size]
+            if self._host:
+                piece[:] = memoryview(held).cast("B")[:size]
+            else:
+                to_host(held.ptr, piece)
+            offset += size
+        return content
 
     def _cross_bus(self) -> None:
         """Copy the arrays to the device and back, as a call with host pointers must.

@@ -32,6 +32,7 @@ from grader.devices.sharing import Sharing
 from grader.devices.timed import TimedSession
 from grader.judge.timing.verification import Verifier
 from grader.problems.problem import KernelProblem
+from grader.processes.threads import take_short_turns
 from grader.run import grading
 from grader.run.bench import Bench
 
@@ -144,6 +145,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin nothing after this time")
     parser.add_argument("--json", type=Path, metavar="F")
     options = parser.parse_args()
+    take_short_turns()
     assignment = load(options.assignment)
     kernels = [name for name, one in assignment.problems.items() if isinstance(one, KernelProblem)]
     problems, bench, began = options.problem or kernels, Bench(remembers=True), time.monotonic()

@@ -201,8 +201,10 @@ def grade(options: argparse.Namespace, trace: Trace) -> None:
     with trace.phase("import"):
         from grader.assignments.assignment import load  # noqa: PLC0415
         from grader.problems.problem import KernelProblem  # noqa: PLC0415
+        from grader.processes.threads import take_short_turns  # noqa: PLC0415
         from grader.run import grading  # noqa: PLC0415
         from grader.run.bench import Bench  # noqa: PLC0415
+    take_short_turns()
     assignment = load(options.assignment)
     kernels = [name for name, one in assignment.problems.items() if isinstance(one, KernelProblem)]
     problems = tuple(options.problem or kernels)

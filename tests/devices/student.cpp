@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
+#include <sys/mman.h>
+#include <thread>
 #include <unistd.h>
 extern "C" {
 void plant_error(int code);
@@ -41,6 +43,16 @@ void forge(float*) {  // a frame on every descriptor that takes it
   const char frame[] = "KGR1\0\0\0\x02\0\0\0\0\0\0\0\0{}";
   for (int fd = 3; fd < 64; ++fd)
     if (write(fd, frame, sizeof frame - 1) < 0) continue;
+}
+void scribble(float*) {  // on all that is shared with the judge, for ever
+  char line[512];
+  std::FILE* maps = std::fopen("/proc/self/maps", "r");
+  unsigned long begin = 0, end = 0;
+  while (std::fgets(line, sizeof line, maps))
+    if (std::strstr(line, "memfd:shared")) std::sscanf(line, "%lx-%lx", &begin, &end);
+  std::fclose(maps);
+  if (begin == 0) std::abort();
+  std::thread([begin] { for (int i = 0;; ++i) std::memset(reinterpret_cast<void*>(begin), i, 1 << 20); }).detach();
 }
 void forge_and_answer(float*) { forge(nullptr); }
 void babble(float*) {  // after the answer, before the next question

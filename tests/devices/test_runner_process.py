@@ -6,7 +6,7 @@ import io
 import subprocess
 import time
 import zipfile
-from contextlib import closing
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 NAMES = (
     *("twice", "address", "nothing", "null", "beyond", "far_beyond", "leave", "leave_at_once", "abort_it"),
     *("fault", "hang", "fail", "chatter", "complain", "report", "forge", "babble", "copy_longs"),
+    "scribble",
 )
 
 
@@ -154,6 +155,30 @@ def test_what_a_launcher_may_do_instead_of_returning(
     assert answer.status is status, answer
     assert words in answer.message
     assert not answer.arrays
+
+
+def test_what_the_judge_has_looked_at_cannot_change_any_more(runner: Runner) -> None:
+    ask(runner, "scribble")
+    answer = ask(runner, "nothing", output(1 << 16))
+    seen = answer.arrays["out"].tobytes()
+    time.sleep(0.05)
+    assert answer.arrays["out"].tobytes() == seen
+
+
+class WaitedError(Exception):
+    pass
+
+
+def test_a_runner_that_may_not_use_the_device_yet_was_asked_nothing(runner: Runner) -> None:
+    @contextmanager
+    def refused() -> Iterator[None]:
+        raise WaitedError
+        yield
+
+    call = Call("nothing", (output(),), 10, Memory.HOST)
+    with pytest.raises(WaitedError):
+        calls.run(runner, call, using=refused)
+    assert calls.run(runner, call).status is Status.RETURNED
 
 
 def test_an_ended_runner_stays_ended(runner: Runner) -> None:

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from by_hand import without_grid
 from first_assignment import KERNELS
 
 from grader.judge.correctness.comparison import compare
-from grader.problems.problem import MEMORY_GROUP, ArrayParameter, Case, Inputs, Role, ScalarParameter
+from grader.problems.problem import (
+    MEMORY_GROUP,
+    ArrayParameter,
+    Case,
+    Expectation,
+    Inputs,
+    OnDemand,
+    Role,
+    ScalarParameter,
+)
 
 PROBLEMS = {name: without_grid(problem) for name, problem in KERNELS.items()}
 SEED = 31
@@ -251,3 +262,16 @@ def test_every_output_belongs_to_one_kind_of_slices(problem_id: str) -> None:
     problem = PROBLEMS[problem_id]
     outputs = [p.name for p in problem.parameters if isinstance(p, ArrayParameter) and p.role != "in"]
     assert sorted(name for slices in problem.slices for name in slices.outputs) == sorted(outputs)
+
+
+def test_only_the_expectations_that_are_asked_for_are_worked_out() -> None:
+    worked_out: list[str] = []
+
+    def expectation(name: str) -> Expectation:
+        worked_out.append(name)
+        return Expectation(())
+
+    expected = OnDemand({name: partial(expectation, name) for name in ("a", "b")})
+    assert (len(expected), list(expected), worked_out) == (2, ["a", "b"], [])
+    assert expected["b"] is expected["b"]
+    assert worked_out == ["b"]

@@ -10,10 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from grader.runner import shared
 from grader.runner.protocol import (
     CHUNK,
     HEADER_CAP,
+    LEAST_SHARED,
     MAGIC,
+    MAGIC_SHARED,
     PREFIX,
     Channel,
     ClosedError,
@@ -29,10 +32,10 @@ if TYPE_CHECKING:
 class Pair:
     """A channel and the bare descriptors of its peer."""
 
-    def __init__(self) -> None:
+    def __init__(self, shared: memoryview | None = None) -> None:
         reading, self.write_end = os.pipe()
         self.read_end, writing = os.pipe()
-        self.channel = Channel(reading, writing)
+        self.channel = Channel(reading, writing, shared)
         self._open = [reading, self.write_end, self.read_end, writing]
 
     def says(self, data: bytes) -> None:
@@ -72,6 +75,7 @@ def receive(data: bytes, cap: int = 16) -> Frame:
         b"GET / HTTP/1.1\r\n\r\n" + bytes(20),
         PREFIX.pack(MAGIC, HEADER_CAP + 1, 0),
         PREFIX.pack(MAGIC, 2, 17) + b"{}" + bytes(17),
+        PREFIX.pack(MAGIC_SHARED, 2, 1) + b"{}",
         frame(b"[]"),
         frame(b"{"),
         frame(b'{"t": NaN}'),
@@ -79,7 +83,7 @@ def receive(data: bytes, cap: int = 16) -> Frame:
         frame(b"[" * 60_000),
         frame(b'{"t": ' + b"1" * 5000 + b"}"),
     ],
-    ids=["text", "header", "payload", "list", "cut", "nan", "binary", "deep", "number"],
+    ids=["text", "header", "payload", "not shared", "list", "cut", "nan", "binary", "deep", "number"],
 )
 def test_what_is_no_frame_is_refused(data: bytes) -> None:
     with pytest.raises(MalformedError):
@@ -120,6 +124,61 @@ def test_frames_longer_than_a_pipe_arrive() -> None:
     thread.join()
     for descriptor in (reading, writing, back, forth):
         os.close(descriptor)
+
+
+@pytest.fixture
+def memory() -> memoryview:
+    return memoryview(bytearray(4 * LEAST_SHARED))
+
+
+@pytest.mark.parametrize("size", [LEAST_SHARED, 4 * LEAST_SHARED])
+def test_large_payloads_lie_in_shared_memory(memory: memoryview, size: int) -> None:
+    with Pair(memory) as there, Pair(memory) as here:
+        there.channel.send({"a": 1}, [b"", b"\1" * (size - 1), b"\2"])
+        here.says(os.read(there.read_end, 1 << 16))
+        got = here.channel.receive(size, after(5))
+    assert bytes(got.payload) == b"\1" * (size - 1) + b"\2"
+    assert bytes(memory[:size]) == bytes(got.payload)
+
+
+def test_what_fills_its_room_is_sent_as_it_lies_there(memory: memoryview) -> None:
+    with Pair(memory) as there, Pair(memory) as here:
+        room = there.channel.room(LEAST_SHARED)
+        room[-1] = 7
+        there.channel.send({}, [room])
+        here.says(os.read(there.read_end, 1 << 16))
+        assert here.channel.receive(LEAST_SHARED, after(5)).payload[-1] == memory[LEAST_SHARED - 1] == 7
+
+
+@pytest.mark.parametrize("size", [LEAST_SHARED - 1, 4 * LEAST_SHARED + 1])
+def test_payloads_that_are_small_or_have_no_room_go_through_the_pipe(memory: memoryview, size: int) -> None:
+    with Pair(memory) as there, Pair(memory) as here:
+        for pair in (there, here):
+            pair.channel.widen()
+        there.channel.send({}, [bytes(size)])
+        here.says(os.read(there.read_end, 1 << 20))
+        got = here.channel.receive(size, after(5))
+    assert isinstance(got.payload, bytearray)
+    assert len(got.payload) == size
+
+
+@pytest.mark.parametrize("size", [4 * LEAST_SHARED + 1, 1 << 63])
+def test_a_payload_beyond_shared_memory_is_refused(memory: memoryview, size: int) -> None:
+    with Pair(memory) as pair:
+        pair.says(PREFIX.pack(MAGIC_SHARED, 2, size) + b"{}")
+        with pytest.raises(MalformedError):
+            pair.channel.receive(1 << 62, after(5))
+
+
+def test_nobody_can_change_the_size_of_shared_memory() -> None:
+    descriptor = shared.make()
+    for size in (0, shared.SHARED_BYTES + 1):
+        with pytest.raises(PermissionError):
+            os.truncate(descriptor, size)
+    one, other = shared.mapped(descriptor), shared.mapped(descriptor)
+    os.close(descriptor)
+    one[-1] = 5
+    assert other[-1] == 5
 
 
 def test_a_wide_channel_takes_half_a_chunk_that_nobody_reads_yet() -> None:

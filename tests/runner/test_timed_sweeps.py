@@ -13,6 +13,7 @@ import math
 import subprocess
 import sys
 import weakref
+from contextlib import nullcontext
 from random import SystemRandom
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +30,8 @@ from grader.runner.library import CudaError, NoMemoryError, Runtime, Unsupported
 from grader.runner.protocol import Frame
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
 ROWS, COLUMNS, SLOTS = 5, 4, 3
@@ -116,13 +118,29 @@ class Direct:
 
     def __init__(self, timer: Any, functions: dict[str, Any], launchers: Any = None) -> None:  # noqa: ANN401
         self.timer, self.functions, self.launchers = timer, functions, launchers
+        self.asked: list[str] = []
 
-    def ask(self, request: dict[str, Any], payload: Sequence[Any], reply: int, _seconds: float) -> Frame:
+    def ask(
+        self,
+        request: dict[str, Any],
+        payload: Sequence[Any],
+        reply: int,
+        _seconds: float,
+        using: Callable[[], AbstractContextManager[object]] = nullcontext,
+    ) -> Frame:
         data = bytearray(b"".join(bytes(piece) for piece in payload))
-        header, pieces = self.timer.answer(request, memoryview(data), self.functions, self.launchers)
+        self.asked.append(request["step"])
+        with using():
+            header, pieces = self.timer.answer(
+                request, memoryview(data), self.functions, self.room, self.launchers
+            )
         answer = bytearray(b"".join(bytes(piece) for piece in pieces))
         assert len(answer) in (0, reply)
         return Frame({"message": "", "printed": "", **header}, answer)
+
+    @staticmethod
+    def room(size: int) -> memoryview:
+        return memoryview(bytearray(size))
 
     def close(self) -> None:
         pass
@@ -407,6 +425,22 @@ def test_what_is_kept_stays_as_it_was_and_comes_back_in_order(
         np.testing.assert_array_equal(kept["y"], np.float32(factor) * np.array([*x[17:], *x[:2]]))
         np.testing.assert_array_equal(kept["x"], x[5:6])
     assert session.fetch() == []
+
+
+def test_what_is_to_be_kept_is_told_with_the_next_request_but_not_within_a_batch(
+    timing: Any,  # noqa: ANN401
+    library: Path,
+) -> None:
+    session = opened(timing, library, "events")
+    contents = [Content(1, 0)] * SLOTS
+    for ask in (session.sweep, lambda arm, contents: session.batch(arm, [contents])):
+        session.sweep("submission", contents)
+        session.keep([Piece(0, "y", 0, 2)])
+        session.keep([Piece(0, "y", 2, 2)])
+        ask("submission", contents)
+    assert len(session.fetch()) == 4
+    asked = session._runner.asked  # type: ignore[attr-defined]
+    assert asked == ["prepare", "sweep", "sweep", "sweep", "keep", "batch", "fetch"]
 
 
 def test_more_pieces_than_restoring_has_are_kept(timing: Any, library: Path) -> None:  # noqa: ANN401

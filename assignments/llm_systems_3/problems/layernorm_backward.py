@@ -14,7 +14,7 @@ Bounds, from the pieces of ``bounds``; the statistics are given, so their own er
 
 from __future__ import annotations
 
-from functools import cache, partial
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -32,6 +32,7 @@ from grader.problems.problem import (
     Expectation,
     Inputs,
     KernelProblem,
+    OnDemand,
     Role,
     ScalarParameter,
     Slices,
@@ -52,6 +53,9 @@ if TYPE_CHECKING:
 SMALL, BORDER, LARGE = "small hidden sizes", "hidden sizes around a border", "large hidden sizes"
 TILES, OFFSET, VARIANCE = "row counts around a tile border", "large offset", "small variance"
 TINY, GRADIENTS, MANY = "tiny gradients", "large gradients", "many rows"
+FEW_COLUMNS = 32
+_PRECISION = bounds.PRECISIONS["float32"]
+
 GROUPS = (SMALL, BORDER, LARGE, TILES, OFFSET, VARIANCE, TINY, GRADIENTS, MANY, STREAMS)
 
 
@@ -139,49 +143,83 @@ def inputs(case: Case) -> Inputs:
 
 def oracle(case: Case, data: Inputs) -> Mapping[str, Expectation]:  # noqa: ARG001 - the shape of a problem
     """The gradients by PyTorch's own rule in float64, with ``vars`` as given or epsilon added again."""
-    with_epsilon = cache(partial(_gradients, data, EPSILON))
-
-    def again(name: str) -> Callable[[], tuple[Candidate, ...]]:
-        return lambda: (with_epsilon()[name],)
-
-    as_given = _gradients(data, 0.0)
-    return {name: Expectation((right,), further=again(name)) for name, right in as_given.items()}
+    gradients = {"gamma_grad": _gamma_grad, "betta_grad": _betta_grad, "inp_grad": _inp_grad}
+    return OnDemand({name: partial(_expectation, data, gradient) for name, gradient in gradients.items()})
 
 
-def _gradients(data: Inputs, epsilon: float) -> Mapping[str, Candidate]:
-    x, g, gamma = data.wide("inp"), data.wide("out_grad"), data.wide("gamma")
-    mean, root = data.wide("means")[:, None], 1 / np.sqrt(data.wide("vars")[:, None] + epsilon)
-    precision = bounds.PRECISIONS["float32"]
-    unit, hidden = precision.unit, x.shape[1]
-    tensors = [torch.from_numpy(part) for part in (g, x, mean, root, gamma, data.wide("betta"))]
-    incoming, rows, means, roots, scale, shift = tensors
+def _expectation(data: Inputs, gradient: Callable[[Inputs, float], Candidate]) -> Expectation:
+    return Expectation((gradient(data, 0.0),), further=lambda: (gradient(data, EPSILON),))
+
+
+def _exact(data: Inputs, epsilon: float, which: int) -> Array:
+    """One of the gradients of input, scale and bias in float64."""
+    root = 1 / np.sqrt(data.wide("vars")[:, None] + epsilon)
+    arrays = (*(data.wide(name) for name in ("out_grad", "inp")), data.wide("means")[:, None], root)
+    incoming, rows, means, roots = (torch.from_numpy(array) for array in arrays)
+    scale, shift = (torch.from_numpy(data.wide(name)) for name in ("gamma", "betta"))
+    asked = tuple(number == which for number in range(3))
     gradients = torch.ops.aten.native_layer_norm_backward(
-        incoming, rows, (hidden,), means, roots, scale, shift, (True, True, True)
+        incoming, rows, (rows.shape[1],), means, roots, scale, shift, asked
     )
-    inp_grad, gamma_grad, betta_grad = (gradient.numpy() for gradient in gradients)
+    gradient: Array = gradients[which].numpy()
+    return gradient
 
-    x, g = np.asfortranarray(x), np.asfortranarray(g)  # sums over few columns take a third of the time
-    h, d = (x - mean) * root, g * gamma
-    h_size, d_size, d_h = np.abs(h), np.abs(d), d * h
-    h_error = unit * ((bounds.QUOTIENT + 2) * h_size + 2 * (np.abs(x) + np.abs(mean)) * root)
+
+def _by_columns(array: Array) -> Array:
+    """``array`` as sums over few columns, and over as many rows, are fastest."""
+    return np.asfortranarray(array) if array.shape[-1] < FEW_COLUMNS else array
+
+
+def _statistics(data: Inputs, epsilon: float) -> tuple[Array, Array, Array, Array]:
+    """The h and dh of this file's first lines, and m and r as columns."""
+    x, mean = _by_columns(data.wide("inp")), data.wide("means")[:, None]
+    root = 1 / np.sqrt(data.wide("vars")[:, None] + epsilon)
+    h = x - mean
+    h *= root
+    h_error = np.abs(x, out=x)
+    h_error += np.abs(mean)
+    h_error *= 2 * _PRECISION.unit * root
+    h_error += _PRECISION.unit * (bounds.QUOTIENT + 2) * np.abs(h)
+    return h, h_error, mean, root
+
+
+def _inp_grad(data: Inputs, epsilon: float) -> Candidate:
+    h, h_error, _, root = _statistics(data, epsilon)
+    unit, gradient = _PRECISION.unit, _exact(data, epsilon, 0)
+    d = _by_columns(data.wide("out_grad"))
+    d *= data.wide("gamma")
+    d_h = d * h
     a_size, b_size = (np.abs(terms.sum(axis=1, keepdims=True)) for terms in (d, d_h))
     a_error = bounds.sum_error(d, 1, 1, unit)
-    b_error = bounds.sum_error(d_h, 1, 2, unit) + (d_size * h_error).sum(axis=1, keepdims=True)
-    term_errors = np.abs(g) * h_error
-    gamma_error = bounds.sum_error(g * h, 0, 2, unit)[0] + np.minimum(
-        term_errors.sum(axis=0), bounds.LUCK * np.sqrt((term_errors**2).sum(axis=0))
-    )
-    sums_error = a_error + h_size * b_error + b_size * h_error + 4 * unit * (a_size + h_size * b_size)
-    inp_error = root * (2 * unit * d_size + sums_error / hidden)
-    inp_error += unit * (bounds.QUOTIENT + 1) * np.abs(inp_grad)
-    return {
-        name: Candidate(value, bounds.allowed(error, value, precision))
-        for name, value, error in (
-            ("gamma_grad", gamma_grad, gamma_error),
-            ("betta_grad", betta_grad, bounds.sum_error(g, 0, 0, unit)[0]),
-            ("inp_grad", inp_grad, inp_error),
-        )
-    }
+    d_size = np.abs(d, out=d)
+    b_error = bounds.sum_error(d_h, 1, 2, unit) + np.einsum("ij,ij->i", d_size, h_error)[:, None]
+    share = root / h.shape[1]
+    error = np.abs(h, out=h)
+    error *= share * (b_error + 4 * unit * b_size)
+    h_error *= share * b_size
+    error += h_error
+    d_size *= 2 * unit * root
+    error += d_size
+    error += share * (a_error + 4 * unit * a_size)
+    error += unit * (bounds.QUOTIENT + 1) * np.abs(_by_columns(gradient))
+    return Candidate(gradient, bounds.allowed(error, gradient, _PRECISION))
+
+
+def _gamma_grad(data: Inputs, epsilon: float) -> Candidate:
+    h, h_error, *_ = _statistics(data, epsilon)
+    unit, gradient, g = _PRECISION.unit, _exact(data, epsilon, 1), _by_columns(data.wide("out_grad"))
+    h *= g
+    h_error *= np.abs(g, out=g)
+    length = np.sqrt(np.einsum("ij,ij->j", h_error, h_error))
+    of_terms = np.minimum(h_error.sum(axis=0), bounds.LUCK * length)
+    error = bounds.sum_error(h, 0, 2, unit)[0] + of_terms
+    return Candidate(gradient, bounds.allowed(error, gradient, _PRECISION))
+
+
+def _betta_grad(data: Inputs, epsilon: float) -> Candidate:
+    gradient, g = _exact(data, epsilon, 2), _by_columns(data.wide("out_grad"))
+    error = bounds.sum_error(g, 0, 0, _PRECISION.unit)[0]
+    return Candidate(gradient, bounds.allowed(error, gradient, _PRECISION))
 
 
 SPACE = Space(
@@ -303,8 +341,7 @@ def terms(data: Inputs) -> Mapping[str, Array]:
 
 def _epsilon(epsilon: float) -> Callable[[Inputs], Mapping[str, Array]]:
     def outputs(data: Inputs) -> Mapping[str, Array]:
-        candidates = _gradients(data, epsilon)
-        return {name: candidates[name].expected for name in ("gamma_grad", "inp_grad")}
+        return {"gamma_grad": _exact(data, epsilon, 1), "inp_grad": _exact(data, epsilon, 0)}
 
     return outputs
 

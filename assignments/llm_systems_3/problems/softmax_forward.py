@@ -247,7 +247,7 @@ def oracle(case: Case, data: Inputs) -> Mapping[str, Expectation]:  # noqa: ARG0
     """The weights in float64; rows without a visible key may be zeros, uniform or NaN."""
     logits = _logits(data)
     masked = np.isneginf(logits).all(axis=-1, keepdims=True)
-    shown = np.where(masked, 0.0, logits)
+    shown = np.where(masked, 0.0, logits) if masked.any() else logits
     weights = torch.softmax(torch.from_numpy(shown), dim=-1).numpy()
     tolerance = _tolerance(shown, weights)
     if not masked.any():
@@ -261,18 +261,19 @@ def _tolerance(logits: Array, weights: Array) -> Array:
     precision = bounds.PRECISIONS["float32"]
     unit = precision.unit
     top = logits.max(axis=-1, keepdims=True)
-    argument = logits - top
-    finite = np.where(np.isneginf(argument), 0.0, argument)
-    total = np.exp(argument).sum(axis=-1, keepdims=True)
-    error = bounds.exp_error(finite, unit)
-    relative = (
-        error
-        + (weights * error).sum(axis=-1, keepdims=True)
+    distance = top - logits
+    if not np.isfinite(distance).all():
+        distance[np.isposinf(distance)] = 0.0
+    error = bounds.exp_error(distance, unit)
+    total = 1 / weights.max(axis=-1, keepdims=True)
+    error += (
+        np.einsum("...k,...k->...", weights, error)[..., None]
         + unit * (bounds.additions(logits.shape[-1]) + RESCALINGS)
         + unit * (bounds.QUOTIENT + np.log(total) + np.minimum(np.abs(top), LARGEST_OFFSET))
         + EPSILON / total
     )
-    return bounds.allowed(relative * weights, weights, precision)
+    error *= weights
+    return bounds.allowed(error, weights, precision)
 
 
 def minimal_bytes(case: Case) -> int:

@@ -188,6 +188,25 @@ def judge(
     )
 
 
+def work_out(
+    problem: Problem, cases: Sequence[Case], schedules: Sequence[Schedule], ended: Callable[[], bool]
+) -> None:
+    """Let ``problem`` remember what ``judge`` will ask it for each case and schedule, until it has ``ended``.
+
+    Args:
+        problem: one that remembers; see ``remembered``.
+        cases: in the order in which they are judged.
+        schedules: the orders of execution.
+        ended: says whether nobody needs it any more.
+    """
+    for case in cases:
+        for number, _ in _orders(case, schedules, ()):
+            if ended():
+                return
+            content = replace(case, seed=case.seed + number)
+            problem.oracle(content, problem.inputs(content))
+
+
 @dataclass(frozen=True)
 class _Outcome:
     """What one case showed in one session.

@@ -1,8 +1,9 @@
 """Compares large outputs at some places: the first ones, those in the middle, the last ones, and drawn ones.
 
 What is right there is worked out from the inputs that these places need (``Slices``). Outputs that are right
-there, and of which every element was written, are taken to be right. Others are compared as a whole, which
-also says what is wrong with them.
+there, and of which every element was written, are taken to be right. Others are compared everywhere: if they
+are large, range by range, because what the oracle works on then stays in the caches of the processor. Only an
+output that is wrong somewhere is compared as a whole, which also says what is wrong with it.
 """
 
 from __future__ import annotations
@@ -30,12 +31,16 @@ if TYPE_CHECKING:
 ELEMENTS = 1 << 11  # of the outputs at a place
 DRAWN = 2  # places
 SAVED = 2  # times as many slices as there are at all places, or all are compared
+RANGE = 1 << 15  # elements of the outputs of a range, some hundred KiB in float64,
+LARGE = 1 << 20  # of outputs with at least so many elements; the expectation of smaller ones is remembered
 
 
 def right_at_places(
     problem: Problem, case: Case, inputs: Inputs, got: Arrays
 ) -> Mapping[str, Comparison] | None:
-    """The worst comparison of each output at the places; None if the outputs have to be compared as a whole.
+    """The worst comparison of each output at the places, or of large ones everywhere in ranges.
+
+    None if the outputs have to be compared as a whole: there are few elements, or some of them are wrong.
 
     Args:
         problem: whose oracle and slices are taken.
@@ -45,14 +50,15 @@ def right_at_places(
     """
     if not isinstance(problem, KernelProblem) or not problem.slices:
         return None
-    if not all(_written(problem, inputs, name, array) for name, array in got.items()):
-        return None
-    worst: dict[str, Comparison] = {}
-    for slices in problem.slices:
-        windows = _windows(case, slices, got)
-        if not windows:
+    windows = {slices: _windows(case, slices, got) for slices in problem.slices}
+    written = all(_written(problem, inputs, name, array) for name, array in got.items())
+    if not written or not all(windows.values()):
+        if sum(array.size for array in got.values()) < LARGE:
             return None
-        for first, length in windows:
+        windows = {slices: _ranges(case, slices, got) for slices in problem.slices}
+    worst: dict[str, Comparison] = {}
+    for slices, parts in windows.items():
+        for first, length in parts:
             part, kept = slices.window(case, inputs, first, length)
             expected = problem.oracle(case, part)
             for name in slices.outputs:
@@ -75,6 +81,13 @@ def _windows(case: Case, slices: Slices, got: Arrays) -> list[tuple[int, int]]:
         return []
     drawn = np.random.default_rng(case.seed).integers(count - length + 1, size=DRAWN)
     return [(int(first), length) for first in (0, (count - length) // 2, count - length, *drawn)]
+
+
+def _ranges(case: Case, slices: Slices, got: Arrays) -> list[tuple[int, int]]:
+    """First and number of the slices of each range, of all slices."""
+    count = slices.count(case)
+    length = max(1, RANGE * count // max(1, sum(got[name].size for name in slices.outputs)))
+    return [(first, min(length, count - first)) for first in range(0, count, length)]
 
 
 def _written(problem: KernelProblem, inputs: Inputs, name: str, array: NDArray[np.generic]) -> bool:

@@ -523,13 +523,11 @@ class _Sweeps:
         Others may use the GPU while the runner prepares the case, in place of another, and while the outputs
         that were kept are fetched. After that they are being compared.
         """
-        with self._timing.shared():
-            self._session.prepare(self._plan, self._bases.arrays)
+        self._session.prepare(self._plan, self._bases.arrays, self._timing.shared)
         with self._timing.alone():
             self.heat(warm_up)
             yield
-        with self._timing.shared():
-            self._verifier.fetch(self._session)
+        self._verifier.fetch(self._session, self._timing.shared)
         self._verifier.compare()
 
     def _contents(self) -> list[Content]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 import os
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
@@ -32,6 +33,7 @@ from grader.problems.rounding import torch_threads
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from concurrent.futures import Future
+    from contextlib import AbstractContextManager
     from random import SystemRandom
 
     from numpy.typing import NDArray
@@ -45,8 +47,8 @@ if TYPE_CHECKING:
 CONTENTS = 8  # smallest number of different contents, unless there are fewer slots
 SWEEP_SECONDS = 0.02  # of processor time that the oracle's thread may take per sweep
 THOROUGH_SECONDS = 2.0  # that it may take for a call of which all outputs are read, or many
-RANGE_SECONDS = 0.05  # that it takes for a range at least, because each range costs something of its own,
-WORTH = 1.5  # and as long as one twice as long takes less than so many times as long
+RANGE_SECONDS = 0.005  # that it takes for a range at least, because each range costs something of its own,
+WORTH = 1.5  # and as long as one twice as long, if it fits into the caches, takes less than so many times
 LEAST_SECONDS = 1e-4  # that are told apart, because some clocks are coarse
 SAMPLED_OUTPUTS = 1 << 18  # elements per sweep that are read
 MOST_THREADS = 16
@@ -91,7 +93,8 @@ class Bases:
     def contents(self, slots: int, random: SystemRandom) -> list[Content]:
         """A content for each slot; all bases are used equally often, with a difference of one at most."""
         order = random.sample(range(len(self.inputs)), len(self.inputs))
-        return [Content(order[slot % len(order)], random.randrange(self.turns)) for slot in range(slots)]
+        turns = np.frombuffer(random.randbytes(8 * slots), np.uint64) % np.uint64(self.turns)
+        return [Content(order[slot % len(order)], turn) for slot, turn in enumerate(turns.tolist())]
 
 
 def turns(problem: KernelProblem, inputs: Inputs) -> int:
@@ -177,7 +180,8 @@ def _extent(problem: KernelProblem, case: Case, inputs: Inputs, slices: Slices, 
         given, _ = slices.window(case, inputs, (count - length) // 2, length)
         start = thread_time()
         with torch_threads(share if count == 1 else 1):
-            expected = problem.oracle(case, given)
+            right = problem.oracle(case, given)
+            expected = {name: right[name] for name in slices.outputs}
         seconds = thread_time() - start
         if length == count or seconds >= max(RANGE_SECONDS, WORTH * before):
             known = (inputs, expected) if length == count else None
@@ -264,7 +268,7 @@ class Verifier:
         numbered = [(call, slot, contents[slot]) for slot, call in enumerate(calls)]
         used = len({content.base for content in contents})
         for extent in self._extents:
-            afforded = extent.length * min(1.0, SWEEP_SECONDS / (used * extent.seconds))
+            afforded = extent.length * SWEEP_SECONDS / (used * extent.seconds)
             if run := self._run(extent.slices, bases, afforded):
                 self._take(session, extent, run, bases, numbered[:made])
             if made is not None and (run := self._run(extent.slices, bases)):
@@ -275,10 +279,14 @@ class Verifier:
                 for run in self._runs(extent):
                     self._take(session, extent, run, bases, [numbered[slot]])
 
-    def fetch(self, session: TimedSession) -> None:
-        """Get the outputs that were kept."""
+    def fetch(
+        self,
+        session: TimedSession,
+        using: Callable[[], AbstractContextManager[object]] = nullcontext,
+    ) -> None:
+        """Get the outputs that were kept, with the GPU in the context ``using``."""
         kept, self._kept = self._kept, []
-        for take, outputs in zip(kept, session.fetch(), strict=True):
+        for take, outputs in zip(kept, session.fetch(using), strict=True):
             take(outputs)
 
     def compare(self) -> None:

@@ -1,8 +1,11 @@
 #include "engine/crew.h"
 
+#include <chrono>
 #include <utility>
 
 namespace sim {
+
+void rest() { std::this_thread::sleep_for(std::chrono::microseconds(50)); }
 
 void Crew::run(std::size_t count, const std::function<void(std::size_t)>& work) {
   while (members_.size() + 1 < count) members_.push_back(std::make_unique<Member>());

@@ -11,6 +11,9 @@
 
 namespace sim {
 
+// Leaves the processor to other threads for a moment, when what they do is waited for.
+void rest();
+
 class Crew {
  public:
   // Calls work(n) for each n below `count`, all at the same time and the first of them here.

@@ -3,16 +3,15 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
-#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <thread>
 
 #include <cxxabi.h>
 
+#include "engine/crew.h"
 #include "engine/execution.h"
 
 namespace sim {
@@ -159,7 +158,7 @@ bool over_budget(LaunchState& launch, WarpState& state, std::uint64_t total) {
     return false;
   }
   if (launch.out_of_budget.exchange(true)) {  // another worker finds out why
-    while (!launch.stop) std::this_thread::sleep_for(std::chrono::microseconds(50));
+    while (!launch.stop) rest();
     return true;
   }
   Block& block = *state.warp.block;

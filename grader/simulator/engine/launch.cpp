@@ -8,7 +8,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <ranges>
-#include <thread>
 #include <tuple>
 #include <utility>
 
@@ -25,7 +24,6 @@ constexpr std::uint64_t short_slice =
 constexpr unsigned patience = 64;                   // slices of a block that does not look as if it waited
 constexpr unsigned haste = 16,
                    resignation = 2048;  // slices of waiting, between which a worker leaves its processor to others
-constexpr std::chrono::microseconds rest{50};
 constexpr std::uint64_t most_at_once =
     16;          // blocks that a worker takes: neighbours write to the same lines of the cache
 constexpr std::uint32_t most_poisoned = 4096;  // bytes of the local memory of a thread, which seldom has more
@@ -414,7 +412,7 @@ void Worker::run() {
     } else {
       if (waiting.empty() && next == end) return;
       if (waiting.empty()) {  // others hold all the room
-        std::this_thread::sleep_for(rest);
+        rest();
         continue;
       }
       if (at == 0) back = false;
@@ -452,7 +450,7 @@ void Worker::run() {
     waited = stop == Stop::slice && spins != before ? waited + 1 : 0;
     // What it waits for may be another worker's, which needs a processor; and waiting takes instructions of the budget.
     // What nothing ends is to be found in seconds, so it rests for some tenths of one only.
-    if (waited > haste && waited < resignation && launch.options.threads > 1) std::this_thread::sleep_for(rest);
+    if (waited > haste && waited < resignation && launch.options.threads > 1) rest();
     if (stop == Stop::slice) continue;
     end_block(*waiting[chosen]);
     launch.residency.leave(waiting[chosen]->seat);

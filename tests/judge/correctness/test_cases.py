@@ -21,6 +21,7 @@ from grader.devices.device import (
 from grader.judge.correctness import calls
 from grader.judge.correctness import cases as correctness
 from grader.judge.correctness.diagnosis import NOTHING_WRITTEN
+from grader.judge.correctness.remembered import remembered
 from grader.problems.problem import (
     ArrayParameter,
     Candidate,
@@ -37,7 +38,7 @@ from grader.records.gaps import Gap, GapKind
 from grader.records.verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 POISON = np.frombuffer(np.uint32(0xFFFFFFFF).tobytes() * 4, np.float32)
 
@@ -135,6 +136,23 @@ def test_a_case_runs_under_as_many_orders_as_it_asks_for() -> None:
     assert [case.verdict for case in judged.cases] == [Verdict.PASS] * 3
     first, second, third = tuple(Schedule)[:3]
     assert taken == [first, second, third, first, first, second]
+
+
+def test_what_is_worked_out_ahead_is_what_the_cases_ask_for() -> None:
+    asked: list[tuple[str, int]] = []
+
+    def noted(case: Case, given: Inputs) -> Mapping[str, Expectation]:
+        asked.append((case.name, case.seed))
+        return PROBLEM.oracle(case, given)
+
+    orders, cases = (Schedule.PROGRAM, Schedule.AGAIN), (CASES[0], replace(CASES[1], orders=1))
+    problem = remembered(replace(PROBLEM, oracle=noted))
+    correctness.work_out(problem, cases, orders, lambda: False)
+    assert asked == [("case 0", 0), ("case 0", 1), ("case 1", 1)]
+    correctness.judge(problem, cases, lambda: FakeSession(right), orders, memory=Memory.DEVICE, seconds=1.0)
+    assert len(asked) == 3
+    correctness.work_out(problem, CASES[2:], orders, lambda: True)
+    assert len(asked) == 3
 
 
 @pytest.mark.parametrize("on_one_stream", [False, True])

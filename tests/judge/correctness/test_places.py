@@ -10,7 +10,8 @@ import pytest
 
 from grader.devices.device import Answer, Call, Memory, Schedule, Status
 from grader.judge.correctness.cases import judge
-from grader.judge.correctness.places import ELEMENTS, right_at_places
+from grader.judge.correctness.comparison import compare
+from grader.judge.correctness.places import ELEMENTS, LARGE, RANGE, right_at_places
 from grader.problems.problem import (
     ArrayParameter,
     Candidate,
@@ -126,6 +127,27 @@ def test_outputs_of_few_slices_or_of_none_are_compared_as_a_whole() -> None:
     few = replace(CASE, sizes={"rows": 100})
     assert right_at_places(PROBLEM, few, *answer(few)) is None
     assert right_at_places(replace(PROBLEM, slices=()), CASE, *answer()) is None
+
+
+def test_large_outputs_that_cannot_be_compared_at_places_are_compared_everywhere_in_ranges() -> None:
+    in_place = replace(CASE, sizes={"rows": LARGE // COLUMNS})
+    inputs, got = answer(in_place)
+    assert inputs.arrays["x"] is not None
+    row = LARGE // COLUMNS - 700
+    # Right, but as if nothing had been written.
+    inputs.arrays["x"][row] = got["x"][row] = got["sums"][row] = 0
+    oracle_sizes.clear()
+    compared = right_at_places(PROBLEM, in_place, inputs, got)
+    assert compared is not None
+    assert sum(oracle_sizes) == LARGE
+    assert max(oracle_sizes) <= RANGE
+    expected = doubled(in_place, inputs)
+    for name, output in compared.items():
+        whole = compare(name, expected[name], got[name])
+        assert (output.max_error, output.allowed) == (whole.max_error, whole.allowed)
+        assert output.total == whole.total
+    got["x"][row + 1, 3] += 1
+    assert right_at_places(PROBLEM, in_place, inputs, got) is None
 
 
 class _Session:

@@ -51,7 +51,8 @@ from grader.records.record import Measure
 from grader.records.verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
+    from contextlib import AbstractContextManager
 
     from grader.devices.timed import Arrays, Content, Piece, Plan
     from grader.records.record import PerformanceResult
@@ -120,7 +121,13 @@ class FakeSession:
     def close(self) -> None:
         self.device.closed += 1
 
-    def prepare(self, plan: Plan, bases: Sequence[Arrays]) -> None:
+    def prepare(
+        self, plan: Plan, bases: Sequence[Arrays], using: Callable[[], AbstractContextManager[object]]
+    ) -> None:
+        with using():
+            self._prepare(plan, bases)
+
+    def _prepare(self, plan: Plan, bases: Sequence[Arrays]) -> None:
         self.device.methods.append(plan.method)
         self.device.plans.append(plan)
         if plan.method == "graph" and not self.device.captures:
@@ -195,8 +202,9 @@ class FakeSession:
             return 1e-4 + sum(5e-3 + self.time(arm) * self.remembered(one) for one in contents)
         return 1e-4 + sum(5e-3 + self.time(arm) * share for _ in contents)
 
-    def fetch(self) -> list[dict[str, np.ndarray]]:
-        assert not self.device.held
+    def fetch(self, using: Callable[[], AbstractContextManager[object]]) -> list[dict[str, np.ndarray]]:
+        with using():
+            assert not self.device.held
         kept, self.kept = self.kept, []
         return kept
 

@@ -74,7 +74,7 @@ class Session:
             }
         )
 
-    def fetch(self) -> Outputs:
+    def fetch(self, _using: object) -> Outputs:
         kept, self.kept = self.kept, []
         return kept
 
@@ -161,14 +161,14 @@ def test_how_much_is_judged_at_a_time_is_what_the_oracle_takes_a_moment_for(
     problem, clock = PROBLEMS["layernorm_backward"], [0.0]
 
     def oracle(case: Case, given: Inputs) -> Mapping[str, Expectation]:
-        clock[0] += given.wide("inp").size * 1e-5
+        clock[0] += given.wide("inp").size * 1e-6
         return problem.oracle(case, given)
 
     (case,) = build_cases(5, [("any", SIZES[problem.id], "normal")])
     monkeypatch.setattr(verification, "thread_time", lambda: clock[0])
     rows, columns = extents(replace(problem, oracle=oracle), case, problem.inputs(case))
     assert (rows.length, columns.length) == (128, 16)
-    assert (rows.seconds, columns.seconds) == pytest.approx((128 * 64e-5, 16 * 500e-5))
+    assert (rows.seconds, columns.seconds) == pytest.approx((128 * 64e-6, 16 * 500e-6))
 
 
 def test_results_that_need_those_near_them_are_verified() -> None:
@@ -315,7 +315,7 @@ class Restored:
         ranges = [self.outputs[piece.slot][piece.first : piece.first + piece.elements] for piece in pieces]
         self.kept.append({"y": np.concatenate(ranges)})
 
-    def fetch(self) -> Outputs:
+    def fetch(self, _using: object) -> Outputs:
         kept, self.kept = self.kept, []
         return kept
 
