@@ -22,8 +22,8 @@ constexpr std::uint64_t long_slice = 1 << 19;   // instructions of a block
 constexpr std::uint64_t short_slice =
     1 << 12;  // of one that seems to wait for others: the less it runs in vain, the better
 constexpr unsigned patience = 64;                   // slices of a block that does not look as if it waited
-constexpr unsigned haste = 16,
-                   resignation = 2048;  // slices of waiting, between which a worker leaves its processor to others
+constexpr std::size_t haste = 16;        // slices of waiting before a worker leaves its processor to others
+constexpr std::size_t most_rests = 2048;  // one after the other
 constexpr std::uint64_t most_at_once =
     16;          // blocks that a worker takes: neighbours write to the same lines of the cache
 constexpr std::uint32_t most_poisoned = 4096;  // bytes of the local memory of a thread, which seldom has more
@@ -376,7 +376,8 @@ void Worker::run() {
   // Blocks that wait for others, in the order in which they started, walked to and fro. Where each waits for its
   // neighbour, one of the two ways ends them all, while in a queue each round would end one.
   std::vector<std::unique_ptr<Block>> waiting;
-  std::size_t at = 0;  // where the walk is
+  std::size_t at = 0;     // where the walk is
+  std::size_t ended = 0;  // where the last one that ended was
   bool back = true;
   const bool alone = launch.options.threads == 1;
   std::uint64_t turn = 0;
@@ -393,12 +394,13 @@ void Worker::run() {
   const bool pauses = launch.options.order == Order::reversed;
   std::uint64_t started = 0;
   bool some_paused = false;
-  unsigned waited = 0;  // slices, one after the other
+  std::size_t waited = 0;  // slices, one after the other
   std::uint64_t next = 0, end = 0;  // of the blocks that are this worker's to start
   while (!launch.stop) {
     std::unique_ptr<Block> block;
-    // Meanwhile another worker may have freed one that waits, most often the first or the last.
-    const auto kind = alone || waiting.empty() ? 0 : ++turn % 4;
+    // Meanwhile another worker may have freed one that waits, most often the first or the last, or a neighbour of the
+    // one that has ended here last.
+    const auto kind = alone || waiting.empty() ? 0 : ++turn % 6;
     const bool enough_paused = some_paused && waiting.size() >= most_paused && waited <= 2 * most_paused;
     if (kind == 0 && !enough_paused) {
       // One that keeps blocks waiting takes no more than it can start: others may wait for those that it would hold.
@@ -420,7 +422,13 @@ void Worker::run() {
         at = waiting.size();
         back = true;
       }
-      chosen = kind == 1 ? 0 : kind == 2 ? waiting.size() - 1 : back ? --at : at++;
+      const auto last = waiting.size() - 1;
+      chosen = kind == 1   ? 0
+               : kind == 2 ? last
+               : kind == 3 ? std::min(ended, last)
+               : kind == 4 ? std::min(ended - (ended > 0), last)
+               : back      ? --at
+                           : at++;
     }
     Stop stop;
     const bool early = started >= most_paused / 2 && started / 2 % 2 == 0;
@@ -449,14 +457,17 @@ void Worker::run() {
     if (stop == Stop::waiting) report_deadlock(*waiting[chosen], *this);
     waited = stop == Stop::slice && spins != before ? waited + 1 : 0;
     // What it waits for may be another worker's, which needs a processor; and waiting takes instructions of the budget.
-    // What nothing ends is to be found in seconds, so it rests for some tenths of one only.
-    if (waited > haste && waited < resignation && launch.options.threads > 1) rest();
+    // It has to have looked at all its blocks, or a block that could go on is not reached for seconds. What nothing
+    // ends is to be found in seconds, too, so it rests for some tenths of one only.
+    const std::size_t walk = std::max(haste, waiting.size());
+    if (waited && waited % walk == 0 && waited <= most_rests * walk && launch.options.threads > 1) rest();
     if (stop == Stop::slice) continue;
     end_block(*waiting[chosen]);
     launch.residency.leave(waiting[chosen]->seat);
     idle.push_back(std::move(waiting[chosen]));
     waiting.erase(waiting.begin() + static_cast<std::ptrdiff_t>(chosen));
     if (at > chosen) --at;
+    ended = chosen;
   }
 }
 
