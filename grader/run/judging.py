@@ -21,7 +21,7 @@ from grader.judge.correctness.remembered import remembered
 from grader.judge.coverage.search import TOLD_APART
 from grader.judge.timing.measure import Measured
 from grader.problems.grid import at_range_ends
-from grader.problems.problem import KernelProblem
+from grader.problems.problem import KernelProblem, ModelProblem
 from grader.records.findings import Severity, Tool
 from grader.records.gaps import GapKind
 from grader.records.placed import placed
