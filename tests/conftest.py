@@ -15,6 +15,7 @@ from grader.assignments.assignment import Assignment
 from grader.devices import gpu
 from grader.devices.sim import Sim
 from grader.languages.cuda.toolchain import ToolchainError, find
+from grader.problems.grid import MAGNITUDES
 from grader.problems.problem import KernelProblem
 from grader.simulator.driver import LIBRARIES
 
@@ -71,7 +72,7 @@ def ptx_only(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def usual_cases(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leaves those out that run in one order, which are half of the time of a grading, and their groups."""
+    """Leaves those of grids out, and those that run in one order: half of the time of a grading."""
     whole = Assignment.__dict__["problems"]
 
     def usual(assignment: Assignment) -> Mapping[str, Problem]:
@@ -85,7 +86,7 @@ def _usual(problem: Problem) -> Problem:
         return problem
 
     def cases(seed: int) -> tuple[Case, ...]:
-        return tuple(case for case in problem.cases(seed) if case.orders is None)
+        return tuple(case for case in problem.cases(seed) if case.orders is None and case.group != MAGNITUDES)
 
     groups = {case.group for case in cases(0)}
     return replace(problem, cases=cases, groups=tuple(group for group in problem.groups if group in groups))

@@ -434,7 +434,7 @@ void Worker::run() {
     const bool early = started >= most_paused / 2 && started / 2 % 2 == 0;
     to_pause = !pauses || !fresh || waiting.size() > most_paused ? Pause::never : early ? Pause::before : Pause::after;
     // Where blocks wait for each other or share a queue, those that tell others something are interrupted behind it.
-    interrupts = pauses && (spins != 0 || launch.program.draws) && waiting.size() <= most_paused;
+    interrupts = pauses && launch.blocks > 1 && (spins != 0 || launch.program.draws) && waiting.size() <= most_paused;
     started += fresh;
     const bool would_pause = to_pause != Pause::never;
     bool has_paused = false;

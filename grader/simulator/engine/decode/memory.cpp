@@ -245,7 +245,7 @@ void Decoder::atomic(const Words& words) {
       result && (operation == ".cas" ? slots.back() == value : zero_is_neutral && value == constant(0, type.bytes));
   i.informs = !i.polls && space != Space::shared;
   program.publishes |= i.publishes || (i.polls && space != Space::shared);
-  program.draws |= result && i.informs;
+  program.draws |= result && i.informs && space == Space::global;
   if (operation == ".cas" && result) compares_and_swaps.insert(i.site);
   if (operation == ".min" || operation == ".max") extremes[i.site] = result;
   i.strong = true;

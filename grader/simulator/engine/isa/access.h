@@ -112,8 +112,8 @@ template <class F> SIM_INLINE void by_space(u64* address, Mask mask, F f) {
 
 // Lane after lane. Where several write to one place at once, PTX leaves open in which order: from the first lane to the
 // last in program order, and from the last one in the reversed order.
-template <class F> SIM_INLINE void lane_by_lane(const Warp& w, Mask mask, F write) {
-  if (w.descending) {
+template <class F> SIM_INLINE void lane_by_lane(bool descending, Mask mask, F write) {
+  if (descending) {
     for (Mask m = mask; m;) {
       const auto l = lane_count - 1 - static_cast<u32>(std::countl_zero(m));
       m ^= lane_bit[l];

@@ -88,7 +88,8 @@ template <class Op, class T, Space S> [[gnu::noinline]] void modify(Warp& w, con
   const T* b = at<T>(w, i.o[first + 1]);
   const T* c = std::is_same_v<Op, Swap> ? at<T>(w, i.o[first + 2]) : b;
   T* d = first ? at<T>(w, i.o[0]) : nullptr;
-  lane_by_lane(w, a.mask, [&](u32 l) {
+  // Not where lanes order what they do by it: the checker takes the first lane's for what the others see.
+  lane_by_lane(w.descending && !i.acquires && !i.releases, a.mask, [&](u32 l) {
     const T old = apply<Op, T, S>(place<S>(w, a.address[l], l), b[l], c[l]);
     if (d) d[l] = old;
   });

@@ -86,10 +86,10 @@ template <class T, int N, Space S> [[gnu::noinline]] void store_to(Warp& w, cons
   } else if (N > 1 && a.mask == all_lanes) {
     alignas(64) T scattered[lane_count * N];
     interleave<T, N>(scattered, s);
-    lane_by_lane(w, all_lanes,
+    lane_by_lane(w.descending, all_lanes,
                  [&](u32 l) { std::memcpy(place<S>(w, a.address[l], l), scattered + l * N, sizeof(T) * N); });
   } else {
-    lane_by_lane(w, a.mask, [&](u32 l) {
+    lane_by_lane(w.descending, a.mask, [&](u32 l) {
       std::byte* to = place<S>(w, a.address[l], l);
       for (int n = 0; n < N; ++n) std::memcpy(to + n * sizeof(T), &s[n][l], sizeof(T));
     });
