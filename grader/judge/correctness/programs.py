@@ -181,18 +181,7 @@ def _exactly(name: str, expected: Text, lines: Sequence[tuple[int, str]]) -> Com
     bad = [place for place, (one, other) in enumerate(zip(wanted, got, strict=False)) if one != other]
     count = len(bad) + abs(len(wanted) - len(got))
     result = _result(name, ComparisonRule(method="text"), bad=count, total=max(len(wanted), len(got)))
-    if not count:
-        return Compared(result)
-    place = bad[0] if bad else min(len(wanted), len(got))
-    return Compared(
-        result,
-        _differs(
-            name,
-            lines[place][0] if place < len(got) else 0,
-            wanted[place] if place < len(wanted) else None,
-            got[place] if place < len(got) else None,
-        ),
-    )
+    return Compared(result, _first_difference(name, bad, wanted, lines[: len(got)]))
 
 
 def _by_words(
@@ -227,19 +216,23 @@ def _by_words(
         allowed=furthest[1],
         first_bad=elements[:SHOWN],
     )
-    if not count:
-        return Compared(result)
+    diagnosis = _first_difference(name, bad, wanted, got, counted="word")
+    return Compared(result, diagnosis)
+
+
+def _first_difference(
+    name: str, bad: Sequence[int], wanted: Sequence[str], got: Sequence[tuple[int, str]], counted: str = ""
+) -> Diagnosis | None:
+    """The first place of ``bad``, or the end of the shorter sequence; None where nothing differs.
+
+    ``got`` has the line of each piece beside it. Pieces that are no whole lines are ``counted``.
+    """
+    if not bad and len(wanted) == len(got):
+        return None
     place = bad[0] if bad else min(len(wanted), len(got))
-    return Compared(
-        result,
-        _differs(
-            name,
-            got[place][0] if place < len(got) else 0,
-            wanted[place] if place < len(wanted) else None,
-            got[place][1] if place < len(got) else None,
-            f", word {place + 1:,}",
-        ),
-    )
+    line, text = got[place] if place < len(got) else (0, None)
+    right = wanted[place] if place < len(wanted) else None
+    return _differs(name, line, right, text, f", {counted} {place + 1:,}" if counted else "")
 
 
 def _differs(name: str, line: int, wanted: str | None, got: str | None, place: str = "") -> Diagnosis:
