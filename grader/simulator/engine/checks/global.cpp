@@ -1092,14 +1092,17 @@ Mask lagging(const Warp& w, const Access& a, std::byte* values) {
   Mask lags = 0;
   for (Mask m = a.mask & ~a.outside; m;) {
     const auto l = static_cast<unsigned>(std::countr_zero(m));
+    const auto at = r->versions.find(a.address[l]);
+    if (at == r->versions.end()) {
+      m &= m - 1;
+      continue;
+    }
     Mask same = 0;  // lanes of one place read the same
     for (Mask others = m; others; others &= others - 1) {
       const auto other = static_cast<unsigned>(std::countr_zero(others));
       if (a.address[other] == a.address[l]) same |= Mask{1} << other;
     }
     m &= ~same;
-    const auto at = r->versions.find(a.address[l]);
-    if (at == r->versions.end()) continue;
     GlobalRaces::Version& version = at->second;
     const View& view = view_of(races, w.number, l);
     if (version.size != a.size || version.block == block) continue;
