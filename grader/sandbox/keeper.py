@@ -373,8 +373,19 @@ def _start(config: dict[str, Any]) -> subprocess.Popen[bytes]:
     )
 
 
-def out_of_memory(groups: Sequence[str]) -> str:
+def kills_of_machine(path: str = "/proc/vmstat") -> int:
+    """How many processes of this machine the kernel has killed, since it started, because memory ran out."""
+    counters = dict(line.split(maxsplit=1) for line in _read(path).splitlines())
+    return int(counters.get("oom_kill", 0))
+
+
+def out_of_memory(groups: Sequence[str], kills: int) -> str:
     """Whether the kernel killed a process of ``groups``, of cgroup version 1 or 2, because memory ran out.
+
+    Args:
+        groups: the control groups of the job; there are none where none can be created.
+        kills: how many processes of the machine were killed meanwhile. Without groups nobody can say whether
+            the job's were among them, so any kill counts: a fault of the machine must not cost points.
 
     Returns:
         "memory" if the group reached its limit, "lost" if the machine ran out of memory, otherwise "".
@@ -387,7 +398,7 @@ def out_of_memory(groups: Sequence[str]) -> str:
         # Version 1 does not count how often the limit was reached.
         most, bound = (_read(f"{group}/memory.{name}_in_bytes") for name in ("max_usage", "limit"))
         events["oom"] = events.get("oom", 0) + bool(most and bound and int(most) + NEAR_BYTES >= int(bound))
-    if not events.get("oom_kill"):
+    if not events.get("oom_kill", kills):
         return ""
     return "memory" if events["oom"] else "lost"
 
@@ -399,7 +410,7 @@ def keep(config: dict[str, Any], *, contained: bool) -> dict[str, Any]:
     libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)  # hides its descriptors and memory from the job's user
     begin = time.monotonic()
     groups = OF_CONTAINER if contained else config["groups"]
-    meter = Meter(config["usage_fd"], *groups)
+    meter, killed = Meter(config["usage_fd"], *groups), kills_of_machine()
     try:
         job = _start(config)
     except (OSError, subprocess.SubprocessError) as error:
@@ -425,7 +436,9 @@ def keep(config: dict[str, Any], *, contained: bool) -> dict[str, Any]:
     }
     if not end_all():
         status |= {"ended": "lost", "note": "a process of the job could not be killed"}
-    elif ending in ("exited", "signalled") and (shortage := out_of_memory(groups)):
+    elif ending in ("exited", "signalled") and (
+        shortage := out_of_memory(groups, kills_of_machine() - killed if code else 0)
+    ):
         limit = f"more than {(config['memory_bytes'] or 0) >> 20} MiB of memory"
         note = limit if shortage == "memory" else "this machine ran out of memory"
         status |= {"ended": shortage, "note": note}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from grader.sandbox.keeper import TICK_SECONDS, Meter, at_the_guard, out_of_memory
+from grader.sandbox.keeper import TICK_SECONDS, Meter, at_the_guard, kills_of_machine, out_of_memory
 from grader.sandbox.live import Live
 from grader.sandbox.process import ProcessSandbox
 from grader.sandbox.sandbox import Ended, Job, Limits
@@ -234,17 +234,24 @@ def test_a_keeper_that_is_long_overdue_is_no_crash_of_the_job(monkeypatch: pytes
 
 
 @pytest.mark.parametrize(
-    ("files", "whose"),
+    ("files", "kills", "whose"),
     [
-        ({"memory.events": "max 9\noom 1\noom_kill 1\n"}, "memory"),
-        ({"memory.events": "max 9\noom 0\noom_kill 1\n"}, "lost"),
-        ({"memory.events": "max 9\noom 1\noom_kill 0\n"}, ""),
-        (V1 | {"memory.max_usage_in_bytes": "104857600\n"}, "memory"),
-        (V1 | {"memory.max_usage_in_bytes": "90000000\n"}, "lost"),
-        ({}, ""),
+        ({"memory.events": "max 9\noom 1\noom_kill 1\n"}, 1, "memory"),
+        ({"memory.events": "max 9\noom 0\noom_kill 1\n"}, 1, "lost"),
+        ({"memory.events": "max 9\noom 1\noom_kill 0\n"}, 1, ""),
+        (V1 | {"memory.max_usage_in_bytes": "104857600\n"}, 1, "memory"),
+        (V1 | {"memory.max_usage_in_bytes": "90000000\n"}, 1, "lost"),
+        ({}, 0, ""),
+        ({}, 1, "lost"),
     ],
 )
-def test_whose_memory_ended_is_told(files: dict[str, str], whose: str, tmp_path: Path) -> None:
+def test_whose_memory_ended_is_told(files: dict[str, str], kills: int, whose: str, tmp_path: Path) -> None:
     for name, content in files.items():
         (tmp_path / name).write_text(content)
-    assert out_of_memory([str(tmp_path)]) == whose
+    assert out_of_memory([str(tmp_path)], kills) == whose
+
+
+def test_kills_of_the_machine_are_counted(tmp_path: Path) -> None:
+    (tmp_path / "vmstat").write_text("nr_free_pages 12\noom_kill 3\n")
+    assert kills_of_machine(str(tmp_path / "vmstat")) == 3
+    assert kills_of_machine(str(tmp_path / "missing")) == 0
