@@ -21,7 +21,6 @@ Timeline::Timeline() : next_id_(first_id) { clear(); }
 void Timeline::clear() {
   streams_.clear();
   events_.clear();
-  sides_.clear();
   held_bytes_ = held_entries_ = 0;
   issued_in_.clear();
   slots_taken_ = 0;
@@ -64,6 +63,7 @@ void Timeline::destroy_stream(StreamId id) {
   auto& gone = stream(id);
   if (canonical(id) == legacy_stream) throw UnknownHandle{};
   if (gone.blocking) join(streams_.at(legacy_stream).past, gone.past);  // which still waits for it
+  for (const auto side : std::exchange(gone.sides, {})) destroy_stream(side);
   gone.destroyed = true;
   if (gone.queue.empty()) streams_.erase(id);
 }
@@ -237,11 +237,11 @@ bool Timeline::capturing() const {
   return std::ranges::any_of(streams_, [](const auto& entry) { return entry.second.capture != nullptr; });
 }
 
-// The stream on which a branch of graphs runs that are launched on `on`.
-StreamId Timeline::side_stream(StreamId on, StreamId branch) {
-  const auto [side, fresh] = sides_.try_emplace({on, branch});
-  if (fresh) side->second = create_stream(false);
-  return side->second;
+// The stream on which branch `number` of a graph runs that is launched on `on`; all graphs share it.
+StreamId Timeline::side_stream(StreamId on, std::size_t number) {
+  auto& sides = stream(on).sides;
+  while (sides.size() <= number) sides.push_back(create_stream(false));
+  return sides[number];
 }
 
 void Timeline::launch(const Graph& graph, StreamId on) {
@@ -250,9 +250,12 @@ void Timeline::launch(const Graph& graph, StreamId on) {
   const Past before = stream(on).past;
   std::vector<Mark> marks;
   std::vector<Past> pasts;
+  std::map<StreamId, StreamId> targets{{graph->origin, on}};  // by the stream that was captured
   for (std::size_t n = 0; n < graph->nodes.size(); ++n) {
     const Node& node = graph->nodes[n];
-    const StreamId target = node.branch == graph->origin ? on : side_stream(on, node.branch);
+    const auto [branch, fresh] = targets.try_emplace(node.branch);
+    if (fresh) branch->second = side_stream(on, targets.size() - 2);
+    const StreamId target = branch->second;
     std::vector<Mark> after{start};
     join(stream(target).past, before);
     for (const auto earlier : node.after) {

@@ -109,6 +109,7 @@ class Timeline {
     std::deque<Entry> queue;
     std::shared_ptr<Capture> capture;
     std::vector<std::size_t> ends;  // nodes of the capture that the next one comes behind
+    std::vector<StreamId> sides;  // where the branches of graphs run that are launched on it
     std::size_t slot = 0;
     Past past;  // of what it is given next
   };
@@ -124,14 +125,13 @@ class Timeline {
   Event& event(EventId);
   Mark push(StreamId, Work, std::size_t bytes, std::vector<Mark> after = {});
   static void join(Past& into, const Past& other);
-  StreamId side_stream(StreamId on, StreamId branch);
+  StreamId side_stream(StreamId on, std::size_t number);
   std::size_t take_slot();
   void run_until(Mark);
   bool pending(const Mark&) const;
 
   std::map<StreamId, Stream> streams_;
   std::map<EventId, Event> events_;
-  std::map<std::pair<StreamId, StreamId>, StreamId> sides_;  // where the branches of graphs run, see launch()
   std::uint64_t next_id_, issued_ = 0, crossings_ = 0;
   StreamId last_ = 0;  // that work was issued on
   std::vector<std::uint64_t> issued_in_;  // by slot
