@@ -46,7 +46,9 @@ FREE = 1 << 14  # elements that a case may have at any rate, so that one case me
 MIDDLE, FEW = 1 << 10, 1 << 5  # elements of the smaller cases of each distribution
 DRAWN = 6  # sizes, of which those that meet the most pairs are taken
 MANY = 16  # values of an octave, so that its lowest quarter has some that are odd
-OTHERS = 4  # distributions beside the usual one that come near the ends of ranges
+OTHERS = 2  # distributions beside the usual one that come near the ends of ranges
+PAIRS_ON_GPU = 6  # pairs of octaves that a GPU meets in a run, half of them among the largest
+LARGEST = 1 << 3  # how many times fewer elements than the largest inputs these have at most
 ALIKE = frozenset({EQUAL, REPEATED})  # always among these: counters and sums get largest where all is alike
 REORDERED = range(13, 16)  # octaves of elements of which a case runs in every order of execution
 TRIES = 40  # to draw sizes of so many elements, or such a product
@@ -196,10 +198,17 @@ class _Grid:
                 if (having := self._of_elements(most, name)) is not None:
                     yield having, name
 
-    def ends(self) -> Iterator[tuple[Sizes, str]]:
-        """Sizes and distributions near the end of each range, or of the budget of a GPU."""
+    def beyond_simulator(self) -> Iterator[tuple[Sizes, str]]:
+        """Sizes and distributions of what a GPU alone can run: ends of ranges, octaves, pairs of octaves."""
         if self._corners.elements(self._space.least) > self._budget.on_gpu:
             return
+        yield from self._ends()
+        turned = self._shuffled(self._space.distributions)
+        for number, sizes in enumerate((*self._octaves_on_gpu(), *self._pairs_on_gpu())):
+            names = (*turned[number % len(turned) :], *turned)
+            yield sizes, next(name for name in names if self._space.allows(sizes, name))
+
+    def _ends(self) -> Iterator[tuple[Sizes, str]]:
         usual, *others = self._space.distributions
         for name in factors(self._space):
             drawn = sorted(self._shuffled(others), key=lambda distribution: distribution not in ALIKE)
@@ -208,6 +217,27 @@ class _Grid:
                 beyond = self._corners.elements(sizes) > self._budget.alone
                 if beyond and self._space.allows(sizes, distribution):
                     yield sizes, distribution
+
+    def _octaves_on_gpu(self) -> list[Sizes]:
+        budget = self._budget
+        reached = self._corners.within([(name,) for name in factors(self._space)], budget.on_gpu // 2)
+        beyond = [level for level, elements in reached.items() if elements > budget.alone]
+        return [self._drawn(level, budget.on_gpu // 4) for level in beyond]
+
+    def _pairs_on_gpu(self) -> list[Sizes]:
+        """Sizes in a few pairs of octaves: there are too many of them to meet each in every run."""
+        budget = self._budget
+        pairs = [pair for pair in combinations(factors(self._space), 2) if not _nested(self._space, *pair)]
+        reached = self._corners.within(pairs, budget.on_gpu // 2)
+        beyond = {pair: count for pair, count in reached.items() if count > max(budget.pairs, budget.largest)}
+        most = max(beyond.values(), default=0)
+        largest = [pair for pair, count in beyond.items() if count * LARGEST >= most]
+        chosen = self._taken(largest, PAIRS_ON_GPU // 2)
+        chosen += self._taken([pair for pair in beyond if pair not in chosen], PAIRS_ON_GPU // 2)
+        return [self._drawn(pair, budget.on_gpu // 4) for pair in chosen]
+
+    def _taken(self, pairs: Sequence[Pair], count: int) -> list[Pair]:
+        return [pairs[index] for index in self._random.permutation(len(pairs))[:count]]
 
     def _near_end(self, name: str, *, last: bool) -> Sizes:
         """A size in the last quarter of what the budget of a GPU allows, or the last one itself.
@@ -233,7 +263,7 @@ class _Grid:
         order = dict(zip(pairs, self._random.permutation(len(pairs)), strict=True))
         for pair in sorted(pairs, key=lambda pair: (-pairs[pair], order[pair])):
             if pair in missing:
-                drawn = [self._drawn(pair) for _ in range(DRAWN)]
+                drawn = [self._drawn(pair, self._budget.pairs) for _ in range(DRAWN)]
                 best = max(drawn, key=lambda sizes: len(met(self._space, sizes) & missing))
                 missing -= met(self._space, best)
                 chosen.append(self._used(best))
@@ -244,17 +274,20 @@ class _Grid:
         for (level,), elements in alone(self._space).items():
             times = len(_KINDS) if elements <= self._budget.pairs else 1
             for _ in range(times - self._uses[level]):
-                yield self._used(self._drawn((level,)))
+                yield self._used(self._drawn((level,), self._budget.pairs))
 
     def _used(self, sizes: Sizes) -> Sizes:
         self._uses.update((name, octave(value)) for name, value in values(self._space, sizes).items())
         return sizes
 
-    def _drawn(self, pair: Pair) -> Sizes:
-        """Sizes in these octaves; others are above their least where that costs little."""
+    def _drawn(self, pair: Pair, whole: int) -> Sizes:
+        """Sizes in these octaves; others are above their least where that costs little.
+
+        They are from whole octaves up to about ``whole`` elements, and beyond from where octaves begin.
+        """
         space, sizes = self._space, self._corners.sizes(pair)
         most = max(min(FREE, self._budget.pairs), self._corners.elements(sizes) * 5 // 4)
-        large = self._corners.elements(sizes) > self._budget.pairs
+        large = self._corners.elements(sizes) > whole
         for name, number in pair:
             if name in space.ranges:
                 sizes[name] = self._value(name, number, inner=large)
@@ -290,8 +323,9 @@ class _Grid:
                 max(limits.low, -(-lowest // product_so_far)),
                 min(limits.high, highest // product_so_far),
             )
-            if low <= high:
-                return {**sizes, last: int(self._random.integers(low, high + 1))}
+            step = limits.multiple_of
+            if inside := range(-(-low // step) * step, high + 1, step):
+                return {**sizes, last: inside[int(self._random.integers(len(inside)))]}
         return {
             part: self._corners.sizes(((product, number),))[part] for part in self._space.products[product]
         }
@@ -359,13 +393,14 @@ def grid(space: Space, seed: int) -> tuple[Case, ...]:
     return tuple(replace(case, orders=None) if case.name in names else case for case in cases)
 
 
-def at_range_ends(space: Space, seed: int) -> tuple[Case, ...]:
-    """Cases for a GPU: each size and product near the end of its range, or of what ``Budget.on_gpu`` allows.
+def beyond_simulator(space: Space, seed: int) -> tuple[Case, ...]:
+    """Cases for a GPU, of up to about ``Budget.on_gpu`` elements, where the grid does not get as far.
 
-    Each comes in the usual contents and in ``OTHERS`` drawn ones, those of ``ALIKE`` first and at the end.
-    None is there where the grid gets as far.
+    Each size and product comes near the end of its range, or of what the budget allows, in the usual contents
+    and in ``OTHERS`` drawn ones, those of ``ALIKE`` first and at the end; it comes in every octave before
+    that; and ``PAIRS_ON_GPU`` pairs of octaves come that are drawn from the seed.
     """
-    return _cases(space, _Grid(space, seed).ends(), seed)
+    return _cases(space, _Grid(space, seed).beyond_simulator(), seed)
 
 
 def _cases(space: Space, points: Iterable[tuple[Sizes, str]], seed: int) -> tuple[Case, ...]:

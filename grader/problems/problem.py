@@ -139,7 +139,7 @@ class Budget:
         alone: where one is.
         contents: of the largest case of each distribution.
         compared: beyond which outputs are compared at some places alone; see ``Case.at_places``.
-        on_gpu: of the cases at the ends of the ranges, which a GPU alone runs.
+        on_gpu: of the cases that are too large for the simulator, so that a GPU alone runs them.
     """
 
     pairs: int = 1 << 15

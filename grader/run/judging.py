@@ -20,7 +20,7 @@ from grader.judge.correctness.cases import Excuse, Judged, judge, overrun_beside
 from grader.judge.correctness.remembered import remembered
 from grader.judge.coverage.search import TOLD_APART
 from grader.judge.timing.measure import Measured
-from grader.problems.grid import at_range_ends
+from grader.problems.grid import beyond_simulator
 from grader.problems.problem import KernelProblem, ModelProblem
 from grader.records.findings import Severity, Tool
 from grader.records.gaps import GapKind
@@ -180,7 +180,7 @@ class ProblemJudge:
                 judged = joined(judged, further)
             judged = replace(judged, cases=answer.combined(judged, checked, machine.device.name))
             if machine.gpu is not None and _right(judged):
-                judged = joined(judged, self._at_range_ends(answer, problem))
+                judged = joined(judged, self._beyond_simulator(answer, problem))
             checked = overrun_beside(checked, judged)
         self.machine_failed = judged.machine_failed or checked.machine_failed
         if self.machine_failed:
@@ -308,10 +308,10 @@ class ProblemJudge:
             answer.foresee(machine.gpu, self)
         return self._run_cases(machine.device, answer, problem)
 
-    def _at_range_ends(self, answer: Prepared, problem: Problem) -> Judged:
+    def _beyond_simulator(self, answer: Prepared, problem: Problem) -> Judged:
         """Judge sizes that are too large for the simulator; one that takes too long costs speed alone."""
         space = problem.space if isinstance(problem, KernelProblem) else None
-        cases = () if space is None else at_range_ends(space, self.material.seed)
+        cases = () if space is None else beyond_simulator(space, self.material.seed)
         if not cases:
             return Judged(())
         judged = self._run_cases(self.material.machine.device, answer, problem, cases=cases)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import product
+from itertools import chain, product
 
 import pytest
 from spaces import PROBLEMS, space_of
@@ -13,8 +13,10 @@ from grader.problems.distributions import build_case
 from grader.problems.grid import (
     MAGNITUDES,
     OTHERS,
+    PAIRS_ON_GPU,
     REORDERED,
-    at_range_ends,
+    beyond_simulator,
+    factors,
     grid,
     in_octave,
     met,
@@ -32,6 +34,12 @@ TWO = Space(
     case=build_case,
     allows=lambda sizes, distribution: distribution != "squares" or sizes["rows"].bit_count() == 1,
     budget=Budget(pairs=1 << 13, largest=1 << 15, alone=1 << 16, contents=1 << 12),
+)
+WIDE = Space(
+    ranges={"rows": Range(1, 1 << 26), "columns": Range(1, 1 << 26)},
+    distributions=("normal", "zeros"),
+    elements=lambda sizes: sizes["rows"] * sizes["columns"],
+    case=build_case,
 )
 ONE = Space(
     ranges={"n": Range(1, 1 << 26)},
@@ -166,19 +174,37 @@ ENDS = Space(
 
 
 def test_a_gpu_meets_the_end_of_each_range_that_its_budget_allows() -> None:
-    cases = at_range_ends(ENDS, 7)
-    assert cases == at_range_ends(ENDS, 7) != at_range_ends(ENDS, 8)
+    cases = beyond_simulator(ENDS, 7)
+    assert cases == beyond_simulator(ENDS, 7) != beyond_simulator(ENDS, 8)
     assert {(case.group, case.orders, case.at_places) for case in cases} == {(MAGNITUDES, 1, True)}
     most, alone = ENDS.budget.on_gpu, ENDS.budget.alone
-    single = [case for case in cases if case.sizes["n"] == 1 or case.sizes["batch"] == 8]
+    at_end = cases[: (len(factors(ENDS)) - 1) * (1 + OTHERS)]  # the grid gets to the end of the width
+    single = [case for case in at_end if case.sizes["n"] == 1 or case.sizes["batch"] == 8]
     assert all(alone < ENDS.elements(case.sizes) <= most for case in single)
     assert all(case.sizes["batch"] == 8 or case.sizes["batch"] >= 3 << 20 for case in single)
-    assert any(case.sizes["n"] > 1 and case.sizes["batch"] > 8 for case in cases), "a product"
-    assert {case.sizes["width"] for case in cases} == {1}, "the grid gets to its end"
+    assert any(case.sizes["n"] > 1 and case.sizes["batch"] > 8 for case in at_end), "a product"
+    assert {case.sizes["width"] for case in single} == {1}
     assert {case.sizes["batch"] % 8 for case in cases} == {0}
-    of_n = [case.distribution for case in cases if case.sizes["batch"] == 8]
+    of_n = [case.distribution for case in single if case.sizes["batch"] == 8]
     assert of_n[0] == "normal"
     assert len(set(of_n)) == 1 + OTHERS
+
+
+def test_a_gpu_meets_every_octave_between_the_grid_and_the_end() -> None:
+    cases = beyond_simulator(WIDE, 7)
+    for name in WIDE.ranges:
+        octaves = {octave(case.sizes[name]) for case in cases if min(case.sizes.values()) == 1}
+        assert octaves >= {*range(octave(WIDE.budget.alone) + 1, octave(WIDE.budget.on_gpu))}
+
+
+def test_a_gpu_meets_a_few_pairs_of_octaves_that_are_both_large() -> None:
+    runs = [beyond_simulator(WIDE, seed) for seed in range(20)]
+    pairs = [[case.sizes for case in cases if min(case.sizes.values()) > 1] for cases in runs]
+    assert max(map(len, pairs)) <= PAIRS_ON_GPU
+    both = [sizes for sizes in chain(*pairs) if min(sizes.values()) >= 1 << 10]
+    assert len(both) > 20
+    assert len({(octave(sizes["rows"]), octave(sizes["columns"])) for sizes in both}) > 10
+    assert all(WIDE.elements(sizes) <= 2 * WIDE.budget.on_gpu for sizes in chain(*pairs))
 
 
 def test_contents_that_are_all_alike_come_at_the_end_itself() -> None:
@@ -189,19 +215,19 @@ def test_contents_that_are_all_alike_come_at_the_end_itself() -> None:
         case=build_case,
         budget=Budget(alone=1 << 20),
     )
-    sizes = {case.distribution: case.sizes["n"] for case in at_range_ends(counted, 7)}
+    sizes = {case.distribution: case.sizes["n"] for case in beyond_simulator(counted, 7)[: 1 + OTHERS]}
     assert len(sizes) == 1 + OTHERS
     assert {name for name, size in sizes.items() if size == counted.budget.on_gpu} == {EQUAL, REPEATED}
 
 
 def test_a_problem_with_more_elements_than_a_gpu_gets_has_no_case_at_an_end() -> None:
-    assert at_range_ends(replace(ENDS, elements=lambda _: ENDS.budget.on_gpu + 1), 7) == ()
+    assert beyond_simulator(replace(ENDS, elements=lambda _: ENDS.budget.on_gpu + 1), 7) == ()
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_every_case_at_the_end_of_a_range_is_legal(name: str) -> None:
     space = space_of(PROBLEMS[name])
-    for case in at_range_ends(space, 1):
+    for case in beyond_simulator(space, 1):
         sizes = {**space.least, **{size: case.sizes[size] for size in space.ranges if size in case.sizes}}
         assert all(limits.low <= sizes[size] <= limits.last for size, limits in space.ranges.items())
         assert all(sizes[size] % limits.multiple_of == 0 for size, limits in space.ranges.items())
