@@ -103,6 +103,14 @@ MUTANTS = (
     ),
     edit(
         "attention",
+        "maximum-follows-late",
+        "high = largest(high);",
+        "high = largest(high); if (maximum[i] > -INFINITY && high < maximum[i] + 110.0f) high = maximum[i];",
+        "sums are scaled anew only where the maximum is left far behind, and powers times values overflow",
+        "large logits come late",
+    ),
+    edit(
+        "attention",
         "sum-not-rescaled",
         "sum[i] = sum[i] * scale + total(added);",
         "sum[i] = sum[i] + total(added);",

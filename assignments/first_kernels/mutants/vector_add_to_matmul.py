@@ -87,6 +87,14 @@ MUTANTS = (
     ),
     edit(
         "scan",
+        "a-sum-marks-nothing",
+        "while (at >= 0 && (seen = tiles[at]) == 0) continue;",
+        "while (at >= 0 && ((seen = tiles[at]) == 0 || unsigned(seen) == 0x7f7f7f7f)) continue;",
+        "a sum with the bytes of a mark is taken for one that is not published yet",
+        "sums of which all bytes are alike",
+    ),
+    edit(
+        "scan",
         "unpublished-as-zero",
         "while (at >= 0 && (seen = tiles[at]) == 0) continue;",
         "if (at >= 0) seen = tiles[at];",

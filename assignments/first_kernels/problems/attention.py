@@ -45,6 +45,18 @@ def keys(n: int) -> Content:
     return Content((n, DEPTH), draws)
 
 
+def values(n: int) -> Content:
+    """``real`` values; where large logits come late, large ones: products with large powers overflow."""
+
+    def large(random: np.random.Generator, shape: tuple[int, ...]) -> NDArray[np.floating]:
+        return 1e5 * random.standard_normal(shape)
+
+    def draws(dtype: str) -> Mapping[str, Draw]:
+        return {**real(n, DEPTH).draws(dtype), LATE: large}
+
+    return Content((n, DEPTH), draws)
+
+
 def some_queries(data: Inputs, index: NDArray[np.intp]) -> Inputs:
     """Consecutive queries alone, with the keys and values that they see."""
     ends = {"q": slice(index[0], index[-1] + 1), "k": slice(index[-1] + 1), "v": slice(index[-1] + 1)}
@@ -61,7 +73,7 @@ FORMULA = problem(
     inputs=lambda n: {
         "q": scores(n, DEPTH, large=30.0),
         "k": keys(n),
-        "v": real(n, DEPTH),
+        "v": values(n),
     },
     sizes={"n": Range(1, 1 << 14)},
     timing=({"n": 1024}, {"n": 2048}),

@@ -39,6 +39,7 @@ from grader.problems.problem import (
 )
 
 from .shapes import (
+    EPSILON,
     GROUPS,
     MANY,
     TYPES,
@@ -64,6 +65,10 @@ if TYPE_CHECKING:
     Bug = Callable[[Inputs], Mapping[str, Array]]
 
 
+LARGER_EPSILON = "roots of a larger epsilon"
+"""The saved roots say what forward did; a kernel that computes them anew would not know its epsilon."""
+
+
 def cases(seed: int) -> tuple[Case, ...]:
     """Fixed shapes with fresh content, and a few sizes drawn from the seed."""
     draw = generator(seed)
@@ -72,6 +77,7 @@ def cases(seed: int) -> tuple[Case, ...]:
         (MANY, "float32", int(draw.integers(71, 128)), 64, "normal"),
         (VALUES, "float32", 40, 96, "gradients of 1e-20"),
         (VALUES, "float32", 40, 96, "gradients around 100"),
+        (VALUES, "float32", 40, 96, LARGER_EPSILON),
         *((MANY, "float32", *sizes, "normal") for sizes in ((5000, 512), (540, 4000))),
         *((dtype, dtype, rows, 72, "gradients around 100") for dtype in TYPES[1:] for rows in (4096, 8200)),
         (STREAMS, "float32", 520, 64, "normal"),
@@ -89,12 +95,13 @@ def inputs(case: Case) -> Inputs:
         "gradients around 100": {"mean": 100.0},
         "numbers of 1e15": {"scale": 1e6},
     }.get(case.distribution, {})
+    epsilon = 1e-3 if case.distribution == LARGER_EPSILON else EPSILON
     return Inputs(
         arrays={
             "dy": stored(normal(random, (rows, hidden), **gradients), case),
             "x": x,
             "weight": weights(random, case),
-            "rstd": exact_roots(x).astype(np.float32),
+            "rstd": exact_roots(x, epsilon).astype(np.float32),
         },
         outputs={"dx": (rows, hidden), "dweight": (hidden,)},
         scalars={"rows": rows, "hidden": hidden},
@@ -187,6 +194,12 @@ def _dx(formula: Callable[[Array, Array, Array, Array], Array]) -> Bug:
     return lambda data: {"dx": formula(*_parts(data), data.wide("dy"))}
 
 
+def _anew(data: Inputs) -> Mapping[str, Array]:
+    g, x = data.wide("dy") * data.wide("weight"), data.wide("x")
+    rstd = exact_roots(x)[:, None]
+    return {"dx": rstd * (g - x * rstd * _mean(g * x * rstd))}
+
+
 def _mean(values: Array) -> Array:
     mean: Array = values.mean(axis=1, keepdims=True)
     return mean
@@ -252,6 +265,7 @@ PROBLEM = several_types(
             "rstd is taken for the root mean square": _dx(
                 lambda g, n, r, _: (g - n / r**2 * _mean(g * n / r**2)) / r
             ),
+            "rstd is computed anew from x, instead of taken as it is passed": _anew,
             "x is not multiplied by rstd": _dweight(lambda dy, x, _: dy * x),
             "x is divided by rstd": _dweight(lambda dy, x, r: dy * x / r),
             "x is missing": _dweight(lambda dy, _x, _r: dy),

@@ -165,11 +165,11 @@ def roots(x: Array) -> Roots:
     return Roots(1 / np.sqrt(square + EPSILON), 1 / np.sqrt(1 - share) - 1 + UNIT * bounds.QUOTIENT)
 
 
-def exact_roots(x: NDArray[np.generic]) -> Array:
+def exact_roots(x: NDArray[np.generic], epsilon: float = EPSILON) -> Array:
     """The exact reciprocal roots [rows] alone, without an array of ``x`` in float64."""
     narrow = x.astype(np.float32, copy=False)
     square = np.einsum("ij,ij->i", narrow, narrow, dtype=np.float64) / x.shape[1]
-    return np.asarray(1 / np.sqrt(square + EPSILON))
+    return np.asarray(1 / np.sqrt(square + epsilon))
 
 
 def timing_cases(seed: int) -> tuple[Case, ...]:
