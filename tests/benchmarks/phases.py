@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from grader.problems.problem import Problem
+    from grader.run.kind import ProblemKind
 
 
 @dataclass
@@ -110,7 +111,11 @@ class Trace:
         from grader.judge.timing import measure, pytorch, training  # noqa: PLC0415
         from grader.run import bench, grading, judging  # noqa: PLC0415
 
-        remembered = bench.remembered
+        remembered, kind_of = bench.remembered, judging.kind_of
+
+        def watched_kind(problem: Problem) -> ProblemKind:
+            kind = kind_of(problem)
+            return replace(kind, prepare=self._wrapped(kind.prepare, f"prepare {problem.id}"))
 
         def watched(problem: Problem, *room: Any) -> Problem:  # noqa: ANN401
             inputs = self._wrapped(problem.inputs, f"inputs {problem.id}")
@@ -120,13 +125,13 @@ class Trace:
         with ExitStack() as stack:
             for module in (bench, judging):
                 stack.enter_context(mock.patch.object(module, "remembered", watched))
+            stack.enter_context(mock.patch.object(judging, "kind_of", watched_kind))
             for name in ("alone", "shared"):
                 stack.enter_context(self.held(name))
             for owner, names in (
                 (worker, ("answer",)),
                 (grading, ("_build", "_time_pytorch", "_measure_all")),
                 (bench, ("find_machine", "build_baseline")),
-                (judging, ("prepare",)),
                 (measure, ("_process", "_prepared")),
                 (training, ("_turns",)),
                 (pytorch.Process, ("result",)),
