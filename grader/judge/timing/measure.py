@@ -611,17 +611,19 @@ class _Sweeps:
     def heat(self, most: float) -> None:
         """Run the baseline until the GPU has raised its clocks, for ``most`` seconds at the most.
 
-        It has where two batches in a row take equally long; a first sweep may load code.
+        It has where two batches in a row take equally long for the GPU; a first sweep may load code. The
+        runner says how long, as the judge's clock varies by more than what is looked for. How long batches
+        are, and all of them together, is told by the judge's.
         """
         heated, before, length = 0.0, math.inf, 1
         while heated < most:
             contents = [self._contents() for _ in range(length)]
-            seconds = self._session.batch("baseline", contents, self._calls("baseline"))
+            seconds, device = self._session.batch("baseline", contents, self._calls("baseline"))
             heated += seconds
-            sweep, last = seconds / length, before
             if seconds < HEAT_BATCH_SECONDS and length < MOST_SWEEPS:
-                length = min(MOST_SWEEPS, max(length + 1, math.ceil(HEAT_BATCH_SECONDS / sweep)))
+                length = min(MOST_SWEEPS, max(length + 1, math.ceil(HEAT_BATCH_SECONDS * length / seconds)))
                 continue
+            sweep, last = device / length, before
             before = sweep
             if abs(sweep - last) < self._effort.settled * sweep:
                 return
@@ -737,7 +739,7 @@ class _Sweeps:
         length = self._random.randint(fewest, most)
         for name in self._random.sample((arm, NOTHING), 2):
             contents = [self._contents() for _ in range(length)]
-            yield name, length, self._session.batch(name, contents, self._calls(name))
+            yield name, length, self._session.batch(name, contents, self._calls(name)).judge
             if name == "submission":
                 self._verifier.sample(self._session, self._bases, contents[-1])
 
