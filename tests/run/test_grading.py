@@ -480,3 +480,26 @@ def test_two_problems_are_measured_at_a_time_but_not_where_they_are_to_be_precis
         (name, "measured") for name in FOUR
     ]
     assert (len(measured), max(measured)) == (4, at_once)
+
+
+def test_a_grading_among_others_measures_each_problem_before_it_checks_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    order: list[tuple[str, str]] = []
+
+    def check(judge: grading.ProblemJudge) -> Callable[[], ProblemResult]:
+        def result() -> ProblemResult:
+            order.append(("measured", judge.id))
+            return without_cases(judge.material.assignment, judge.id, Verdict.FAIL, "measured")
+
+        order.append(("checked", judge.id))
+        judge.machine_failed = judge.id == FOUR[1] and order.count(order[-1]) == 1
+        return result
+
+    monkeypatch.setattr(grading.ProblemJudge, "check", check)
+    request = grading.GradingRequest(REFERENCE, load("llm_systems_3"), FOUR, "sim", "auto", "auto", seed=1)
+    record = grading.grade(request, bench=Bench(problems_at_once=1))
+    assert {problem.message for problem in record.problems} == {"measured"}
+    first, again, *others = FOUR
+    steps = [(what, name) for name in (first, *others) for what in ("checked", "measured")]
+    assert order == [*steps[:2], ("checked", again), *steps[2:], ("checked", again), ("measured", again)]
