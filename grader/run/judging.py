@@ -174,13 +174,13 @@ class ProblemJudge:
             ):
                 running = beside.submit(self._run_on_gpu, answer, problem)
                 checked = self._run_cases(machine.checker, answer, problem, following)
-                judged = running.result()
+                judged, at_ends = running.result()
             if following.cases and not judged.machine_failed:
                 further = self._run_cases(machine.device, answer, problem, cases=following.cases)
                 judged = joined(judged, further)
             judged = replace(judged, cases=answer.combined(judged, checked, machine.device.name))
-            if machine.gpu is not None and _right(judged):
-                judged = joined(judged, self._at_range_ends(answer, problem))
+            if _right(judged):
+                judged = joined(judged, at_ends)
             checked = overrun_beside(checked, judged)
         self.machine_failed = judged.machine_failed or checked.machine_failed
         if self.machine_failed:
@@ -302,11 +302,17 @@ class ProblemJudge:
             whole = judged(cases)
         return following.follow(whole, judged) if following else whole
 
-    def _run_on_gpu(self, answer: Prepared, problem: Problem) -> Judged:
+    def _run_on_gpu(self, answer: Prepared, problem: Problem) -> tuple[Judged, Judged]:
+        """What the device shows of the cases, and if they are right, of those at the ends of ranges.
+
+        The latter count only if the simulator agrees, which runs the cases meanwhile and takes longer.
+        """
         machine, timed = self.material.machine, problem.timing_cases(self.material.seed)
         if machine.gpu is not None and timed and self.material.bench.problems_at_once >= SPARE_PROCESSORS:
             answer.foresee(machine.gpu, self)
-        return self._run_cases(machine.device, answer, problem)
+        judged = self._run_cases(machine.device, answer, problem)
+        at_ends = machine.gpu is not None and _right(judged)
+        return judged, self._at_range_ends(answer, problem) if at_ends else Judged(())
 
     def _at_range_ends(self, answer: Prepared, problem: Problem) -> Judged:
         """Judge sizes that are too large for the simulator; one that takes too long costs speed alone."""

@@ -10,7 +10,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from first_assignment import ASSIGNMENT, MUTANTS
@@ -23,12 +24,13 @@ from grader.devices.gpu import Gpu
 from grader.devices.profile import ProfileError
 from grader.devices.sharing import Sharing as GpuSharing
 from grader.devices.sim import SimSession
+from grader.judge.correctness.cases import Judged
 from grader.judge.correctness.diagnosis import NOTHING_WRITTEN
 from grader.judge.timing.measure import Measured
 from grader.judge.timing.pytorch import Others
 from grader.languages.language import FileBuild
 from grader.problems.problem import MEMORY_GROUP
-from grader.records.record import PerformanceResult
+from grader.records.record import CaseResult, PerformanceResult
 from grader.records.verdict import Verdict
 from grader.reports.causes import sightings
 from grader.run import grading, kernel
@@ -324,6 +326,37 @@ def test_what_only_another_order_shows_fails_beside_a_gpu_too(submission: Path) 
     assert {case.schedule for case in wrong} == {Schedule.LATE_STREAMS}
     assert all("right on a GPU this time" in (case.diagnosis or "") for case in wrong)
     assert problem.verdict is Verdict.FAIL
+
+
+class Timing(Lucky):
+    """The same with a clock, which nothing is timed by here."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pytorch = Others(absent="PyTorch is not of interest here")
+
+    def machine(self, device: str, sandbox: str, limits: WorkLimits) -> Machine:  # type: ignore[override]
+        clock: Any = SimpleNamespace(identity="clock", sharing=GpuSharing("clock"))
+        return replace(super().machine(device, sandbox, limits), gpu=clock)
+
+
+@pytest.mark.parametrize(("mutant", "counts"), [("", True), ("lb-missing-event", False)])
+def test_cases_at_the_ends_of_ranges_count_if_simulator_and_gpu_find_nothing_else(
+    submission: Path, monkeypatch: pytest.MonkeyPatch, mutant: str, *, counts: bool
+) -> None:
+    for one in MUTANTS:
+        if one.id == mutant:
+            (submission / one.file).write_text(one.text(ASSIGNMENT))
+    end = CaseResult(name="an end", group="shapes", verdict=Verdict.PASS)
+    unmeasured = Measured(PerformanceResult(verdict=Verdict.NOT_MEASURED, target=3.7))
+    monkeypatch.setattr(grading.ProblemJudge, "_at_range_ends", lambda *_: Judged((end,)))
+    monkeypatch.setattr(grading.ProblemJudge, "_measured", lambda *_: unmeasured)
+    request = grading.GradingRequest(
+        submission, load("llm_systems_3"), ("layernorm_backward",), "sim", "auto", "auto", seed=1
+    )
+    (problem,) = grading.grade(request, bench=Timing()).problems
+    assert (end in problem.correctness.cases) is counts
+    assert (problem.correctness.verdict is Verdict.PASS) is counts
 
 
 class Counting(Lucky):
