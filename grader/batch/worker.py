@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 TELL_SECONDS = 0.5
+THREADS = 4  # that compare outputs: more of them would keep the one waiting that drives the GPU
 UNWALLED = (
     "Neither docker nor bubblewrap works here, and without them a submission can read your files and the "
     "submissions of others. grader doctor says what is missing. For a class that you trust, use --sandbox "
@@ -57,7 +58,7 @@ def main() -> None:
     gc.freeze()  # modules stay: at the end, it would take half a second to look for garbage among PyTorch's
     torch.set_num_threads(1)  # there is a worker for each processor
     take_short_turns()
-    bench = Bench(remembers=True, problems_at_once=1, measured_at_once=1, kept=options.kept)
+    bench = Bench(remembers=True, problems_at_once=1, measured_at_once=1, threads=THREADS, kept=options.kept)
     try:
         for line in sys.stdin:
             print(json.dumps(answer(json.loads(line), bench, telling(answers))), file=answers, flush=True)
