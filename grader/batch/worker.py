@@ -42,7 +42,7 @@ UNWALLED = (
     "submissions of others. grader doctor says what is missing. For a class that you trust, use --sandbox "
     "process."
 )
-_BUILT = TypeAdapter(grading.Built)
+BUILT = TypeAdapter(grading.Built)
 
 
 def main() -> None:
@@ -123,14 +123,14 @@ def _build(request: grading.GradingRequest, bench: Bench) -> dict[str, Any]:
         built = grading.build_ahead(request, bench)
     except (SubmissionError, MachineError, OSError):
         built = None
-    return {"built": None if built is None else _BUILT.dump_python(built, mode="json")}
+    return {"built": None if built is None else BUILT.dump_python(built, mode="json")}
 
 
 def _grade(
     request: grading.GradingRequest, bench: Bench, built: object, tell: Callable[[str], None]
 ) -> dict[str, Any]:
     """Grade and return the ``record``."""
-    ahead = None if built is None else _BUILT.validate_python(built)
+    ahead = None if built is None else BUILT.validate_python(built)
     record = grading.grade(request, tell, bench, ahead)
     if record.exit_code == ExitCode.INTERRUPTED:
         raise KeyboardInterrupt
