@@ -36,12 +36,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 TELL_SECONDS = 0.5
+THREADS = 4  # that compare outputs: more of them would keep the one waiting that drives the GPU
 UNWALLED = (
     "Neither docker nor bubblewrap works here, and without them a submission can read your files and the "
     "submissions of others. grader doctor says what is missing. For a class that you trust, use --sandbox "
     "process."
 )
-_BUILT = TypeAdapter(grading.Built)
+BUILT = TypeAdapter(grading.Built)
 
 
 def main() -> None:
@@ -57,7 +58,7 @@ def main() -> None:
     gc.freeze()  # modules stay: at the end, it would take half a second to look for garbage among PyTorch's
     torch.set_num_threads(1)  # there is a worker for each processor
     take_short_turns()
-    bench = Bench(remembers=True, problems_at_once=1, measured_at_once=1, kept=options.kept)
+    bench = Bench(remembers=True, problems_at_once=1, measured_at_once=1, threads=THREADS, kept=options.kept)
     try:
         for line in sys.stdin:
             print(json.dumps(answer(json.loads(line), bench, telling(answers))), file=answers, flush=True)
@@ -122,14 +123,14 @@ def _build(request: grading.GradingRequest, bench: Bench) -> dict[str, Any]:
         built = grading.build_ahead(request, bench)
     except (SubmissionError, MachineError, OSError):
         built = None
-    return {"built": None if built is None else _BUILT.dump_python(built, mode="json")}
+    return {"built": None if built is None else BUILT.dump_python(built, mode="json")}
 
 
 def _grade(
     request: grading.GradingRequest, bench: Bench, built: object, tell: Callable[[str], None]
 ) -> dict[str, Any]:
     """Grade and return the ``record``."""
-    ahead = None if built is None else _BUILT.validate_python(built)
+    ahead = None if built is None else BUILT.validate_python(built)
     record = grading.grade(request, tell, bench, ahead)
     if record.exit_code == ExitCode.INTERRUPTED:
         raise KeyboardInterrupt

@@ -51,6 +51,18 @@ class Piece(NamedTuple):
     elements: int
 
 
+class Clocks(NamedTuple):
+    """The seconds of a batch.
+
+    Attributes:
+        judge: by this process's clock, with the restoring before each sweep and the round trip.
+        runner: what the runner says of the sweeps together, which is not trusted; NaN if it cannot be.
+    """
+
+    judge: float
+    runner: float
+
+
 @dataclass(frozen=True)
 class Step:
     """One kernel of the baseline: an exported function and its arguments as the runner encodes them."""
@@ -160,19 +172,16 @@ class TimedSession:
         All slots are filled with their contents first. With ``calls``, the sweep ends after that many calls.
         """
         request = {"step": "sweep", "arm": arm, "contents": list(contents), "calls": calls}
-        seconds = self._ask(request).get("seconds")
-        if not isinstance(seconds, int | float) or not 0 <= seconds <= STEP_SECONDS:
-            return math.nan
-        return float(seconds)
+        return _seconds(self._ask(request))
 
-    def batch(self, arm: str, contents: Sequence[Sequence[Content]], calls: int | None = None) -> float:
-        """Seconds of several sweeps by this process's clock, including restoring and the round trip."""
+    def batch(self, arm: str, contents: Sequence[Sequence[Content]], calls: int | None = None) -> Clocks:
+        """Seconds of several sweeps by two clocks."""
         sweeps = [list(sweep) for sweep in contents]
         if self._due:
             self._ask({"step": "keep"})
         start = time.perf_counter()
-        self._ask({"step": "batch", "arm": arm, "contents": sweeps, "calls": calls})
-        return time.perf_counter() - start
+        answer = self._ask({"step": "batch", "arm": arm, "contents": sweeps, "calls": calls})
+        return Clocks(time.perf_counter() - start, _seconds(answer))
 
     def keep(self, pieces: Sequence[Piece]) -> None:
         """Let the runner keep ``pieces`` as the last sweep left them; those of an array follow each other.
@@ -242,6 +251,14 @@ class TimedSession:
     def _request(self, request: Mapping[str, Any]) -> dict[str, Any]:
         due, self._due = self._due, []
         return {"operation": "time", **request, "keep": due}
+
+
+def _seconds(answer: Mapping[str, Any]) -> float:
+    """What the runner says that a request took; NaN if it cannot have taken as long."""
+    seconds = answer.get("seconds")
+    if not isinstance(seconds, int | float) or not 0 <= seconds <= STEP_SECONDS:
+        return math.nan
+    return float(seconds)
 
 
 def _restored(argument: ArrayArgument) -> bool:

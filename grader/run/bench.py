@@ -149,6 +149,7 @@ class Bench:
             assignment, 4 GiB more where it is timed).
         problems_at_once: how many problems of a submission are judged side by side on the sim.
         measured_at_once: how many of them are measured side by side on a GPU, which has two runners of each.
+        threads: how many draw inputs and compare outputs of what is timed; None for one on each processor.
         kept: the folder in which the processes of a batch leave for each other what is the same for all
             submissions; None where there is one process.
     """
@@ -159,6 +160,7 @@ class Bench:
         remembers: bool = False,
         problems_at_once: int | None = None,
         measured_at_once: int = 2,
+        threads: int | None = None,
         kept: Path | None = None,
     ) -> None:
         self._remembers = remembers
@@ -166,6 +168,7 @@ class Bench:
         self._problems: dict[tuple[str, int], Mapping[str, Problem]] = {}
         self.problems_at_once = problems_at_once or os.cpu_count() or 1
         self.measured_at_once = measured_at_once
+        self.threads = threads
         self._kept = kept
         self.pytorch: pytorch.Others | None = None  # what the first grading on a GPU found
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import threading
 import time
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Mapping  # noqa: TC003 - pydantic reads the annotations of what was built
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -40,7 +41,7 @@ from grader.run.scoring import total
 from grader.submissions.submission import SubmissionError, collect, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from grader.assignments.assignment import Assignment
@@ -335,22 +336,27 @@ def _build(answers: Iterable[Answered], submission: Submission) -> Mapping[str, 
 
 
 def _judge_all(run: _Run, machine: Machine, answers: list[Answered], materials: list[Material]) -> None:
-    """Judge the problems side by side; once all else is done, they are timed on a GPU."""
+    """Judge the problems side by side, and once all are checked time them on a GPU; or one after the other.
+
+    A grading that judges one at a time has others beside it: one of them always has something to time.
+    """
     gpu = machine.gpu
-    workers = min(len(answers), run.bench.problems_at_once)
+    workers = max(1, min(len(answers), run.bench.problems_at_once))
     judges = [
         ProblemJudge(material, one.entry, one.problem)
         for material, one in zip(materials, answers, strict=True)
     ]
     # Each is one thread also within PyTorch, whose own threads would spin while they wait for a core.
-    with ThreadPoolExecutor(max(1, workers), initializer=partial(torch.set_num_threads, 1)) as pool:
-        # What takes longest begins first: at the end no processor waits for it.
-        first = sorted(judges, key=lambda judge: judge.kind.rank)
+    with ThreadPoolExecutor(workers, initializer=partial(torch.set_num_threads, 1)) as pool:
         try:
-            begun = {judge.id: pool.submit(judge.check) for judge in first}
-            checks = [begun[judge.id] for judge in judges]
+            # What takes longest begins first: at the end no processor waits for it.
+            first = sorted(judges, key=lambda judge: judge.kind.rank)
             with _pytorch_timed(run, gpu, [one.problem for one in answers]):
-                _measure_all(run, judges, checks)
+                if workers == 1:
+                    _judge_in_turn(run, first, pool)
+                else:
+                    begun = {judge.id: pool.submit(judge.check) for judge in first}
+                    _measure_all(run, judges, [begun[judge.id] for judge in judges])
             for index, judge in enumerate(judges):
                 if judge.machine_failed:  # perhaps because of the others, which are done now
                     judge.material.progress(f"{judge.id}: the machine failed, trying again")
@@ -364,6 +370,14 @@ def _judge_all(run: _Run, machine: Machine, answers: list[Answered], materials: 
             raise
     if run.request.profile:
         _profile(run, judges, gpu)
+
+
+def _judge_in_turn(run: _Run, judges: Iterable[ProblemJudge], pool: Executor) -> None:
+    """Get the results of those that the machine did not fail, each before the next one is checked."""
+    for judge in judges:
+        result = pool.submit(judge.check).result()
+        if not judge.machine_failed:
+            run.problems[judge.id] = pool.submit(result).result()
 
 
 def _measure_all(

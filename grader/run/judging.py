@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, get_args
@@ -41,6 +41,7 @@ from grader.records.verdict import Ending, Verdict
 from grader.run import demands, kernel
 from grader.run.excerpt import excerpt, line_of, place_of, place_of_call
 from grader.run.following import Following
+from grader.run.kept import Kept
 from grader.run.kinds import kind_of
 from grader.run.passes import joined, judged_in_passes
 from grader.run.preparation import NotJudgedError
@@ -168,19 +169,22 @@ class ProblemJudge:
         else:
             problem = remembered(answer.problem)
             # Side by side: who comes first to a case works out its inputs and oracle for both.
-            with (
-                self._worked_out_ahead(problem),
-                ThreadPoolExecutor(1, initializer=partial(torch.set_num_threads, 1)) as beside,
-            ):
-                running = beside.submit(self._run_on_gpu, answer, problem)
-                checked = self._run_cases(machine.checker, answer, problem, following)
-                judged = running.result()
-            if following.cases and not judged.machine_failed:
-                further = self._run_cases(machine.device, answer, problem, cases=following.cases)
-                judged = joined(judged, further)
+            with closing(Kept(lambda: self.watch(answer.open(machine.device)))) as kept:
+                with (
+                    self._worked_out_ahead(problem),
+                    ThreadPoolExecutor(1, initializer=partial(torch.set_num_threads, 1)) as beside,
+                ):
+                    running = beside.submit(self._run_on_gpu, answer, problem, kept)
+                    checked = self._run_cases(machine.checker, answer, problem, following)
+                    judged, beyond = running.result()
+                if following.cases and not judged.machine_failed:
+                    further = self._run_cases(
+                        machine.device, answer, problem, cases=following.cases, kept=kept
+                    )
+                    judged = joined(judged, further)
             judged = replace(judged, cases=answer.combined(judged, checked, machine.device.name))
-            if machine.gpu is not None and _right(judged):
-                judged = joined(judged, self._beyond_simulator(answer, problem))
+            if _right(judged):
+                judged = joined(judged, beyond)
             checked = overrun_beside(checked, judged)
         self.machine_failed = judged.machine_failed or checked.machine_failed
         if self.machine_failed:
@@ -268,8 +272,9 @@ class ProblemJudge:
         problem: Problem,
         following: Following | None = None,
         cases: Sequence[Case] = (),
+        kept: Kept | None = None,
     ) -> Judged:
-        """Judge ``cases``, or the problem's own; ``following`` looks for more."""
+        """Judge ``cases``, or the problem's own; ``following`` looks for more, ``kept`` has a session."""
         limits = self.material.assignment.rules.limits
         cases = tuple(cases) or problem.cases(self.material.seed)
         numbers = {case.name: number for number, case in enumerate(cases, 1)}
@@ -280,11 +285,11 @@ class ProblemJudge:
             which = place or "that the code asks for"
             self.begin(f"{self.id}: case {which} on {device.kind}, {case.name}")
 
-        def judged(part: tuple[Case, ...]) -> Judged:
+        def judged_in(part: tuple[Case, ...], open_session: Callable[[], Session]) -> Judged:
             return judge(
                 problem,
                 part,
-                lambda: self.watch(answer.open(device)),
+                open_session,
                 device.schedules,
                 memory=answer.memory,
                 seconds=limits.run_seconds_gpu if device.kind == "gpu" else limits.run_seconds_sim,
@@ -296,25 +301,36 @@ class ProblemJudge:
                 exchange=self.kind.exchange,
             )
 
+        def judged(part: tuple[Case, ...]) -> Judged:
+            if kept is not None:
+                return kept.judged(partial(judged_in, part))
+            return judged_in(part, lambda: self.watch(answer.open(device)))
+
         if self.material.fast:
             whole = judged_in_passes(cases, self.material.failed.get(self.id, ()), judged)
         else:
             whole = judged(cases)
         return following.follow(whole, judged) if following else whole
 
-    def _run_on_gpu(self, answer: Prepared, problem: Problem) -> Judged:
+    def _run_on_gpu(self, answer: Prepared, problem: Problem, kept: Kept) -> tuple[Judged, Judged]:
+        """What the device shows of the cases, and if they are right, of those at the ends of ranges.
+
+        The latter count only if the simulator agrees, which runs the cases meanwhile and takes longer.
+        """
         machine, timed = self.material.machine, problem.timing_cases(self.material.seed)
         if machine.gpu is not None and timed and self.material.bench.problems_at_once >= SPARE_PROCESSORS:
             answer.foresee(machine.gpu, self)
-        return self._run_cases(machine.device, answer, problem)
+        judged = self._run_cases(machine.device, answer, problem, kept=kept)
+        goes_on = machine.gpu is not None and _right(judged)
+        return judged, self._beyond_simulator(answer, problem, kept) if goes_on else Judged(())
 
-    def _beyond_simulator(self, answer: Prepared, problem: Problem) -> Judged:
+    def _beyond_simulator(self, answer: Prepared, problem: Problem, kept: Kept) -> Judged:
         """Judge sizes that are too large for the simulator; one that takes too long costs speed alone."""
         space = problem.space if isinstance(problem, KernelProblem) else None
         cases = () if space is None else beyond_simulator(space, self.material.seed)
         if not cases:
             return Judged(())
-        judged = self._run_cases(self.material.machine.device, answer, problem, cases=cases)
+        judged = self._run_cases(self.material.machine.device, answer, problem, cases=cases, kept=kept)
         ended = [case for case in judged.cases if case.ending not in {Ending.LIMIT, Ending.NOT_RUN}]
         return replace(judged, cases=tuple(ended))
 

@@ -94,6 +94,7 @@ class PreparedKernel:
             alone=lambda: gpu.sharing.alone(conduct.waiting),
             shared=lambda: gpu.sharing.shared(conduct.waiting),
             effort=PRECISE if material.precise else UNTIL_CLEAR,
+            threads=material.bench.threads,
         )
         found = measure(timing, goal(self.entry), self.memory)
         return replace(

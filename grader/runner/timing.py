@@ -110,8 +110,8 @@ class Timer:
         if step == "add":
             self._case.add(header["bases"], payload)
         elif step == "batch":
-            for contents in header["contents"]:
-                self._case.sweep(header["arm"], contents, header["calls"])
+            sweeps = (self._case.sweep(header["arm"], one, header["calls"]) for one in header["contents"])
+            return {**returned, "seconds": sum(sweeps)}, []
         elif step == "sweep":
             seconds = self._case.sweep(header["arm"], header["contents"], header["calls"])
             return {**returned, "seconds": seconds}, []

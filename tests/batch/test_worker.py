@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+from pathlib import Path
 
 import pytest
 
-from grader.batch.worker import UNWALLED, answer
+from grader.batch.worker import BUILT, UNWALLED, answer
 from grader.run.bench import Bench
 from grader.sandbox import backends
 from grader.sandbox.process import ProcessSandbox
 
-if TYPE_CHECKING:
-    from pathlib import Path
+REFERENCE = Path(__file__).parents[2] / "reference"
 
 
 @pytest.fixture
@@ -36,3 +36,12 @@ def test_a_link_that_leads_nowhere_is_a_fault_that_says_so(tmp_path: Path) -> No
     )["record"]
     assert record["error"] == f"{path} does not exist. Give a folder or a .zip file."
     assert (record["exit_code"], record["score"]["decided"]) == (3, 0)
+
+
+def test_what_one_worker_built_is_taken_by_another_that_grades() -> None:
+    asked = {"assignment": "llm_systems_3", "device": "sim", "sandbox": "auto", "memory": "auto"}
+    asked |= {"precise": False, "seed": 1, "path": str(REFERENCE)}
+    told = json.loads(json.dumps(answer({**asked, "operation": "build"}, Bench())))
+    built = BUILT.validate_python(told["built"])
+    assert built.builds.keys() == {"softmax_kernel.cu", "layernorm_kernel.cu"}
+    assert all(build.full.ok for build in built.builds.values())

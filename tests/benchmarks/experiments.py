@@ -54,7 +54,7 @@ from grader.judge.timing.statistics import (
     pooled,
     verdict_of_process,
 )
-from grader.judge.timing.verification import threads
+from grader.judge.timing.verification import Threads
 from grader.languages.cache import Cache
 from grader.languages.cuda.compile import build
 from grader.languages.jobs import compile_limits
@@ -199,7 +199,7 @@ def gradings(timing: Timing, times: int, looks: int) -> Iterator[list[CaseTimes]
     goal = Goal(1.0, share=0.0)
     for process in range(-(-times // PER_PROCESS)):
         with ExitStack() as stack:
-            pool, session = stack.enter_context(threads()), stack.enter_context(timing.open())
+            pool, session = stack.enter_context(Threads()), stack.enter_context(timing.open())
             prepared = measuring._prepared(timing, case, "graph", Random(f"{SEED}/{process}"), share=1)
             sweeps = measuring._Sweeps(timing, session, prepared, pool)
             sweeps._verifier, sweeps._novel_bases = Unverified(), repeat(next(prepared.novel))
@@ -344,7 +344,7 @@ def calibrate(bench: Bench, options: argparse.Namespace) -> dict[str, Any]:
         found[entry.id] = {"handout": entry.target}
         for name, (folder, method) in VERSIONS.items():
             timing = bench.timing(problem, bench.library(folder, problem))
-            with threads() as pool:
+            with Threads() as pool:
                 contents, runners = (
                     measuring._Contents(timing, method, pool),
                     measuring._Runners(timing, pool),

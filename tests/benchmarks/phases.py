@@ -105,7 +105,7 @@ class Trace:
     def watching(self) -> Iterator[None]:
         """Write what the judge does as long as this is open."""
         from grader.batch import worker  # noqa: PLC0415 - importing PyTorch is a phase, too
-        from grader.devices import runner  # noqa: PLC0415
+        from grader.devices import runner, timed  # noqa: PLC0415
         from grader.devices.gpu import Gpu, GpuSession  # noqa: PLC0415
         from grader.devices.sim import Sim, SimModelSession, SimSession  # noqa: PLC0415
         from grader.judge.timing import measure, pytorch, training  # noqa: PLC0415
@@ -133,6 +133,8 @@ class Trace:
                 (grading, ("_build", "_time_pytorch", "_measure_all")),
                 (bench, ("find_machine", "build_baseline")),
                 (measure, ("_process", "_prepared")),
+                (measure._Sweeps, ("heat", "too_slow", "measure", "_novel_sweeps")),
+                (timed.TimedSession, ("add", "prepare", "fetch")),
                 (training, ("_turns",)),
                 (pytorch.Process, ("result",)),
                 (Gpu, ("open", "open_model", "open_timed")),

@@ -104,7 +104,10 @@ def test_nobody_who_comes_much_later_gets_it_before_one_who_waits_to_have_it_alo
     assert order == ["alone", "shared"]
 
 
-def test_of_those_who_wait_for_one_that_has_it_alone_who_want_to_share_it_come_first() -> None:
+def test_of_those_who_wait_for_one_that_has_it_alone_who_want_to_share_it_come_first_after_a_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sharing, "ALONE_SECONDS", 0.0)
     order: list[str] = []
     turn, wanted = threading.Event(), threading.Event()
 
@@ -125,6 +128,29 @@ def test_of_those_who_wait_for_one_that_has_it_alone_who_want_to_share_it_come_f
     first.join(PATIENCE)
     second.join(PATIENCE)
     assert order == ["shared", "alone"]
+
+
+def test_several_have_it_alone_one_after_the_other_before_who_wants_to_share_it() -> None:
+    order: list[str] = []
+    turns, wanted = (threading.Event(), threading.Event()), threading.Event()
+
+    def alone(number: int) -> None:
+        with Sharing("GPU-1").alone(turns[number].set):
+            order.append("alone")
+            assert wanted.wait(PATIENCE)
+
+    def shared() -> None:
+        with Sharing("GPU-1").shared(wanted.set):
+            order.append("shared")
+
+    with Sharing("GPU-1").alone():  # nobody wanted to share it at that moment
+        waiting = [begun(lambda number=number: alone(number)) for number in (0, 1)]  # type: ignore[misc]
+        assert all(turn.wait(PATIENCE) for turn in turns)
+        waiting.append(begun(shared))
+        assert wanted.wait(PATIENCE)
+    for thread in waiting:
+        thread.join(PATIENCE)
+    assert order == ["alone", "alone", "shared"]
 
 
 def test_who_shares_it_may_share_it_again_while_another_one_waits_to_have_it_alone() -> None:
@@ -169,4 +195,4 @@ def test_a_folder_of_others_is_not_used(folder: Path) -> None:
 def test_a_name_with_a_slash_is_no_path(folder: Path) -> None:
     with Sharing("MIG-1/2/0").alone():
         names = {path.name.removeprefix("gpu-MIG-1-2-0") for path in folder.iterdir()}
-        assert names == {"", ".gate", ".turn", ".wanted"}
+        assert names == {"", ".claim", ".turn", ".wanted"}

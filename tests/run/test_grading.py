@@ -10,7 +10,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from first_assignment import ASSIGNMENT, MUTANTS
@@ -23,12 +24,13 @@ from grader.devices.gpu import Gpu
 from grader.devices.profile import ProfileError
 from grader.devices.sharing import Sharing as GpuSharing
 from grader.devices.sim import SimSession
+from grader.judge.correctness.cases import Judged
 from grader.judge.correctness.diagnosis import NOTHING_WRITTEN
 from grader.judge.timing.measure import Measured
 from grader.judge.timing.pytorch import Others
 from grader.languages.language import FileBuild
 from grader.problems.problem import MEMORY_GROUP
-from grader.records.record import PerformanceResult
+from grader.records.record import CaseResult, PerformanceResult
 from grader.records.verdict import Verdict
 from grader.reports.causes import sightings
 from grader.run import grading, kernel
@@ -326,6 +328,37 @@ def test_what_only_another_order_shows_fails_beside_a_gpu_too(submission: Path) 
     assert problem.verdict is Verdict.FAIL
 
 
+class Timing(Lucky):
+    """The same with a clock, which nothing is timed by here."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pytorch = Others(absent="PyTorch is not of interest here")
+
+    def machine(self, device: str, sandbox: str, limits: WorkLimits) -> Machine:  # type: ignore[override]
+        clock: Any = SimpleNamespace(identity="clock", sharing=GpuSharing("clock"))
+        return replace(super().machine(device, sandbox, limits), gpu=clock)
+
+
+@pytest.mark.parametrize(("mutant", "counts"), [("", True), ("lb-missing-event", False)])
+def test_cases_at_the_ends_of_ranges_count_if_simulator_and_gpu_find_nothing_else(
+    submission: Path, monkeypatch: pytest.MonkeyPatch, mutant: str, *, counts: bool
+) -> None:
+    for one in MUTANTS:
+        if one.id == mutant:
+            (submission / one.file).write_text(one.text(ASSIGNMENT))
+    end = CaseResult(name="an end", group="shapes", verdict=Verdict.PASS)
+    unmeasured = Measured(PerformanceResult(verdict=Verdict.NOT_MEASURED, target=3.7))
+    monkeypatch.setattr(grading.ProblemJudge, "_at_range_ends", lambda *_: Judged((end,)))
+    monkeypatch.setattr(grading.ProblemJudge, "_measured", lambda *_: unmeasured)
+    request = grading.GradingRequest(
+        submission, load("llm_systems_3"), ("layernorm_backward",), "sim", "auto", "auto", seed=1
+    )
+    (problem,) = grading.grade(request, bench=Timing()).problems
+    assert (end in problem.correctness.cases) is counts
+    assert (problem.correctness.verdict is Verdict.PASS) is counts
+
+
 class Counting(Lucky):
     """The same; counts how often the oracle of each content is asked."""
 
@@ -480,3 +513,26 @@ def test_two_problems_are_measured_at_a_time_but_not_where_they_are_to_be_precis
         (name, "measured") for name in FOUR
     ]
     assert (len(measured), max(measured)) == (4, at_once)
+
+
+def test_a_grading_among_others_measures_each_problem_before_it_checks_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    order: list[tuple[str, str]] = []
+
+    def check(judge: grading.ProblemJudge) -> Callable[[], ProblemResult]:
+        def result() -> ProblemResult:
+            order.append(("measured", judge.id))
+            return without_cases(judge.material.assignment, judge.id, Verdict.FAIL, "measured")
+
+        order.append(("checked", judge.id))
+        judge.machine_failed = judge.id == FOUR[1] and order.count(order[-1]) == 1
+        return result
+
+    monkeypatch.setattr(grading.ProblemJudge, "check", check)
+    request = grading.GradingRequest(REFERENCE, load("llm_systems_3"), FOUR, "sim", "auto", "auto", seed=1)
+    record = grading.grade(request, bench=Bench(problems_at_once=1))
+    assert {problem.message for problem in record.problems} == {"measured"}
+    first, again, *others = FOUR
+    steps = [(what, name) for name in (first, *others) for what in ("checked", "measured")]
+    assert order == [*steps[:2], ("checked", again), *steps[2:], ("checked", again), ("measured", again)]

@@ -450,11 +450,13 @@ def test_more_pieces_than_restoring_has_are_kept(timing: Any, library: Path) -> 
     np.testing.assert_array_equal(session.fetch()[0]["y"], 2 * bases(1)[1]["x"].reshape(-1))
 
 
-def test_batches_are_timed_by_the_judge(timing: Any, library: Path) -> None:  # noqa: ANN401
+def test_batches_are_timed_by_the_judge_and_by_the_runner(timing: Any, library: Path) -> None:  # noqa: ANN401
     session = opened(timing, library, "events")
     random = SystemRandom()
     sweeps = [[Content(0, random.randrange(ROWS)) for _ in range(SLOTS)] for _ in range(4)]
-    assert session.batch("submission", sweeps, 2) > 0
+    assert session.batch("nothing", sweeps).runner == 0
+    by_judge, by_runner = session.batch("submission", sweeps, 2)
+    assert by_judge > by_runner > 0
     assert [np.isnan(whole(session, slot)).all() for slot in range(SLOTS)] == [False, False, True]
 
 

@@ -39,7 +39,7 @@ from grader.judge.timing.statistics import (
     clear,
     combined,
 )
-from grader.judge.timing.verification import Bases, Verifier, draw, extents, processors, threads, turns
+from grader.judge.timing.verification import Bases, Threads, Verifier, draw, extents, turns
 from grader.problems.operations import temporaries
 from grader.problems.problem import Role
 from grader.records.errors import MachineError
@@ -70,6 +70,7 @@ BASELINE_SHARE = 2.0  # and it is so many times as long as the submission's, or 
 ATTEMPTS = 3  # tries to see a call that is not slow; the first call may load its code
 NOVEL_BYTES = 32 << 20  # arrays of calls on new contents, which are sent while others wait for the GPU
 NOVEL_SWEEPS = 5  # at most: one honest sweep in a hundred takes 1.5 times as long, with host pointers more
+DRAWN = 200  # contents of sweeps, before the GPU is taken: as many as most cases need
 STOPS = 6  # sweeps that end before their last call; half of them end after the first
 SLOW_SWEEP = 1.0  # seconds; a case takes about sixty sweeps of the submission
 SLOW_SPEEDUP = 0.01  # a speedup below this is too slow where a sweep takes longer than that
@@ -182,6 +183,7 @@ class Timing:
         alone: makes a context in which nobody else uses the GPU.
         shared: makes a context in which others may use it, but nobody has it alone.
         effort: how much is measured.
+        threads: how many draw inputs and compare outputs; None for one on each processor.
     """
 
     problem: KernelProblem
@@ -198,6 +200,7 @@ class Timing:
     alone: Callable[[], AbstractContextManager[object]] = nullcontext
     shared: Callable[[], AbstractContextManager[object]] = nullcontext
     effort: Effort = UNTIL_CLEAR
+    threads: int | None = None
 
 
 @dataclass(frozen=True)
@@ -220,7 +223,7 @@ class _Process:
 class _Runners:
     """Fresh runners, of which those that are certainly needed are opened together."""
 
-    def __init__(self, timing: Timing, pool: ThreadPoolExecutor) -> None:
+    def __init__(self, timing: Timing, pool: Threads) -> None:
         self._timing, self._pool = timing, pool
         self._opening = [pool.submit(timing.open) for _ in range(AGREEING)]
 
@@ -243,7 +246,7 @@ class _Runners:
 def measure(timing: Timing, goal: Goal, memory: Memory) -> Measured:
     """Time the entry point against its baseline in fresh processes until two of them agree."""
     before = timing.look("before timing")
-    with threads() as pool, closing(_Runners(timing, pool)) as runners:
+    with Threads(timing.threads) as pool, closing(_Runners(timing, pool)) as runners:
         return _measured(timing, goal, "host" if memory is Memory.HOST else "graph", pool, runners, before)
 
 
@@ -251,7 +254,7 @@ def _measured(
     timing: Timing,
     goal: Goal,
     method: str,
-    pool: ThreadPoolExecutor,
+    pool: Threads,
     runners: _Runners,
     before: Condition | None,
 ) -> Measured:
@@ -320,7 +323,7 @@ class _Contents:
         names: of the cases.
     """
 
-    def __init__(self, timing: Timing, method: str, pool: ThreadPoolExecutor) -> None:
+    def __init__(self, timing: Timing, method: str, pool: Threads) -> None:
         self._timing, self._method, self._pool = timing, method, pool
         self._cases = timed_cases(timing.problem, timing.seed, method)
         self.names = tuple(case.name for case in self._cases)
@@ -337,7 +340,7 @@ class _Contents:
         return [self._pool.submit(self._prepared, index, number) for number in range(len(self._cases))]
 
     def _prepared(self, index: int, number: int) -> _Prepared:
-        timing, share = self._timing, max(1, processors() // len(self._cases))
+        timing, share = self._timing, max(1, self._pool.count // len(self._cases))
         source = Random(f"{timing.seed}/{timing.problem.id}/{index}/{number}")
         return _prepared(timing, self._cases[number], self._method, source, share)
 
@@ -347,7 +350,7 @@ def _processes(
     index: int,
     contents: _Contents,
     goal: Goal,
-    pool: ThreadPoolExecutor,
+    pool: Threads,
     runners: _Runners,
 ) -> list[_Process]:
     """Process ``index``, and where it is the first one, those that have to agree with it.
@@ -386,7 +389,7 @@ def _process(
     index: int,
     contents: _Contents,
     goal: Goal,
-    pool: ThreadPoolExecutor,
+    pool: Threads,
     runners: _Runners,
 ) -> _Process:
     """All timing cases in one fresh runner.
@@ -502,7 +505,7 @@ class _Sweeps:
         timing: Timing,
         session: TimedSession,
         prepared: _Prepared,
-        pool: ThreadPoolExecutor,
+        pool: Threads,
     ) -> None:
         self._session, self._case, self._plan = session, prepared.case, prepared.plan
         self._timing, self._effort = timing, timing.effort
@@ -514,6 +517,7 @@ class _Sweeps:
             timing.problem, prepared.case, prepared.judged, pool, self._plan.slots, self._random
         )
         self._seen = _Seen()
+        self._drawn: list[list[Content]] = []
         self.name = self._case.name
 
     @contextmanager
@@ -524,6 +528,7 @@ class _Sweeps:
         that were kept are fetched. After that they are being compared.
         """
         self._session.prepare(self._plan, self._bases.arrays, self._timing.shared)
+        self._drawn = [self._bases.contents(self._plan.slots, self._random) for _ in range(DRAWN)]
         with self._timing.alone():
             self.heat(warm_up)
             yield
@@ -531,7 +536,8 @@ class _Sweeps:
         self._verifier.compare()
 
     def _contents(self) -> list[Content]:
-        return self._bases.contents(self._plan.slots, self._random)
+        """What no sweep has met yet in this order; the runner is told only when a sweep is due."""
+        return self._drawn.pop() if self._drawn else self._bases.contents(self._plan.slots, self._random)
 
     def _calls(self, arm: str) -> int | None:
         """After how many calls a sweep of the baseline ends; None for all."""
@@ -611,17 +617,19 @@ class _Sweeps:
     def heat(self, most: float) -> None:
         """Run the baseline until the GPU has raised its clocks, for ``most`` seconds at the most.
 
-        It has where two batches in a row take equally long; a first sweep may load code.
+        It has where two batches in a row take equally long for the GPU; a first sweep may load code. The
+        runner says how long, as the judge's clock varies by more than what is looked for. How long batches
+        are, and all of them together, is told by the judge's.
         """
         heated, before, length = 0.0, math.inf, 1
         while heated < most:
             contents = [self._contents() for _ in range(length)]
-            seconds = self._session.batch("baseline", contents, self._calls("baseline"))
+            seconds, device = self._session.batch("baseline", contents, self._calls("baseline"))
             heated += seconds
-            sweep, last = seconds / length, before
             if seconds < HEAT_BATCH_SECONDS and length < MOST_SWEEPS:
-                length = min(MOST_SWEEPS, max(length + 1, math.ceil(HEAT_BATCH_SECONDS / sweep)))
+                length = min(MOST_SWEEPS, max(length + 1, math.ceil(HEAT_BATCH_SECONDS * length / seconds)))
                 continue
+            sweep, last = device / length, before
             before = sweep
             if abs(sweep - last) < self._effort.settled * sweep:
                 return
@@ -737,7 +745,7 @@ class _Sweeps:
         length = self._random.randint(fewest, most)
         for name in self._random.sample((arm, NOTHING), 2):
             contents = [self._contents() for _ in range(length)]
-            yield name, length, self._session.batch(name, contents, self._calls(name))
+            yield name, length, self._session.batch(name, contents, self._calls(name)).judge
             if name == "submission":
                 self._verifier.sample(self._session, self._bases, contents[-1])
 

@@ -54,17 +54,24 @@ SAMPLED_OUTPUTS = 1 << 18  # elements per sweep that are read
 MOST_THREADS = 16
 
 
-def threads() -> ThreadPoolExecutor:
+def processors() -> int:
+    """How many threads work for a process that has the machine to itself."""
+    return min(MOST_THREADS, os.cpu_count() or 1)
+
+
+class Threads(ThreadPoolExecutor):
     """The threads that draw inputs, run oracles and compare; NumPy releases the interpreter lock meanwhile.
 
     PyTorch may use only one thread in each of them, because it would otherwise start many more.
+
+    Attributes:
+        count: how many there are.
     """
-    return ThreadPoolExecutor(processors(), initializer=partial(torch.set_num_threads, 1))
 
-
-def processors() -> int:
-    """How many threads there are."""
-    return min(MOST_THREADS, os.cpu_count() or 1)
+    def __init__(self, count: int | None = None) -> None:
+        """So many, or one for each processor."""
+        self.count = count or processors()
+        super().__init__(self.count, initializer=partial(torch.set_num_threads, 1))
 
 
 @dataclass(frozen=True)
@@ -220,7 +227,7 @@ class Verifier:
         problem: KernelProblem,
         case: Case,
         judged: Sequence[Extent],
-        pool: ThreadPoolExecutor,
+        pool: Threads,
         slots: int,
         random: SystemRandom,
     ) -> None:
@@ -292,7 +299,7 @@ class Verifier:
     def compare(self) -> None:
         """Begin to compare the outputs that were fetched since the last call of this method."""
         jobs = [job for sample in self._samples for job in self._jobs(sample)]
-        share = max(1, processors() // max(1, len(jobs)))
+        share = max(1, self._pool.count // max(1, len(jobs)))
 
         def done(job: Callable[[], set[int]]) -> set[int]:
             with torch_threads(share):

@@ -17,7 +17,7 @@ import pytest
 from grader.devices.condition import Condition
 from grader.devices.device import Memory, Status
 from grader.devices.runner import RunnerError
-from grader.devices.timed import NotCapturedError
+from grader.devices.timed import Clocks, NotCapturedError
 from grader.judge.timing.measure import (
     PRECISE,
     STOPS,
@@ -187,7 +187,7 @@ class FakeSession:
         self.fresh = False
         return self.time(arm) / self.device.lie / (2 if replay else 1) * (2 if stumble else 1)
 
-    def batch(self, arm: str, contents: Sequence[Sequence[Content]], calls: int | None = None) -> float:
+    def batch(self, arm: str, contents: Sequence[Sequence[Content]], calls: int | None = None) -> Clocks:
         assert self.device.held
         assert calls is None or arm == "baseline"
         share = (calls or SLOTS) / SLOTS
@@ -199,8 +199,11 @@ class FakeSession:
         if arm == "submission":
             self.sweeps += len(contents)
         if arm == "submission" and self.device.remembers:
-            return 1e-4 + sum(5e-3 + self.time(arm) * self.remembered(one) for one in contents)
-        return 1e-4 + sum(5e-3 + self.time(arm) * share for _ in contents)
+            times = [self.time(arm) * self.remembered(one) for one in contents]
+        else:
+            times = [self.time(arm) * share for _ in contents]
+        late = self.device.late and self.random.uniform(0, 0.1)
+        return Clocks(1e-4 + late + sum(5e-3 + time for time in times), sum(times))
 
     def fetch(self, using: Callable[[], AbstractContextManager[object]]) -> list[dict[str, np.ndarray]]:
         with using():
@@ -238,6 +241,7 @@ class FakeDevice:
         self.captures, self.replays, self.dies, self.stumbles = True, False, False, False
         self.remembers, self.works, self.pads = False, math.inf, 1.0
         self.merges, self.prepares, self.sleeps, self.loads = False, False, False, 0.0
+        self.late = False  # whether the judge hears of the end of a batch only some time after it
         self.status, self.novel = Status.CRASHED, 0
         self.__dict__.update(traits)
         self.methods: list[str] = []
@@ -494,6 +498,13 @@ def test_one_case_that_takes_hours_comes_last_where_the_others_may_outweigh_it()
 @pytest.mark.parametrize("device", [FakeDevice(1 / 80), FakeDevice(10, loads=30.0)])
 def test_a_slow_kernel_or_first_call_is_measured(device: FakeDevice) -> None:
     assert run(device, target=0.5).performance.speedup == pytest.approx(device.speedup, rel=0.01)
+
+
+def test_the_warm_up_ends_by_the_clock_of_the_gpu_where_that_of_the_judge_varies() -> None:
+    device = FakeDevice(10, late=True)
+    run(device, effort=replace(ONE_BY_ONE, settled=0.02))
+    warm_ups = [log[: log.index("baseline")] for log in device.logs]
+    assert all(2 <= len(warm_up) <= 4 for warm_up in warm_ups)
 
 
 def test_contents_change_places_and_batch_lengths_vary() -> None:

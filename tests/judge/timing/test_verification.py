@@ -13,7 +13,7 @@ from problems.formulas import FORMULAS
 
 from grader.devices.timed import Content
 from grader.judge.timing import verification
-from grader.judge.timing.verification import CONTENTS, Bases, Extent, Verifier, draw, extents, threads
+from grader.judge.timing.verification import CONTENTS, Bases, Extent, Threads, Verifier, draw, extents
 from grader.problems.distributions import build_cases
 from grader.problems.dtypes import DTYPES
 from grader.problems.problem import (
@@ -100,7 +100,7 @@ def verify(
         if seconds
         else extents(problem, case, bases.inputs[0])
     )
-    with threads() as pool:
+    with Threads() as pool:
         verifier = Verifier(problem, case, judged, pool, SLOTS, random)
         for _ in range(sweeps):
             contents = bases.contents(SLOTS, random)
@@ -183,7 +183,7 @@ def test_outputs_of_another_content_are_wrong() -> None:
     problem = PROBLEMS["layernorm_backward"]
     (case,) = build_cases(5, [("any", SIZES[problem.id], "normal")])
     first, second = (draw(problem, case, iter((seed,)), SLOTS) for seed in (1, 2))
-    with threads() as pool:
+    with Threads() as pool:
         judged = extents(problem, case, first.inputs[0])
         verifier = Verifier(problem, case, judged, pool, SLOTS, SystemRandom())
         contents = first.contents(SLOTS, SystemRandom())
@@ -209,7 +209,7 @@ def test_only_a_call_that_was_made_may_have_written(problem_id: str, *, merged: 
             turn = content.turn if name in problem.turning else 0
             outputs[name] = poison if given is None else np.roll(given, turn, axis=0)
     judged = extents(problem, case, bases.inputs[0])
-    with threads() as pool:
+    with Threads() as pool:
         verifier = Verifier(problem, case, judged, pool, SLOTS, random)
         verifier.sample(session, bases, contents, made=made)  # type: ignore[arg-type]
         verifier.fetch(session)  # type: ignore[arg-type]
@@ -239,7 +239,7 @@ def test_what_was_worked_out_to_see_how_long_it_takes_is_not_worked_out_again() 
     contents = [Content(0, 0), Content(1, 0)]
     session = Session(problem, case, bases, contents)
     session.outputs[0]["out_grad"][3] += 1
-    with threads() as pool:
+    with Threads() as pool:
         verifier = Verifier(counted, case, judged, pool, 2, SystemRandom())
         for _ in range(20):
             verifier.sample(session, bases, contents, whole=True)  # type: ignore[arg-type]
@@ -331,7 +331,7 @@ def test_calls_of_every_type_are_verified_and_those_that_were_not_made_are_told(
     bases = draw(problem, case, iter(range(100)), SLOTS)
     contents = bases.contents(SLOTS, random)
     judged = extents(problem, case, bases.inputs[0])
-    with threads() as pool:
+    with Threads() as pool:
         verifier = Verifier(problem, case, judged, pool, SLOTS, random)
         session = Restored(bases, contents, made, dtype)
         verifier.sample(session, bases, contents, made=made)  # type: ignore[arg-type]
