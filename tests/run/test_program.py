@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import shutil
+import subprocess
+import sys
 import tomllib
 from functools import cache
 from pathlib import Path
@@ -493,3 +495,9 @@ int answer() {
     result = graded(folder, submission(tmp_path / "ann", answer_cu=mine, course_h="#error never read\n"))
     assert result.verdict is Verdict.PASS
     assert result.notes == ["course.h: the assignment's was taken, not yours"]
+
+
+def test_a_program_is_graded_without_pytorch_which_takes_a_second_to_load() -> None:
+    modules = "grader.cli.outputs, grader.run.bench, grader.run.grading, grader.assignments.programs"
+    code = f"import sys, {modules}; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

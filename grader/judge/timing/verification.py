@@ -22,13 +22,12 @@ from time import thread_time
 from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
 from grader.devices.timed import Content, Piece
 from grader.judge.correctness.comparison import compare
 from grader.problems.dtypes import DTYPES
 from grader.problems.problem import Candidate, Expectation, Role, Slices
-from grader.problems.rounding import torch_threads
+from grader.problems.threads import keep_to_one_thread, torch_threads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -59,7 +58,7 @@ def threads() -> ThreadPoolExecutor:
 
     PyTorch may use only one thread in each of them, because it would otherwise start many more.
     """
-    return ThreadPoolExecutor(processors(), initializer=partial(torch.set_num_threads, 1))
+    return ThreadPoolExecutor(processors(), initializer=keep_to_one_thread)
 
 
 def processors() -> int:
