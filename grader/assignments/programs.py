@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from grader.assignments.rules import ProgramTable
-    from grader.problems.program import ProgramProblem
+    from grader.problems.program import ProgramProblem, Run
 
 
 def declared(problem_id: str, table: ProgramTable, folders: Sequence[Path]) -> ProgramProblem:
@@ -28,13 +28,9 @@ def declared(problem_id: str, table: ProgramTable, folders: Sequence[Path]) -> P
     Raises:
         AssignmentError: a file is missing, or a case is not as it must be.
     """
-    rule = Rule(table.output, table.compare == "exact", table.rtol, table.atol, table.raw)
-    folder = _path(table.cases, folders)
     try:
-        if table.libwb:
-            cases = wb.datasets(folder, table.libwb, table.rtol, table.atol)
-        else:
-            cases = fixed_cases(folder, rule)
+        cases = _cases(table, table.cases, folders)
+        timed = _cases(table, table.timed, folders) if table.timed else {}
     except FolderError as error:
         raise AssignmentError(f"{problem_id}: {error}") from error
     file, *further = table.files
@@ -49,14 +45,26 @@ def declared(problem_id: str, table: ProgramTable, folders: Sequence[Path]) -> P
         make=table.make,
         ignored=table.ignore,
         kernels=table.kernels,
+        timed_fixed={name: run for group in timed.values() for name, run in group.items()},
+        region=table.region,
     )
+
+
+def _cases(table: ProgramTable, name: str, folders: Sequence[Path]) -> dict[str, dict[str, Run]]:
+    """The runs of a folder of cases, by group and name."""
+    folder = _path(name, folders)
+    if table.libwb:
+        return wb.datasets(folder, table.libwb, table.rtol, table.atol)
+    rule = Rule(table.output, table.compare == "exact", table.rtol, table.atol, table.raw)
+    return fixed_cases(folder, rule)
 
 
 def material(table: ProgramTable, folders: Sequence[Path]) -> Iterator[tuple[str, bytes]]:
     """Every file that a verdict on the problem can depend on, by a name that does not tell where it lies."""
-    cases = _path(table.cases, folders)
-    for path in (path for path in sorted(cases.rglob("*")) if path.is_file()):
-        yield f"{table.cases}/{path.relative_to(cases).as_posix()}", path.read_bytes()
+    for name in filter(None, (table.cases, table.timed)):
+        cases = _path(name, folders)
+        for path in (path for path in sorted(cases.rglob("*")) if path.is_file()):
+            yield f"{name}/{path.relative_to(cases).as_posix()}", path.read_bytes()
     for name in table.given:
         if (path := _path(name, folders)).is_file():
             yield name, path.read_bytes()

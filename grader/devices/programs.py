@@ -98,7 +98,9 @@ def run(
     number = _signal(outcome)
     if outcome.ended is Ended.EXITED and not number:
         files = {**outcome.artefacts, STDOUT: stdout}
-        return Answer(Status.RETURNED, printed=printed, files=files, exit_code=outcome.code)
+        return Answer(
+            Status.RETURNED, printed=printed, files=files, exit_code=outcome.code, seconds=outcome.seconds
+        )
     if number:
         name = f"{signal.Signals(number).name} ({signal.strsignal(number)})"
         message = f"the program died of {name}: exit code {_SHELL + number}"

@@ -27,6 +27,9 @@ STDOUT = "stdout"
 FIXED = "fixed"
 """The distribution of a case whose content stands in files: it does not follow the seed."""
 
+TIMED = "timed"
+"""The group of the cases whose speed is measured."""
+
 FRESH = "fresh"
 """The distribution of a case whose content is drawn from the seed."""
 
@@ -119,6 +122,8 @@ class ProgramProblem(Problem):
         make: the target of a Makefile among these files that is the program; "" where nvcc compiles them.
         ignored: regular expressions; lines of text outputs in which one is found are not compared.
         kernels: whether a run counts only if it launches a kernel.
+        region: a regular expression for what the program prints of the time that counts, in a group named
+            ``s``, ``ms`` or ``us``; "" where the time of its process does.
     """
 
     run: Callable[[Case], Run]
@@ -128,6 +133,7 @@ class ProgramProblem(Problem):
     make: str = ""
     ignored: tuple[str, ...] = ()
     kernels: bool = True
+    region: str = ""
     timing_cases: Callable[[int], tuple[Case, ...]] = _untimed
     inputs: Callable[[Case], Inputs] = _no_arrays
     oracle: Callable[[Case, Inputs], Mapping[str, Expectation]] = _no_outputs
@@ -171,6 +177,9 @@ def program(
     make: str = "",
     ignored: Sequence[str] = (),
     kernels: bool = True,
+    timed: Sequence[Mapping[str, int]] = (),
+    timed_fixed: Mapping[str, Run] | None = None,
+    region: str = "",
 ) -> ProgramProblem:
     """A program problem with cases from a function, from files, or from both.
 
@@ -186,18 +195,22 @@ def program(
         make: likewise.
         ignored: likewise.
         kernels: likewise.
+        timed: the sizes of further cases, whose speed is measured on a GPU.
+        timed_fixed: runs that are always the same, likewise, by the name of the case.
+        region: see ``ProgramProblem``.
 
     Raises:
         ValueError: there is no case, or there are two of the same name.
     """
     drawn, runs = dict(sizes or {}), dict(fixed or {})
-    by_name = {name: one for cases in runs.values() for name, one in cases.items()}
-    names = [*by_name, *(_name(numbers) for listed in drawn.values() for numbers in listed)]
+    by_name = {name: one for cases in runs.values() for name, one in cases.items()} | dict(timed_fixed or {})
+    names = [name for cases in runs.values() for name in cases]
+    names += [_name(numbers) for listed in drawn.values() for numbers in listed]
     if twice := {name for name in names if names.count(name) > 1}:
         raise ValueError(f"{id} has two cases {min(twice)!r}")
     if not names:
         raise ValueError(f"{id} has no cases")
-    if bool(drawn) != (run is not None):
+    if bool(drawn or timed) != (run is not None):
         raise ValueError(f"{id}: sizes of cases need the function run, and it needs them")
 
     def cases(seed: int) -> tuple[Case, ...]:
@@ -209,6 +222,13 @@ def program(
         ]
         always = [Case(name, group, {}, FIXED, 0) for group, listed in runs.items() for name in listed]
         return (*always, *fresh)
+
+    def timing_cases(seed: int) -> tuple[Case, ...]:
+        fresh = [
+            Case(_name(numbers), TIMED, dict(numbers), FRESH, _seed(seed, at))
+            for at, numbers in enumerate(timed, len(names))
+        ]
+        return (*(Case(name, TIMED, {}, FIXED, 0) for name in timed_fixed or {}), *fresh)
 
     def case_run(case: Case) -> Run:
         if case.distribution == FIXED:
@@ -228,6 +248,8 @@ def program(
         make=make,
         ignored=tuple(ignored),
         kernels=kernels,
+        region=region,
+        timing_cases=timing_cases,
     )
 
 

@@ -7,23 +7,32 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from contextlib import nullcontext
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from grader.assignments.assignment import EXAMPLE_PROGRAM, read
 from grader.assignments.names import check
 from grader.assignments.rules import AssignmentError, parse
-from grader.devices.device import Schedule
+from grader.devices import condition
+from grader.devices.device import Answer, Schedule, Status
+from grader.languages.language import Build
+from grader.problems.program import STDOUT, ProgramProblem
+from grader.records.record import BuildResult, CaseResult, PerformanceResult
 from grader.records.verdict import Verdict
 from grader.run import grading
+from grader.run import program as run_program
+from grader.run.scoring import score_problem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from grader.records.record import CaseResult, ProblemResult, Record
+    from grader.devices.device import Call
+    from grader.records.record import ProblemResult, Record
 
 pytestmark = pytest.mark.usefixtures("ptx_only")
 
@@ -351,6 +360,9 @@ def test_the_table_of_the_page_is_one() -> None:
     rules = parse({"id": "a", "title": "A", **tomllib.loads(table)}, Path("assignment.toml"))
     assert rules.problems[0].program is not None
     assert rules.problems[0].program.model_fields_set >= {"files", "given", "flags", "kernels"}
+    (speed,) = [text for text in blocks if "bands =" in text]
+    entry = parse({"id": "a", "title": "A", **tomllib.loads(speed)}, Path("assignment.toml")).problems[0]
+    assert (entry.performance, [step.points for step in entry.steps]) == (5.0, [1.0, 3.0])
 
 
 @pytest.mark.parametrize(
@@ -374,7 +386,21 @@ def test_the_table_of_the_page_is_one() -> None:
         ),
         (
             ("correctness = 10.0", "correctness = 10.0\nperformance = 5.0\ntarget = 1.0"),
-            "answer gives points for speed and is a program, which is not timed",
+            "answer gives points for speed and has no cases to time: name their folder as timed",
+        ),
+        (('["answer.cu"]', '["answer.cu"]\nregion = "(?P<minutes>.*)"'), "needs a group named s, ms or us"),
+        (('["answer.cu"]', '["answer.cu"]\nregion = "("'), "region: '(' is no regular expression"),
+        (('["answer.cu"]', '["answer.cu"]\ntimed = "large"'), "large is missing: put a folder there"),
+        (
+            ("correctness = 10.0", "correctness = 10.0\nbands = [{ up_to = 1.2, point = 5.0 }]"),
+            "unknown key 'problems[0].bands[0].point'. Did you mean 'points'",
+        ),
+        (
+            (
+                "correctness = 10.0",
+                "correctness = 10.0\nbands = [{ up_to = 2.0, points = 5.0 }, { up_to = 1.5, points = 2.0 }]",
+            ),
+            "Each step has to be faster",
         ),
     ],
 )
@@ -501,3 +527,111 @@ def test_a_program_is_graded_without_pytorch_which_takes_a_second_to_load() -> N
     modules = "grader.cli.outputs, grader.run.bench, grader.run.grading, grader.assignments.programs"
     code = f"import sys, {modules}; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+TIMED = RULES.replace(
+    "correctness = 10.0",
+    """correctness = 10.0
+bands = [{ up_to = 1.25, points = 5.0 }, { up_to = 2.0, points = 3.0 }, { up_to = 10.0, points = 1.0 }]""",
+).replace('["answer.cu"]', '["answer.cu"]\ntimed = "timed"')
+
+
+def timed_assignment(folder: Path) -> Path:
+    made = assignment(folder, {"one": {"expected.txt": "42"}}, TIMED)
+    shutil.copytree(made / "cases", made / "timed")
+    submission(made / "reference", answer_cu=UNRULY)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("times", "points"), [(1.0, 5.0), (1.25, 5.0), (1.9, 3.0), (2.1, 1.0), (9.0, 1.0), (10.5, 0.0)]
+)
+def test_bands_give_points_by_the_reference_s_time(tmp_path: Path, times: float, points: float) -> None:
+    entry = read(timed_assignment(tmp_path / "a")).rules.problems[0]
+    assert (entry.possible, entry.performance, entry.target) == (15.0, 5.0, 0.8)
+    verdict = Verdict.PASS if times <= 1.25 else Verdict.FAIL
+    speed = PerformanceResult(verdict=verdict, target=entry.target, speedup=1 / times)
+    right = CaseResult(name="one", group="cases", verdict=Verdict.PASS)
+    score = score_problem(entry, {}, ("cases",), [right], Verdict.PASS, speed)
+    assert score.points.earned == 10.0 + points
+
+
+def test_an_assignment_may_have_other_bands_or_targets_than_the_one_that_it_extends(tmp_path: Path) -> None:
+    timed_assignment(tmp_path / "a")
+    other = tmp_path / "b"
+    other.mkdir()
+    table = 'id = "b"\ntitle = "B"\nextends = "../a"\n[[problems]]\nid = "answer"\n'
+    (other / "assignment.toml").write_text(table)
+    assert read(other).rules.problems[0].steps == read(tmp_path / "a").rules.problems[0].steps
+    (other / "assignment.toml").write_text(table + "target = 0.9\n")
+    assert read(other).rules.problems[0].target == 0.9
+    (other / "assignment.toml").write_text(table + "bands = [{ up_to = 2.0, points = 7.0 }]\n")
+    entry = read(other).rules.problems[0]
+    assert (entry.performance, entry.target, entry.steps) == (7.0, 0.5, ())
+
+
+def test_a_timed_case_is_part_of_the_assignment_and_needs_a_reference(tmp_path: Path) -> None:
+    folder = timed_assignment(tmp_path / "a")
+    check(read(folder))
+    (case,) = read(folder).problems["answer"].timing_cases(1)
+    assert (case.name, case.group) == ("one", "timed")
+    before = read(folder).sha256
+    (folder / "timed" / "one" / "expected.txt").write_text("43")
+    assert read(folder).sha256 != before
+    (folder / "reference" / "answer.cu").unlink()
+    with pytest.raises(
+        AssignmentError, match=r"answer is timed beside the reference, which has no answer\.cu"
+    ):
+        check(read(folder))
+
+
+class Answering:
+    """A session whose program prints 42 after some seconds."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+
+    def run(self, _call: Call) -> Answer:
+        return Answer(Status.RETURNED, files={STDOUT: b"42"}, seconds=self.seconds)
+
+
+def test_a_program_is_timed_beside_the_assignment_s_reference(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chosen = read(timed_assignment(tmp_path / "a"))
+    problem, entry = chosen.problems["answer"], chosen.rules.problems[0]
+    assert isinstance(problem, ProgramProblem)
+    built: dict[Path, str] = {}
+
+    def build(_material: object, _problem: object, contents: Mapping[str, bytes]) -> Build:
+        built[tmp_path / "reference"] = contents["answer.cu"].decode()
+        made = tmp_path / "reference"
+        return Build(
+            "answer.cu", ok=True, artefact=made, seconds=0, cached=True, command="", log="", resources=()
+        )
+
+    monkeypatch.setattr(run_program, "_built", build)
+    monkeypatch.setattr(condition, "look", lambda _moment: None)
+    seconds = {tmp_path / "reference": 0.2, tmp_path / "submission": 0.1}
+    gpu: Any = SimpleNamespace(
+        open_program=lambda path: Answering(seconds[path]),
+        sharing=SimpleNamespace(alone=lambda _waiting: nullcontext()),
+    )
+    material = SimpleNamespace(assignment=chosen, seed=1, precise=False)
+    conduct: Any = SimpleNamespace(material=material, begin=lambda _text: None, waiting=None)
+    answer = run_program.PreparedProgram(
+        problem,
+        entry,
+        tmp_path / "submission",
+        (),
+        BuildResult(ok=True, seconds=0.0, cached=True, command="", log="", resources=[]),
+    )
+    performance = answer.measured(gpu, {}, conduct).performance
+    assert performance.verdict is Verdict.PASS
+    assert performance.speedup == pytest.approx(2.0)
+    assert performance.compared_with == "the reference program"
+    assert built == {tmp_path / "reference": UNRULY}
+    (chosen.reference / "answer.cu").unlink()
+    without = answer.measured(gpu, {}, conduct).performance
+    assert without.verdict is Verdict.INFRA_ERROR
+    assert "the reference: reference holds no source file. Expected: answer.cu." in without.message
