@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -15,33 +15,23 @@ from grader.languages.cuda.compile import (
     FORMAT,
     LOG,
     PTX_ARCHITECTURE,
-    RECORD,
     STAND_IN_FOLDER,
-    as_handed_in,
-    code_of_kernels,
-    diagnostics,
-    explained,
+    Compilation,
+    compiled,
     last,
     link_folder,
-    load,
     placed,
     reachable,
-    recorded,
-    resources,
     stand_ins,
-    stopped,
 )
-from grader.languages.jobs import BuildError
-from grader.languages.language import Build
-from grader.languages.slots import SlotError, slot
-from grader.records.verdict import Ending
-from grader.sandbox.sandbox import Ended, Job
+from grader.sandbox.sandbox import Job
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from grader.languages.cache import Cache
     from grader.languages.cuda.toolchain import Toolchain
+    from grader.languages.language import Build
     from grader.sandbox.sandbox import Limits, Sandbox
 
 COMPILED = frozenset({".cu", ".cpp", ".cc", ".c"})
@@ -178,7 +168,7 @@ def build_executable(
     Raises:
         BuildError: the machine failed, or lacks a library that the assignment links with.
     """
-    contents, title = recipe.contents, recipe.title
+    contents = recipe.contents
     included = {name: text for file in recipe.sources for name, text in reachable(file, contents).items()}
     needed = {**{placed(name): text for name, text in included.items()}, **recipe.given}
     above = {placed(name) for name in included} != included.keys()
@@ -210,49 +200,34 @@ def build_executable(
     files = [part for name in sorted(needed) for part in (name, needed[name])]
     settings = [part for name in sorted(environment) for part in (name, environment[name])]
     entry = key(FORMAT, script, toolchain.identity, *arguments, "", *settings, "", *files)
-    if (folder := cache.find(entry)) is not None:
-        return load(folder, _PROGRAM, cached=True)
-    job = Job(
-        argv=("/bin/sh", "-c", script, "compile", *arguments),
-        limits=limits,
-        inputs=(*toolchain.inputs, runtime),
-        outputs=(_PROGRAM, LOG),
-        files=needed,
-        environment=environment,
-    )
-    try:
-        with slot():
-            outcome = sandbox.run(job)
-            text = as_handed_in(outcome.stdout.decode(errors="replace"))
-            if absent := _NO_LIBRARY.search(text):
-                raise BuildError(_LACKS.format(library=absent[1]))
-            if recipe.make and outcome.code == _NO_SUCH_PROGRAM and _NO_MAKE.search(text):
-                raise BuildError("The assignment is built by make, which is not installed on this machine.")
-            limit = stopped(outcome, text, limits)
-    except SlotError as error:
-        raise BuildError(f"{title} was not compiled: {error}") from error
-    ok = not limit and outcome.ended is Ended.EXITED and outcome.code == 0 and _PROGRAM in outcome.artefacts
-    if ok and _has_own_runtime(outcome.artefacts[_PROGRAM], toolchain.runtime_name):
-        ok, text = False, _OWN_RUNTIME
-    built = Build(
-        source=title,
-        ok=ok,
-        artefact=None,
-        seconds=round(outcome.seconds, 3),
-        cached=False,
+    compilation = Compilation(
+        title=recipe.title,
         command=" ".join((*recipe.shown, *(() if recipe.make else (f"-arch={architecture}",)))),
-        log=explained(diagnostics(text, set(contents)) or limit, () if ok else empty),
-        resources=resources(text, code_of_kernels(outcome.artefacts, _PROGRAM)) if ok else (),
+        artefact=_PROGRAM,
+        names=frozenset(contents),
+        empty=empty,
+        job=Job(
+            argv=("/bin/sh", "-c", script, "compile", *arguments),
+            limits=limits,
+            inputs=(*toolchain.inputs, runtime),
+            outputs=(_PROGRAM, LOG),
+            files=needed,
+            environment=environment,
+        ),
+        runs=True,
+        refused=lambda made: _OWN_RUNTIME if _has_own_runtime(made, toolchain.runtime_name) else "",
+        lacking=_lacking,
     )
-    if limit:  # another machine, or a quieter one, may do better: not kept
-        log = f"{limit}\n{built.log}" if built.log != limit else limit
-        return replace(built, log=log, ending=Ending.LIMIT)
-    if not ok and not built.log:
-        raise BuildError(
-            f"Compiling {title} gave neither a program nor a message (exit code {outcome.code})."
-        )
-    artefacts = {RECORD: recorded(built)} | ({_PROGRAM: outcome.artefacts[_PROGRAM]} if ok else {})
-    return load(cache.store(entry, artefacts, _PROGRAM), _PROGRAM, cached=False)
+    return compiled(compilation, entry, sandbox, cache)
+
+
+def _lacking(code: int, log: str) -> str:
+    """What the machine lacks for the assignment's build; "" where that is nothing."""
+    if absent := _NO_LIBRARY.search(log):
+        return _LACKS.format(library=absent[1])
+    if code == _NO_SUCH_PROGRAM and _NO_MAKE.search(log):
+        return "The assignment is built by make, which is not installed on this machine."
+    return ""
 
 
 def _has_own_runtime(program: bytes, runtime: str) -> bool:
