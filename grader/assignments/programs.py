@@ -40,9 +40,11 @@ def declared(problem_id: str, table: ProgramTable, folders: Sequence[Path]) -> P
         fixed=cases,
         further=further,
         given={path.name: path.read_bytes() for path in _given(problem_id, table, folders)}
+        | dict(_project(table, folders))
         | ({wb.HEADER: wb.HEADER_FILE.read_bytes()} if table.libwb else {}),
         flags=table.flags,
         make=table.make,
+        cmake=table.cmake,
         ignored=table.ignore,
         kernels=table.kernels,
         timed_fixed={name: run for group in timed.values() for name, run in group.items()},
@@ -65,8 +67,19 @@ def material(table: ProgramTable, folders: Sequence[Path]) -> Iterator[tuple[str
         cases = _path(name, folders)
         for path in (path for path in sorted(cases.rglob("*")) if path.is_file()):
             yield f"{name}/{path.relative_to(cases).as_posix()}", path.read_bytes()
+    for name, content in _project(table, folders):
+        yield f"project/{name}", content
     for name in table.given:
         if (path := _path(name, folders)).is_file():
+            yield name, path.read_bytes()
+
+
+def _project(table: ProgramTable, folders: Sequence[Path]) -> Iterator[tuple[str, bytes]]:
+    """The files of the assignment's project that are not the student's, by their paths from its folder."""
+    folder = _path(table.project, folders)
+    for path in sorted(folder.rglob("*")) if table.project else ():
+        name = path.relative_to(folder).as_posix()
+        if path.is_file() and name not in table.files:
             yield name, path.read_bytes()
 
 

@@ -155,6 +155,14 @@ class ProgramTable(_Table):
         default="",
         description="target of a Makefile among files or given, which is the program: make then calls nvcc",
     )
+    cmake: str = Field(
+        default="", description="the same of a CMakeLists.txt: the name of what add_executable makes"
+    )
+    project: str = Field(
+        default="",
+        description="folder of the assignment whose files are given, by their paths from there; a name in "
+        "files may then have a folder of it, too, in which the student's file of that name is put",
+    )
     kernels: bool = Field(
         default=True,
         description="whether a run counts only if it launches a kernel, as the simulator sees it",
@@ -170,8 +178,12 @@ class ProgramTable(_Table):
         if self.region and not _UNITS.intersection(_groups(self.region)):
             raise ValueError(f"region: {self.region!r} needs a group named s, ms or us: (?P<ms>[0-9.]+)")
         names = {name.rpartition("/")[2] for name in (*self.files, *self.given)}
-        if self.make and not names & {"Makefile", "makefile", "GNUmakefile"}:
+        if self.make and self.cmake:
+            raise ValueError("make and cmake: a program is built by one of them")
+        if self.make and not self.project and not names & {"Makefile", "makefile", "GNUmakefile"}:
             raise ValueError(f"make = {self.make!r} needs a Makefile in files, or in given")
+        if self.cmake and not self.project and "CMakeLists.txt" not in names:
+            raise ValueError(f"cmake = {self.cmake!r} needs a CMakeLists.txt in files, given or project")
         for flag in self.flags:
             if re.match(r"-?-(arch|gencode|gpu-|generate-code|cudart|o$|c$|ptx|output)", flag):
                 raise ValueError(f"flags: {flag} is the grader's to choose: leave it out")

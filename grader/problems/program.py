@@ -8,6 +8,7 @@ function of the assignment, with content drawn from the case's seed, or from a f
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -120,6 +121,8 @@ class ProgramProblem(Problem):
             Those whose names end in .cu, .cpp, .cc or .c are compiled, too.
         flags: of nvcc, in addition.
         make: the target of a Makefile among these files that is the program; "" where nvcc compiles them.
+        cmake: likewise of a CMakeLists.txt.
+        folders: where in the project a student's file lies, by its name; the others lie at the top.
         ignored: regular expressions; lines of text outputs in which one is found are not compared.
         kernels: whether a run counts only if it launches a kernel.
         region: a regular expression for what the program prints of the time that counts, in a group named
@@ -131,6 +134,8 @@ class ProgramProblem(Problem):
     given: Mapping[str, bytes] = field(default_factory=dict)
     flags: tuple[str, ...] = ()
     make: str = ""
+    cmake: str = ""
+    folders: Mapping[str, str] = field(default_factory=dict)
     ignored: tuple[str, ...] = ()
     kernels: bool = True
     region: str = ""
@@ -175,6 +180,7 @@ def program(
     given: Mapping[str, bytes] | None = None,
     flags: Sequence[str] = (),
     make: str = "",
+    cmake: str = "",
     ignored: Sequence[str] = (),
     kernels: bool = True,
     timed: Sequence[Mapping[str, int]] = (),
@@ -185,7 +191,7 @@ def program(
 
     Args:
         id: name of the problem's module.
-        file: the student's file.
+        file: the student's file; in a project its path, of which the student's may have another folder.
         run: what a case with some ``sizes`` runs; ``numpy.random.default_rng(case.seed)`` draws its content.
         sizes: by group of cases, the sizes of each case.
         fixed: by group of cases, runs that are always the same, by the name of the case; see ``folder.py``.
@@ -193,6 +199,7 @@ def program(
         given: likewise.
         flags: likewise.
         make: likewise.
+        cmake: likewise.
         ignored: likewise.
         kernels: likewise.
         timed: the sizes of further cases, whose speed is measured on a GPU.
@@ -236,16 +243,19 @@ def program(
         assert run is not None
         return run(case)
 
+    paths = [PurePosixPath(path) for path in (file, *further)]
     return ProgramProblem(
         id=id,
-        file=file,
+        file=paths[0].name,
         groups=tuple(dict.fromkeys((*runs, *drawn))),
         cases=cases,
         run=case_run,
-        further=tuple(further),
+        further=tuple(path.name for path in paths[1:]),
+        folders={path.name: str(path.parent) for path in paths if len(path.parts) > 1},
         given=dict(given or {}),
         flags=tuple(flags),
         make=make,
+        cmake=cmake,
         ignored=tuple(ignored),
         kernels=kernels,
         region=region,

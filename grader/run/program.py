@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
@@ -122,17 +123,28 @@ def prepare(conduct: Conduct, entry: ProblemPoints, problem: ProgramProblem) -> 
 
 
 def _contents(submission: Submission, problem: ProgramProblem) -> dict[str, bytes]:
-    """The student's files, and the headers that belong to them, by path."""
+    """The student's files, and the headers that belong to them, by path in the project."""
     contents: dict[str, bytes] = {}
     for file in problem.sources:
-        contents |= submission.contents(file)
+        folder = problem.folders.get(file, "")
+        contents |= {
+            posixpath.normpath(posixpath.join(folder, name)): text
+            for name, text in submission.contents(file).items()
+        }
     return contents
 
 
 def _built(material: Material, problem: ProgramProblem, contents: Mapping[str, bytes]) -> Build:
     limits, machine = material.assignment.rules.limits, material.machine
     return build_executable(
-        Recipe(problem.sources, contents, problem.given, problem.flags, problem.make),
+        Recipe(
+            [posixpath.join(problem.folders.get(name, ""), name) for name in problem.sources],
+            contents,
+            problem.given,
+            problem.flags,
+            problem.make,
+            problem.cmake,
+        ),
         machine.toolchain,
         machine.sandbox,
         compile_limits(limits.compile_seconds, int(limits.compile_memory_gib * 2**30)),

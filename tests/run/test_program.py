@@ -20,6 +20,7 @@ from grader.assignments.names import check
 from grader.assignments.rules import AssignmentError, parse
 from grader.devices import condition
 from grader.devices.device import Answer, Schedule, Status
+from grader.languages.cuda import executable
 from grader.languages.language import Build
 from grader.problems.program import STDOUT, ProgramProblem
 from grader.records.record import BuildResult, CaseResult, PerformanceResult
@@ -141,7 +142,7 @@ def assignment(folder: Path, cases: Mapping[str, Mapping[str, str]], rules: str 
 def submission(folder: Path, **files: str) -> Path:
     folder.mkdir(parents=True)
     for name, text in files.items():
-        (folder / name.replace("_cu", ".cu").replace("_h", ".h")).write_text(text)
+        (folder / re.sub("_(?=cu$|h$|txt$)", ".", name)).write_text(text)
     return folder
 
 
@@ -338,6 +339,50 @@ def test_a_makefile_may_be_the_student_s(tmp_path: Path) -> None:
     )
     absent = submission(tmp_path / "dan", **mine)
     assert graded(folder, absent).message == "Makefile is missing."
+
+
+LISTS = """
+cmake_minimum_required(VERSION 3.18)
+project(answer LANGUAGES CXX CUDA)
+add_compile_definitions(WHAT=42)
+add_library(answering STATIC gpu/answer.cu)
+target_include_directories(answering PUBLIC course)
+add_executable(answer course/main.cpp)
+target_link_libraries(answer answering)
+"""
+PROJECT = RULES.replace('["answer.cu"]', '["gpu/answer.cu"]\nproject = "project"\ncmake = "answer"')
+
+
+def cmake_assignment(folder: Path) -> Path:
+    made = assignment(folder, {"one": {"expected.txt": "42"}}, PROJECT)
+    for name, text in {
+        "CMakeLists.txt": LISTS,
+        "course/main.cpp": MAIN,
+        "course/answer.h": "int answer();\n",
+        "gpu/answer.cu": "int answer() { return 0; }  // to be written\n",
+    }.items():
+        (made / "project" / name).parent.mkdir(parents=True, exist_ok=True)
+        (made / "project" / name).write_text(text)
+    return made
+
+
+@pytest.mark.skipif(shutil.which("cmake") is None, reason="needs cmake")
+def test_a_cmake_project_of_the_course_builds_the_program_of_the_student_s_part(tmp_path: Path) -> None:
+    folder = submission(tmp_path / "ann", answer_cu=ANSWER, CMakeLists_txt="the student's own")
+    found = record(cmake_assignment(tmp_path / "a"), folder)
+    (result,) = found.problems
+    assert result.verdict is Verdict.PASS
+    assert result.build is not None
+    assert (result.build.command, result.build.log) == ("cmake --build build --target answer", "")
+    assert any("CMakeLists.txt" in note for note in found.submission.notes if note.startswith("ignored"))
+
+
+def test_a_machine_without_cmake_is_no_fault_of_the_student() -> None:
+    lacking = executable._lacking
+    assert lacking(127, "compile: 10: cmake: not found") == (
+        "The assignment is built by cmake, which is not installed on this machine."
+    )
+    assert lacking(1, "cmake: not found") == ""
 
 
 PAGE = (Path(__file__).parents[2] / "docs" / "programs.md").read_text()
