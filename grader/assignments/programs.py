@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from grader.assignments.rules import AssignmentError
+from grader.assignments.modules import load_module
+from grader.assignments.rules import AssignmentError, nearest
 from grader.problems import wb
 from grader.problems.folder import FolderError, Rule, fixed_cases
 from grader.problems.program import program
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from grader.assignments.rules import ProgramTable
-    from grader.problems.program import ProgramProblem, Run
+    from grader.problems.program import Checker, ProgramProblem, Run
 
 
 def declared(problem_id: str, table: ProgramTable, folders: Sequence[Path]) -> ProgramProblem:
@@ -33,6 +34,9 @@ def declared(problem_id: str, table: ProgramTable, folders: Sequence[Path]) -> P
         timed = _cases(table, table.timed, folders) if table.timed else {}
     except FolderError as error:
         raise AssignmentError(f"{problem_id}: {error}") from error
+    if unknown := [group for group in table.on if group not in cases]:
+        near = nearest(unknown[0], list(cases))
+        raise AssignmentError(f"{problem_id}: on: there is no group of cases {unknown[0]!r}.{near}")
     file, *further = table.files
     return program(
         id=problem_id,
@@ -47,6 +51,8 @@ def declared(problem_id: str, table: ProgramTable, folders: Sequence[Path]) -> P
         cmake=table.cmake,
         ignored=table.ignore,
         kernels=table.kernels,
+        checker=_checker(problem_id, table, folders),
+        on=table.on,
         timed_fixed={name: run for group in timed.values() for name, run in group.items()},
         region=table.region,
     )
@@ -57,8 +63,22 @@ def _cases(table: ProgramTable, name: str, folders: Sequence[Path]) -> dict[str,
     folder = _path(name, folders)
     if table.libwb:
         return wb.datasets(folder, table.libwb, table.rtol, table.atol)
-    rule = Rule(table.output, table.compare == "exact", table.rtol, table.atol, table.raw)
+    exact, checked = table.compare == "exact", bool(table.checker)
+    rule = Rule(table.output, exact, table.rtol, table.atol, table.raw, checked)
     return fixed_cases(folder, rule)
+
+
+def _checker(problem_id: str, table: ProgramTable, folders: Sequence[Path]) -> Checker | None:
+    """The function that the table names; None where it names none."""
+    if not table.checker:
+        return None
+    path = _path(table.checker, folders)
+    if not path.is_file():
+        raise AssignmentError(f"{problem_id}: {path}, the checker, is missing.")
+    checker: Checker | None = getattr(load_module(path.parent, path.stem), "check", None)
+    if not callable(checker):
+        raise AssignmentError(f"{path}: there is no function check(case, run, outputs)")
+    return checker
 
 
 def material(table: ProgramTable, folders: Sequence[Path]) -> Iterator[tuple[str, bytes]]:
@@ -69,7 +89,7 @@ def material(table: ProgramTable, folders: Sequence[Path]) -> Iterator[tuple[str
             yield f"{name}/{path.relative_to(cases).as_posix()}", path.read_bytes()
     for name, content in _project(table, folders):
         yield f"project/{name}", content
-    for name in table.given:
+    for name in filter(None, (*table.given, table.checker)):
         if (path := _path(name, folders)).is_file():
             yield name, path.read_bytes()
 

@@ -142,6 +142,15 @@ class ProgramTable(_Table):
         strict=False,
         description="options of nvcc, such as -DN=16 or -std=c++20; the grader itself says for which GPU",
     )
+    checker: str = Field(
+        default="",
+        description="name of a Python file of the assignment, whose function check(case, run, outputs) "
+        "returns what is wrong, or an empty text; cases then need no expected output",
+    )
+    on: dict[str, Literal["sim", "gpu"]] = Field(
+        default_factory=dict,
+        description="by group of cases, the only kind of device that runs them, such as large = 'gpu'",
+    )
     timed: str = Field(
         default="",
         description="folder of further cases, like those of cases, in which the speed is measured on a GPU",

@@ -70,7 +70,7 @@ def run(
         argv=("/bin/sh", "-c", _COMMAND, str(start.program), *wanted.arguments),
         limits=start.limits,
         inputs=(start.program, start.runtime.parent, *start.inputs),
-        outputs=tuple(name for name in wanted.expected if name != STDOUT),
+        outputs=tuple(name for name in (*wanted.expected, *wanted.outputs) if name != STDOUT),
         files={**wanted.files, _STDIN: wanted.stdin},
         environment={
             **wanted.environment,

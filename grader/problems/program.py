@@ -7,6 +7,7 @@ function of the assignment, with content drawn from the case's seed, or from a f
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
@@ -16,7 +17,7 @@ import numpy as np
 from grader.problems.problem import Case, Inputs, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -88,6 +89,7 @@ class Run:
         stdin: what it reads from there.
         environment: further variables.
         exit_code: that it has to end with.
+        outputs: further files that it writes, which only a checker looks at; ``STDOUT`` is always there.
     """
 
     expected: Mapping[str, Expected]
@@ -96,6 +98,14 @@ class Run:
     stdin: bytes = b""
     environment: Mapping[str, str] = field(default_factory=dict)
     exit_code: int = 0
+    outputs: tuple[str, ...] = ()
+
+
+Checker = Callable[[Case, Run, Mapping[str, bytes]], str]
+"""Says what is wrong with the outputs of a run, by their names, in one sentence; "" where nothing is.
+
+A ``ValueError``, which reading numbers may raise, means that an output cannot be read.
+"""
 
 
 def _no_arrays(_: Case) -> Inputs:
@@ -125,6 +135,7 @@ class ProgramProblem(Problem):
         folders: where in the project a student's file lies, by its name; the others lie at the top.
         ignored: regular expressions; lines of text outputs in which one is found are not compared.
         kernels: whether a run counts only if it launches a kernel.
+        checker: looks at the outputs once all that is expected is there; None where that says everything.
         region: a regular expression for what the program prints of the time that counts, in a group named
             ``s``, ``ms`` or ``us``; "" where the time of its process does.
     """
@@ -138,6 +149,7 @@ class ProgramProblem(Problem):
     folders: Mapping[str, str] = field(default_factory=dict)
     ignored: tuple[str, ...] = ()
     kernels: bool = True
+    checker: Checker | None = None
     region: str = ""
     timing_cases: Callable[[int], tuple[Case, ...]] = _untimed
     inputs: Callable[[Case], Inputs] = _no_arrays
@@ -183,6 +195,8 @@ def program(
     cmake: str = "",
     ignored: Sequence[str] = (),
     kernels: bool = True,
+    checker: Checker | None = None,
+    on: Mapping[str, str] | None = None,
     timed: Sequence[Mapping[str, int]] = (),
     timed_fixed: Mapping[str, Run] | None = None,
     region: str = "",
@@ -202,6 +216,8 @@ def program(
         cmake: likewise.
         ignored: likewise.
         kernels: likewise.
+        checker: likewise.
+        on: by group of cases, the only kind of device, ``sim`` or ``gpu``, that runs them.
         timed: the sizes of further cases, whose speed is measured on a GPU.
         timed_fixed: runs that are always the same, likewise, by the name of the case.
         region: see ``ProgramProblem``.
@@ -209,7 +225,9 @@ def program(
     Raises:
         ValueError: there is no case, or there are two of the same name.
     """
-    drawn, runs = dict(sizes or {}), dict(fixed or {})
+    drawn, runs, devices = dict(sizes or {}), dict(fixed or {}), dict(on or {})
+    if unknown := [group for group in devices if group not in drawn and group not in runs]:
+        raise ValueError(f"{id}: on names {unknown[0]!r}, which is no group of its cases")
     by_name = {name: one for cases in runs.values() for name, one in cases.items()} | dict(timed_fixed or {})
     names = [name for cases in runs.values() for name in cases]
     names += [_name(numbers) for listed in drawn.values() for numbers in listed]
@@ -222,12 +240,16 @@ def program(
 
     def cases(seed: int) -> tuple[Case, ...]:
         fresh = [
-            Case(_name(numbers), group, dict(numbers), FRESH, _seed(seed, at))
+            Case(_name(numbers), group, dict(numbers), FRESH, _seed(seed, at), on=devices.get(group, ""))
             for at, (group, numbers) in enumerate(
                 (group, numbers) for group, listed in drawn.items() for numbers in listed
             )
         ]
-        always = [Case(name, group, {}, FIXED, 0) for group, listed in runs.items() for name in listed]
+        always = [
+            Case(name, group, {}, FIXED, 0, on=devices.get(group, ""))
+            for group, listed in runs.items()
+            for name in listed
+        ]
         return (*always, *fresh)
 
     def timing_cases(seed: int) -> tuple[Case, ...]:
@@ -258,6 +280,7 @@ def program(
         cmake=cmake,
         ignored=tuple(ignored),
         kernels=kernels,
+        checker=checker,
         region=region,
         timing_cases=timing_cases,
     )

@@ -271,6 +271,7 @@ class ProblemJudge:
         """Judge ``cases``, or the problem's own; ``following`` looks for more."""
         limits = self.material.assignment.rules.limits
         cases = tuple(cases) or problem.cases(self.material.seed)
+        cases = tuple(case for case in cases if case.on in {"", device.kind})
         numbers = {case.name: number for number, case in enumerate(cases, 1)}
         like_timed = typical(cases, problem.timing_cases(self.material.seed))
 

@@ -71,7 +71,11 @@ class PreparedProgram:
 
     def combined(self, judged: Judged, checked: Judged, device: str) -> tuple[CaseResult, ...]:
         """The cases of the GPU called ``device``, with what the simulator saw of them."""
-        return tuple(beside(judged.cases, checked.cases, device))
+        seen = {case.name: case for case in checked.cases}
+        both = [case for case in judged.cases if case.name in seen]
+        together = {case.name: case for case in (*checked.cases, *judged.cases)}
+        together |= {case.name: case for case in beside(both, [seen[case.name] for case in both], device)}
+        return tuple(together.values())
 
     def foresee(self, gpu: Gpu, conduct: Conduct) -> None:
         """Begin nothing: a process starts within a second."""

@@ -20,6 +20,8 @@ from grader.assignments.names import check
 from grader.assignments.rules import AssignmentError, parse
 from grader.devices import condition
 from grader.devices.device import Answer, Schedule, Status
+from grader.judge.correctness.cases import Judged
+from grader.judge.correctness.programs import judged
 from grader.languages.cuda import executable
 from grader.languages.language import Build
 from grader.problems.program import STDOUT, ProgramProblem
@@ -680,3 +682,50 @@ def test_a_program_is_timed_beside_the_assignment_s_reference(
     without = answer.measured(gpu, {}, conduct).performance
     assert without.verdict is Verdict.INFRA_ERROR
     assert "the reference: reference holds no source file. Expected: answer.cu." in without.message
+
+
+CHECK = """
+def check(case, run, outputs):
+    number = float(outputs["stdout"])
+    return "" if number == float(run.arguments[0]) else f"{number:g} is not {run.arguments[0]}"
+"""
+
+
+def test_the_checker_of_a_table_needs_no_expected_output(tmp_path: Path) -> None:
+    folder = assignment(tmp_path / "a", {"one": {"args": "42"}}, RULES + 'checker = "check.py"\n')
+    with pytest.raises(AssignmentError, match=r"check\.py, the checker, is missing"):
+        assert read(folder).problems
+    (folder / "check.py").write_text("CHECK = 1")
+    with pytest.raises(AssignmentError, match="there is no function check"):
+        assert read(folder).problems
+    before = read(folder).sha256
+    (tmp_path / "b").mkdir()
+    folder = folder.rename(tmp_path / "b" / "a")  # a module is imported once
+    (folder / "check.py").write_text(CHECK)
+    assert read(folder).sha256 != before
+    problem = read(folder).problems["answer"]
+    assert isinstance(problem, ProgramProblem)
+    (case,) = problem.cases(1)
+    answer = Answer(Status.RETURNED, files={STDOUT: b"41"})
+    assert judged(problem, case, problem.run(case), answer).message == "41 is not 42"
+
+
+def test_cases_may_be_for_one_kind_of_device_alone(tmp_path: Path) -> None:
+    files = {"args": "right", "expected.txt": "42\n"}
+    cases = {f"{group}/one": files for group in ("both", "large", "small")}
+    rules = RULES + 'on = { large = "gpu", small = "sim" }\n'
+    folder = assignment(tmp_path / "a", cases, rules)
+    result = graded(folder, submission(tmp_path / "ann", answer_cu=UNRULY))
+    assert [case.name for case in result.correctness.cases] == ["both/one", "small/one"]
+    verdicts = {group.name: group.verdict for group in result.correctness.groups}
+    assert verdicts["large"] is Verdict.NOT_MEASURED
+    assert result.points.decided < result.points.possible == 10.0
+
+    def ran(*names: str) -> Judged:
+        return Judged(tuple(CaseResult(name=name, group="", verdict=Verdict.PASS) for name in names))
+
+    answer: Any = SimpleNamespace()
+    both = run_program.PreparedProgram.combined(answer, ran("both", "large"), ran("both", "small"), "H100")
+    assert [case.name for case in both] == ["both", "small", "large"]
+    with pytest.raises(AssignmentError, match=r"there is no group of cases 'larg'\. Did you mean 'large'"):
+        assert read(assignment(tmp_path / "b", cases, RULES + 'on = { larg = "gpu" }\n')).problems
