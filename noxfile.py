@@ -193,6 +193,13 @@ def corpus(session: nox.Session) -> None:
 
 
 @nox.session
+def labs(session: nox.Session) -> None:
+    """Grade all labs with libwb, right and wrong; the tests take a sample: nox -s labs -- [NAME ...]."""
+    install(session, "tests")
+    session.run("python", "tests/libwb_labs.py", *session.posargs)
+
+
+@nox.session
 def assignments(session: nox.Session) -> None:
     """Check that the assignments of this repository are sound: nox -s assignments -- [ID ...].
 

@@ -16,7 +16,7 @@ from grader.assignments.assignment import load
 from grader.devices.device import Status
 from grader.devices.runner import RunnerError
 from grader.devices.sharing import Sharing
-from grader.judge.timing.pytorch import Others
+from grader.judge.timing.others import Others
 from grader.records.record import Record
 from grader.records.verdict import Verdict
 from grader.run import grading

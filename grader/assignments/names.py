@@ -47,6 +47,7 @@ def check(assignment: Assignment) -> None:
     entries = [(entry, problems[entry.id]) for entry in rules.problems if entry.id in problems]
     for without in (_without_baseline, _without_code, _without_times, _without_kernels, _untimed):
         faults += [fault for entry, problem in entries if (fault := without(entry, problem))]
+    faults += [fault for entry, problem in entries if (fault := _without_rival(assignment, entry, problem))]
     if faults:
         raise AssignmentError(f"{assignment.folder / FILE}: {'; '.join(faults)}")
 
@@ -88,9 +89,21 @@ def _without_kernels(entry: ProblemPoints, problem: Problem) -> str:
 
 
 def _untimed(entry: ProblemPoints, problem: Problem) -> str:
-    """Why points for speed could not be given, as programs are not timed; "" where there are none."""
+    """Why a program could get no points for speed; "" where it can, or there are none."""
     asked = entry.performance > 0 and isinstance(problem, ProgramProblem)
-    return f"{entry.id} gives points for speed and is a program, which is not timed" if asked else ""
+    if not asked or problem.timing_cases(0):
+        return ""
+    return f"{entry.id} gives points for speed and has no cases to time: name their folder as timed"
+
+
+def _without_rival(assignment: Assignment, entry: ProblemPoints, problem: Problem) -> str:
+    """Why the speed of a program would be over nothing; "" where the reference has it, or is not here."""
+    if not isinstance(problem, ProgramProblem) or not problem.timing_cases(0):
+        return ""
+    missing = [name for name in problem.sources if not (assignment.reference / name).is_file()]
+    if not missing or not assignment.reference.is_dir():
+        return ""
+    return f"{entry.id} is timed beside the reference, which has no {missing[0]}: write it"
 
 
 def _unknown(kind: str, names: Collection[str], valid: Collection[str]) -> Iterator[str]:

@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from grader.records.record import Measure
+from grader.records.record import KernelMeasure
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+_UNITS = frozenset({"s", "ms", "us"})  # groups of a region
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Points = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Share = Annotated[float, Field(gt=0, le=1)]
@@ -141,9 +142,35 @@ class ProgramTable(_Table):
         strict=False,
         description="options of nvcc, such as -DN=16 or -std=c++20; the grader itself says for which GPU",
     )
+    checker: str = Field(
+        default="",
+        description="name of a Python file of the assignment, whose function check(case, run, outputs) "
+        "returns what is wrong, or an empty text; cases then need no expected output",
+    )
+    on: dict[str, Literal["sim", "gpu"]] = Field(
+        default_factory=dict,
+        description="by group of cases, the only kind of device that runs them, such as large = 'gpu'",
+    )
+    timed: str = Field(
+        default="",
+        description="folder of further cases, like those of cases, in which the speed is measured on a GPU",
+    )
+    region: str = Field(
+        default="",
+        description="regular expression for the time that the program prints of what counts, in a group "
+        "named s, ms or us, such as '(?P<ms>[0-9.]+) ms'; without it, the time of the whole process counts",
+    )
     make: str = Field(
         default="",
         description="target of a Makefile among files or given, which is the program: make then calls nvcc",
+    )
+    cmake: str = Field(
+        default="", description="the same of a CMakeLists.txt: the name of what add_executable makes"
+    )
+    project: str = Field(
+        default="",
+        description="folder of the assignment whose files are given, by their paths from there; a name in "
+        "files may then have a folder of it, too, in which the student's file of that name is put",
     )
     kernels: bool = Field(
         default=True,
@@ -157,13 +184,43 @@ class ProgramTable(_Table):
                 re.compile(pattern)
             except re.error as error:
                 raise ValueError(f"ignore: {pattern!r} is no regular expression: {error}") from error
+        if self.region and not _UNITS.intersection(_groups(self.region)):
+            raise ValueError(f"region: {self.region!r} needs a group named s, ms or us: (?P<ms>[0-9.]+)")
         names = {name.rpartition("/")[2] for name in (*self.files, *self.given)}
-        if self.make and not names & {"Makefile", "makefile", "GNUmakefile"}:
+        if self.make and self.cmake:
+            raise ValueError("make and cmake: a program is built by one of them")
+        if self.make and not self.project and not names & {"Makefile", "makefile", "GNUmakefile"}:
             raise ValueError(f"make = {self.make!r} needs a Makefile in files, or in given")
+        if self.cmake and not self.project and "CMakeLists.txt" not in names:
+            raise ValueError(f"cmake = {self.cmake!r} needs a CMakeLists.txt in files, given or project")
         for flag in self.flags:
             if re.match(r"-?-(arch|gencode|gpu-|generate-code|cudart|o$|c$|ptx|output)", flag):
                 raise ValueError(f"flags: {flag} is the grader's to choose: leave it out")
         return self
+
+
+def _groups(pattern: str) -> Mapping[str, int]:
+    try:
+        return re.compile(pattern).groupindex
+    except re.error as error:
+        raise ValueError(f"region: {pattern!r} is no regular expression: {error}") from error
+
+
+class Band(_Table):
+    """A time, as a multiple of the reference's, up to which a program earns points."""
+
+    up_to: Positive = Field(description="times the reference's time")
+    points: Points = Field(description="performance points that it earns in all")
+
+
+def _by_speedup(content: Mapping[str, Any], bands: Sequence[Any]) -> Mapping[str, Any]:
+    """The entry of a problem with performance, target and steps as its bands say, where these are some."""
+    try:
+        best, *others = [Band.model_validate(band) for band in bands]
+    except ValueError:  # there are none, or pydantic tells later what is wrong with them
+        return content
+    steps = [Step(at=1 / band.up_to, points=band.points) for band in reversed(others)]
+    return {**content, "performance": best.points, "target": 1 / best.up_to, "steps": steps, "bands": ()}
 
 
 class ProblemPoints(_Table):
@@ -184,11 +241,12 @@ class ProblemPoints(_Table):
         default=None,
         description="of a program problem that has no module in the folder problems: what it is",
     )
-    measure: Measure = Field(
+    measure: KernelMeasure = Field(
         default="speedup",
         description="what the speedup is over: the unfused baseline; a streaming kernel of as many bytes, so "
         "that it is the share of the limit that memory sets; or the multiplications and additions of its "
-        "matrix products and convolutions alone, so that it is the share of the limit that arithmetic sets",
+        "matrix products and convolutions alone, so that it is the share of the limit that arithmetic sets; "
+        "that of a program is always over the reference",
     )
     host_target: Positive | None = Field(
         default=None,
@@ -204,6 +262,12 @@ class ProblemPoints(_Table):
         strict=False,
         description="speeds below the target that earn a part of the points, in rising order: a speed "
         "between two of them earns what the slower one does, and one below the first nothing",
+    )
+    bands: tuple[Band, ...] = Field(
+        default=(),
+        strict=False,
+        description="the same in times of the reference, in rising order, instead of performance, target and "
+        "steps: the first earns all, and one slower than the last nothing",
     )
     demands: tuple[Demand, ...] = Field(
         default=(), strict=False, description="what earns points beside right results and speed"
@@ -225,6 +289,8 @@ class ProblemPoints(_Table):
     @model_validator(mode="before")
     @classmethod
     def _without_speed(cls, content: object) -> object:
+        if isinstance(content, dict) and isinstance(content.get("bands"), list | tuple):
+            content = _by_speedup(content, content["bands"])
         untimed = isinstance(content, dict) and not content.get("performance")
         return {"target": 1.0, **content} if untimed and isinstance(content, dict) else content
 

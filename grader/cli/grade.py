@@ -123,12 +123,12 @@ def grade(
         refuse({"watch"}, "with --slurm. Leave one of them out.")
     check_folders(json_path, html_path, junit_path, gradescope_path)
     with importing():
-        from grader.cli.outputs import Outputs  # noqa: PLC0415 - PyTorch takes seconds
+        from grader.cli.outputs import Outputs  # noqa: PLC0415 - this takes a second
         from grader.run.bench import Bench  # noqa: PLC0415
         from grader.run.grading import GradingRequest  # noqa: PLC0415
 
+        chosen = checked_assignment(assignment, problems, path)  # its problems may load PyTorch
     take_short_turns()
-    chosen = checked_assignment(assignment, problems, path)
     request = GradingRequest(
         path=path,
         assignment=chosen,

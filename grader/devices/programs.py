@@ -70,7 +70,7 @@ def run(
         argv=("/bin/sh", "-c", _COMMAND, str(start.program), *wanted.arguments),
         limits=start.limits,
         inputs=(start.program, start.runtime.parent, *start.inputs),
-        outputs=tuple(name for name in wanted.expected if name != STDOUT),
+        outputs=tuple(name for name in (*wanted.expected, *wanted.outputs) if name != STDOUT),
         files={**wanted.files, _STDIN: wanted.stdin},
         environment={
             **wanted.environment,
@@ -98,7 +98,9 @@ def run(
     number = _signal(outcome)
     if outcome.ended is Ended.EXITED and not number:
         files = {**outcome.artefacts, STDOUT: stdout}
-        return Answer(Status.RETURNED, printed=printed, files=files, exit_code=outcome.code)
+        return Answer(
+            Status.RETURNED, printed=printed, files=files, exit_code=outcome.code, seconds=outcome.seconds
+        )
     if number:
         name = f"{signal.Signals(number).name} ({signal.strsignal(number)})"
         message = f"the program died of {name}: exit code {_SHELL + number}"

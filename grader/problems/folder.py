@@ -47,6 +47,7 @@ class Rule:
         rtol: relative tolerance of numbers.
         atol: absolute tolerance.
         raw: element type of files with a suffix such as .raw; "" where there are none.
+        checked: whether a checker says what is right, so that nothing need be expected.
     """
 
     output: str = STDOUT
@@ -54,6 +55,7 @@ class Rule:
     rtol: float = 0.0
     atol: float = 0.0
     raw: str = ""
+    checked: bool = False
 
 
 def fixed_cases(folder: Path, rule: Rule) -> dict[str, dict[str, Run]]:
@@ -66,10 +68,10 @@ def fixed_cases(folder: Path, rule: Rule) -> dict[str, dict[str, Run]]:
         raise FolderError(f"{folder} is missing: put a folder there for each case, with its expected output.")
     groups: dict[str, dict[str, Run]] = {}
     for path in _folders(folder):
-        if _expectations(path):
+        inner = _folders(path)
+        if _expectations(path) or (rule.checked and not inner):
             groups.setdefault(GROUP, {})[path.name] = _run(path, rule)
             continue
-        inner = _folders(path)
         if not inner:
             raise FolderError(f"{path} has no expected output: add {path / 'expected.txt'}.")
         for case in inner:
@@ -92,7 +94,7 @@ def _expectations(folder: Path) -> list[Path]:
 
 def _run(folder: Path, rule: Rule) -> Run:
     expectations = _expectations(folder)
-    if not expectations:
+    if not expectations and not rule.checked:
         raise FolderError(f"{folder} has no expected output: add {folder / 'expected.txt'}.")
     expected: dict[str, Expected] = {}
     for path in expectations:
@@ -116,6 +118,7 @@ def _run(folder: Path, rule: Rule) -> Run:
         files=files,
         stdin=(folder / "stdin").read_bytes() if (folder / "stdin").is_file() else b"",
         exit_code=_exit_code(folder / "exit"),
+        outputs=(rule.output,) if rule.checked and rule.output not in {STDOUT, *expected} else (),
     )
 
 

@@ -98,6 +98,7 @@ class Case:
     orders: int | None = None  # of execution that it runs under, from program order on; None for all
     dtype: str = ""  # of the arrays of ``ANY_TYPE``
     at_places: bool = False  # whether large outputs may be compared at some places alone
+    on: str = ""  # the kind of device that alone runs it, "sim" or "gpu"; "" for both
 
 
 @dataclass(frozen=True)

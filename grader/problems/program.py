@@ -7,7 +7,9 @@ function of the assignment, with content drawn from the case's seed, or from a f
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +17,7 @@ import numpy as np
 from grader.problems.problem import Case, Inputs, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -26,6 +28,9 @@ STDOUT = "stdout"
 
 FIXED = "fixed"
 """The distribution of a case whose content stands in files: it does not follow the seed."""
+
+TIMED = "timed"
+"""The group of the cases whose speed is measured."""
 
 FRESH = "fresh"
 """The distribution of a case whose content is drawn from the seed."""
@@ -84,6 +89,7 @@ class Run:
         stdin: what it reads from there.
         environment: further variables.
         exit_code: that it has to end with.
+        outputs: further files that it writes, which only a checker looks at; ``STDOUT`` is always there.
     """
 
     expected: Mapping[str, Expected]
@@ -92,6 +98,14 @@ class Run:
     stdin: bytes = b""
     environment: Mapping[str, str] = field(default_factory=dict)
     exit_code: int = 0
+    outputs: tuple[str, ...] = ()
+
+
+Checker = Callable[[Case, Run, Mapping[str, bytes]], str]
+"""Says what is wrong with the outputs of a run, by their names, in one sentence; "" where nothing is.
+
+A ``ValueError``, which reading numbers may raise, means that an output cannot be read.
+"""
 
 
 def _no_arrays(_: Case) -> Inputs:
@@ -117,8 +131,13 @@ class ProgramProblem(Problem):
             Those whose names end in .cu, .cpp, .cc or .c are compiled, too.
         flags: of nvcc, in addition.
         make: the target of a Makefile among these files that is the program; "" where nvcc compiles them.
+        cmake: likewise of a CMakeLists.txt.
+        folders: where in the project a student's file lies, by its name; the others lie at the top.
         ignored: regular expressions; lines of text outputs in which one is found are not compared.
         kernels: whether a run counts only if it launches a kernel.
+        checker: looks at the outputs once all that is expected is there; None where that says everything.
+        region: a regular expression for what the program prints of the time that counts, in a group named
+            ``s``, ``ms`` or ``us``; "" where the time of its process does.
     """
 
     run: Callable[[Case], Run]
@@ -126,8 +145,12 @@ class ProgramProblem(Problem):
     given: Mapping[str, bytes] = field(default_factory=dict)
     flags: tuple[str, ...] = ()
     make: str = ""
+    cmake: str = ""
+    folders: Mapping[str, str] = field(default_factory=dict)
     ignored: tuple[str, ...] = ()
     kernels: bool = True
+    checker: Checker | None = None
+    region: str = ""
     timing_cases: Callable[[int], tuple[Case, ...]] = _untimed
     inputs: Callable[[Case], Inputs] = _no_arrays
     oracle: Callable[[Case, Inputs], Mapping[str, Expectation]] = _no_outputs
@@ -169,14 +192,20 @@ def program(
     given: Mapping[str, bytes] | None = None,
     flags: Sequence[str] = (),
     make: str = "",
+    cmake: str = "",
     ignored: Sequence[str] = (),
     kernels: bool = True,
+    checker: Checker | None = None,
+    on: Mapping[str, str] | None = None,
+    timed: Sequence[Mapping[str, int]] = (),
+    timed_fixed: Mapping[str, Run] | None = None,
+    region: str = "",
 ) -> ProgramProblem:
     """A program problem with cases from a function, from files, or from both.
 
     Args:
         id: name of the problem's module.
-        file: the student's file.
+        file: the student's file; in a project its path, of which the student's may have another folder.
         run: what a case with some ``sizes`` runs; ``numpy.random.default_rng(case.seed)`` draws its content.
         sizes: by group of cases, the sizes of each case.
         fixed: by group of cases, runs that are always the same, by the name of the case; see ``folder.py``.
@@ -184,31 +213,51 @@ def program(
         given: likewise.
         flags: likewise.
         make: likewise.
+        cmake: likewise.
         ignored: likewise.
         kernels: likewise.
+        checker: likewise.
+        on: by group of cases, the only kind of device, ``sim`` or ``gpu``, that runs them.
+        timed: the sizes of further cases, whose speed is measured on a GPU.
+        timed_fixed: runs that are always the same, likewise, by the name of the case.
+        region: see ``ProgramProblem``.
 
     Raises:
         ValueError: there is no case, or there are two of the same name.
     """
-    drawn, runs = dict(sizes or {}), dict(fixed or {})
-    by_name = {name: one for cases in runs.values() for name, one in cases.items()}
-    names = [*by_name, *(_name(numbers) for listed in drawn.values() for numbers in listed)]
+    drawn, runs, devices = dict(sizes or {}), dict(fixed or {}), dict(on or {})
+    if unknown := [group for group in devices if group not in drawn and group not in runs]:
+        raise ValueError(f"{id}: on names {unknown[0]!r}, which is no group of its cases")
+    by_name = {name: one for cases in runs.values() for name, one in cases.items()} | dict(timed_fixed or {})
+    names = [name for cases in runs.values() for name in cases]
+    names += [_name(numbers) for listed in drawn.values() for numbers in listed]
     if twice := {name for name in names if names.count(name) > 1}:
         raise ValueError(f"{id} has two cases {min(twice)!r}")
     if not names:
         raise ValueError(f"{id} has no cases")
-    if bool(drawn) != (run is not None):
+    if bool(drawn or timed) != (run is not None):
         raise ValueError(f"{id}: sizes of cases need the function run, and it needs them")
 
     def cases(seed: int) -> tuple[Case, ...]:
         fresh = [
-            Case(_name(numbers), group, dict(numbers), FRESH, _seed(seed, at))
+            Case(_name(numbers), group, dict(numbers), FRESH, _seed(seed, at), on=devices.get(group, ""))
             for at, (group, numbers) in enumerate(
                 (group, numbers) for group, listed in drawn.items() for numbers in listed
             )
         ]
-        always = [Case(name, group, {}, FIXED, 0) for group, listed in runs.items() for name in listed]
+        always = [
+            Case(name, group, {}, FIXED, 0, on=devices.get(group, ""))
+            for group, listed in runs.items()
+            for name in listed
+        ]
         return (*always, *fresh)
+
+    def timing_cases(seed: int) -> tuple[Case, ...]:
+        fresh = [
+            Case(_name(numbers), TIMED, dict(numbers), FRESH, _seed(seed, at))
+            for at, numbers in enumerate(timed, len(names))
+        ]
+        return (*(Case(name, TIMED, {}, FIXED, 0) for name in timed_fixed or {}), *fresh)
 
     def case_run(case: Case) -> Run:
         if case.distribution == FIXED:
@@ -216,18 +265,24 @@ def program(
         assert run is not None
         return run(case)
 
+    paths = [PurePosixPath(path) for path in (file, *further)]
     return ProgramProblem(
         id=id,
-        file=file,
+        file=paths[0].name,
         groups=tuple(dict.fromkeys((*runs, *drawn))),
         cases=cases,
         run=case_run,
-        further=tuple(further),
+        further=tuple(path.name for path in paths[1:]),
+        folders={path.name: str(path.parent) for path in paths if len(path.parts) > 1},
         given=dict(given or {}),
         flags=tuple(flags),
         make=make,
+        cmake=cmake,
         ignored=tuple(ignored),
         kernels=kernels,
+        checker=checker,
+        region=region,
+        timing_cases=timing_cases,
     )
 
 

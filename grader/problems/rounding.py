@@ -31,7 +31,6 @@ Layer: imports numpy, torch and the bounds.
 from __future__ import annotations
 
 import math
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,9 +40,10 @@ from torch.utils._pytree import tree_leaves
 from grader.problems import bounds
 from grader.problems.aten import FormulaError, Operators, aten
 from grader.problems.problem import Candidate, Expectation
+from grader.problems.threads import torch_threads
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from numpy.typing import NDArray
@@ -306,20 +306,6 @@ _SIZES: Mapping[str, Callable[[Sequence[Any], Mapping[str, Any], Tensor], Tensor
     "segment_reduce": _of_segments,
     "index_put": _of_put,
 }
-
-
-@contextmanager
-def torch_threads(count: int) -> Iterator[None]:
-    """Let PyTorch use ``count`` threads for what this one does.
-
-    A thread that has never asked PyTorch for its number of threads gets the number that any thread set last.
-    """
-    before = torch.get_num_threads()
-    torch.set_num_threads(count)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def one_thread() -> AbstractContextManager[None]:

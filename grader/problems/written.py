@@ -5,7 +5,7 @@ judge can compare what the launches of a submission write inside the model. Wher
 multiplies it by a field of factors, one for each element, as the judge does before the model gets it: results
 that do not come from the launches then differ from what is expected.
 
-Layer: imports numpy and torch.
+Layer: imports numpy, and torch where a model is run.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -101,6 +100,8 @@ class Written:
         if self._seed is None:
             return value
         if use_key not in self._fields:
+            import torch  # noqa: PLC0415 - the judge of problems without a model imports this module
+
             field = factors(int(self._seed), use_key, value.detach().numpy())
             self._fields[use_key] = torch.from_numpy(field).to(value.dtype)
         return value * self._fields[use_key]

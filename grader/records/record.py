@@ -44,8 +44,10 @@ Value = int | float | Literal["NaN", "Infinity", "-Infinity"]
 """A number that a kernel may have produced; JSON has no words of its own for the last three."""
 
 
-Measure = Literal["speedup", "share_of_limit", "share_of_arithmetic"]
-"""What a speed is over: the unfused baseline, or the limit that memory or arithmetic sets."""
+KernelMeasure = Literal["speedup", "share_of_limit", "share_of_arithmetic"]
+"""What a kernel's speed is over: the unfused baseline, or the limit that memory or arithmetic sets."""
+Measure = Literal[KernelMeasure, "over_reference"]
+"""What a speed is over; that of a program is over the reference."""
 
 
 class RecordError(Exception):
@@ -366,8 +368,8 @@ class PerformanceResult(_Part):
     target: Number
     measure: Measure = Field(
         default="speedup",
-        description="whether the speedup is over the unfused baseline, a streaming kernel, or "
-        "multiplications and additions alone",
+        description="whether the speedup is over the unfused baseline, a streaming kernel, "
+        "multiplications and additions alone, or the reference program",
     )
     speedup: Number | None = None
     interval: tuple[Number, Number] | None = None
@@ -384,6 +386,7 @@ class PerformanceResult(_Part):
             "speedup": "the unfused baseline",
             "share_of_limit": "the limit that memory sets",
             "share_of_arithmetic": "the limit that arithmetic sets",
+            "over_reference": "the reference program",
         }[self.measure]
 
 

@@ -19,7 +19,7 @@ from grader.devices.runner import LIMITS
 from grader.devices.select import select as select_device
 from grader.devices.sharing import lock
 from grader.judge.correctness.remembered import Room, remembered
-from grader.judge.timing import pytorch
+from grader.judge.timing.others import Others
 from grader.languages.cache import Cache
 from grader.languages.cuda.toolchain import find as find_toolchain
 from grader.records.record import DeviceInfo, SandboxInfo
@@ -170,7 +170,7 @@ class Bench:
         self.measured_at_once = measured_at_once
         self.threads = threads
         self._kept = kept
-        self.pytorch: pytorch.Others | None = None  # what the first grading on a GPU found
+        self.pytorch: Others | None = None  # what the first grading on a GPU found
 
     def machine(self, device: str, sandbox: str, limits: WorkLimits, *, again: bool = False) -> Machine:
         """What there is to grade with, looked for ``again`` if so asked; see ``find_machine``."""
@@ -203,10 +203,10 @@ class Bench:
         """Whether PyTorch's times on ``gpu`` are known, of this process or of another one of the batch."""
         file = self._file(gpu)
         if self.pytorch is None and file is not None and file.exists():
-            self.pytorch = pytorch.Others(**json.loads(file.read_text(encoding="utf-8")))
+            self.pytorch = Others(**json.loads(file.read_text(encoding="utf-8")))
         return self.pytorch is not None
 
-    def keep_pytorch(self, gpu: str, times: pytorch.Others) -> None:
+    def keep_pytorch(self, gpu: str, times: Others) -> None:
         """Keep PyTorch's times on ``gpu``, which this process has alone, for all processes of the batch."""
         self.pytorch, file = times, self._file(gpu)
         if file is not None:

@@ -13,19 +13,17 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import partial
 from typing import TYPE_CHECKING
-
-import torch
 
 from grader import __version__
 from grader.devices import profile
-from grader.judge.timing import pytorch
+from grader.judge.timing import others
 from grader.languages.cache import Cache
 from grader.languages.jobs import compile_limits
 from grader.languages.known import files, languages
 from grader.languages.language import FileBuild  # noqa: TC001 - pydantic reads the annotation
 from grader.problems.problem import KernelProblem
+from grader.problems.threads import keep_to_one_thread
 from grader.records.errors import MachineError
 from grader.records.exit_codes import ExitCode
 from grader.records.record import DeviceInfo, GraderInfo, ProblemResult, Record, SandboxInfo, SubmissionInfo
@@ -347,7 +345,7 @@ def _judge_all(run: _Run, machine: Machine, answers: list[Answered], materials: 
         for material, one in zip(materials, answers, strict=True)
     ]
     # Each is one thread also within PyTorch, whose own threads would spin while they wait for a core.
-    with ThreadPoolExecutor(workers, initializer=partial(torch.set_num_threads, 1)) as pool:
+    with ThreadPoolExecutor(workers, initializer=keep_to_one_thread) as pool:
         try:
             # What takes longest begins first: at the end no processor waits for it.
             first = sorted(judges, key=lambda judge: judge.kind.rank)
@@ -396,7 +394,7 @@ def _measure_all(
 
     at_once = 1 if run.request.precise else run.bench.measured_at_once
     checked = [(judge, check.result()) for judge, check in zip(judges, checks, strict=True)]
-    with ThreadPoolExecutor(at_once, initializer=partial(torch.set_num_threads, 1)) as pool:
+    with ThreadPoolExecutor(at_once, initializer=keep_to_one_thread) as pool:
         measuring = [
             pool.submit(measured, judge.id, result) for judge, result in checked if not judge.machine_failed
         ]
@@ -463,7 +461,7 @@ def _time_pytorch(run: _Run, gpu: Gpu, timed: Sequence[str], ended: threading.Ev
     with bench.finding_pytorch(gpu.identity, waiting):
         if bench.find_pytorch(gpu.identity):
             return
-        with pytorch.Process(run.request.assignment.folder, run.request.seed, timed) as process:
+        with others.Process(run.request.assignment.folder, run.request.seed, timed) as process:
             process.wait_until_ready()
             with gpu.sharing.alone(waiting):
                 bench.keep_pytorch(gpu.identity, process.result())

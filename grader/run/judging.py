@@ -10,8 +10,6 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, get_args
 
-import torch
-
 from grader.devices import profile
 from grader.devices.device import Call
 from grader.devices.sharing import WAITING
@@ -22,6 +20,7 @@ from grader.judge.coverage.search import TOLD_APART
 from grader.judge.timing.measure import Measured
 from grader.problems.grid import beyond_simulator
 from grader.problems.problem import KernelProblem, ModelProblem
+from grader.problems.threads import keep_to_one_thread
 from grader.records.findings import Severity, Tool
 from grader.records.gaps import GapKind
 from grader.records.placed import placed
@@ -172,7 +171,7 @@ class ProblemJudge:
             with closing(Kept(lambda: self.watch(answer.open(machine.device)))) as kept:
                 with (
                     self._worked_out_ahead(problem),
-                    ThreadPoolExecutor(1, initializer=partial(torch.set_num_threads, 1)) as beside,
+                    ThreadPoolExecutor(1, initializer=keep_to_one_thread) as beside,
                 ):
                     running = beside.submit(self._run_on_gpu, answer, problem, kept)
                     checked = self._run_cases(machine.checker, answer, problem, following)
@@ -203,7 +202,7 @@ class ProblemJudge:
             return
         ended = threading.Event()
         schedules = max(machine.device.schedules, machine.checker.schedules, key=len)
-        with ThreadPoolExecutor(1, initializer=partial(torch.set_num_threads, 1)) as ahead:
+        with ThreadPoolExecutor(1, initializer=keep_to_one_thread) as ahead:
             ahead.submit(work_out, problem, problem.cases(self.material.seed), schedules, ended.is_set)
             try:
                 yield
@@ -277,6 +276,7 @@ class ProblemJudge:
         """Judge ``cases``, or the problem's own; ``following`` looks for more, ``kept`` has a session."""
         limits = self.material.assignment.rules.limits
         cases = tuple(cases) or problem.cases(self.material.seed)
+        cases = tuple(case for case in cases if case.on in {"", device.kind})
         numbers = {case.name: number for number, case in enumerate(cases, 1)}
         like_timed = typical(cases, problem.timing_cases(self.material.seed))
 

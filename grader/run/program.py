@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
+from grader.devices import condition
 from grader.devices.device import Memory
 from grader.judge.correctness.cases import beside
 from grader.judge.correctness.programs import PROGRAMS
-from grader.judge.timing.measure import Measured
+from grader.judge.timing.measure import PRECISE, UNTIL_CLEAR, Measured, unmeasured
+from grader.judge.timing.processes import ProgramTiming, measure_programs
 from grader.languages.cache import Cache
 from grader.languages.cuda.executable import Recipe, build_executable, unbuilt
 from grader.languages.cuda.imports import violations
 from grader.languages.jobs import compile_limits
 from grader.problems.program import ProgramProblem
-from grader.records.record import PerformanceResult
 from grader.records.verdict import Verdict
 from grader.run.kind import ProblemKind
 from grader.run.preparation import NotJudgedError, build_result, check_files, forbidden_use
+from grader.run.scoring import goal
+from grader.submissions.submission import SubmissionError, UnreadableError, collect
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -29,10 +33,12 @@ if TYPE_CHECKING:
     from grader.devices.device import Device, Session
     from grader.devices.gpu import Gpu
     from grader.judge.correctness.cases import Judged
+    from grader.languages.language import Build
     from grader.problems.problem import Case
     from grader.records.record import BuildResult, CaseResult
     from grader.run.preparation import Material
     from grader.run.prepared import Conduct
+    from grader.submissions.submission import Submission
 
 
 @dataclass(frozen=True)
@@ -65,17 +71,37 @@ class PreparedProgram:
 
     def combined(self, judged: Judged, checked: Judged, device: str) -> tuple[CaseResult, ...]:
         """The cases of the GPU called ``device``, with what the simulator saw of them."""
-        return tuple(beside(judged.cases, checked.cases, device))
+        seen = {case.name: case for case in checked.cases}
+        both = [case for case in judged.cases if case.name in seen]
+        together = {case.name: case for case in (*checked.cases, *judged.cases)}
+        together |= {case.name: case for case in beside(both, [seen[case.name] for case in both], device)}
+        return tuple(together.values())
 
     def foresee(self, gpu: Gpu, conduct: Conduct) -> None:
-        """Begin nothing: no program is timed."""
+        """Begin nothing: a process starts within a second."""
 
     def forget(self) -> None:
         """Nothing was begun."""
 
-    def measured(self, _gpu: Gpu, _baseline: Mapping[Path, tuple[str, ...]], _conduct: Conduct) -> Measured:
-        """Nothing: a program problem has no cases to time."""
-        return Measured(PerformanceResult(verdict=Verdict.NOT_MEASURED, target=self.entry.target))
+    def measured(self, gpu: Gpu, _baseline: Mapping[Path, tuple[str, ...]], conduct: Conduct) -> Measured:
+        """Run it beside the reference of the assignment."""
+        material = conduct.material
+        try:
+            reference = _reference(conduct, self.problem)
+        except NotJudgedError as error:
+            return unmeasured(Verdict.INFRA_ERROR, self.entry.target, f"the reference: {error}")
+        timing = ProgramTiming(
+            problem=self.problem,
+            sessions={"A": gpu.open_program(reference), "B": self.open(gpu)},
+            seed=material.seed,
+            seconds=material.assignment.rules.limits.run_seconds_gpu,
+            progress=conduct.begin,
+            look=condition.look,
+            alone=lambda: gpu.sharing.alone(conduct.waiting),
+            effort=PRECISE if material.precise else UNTIL_CLEAR,
+        )
+        found = measure_programs(timing, goal(self.entry))
+        return replace(found, performance=found.performance.model_copy(update={"measure": "over_reference"}))
 
 
 def prepare(conduct: Conduct, entry: ProblemPoints, problem: ProgramProblem) -> PreparedProgram:
@@ -86,18 +112,9 @@ def prepare(conduct: Conduct, entry: ProblemPoints, problem: ProgramProblem) -> 
     """
     material = conduct.material
     check_files(material, problem)
-    contents = _contents(material, problem)
-    limits = material.assignment.rules.limits
-    machine = material.machine
+    contents = _contents(material.submission, problem)
     conduct.begin(f"{entry.id}: compiling {', '.join(problem.sources)}")
-    build = build_executable(
-        Recipe(problem.sources, contents, problem.given, problem.flags, problem.make),
-        machine.toolchain,
-        machine.sandbox,
-        compile_limits(limits.compile_seconds, int(limits.compile_memory_gib * 2**30)),
-        Cache(),
-        machine.device.architecture,
-    )
+    build = _built(material, problem, contents)
     result = build_result(build)
     if build.artefact is None:
         raise NotJudgedError(unbuilt(build), result)
@@ -109,12 +126,55 @@ def prepare(conduct: Conduct, entry: ProblemPoints, problem: ProgramProblem) -> 
     return PreparedProgram(problem, entry, build.artefact, notes, result)
 
 
-def _contents(material: Material, problem: ProgramProblem) -> dict[str, bytes]:
-    """The student's files, and the headers that belong to them, by path."""
+def _contents(submission: Submission, problem: ProgramProblem) -> dict[str, bytes]:
+    """The student's files, and the headers that belong to them, by path in the project."""
     contents: dict[str, bytes] = {}
     for file in problem.sources:
-        contents |= material.submission.contents(file)
+        folder = problem.folders.get(file, "")
+        contents |= {
+            posixpath.normpath(posixpath.join(folder, name)): text
+            for name, text in submission.contents(file).items()
+        }
     return contents
+
+
+def _built(material: Material, problem: ProgramProblem, contents: Mapping[str, bytes]) -> Build:
+    limits, machine = material.assignment.rules.limits, material.machine
+    return build_executable(
+        Recipe(
+            [posixpath.join(problem.folders.get(name, ""), name) for name in problem.sources],
+            contents,
+            problem.given,
+            problem.flags,
+            problem.make,
+            problem.cmake,
+        ),
+        machine.toolchain,
+        machine.sandbox,
+        compile_limits(limits.compile_seconds, int(limits.compile_memory_gib * 2**30)),
+        Cache(),
+        machine.device.architecture,
+    )
+
+
+def _reference(conduct: Conduct, problem: ProgramProblem) -> Path:
+    """The reference's program.
+
+    Raises:
+        NotJudgedError: it lacks a file, or is not built.
+    """
+    material = conduct.material
+    conduct.begin(f"{problem.id}: compiling the reference")
+    try:
+        with collect(material.assignment.reference, problem.sources) as files:
+            if missing := [name for name in problem.sources if name not in files.files]:
+                raise NotJudgedError(f"{missing[0]} is missing")
+            build = _built(material, problem, _contents(files, problem))
+    except (SubmissionError, UnreadableError) as error:  # it does not come with every installation
+        raise NotJudgedError(str(error)) from error
+    if build.artefact is None:
+        raise NotJudgedError(unbuilt(build))
+    return build.artefact
 
 
 def _libraries(flags: Iterable[str]) -> tuple[str, ...]:

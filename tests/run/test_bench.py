@@ -10,7 +10,7 @@ import pytest
 from grader.assignments.rules import WorkLimits
 from grader.devices.gpu import DRIVER_BYTES, Gpu, GpuProbe
 from grader.devices.runner import LIMITS
-from grader.judge.timing.pytorch import Others
+from grader.judge.timing.others import Others
 from grader.records.errors import DeviceError
 from grader.run import bench as bench_of
 from grader.run.bench import Bench, alike, find_machine

@@ -27,7 +27,7 @@ from grader.devices.sim import SimSession
 from grader.judge.correctness.cases import Judged
 from grader.judge.correctness.diagnosis import NOTHING_WRITTEN
 from grader.judge.timing.measure import Measured
-from grader.judge.timing.pytorch import Others
+from grader.judge.timing.others import Others
 from grader.languages.language import FileBuild
 from grader.problems.problem import MEMORY_GROUP
 from grader.records.record import CaseResult, PerformanceResult

@@ -4,24 +4,38 @@ from __future__ import annotations
 
 import re
 import shutil
+import subprocess
+import sys
 import tomllib
+from contextlib import nullcontext
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from grader.assignments.assignment import EXAMPLE_PROGRAM, read
 from grader.assignments.names import check
 from grader.assignments.rules import AssignmentError, parse
-from grader.devices.device import Schedule
+from grader.devices import condition
+from grader.devices.device import Answer, Schedule, Status
+from grader.judge.correctness.cases import Judged
+from grader.judge.correctness.programs import judged
+from grader.languages.cuda import executable
+from grader.languages.language import Build
+from grader.problems.program import STDOUT, ProgramProblem
+from grader.records.record import BuildResult, CaseResult, PerformanceResult
 from grader.records.verdict import Verdict
 from grader.run import grading
+from grader.run import program as run_program
+from grader.run.scoring import score_problem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from grader.records.record import CaseResult, ProblemResult, Record
+    from grader.devices.device import Call
+    from grader.records.record import ProblemResult, Record
 
 pytestmark = pytest.mark.usefixtures("ptx_only")
 
@@ -130,7 +144,7 @@ def assignment(folder: Path, cases: Mapping[str, Mapping[str, str]], rules: str 
 def submission(folder: Path, **files: str) -> Path:
     folder.mkdir(parents=True)
     for name, text in files.items():
-        (folder / name.replace("_cu", ".cu").replace("_h", ".h")).write_text(text)
+        (folder / re.sub("_(?=cu$|h$|txt$)", ".", name)).write_text(text)
     return folder
 
 
@@ -329,6 +343,50 @@ def test_a_makefile_may_be_the_student_s(tmp_path: Path) -> None:
     assert graded(folder, absent).message == "Makefile is missing."
 
 
+LISTS = """
+cmake_minimum_required(VERSION 3.18)
+project(answer LANGUAGES CXX CUDA)
+add_compile_definitions(WHAT=42)
+add_library(answering STATIC gpu/answer.cu)
+target_include_directories(answering PUBLIC course)
+add_executable(answer course/main.cpp)
+target_link_libraries(answer answering)
+"""
+PROJECT = RULES.replace('["answer.cu"]', '["gpu/answer.cu"]\nproject = "project"\ncmake = "answer"')
+
+
+def cmake_assignment(folder: Path) -> Path:
+    made = assignment(folder, {"one": {"expected.txt": "42"}}, PROJECT)
+    for name, text in {
+        "CMakeLists.txt": LISTS,
+        "course/main.cpp": MAIN,
+        "course/answer.h": "int answer();\n",
+        "gpu/answer.cu": "int answer() { return 0; }  // to be written\n",
+    }.items():
+        (made / "project" / name).parent.mkdir(parents=True, exist_ok=True)
+        (made / "project" / name).write_text(text)
+    return made
+
+
+@pytest.mark.skipif(shutil.which("cmake") is None, reason="needs cmake")
+def test_a_cmake_project_of_the_course_builds_the_program_of_the_student_s_part(tmp_path: Path) -> None:
+    folder = submission(tmp_path / "ann", answer_cu=ANSWER, CMakeLists_txt="the student's own")
+    found = record(cmake_assignment(tmp_path / "a"), folder)
+    (result,) = found.problems
+    assert result.verdict is Verdict.PASS
+    assert result.build is not None
+    assert (result.build.command, result.build.log) == ("cmake --build build --target answer", "")
+    assert any("CMakeLists.txt" in note for note in found.submission.notes if note.startswith("ignored"))
+
+
+def test_a_machine_without_cmake_is_no_fault_of_the_student() -> None:
+    lacking = executable._lacking
+    assert lacking(127, "compile: 10: cmake: not found") == (
+        "The assignment is built by cmake, which is not installed on this machine."
+    )
+    assert lacking(1, "cmake: not found") == ""
+
+
 PAGE = (Path(__file__).parents[2] / "docs" / "programs.md").read_text()
 
 
@@ -349,6 +407,9 @@ def test_the_table_of_the_page_is_one() -> None:
     rules = parse({"id": "a", "title": "A", **tomllib.loads(table)}, Path("assignment.toml"))
     assert rules.problems[0].program is not None
     assert rules.problems[0].program.model_fields_set >= {"files", "given", "flags", "kernels"}
+    (speed,) = [text for text in blocks if "bands =" in text]
+    entry = parse({"id": "a", "title": "A", **tomllib.loads(speed)}, Path("assignment.toml")).problems[0]
+    assert (entry.performance, [step.points for step in entry.steps]) == (5.0, [1.0, 3.0])
 
 
 @pytest.mark.parametrize(
@@ -372,7 +433,21 @@ def test_the_table_of_the_page_is_one() -> None:
         ),
         (
             ("correctness = 10.0", "correctness = 10.0\nperformance = 5.0\ntarget = 1.0"),
-            "answer gives points for speed and is a program, which is not timed",
+            "answer gives points for speed and has no cases to time: name their folder as timed",
+        ),
+        (('["answer.cu"]', '["answer.cu"]\nregion = "(?P<minutes>.*)"'), "needs a group named s, ms or us"),
+        (('["answer.cu"]', '["answer.cu"]\nregion = "("'), "region: '(' is no regular expression"),
+        (('["answer.cu"]', '["answer.cu"]\ntimed = "large"'), "large is missing: put a folder there"),
+        (
+            ("correctness = 10.0", "correctness = 10.0\nbands = [{ up_to = 1.2, point = 5.0 }]"),
+            "unknown key 'problems[0].bands[0].point'. Did you mean 'points'",
+        ),
+        (
+            (
+                "correctness = 10.0",
+                "correctness = 10.0\nbands = [{ up_to = 2.0, points = 5.0 }, { up_to = 1.5, points = 2.0 }]",
+            ),
+            "Each step has to be faster",
         ),
     ],
 )
@@ -493,3 +568,164 @@ int answer() {
     result = graded(folder, submission(tmp_path / "ann", answer_cu=mine, course_h="#error never read\n"))
     assert result.verdict is Verdict.PASS
     assert result.notes == ["course.h: the assignment's was taken, not yours"]
+
+
+def test_a_program_is_graded_without_pytorch_which_takes_a_second_to_load() -> None:
+    modules = "grader.cli.outputs, grader.run.bench, grader.run.grading, grader.assignments.programs"
+    code = f"import sys, {modules}; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+TIMED = RULES.replace(
+    "correctness = 10.0",
+    """correctness = 10.0
+bands = [{ up_to = 1.25, points = 5.0 }, { up_to = 2.0, points = 3.0 }, { up_to = 10.0, points = 1.0 }]""",
+).replace('["answer.cu"]', '["answer.cu"]\ntimed = "timed"')
+
+
+def timed_assignment(folder: Path) -> Path:
+    made = assignment(folder, {"one": {"expected.txt": "42"}}, TIMED)
+    shutil.copytree(made / "cases", made / "timed")
+    submission(made / "reference", answer_cu=UNRULY)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("times", "points"), [(1.0, 5.0), (1.25, 5.0), (1.9, 3.0), (2.1, 1.0), (9.0, 1.0), (10.5, 0.0)]
+)
+def test_bands_give_points_by_the_reference_s_time(tmp_path: Path, times: float, points: float) -> None:
+    entry = read(timed_assignment(tmp_path / "a")).rules.problems[0]
+    assert (entry.possible, entry.performance, entry.target) == (15.0, 5.0, 0.8)
+    verdict = Verdict.PASS if times <= 1.25 else Verdict.FAIL
+    speed = PerformanceResult(verdict=verdict, target=entry.target, speedup=1 / times)
+    right = CaseResult(name="one", group="cases", verdict=Verdict.PASS)
+    score = score_problem(entry, {}, ("cases",), [right], Verdict.PASS, speed)
+    assert score.points.earned == 10.0 + points
+
+
+def test_an_assignment_may_have_other_bands_or_targets_than_the_one_that_it_extends(tmp_path: Path) -> None:
+    timed_assignment(tmp_path / "a")
+    other = tmp_path / "b"
+    other.mkdir()
+    table = 'id = "b"\ntitle = "B"\nextends = "../a"\n[[problems]]\nid = "answer"\n'
+    (other / "assignment.toml").write_text(table)
+    assert read(other).rules.problems[0].steps == read(tmp_path / "a").rules.problems[0].steps
+    (other / "assignment.toml").write_text(table + "target = 0.9\n")
+    assert read(other).rules.problems[0].target == 0.9
+    (other / "assignment.toml").write_text(table + "bands = [{ up_to = 2.0, points = 7.0 }]\n")
+    entry = read(other).rules.problems[0]
+    assert (entry.performance, entry.target, entry.steps) == (7.0, 0.5, ())
+
+
+def test_a_timed_case_is_part_of_the_assignment_and_needs_a_reference(tmp_path: Path) -> None:
+    folder = timed_assignment(tmp_path / "a")
+    check(read(folder))
+    (case,) = read(folder).problems["answer"].timing_cases(1)
+    assert (case.name, case.group) == ("one", "timed")
+    before = read(folder).sha256
+    (folder / "timed" / "one" / "expected.txt").write_text("43")
+    assert read(folder).sha256 != before
+    (folder / "reference" / "answer.cu").unlink()
+    with pytest.raises(
+        AssignmentError, match=r"answer is timed beside the reference, which has no answer\.cu"
+    ):
+        check(read(folder))
+
+
+class Answering:
+    """A session whose program prints 42 after some seconds."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+
+    def run(self, _call: Call) -> Answer:
+        return Answer(Status.RETURNED, files={STDOUT: b"42"}, seconds=self.seconds)
+
+
+def test_a_program_is_timed_beside_the_assignment_s_reference(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chosen = read(timed_assignment(tmp_path / "a"))
+    problem, entry = chosen.problems["answer"], chosen.rules.problems[0]
+    assert isinstance(problem, ProgramProblem)
+    built: dict[Path, str] = {}
+
+    def build(_material: object, _problem: object, contents: Mapping[str, bytes]) -> Build:
+        built[tmp_path / "reference"] = contents["answer.cu"].decode()
+        made = tmp_path / "reference"
+        return Build(
+            "answer.cu", ok=True, artefact=made, seconds=0, cached=True, command="", log="", resources=()
+        )
+
+    monkeypatch.setattr(run_program, "_built", build)
+    monkeypatch.setattr(condition, "look", lambda _moment: None)
+    seconds = {tmp_path / "reference": 0.2, tmp_path / "submission": 0.1}
+    gpu: Any = SimpleNamespace(
+        open_program=lambda path: Answering(seconds[path]),
+        sharing=SimpleNamespace(alone=lambda _waiting: nullcontext()),
+    )
+    material = SimpleNamespace(assignment=chosen, seed=1, precise=False)
+    conduct: Any = SimpleNamespace(material=material, begin=lambda _text: None, waiting=None)
+    answer = run_program.PreparedProgram(
+        problem,
+        entry,
+        tmp_path / "submission",
+        (),
+        BuildResult(ok=True, seconds=0.0, cached=True, command="", log="", resources=[]),
+    )
+    performance = answer.measured(gpu, {}, conduct).performance
+    assert performance.verdict is Verdict.PASS
+    assert performance.speedup == pytest.approx(2.0)
+    assert performance.compared_with == "the reference program"
+    assert built == {tmp_path / "reference": UNRULY}
+    (chosen.reference / "answer.cu").unlink()
+    without = answer.measured(gpu, {}, conduct).performance
+    assert without.verdict is Verdict.INFRA_ERROR
+    assert "the reference: reference holds no source file. Expected: answer.cu." in without.message
+
+
+CHECK = """
+def check(case, run, outputs):
+    number = float(outputs["stdout"])
+    return "" if number == float(run.arguments[0]) else f"{number:g} is not {run.arguments[0]}"
+"""
+
+
+def test_the_checker_of_a_table_needs_no_expected_output(tmp_path: Path) -> None:
+    folder = assignment(tmp_path / "a", {"one": {"args": "42"}}, RULES + 'checker = "check.py"\n')
+    with pytest.raises(AssignmentError, match=r"check\.py, the checker, is missing"):
+        assert read(folder).problems
+    (folder / "check.py").write_text("CHECK = 1")
+    with pytest.raises(AssignmentError, match="there is no function check"):
+        assert read(folder).problems
+    before = read(folder).sha256
+    (tmp_path / "b").mkdir()
+    folder = folder.rename(tmp_path / "b" / "a")  # a module is imported once
+    (folder / "check.py").write_text(CHECK)
+    assert read(folder).sha256 != before
+    problem = read(folder).problems["answer"]
+    assert isinstance(problem, ProgramProblem)
+    (case,) = problem.cases(1)
+    answer = Answer(Status.RETURNED, files={STDOUT: b"41"})
+    assert judged(problem, case, problem.run(case), answer).message == "41 is not 42"
+
+
+def test_cases_may_be_for_one_kind_of_device_alone(tmp_path: Path) -> None:
+    files = {"args": "right", "expected.txt": "42\n"}
+    cases = {f"{group}/one": files for group in ("both", "large", "small")}
+    rules = RULES + 'on = { large = "gpu", small = "sim" }\n'
+    folder = assignment(tmp_path / "a", cases, rules)
+    result = graded(folder, submission(tmp_path / "ann", answer_cu=UNRULY))
+    assert [case.name for case in result.correctness.cases] == ["both/one", "small/one"]
+    verdicts = {group.name: group.verdict for group in result.correctness.groups}
+    assert verdicts["large"] is Verdict.NOT_MEASURED
+    assert result.points.decided < result.points.possible == 10.0
+
+    def ran(*names: str) -> Judged:
+        return Judged(tuple(CaseResult(name=name, group="", verdict=Verdict.PASS) for name in names))
+
+    answer: Any = SimpleNamespace()
+    both = run_program.PreparedProgram.combined(answer, ran("both", "large"), ran("both", "small"), "H100")
+    assert [case.name for case in both] == ["both", "small", "large"]
+    with pytest.raises(AssignmentError, match=r"there is no group of cases 'larg'\. Did you mean 'large'"):
+        assert read(assignment(tmp_path / "b", cases, RULES + 'on = { larg = "gpu" }\n')).problems

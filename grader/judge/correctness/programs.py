@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from grader.devices.device import Answer, Memory, Schedule, Session
     from grader.problems.problem import Case, Problem
-    from grader.problems.program import Expected, Run
+    from grader.problems.program import Checker, Expected, Run
 
 ENTRY_POINT = "main"
 _LONGEST = 60  # characters of a line that a diagnosis shows
@@ -96,7 +96,8 @@ def judged(problem: ProgramProblem, case: Case, run: Run, answer: Answer) -> Cas
         message = f"the program ended with exit code {answer.exit_code}{wanted}{words}"
         return failed(case, Verdict.FAIL, message)
     absent = [name for name in run.expected if not answer.files.get(name)]
-    if absent and any(_is_something(run.expected[name]) for name in absent):
+    absent += [name for name in run.outputs if name not in answer.files]
+    if absent and any(name in run.outputs or _is_something(run.expected[name]) for name in absent):
         texts = ["printed nothing" if name == STDOUT else f"did not write {name}" for name in absent]
         return failed(
             case,
@@ -108,6 +109,9 @@ def judged(problem: ProgramProblem, case: Case, run: Run, answer: Answer) -> Cas
         for name, expected in run.expected.items()
     ]
     wrong = any(one.diagnosis is not None for one in compared)
+    told = "" if wrong or problem.checker is None else _told(problem.checker, case, run, answer.files)
+    if told:
+        return failed(case, Verdict.FAIL, told)
     idle = not wrong and problem.kernels and answer.kernels == 0
     return CaseResult(
         name=case.name,
@@ -121,6 +125,14 @@ def judged(problem: ProgramProblem, case: Case, run: Run, answer: Answer) -> Cas
             if one.diagnosis is not None
         ],
     )
+
+
+def _told(checker: Checker, case: Case, run: Run, files: Mapping[str, bytes]) -> str:
+    """What the assignment's checker says."""
+    try:
+        return checker(case, run, files)
+    except ValueError as error:
+        return f"the output cannot be read: {error}"
 
 
 def compared_output(name: str, expected: Expected, content: bytes, ignored: Sequence[str] = ()) -> Compared:

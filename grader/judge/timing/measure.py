@@ -43,7 +43,7 @@ from grader.judge.timing.verification import Bases, Threads, Verifier, draw, ext
 from grader.problems.operations import temporaries
 from grader.problems.problem import Role
 from grader.records.errors import MachineError
-from grader.records.record import GpuCondition, Measure, PerformanceResult
+from grader.records.record import GpuCondition, KernelMeasure, PerformanceResult
 from grader.records.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ PAIRS = {"submission": 9, "baseline": 6}  # of nine, the second smallest differe
 
 NOT_CAPTURED = "the call cannot be captured as a CUDA graph: {}"
 _ENDED = {Status.CRASHED, Status.EXITED}
-_ENDS = {
+ENDS = {
     Status.UNTRUSTED: Verdict.UNTRUSTED,
     Status.LOST: Verdict.INFRA_ERROR,
     Status.UNSUPPORTED: Verdict.INFRA_ERROR,
@@ -195,7 +195,7 @@ class Timing:
     progress: Callable[[str], None]
     look: Callable[[str], Condition | None]
     rival: Callable[[Call], Step] | None = None
-    measure: Measure = "speedup"
+    measure: KernelMeasure = "speedup"
     captured: bool = False
     alone: Callable[[], AbstractContextManager[object]] = nullcontext
     shared: Callable[[], AbstractContextManager[object]] = nullcontext
@@ -269,7 +269,7 @@ def _measured(
                 processes += [process.times() for process in begun[len(processes) :]]
         except NotCapturedError as error:
             if timing.captured:
-                return _unmeasured(Verdict.FAIL, target, NOT_CAPTURED.format(error))
+                return unmeasured(Verdict.FAIL, target, NOT_CAPTURED.format(error))
             method = "events"
             contents = _Contents(timing, method, pool)
         except RunnerError as error:
@@ -278,14 +278,30 @@ def _measured(
                 method = "events"  # the code may end its process where it may not allocate memory
                 contents = _Contents(timing, method, pool)
                 continue
-            return _unmeasured(_ENDS.get(error.status, Verdict.FAIL), target, str(error))
+            return unmeasured(ENDS.get(error.status, Verdict.FAIL), target, str(error))
         except _TooSlowError as error:
-            return _unmeasured(Verdict.FAIL, target, str(error))
+            return unmeasured(Verdict.FAIL, target, str(error))
         except (MachineError, LoadError) as error:
-            return _unmeasured(Verdict.INFRA_ERROR, target, str(error))
+            return unmeasured(Verdict.INFRA_ERROR, target, str(error))
     sizes = [timing.problem.minimal_bytes(case) for case in timed_cases(timing.problem, timing.seed, method)]
-    looks = [before, *(process.look.result() for process in begun)]
-    shared = before is not None and bool(before.others)
+    return concluded(processes, target, sizes, [before, *(process.look.result() for process in begun)])
+
+
+def concluded(
+    processes: Sequence[Sequence[CaseTimes]],
+    target: float,
+    sizes: Sequence[int | None],
+    looks: Sequence[Condition | None],
+) -> Measured:
+    """The record of enough processes for a verdict.
+
+    Args:
+        processes: the times of each, case by case.
+        target: the speedup to reach.
+        sizes: minimal bytes of each case, where they are known.
+        looks: at the condition of the device, before all and after each process.
+    """
+    shared = looks[0] is not None and bool(looks[0].others)
     result = speed.assessed(processes, target, sizes, shared=shared)
     untrusted = result.verdict is Verdict.UNTRUSTED
     reasons = dict.fromkeys(reason for process in processes for reason in speed.doubts(process))
@@ -311,7 +327,8 @@ def _with_condition(result: PerformanceResult, looks: Sequence[Condition | None]
     return result.model_copy(update={"condition": seen, "message": message, "info": [*result.info, *remarks]})
 
 
-def _unmeasured(verdict: Verdict, target: float, message: str) -> Measured:
+def unmeasured(verdict: Verdict, target: float, message: str) -> Measured:
+    """What there is of a measurement that ended early."""
     result = PerformanceResult(verdict=verdict, target=target, message=f"timing ended early: {message}")
     return Measured(result, (message,) if verdict is Verdict.UNTRUSTED else ())
 
@@ -566,29 +583,23 @@ class _Sweeps:
     def _block(self, whole: int | None = None) -> tuple[Block, Block]:
         """Six sweeps: the baseline against the submission, and the same sweeps of it against two more.
 
-        The order is drawn and then reversed, so that whatever drifts evenly cancels out of both. In the
-        submission's sweep number ``whole``, one call is verified entirely.
+        In the submission's sweep number ``whole``, one call is verified entirely.
         """
-        half = self._random.sample(("A", "B", "C"), 3)
-        order, seconds, seen = [*half, *reversed(half)], [], 0
-        for arm in order:
+        seen = 0
+
+        def seconds(arm: str) -> float:
+            nonlocal seen
             submission = arm == "B"
-            seconds.append(
-                self._sweep(
-                    "submission" if submission else "baseline",
-                    sampled=submission,
-                    whole=submission and seen == whole,
-                )
+            sweep = self._sweep(
+                "submission" if submission else "baseline",
+                sampled=submission,
+                whole=submission and seen == whole,
             )
             seen += submission
+            return sweep
 
-        def against(other: str) -> Block:
-            arms = [(arm, time) for arm, time in zip(order, seconds, strict=True) if arm in {"A", other}]
-            first, second, third, fourth = (time for _, time in arms)
-            sides = "".join("A" if arm == "A" else "B" for arm, _ in arms)
-            return Block(sides, (first, second, third, fourth))
-
-        return against("B"), against("C")
+        order = in_turn(self._random)
+        return against(order, [seconds(arm) for arm in order])
 
     def _stopped(self, most: int) -> tuple[int, float]:
         """The number of calls and the seconds of a sweep that ends after at most ``most`` calls, at random.
@@ -793,6 +804,27 @@ def _baseline(
     extra = temporaries(program, names)
     numbers = {name: number for number, name in enumerate([*names, *extra])}
     return tuple(step(operation, numbers) for operation in program), tuple(extra.values())
+
+
+def in_turn(random: Random) -> tuple[str, ...]:
+    """The order of a block: baseline A, submission B and the baseline as C, then they once more in reverse.
+
+    Whatever drifts evenly cancels out of both comparisons.
+    """
+    half = random.sample(("A", "B", "C"), 3)
+    return (*half, *reversed(half))
+
+
+def against(order: Sequence[str], seconds: Sequence[float]) -> tuple[Block, Block]:
+    """The times of such a block: A against B, and the same ones of A against C."""
+
+    def block(other: str) -> Block:
+        arms = [(arm, time) for arm, time in zip(order, seconds, strict=True) if arm in {"A", other}]
+        first, second, third, fourth = (time for _, time in arms)
+        sides = "".join("A" if arm == "A" else "B" for arm, _ in arms)
+        return Block(sides, (first, second, third, fourth))
+
+    return block("B"), block("C")
 
 
 def slots(set_bytes: int, l2_bytes: int) -> int:

@@ -10,6 +10,8 @@ import math
 from statistics import median
 from typing import TYPE_CHECKING
 
+from grader.judge.timing.statistics import OF_PROGRAMS, interval
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -21,12 +23,34 @@ CLOCK = 0.8  # smallest ratio of the two clocks' times; the judge's also contain
 CLOCK_SECONDS = 50e-6  # per sweep: for launches and waits, or for calls that the host makes without a graph
 FIRST_SECONDS = 15e-6  # extra time of a graph's first call, whose code is not in any cache yet
 NOVELTY = 1.25  # how many times longer a sweep may take on contents that were never seen
+AROUND_SECONDS = 0.05  # by which the rest of a process may exceed the reference's outside of a timed region,
+AROUND_SHARE = 0.1  # and so much of the reference's: what no region shows can be hidden there
 
 
 def reasons(case: CaseTimes) -> tuple[str, ...]:
     """Why the times of ``case`` cannot be believed; empty if they can."""
     if not _are_times(case):
         return (f"{case.case}: a time is not a positive number",)
+    contradictions = _of_program(case) if case.method in OF_PROGRAMS else _of_launcher(case)
+    return tuple(f"{case.case}: {reason}" for reason in contradictions)
+
+
+def _of_program(case: CaseTimes) -> list[str]:
+    """Why the region that a program times cannot be all that it does for its result."""
+    if not case.around:
+        return []
+    rest = {arm: median(time for block in case.around for time in block.times(arm)) for arm in "AB"}
+    longer = interval(
+        [(sum(block.times("B")) - sum(block.times("A"))) / 2 for block in case.around],
+        at_look=bool(case.looks),
+    )
+    if longer.low <= AROUND_SECONDS + AROUND_SHARE * rest["A"]:
+        return []
+    told = f"the program takes {_ms(rest['B'])} outside of the region that it times, and the reference"
+    return [f"{told} {_ms(rest['A'])}"]
+
+
+def _of_launcher(case: CaseTimes) -> list[str]:
     contradictions = []
     reported, ceiling = median(case.times("B")), median(case.stream)
     if case.wrong:
@@ -56,7 +80,7 @@ def reasons(case: CaseTimes) -> tuple[str, ...]:
     most = NOVELTY * call + overhead + leeway_of_calls(case.method, 1, case.slots)
     if alone and min(alone) > most:  # older records have none
         contradictions.append(f"{_us(min(alone))} for a first call, but {_us(call)} for one of {case.slots}")
-    return tuple(f"{case.case}: {reason}" for reason in contradictions)
+    return contradictions
 
 
 def neighbours_explain(case: CaseTimes) -> bool:
@@ -65,7 +89,7 @@ def neighbours_explain(case: CaseTimes) -> bool:
 
 
 def _are_times(case: CaseTimes) -> bool:
-    raw = [time for block in (*case.blocks, *case.same) for time in block.seconds]
+    raw = [time for block in (*case.blocks, *case.same, *case.around) for time in block.seconds]
     raw += [*case.stream, *case.novel, *(seconds for *_, seconds in case.batches)]
     raw += [*case.first, *(seconds for _, seconds in case.stopped)]
     return all(math.isfinite(time) and time > 0 for time in raw)
@@ -79,6 +103,10 @@ def leeway_of_calls(method: str, calls: int, slots: int) -> float:
 def remembers(novel: Sequence[float], usual: float, leeway: float) -> bool:
     """Whether every sweep on new contents took longer than usual, as it does when results are memoised."""
     return min(novel) > NOVELTY * usual + leeway
+
+
+def _ms(seconds: float) -> str:
+    return f"{seconds * 1e3:.4g} ms"
 
 
 def _us(seconds: float) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from grader.judge.timing import plausibility as trust
 from grader.judge.timing.statistics import (
+    PROCESS,
     combined,
     conclude,
     decide,
@@ -37,6 +38,12 @@ HOST_TIMES = (
     "the kernel; every operation of the baseline makes such a round trip, as in the original course"
 )
 """The remark on speedups that the method ``host`` measured."""
+PROCESS_TIMES = (
+    "these are times of whole processes: starting one, and CUDA in it, is a part of them that no program can "
+    "avoid"
+)
+"""The remark on speedups of programs that do not time a region."""
+_REMARKS = {"host": HOST_TIMES, PROCESS: PROCESS_TIMES}
 SHARED = (
     "other processes had the GPU open before timing began, which may be why these times contradict each "
     "other; grade again when they have ended"
@@ -98,13 +105,14 @@ def assessed(
         return PerformanceResult(verdict=concluded, target=target, message=message, cases=cases)
     together = [pooled([process[index] for process in trusted]) for index in range(len(sizes))]
     overall, _ = combined(together)
+    fractions = [case.bandwidth_fraction for case in together if case.bandwidth_fraction is not None]
     return PerformanceResult(
         verdict=concluded,
         target=target,
         speedup=math.exp(overall.estimate),
         interval=(math.exp(overall.low), math.exp(overall.high)),
-        bandwidth_fraction=math.exp(fmean(math.log(case.bandwidth_fraction) for case in together)),
-        message=HOST_TIMES if together[0].method == "host" else "",
+        bandwidth_fraction=math.exp(fmean(map(math.log, fractions))) if fractions else None,
+        message=_REMARKS.get(together[0].method, ""),
         cases=cases,
         info=[f"a process was not trusted and does not count: {reason}" for reason in reasons],
     )

@@ -33,6 +33,8 @@ CONFIDENCE = 0.95
 ORDERS = ("ABBA", "BAAB")
 NOTHING = "nothing"  # the arm whose sweeps only restore the arrays
 BATCH_ARMS = ("submission", NOTHING, "baseline")
+PROCESS, REGION = "process", "region"
+OF_PROGRAMS = (PROCESS, REGION)  # methods: a whole process, or what it says of a region
 FEWEST_BLOCKS = 6  # with fewer values there is no interval of this confidence
 PROCESSES = 4  # at most: two that must agree, and two more if they do not
 BLOCKS = (20, 20, 40, 80)  # per process, at most
@@ -224,7 +226,7 @@ class CaseTimes:
 
     Attributes:
         case: name of the case.
-        method: ``graph``, ``events`` or ``host``.
+        method: ``graph``, ``events`` or ``host``, or one of ``OF_PROGRAMS``.
         slots: calls per sweep.
         blocks: baseline against submission.
         same: baseline against baseline; each of these blocks follows one of ``blocks``.
@@ -242,6 +244,8 @@ class CaseTimes:
             none where the number of blocks was fixed.
         baseline_calls: how many calls the baseline's sweeps had, in blocks and batches; 0 in older records,
             where they had all. In blocks their seconds are multiplied to be those of ``slots`` calls.
+        around: of programs that time a region: seconds that the rest of the process took, for each of
+            ``blocks``.
     """
 
     case: str
@@ -260,6 +264,7 @@ class CaseTimes:
     looks: tuple[int, ...] = ()
     novel_calls: int = 0
     baseline_calls: int = 0
+    around: tuple[Block, ...] = ()
 
     def times(self, arm: str) -> list[float]:
         """The raw times of arm ``A`` or ``B``."""
@@ -276,9 +281,9 @@ class CaseTimes:
         return floor([block.value for block in self.same], at_look=bool(self.looks))
 
     @property
-    def bandwidth_fraction(self) -> float:
-        """The streaming kernel's time over the submission's."""
-        return median(self.stream) / median(self.times("B"))
+    def bandwidth_fraction(self) -> float | None:
+        """The streaming kernel's time over the submission's; None where none was run."""
+        return median(self.stream) / median(self.times("B")) if self.stream else None
 
     def clock(self, arm: str) -> Interval:
         """Seconds per sweep of ``arm`` by the judge's clock: the differences within its pairs.
@@ -305,6 +310,7 @@ def pooled(times: Sequence[CaseTimes]) -> CaseTimes:
         blocks=tuple(block for process in times for block in process.blocks),
         same=tuple(block for process in times for block in process.same),
         stream=tuple(seconds for process in times for seconds in process.stream),
+        around=tuple(block for process in times for block in process.around),
         looks=(),
     )
 
@@ -342,6 +348,7 @@ def _parts(times: CaseTimes) -> Mapping[str, Sequence[float]]:
         "early": [times.early],
         "looks": times.looks,
         "baseline calls": [times.baseline_calls],
+        "around": [seconds for block in times.around for seconds in block.seconds],
     }
 
 
@@ -394,6 +401,7 @@ def _process_of(case: str, method: str, part: Mapping[str, Sequence[float]]) -> 
         looks=tuple(map(int, part.get("looks", ()))),
         novel_calls=int(sum(part.get("novel calls", ()))),
         baseline_calls=int(sum(part.get("baseline calls", ()))),
+        around=blocks("order", "around") if part.get("around") else (),
     )
 
 

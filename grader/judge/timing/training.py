@@ -25,11 +25,10 @@ import numpy as np
 from grader.devices.device import ArrayArgument, Call, LoadError, ScalarArgument, Status
 from grader.judge.correctness.calls import named_arguments, needed_calls
 from grader.judge.timing import steps
-from grader.judge.timing.measure import AGREEING, UNTIL_CLEAR, Measured
+from grader.judge.timing.measure import AGREEING, UNTIL_CLEAR, Measured, unmeasured
 from grader.judge.timing.statistics import ORDERS, Block, clear, conclude
 from grader.judge.timing.steps import Turns
 from grader.records.errors import DeviceError
-from grader.records.record import PerformanceResult
 from grader.records.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -110,16 +109,11 @@ def _measured(training: Training, goal: Goal, method: str, runners: Pairs) -> Me
                 with closing(runners.next()) as pair:
                     pairs.append(_turns(training, goal, method, pair, len(pairs)))
             except _EndedError as error:
-                return _unmeasured(error.verdict, goal.target, str(error))
+                return unmeasured(error.verdict, goal.target, str(error))
             except (DeviceError, LoadError) as error:
-                return _unmeasured(Verdict.INFRA_ERROR, goal.target, str(error))
+                return unmeasured(Verdict.INFRA_ERROR, goal.target, str(error))
     (case,) = training.problem.timing_cases(training.seed)
     return Measured(steps.assessed(case.name, method, pairs, goal.target))
-
-
-def _unmeasured(verdict: Verdict, target: float, message: str) -> Measured:
-    result = PerformanceResult(verdict=verdict, target=target, message=f"timing ended early: {message}")
-    return Measured(result, (message,) if verdict is Verdict.UNTRUSTED else ())
 
 
 class _Arm:

@@ -22,13 +22,12 @@ from time import thread_time
 from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
 from grader.devices.timed import Content, Piece
 from grader.judge.correctness.comparison import compare
 from grader.problems.dtypes import DTYPES
 from grader.problems.problem import Candidate, Expectation, Role, Slices
-from grader.problems.rounding import torch_threads
+from grader.problems.threads import keep_to_one_thread, torch_threads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -71,7 +70,7 @@ class Threads(ThreadPoolExecutor):
     def __init__(self, count: int | None = None) -> None:
         """So many, or one for each processor."""
         self.count = count or processors()
-        super().__init__(self.count, initializer=partial(torch.set_num_threads, 1))
+        super().__init__(self.count, initializer=keep_to_one_thread)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import shutil
 import tempfile
 import threading
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,7 +28,7 @@ from grader.records.verdict import Ending
 from grader.sandbox.sandbox import Ended, Job
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from grader.languages.cache import Cache
     from grader.languages.cuda.toolchain import Toolchain
@@ -193,51 +193,114 @@ def build(
     flags = " ".join((*_OBSERVED_FLAGS, f"-I{toolchain.root / 'include'}"))
     tools = (_SCRIPT, flags, toolchain.identity, toolchain.runtime_name)
     entry = key(FORMAT, *tools, *arguments, "", *files)
-    if (folder := cache.find(entry)) is not None:
-        return load(folder, _LIBRARY, cached=True)
-    job = Job(
-        argv=("/bin/sh", "-c", _SCRIPT, "compile", *arguments),
-        limits=limits,
-        inputs=(*toolchain.inputs, runtime),
-        outputs=(_LIBRARY, _OBSERVED, LOG),
-        files=needed,
-        environment={
-            **toolchain.environment,
-            "LINK": str(runtime),
-            "RUNTIME": toolchain.runtime_name,
-            "OBSERVED": flags,
-        },
+    compilation = Compilation(
+        title=source,
+        command=" ".join(("nvcc", *_STUDENT_FLAGS, *lambdas, "-arch=" + architecture, source)),
+        artefact=_LIBRARY,
+        names=frozenset(contents),
+        empty=empty,
+        job=Job(
+            argv=("/bin/sh", "-c", _SCRIPT, "compile", *arguments),
+            limits=limits,
+            inputs=(*toolchain.inputs, runtime),
+            outputs=(_LIBRARY, _OBSERVED, LOG),
+            files=needed,
+            environment={
+                **toolchain.environment,
+                "LINK": str(runtime),
+                "RUNTIME": toolchain.runtime_name,
+                "OBSERVED": flags,
+            },
+        ),
+        beside=_instrumented,
     )
+    return compiled(compilation, entry, sandbox, cache, given_up)
+
+
+def _instrumented(artefacts: Mapping[str, bytes]) -> Mapping[str, bytes]:
+    """The library that tells what it reaches, if it can be loaded wherever the other one can."""
+    instrumented = artefacts.get(_OBSERVED)
+    if instrumented is None or needs_more(instrumented, artefacts[_LIBRARY]):
+        return {}
+    return {_OBSERVED: instrumented}
+
+
+@dataclass(frozen=True)
+class Compilation:
+    """A job that compiles, and how what comes of it is told.
+
+    Attributes:
+        title: what is compiled, for people.
+        command: what a student can type to see the same.
+        artefact: the file that it makes.
+        names: of the student's files, whose errors come first.
+        empty: headers that are empty here.
+        job: that the sandbox runs.
+        runs: whether the artefact is a program.
+        refused: why an artefact is not taken; "" where it is.
+        lacking: what the machine lacks, by the exit code and the log of the job; "" where that is nothing.
+        beside: which further files are kept, of those that the job leaves.
+    """
+
+    title: str
+    command: str
+    artefact: str
+    names: Collection[str]
+    empty: tuple[str, ...]
+    job: Job
+    runs: bool = False
+    refused: Callable[[bytes], str] = lambda _artefact: ""
+    lacking: Callable[[int, str], str] = lambda _code, _log: ""
+    beside: Callable[[Mapping[str, bytes]], Mapping[str, bytes]] = lambda _artefacts: {}
+
+
+def compiled(
+    compilation: Compilation,
+    entry: str,
+    sandbox: Sandbox,
+    cache: Cache,
+    given_up: threading.Event | None = None,
+) -> Build:
+    """What comes of ``compilation``, or what came of it before and is the cache's ``entry``.
+
+    Raises:
+        BuildError: the machine failed.
+    """
+    title, artefact, empty = compilation.title, compilation.artefact, compilation.empty
+    if (folder := cache.find(entry)) is not None:
+        return load(folder, artefact, cached=True)
     try:
         with slot(given_up):
-            outcome = sandbox.run(job)
+            outcome = sandbox.run(compilation.job)
             text = as_handed_in(outcome.stdout.decode(errors="replace"))
-            limit = stopped(outcome, text, limits)
+            if lacking := compilation.lacking(outcome.code, text):
+                raise BuildError(lacking)
+            limit = stopped(outcome, text, compilation.job.limits)
     except SlotError as error:
-        raise BuildError(f"{source} was not compiled: {error}") from error
-    ok = not limit and outcome.ended is Ended.EXITED and outcome.code == 0 and _LIBRARY in outcome.artefacts
+        raise BuildError(f"{title} was not compiled: {error}") from error
+    made = outcome.artefacts
+    ok = not limit and outcome.ended is Ended.EXITED and outcome.code == 0 and artefact in made
+    if ok and (refused := compilation.refused(made[artefact])):
+        ok, text = False, refused
     built = Build(
-        source=source,
+        source=title,
         ok=ok,
         artefact=None,
         seconds=round(outcome.seconds, 3),
         cached=False,
-        command=" ".join(("nvcc", *_STUDENT_FLAGS, *lambdas, "-arch=" + architecture, source)),
-        log=explained(diagnostics(text, set(contents)) or limit, () if ok else empty),
-        resources=resources(text, code_of_kernels(outcome.artefacts, _LIBRARY)) if ok else (),
+        command=compilation.command,
+        log=explained(diagnostics(text, compilation.names) or limit, () if ok else empty),
+        resources=resources(text, code_of_kernels(made, artefact)) if ok else (),
     )
     if limit:  # another machine, or a quieter one, may do better: not kept
         log = f"{limit}\n{built.log}" if built.log != limit else limit
         return replace(built, log=log, ending=Ending.LIMIT)
     if not ok and not built.log:
-        raise BuildError(
-            f"Compiling {source} gave neither a library nor a message (exit code {outcome.code})."
-        )
-    artefacts = {RECORD: recorded(built)} | ({_LIBRARY: outcome.artefacts[_LIBRARY]} if ok else {})
-    instrumented = outcome.artefacts.get(_OBSERVED)
-    if ok and instrumented is not None and not needs_more(instrumented, artefacts[_LIBRARY]):
-        artefacts[_OBSERVED] = instrumented
-    return load(cache.store(entry, artefacts), _LIBRARY, cached=False)
+        raise BuildError(f"Compiling {title} gave no {artefact} and no message (exit code {outcome.code}).")
+    kept = {RECORD: recorded(built)}
+    if ok:
+        kept |= {artefact: made[artefact], **compilation.beside(made)}
+    return load(cache.store(entry, kept, artefact if compilation.runs else ""), artefact, cached=False)
 
 
 def observed(library: Path) -> Path | None:
@@ -356,7 +419,7 @@ def stopped(outcome: Outcome, text: str, limits: Limits) -> str:
     return ""
 
 
-def diagnostics(text: str, names: set[str]) -> str:
+def diagnostics(text: str, names: Collection[str]) -> str:
     """The compiler's words without ptxas statistics: errors in the student's files first, warnings last.
 
     Cut by whole lines.

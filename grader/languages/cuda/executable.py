@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -15,42 +15,27 @@ from grader.languages.cuda.compile import (
     FORMAT,
     LOG,
     PTX_ARCHITECTURE,
-    RECORD,
     STAND_IN_FOLDER,
-    as_handed_in,
-    code_of_kernels,
-    diagnostics,
-    explained,
+    Compilation,
+    compiled,
     last,
     link_folder,
-    load,
     placed,
     reachable,
-    recorded,
-    resources,
     stand_ins,
-    stopped,
 )
-from grader.languages.jobs import BuildError
-from grader.languages.language import Build
-from grader.languages.slots import SlotError, slot
-from grader.records.verdict import Ending
-from grader.sandbox.sandbox import Ended, Job
+from grader.sandbox.sandbox import Job
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from grader.languages.cache import Cache
     from grader.languages.cuda.toolchain import Toolchain
+    from grader.languages.language import Build
     from grader.sandbox.sandbox import Limits, Sandbox
 
 COMPILED = frozenset({".cu", ".cpp", ".cc", ".c"})
 """The suffixes of files that are compiled; others are only included."""
-
-OURS = re.compile(
-    r"-?-(arch|gencode|gpu-architecture|gpu-code|generate-code|code|cudart|o|output-file|c|ptx)\b.*"
-)
-"""Options of nvcc that the grader gives: an assignment cannot."""
 
 _PROGRAM = "program"
 _SCRIPT = """\
@@ -60,7 +45,7 @@ code=$?
 c++filt <log
 exit $code
 """
-_MAKE = """\
+_PROJECT = """\
 mkdir project  # where make may write
 find . -mindepth 1 -maxdepth 1 ! -name project -exec cp -R {} project/ ";"
 cd project || exit 1
@@ -69,10 +54,28 @@ ln -s "$TOOLKIT/include" cuda/include
 for library in "$TOOLKIT"/lib64/* "$TOOLKIT"/lib/*; do ln -sf "$library" cuda/lib64/; done 2>/dev/null
 ln -sf "$RUNTIME" cuda/lib64/libcudart.so
 chmod +x cuda/bin/nvcc
-PATH="$PWD/cuda/bin:$PATH" LIBRARY_PATH="$PWD/cuda/lib64" CPATH="$PWD/cuda/include" \\
-  make "$1" CUDA_PATH="$PWD/cuda" CUDA_HOME="$PWD/cuda" CUDA_DIR="$PWD/cuda" >../log 2>&1
+export PATH="$PWD/cuda/bin:$PATH" LIBRARY_PATH="$PWD/cuda/lib64" CPATH="$PWD/cuda/include"
+"""
+_MAKE = f"""\
+{_PROJECT}\
+make "$1" CUDA_PATH="$PWD/cuda" CUDA_HOME="$PWD/cuda" CUDA_DIR="$PWD/cuda" >../log 2>&1
 code=$?
 [ $code -ne 0 ] || cp -- "$1" ../program >>../log 2>&1 || code=1
+c++filt <../log
+exit $code
+"""
+_CMAKE = f"""\
+{_PROJECT}\
+export CUDACXX="$PWD/cuda/bin/nvcc"
+{{
+  cmake -S . -B made --log-level=WARNING --no-warn-unused-cli -Wno-dev -DCMAKE_BUILD_TYPE=Release \\
+    -DCMAKE_CUDA_RUNTIME_LIBRARY=Shared -DCUDAToolkit_ROOT="$PWD/cuda" && cmake --build made --target "$1"
+}} 2>../log >/dev/null
+code=$?
+if [ $code -eq 0 ]; then
+  program=$(find made -type f -name "$1" -perm -u+x | head -n 1)
+  cp -- "${{program:-$1}}" ../program >>../log 2>&1 || code=1
+fi
 c++filt <../log
 exit $code
 """
@@ -110,9 +113,9 @@ _OWN_RUNTIME = (
     "The program has a CUDA runtime of its own, as its Makefile does not call the nvcc of the grader: call "
     "it as nvcc or $(CUDA_PATH)/bin/nvcc, and link with it or with -lcudart."
 )
-_NO_MAKE = re.compile(r"make: (command )?not found")
+_NO_MAKE = re.compile(r"\b(c?make): (command )?not found")
 _NO_SUCH_PROGRAM = 127
-_NO_TARGET = re.compile(r"No rule to make target|cannot stat '")
+_NO_TARGET = re.compile(r"No rule to make target|cannot stat '|unknown target '|Cannot find source file")
 _FLAGS = ("-O3", "-std=c++17")
 _GRADER_FLAGS = (*FOR_THE_SIM, "-DNVTX_DISABLE", "-Xptxas", "-v", "-I.")
 _NO_MAIN = re.compile(r"undefined reference to [`']main'")
@@ -132,6 +135,7 @@ class Recipe:
         given: the assignment's files, which come before the student's of the same name.
         flags: of nvcc, the assignment's.
         make: the target of a Makefile among these files that is the program; "" where nvcc compiles them.
+        cmake: likewise of a CMakeLists.txt.
     """
 
     sources: Sequence[str]
@@ -139,6 +143,12 @@ class Recipe:
     given: Mapping[str, bytes] = field(default_factory=dict)
     flags: Sequence[str] = ()
     make: str = ""
+    cmake: str = ""
+
+    @property
+    def target(self) -> str:
+        """The target of the project; "" where there is none."""
+        return self.make or self.cmake
 
     @property
     def title(self) -> str:
@@ -150,6 +160,8 @@ class Recipe:
         """What a student can type to see the same."""
         if self.make:
             return "make", self.make
+        if self.cmake:
+            return "cmake", "--build", "build", "--target", self.cmake
         standard = _FLAGS if not any("std=" in flag for flag in self.flags) else _FLAGS[:1]
         libraries = [flag for flag in self.flags if flag.startswith("-l")]
         compiled = [*self.sources, *(name for name in self.given if PurePosixPath(name).suffix in COMPILED)]
@@ -178,7 +190,7 @@ def build_executable(
     Raises:
         BuildError: the machine failed, or lacks a library that the assignment links with.
     """
-    contents, title = recipe.contents, recipe.title
+    contents = recipe.contents
     included = {name: text for file in recipe.sources for name, text in reachable(file, contents).items()}
     needed = {**{placed(name): text for name, text in included.items()}, **recipe.given}
     above = {placed(name) for name in included} != included.keys()
@@ -192,67 +204,53 @@ def build_executable(
     )
     linking = (
         *("-cudart", "none", f"-L{runtime}", "-Xlinker", "--no-as-needed"),
-        *("-Xlinker", f"-l:{toolchain.runtime_name}"),
+        # CMake takes over what nvcc links with, and knows no names of files.
+        *(("-lcudart",) if recipe.cmake else ("-Xlinker", f"-l:{toolchain.runtime_name}")),
     )
-    if recipe.make:
-        script, arguments = _MAKE, (recipe.make,)
+    if recipe.target:
+        script, arguments = _MAKE if recipe.make else _CMAKE, (recipe.target,)
         needed |= {_WRAPPER: _NVCC.encode()}
     else:
         script, arguments = _SCRIPT, (*compiling, "-o", _PROGRAM, *recipe.shown[1:], *linking)
     environment = {
         **toolchain.environment,
-        **({"COMPILING": " ".join(compiling), "LINKING": " ".join(linking)} if recipe.make else {}),
-        **({"REAL_NVCC": str(toolchain.nvcc), "TOOLKIT": str(toolchain.root)} if recipe.make else {}),
-        **({"RUNTIME": str(runtime / toolchain.runtime_name)} if recipe.make else {}),
+        **({"COMPILING": " ".join(compiling), "LINKING": " ".join(linking)} if recipe.target else {}),
+        **({"REAL_NVCC": str(toolchain.nvcc), "TOOLKIT": str(toolchain.root)} if recipe.target else {}),
+        **({"RUNTIME": str(runtime / toolchain.runtime_name)} if recipe.target else {}),
     }
     needed |= {f"{STAND_IN_FOLDER}/{name}": b"" for name in empty}
     needed |= {f"{ABOVE[-1]}/empty": b""} if above else {}  # there has to be such a folder
     files = [part for name in sorted(needed) for part in (name, needed[name])]
     settings = [part for name in sorted(environment) for part in (name, environment[name])]
     entry = key(FORMAT, script, toolchain.identity, *arguments, "", *settings, "", *files)
-    if (folder := cache.find(entry)) is not None:
-        return load(folder, _PROGRAM, cached=True)
-    job = Job(
-        argv=("/bin/sh", "-c", script, "compile", *arguments),
-        limits=limits,
-        inputs=(*toolchain.inputs, runtime),
-        outputs=(_PROGRAM, LOG),
-        files=needed,
-        environment=environment,
+    compilation = Compilation(
+        title=recipe.title,
+        command=" ".join((*recipe.shown, *(() if recipe.target else (f"-arch={architecture}",)))),
+        artefact=_PROGRAM,
+        names=frozenset(contents),
+        empty=empty,
+        job=Job(
+            argv=("/bin/sh", "-c", script, "compile", *arguments),
+            limits=limits,
+            inputs=(*toolchain.inputs, runtime),
+            outputs=(_PROGRAM, LOG),
+            files=needed,
+            environment=environment,
+        ),
+        runs=True,
+        refused=lambda made: _OWN_RUNTIME if _has_own_runtime(made, toolchain.runtime_name) else "",
+        lacking=_lacking,
     )
-    try:
-        with slot():
-            outcome = sandbox.run(job)
-            text = as_handed_in(outcome.stdout.decode(errors="replace"))
-            if absent := _NO_LIBRARY.search(text):
-                raise BuildError(_LACKS.format(library=absent[1]))
-            if recipe.make and outcome.code == _NO_SUCH_PROGRAM and _NO_MAKE.search(text):
-                raise BuildError("The assignment is built by make, which is not installed on this machine.")
-            limit = stopped(outcome, text, limits)
-    except SlotError as error:
-        raise BuildError(f"{title} was not compiled: {error}") from error
-    ok = not limit and outcome.ended is Ended.EXITED and outcome.code == 0 and _PROGRAM in outcome.artefacts
-    if ok and _has_own_runtime(outcome.artefacts[_PROGRAM], toolchain.runtime_name):
-        ok, text = False, _OWN_RUNTIME
-    built = Build(
-        source=title,
-        ok=ok,
-        artefact=None,
-        seconds=round(outcome.seconds, 3),
-        cached=False,
-        command=" ".join((*recipe.shown, *(() if recipe.make else (f"-arch={architecture}",)))),
-        log=explained(diagnostics(text, set(contents)) or limit, () if ok else empty),
-        resources=resources(text, code_of_kernels(outcome.artefacts, _PROGRAM)) if ok else (),
-    )
-    if limit:  # another machine, or a quieter one, may do better: not kept
-        log = f"{limit}\n{built.log}" if built.log != limit else limit
-        return replace(built, log=log, ending=Ending.LIMIT)
-    if not ok and not built.log:
-        raise BuildError(
-            f"Compiling {title} gave neither a program nor a message (exit code {outcome.code})."
-        )
-    artefacts = {RECORD: recorded(built)} | ({_PROGRAM: outcome.artefacts[_PROGRAM]} if ok else {})
-    return load(cache.store(entry, artefacts, _PROGRAM), _PROGRAM, cached=False)
+    return compiled(compilation, entry, sandbox, cache)
+
+
+def _lacking(code: int, log: str) -> str:
+    """What the machine lacks for the assignment's build; "" where that is nothing."""
+    if absent := _NO_LIBRARY.search(log):
+        return _LACKS.format(library=absent[1])
+    if code == _NO_SUCH_PROGRAM and (tool := _NO_MAKE.search(log)):
+        return f"The assignment is built by {tool[1]}, which is not installed on this machine."
+    return ""
 
 
 def _has_own_runtime(program: bytes, runtime: str) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,9 @@ from grader.problems.formats import FORMATS
 from grader.problems.problem import Case
 from grader.problems.program import STDOUT, Expected, Numbers, Run, Text, Words, program
 from grader.records.verdict import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 def compared(expected: Expected, content: bytes | str, *ignored: str) -> Compared:
@@ -120,3 +125,33 @@ def test_a_gpu_does_not_tell_how_many_kernels_ran() -> None:
     run = Run(expected={STDOUT: Words("1")})
     assert case_result(run, Answer(Status.RETURNED, files={STDOUT: b"1"}))[0] is Verdict.PASS
     assert case_result(run, Answer(Status.RETURNED, files={STDOUT: b"1"}, kernels=0))[0] is Verdict.FAIL
+
+
+def permuted(case: Case, run: Run, outputs: Mapping[str, bytes]) -> str:
+    """Whether the output is a permutation of the input, which no expected output can say."""
+    got = sorted(int(word) for word in outputs["order.txt"].split())
+    return "" if got == list(range(case.sizes["n"])) else f"{run.arguments[0]}: not every number once"
+
+
+@pytest.mark.parametrize(
+    ("files", "kernels", "message"),
+    [
+        ({STDOUT: b"done", "order.txt": b"2 0 1"}, 1, ""),
+        ({STDOUT: b"done", "order.txt": b"2 0 0"}, 1, "3: not every number once"),
+        ({STDOUT: b"done", "order.txt": b"2 0 x"}, 1, "the output cannot be read: invalid literal for int()"),
+        ({STDOUT: b"done"}, 1, "the program did not write order.txt, and ended with exit code 0"),
+        ({STDOUT: b"undone", "order.txt": b"2 0 1"}, 1, ""),  # which the comparison says already
+        ({STDOUT: b"done", "order.txt": b"2 0 1"}, 0, "the output is right, but no kernel was launched"),
+    ],
+)
+def test_a_checker_says_what_no_expected_output_can(
+    files: dict[str, bytes], kernels: int, message: str
+) -> None:
+    sizes = {"a": [{"n": 3}]}
+    problem = program(id="order", file="order.cu", run=lambda _: run, sizes=sizes, checker=permuted)
+    run = Run(expected={STDOUT: Words("done")}, arguments=("3",), outputs=("order.txt",))
+    (case,) = problem.cases(1)
+    result = judged(problem, case, run, Answer(Status.RETURNED, files=files, kernels=kernels))
+    assert result.message.startswith(message)
+    right = not message and files[STDOUT] == b"done"
+    assert result.verdict is (Verdict.PASS if right else Verdict.FAIL)

@@ -47,7 +47,7 @@ from grader.problems.problem import (
     Slices,
     StreamParameter,
 )
-from grader.records.record import Measure
+from grader.records.record import KernelMeasure
 from grader.records.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -291,7 +291,7 @@ def run(
     target: float = 5.0,
     memory: Memory = Memory.DEVICE,
     problem: KernelProblem = PROBLEM,
-    over: Measure = "speedup",
+    over: KernelMeasure = "speedup",
     *,
     captured: bool = False,
     steps: tuple[float, ...] = (),
@@ -312,8 +312,8 @@ def test_what_a_speed_is_over_becomes_the_steps_of_the_baseline() -> None:
         Kind.MATMUL, "matmul", dense("y", 1, 16, 16), (dense("x", 1, 16, 8), dense("x", 1, 8, 16))
     )
     problem = replace(PROBLEM, unfused=lambda _: (product, mapped("y", "exp", dense("y", 1, 16, 16))))
-    found: dict[Measure, list[str]] = {}
-    for over in get_args(Measure):
+    found: dict[KernelMeasure, list[str]] = {}
+    for over in get_args(KernelMeasure):
         device = FakeDevice(10)
         assert run(device, problem=problem, over=over).performance.verdict is Verdict.PASS
         found[over] = [step.function for step in device.plans[0].steps]

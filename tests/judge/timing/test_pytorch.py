@@ -18,8 +18,8 @@ from torch.utils._pytree import tree_leaves
 import grader
 from grader.assignments.assignment import load
 from grader.judge.correctness.comparison import compare
-from grader.judge.timing import pytorch
-from grader.judge.timing.pytorch import FUSED, STEPWISE, Others
+from grader.judge.timing import others, pytorch
+from grader.judge.timing.others import FUSED, STEPWISE, Others
 from grader.problems.dtypes import DTYPES
 from grader.problems.problem import ArrayParameter, Inputs, KernelProblem, Role
 from grader.records.record import PerformanceResult, TimedCase
@@ -107,7 +107,7 @@ def test_nothing_is_imported_from_the_folder_of_a_submission(
     (tmp_path / "torch.py").write_text("open('taken', 'w')")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", str(Path(grader.__file__).parents[1]))
-    with pytorch.Process(ASSIGNMENT.folder, 1, ["softmax_forward"]) as process:
+    with others.Process(ASSIGNMENT.folder, 1, ["softmax_forward"]) as process:
         process.wait_until_ready()
         process.result()
     assert not (tmp_path / "taken").exists()
@@ -134,12 +134,12 @@ def test_their_times_stand_beside_each_case_with_the_geometric_mean_in_words() -
 def test_without_cuda_the_record_says_so_and_nothing_else_changes() -> None:
     if torch.cuda.is_available():
         pytest.skip("this PyTorch has CUDA")
-    with pytorch.Process(ASSIGNMENT.folder, 1, ["softmax_forward"]) as process:
+    with others.Process(ASSIGNMENT.folder, 1, ["softmax_forward"]) as process:
         process.wait_until_ready()
-        others = process.result()
-    assert "has no CUDA here" in others.absent
-    result = others.beside("softmax_forward", performance())
-    assert result.info == [others.absent]
+        found = process.result()
+    assert "has no CUDA here" in found.absent
+    result = found.beside("softmax_forward", performance())
+    assert result.info == [found.absent]
     assert result.model_copy(update={"info": []}) == performance()
 
 
@@ -151,15 +151,15 @@ def test_a_problem_that_cannot_be_timed_leaves_the_others_theirs(monkeypatch: py
 
     monkeypatch.setattr(pytorch, "_times", times)
     monkeypatch.setattr(pytorch.cuda, "is_available", lambda: True)
-    others = pytorch.main(str(ASSIGNMENT.folder), 1, ["softmax_forward", "layernorm_forward"])
-    assert others.beside("softmax_forward", performance()).info == ["PyTorch was not timed: no capture"]
-    assert others.times is not None
-    assert others.times.keys() == {"layernorm_forward"}
+    found = pytorch.main(str(ASSIGNMENT.folder), 1, ["softmax_forward", "layernorm_forward"])
+    assert found.beside("softmax_forward", performance()).info == ["PyTorch was not timed: no capture"]
+    assert found.times is not None
+    assert found.times.keys() == {"layernorm_forward"}
 
 
 def test_a_process_that_fails_is_told_not_raised(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/bin/false")
-    with pytorch.Process(ASSIGNMENT.folder, 1, ["softmax_forward"]) as process:
+    with others.Process(ASSIGNMENT.folder, 1, ["softmax_forward"]) as process:
         assert process.result().absent == "PyTorch was not timed: exit code 1"
 
 
