@@ -108,7 +108,7 @@ class Trace:
         from grader.devices import runner, timed  # noqa: PLC0415
         from grader.devices.gpu import Gpu, GpuSession  # noqa: PLC0415
         from grader.devices.sim import Sim, SimModelSession, SimSession  # noqa: PLC0415
-        from grader.judge.timing import measure, pytorch, training  # noqa: PLC0415
+        from grader.judge.timing import measure, others, training  # noqa: PLC0415
         from grader.run import bench, grading, judging  # noqa: PLC0415
 
         remembered, kind_of = bench.remembered, judging.kind_of
@@ -136,7 +136,7 @@ class Trace:
                 (measure._Sweeps, ("heat", "too_slow", "measure", "_novel_sweeps")),
                 (timed.TimedSession, ("add", "prepare", "fetch")),
                 (training, ("_turns",)),
-                (pytorch.Process, ("result",)),
+                (others.Process, ("result",)),
                 (Gpu, ("open", "open_model", "open_timed")),
                 (Sim, ("open", "open_model")),
                 (GpuSession, ("run",)),

@@ -341,21 +341,21 @@ class Timing(Lucky):
 
 
 @pytest.mark.parametrize(("mutant", "counts"), [("", True), ("lb-missing-event", False)])
-def test_cases_at_the_ends_of_ranges_count_if_simulator_and_gpu_find_nothing_else(
+def test_cases_beyond_the_simulator_count_if_simulator_and_gpu_find_nothing_else(
     submission: Path, monkeypatch: pytest.MonkeyPatch, mutant: str, *, counts: bool
 ) -> None:
     for one in MUTANTS:
         if one.id == mutant:
             (submission / one.file).write_text(one.text(ASSIGNMENT))
-    end = CaseResult(name="an end", group="shapes", verdict=Verdict.PASS)
+    beyond = CaseResult(name="beyond", group="shapes", verdict=Verdict.PASS)
     unmeasured = Measured(PerformanceResult(verdict=Verdict.NOT_MEASURED, target=3.7))
-    monkeypatch.setattr(grading.ProblemJudge, "_at_range_ends", lambda *_: Judged((end,)))
+    monkeypatch.setattr(grading.ProblemJudge, "_beyond_simulator", lambda *_: Judged((beyond,)))
     monkeypatch.setattr(grading.ProblemJudge, "_measured", lambda *_: unmeasured)
     request = grading.GradingRequest(
         submission, load("llm_systems_3"), ("layernorm_backward",), "sim", "auto", "auto", seed=1
     )
     (problem,) = grading.grade(request, bench=Timing()).problems
-    assert (end in problem.correctness.cases) is counts
+    assert (beyond in problem.correctness.cases) is counts
     assert (problem.correctness.verdict is Verdict.PASS) is counts
 
 
