@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +17,7 @@ from grader.processes.imports import importing
 from grader.records.exit_codes import ExitCode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
@@ -41,6 +42,18 @@ if TYPE_CHECKING:
     metavar="N",
     help="End the program after N seconds and tell what was found; exit code 124. Never if not given.",
 )
+@click.option("-I", "includes", multiple=True, metavar="DIR", help="A folder of headers, for nvcc.")
+@click.option("-D", "macros", multiple=True, metavar="NAME[=VALUE]", help="A macro, for nvcc.")
+@click.option("--std", "-std", "standard", metavar="STANDARD", help="That of C++; c++17 if not given.")
+@click.option(
+    "--source",
+    "further",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    multiple=True,
+    help="A further source or library of the program, for nvcc; repeatable.",
+)
+@click.option("--make", is_flag=True, help="PROGRAM is a target that make builds first, anew, here.")
+@click.option("--verbose", is_flag=True, help="Print what builds the program.")
 @options.all_configs
 @click.argument("program", nargs=-1, required=True, type=click.UNPROCESSED)
 def simulate(
@@ -50,12 +63,19 @@ def simulate(
     checks: tuple[str, ...],
     budget: int | None,
     seconds: float | None,
+    includes: tuple[str, ...],
+    macros: tuple[str, ...],
+    standard: str | None,
+    further: tuple[Path, ...],
+    make: bool,
+    verbose: bool,
     all_configs: bool,
 ) -> int:
     """Run a PROGRAM on the simulator and print what its checks find.
 
     PROGRAM is a CUDA source PROGRAM.cu, which nvcc builds first, or a program that nvcc built with
-    -cudart shared, or a Python script SCRIPT.py whose kernels are in Triton.
+    -cudart shared, or a Python script SCRIPT.py whose kernels are in Triton. Options behind -- are the
+    program's.
     """
     with importing():
         from grader.records.errors import MachineError  # noqa: PLC0415
@@ -63,8 +83,11 @@ def simulate(
 
     check_folders(json_path)
     first, *arguments = program
+    flags = [f"-I{folder}" for folder in includes] + [f"-D{macro}" for macro in macros]
+    flags += [f"-std={standard}"] if standard else []
     try:
-        with _built(first) as runnable:
+        built = _made(first, verbose=verbose) if make else _built(first, further, flags, verbose=verbose)
+        with built as runnable:
             return run(
                 (runnable, *arguments),
                 json_path=json_path,
@@ -80,15 +103,17 @@ def simulate(
 
 
 @contextmanager
-def _built(name: str) -> Iterator[str]:
+def _built(name: str, further: Sequence[Path], flags: Sequence[str], *, verbose: bool) -> Iterator[str]:
     """The program of that name; of a source, one that is built for as long as it is needed.
 
     Raises:
-        FaultError: nvcc refuses the source.
+        FaultError: nvcc refuses the source, or there is none for the options of nvcc.
         ToolchainError: nvcc or g++ is missing.
     """
     source = Path(name)
-    if source.suffix != ".cu" or not source.is_file():
+    if source.suffix not in {".cu", ".cpp", ".cc"} or not source.is_file():
+        if further or flags:
+            raise FaultError(f"{name} is no source that nvcc could build with these options.", ExitCode.USAGE)
         yield name
         return
     with importing():
@@ -98,6 +123,30 @@ def _built(name: str) -> Iterator[str]:
 
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder, source.stem)
-        if not build_program(source, program, toolchain.find(), LIBRARIES):
+        sources, found = (source, *further), toolchain.find()
+        if not build_program(sources, program, found, LIBRARIES, flags, verbose=verbose):
             raise FaultError(f"{source} was not built: see nvcc's messages above.", ExitCode.USAGE)
         yield str(program)
+
+
+@contextmanager
+def _made(target: str, *, verbose: bool) -> Iterator[str]:
+    """The program that make builds here.
+
+    Raises:
+        FaultError: there is no make, or it fails, or makes no such program.
+        ToolchainError: nvcc or g++ is missing.
+    """
+    with importing():
+        from grader.languages.cuda import toolchain  # noqa: PLC0415
+        from grader.languages.cuda.program import make_program  # noqa: PLC0415
+        from grader.simulator.driver import RUNTIME  # noqa: PLC0415
+
+    if shutil.which("make") is None:
+        raise FaultError("make is not installed.", ExitCode.MACHINE_FAULT)
+    with tempfile.TemporaryDirectory() as folder:
+        if not make_program(target, Path(folder), toolchain.find(), RUNTIME, verbose=verbose):
+            raise FaultError(f"{target} was not built: see make's messages above.", ExitCode.USAGE)
+        if not Path(target).is_file():
+            raise FaultError(f"make made no {target}: name the target that is the program.", ExitCode.USAGE)
+        yield str(Path(target).absolute())

@@ -26,7 +26,7 @@ from grader.run.scoring import goal
 from grader.submissions.submission import SubmissionError, UnreadableError, collect
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
     from pathlib import Path
 
     from grader.assignments.rules import ProblemPoints
@@ -121,7 +121,7 @@ def prepare(conduct: Conduct, entry: ProblemPoints, problem: ProgramProblem) -> 
     allowed = (*material.assignment.rules.allowed_imports, *_libraries(problem.flags))
     if reasons := violations(build.artefact, contents, allowed, program=True):
         raise forbidden_use(problem.file, reasons, result, misspelt=False)
-    ignored = [name for name, text in problem.given.items() if contents.get(name, text) != text]
+    ignored = _overridden(problem, contents, material.submission.files.keys())
     notes = (f"{' and '.join(ignored)}: the assignment's was taken, not yours",) if ignored else ()
     return PreparedProgram(problem, entry, build.artefact, notes, result)
 
@@ -175,6 +175,16 @@ def _reference(conduct: Conduct, problem: ProgramProblem) -> Path:
     if build.artefact is None:
         raise NotJudgedError(unbuilt(build))
     return build.artefact
+
+
+def _overridden(problem: ProgramProblem, contents: Mapping[str, bytes], wanted: Collection[str]) -> list[str]:
+    """The student's files that the assignment's take the place of; those ``wanted`` of other problems may."""
+    others = {name for name in wanted if name not in problem.sources}
+    return [
+        name
+        for name, text in problem.given.items()
+        if contents.get(name, text) != text and posixpath.basename(name) not in others
+    ]
 
 
 def _libraries(flags: Iterable[str]) -> tuple[str, ...]:

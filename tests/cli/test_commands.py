@@ -75,6 +75,40 @@ def test_a_source_that_nvcc_refuses_shows_nvcc_s_words(tmp_path: Path) -> None:
     assert f"{source} was not built: see nvcc's messages above." in done.stderr
 
 
+PARTS = """
+#include "scale.h"
+__global__ void scale(float* data) { data[threadIdx.x] *= FACTOR; }
+void scaled(float* data) { scale<<<1, 2>>>(data); }
+"""
+MAKEFILE = """
+CUDA_PATH = /opt/cuda
+scaled: main.cu parts.cu
+\t$(CUDA_PATH)/bin/nvcc -arch=sm_35 -Icommon -DFACTOR=3 -o scaled main.cu parts.cu
+"""
+
+
+def test_a_program_of_several_sources_is_built_with_nvcc_s_options_or_by_make(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "common").mkdir()
+    (tmp_path / "common" / "scale.h").write_text("void scaled(float* data);\n")
+    main = PROGRAM.replace("twice<<<1, count>>>(data)", "scaled(data)").replace("__global__ void twice", "//")
+    (tmp_path / "main.cu").write_text('#include "scale.h"\n' + main)
+    (tmp_path / "parts.cu").write_text(PARTS)
+    (tmp_path / "Makefile").write_text(MAKEFILE)
+    monkeypatch.chdir(tmp_path)
+    options = ("-Icommon", "-D", "FACTOR=2", "-std=c++20", "--source", "parts.cu", "--verbose")
+    done = run("simulate", *options, "main.cu", "two")
+    assert (done.returncode, done.stdout) == (0, "two 4\n")
+    assert "-std=c++20" in done.stderr
+    assert "c++17" not in done.stderr
+    done = run("simulate", "--make", "scaled", "--", "two", "-v")
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "two 6")
+    assert run("simulate", "--make", "missing").returncode == 2
+    done = run("simulate", "-Icommon", "./scaled")
+    assert (done.returncode, done.stderr.count("is no source that nvcc could build")) == (2, 1)
+
+
 def test_a_path_that_does_not_exist_is_a_usage_error(tmp_path: Path) -> None:
     done = run("grade", tmp_path / "nowhere")
     assert done.returncode == 2

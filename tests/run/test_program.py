@@ -24,7 +24,7 @@ from grader.judge.correctness.cases import Judged
 from grader.judge.correctness.programs import judged
 from grader.languages.cuda import executable
 from grader.languages.language import Build
-from grader.problems.program import STDOUT, ProgramProblem
+from grader.problems.program import STDOUT, ProgramProblem, Run, program
 from grader.records.record import BuildResult, CaseResult, PerformanceResult
 from grader.records.verdict import Verdict
 from grader.run import grading
@@ -729,3 +729,13 @@ def test_cases_may_be_for_one_kind_of_device_alone(tmp_path: Path) -> None:
     assert [case.name for case in both] == ["both", "small", "large"]
     with pytest.raises(AssignmentError, match=r"there is no group of cases 'larg'\. Did you mean 'large'"):
         assert read(assignment(tmp_path / "b", cases, RULES + 'on = { larg = "gpu" }\n')).problems
+
+
+def test_a_file_of_another_problem_is_not_said_to_be_ignored() -> None:
+    given = {"gpu/scan.cu": b"to be written", "course/main.cu": b"main"}
+    sizes = {"a": [{"n": 1}]}
+    file = "gpu/sort.cu"
+    problem = program(id="sort", file=file, run=lambda _: Run({}), sizes=sizes, given=given, cmake="sort")
+    contents = {"gpu/sort.cu": b"sort", "gpu/scan.cu": b"scan", "course/main.cu": b"another"}
+    assert run_program._overridden(problem, contents, {"scan.cu", "sort.cu"}) == ["course/main.cu"]
+    assert run_program._overridden(problem, contents, {"sort.cu"}) == ["gpu/scan.cu", "course/main.cu"]

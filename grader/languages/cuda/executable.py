@@ -79,8 +79,8 @@ fi
 c++filt <../log
 exit $code
 """
-_WRAPPER = "cuda/bin/nvcc"
-_NVCC = """\
+WRAPPER = "cuda/bin/nvcc"
+NVCC = """\
 #!/bin/sh
 # nvcc for a Makefile: for which GPU, and which CUDA runtime, is the grader's to choose.
 links=yes
@@ -105,6 +105,7 @@ set -f
 [ -z "$links" ] || set -- "$@" $LINKING
 exec "$REAL_NVCC" $COMPILING "$@"
 """
+"""The compiler of a project: what it adds is in COMPILING and LINKING, and what it calls in REAL_NVCC."""
 _LACKS = (
     "The assignment links with {library}, which the linker does not find on this machine: install it, or "
     "take it out of the assignment's flags."
@@ -209,7 +210,7 @@ def build_executable(
     )
     if recipe.target:
         script, arguments = _MAKE if recipe.make else _CMAKE, (recipe.target,)
-        needed |= {_WRAPPER: _NVCC.encode()}
+        needed |= {WRAPPER: NVCC.encode()}
     else:
         script, arguments = _SCRIPT, (*compiling, "-o", _PROGRAM, *recipe.shown[1:], *linking)
     environment = {

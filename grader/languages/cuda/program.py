@@ -1,4 +1,4 @@
-"""Builds a whole program of one ``.cu`` file for the sim, as ``grader simulate program.cu`` wants it.
+"""Builds a whole program for the sim, as ``grader simulate`` wants it: by nvcc, or by the Makefile here.
 
 It is the user's own program, run as the user, so it is built without a sandbox.
 """
@@ -6,37 +6,97 @@ It is the user's own program, run as the user, so it is built without a sandbox.
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 from grader.languages.cuda.compile import FOR_THE_SIM, PTX_ARCHITECTURE
+from grader.languages.cuda.executable import NVCC, WRAPPER
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from grader.languages.cuda.toolchain import Toolchain
 
-_FLAGS = (
-    "-std=c++17",
-    *FOR_THE_SIM,
-    *("-gencode", f"arch={PTX_ARCHITECTURE},code={PTX_ARCHITECTURE}"),
-    *("-cudart", "shared"),
-)
+_FOR_THE_SIM = (*FOR_THE_SIM, "-gencode", f"arch={PTX_ARCHITECTURE},code={PTX_ARCHITECTURE}")
+_STANDARD = "-std=c++17"
 
 
-def build_program(source: Path, program: Path, toolchain: Toolchain, runtime: Path) -> bool:
-    """Build ``source`` into ``program``; nvcc's messages go where ours go.
+def build_program(
+    sources: Sequence[Path],
+    program: Path,
+    toolchain: Toolchain,
+    runtime: Path,
+    flags: Sequence[str] = (),
+    *,
+    verbose: bool = False,
+) -> bool:
+    """Build ``sources`` into ``program``; nvcc's messages go where ours go.
 
     Args:
-        source: the file, by the path that findings shall show.
+        sources: the files, by the paths that findings shall show.
         program: where the program goes.
         toolchain: the compilers.
         runtime: the folder of the CUDA runtime library to link with.
+        flags: further ones of nvcc.
+        verbose: whether to print the command.
 
     Returns:
         Whether nvcc accepted it.
     """
+    standard = () if any(flag.startswith(("-std", "--std")) for flag in flags) else (_STANDARD,)
     folders = (f"-L{runtime}", f"-L{toolchain.libraries}")
-    command: list[str | Path] = [toolchain.nvcc, *_FLAGS, *folders, "-o", program, source]
-    environment = {**os.environ, "PATH": f"{toolchain.environment['PATH']}:{os.environ.get('PATH', '')}"}
+    command = [toolchain.nvcc, *standard, *_FOR_THE_SIM, "-cudart", "shared", *folders, *flags, "-o", program]
+    return _ran([*map(str, command), *map(str, sources)], toolchain, {}, verbose=verbose)
+
+
+def make_program(
+    target: str, folder: Path, toolchain: Toolchain, runtime: Path, *, verbose: bool = False
+) -> bool:
+    """Let the Makefile of the current folder build ``target``, whatever GPU and runtime it asks for.
+
+    All of it is built anew: objects that are there already may be for a GPU alone.
+
+    Args:
+        target: of the Makefile.
+        folder: an empty one, for what the Makefile takes for the CUDA toolkit.
+        toolchain: the compilers.
+        runtime: the CUDA runtime library to link with.
+        verbose: whether to print the command.
+
+    Returns:
+        Whether make succeeded.
+    """
+    wrapper, libraries = folder / WRAPPER, folder / "cuda" / "lib64"
+    wrapper.parent.mkdir(parents=True)
+    wrapper.write_text(NVCC, encoding="utf-8")
+    wrapper.chmod(0o755)
+    libraries.mkdir()
+    for library in toolchain.libraries.iterdir():
+        (libraries / library.name).symlink_to(library)
+    (libraries / "libcudart.so").unlink(missing_ok=True)
+    (libraries / "libcudart.so").symlink_to(runtime)
+    include = folder / "cuda" / "include"
+    include.symlink_to(toolchain.root / "include")
+    linking = ("-cudart", "none", f"-L{runtime.parent}", "-Xlinker", "--no-as-needed")
+    environment = {
+        "PATH": str(wrapper.parent),
+        "LIBRARY_PATH": str(libraries),
+        "CPATH": str(include),
+        "REAL_NVCC": str(toolchain.nvcc),
+        "COMPILING": " ".join(_FOR_THE_SIM),
+        "LINKING": " ".join((*linking, "-Xlinker", f"-l:{runtime.name}")),
+    }
+    roots = (f"{name}={folder / 'cuda'}" for name in ("CUDA_PATH", "CUDA_HOME", "CUDA_DIR"))
+    return _ran(["make", "--always-make", target, *roots], toolchain, environment, verbose=verbose)
+
+
+def _ran(command: Sequence[str], toolchain: Toolchain, first: dict[str, str], *, verbose: bool) -> bool:
+    """Whether ``command`` succeeded, with the variables ``first`` before the user's."""
+    if verbose:
+        sys.stderr.write(f"grader: {shlex.join(command)}\n")
+    folders = (first.get("PATH"), toolchain.environment["PATH"], os.environ.get("PATH"))
+    environment = {**os.environ, **first, "PATH": os.pathsep.join(filter(None, folders))}
     return subprocess.run(command, env=environment, check=False).returncode == 0

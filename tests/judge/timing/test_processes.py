@@ -52,10 +52,12 @@ class Program:
     def __init__(self, name: str, order: list[str], seconds: float, **changes: Any) -> None:  # noqa: ANN401
         self.name, self.order, self.seconds = name, order, seconds
         self.changes = changes
+        self.contents: list[str] = []
 
     def run(self, call: Call) -> Answer:
         self.order.append(self.name)
         assert call.run is not None
+        self.contents.append(call.run.arguments[0])
         drift = 1 + 0.01 * len(self.order)  # of the machine, which gets slower all the time
         region = self.changes.get("region", 1e-3)
         text = f"{call.run.arguments[0]}\nkernels: {region * 1e3} ms\n"
@@ -103,6 +105,14 @@ def test_the_reference_runs_twice_as_often_in_turn_and_in_both_directions() -> N
     blocks = ["".join(first[at : at + 6]) for at in range(0, 36, 6)]
     assert all(sorted(block) == list("AAAABB") and block == block[::-1] for block in blocks)
     assert len(order) == 2 * 2 * (2 + 6 * 6)  # parts, cases; six blocks suffice for a clear verdict
+
+
+def test_both_meet_the_same_content_which_is_another_in_each_part() -> None:
+    measured, _ = timing()
+    measure_programs(measured, Goal(1.0))
+    of_reference, of_submission = (list(dict.fromkeys(measured.sessions[arm].contents)) for arm in "AB")
+    assert of_reference == of_submission
+    assert len(of_reference) == 2 * 2  # parts, cases
 
 
 def test_a_verdict_that_is_not_clear_takes_more_blocks_and_a_precise_one_all() -> None:
