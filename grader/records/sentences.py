@@ -88,7 +88,7 @@ def advice(finding: _Told, between: str = "") -> tuple[str, str]:
     return _filled(reason.mistake or kind.mistake, fields), _filled(reason.do or kind.do, fields)
 
 
-def fault(finding: _Told) -> tuple[str, str]:
+def fault_key(finding: _Told) -> tuple[str, str]:
     """The kind, and what sets the finding apart from others of its kind that are mended in another way."""
     return finding.kind, _filled(_reason(finding).fault, _fields(finding))
 
