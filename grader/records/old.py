@@ -7,10 +7,11 @@ did what, the outputs that a diagnosis is about and how certain it is.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from grader.records.diagnosis import UNKNOWN, Certainty, by_author
+from grader.records.placed import placed
 from grader.records.verdict import Ending
 
 if TYPE_CHECKING:
@@ -79,6 +80,12 @@ def with_diagnoses(case: Mapping[str, Any]) -> dict[str, Any]:
     if len(diagnoses) > 1 and not diagnoses[0].outputs:  # a note, in front of what the first output has
         diagnoses.insert(1, replace(_diagnosis(UNKNOWN), outputs=("",)))
     return {**case, "diagnoses": diagnoses, "old_diagnosis": text}
+
+
+def with_place(case: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a case of today from those of one that has the place in its message alone."""
+    place = placed(str(case.get("message", "")))
+    return {**case, **(asdict(place) if place else {})}
 
 
 def with_ending(build: Mapping[str, Any]) -> dict[str, Any]:

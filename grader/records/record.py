@@ -30,7 +30,7 @@ from grader.records.coverage import Side, Way
 from grader.records.diagnosis import Diagnosis, in_words
 from grader.records.findings import Place, Severity, Tool
 from grader.records.gaps import GapKind
-from grader.records.old import with_diagnoses, with_ending, with_facts
+from grader.records.old import with_diagnoses, with_ending, with_facts, with_place
 from grader.records.sentences import Sentence, sentence
 from grader.records.verdict import Ending, Verdict
 
@@ -200,9 +200,10 @@ class CaseResult(_Part):
     )
     ending: Ending = Ending.USUAL
     message: str = Field(default="", description="what happened where there are no numbers to show")
+    file: str = Field(default="", description="of the line of Python that the message begins with, if any")
+    line: int = Field(default=0, description="likewise, else 0")
     source: SourceLines | None = Field(
-        default=None,
-        description="lines around the place that the message begins with; of the first such case alone",
+        default=None, description="lines around that line; of the first such case alone"
     )
     waived: str = Field(
         default="",
@@ -222,8 +223,10 @@ class CaseResult(_Part):
     @model_validator(mode="before")
     @classmethod
     def _of_any_version(cls, content: object) -> object:
-        is_old = isinstance(content, dict) and "diagnoses" not in content
-        return with_diagnoses(content) if is_old and isinstance(content, dict) else content
+        if not isinstance(content, dict):
+            return content
+        content = content if "diagnoses" in content else with_diagnoses(content)
+        return content if "line" in content else with_place(content)
 
     @computed_field(description="all of the diagnoses in words")  # type: ignore[prop-decorator]
     @property

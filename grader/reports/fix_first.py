@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from grader.records.diagnosis import NO_CAUSE, Certainty
 from grader.records.findings import KINDS, STREAMS, UNWRITTEN
-from grader.records.placed import placed
 from grader.records.sentences import advice, fault_key, in_triton, names
 from grader.records.verdict import Ending, Verdict
 from grader.reports.advice import RAISED, REACH
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from grader.records.diagnosis import Diagnosis
-    from grader.records.placed import Placed
     from grader.records.record import (
         BadElement,
         BuildResult,
@@ -40,6 +38,8 @@ if TYPE_CHECKING:
     )
 
 TOO_SLOW = "Right, but too slow"
+_BEGIN = "Write the kernel, launch it in the launcher of this problem, and let it write every output."
+_AS_BEFORE = "the output still holds what was there before"
 _DEMANDS = {
     "code": ("Right, but the code is too large", "It has {} times the reference's bytes of machine code"),
     "spread": ("Right, but much slower in some cases", "The largest speedup is {} times the smallest"),
@@ -144,7 +144,7 @@ def fixes(problem: ProblemResult) -> tuple[Fix, ...]:
         fault, _, do = message.partition(". ")
         return (Fix(fault.removesuffix("."), do),)
     if problem.correctness.summary:
-        return (_unbegun(problem.correctness.summary),)
+        return (_unbegun(problem.correctness.cases),)
     failing = [case for case in wrong(problem) if case.verdict is Verdict.FAIL]
     order = _order(failing)
     findings = _findings(problem, order)
@@ -221,20 +221,24 @@ def _lacking(problem: ProblemResult) -> Iterator[Fix]:
         )
 
 
-def _unbegun(summary: str) -> Fix:
-    """A problem that nobody has begun: its outputs are as they were, or its functions raise."""
-    if bodies := [body for text in line(summary).split("; ") if (body := placed(text))]:
-        first, *further = bodies
-        return Fix(
-            fault=first.what,
-            do="Write its body, and take out the line that raises NotImplementedError.",
-            file=first.file,
-            line=first.line,
-            more=tuple(f"{body.file}:{body.line}" for body in further),
-        )
-    fault, _, detail = line(summary).partition(": ")
-    do = "Write the kernel, launch it in the launcher of this problem, and let it write every output."
-    return Fix(_capital(fault), do, detail=detail)
+def _unbegun(cases: list[CaseResult]) -> Fix:
+    """A problem that nobody has begun: its functions raise, or its outputs are as they were."""
+    bodies = {(case.file, case.line): case for case in cases if case.ending is Ending.UNBEGUN}
+    if not bodies:
+        return Fix("Nothing was written", _BEGIN, detail=_AS_BEFORE)
+    first, *further = bodies.values()
+    return Fix(
+        fault=line(_behind_its_place(first)),
+        do="Write its body, and take out the line that raises NotImplementedError.",
+        file=line(first.file),
+        line=first.line,
+        more=tuple(f"{line(case.file)}:{case.line}" for case in further),
+    )
+
+
+def _behind_its_place(case: CaseResult) -> str:
+    """The message of a case without the file and the line that it begins with."""
+    return case.message.removeprefix(f"{case.file}:{case.line}: ")
 
 
 def _order(failing: list[CaseResult]) -> list[str]:
@@ -358,8 +362,8 @@ def _numbers(failing: list[CaseResult], language: str, beside: list[Fix]) -> Ite
     ran = [case for case in failing if case.ending is not Ending.NOT_RUN]
     broken = next((case for case in ran if case.message), None)
     if broken is not None and not beside:
-        if raised := placed(broken.message):
-            yield _raised(raised, broken)
+        if broken.line:
+            yield _raised(broken)
             return
         text = readable(broken.message)
         fault = _capital(text) if text.startswith("the ") else text
@@ -384,15 +388,15 @@ def _numbers(failing: list[CaseResult], language: str, beside: list[Fix]) -> Ite
     yield Fix(fault, do, example=_element(case))
 
 
-def _raised(raised: Placed, case: CaseResult) -> Fix:
+def _raised(case: CaseResult) -> Fix:
     """What Python code raises, or what of a kernel in Triton does not compile."""
-    fault, file = readable(raised.what), line(raised.file)
+    fault = readable(_behind_its_place(case))
     return Fix(
         fault=_capital(fault) if fault.startswith("the ") else fault,
         do=next((do for words, do in RAISED if words in fault), ""),
-        file=file,
-        line=raised.line,
-        text=_line(case.source, raised.line),
+        file=line(case.file),
+        line=case.line,
+        text=_line(case.source, case.line),
         source=case.source,
         detail=f"in {case.name}",
     )

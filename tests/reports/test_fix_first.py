@@ -105,6 +105,30 @@ def test_no_report_is_decided_by_a_text(
         assert scores == (whole.points, whole.correctness.groups, [check.verdict for check in whole.checks])
 
 
+@pytest.mark.parametrize("ending", ["usual", "not begun"])
+def test_the_place_of_an_error_in_python_is_no_part_of_its_text(ending: str) -> None:
+    content = samples.raced(checks=[])
+    content["correctness"]["summary"] = "not begun" * (ending == "not begun")
+    content["correctness"]["cases"] = [
+        {
+            "name": f"{number} rows",
+            "group": "short rows",
+            "verdict": "FAIL",
+            "ending": ending,
+            "diagnoses": [],
+            "message": f"k.py:{number}: ValueError: no",
+            "file": "k.py",
+            "line": number,
+        }
+        for number in (2, 4)
+    ]
+    fix = fixes(result(content))[0]
+    assert (fix.fault, fix.location) == ("ValueError: no", "k.py:2")
+    nothing_said = fixes(nameless(result(content)))[0]
+    assert nothing_said.fault == f"ended {ending}"
+    assert (nothing_said.location, nothing_said.more) == (fix.location, fix.more)
+
+
 def test_a_launch_that_fails_in_some_cases_costs_nothing_beside_them(
     graded: Mapping[str, ProblemResult],
 ) -> None:
@@ -225,9 +249,12 @@ def test_a_file_that_is_missing_or_that_nobody_began_says_what_to_do() -> None:
     content = samples.raced()
     content["correctness"]["summary"] = "nothing was written: the output still holds what was there before"
     assert fixes(result(content))[0].fault == "Nothing was written"
-    content["correctness"]["summary"] = (
-        "a.py:2: forward is still to be written; a.py:4: loss is still to be written"
-    )
+    bodies = ("a.py:2: forward is still to be written", "a.py:4: loss is still to be written")
+    content["correctness"]["summary"] = "; ".join(bodies)
+    content["correctness"]["cases"] = [
+        {"name": body, "group": "short rows", "verdict": "FAIL", "message": body}
+        for body in (*bodies, bodies[0])
+    ]
     assert fixes(result(content))[0].lines == (
         "forward is still to be written",
         "a.py:2  (also at a.py:4)",
