@@ -84,8 +84,8 @@ def with_diagnoses(case: Mapping[str, Any]) -> dict[str, Any]:
 
 def with_place(case: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a case of today from those of one that has the place in its message alone."""
-    place = placed(str(case.get("message", "")))
-    return {**case, **(asdict(place) if place else {})}
+    position = placed(str(case.get("message", "")))
+    return {**case, **(asdict(position) if position else {})}
 
 
 def with_ending(build: Mapping[str, Any]) -> dict[str, Any]:
@@ -115,7 +115,7 @@ def _diagnosis(text: str) -> Diagnosis:
 def with_facts(finding: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a finding of today from those of an old one."""
     message, kind = str(finding.get("message", "")), str(finding.get("kind", ""))
-    seen = _BEHIND_THE_FACTS.split(message)[0]
+    observation = _BEHIND_THE_FACTS.split(message)[0]
     places = [dict(place) for place in finding.get("places", ())]
     if (both := _ACCESSES.search(message)) and len(places) > 1:
         deeds = ((both["later"], both["does"]), (both["earlier"], _DONE[both["did"]]))
@@ -125,4 +125,10 @@ def with_facts(finding: Mapping[str, Any]) -> dict[str, Any]:
         places = places or [{"file": finding.get("file", ""), "line": finding.get("line", 0)}]
         places[0]["does"] = access[1]
     reason = next((reason for words, reason in _REASONS.get(kind, ()) if words in message), "")
-    return {**finding, "reason": reason, "places": places, "seen": seen, "why": message.removeprefix(seen)}
+    return {
+        **finding,
+        "reason": reason,
+        "places": places,
+        "seen": observation,
+        "why": message.removeprefix(observation),
+    }

@@ -409,8 +409,8 @@ class DemandResult(_Part):
             "code": "bytes of machine code over the reference's",
             "spread": "largest over smallest speedup",
         }
-        found = self.message if self.found is None else f"{self.found:.2f}, of at most {self.most:g}"
-        return f"{words[self.measure]}: {found}"
+        measured = self.message if self.found is None else f"{self.found:.2f}, of at most {self.most:g}"
+        return f"{words[self.measure]}: {measured}"
 
 
 class HintRecord(_Part):
@@ -554,8 +554,10 @@ def read(path: Path) -> Record:
         return Record.model_validate(content)
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        raise RecordError(f"{path}: not a valid result record: {place}: {first['msg']}. {_REMEDY}") from error
+        path_in_record = ".".join(map(str, first["loc"]))
+        raise RecordError(
+            f"{path}: not a valid result record: {path_in_record}: {first['msg']}. {_REMEDY}"
+        ) from error
 
 
 def json_schema() -> str:
