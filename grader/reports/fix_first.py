@@ -328,7 +328,7 @@ def _accesses(finding: FindingRecord) -> tuple[Access, ...]:
 
 
 def _lined(finding: FindingRecord) -> list[PlaceRecord]:
-    """Its places of which a line is known."""
+    """The places of a finding whose line is known."""
     return [access for access in finding.places if access.line]
 
 

@@ -25,7 +25,7 @@ _OTHER_CODE = "Compile and call the kernel in the usual way, or ask staff to loo
 
 
 def gaps(problem: ProblemResult) -> tuple[GapRecord, ...]:
-    """What cases that count have reached, each once."""
+    """What the simulator lacks and cases that count have reached, each once."""
     by_subject: dict[tuple[object, ...], GapRecord] = {}
     for case in problem.correctness.cases:
         for gap in () if case.waived else case.gaps:
@@ -34,7 +34,7 @@ def gaps(problem: ProblemResult) -> tuple[GapRecord, ...]:
 
 
 def reached(problem: ProblemResult) -> int:
-    """In how many cases that count."""
+    """How many of the cases that count have reached something that the simulator lacks."""
     return sum(bool(case.gaps) for case in problem.correctness.cases if not case.waived)
 
 

@@ -16,7 +16,7 @@ MOST = 20
 
 
 def sentences(records: Sequence[UnreachedRecord]) -> Iterator[str]:
-    """One for each, the first ``MOST`` and how many more there are."""
+    """A sentence for each of the first ``MOST`` records, and one about how many more there are."""
     for record in records[:MOST]:
         yield f"{record.file}:{record.line}  {_sentence(record)}: not judged"
     if len(records) > MOST:

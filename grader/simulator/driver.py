@@ -124,7 +124,7 @@ class Statistics:
 
     @property
     def kernel_seconds(self) -> float:
-        """Of wall time in the launches."""
+        """How many seconds of wall time the launches took."""
         return self.nanoseconds / 1e9
 
 

@@ -158,7 +158,7 @@ def _distance(bound: Array, error: Array, wrong: Mask) -> Array:
 
 
 def _largest_difference(first: NDArray[np.generic], other: NDArray[np.generic]) -> int:
-    """Of two arrays of integers, exactly; those of 64 bits may differ by more than an int64 holds."""
+    """The largest difference of two arrays of integers, exactly: it may be more than an int64 holds."""
     signed = first.astype(np.int64), other.astype(np.int64)
     return int((np.maximum(*signed) - np.minimum(*signed)).view(np.uint64).max(initial=0))
 

@@ -74,7 +74,7 @@ class _Output:
         return [None] * len(rows)
 
     def _among(self, rows: NDArray[np.float64], uses: NDArray[np.intp]) -> list[tuple[int, int] | None]:
-        """The same among the rows of some uses."""
+        """The use and the row that each of ``rows`` is, or None, among the rows of these uses alone."""
         count, length = self.expected.shape[1:]
         if rows.shape[-1] < length:
             return [None] * len(rows)
@@ -278,7 +278,7 @@ class Launches:
     def _row_by_row(
         self, launcher: _Launcher, outputs: Mapping[str, _Output], after: Arrays
     ) -> dict[str, NDArray[np.generic]]:
-        """The same for a launch that is not on the tensor that the model has, but on its rows."""
+        """Mark the rows of a launch that works on some rows of the model's tensor, and not on all of it."""
         first, *further = outputs
         table = _rows(after[first])
         if launcher.lost:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.generic]
 
 MOST_BYTES = 1 << 22
-"""Of the inputs of a case; larger ones are drawn again, which takes less time than the memory is worth."""
+"""How large inputs that are remembered may be; drawing larger ones again costs less than the memory."""
 
 MACHINE_SHARE = 16  # this part of the machine's memory in a process, of which a batch has several
 

@@ -125,7 +125,7 @@ def _evidence(
     outputs: Outputs,
     previous: Outputs,
 ) -> dict[str, Evidence]:
-    """Of every wrong output."""
+    """The evidence of each wrong output, by its name."""
     return {
         name: Evidence(
             comparison,
@@ -155,7 +155,7 @@ def _without(evidence: Mapping[str, Evidence], explained: Mapping[str, Diagnosis
 
 
 def _first(rules: Rules, evidence: Mapping[str, Evidence]) -> dict[str, Diagnosis]:
-    """What the first rule that knows an output says of it."""
+    """The diagnosis of each output by the first rule that has one for it."""
     diagnoses = {
         name: next(filter(None, (rule(output_evidence) for rule in rules)), None)
         for name, output_evidence in evidence.items()

@@ -57,7 +57,7 @@ class Evidence:
         return self.comparison.expected
 
     def part(self, window: tuple[slice, ...]) -> Evidence:
-        """The same of some indices of the leading axes, for formulas."""
+        """The evidence of some indices of the leading axes alone, which formulas are compared with."""
         compared, here = self.comparison, window[: self.actual.ndim]
         return replace(
             self,
@@ -120,7 +120,7 @@ def match(
 
 
 def best(matches: Collection[Match]) -> dict[str, Diagnosis]:
-    """What each output follows."""
+    """The diagnosis of each output that follows a formula, by its best match."""
     explained: dict[str, Diagnosis] = {}
     for formula in sorted(matches):
         for name in formula.names:

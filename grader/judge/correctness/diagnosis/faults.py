@@ -88,7 +88,7 @@ def _first_components(chunks: Array, combine: np.ufunc) -> Array:
 
 
 def _warps(held: Array, combine: np.ufunc) -> Array:
-    """[..., warp, lane]."""
+    """What the threads hold, with the axes [..., warp, lane]; the last warp is filled up."""
     lanes = np.full((*held.shape[:-1], -(-held.shape[-1] // WARP) * WARP), _start(combine))
     lanes[..., : held.shape[-1]] = held
     return lanes.reshape(*held.shape[:-1], -1, WARP)
@@ -140,7 +140,7 @@ def _lanes_first(chunks: Array, combine: np.ufunc) -> Array:
 
 
 def _thread_first(chunks: Array, combine: np.ufunc) -> Array:
-    """The same of the first warp, while the lanes of the others keep what they had before."""
+    """The first warp has what ``_lanes_first`` gives; the lanes of other warps keep what they had before."""
     held = shuffled_down(_warps(_by_thread(chunks, combine), combine), combine)
     held[..., 0, :] = _lanes_first(chunks, combine)[..., :WARP]
     return held.reshape(*held.shape[:-2], -1)[..., : chunks.shape[-2]]

@@ -111,7 +111,7 @@ def overflow(evidence: Evidence) -> Diagnosis | None:
 
 
 def _overlap(first: Mask, other: Mask) -> bool:
-    """Whether the same elements are meant, nearly all of either."""
+    """Whether nearly all elements of either mask are in both."""
     return bool((first & other).sum() >= ALMOST_ALL * (first | other).sum())
 
 

@@ -54,7 +54,7 @@ def _along(hit: Mask, singular: str, many: str) -> str | None:
 
 
 def _at_an_end(indices: NDArray[np.intp], count: int, singular: str, many: str) -> str | None:
-    """One index, all from one on, or all up to one."""
+    """Words for wrong indices that are a single one, all from some index on, or all up to some index."""
     first, last = int(indices[0]), int(indices[-1])
     if indices.size == 1:
         return f"only {singular} {first}" + (", the last one" if first == count - 1 else "")

@@ -73,7 +73,7 @@ class Steps:
         return tuple(map(max, zip(*(operation.output.shape for operation in self.program), strict=True)))
 
     def part(self, window: tuple[slice, ...]) -> Steps:
-        """The same with some indices of the leading axes alone; what is summed over those is lost."""
+        """The steps on some indices of the leading axes alone; what is summed over those axes is lost."""
         arrays = {
             name: array[tuple(some if size > 1 else slice(None) for some, size in zip(window, array.shape))]  # noqa: B905
             for name, array in self.arrays.items()
@@ -102,7 +102,7 @@ class Steps:
 
 
 def steps_of(program: Sequence[Operation], arrays: Mapping[str, NDArray[np.generic] | None]) -> Steps:
-    """``program`` on ``arrays``."""
+    """The steps of ``program``, with those of the ``arrays`` that it reads."""
     read: dict[str, Tensor] = {}
     for operation in reversed(program):
         read |= {operand.name: operand for operand in operation.tensors}
