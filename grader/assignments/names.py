@@ -89,8 +89,8 @@ def _without_kernels(entry: ProblemPoints, problem: Problem) -> str:
 
 def _untimed(entry: ProblemPoints, problem: Problem) -> str:
     """Why points for speed could not be given, as programs are not timed; "" where there are none."""
-    rewarded = entry.performance > 0 and isinstance(problem, ProgramProblem)
-    return f"{entry.id} gives points for speed and is a program, which is not timed" if rewarded else ""
+    asked = entry.performance > 0 and isinstance(problem, ProgramProblem)
+    return f"{entry.id} gives points for speed and is a program, which is not timed" if asked else ""
 
 
 def _unknown(kind: str, names: Collection[str], valid: Collection[str]) -> Iterator[str]:

@@ -200,9 +200,9 @@ class _Grid:
         """Sizes and distributions near the end of each range, or of the budget of a GPU."""
         if self._corners.elements(self._space.least) > self._budget.on_gpu:
             return
-        usual, *distributions = self._space.distributions
+        usual, *others = self._space.distributions
         for name in factors(self._space):
-            drawn = sorted(self._shuffled(distributions), key=lambda distribution: distribution not in ALIKE)
+            drawn = sorted(self._shuffled(others), key=lambda distribution: distribution not in ALIKE)
             for distribution in (usual, *drawn[:OTHERS]):
                 sizes = {**self._space.least, **self._near_end(name, last=distribution in ALIKE)}
                 beyond = self._corners.elements(sizes) > self._budget.alone

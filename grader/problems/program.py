@@ -191,7 +191,7 @@ def program(
         ValueError: there is no case, or there are two of the same name.
     """
     drawn, runs = dict(sizes or {}), dict(fixed or {})
-    by_name = {name: run for cases in runs.values() for name, run in cases.items()}
+    by_name = {name: one for cases in runs.values() for name, one in cases.items()}
     names = [*by_name, *(_name(numbers) for listed in drawn.values() for numbers in listed)]
     if twice := {name for name in names if names.count(name) > 1}:
         raise ValueError(f"{id} has two cases {min(twice)!r}")

@@ -107,7 +107,7 @@ def judged(problem: ProgramProblem, case: Case, run: Run, answer: Answer) -> Cas
         compared_output(name, expected, answer.files.get(name, b""), problem.ignored)
         for name, expected in run.expected.items()
     ]
-    wrong = any(output.diagnosis is not None for output in compared)
+    wrong = any(one.diagnosis is not None for one in compared)
     idle = not wrong and problem.kernels and answer.kernels == 0
     return CaseResult(
         name=case.name,
